@@ -1,0 +1,57 @@
+// Proves that no file imports a room or a package that rooms.json does not allow its room, and that the rule has no cycle.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const rooms = JSON.parse(readFileSync('rooms.json', 'utf8'))
+const problems = []
+
+function findCycle(room, trail) {
+  if (trail.includes(room)) return [...trail, room]
+  for (const next of rooms[room].rooms) {
+    const cycle = findCycle(next, [...trail, room])
+    if (cycle) return cycle
+  }
+}
+
+function checkImport(file, room, specifier) {
+  if (specifier.startsWith('node:')) return
+  const isTest = /\.(test|test-d|conformance)\.ts$/.test(file)
+  if (specifier.startsWith('.')) {
+    const target = join(file, '..', specifier).split('/')
+    if (target[0] !== 'src' && !isTest) problems.push(`${file}: imports ${specifier}, outside src`)
+    const other = target.length > 2 ? target[1] : 'the front door'
+    const allowed = other === room || rooms[room].rooms.includes(other) || isTest
+    if (target[0] === 'src' && !allowed) problems.push(`${file}: ${room} may not import ${other}`)
+    return
+  }
+  const name = specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+  if (!isTest && !rooms[room].packages.includes(name))
+    problems.push(`${file}: ${room} may not import ${name}`)
+}
+
+for (const room of Object.keys(rooms)) {
+  const cycle = findCycle(room, [])
+  if (cycle) problems.push(`rooms.json has a cycle: ${cycle.join(' > ')}`)
+}
+for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })) {
+  const file = join(entry.parentPath, entry.name)
+  const room = file.split('/')[1]
+  if (
+    !entry.isFile() ||
+    !file.endsWith('.ts') ||
+    file.split('/').length < 3 ||
+    file.includes('/kernels/')
+  )
+    continue
+  if (!(room in rooms)) problems.push(`${file}: no room called ${room} in rooms.json`)
+  else
+    for (const [, specifier] of readFileSync(file, 'utf8').matchAll(
+      /^(?:import|export)\b[^'"\n]*?(?:[\s\S]*?from )?['"]([^'"\n]+)['"]/gm,
+    ))
+      checkImport(file, room, specifier)
+}
+for (const problem of problems) console.error(problem)
+process.exit(problems.length > 0 ? 1 : 0)

@@ -1,0 +1,60 @@
+// Runs golden files under a folder laid out like `golden/`: `npm run golden -- DIR [--only NAME,…] [--templates DIR] [--tau-bench CHECKOUT]`.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { gunzipSync } from 'node:zlib'
+import type { GoldenSuite } from '../test/golden/suite.ts'
+import { suites } from '../test/golden/suites.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    only: { type: 'string' },
+    templates: { type: 'string' },
+    'tau-bench': { type: 'string' },
+  },
+})
+const root = positionals[0]
+if (!root || !existsSync(root)) {
+  console.error(
+    `usage: npm run golden -- DIR: ${root ? `no folder ${root}` : 'name the folder of golden files'}`,
+  )
+  process.exit(2)
+}
+const templates = [
+  values.templates,
+  join(root, '../data/chat-templates'),
+  '../shared/data/chat-templates',
+].find(folder => folder !== undefined && existsSync(folder))
+const wanted = values.only?.split(',')
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.jsonl.gz') || name.endsWith('.json'))
+  .filter(
+    name => !wanted || wanted.some(prefix => name.split('/').some(part => part.startsWith(prefix))),
+  )
+  .sort()
+
+let passed = 0
+let failed = 0
+for (const name of files) {
+  const suite: GoldenSuite | undefined = suites.find(candidate => candidate.matches(name))
+  if (!suite) {
+    console.log(`${name} skipped: no suite reads this file`)
+    continue
+  }
+  const bytes = readFileSync(join(root, name))
+  const text = (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+  const result = await suite.run(text, {
+    name: relative('.', name),
+    templates,
+    tauBench: values['tau-bench'],
+    root,
+  })
+  for (const failure of result.failures.slice(0, 10)) console.error(`  ${name}: ${failure}`)
+  for (const note of result.notes ?? []) console.error(`  ${name}: ${note}`)
+  console.log(`${name} ${result.passed} ${result.passed + result.failures.length}`)
+  passed += result.passed
+  failed += result.failures.length
+}
+console.log(`${passed} passed, ${failed} failed`)
+process.exit(failed > 0 || (passed === 0 && files.length > 0 && wanted !== undefined) ? 1 : 0)
