@@ -1,0 +1,83 @@
+import type { Call } from './call.ts'
+import type { Json, NonEmpty, TaskId } from './ids.ts'
+import type { Lanes } from './lane.ts'
+import type { Message, Reply, ToolDefinition } from './message.ts'
+import type { RewardPart } from './reward.ts'
+import type { CallRecord } from './tool.ts'
+
+/** One problem to attempt: an id and data; no behaviour. */
+export interface Task<Data = unknown> {
+  readonly id: TaskId
+  readonly data: Data
+}
+
+/** What a world answers an action with. */
+export type Transition =
+  | {
+      readonly kind: 'continue'
+      readonly observed: NonEmpty<Message>
+      readonly calls?: readonly CallRecord[]
+      /** What this step alone was worth. */
+      readonly reward?: number
+      /** The undecorated state before the action, for step-level advantages. */
+      readonly anchor?: string
+    }
+  | {
+      readonly kind: 'end'
+      /** What the world still said; never trained on. */
+      readonly observed?: readonly Message[]
+      readonly calls?: readonly CallRecord[]
+      readonly reward?: number
+      readonly anchor?: string
+      /** The limit that ended it, where it did not end by itself. */
+      readonly limit?: 'misses' | 'tool-calls'
+    }
+
+/** What a step is given besides the action. */
+export interface StepCall extends Call {
+  /** The conversation, the action's message at its end. */
+  readonly messages: readonly Message[]
+  /** The number of the action, from 0. */
+  readonly turn: number
+}
+
+/** One environment opened for one attempt. Open it, step it, dispose of it; there is no reset. */
+export interface World extends AsyncDisposable {
+  readonly opening: NonEmpty<Message>
+  /** The tools as they are advertised to the policy. */
+  readonly tools: readonly ToolDefinition[]
+  step(action: Reply, call: StepCall): Promise<Transition>
+  /** Plain JSON about the final state, taken before the world is disposed of. */
+  report?(): Json | Promise<Json>
+  /** A copy that goes its own way from here; worlds without it are forked by replaying actions. */
+  fork?(call: Call): Promise<World>
+}
+
+/** What opening a world is given. */
+export interface OpenCall extends Call {
+  /** A 31-bit number; the same for every attempt at replaying this one. */
+  readonly seed: number
+  /** Bounds that tools and outside calls go through. */
+  readonly lanes: Lanes
+}
+
+/** Something that opens worlds for tasks. */
+export interface Environment<Data = unknown> {
+  readonly name: string
+  /** Reads task data from outside, or throws saying what was wrong. */
+  readTask(data: unknown): Data
+  open(task: Task<Data>, call: OpenCall): Promise<World>
+  /** The named parts of the reward; empty where rewards come from elsewhere. */
+  readonly reward: Readonly<Record<string, RewardPart<Data>>>
+  /** Makes tasks from a seed, where the environment can. */
+  makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
+  /** Splits that `makeTasks` knows, the default first. */
+  readonly splits?: readonly string[]
+}
+
+/** Which tasks to make. */
+export interface MakeTasksOptions {
+  readonly count: number
+  readonly seed: number
+  readonly split?: string
+}

@@ -1,0 +1,59 @@
+import type { GroupId, TaskId, TrajectoryId } from './ids.ts'
+import type { Aborted, Failed } from './outcome.ts'
+import type { Reward } from './reward.ts'
+import type { Gradable, Trajectory } from './trajectory.ts'
+import type { Tree } from './tree.ts'
+
+/** A trajectory with its reward. */
+export interface Scored {
+  readonly tree: Tree
+  readonly trajectory: Gradable
+  readonly reward: Reward
+}
+
+/** A trajectory that never got a reward: it failed or was aborted, or its reward did. */
+export interface Unscored {
+  readonly tree: Tree
+  readonly trajectory: Trajectory
+  readonly outcome: Failed | Aborted
+}
+
+/** Why a filter dropped a trajectory, and from what. */
+export interface Dropped {
+  readonly filter: string
+  readonly reason: string
+  /** Whether it also leaves the statistics that its siblings are compared with. */
+  readonly from: 'loss' | 'loss-and-statistics'
+}
+
+/** A scored trajectory that filters have judged. */
+export interface Judged extends Scored {
+  readonly dropped: Dropped | null
+}
+
+/** A judged trajectory with its credit: the advantage and the weight its tokens are trained with. */
+export interface Weighted extends Judged {
+  /** `null` where it was dropped from the statistics too, or could not be compared. */
+  readonly advantage: number | null
+  readonly weight: number
+}
+
+/** Attempts at the same task, compared with each other. */
+export interface Group<Member extends Scored = Weighted> {
+  readonly id: GroupId
+  readonly task: TaskId
+  /** The step of a training run that rolled it. */
+  readonly step?: number
+  readonly members: readonly Member[]
+  /** What could not be scored, with the reason in its outcome; never lost, never 0. */
+  readonly unscored: readonly Unscored[]
+}
+
+/** What a filter says of a group: which trajectories to drop, each with a reason. */
+export type Verdicts = ReadonlyMap<TrajectoryId, Omit<Dropped, 'filter'>>
+
+/** Keeps or drops trajectories; what it drops has a reason. */
+export interface Filter {
+  readonly name: string
+  judge(group: Group<Scored>): Verdicts
+}

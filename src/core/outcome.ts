@@ -1,0 +1,62 @@
+import type { Boundary } from './failure.ts'
+
+/** What is configured to end a trajectory early; a guard names itself. */
+export type Limit =
+  | 'turns'
+  | 'tokens'
+  | 'context'
+  | 'tool-calls'
+  | 'time'
+  | 'misses'
+  | `guard:${string}`
+
+/** It came to its own end: the environment, the policy's answer, or the user ended it. */
+export interface Completed {
+  readonly kind: 'completed'
+}
+
+/** A limit or a guard ended it. Gradable: the policy brought it about. */
+export interface Truncated {
+  readonly kind: 'truncated'
+  readonly limit: Limit
+}
+
+/** Somebody stopped it. */
+export interface Aborted {
+  readonly kind: 'aborted'
+  readonly by: string
+}
+
+/** Something outside the policy broke. */
+export interface Failed {
+  readonly kind: 'failed'
+  readonly boundary: Boundary
+  readonly message: string
+}
+
+/** How a trajectory ended. */
+export type Outcome = Completed | Truncated | Aborted | Failed
+
+/** The outcomes that may be scored: what the policy did, it can be graded for. */
+export type GradableOutcome = Completed | Truncated
+
+/** Whether a trajectory with this outcome may be scored. */
+export function isGradableOutcome(outcome: Outcome): outcome is GradableOutcome {
+  return outcome.kind === 'completed' || outcome.kind === 'truncated'
+}
+
+/** An outcome in words. */
+export function describeOutcome(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'completed':
+      return 'completed'
+    case 'truncated':
+      return `truncated by ${outcome.limit}`
+    case 'aborted':
+      return `aborted by ${outcome.by}`
+    case 'failed':
+      return `failed in ${outcome.boundary}: ${outcome.message}`
+    default:
+      return outcome satisfies never
+  }
+}

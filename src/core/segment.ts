@@ -1,0 +1,119 @@
+declare const checked: unique symbol
+
+/**
+ * Which distribution a log-probability is of: `tempered` (after temperature, before top-p and
+ * top-k), `raw` (temperature 1), `renormalised` (after top-p and top-k).
+ */
+export type LogprobBasis = 'tempered' | 'raw' | 'renormalised'
+
+/**
+ * The policy version that sampled a token, or the range it can lie in: a server that updates its
+ * weights in mid-sample only tells the version of the moment it answered.
+ */
+export interface VersionRange {
+  readonly from: number
+  readonly to: number
+}
+
+/** The most probable tokens at each sampled place: `width` candidates per token, row by row. */
+export interface TopLogprobs {
+  readonly width: number
+  readonly ids: Int32Array
+  readonly logprobs: Float32Array
+}
+
+/** Says which earlier tokens a run of a rewritten path repeats. */
+export interface Repeat {
+  /** Where in this segment the repetition lies. */
+  readonly start: number
+  readonly end: number
+  /** The node it repeats, and from which of its tokens. */
+  readonly node: number
+  readonly offset: number
+}
+
+/** A run of tokens the policy was given: the rendered opening, or what it observed later. */
+export interface GivenSegment {
+  readonly origin: 'prompt' | 'observed'
+  readonly ids: Int32Array
+  /** What a rewrite carried over, never trained here. */
+  readonly repeats?: readonly Repeat[]
+  readonly logprobs?: never
+  readonly version?: never
+}
+
+/** A run of tokens one policy sampled. `logprobs[i]` belongs to `ids[i]`. */
+export interface SampledSegment {
+  readonly origin: 'sampled'
+  readonly ids: Int32Array
+  /** `null`: the policy gives none. */
+  readonly logprobs: Float32Array | null
+  readonly basis: LogprobBasis
+  readonly version: VersionRange
+  /** Entropy of the distribution each token was drawn from, where the policy tells. */
+  readonly entropies?: Float32Array
+  readonly top?: TopLogprobs
+  readonly repeats?: never
+  readonly [checked]: true
+}
+
+/** A maximal run of tokens with one origin. */
+export type Segment = GivenSegment | SampledSegment
+
+/** What a sampled segment is made from. */
+export interface SampledParts {
+  readonly ids: Int32Array
+  readonly logprobs: Float32Array | null
+  /** @default 'tempered' */
+  readonly basis?: LogprobBasis
+  readonly version: VersionRange
+  readonly entropies?: Float32Array
+  readonly top?: TopLogprobs
+}
+
+/** The only way to make a `SampledSegment`: ids and log-probabilities are paired here, once. */
+export function sampled(parts: SampledParts): SampledSegment {
+  const { ids, logprobs, entropies, top, version } = parts
+  if (logprobs) checkLogprobs(ids, logprobs)
+  if (entropies && entropies.length !== ids.length) {
+    throw new RangeError(`sampled segment has ${ids.length} ids but ${entropies.length} entropies`)
+  }
+  if (
+    top &&
+    (top.ids.length !== ids.length * top.width || top.logprobs.length !== top.ids.length)
+  ) {
+    throw new RangeError(
+      `sampled segment has ${ids.length} ids but ${top.ids.length} top ids of width ${top.width}`,
+    )
+  }
+  if (version.from > version.to) {
+    throw new RangeError(`policy version range runs backwards: ${version.from} to ${version.to}`)
+  }
+  return { basis: 'tempered', ...parts, origin: 'sampled' } as SampledSegment
+}
+
+function checkLogprobs(ids: Int32Array, logprobs: Float32Array): void {
+  if (ids.length !== logprobs.length) {
+    throw new RangeError(`sampled segment has ${ids.length} ids but ${logprobs.length} logprobs`)
+  }
+  const bad = logprobs.findIndex(value => !(value <= 1e-3))
+  if (bad >= 0) {
+    throw new RangeError(
+      `logprob ${bad} of ${ids.length} is ${logprobs[bad]}, not a log-probability`,
+    )
+  }
+}
+
+/** A given segment: tokens the policy did not sample. */
+export function given(
+  origin: 'prompt' | 'observed',
+  ids: Int32Array,
+  repeats?: readonly Repeat[],
+): GivenSegment {
+  return repeats && repeats.length > 0 ? { origin, ids, repeats } : { origin, ids }
+}
+
+/** Whether a policy sampled these tokens. */
+export function isSampled(segment: Segment): segment is SampledSegment {
+  return segment.origin === 'sampled'
+}

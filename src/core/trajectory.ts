@@ -1,0 +1,85 @@
+import type { Json, TrajectoryId } from './ids.ts'
+import type { Message } from './message.ts'
+import type { GradableOutcome, Outcome } from './outcome.ts'
+import type { Finish } from './policy.ts'
+import type { CallRecord } from './tool.ts'
+import type { Place } from './tree.ts'
+
+/** What the policy was newly given, then what it sampled in answer. */
+export interface Turn {
+  /** The first and the last sampled node; several where a sample was resumed under newer weights. */
+  readonly from: number
+  readonly end: Place
+  readonly finish: Finish
+  /** How many messages the conversation had before this turn's own. */
+  readonly messages: number
+  /** What the step alone was worth, where the environment says. */
+  readonly reward?: number
+  /** The undecorated state before the action, where the environment says. */
+  readonly anchor?: string
+}
+
+/** What tells whether the tokens are the ones the policy saw and sampled. */
+export interface Fidelity {
+  /** `re-encoded`: the server gave no ids. `forked`: exact, with rewrites. */
+  readonly kind: 'exact' | 'forked' | 're-encoded'
+  readonly forks: readonly Fork[]
+}
+
+/** A rewrite, for people: at which token of the old path, and why. */
+export interface Fork {
+  readonly at: number
+  readonly reason: string
+}
+
+/** Tokens that were paid for. */
+export interface Usage {
+  readonly sampled: number
+  readonly prompt: number
+}
+
+/** What depends on clocks and servers, and is kept out of comparisons between runs. */
+export interface Volatile {
+  readonly seconds: {
+    readonly policy: number
+    readonly tools: number
+    readonly environment: number
+    readonly reward: number
+  }
+  /** Prompt tokens that were in a server's prefix cache. */
+  readonly cached: number
+  readonly servers: readonly string[]
+}
+
+/** Something that happened and is counted: a retry, a guard, a tool's problem, a condensing. */
+export interface TrajectoryEvent {
+  readonly kind: string
+  readonly turn: number
+  readonly detail: string
+}
+
+/** One attempt that ended: a finished path of its tree, with how it ended. */
+export interface Trajectory<O extends Outcome = Outcome> {
+  readonly id: TrajectoryId
+  /** The end of its last path. */
+  readonly end: Place
+  readonly outcome: O
+  readonly turns: readonly Turn[]
+  readonly messages: readonly Message[]
+  readonly calls: readonly CallRecord[]
+  readonly report?: Json
+  readonly fidelity: Fidelity
+  readonly usage: Usage
+  readonly events: readonly TrajectoryEvent[]
+  readonly volatile: Volatile
+  /** Product of 1/width over the branchings on its path; 1 in a chain. */
+  readonly share: number
+}
+
+/** A trajectory that may be scored. A failed or aborted one never carries a reward. */
+export type Gradable = Trajectory<GradableOutcome>
+
+/** Whether a trajectory may be scored. */
+export function isGradable(trajectory: Trajectory): trajectory is Gradable {
+  return trajectory.outcome.kind === 'completed' || trajectory.outcome.kind === 'truncated'
+}
