@@ -1,0 +1,192 @@
+import { PythonError } from './error.ts'
+import type { PythonNumber } from './number.ts'
+import type { PythonDict, PythonKey, PythonValue } from './value.ts'
+import { PythonFloat, PythonSet, PythonTuple } from './value.ts'
+
+/** The name of a value's Python class, as error messages print it. */
+export function typeName(value: PythonValue): string {
+  switch (typeof value) {
+    case 'string':
+      return 'str'
+    case 'boolean':
+      return 'bool'
+    case 'bigint':
+      return 'int'
+    case 'number':
+      return Number.isInteger(value) ? 'int' : 'float'
+    default:
+      return value === null ? 'NoneType' : compoundName(value)
+  }
+}
+
+function compoundName(value: object): string {
+  if (value instanceof PythonFloat) return 'float'
+  if (value instanceof Map) return 'dict'
+  if (value instanceof PythonTuple) return 'tuple'
+  return value instanceof PythonSet ? 'set' : 'list'
+}
+
+/** The value as a number where Python counts it as one (`True` is 1), else `undefined`. */
+export function asNumber(value: unknown): PythonNumber | undefined {
+  if (typeof value === 'number' || typeof value === 'bigint') return value
+  if (typeof value === 'boolean') return value ? 1 : 0
+  return value instanceof PythonFloat ? value : undefined
+}
+
+const primitive = (value: PythonNumber): number | bigint =>
+  value instanceof PythonFloat ? value.value : value
+
+/** Python's `==`: numbers by value across types, containers item by item. */
+export function equals(left: PythonValue, right: PythonValue): boolean {
+  if (left === right) return true
+  if (typeof left === 'string' || typeof right === 'string') return false
+  const leftNumber = asNumber(left)
+  const rightNumber = asNumber(right)
+  if (leftNumber !== undefined && rightNumber !== undefined) {
+    // loose equality compares a number with a bigint exactly
+    // biome-ignore lint/suspicious/noDoubleEquals: mixed int and float
+    return primitive(leftNumber) == primitive(rightNumber)
+  }
+  if (left === null || right === null) return false
+  return equalCompounds(left, right)
+}
+
+function equalCompounds(left: PythonValue, right: PythonValue): boolean {
+  if (left instanceof Map) return right instanceof Map && equalDicts(left, right)
+  if (left instanceof PythonTuple) {
+    return right instanceof PythonTuple && equalItems(left.items, right.items)
+  }
+  if (left instanceof PythonSet) return right instanceof PythonSet && equalSets(left, right)
+  return Array.isArray(left) && Array.isArray(right) && equalItems(left, right)
+}
+
+function equalItems(left: readonly PythonValue[], right: readonly PythonValue[]): boolean {
+  return (
+    left.length === right.length &&
+    left.every((item, index) => equals(item, right[index] as PythonValue))
+  )
+}
+
+function equalDicts(left: PythonDict, right: PythonDict): boolean {
+  if (left.size !== right.size) return false
+  for (const [key, item] of left) {
+    const found = findKey(right, key)
+    if (found === undefined || !equals(item, right.get(found) as PythonValue)) return false
+  }
+  return true
+}
+
+function equalSets(left: PythonSet, right: PythonSet): boolean {
+  return (
+    left.items.length === right.items.length &&
+    left.items.every(item => right.items.some(other => equals(item, other)))
+  )
+}
+
+/** The key of the dict that equals `key` as Python compares keys (`1`, `1.0` and `True` are one). */
+export function findKey(dict: PythonDict, key: PythonKey): PythonKey | undefined {
+  if (dict.has(key)) return key
+  if (typeof key === 'string' || key === null) return undefined
+  for (const candidate of dict.keys()) {
+    if (typeof candidate !== 'string' && equals(candidate, key)) return candidate
+  }
+  return undefined
+}
+
+/** Stores like `dict[key] = value`: an equal key keeps its place and its first spelling. */
+export function storeItem(dict: PythonDict, key: PythonKey, value: PythonValue): void {
+  dict.set(findKey(dict, key) ?? key, value)
+}
+
+/** Narrows to what Python can hash, or raises its TypeError. */
+export function requireHashable(value: PythonValue): PythonKey {
+  if (typeof value !== 'object' || value === null || value instanceof PythonFloat) return value
+  if (value instanceof PythonTuple) {
+    value.items.forEach(requireHashable)
+    return value
+  }
+  throw new PythonError('TypeError', `unhashable type: '${typeName(value)}'`)
+}
+
+type Ordering = '<' | '<=' | '>' | '>='
+
+/** Python's ordering comparisons, with its TypeError where two types have no order. */
+export function compare(operator: Ordering, left: PythonValue, right: PythonValue): boolean {
+  if (typeof left === 'string' && typeof right === 'string') {
+    return decide(operator, compareText(left, right))
+  }
+  const leftNumber = asNumber(left)
+  const rightNumber = asNumber(right)
+  if (leftNumber !== undefined && rightNumber !== undefined) {
+    return compareNumbers(operator, primitive(leftNumber), primitive(rightNumber))
+  }
+  const leftItems = itemsToOrder(left)
+  const rightItems = itemsToOrder(right)
+  if (leftItems && rightItems && typeName(left) === typeName(right)) {
+    return compareItems(operator, leftItems, rightItems)
+  }
+  throw new PythonError(
+    'TypeError',
+    `'${operator}' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`,
+  )
+}
+
+const itemsToOrder = (value: PythonValue): readonly PythonValue[] | undefined =>
+  value instanceof PythonTuple ? value.items : Array.isArray(value) ? value : undefined
+
+function compareItems(
+  operator: Ordering,
+  left: readonly PythonValue[],
+  right: readonly PythonValue[],
+): boolean {
+  const shared = Math.min(left.length, right.length)
+  for (let index = 0; index < shared; index++) {
+    const [one, other] = [left[index] as PythonValue, right[index] as PythonValue]
+    if (!equals(one, other)) return compare(operator, one, other)
+  }
+  return decide(operator, left.length - right.length)
+}
+
+function compareNumbers(
+  operator: Ordering,
+  left: number | bigint,
+  right: number | bigint,
+): boolean {
+  switch (operator) {
+    case '<':
+      return left < right
+    case '<=':
+      return left <= right
+    case '>':
+      return left > right
+    case '>=':
+      return left >= right
+  }
+}
+
+function decide(operator: Ordering, order: number): boolean {
+  switch (operator) {
+    case '<':
+      return order < 0
+    case '<=':
+      return order <= 0
+    case '>':
+      return order > 0
+    case '>=':
+      return order >= 0
+  }
+}
+
+/** Orders texts by code points, as Python does; UTF-16 units order astral characters too low. */
+export function compareText(left: string, right: string): number {
+  const shared = Math.min(left.length, right.length)
+  for (let index = 0; index < shared; index++) {
+    const one = left.charCodeAt(index)
+    const other = right.charCodeAt(index)
+    if (one !== other) return rank(one) - rank(other)
+  }
+  return left.length - right.length
+}
+
+// surrogates stand for code points above every other unit
+const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)

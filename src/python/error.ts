@@ -1,0 +1,9 @@
+/** An exception as Python would raise it: `type` is the name of Python's class, such as `TypeError`. */
+export class PythonError extends Error {
+  readonly type: string
+  constructor(type: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.type = type
+    this.name = type
+  }
+}

@@ -1,0 +1,380 @@
+import { compare } from './compare.ts'
+import { PythonError } from './error.ts'
+import { formatFloat } from './repr.ts'
+import type { PythonDict, PythonKey, PythonValue } from './value.ts'
+import { MAXIMUM_DEPTH, PythonFloat, PythonTuple, toInt } from './value.ts'
+
+/** Text that is not JSON; `offset` counts UTF-16 units, line and column count from one. */
+export class JsonError extends PythonError {
+  readonly offset: number
+  readonly line: number
+  readonly column: number
+  constructor(problem: string, text: string, offset: number) {
+    const before = text.slice(0, offset)
+    const line = before.split('\n').length
+    const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1
+    super(
+      'JSONDecodeError',
+      `${problem}: line ${line} column ${column} (char ${[...before].length})`,
+    )
+    this.offset = offset
+    this.line = line
+    this.column = column
+  }
+}
+
+/**
+ * Python's `json.loads`: ints and floats stay apart, long ints keep every digit, `NaN` and
+ * `Infinity` are read, the last of equal keys wins.
+ */
+export function parseJson(text: string): PythonValue {
+  const reader: Reader = { text, offset: 0, depth: 0 }
+  skipSpace(reader)
+  const value = readValue(reader)
+  skipSpace(reader)
+  if (reader.offset < text.length) throw new JsonError('Extra data', text, reader.offset)
+  return value
+}
+
+interface Reader {
+  readonly text: string
+  offset: number
+  depth: number
+}
+
+function skipSpace(reader: Reader): void {
+  const { text } = reader
+  let offset = reader.offset
+  for (; ; offset++) {
+    const unit = text.charCodeAt(offset)
+    if (unit !== 32 && unit !== 10 && unit !== 13 && unit !== 9) break
+  }
+  reader.offset = offset
+}
+
+const WORDS: readonly (readonly [string, PythonValue])[] = [
+  ['null', null],
+  ['true', true],
+  ['false', false],
+  ['NaN', new PythonFloat(Number.NaN)],
+  ['Infinity', new PythonFloat(Number.POSITIVE_INFINITY)],
+  ['-Infinity', new PythonFloat(Number.NEGATIVE_INFINITY)],
+]
+
+function readValue(reader: Reader): PythonValue {
+  const { text, offset } = reader
+  switch (text.charCodeAt(offset)) {
+    case 34:
+      return readString(reader)
+    case 123:
+      return nest(reader, readDict)
+    case 91:
+      return nest(reader, readList)
+    default:
+      return readNumber(reader) ?? readWord(reader)
+  }
+}
+
+function nest<T>(reader: Reader, read: (reader: Reader) => T): T {
+  if (++reader.depth > MAXIMUM_DEPTH) {
+    throw new JsonError(`Nested deeper than ${MAXIMUM_DEPTH} levels`, reader.text, reader.offset)
+  }
+  reader.offset++
+  const value = read(reader)
+  reader.depth--
+  return value
+}
+
+function readWord(reader: Reader): PythonValue {
+  for (const [word, value] of WORDS) {
+    if (reader.text.startsWith(word, reader.offset)) {
+      reader.offset += word.length
+      return value
+    }
+  }
+  throw new JsonError('Expecting value', reader.text, reader.offset)
+}
+
+const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y
+
+function readNumber(reader: Reader): PythonValue | undefined {
+  NUMBER.lastIndex = reader.offset
+  const match = NUMBER.exec(reader.text)
+  if (!match) return undefined
+  reader.offset = NUMBER.lastIndex
+  if (match[2] !== undefined || match[3] !== undefined) return new PythonFloat(Number(match[0]))
+  const value = Number(match[0])
+  return Number.isSafeInteger(value) ? value + 0 : toInt(BigInt(match[0]))
+}
+
+function readList(reader: Reader): PythonValue[] {
+  const items: PythonValue[] = []
+  skipSpace(reader)
+  if (reader.text.charCodeAt(reader.offset) === 93) {
+    reader.offset++
+    return items
+  }
+  while (true) {
+    items.push(readValue(reader))
+    skipSpace(reader)
+    const unit = reader.text.charCodeAt(reader.offset)
+    if (unit === 93) break
+    if (unit !== 44) throw new JsonError("Expecting ',' delimiter", reader.text, reader.offset)
+    reader.offset++
+    skipSpace(reader)
+  }
+  reader.offset++
+  return items
+}
+
+function readDict(reader: Reader): PythonDict {
+  const dict: PythonDict = new Map()
+  skipSpace(reader)
+  if (reader.text.charCodeAt(reader.offset) === 125) {
+    reader.offset++
+    return dict
+  }
+  while (true) {
+    readPair(reader, dict)
+    const unit = reader.text.charCodeAt(reader.offset)
+    if (unit === 125) break
+    if (unit !== 44) throw new JsonError("Expecting ',' delimiter", reader.text, reader.offset)
+    reader.offset++
+    skipSpace(reader)
+  }
+  reader.offset++
+  return dict
+}
+
+function readPair(reader: Reader, dict: PythonDict): void {
+  const { text } = reader
+  if (text.charCodeAt(reader.offset) !== 34) {
+    throw new JsonError('Expecting property name enclosed in double quotes', text, reader.offset)
+  }
+  const key = readString(reader)
+  skipSpace(reader)
+  if (text.charCodeAt(reader.offset) !== 58) {
+    throw new JsonError("Expecting ':' delimiter", text, reader.offset)
+  }
+  reader.offset++
+  skipSpace(reader)
+  dict.set(key, readValue(reader))
+  skipSpace(reader)
+}
+
+// everything but the quote, the backslash and control characters, which Python refuses too
+const PLAIN = /[ !#-[\]-\uffff]*/y
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+}
+
+function readString(reader: Reader): string {
+  const { text, offset: start } = reader
+  let offset = start + 1
+  let value = ''
+  while (true) {
+    PLAIN.lastIndex = offset
+    PLAIN.test(text)
+    value += text.slice(offset, PLAIN.lastIndex)
+    offset = PLAIN.lastIndex
+    const character = text[offset]
+    if (character === '"') break
+    if (character === undefined) throw new JsonError('Unterminated string starting at', text, start)
+    if (character !== '\\') throw new JsonError('Invalid control character at', text, offset)
+    const resolved = readEscape(text, offset, start)
+    value += resolved.value
+    offset = resolved.end
+  }
+  reader.offset = offset + 1
+  return value
+}
+
+const FOUR_DIGITS = /^[0-9a-fA-F]{4}$/
+
+function readEscape(text: string, offset: number, start: number): { value: string; end: number } {
+  const letter = text[offset + 1]
+  if (letter === undefined) throw new JsonError('Unterminated string starting at', text, start)
+  const short = ESCAPES[letter]
+  if (short !== undefined) return { value: short, end: offset + 2 }
+  if (letter !== 'u') throw new JsonError('Invalid \\escape', text, offset)
+  const digits = text.slice(offset + 2, offset + 6)
+  if (!FOUR_DIGITS.test(digits)) throw new JsonError('Invalid \\uXXXX escape', text, offset + 1)
+  return { value: String.fromCharCode(Number.parseInt(digits, 16)), end: offset + 6 }
+}
+
+/** The options of Python's `json.dumps`, under their JavaScript names. */
+export interface DumpOptions {
+  /** @default true */
+  readonly ensureAscii?: boolean
+  /** A count of spaces, or the text of one level. Without it all is on one line. */
+  readonly indent?: number | string | null
+  /** Between items, and between key and value. @default [', ', ': '], with indent [',', ': '] */
+  readonly separators?: readonly [string, string] | null
+  /** @default false */
+  readonly sortKeys?: boolean
+  /** Renders what is not a Python value; `at` is its offset in the text so far. */
+  readonly other?: (value: object, at: number) => string | undefined
+  /** Renders the keys of a dict, in place of a plain key's own text. */
+  readonly key?: (dict: PythonDict, key: string, at: number) => string | undefined
+}
+
+interface Writer {
+  text: string
+  readonly encode: (text: string) => string
+  readonly indent: string | undefined
+  readonly item: string
+  readonly pair: string
+  readonly options: DumpOptions
+}
+
+/** Python's `json.dumps`, to the byte. */
+export function dumps(value: PythonValue, options: DumpOptions = {}): string {
+  const { indent = null, separators = null, ensureAscii = true } = options
+  const writer: Writer = {
+    text: '',
+    encode: ensureAscii ? encodeAscii : encodeText,
+    indent: typeof indent === 'number' ? ' '.repeat(Math.max(0, indent)) : (indent ?? undefined),
+    item: separators?.[0] ?? (indent === null ? ', ' : ','),
+    pair: separators?.[1] ?? ': ',
+    options,
+  }
+  write(writer, value, 0)
+  return writer.text
+}
+
+function write(writer: Writer, value: PythonValue, depth: number): void {
+  switch (typeof value) {
+    case 'string':
+      writer.text += writer.encode(value)
+      return
+    case 'boolean':
+      writer.text += value ? 'true' : 'false'
+      return
+    case 'number':
+    case 'bigint':
+      writer.text += encodeNumber(value)
+      return
+    default:
+      if (value === null) writer.text += 'null'
+      else writeCompound(writer, value, depth)
+  }
+}
+
+function writeCompound(writer: Writer, value: Exclude<PythonValue, null>, depth: number): void {
+  if (depth > MAXIMUM_DEPTH) {
+    throw new PythonError('RecursionError', 'maximum recursion depth exceeded while encoding JSON')
+  }
+  if (value instanceof PythonFloat) writer.text += encodeFloat(value.value)
+  else if (Array.isArray(value)) writeList(writer, value, depth)
+  else if (value instanceof PythonTuple) writeList(writer, value.items, depth)
+  else if (value instanceof Map) writeDict(writer, value, depth)
+  else {
+    const rich = writer.options.other?.(value as object, writer.text.length)
+    if (rich === undefined) {
+      throw new PythonError('TypeError', `Object of type set is not JSON serializable`)
+    }
+    writer.text += rich
+  }
+}
+
+function lineBreak(writer: Writer, depth: number): string {
+  return writer.indent === undefined ? '' : `\n${writer.indent.repeat(depth)}`
+}
+
+function writeList(writer: Writer, items: readonly PythonValue[], depth: number): void {
+  if (items.length === 0) {
+    writer.text += '[]'
+    return
+  }
+  const inner = lineBreak(writer, depth + 1)
+  const between = writer.item + inner
+  writer.text += `[${inner}`
+  for (let index = 0; index < items.length; index++) {
+    if (index > 0) writer.text += between
+    write(writer, items[index] as PythonValue, depth + 1)
+  }
+  writer.text += `${lineBreak(writer, depth)}]`
+}
+
+function writeDict(writer: Writer, dict: PythonDict, depth: number): void {
+  if (dict.size === 0) {
+    writer.text += '{}'
+    return
+  }
+  const inner = lineBreak(writer, depth + 1)
+  const between = writer.item + inner
+  writer.text += `{${inner}`
+  let first = true
+  for (const key of writer.options.sortKeys ? sortedKeys(dict) : dict.keys()) {
+    if (!first) writer.text += between
+    first = false
+    writeKey(writer, dict, key)
+    writer.text += writer.pair
+    write(writer, dict.get(key) as PythonValue, depth + 1)
+  }
+  writer.text += `${lineBreak(writer, depth)}}`
+}
+
+function writeKey(writer: Writer, dict: PythonDict, key: PythonKey): void {
+  const rich =
+    typeof key === 'string' ? writer.options.key?.(dict, key, writer.text.length) : undefined
+  writer.text += rich ?? writer.encode(keyText(key))
+}
+
+function sortedKeys(dict: PythonDict): PythonKey[] {
+  return [...dict.keys()].sort((left, right) =>
+    compare('<', left, right) ? -1 : compare('<', right, left) ? 1 : 0,
+  )
+}
+
+function keyText(key: PythonKey): string {
+  if (typeof key === 'string') return key
+  if (key === null) return 'null'
+  if (typeof key === 'boolean') return key ? 'true' : 'false'
+  if (key instanceof PythonFloat) return encodeFloat(key.value)
+  if (key instanceof PythonTuple) {
+    throw new PythonError('TypeError', 'keys must be str, int, float, bool or None, not tuple')
+  }
+  return encodeNumber(key)
+}
+
+function encodeNumber(value: number | bigint): string {
+  if (typeof value === 'bigint' || Number.isSafeInteger(value)) return String(value)
+  return Number.isInteger(value) ? BigInt(value).toString() : encodeFloat(value)
+}
+
+function encodeFloat(value: number): string {
+  if (Number.isFinite(value)) return formatFloat(value)
+  return Number.isNaN(value) ? 'NaN' : value < 0 ? '-Infinity' : 'Infinity'
+}
+
+/** A string as `json.dumps` writes it with `ensure_ascii` off. */
+export function encodeText(text: string): string {
+  const encoded = JSON.stringify(text)
+  // JavaScript escapes lone surrogates, Python leaves them
+  return LONE_SURROGATE.test(text) ? encoded.replace(ESCAPED_SURROGATE, unescapeSurrogate) : encoded
+}
+
+const LONE_SURROGATE = /\p{Cs}/u
+// an odd backslash before `ud8..dff` is an escape; pairs of backslashes are consumed first
+const ESCAPED_SURROGATE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g
+const unescapeSurrogate = (whole: string, digits: string | undefined): string =>
+  digits === undefined ? whole : String.fromCharCode(Number.parseInt(digits, 16))
+
+/** A string as `json.dumps` writes it by default, everything but printable ASCII escaped. */
+export function encodeAscii(text: string): string {
+  const encoded = JSON.stringify(text)
+  return NOT_ASCII.test(encoded) ? encoded.replace(NOT_ASCII_ALL, escapeUnit) : encoded
+}
+
+const NOT_ASCII = /[^\x20-\x7e]/
+const NOT_ASCII_ALL = /[^\x20-\x7e]/g
+const escapeUnit = (unit: string): string =>
+  `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`

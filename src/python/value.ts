@@ -1,0 +1,167 @@
+import { PythonError } from './error.ts'
+
+/**
+ * A Python value. A JavaScript number without a fraction is an `int` (a `bigint` where it would lose
+ * digits), every other number a `float`; `PythonFloat` tells `1.0` from `1`.
+ */
+export type PythonValue =
+  | null
+  | boolean
+  | number
+  | bigint
+  | PythonFloat
+  | string
+  | PythonTuple
+  | PythonSet
+  | readonly PythonValue[]
+  | PythonDict
+
+/** What Python can hash among its plain values. */
+export type PythonKey = null | boolean | number | bigint | PythonFloat | string | PythonTuple
+
+/** A `dict`. A Map, because objects of JavaScript move integer-like keys to the front. */
+export type PythonDict = Map<PythonKey, PythonValue>
+
+/** A `float`, also where its value is whole. */
+export class PythonFloat {
+  readonly value: number
+  constructor(value: number) {
+    this.value = value
+  }
+}
+
+/** A `tuple`; lists are arrays. */
+export class PythonTuple {
+  readonly items: readonly PythonValue[]
+  constructor(items: readonly PythonValue[]) {
+    this.items = items
+  }
+}
+
+/** A `set` in order of insertion, its items already distinct. */
+export class PythonSet {
+  readonly items: readonly PythonKey[]
+  constructor(items: readonly PythonKey[]) {
+    this.items = items
+  }
+}
+
+/** How deep values may nest: beyond it Python's own `json` gives up as well. */
+export const MAXIMUM_DEPTH = 1000
+
+/** Whether the number counts as an `int` here; infinities and NaN are floats. */
+export const isInt = (value: unknown): value is number | bigint =>
+  typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint'
+
+/** An integer in its normal form: a number while all digits are safe, a bigint beyond. */
+export const toInt = (value: bigint): number | bigint =>
+  value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value
+
+/** Lets values of a richer kind through `fromJavaScript` untouched. */
+export interface ConversionOptions {
+  readonly keep?: (value: object) => boolean
+}
+
+/**
+ * Plain JavaScript data as Python values: objects become dicts of their own enumerable members
+ * (`undefined` members are left out, as JSON does), Python values stay what they are.
+ */
+export function fromJavaScript(value: unknown, options: ConversionOptions = {}): PythonValue {
+  return convert(value, options.keep, 0)
+}
+
+function convert(value: unknown, keep: ConversionOptions['keep'], depth: number): PythonValue {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value
+    case 'number':
+      return fromNumber(value)
+    case 'bigint':
+      return toInt(value)
+    case 'undefined':
+      return null
+    case 'object':
+      return value === null ? null : convertObject(value, keep, depth)
+    default:
+      throw new PythonError('TypeError', `A ${typeof value} has no Python value.`)
+  }
+}
+
+function fromNumber(value: number): PythonValue {
+  if (!Number.isInteger(value)) return new PythonFloat(value)
+  return Number.isSafeInteger(value) ? value + 0 : BigInt(value)
+}
+
+function convertObject(value: object, keep: ConversionOptions['keep'], depth: number): PythonValue {
+  if (depth > MAXIMUM_DEPTH) {
+    throw new PythonError('RecursionError', `The value nests deeper than ${MAXIMUM_DEPTH} levels.`)
+  }
+  if (Array.isArray(value)) {
+    const items = new Array<PythonValue>(value.length)
+    for (let index = 0; index < value.length; index++) {
+      items[index] = convert(value[index], keep, depth + 1)
+    }
+    return items
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === null) {
+    return convertMembers(value as Record<string, unknown>, keep, depth)
+  }
+  return convertInstance(value, keep, depth)
+}
+
+function convertMembers(
+  value: Record<string, unknown>,
+  keep: ConversionOptions['keep'],
+  depth: number,
+): PythonDict {
+  const dict: PythonDict = new Map()
+  for (const key of Object.keys(value)) {
+    const member = value[key]
+    if (member !== undefined) dict.set(key, convert(member, keep, depth + 1))
+  }
+  return dict
+}
+
+function convertInstance(
+  value: object,
+  keep: ConversionOptions['keep'],
+  depth: number,
+): PythonValue {
+  if (value instanceof PythonFloat || value instanceof PythonSet) return value
+  if (keep?.(value)) return value as PythonValue
+  if (value instanceof PythonTuple) {
+    return new PythonTuple(value.items.map(item => convert(item, keep, depth + 1)))
+  }
+  if (value instanceof Map) {
+    const dict: PythonDict = new Map()
+    for (const [key, item] of value) dict.set(key, convert(item, keep, depth + 1))
+    return dict
+  }
+  const name = value.constructor?.name ?? 'object'
+  throw new PythonError('TypeError', `A ${name} has no Python value; give plain data instead.`)
+}
+
+/** Python values as plain JavaScript data: floats become numbers, dicts objects, tuples arrays. */
+export function toJavaScript(value: PythonValue): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof PythonFloat) return value.value
+  if (value instanceof PythonTuple || value instanceof PythonSet) {
+    return value.items.map(toJavaScript)
+  }
+  if (!(value instanceof Map)) return value.map(toJavaScript)
+  // fromEntries defines members, so a key `__proto__` stays a key
+  return Object.fromEntries(
+    Array.from(value, ([key, item]) => [keyToMember(key), toJavaScript(item)]),
+  )
+}
+
+function keyToMember(key: PythonKey): string {
+  if (typeof key === 'string') return key
+  if (key instanceof PythonFloat) return String(key.value)
+  if (key instanceof PythonTuple) {
+    throw new PythonError('TypeError', 'A tuple cannot be the key of a JavaScript object.')
+  }
+  return String(key)
+}
