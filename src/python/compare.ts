@@ -183,10 +183,13 @@ export function compareText(left: string, right: string): number {
   for (let index = 0; index < shared; index++) {
     const one = left.charCodeAt(index)
     const other = right.charCodeAt(index)
-    if (one !== other) return rank(one) - rank(other)
+    if (one !== other) return codePointAround(left, index) - codePointAround(right, index)
   }
   return left.length - right.length
 }
 
-// surrogates stand for code points above every other unit
-const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
+/** The code point that the unit at `index` belongs to. */
+function codePointAround(text: string, index: number): number {
+  const before = index === 0 ? undefined : text.codePointAt(index - 1)
+  return before !== undefined && before > 0xffff ? before : (text.codePointAt(index) as number)
+}

@@ -50,16 +50,42 @@ function floatArithmetic(operation: Operation, left: number, right: number): num
 }
 
 function divide(left: PythonNumber, right: PythonNumber): PythonFloat {
+  if (typeof left === 'bigint' || typeof right === 'bigint') {
+    if (!isFloat(left) && !isFloat(right) && right !== 0) {
+      return new PythonFloat(divideExactly(BigInt(left as bigint), BigInt(right as bigint)))
+    }
+  }
   const divisor = toDouble(right)
   if (divisor === 0) throw new PythonError('ZeroDivisionError', 'division by zero')
   return new PythonFloat(toDouble(left) / divisor)
 }
 
+const bitLength = (value: bigint): number => value.toString(2).length
+
+/** The double nearest to the exact quotient: 66 bits and a sticky bit decide the rounding. */
+function divideExactly(left: bigint, right: bigint): number {
+  const over = left < 0n ? -left : left
+  const under = right < 0n ? -right : right
+  const shift = Math.max(0, 66 - bitLength(over) + bitLength(under))
+  const scaled = over << BigInt(shift)
+  const sticky = scaled % under === 0n ? 0n : 1n
+  const magnitude = Number((scaled / under) | sticky) / 2 ** Math.min(shift, 1000)
+  const quotient = magnitude / 2 ** Math.max(0, shift - 1000)
+  if (!Number.isFinite(quotient)) {
+    throw new PythonError('OverflowError', 'integer division result too large for a float')
+  }
+  return left < 0n === right < 0n ? quotient : -quotient
+}
+
 function floorDivideFloats(left: number, right: number): number {
   if (right === 0) throw new PythonError('ZeroDivisionError', 'float floor division by zero')
-  const remainder = floatModulo(left, right)
-  const quotient = (left - remainder) / right
-  if (quotient === 0) return left / right < 0 ? -0 : 0
+  const remainder = left % right
+  const crosses = remainder !== 0 && remainder < 0 !== right < 0
+  const quotient = (left - remainder) / right - (crosses ? 1 : 0)
+  if (quotient === 0) {
+    const sign = left / right
+    return sign < 0 || Object.is(sign, -0) ? -0 : 0
+  }
   const floor = Math.floor(quotient)
   return quotient - floor > 0.5 ? floor + 1 : floor
 }
