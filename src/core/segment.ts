@@ -96,7 +96,7 @@ function checkLogprobs(ids: Int32Array, logprobs: Float32Array): void {
   if (ids.length !== logprobs.length) {
     throw new RangeError(`sampled segment has ${ids.length} ids but ${logprobs.length} logprobs`)
   }
-  const bad = logprobs.findIndex(value => !(value <= 1e-3))
+  const bad = logprobs.findIndex(value => !(value <= 1e-3 && value > -Infinity))
   if (bad >= 0) {
     throw new RangeError(
       `logprob ${bad} of ${ids.length} is ${logprobs[bad]}, not a log-probability`,

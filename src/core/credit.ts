@@ -1,0 +1,107 @@
+import type { TrajectoryId } from './ids.ts'
+import type { Trajectory } from './trajectory.ts'
+import { pathEnds, pathTo, type Tree } from './tree.ts'
+
+/**
+ * How the trajectories of one tree share the tokens they have in common. `uniform`: each counts
+ * one, as if every full path were trained. `branch`: each counts the product of 1/width over its
+ * branchings. `hard`: a shared token counts one, with the mean advantage.
+ */
+export const leafWeightings = ['uniform', 'branch', 'hard'] as const
+
+/** The name of a way to share tokens between trajectories. */
+export type LeafWeighting = (typeof leafWeightings)[number]
+
+/** What one trajectory's tokens are trained with. */
+export interface Credit {
+  readonly trajectory: TrajectoryId
+  readonly advantage: number
+  readonly weight: number
+  /** Advantages turn by turn, where they differ from the trajectory's own. */
+  readonly turns?: readonly number[]
+}
+
+/** The credit of the first `length` tokens of a node: those trajectories pass through them. */
+export interface CreditSpan {
+  readonly start: number
+  readonly end: number
+  readonly advantage: number
+  readonly weight: number
+  readonly trajectories: readonly TrajectoryId[]
+}
+
+/** The weight a trajectory has in its group, by the weighting. */
+export function leafWeight(trajectory: Trajectory, weighting: LeafWeighting): number {
+  return weighting === 'branch' ? trajectory.share : 1
+}
+
+/** How far into each node a trajectory goes, over all its paths. */
+export function coverageOf(tree: Tree, trajectory: Trajectory): ReadonlyMap<number, number> {
+  const coverage = new Map<number, number>()
+  for (const end of pathEnds(tree, trajectory.end)) {
+    for (const { node, length } of pathTo(tree, end)) {
+      coverage.set(node, Math.max(length, coverage.get(node) ?? 0))
+    }
+  }
+  return coverage
+}
+
+/** For every node of a tree, the credit of its tokens: weighted means over the trajectories through them. */
+export function creditByNode(
+  tree: Tree,
+  credits: readonly Credit[],
+  weighting: LeafWeighting,
+): ReadonlyMap<number, readonly CreditSpan[]> {
+  const byTrajectory = new Map(credits.map(credit => [credit.trajectory, credit]))
+  const passing = new Map<number, Passage[]>()
+  for (const trajectory of tree.trajectories) {
+    const credit = byTrajectory.get(trajectory.id)
+    if (!credit) continue
+    const turnOf = credit.turns && turnByNode(tree, trajectory)
+    for (const [node, length] of coverageOf(tree, trajectory)) {
+      if (tree.nodes[node]!.segment.origin !== 'sampled') continue
+      const turn = turnOf?.get(node)
+      const advantage =
+        turn === undefined ? credit.advantage : (credit.turns?.[turn] ?? credit.advantage)
+      const passage = { length, advantage, weight: credit.weight, trajectory: trajectory.id }
+      const others = passing.get(node)
+      if (others) others.push(passage)
+      else passing.set(node, [passage])
+    }
+  }
+  return new Map([...passing].map(([node, list]) => [node, toSpans(list, weighting)]))
+}
+
+interface Passage {
+  readonly length: number
+  readonly advantage: number
+  readonly weight: number
+  readonly trajectory: TrajectoryId
+}
+
+function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<number, number> {
+  const turns = new Map<number, number>()
+  trajectory.turns.forEach((turn, index) => {
+    for (let node = turn.end.node; ; node = tree.nodes[node]!.parent.node) {
+      turns.set(node, index)
+      if (node === turn.from || node === 0) break
+    }
+  })
+  return turns
+}
+
+function toSpans(passages: readonly Passage[], weighting: LeafWeighting): readonly CreditSpan[] {
+  const ends = [...new Set(passages.map(passage => passage.length))].sort((a, b) => a - b)
+  return ends.map((end, index) => {
+    const through = passages.filter(passage => passage.length >= end)
+    const total = through.reduce((sum, { weight }) => sum + weight, 0)
+    const weighed = through.reduce((sum, { weight, advantage }) => sum + weight * advantage, 0)
+    return {
+      start: ends[index - 1] ?? 0,
+      end,
+      advantage: total === 0 ? 0 : weighed / total,
+      weight: weighting === 'hard' ? 1 : total,
+      trajectories: through.map(passage => passage.trajectory),
+    }
+  })
+}

@@ -1,0 +1,160 @@
+import { type Credit, type CreditSpan, creditByNode, type LeafWeighting } from './credit.ts'
+import type { TrajectoryId } from './ids.ts'
+import type { LogprobBasis, Segment, VersionRange } from './segment.ts'
+import type { Trajectory } from './trajectory.ts'
+import { lengthTo, type Place, pathEnds, pathTo, type Span, type Tree } from './tree.ts'
+
+/** A root-to-end path as one training sequence. */
+export interface Row {
+  readonly trajectory: Trajectory
+  /** Its number among the rows of its trajectory that are written. */
+  readonly index: number
+  readonly count: number
+  readonly ids: Int32Array
+  /** 1 where the token is trained in this row. */
+  readonly mask: Uint8Array
+  /** 0 where the origin is not sampled, NaN where the policy gave none. */
+  readonly logprobs: Float32Array
+  /** Of trained tokens; 0 elsewhere. */
+  readonly advantages: Float64Array
+  /** Of trained tokens; 0 elsewhere. */
+  readonly weights: Float64Array
+  readonly origins: readonly Run<Segment['origin']>[]
+  /** Of sampled tokens. */
+  readonly versions: readonly Run<VersionRange>[]
+  /** The trajectories that pass through the trained tokens. */
+  readonly trajectories: readonly Run<readonly TrajectoryId[]>[]
+  readonly basis: LogprobBasis
+}
+
+/** A value that holds for the tokens `[start, end)` of a row. */
+export interface Run<Value> {
+  readonly start: number
+  readonly end: number
+  readonly value: Value
+}
+
+/** Which trajectories become rows, and with what credit. */
+export interface RowOptions {
+  readonly credits: readonly Credit[]
+  /** @default 'uniform' */
+  readonly weighting?: LeafWeighting
+  /** Trajectories written without credit, for people to look at: their tokens have advantage 0. */
+  readonly include?: ReadonlySet<TrajectoryId>
+}
+
+interface Plan {
+  readonly trajectory: Trajectory
+  readonly end: Place
+  /** Per span, from which of its tokens on this row trains them; at or past its length: none. */
+  readonly spans: readonly (Span & { readonly trainFrom: number })[]
+}
+
+/**
+ * The training rows of a tree. Each sampled token is trained in exactly one row and is context in
+ * the others (T5); rows that would train nothing are left out.
+ */
+export function rowsOf(tree: Tree, options: RowOptions): readonly Row[] {
+  const { credits, weighting = 'uniform', include = new Set<TrajectoryId>() } = options
+  const credited = new Set(credits.map(credit => credit.trajectory))
+  const spans = creditByNode(tree, credits, weighting)
+  const claimed = new Map<number, number>()
+  const plan = (trajectory: Trajectory): readonly Plan[] =>
+    planRows(tree, trajectory, claimed).filter(row => row.spans.some(isTrained))
+  const first = tree.trajectories.filter(({ id }) => credited.has(id)).map(plan)
+  const others = tree.trajectories
+    .filter(({ id }) => include.has(id) && !credited.has(id))
+    .map(plan)
+  const place = new Map(tree.trajectories.map(({ id }, index) => [id, index]))
+  return [...first, ...others]
+    .filter(plans => plans.length > 0)
+    .sort((a, b) => place.get(a[0]!.trajectory.id)! - place.get(b[0]!.trajectory.id)!)
+    .flatMap(plans =>
+      plans.map((row, index) => fill(tree, row, { spans, index, count: plans.length })),
+    )
+}
+
+const isTrained = ({ length, trainFrom }: { length: number; trainFrom: number }): boolean =>
+  trainFrom < length
+
+function planRows(
+  tree: Tree,
+  trajectory: Trajectory,
+  claimed: Map<number, number>,
+): readonly Plan[] {
+  return pathEnds(tree, trajectory.end).map(end => ({
+    trajectory,
+    end,
+    spans: pathTo(tree, end).map(span => {
+      if (tree.nodes[span.node]!.segment.origin !== 'sampled')
+        return { ...span, trainFrom: span.length }
+      const trainFrom = claimed.get(span.node) ?? 0
+      claimed.set(span.node, Math.max(trainFrom, span.length))
+      return { ...span, trainFrom }
+    }),
+  }))
+}
+
+function fill(
+  tree: Tree,
+  plan: Plan,
+  context: {
+    readonly spans: ReadonlyMap<number, readonly CreditSpan[]>
+    readonly index: number
+    readonly count: number
+  },
+): Row {
+  const size = lengthTo(tree, plan.end)
+  const row = {
+    ids: new Int32Array(size),
+    mask: new Uint8Array(size),
+    logprobs: new Float32Array(size),
+    advantages: new Float64Array(size),
+    weights: new Float64Array(size),
+    origins: [] as Run<Segment['origin']>[],
+    versions: [] as Run<VersionRange>[],
+    trajectories: [] as Run<readonly TrajectoryId[]>[],
+  }
+  let basis: LogprobBasis = 'tempered'
+  for (const span of plan.spans) {
+    const { segment } = tree.nodes[span.node]!
+    const end = span.start + span.length
+    row.ids.set(segment.ids.subarray(0, span.length), span.start)
+    extend(row.origins, { start: span.start, end, value: segment.origin })
+    if (segment.origin !== 'sampled') continue
+    basis = segment.basis
+    extend(row.versions, { start: span.start, end, value: segment.version })
+    if (segment.logprobs) row.logprobs.set(segment.logprobs.subarray(0, span.length), span.start)
+    else row.logprobs.fill(Number.NaN, span.start, end)
+    row.mask.fill(1, span.start + span.trainFrom, end)
+    for (const credit of context.spans.get(span.node) ?? []) applyCredit(row, span, credit)
+  }
+  return { trajectory: plan.trajectory, index: context.index, count: context.count, basis, ...row }
+}
+
+function applyCredit(
+  row: Pick<Row, 'advantages' | 'weights'> & { trajectories: Run<readonly TrajectoryId[]>[] },
+  span: Span & { readonly trainFrom: number },
+  credit: CreditSpan,
+): void {
+  const start = span.start + Math.max(credit.start, span.trainFrom)
+  const end = span.start + Math.min(credit.end, span.length)
+  if (start >= end) return
+  row.advantages.fill(credit.advantage, start, end)
+  row.weights.fill(credit.weight, start, end)
+  extend(row.trajectories, { start, end, value: credit.trajectories })
+}
+
+/** Adds a run, joining it to the last one where they touch and say the same. */
+function extend<Value>(runs: Run<Value>[], run: Run<Value>): void {
+  const last = runs.at(-1)
+  if (last && last.end === run.start && isSame(last.value, run.value)) {
+    runs[runs.length - 1] = { ...last, end: run.end }
+  } else {
+    runs.push(run)
+  }
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}
