@@ -39,6 +39,11 @@ export interface StepCall extends Call {
   readonly messages: readonly Message[]
   /** The number of the action, from 0. */
   readonly turn: number
+  /**
+   * Set while a world is forked by replay: what it answered this action with before. Users and
+   * tools with outside effects are not asked again; what they said then is in here.
+   */
+  readonly replay?: Transition
 }
 
 /** One environment opened for one attempt. Open it, step it, dispose of it; there is no reset. */
@@ -59,6 +64,10 @@ export interface OpenCall extends Call {
   readonly seed: number
   /** Bounds that tools and outside calls go through. */
   readonly lanes: Lanes
+  /** Seconds on a clock that never runs backwards; calls are recorded as taking none without it. */
+  readonly clock?: () => number
+  /** Set while a world is forked by replay: how it opened before. */
+  readonly replay?: { readonly opening: NonEmpty<Message> }
 }
 
 /** Something that opens worlds for tasks. */
@@ -73,6 +82,8 @@ export interface Environment<Data = unknown> {
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
   /** Splits that `makeTasks` knows, the default first. */
   readonly splits?: readonly string[]
+  /** Lets go of what it keeps for all its worlds, such as pools and connections. */
+  [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 
 /** Which tasks to make. */

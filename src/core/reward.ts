@@ -31,11 +31,13 @@ export interface RewardInput<Data = unknown, Report = unknown> {
   readonly trajectory: Trajectory
 }
 
-/** Scores one gradable trajectory. */
-export type RewardFunction<Data = unknown, Report = unknown> = (
-  input: RewardInput<Data, Report>,
-  call: Call,
-) => number | Promise<number>
+/**
+ * Scores one gradable trajectory. Typed as a method is, so that an environment of known task data
+ * is also an `Environment<unknown>`: task data pass `readTask` before any reward sees them.
+ */
+export type RewardFunction<Data = unknown, Report = unknown> = {
+  score(input: RewardInput<Data, Report>, call: Call): number | Promise<number>
+}['score']
 
 /** A reward function, or one with the weight it has in the total. */
 export type RewardPart<Data = unknown, Report = unknown> =
