@@ -5,14 +5,7 @@ import type { Outcome } from '../src/core/outcome.ts'
 import { plainSampling } from '../src/core/policy.ts'
 import { given, sampled } from '../src/core/segment.ts'
 import type { Trajectory, Turn } from '../src/core/trajectory.ts'
-import {
-  type GrowingTree,
-  lengthTo,
-  type Place,
-  plantTree,
-  root,
-  type Tree,
-} from '../src/core/tree.ts'
+import { type GrowingTree, type Place, plantTree, root, type Tree } from '../src/core/tree.ts'
 import { random, seedOf } from '../src/math/random.ts'
 
 /** Draws for building test data; the same seed gives the same draws. */

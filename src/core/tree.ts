@@ -140,6 +140,15 @@ export function lengthTo(tree: Pick<Tree, 'nodes'>, end: Place): number {
   return tree.nodes[end.node]!.start + end.offset
 }
 
+/** The place after the first `tokens` tokens of the path to `end`. */
+export function placeAt(tree: Pick<Tree, 'nodes'>, end: Place, tokens: number): Place {
+  let place = end
+  while (place.node !== 0 && tree.nodes[place.node]!.start >= tokens) {
+    place = tree.nodes[place.node]!.parent
+  }
+  return { node: place.node, offset: tokens - tree.nodes[place.node]!.start }
+}
+
 /** The tokens on the path to a place, copied into one array. */
 export function idsTo(tree: Pick<Tree, 'nodes'>, end: Place): Int32Array {
   const ids = new Int32Array(lengthTo(tree, end))

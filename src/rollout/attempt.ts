@@ -1,0 +1,76 @@
+import type { Environment, Task } from '../core/environment.ts'
+import type { GroupId } from '../core/ids.ts'
+import type { Lanes } from '../core/lane.ts'
+import type { Policy, Sampling, Watch } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+
+/** What is configured to end an attempt. */
+export interface Limits {
+  /** Samples per trajectory. @default 16 */
+  readonly turns: number
+  /** Sampled tokens per trajectory. @default 8192 */
+  readonly tokens: number
+  /** Tokens of a prompt and its answer together. @default 32768 */
+  readonly context: number
+  /** Sampled tokens per turn. @default 2048 */
+  readonly newTokens: number
+  /** Seconds per trajectory. @default Infinity */
+  readonly seconds: number
+}
+
+/** The limits where nothing else is said. */
+export const defaultLimits: Limits = {
+  turns: 16,
+  tokens: 8192,
+  context: 32_768,
+  newTokens: 2048,
+  seconds: Number.POSITIVE_INFINITY,
+}
+
+/** Counts tokens of a whole run before they are paid for. */
+export interface TokenBudget {
+  /** Sets aside up to `tokens`; gives how many it could. */
+  reserve(tokens: number): number
+  /** Gives back what was set aside and not used. */
+  giveBack(tokens: number): void
+}
+
+/** Lets weights change in mid-sample: samples are aborted, wait, and go on under the new version. */
+export interface Pause {
+  /** Aborts when samples should stop for new weights; a fresh one after each pause. */
+  readonly signal: AbortSignal
+  /** Resolves when sampling may go on. */
+  wait(signal: AbortSignal): Promise<void>
+}
+
+/** Makes the watcher of one trajectory's samples, where guards are on. */
+export type OpenWatch = (renderer: Renderer) => Watch
+
+/** Everything that attempts of one run share. */
+export interface RolloutContext {
+  readonly environment: Environment
+  readonly policy: Policy
+  readonly renderer: Renderer
+  readonly sampling: Sampling
+  readonly limits: Limits
+  /** What a sample that ran out of tokens does to its trajectory. */
+  readonly onLength: 'end' | 'continue'
+  readonly stopStrings: readonly string[]
+  readonly topLogprobs: number
+  readonly lanes: Lanes
+  /** Seconds on a clock that never runs backwards. */
+  readonly clock: () => number
+  readonly budget?: TokenBudget
+  readonly pause?: Pause
+  readonly openWatch?: OpenWatch
+}
+
+/** One attempt to make: which task, which member of its group, under which seed. */
+export interface Attempt {
+  readonly task: Task
+  readonly group: GroupId
+  readonly member: number
+  /** The run's seed. */
+  readonly seed: number
+  readonly signal: AbortSignal
+}

@@ -1,0 +1,65 @@
+import type { World } from '../core/environment.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Tree } from '../core/tree.ts'
+import { act } from './act.ts'
+import type { Attempt, RolloutContext } from './attempt.ts'
+import { sampleTurn } from './sample-turn.ts'
+import {
+  emptyWalk,
+  endWalk,
+  note,
+  openWorld,
+  outcomeOf,
+  startWalk,
+  TimeIsUp,
+  type Walk,
+} from './walk.ts'
+
+/** Rolls one attempt turn by turn until the environment ends it or a limit does; a failure is data. */
+export async function rollChain(context: RolloutContext, attempt: Attempt): Promise<Tree> {
+  const timed = withTime(attempt, context.limits.seconds)
+  let world: World | undefined
+  let walk: Walk | undefined
+  try {
+    world = await openWorld(context, timed.attempt)
+    walk = await startWalk(context, timed.attempt, world)
+    await endWalk(walk, await walkToEnd(walk))
+    return walk.tree
+  } catch (error) {
+    walk ??= emptyWalk(context, attempt)
+    await endWalk(walk, outcomeOf(error, timed.attempt.signal))
+    return walk.tree
+  } finally {
+    timed.clear()
+    await dispose(world, walk)
+  }
+}
+
+/** Samples and acts in turn until something ends the walk. */
+export async function walkToEnd(walk: Walk): Promise<Outcome> {
+  for (;;) {
+    walk.attempt.signal.throwIfAborted()
+    const sampled = await sampleTurn(walk)
+    if (sampled.kind === 'end') return sampled.outcome
+    const outcome = await act(walk, sampled.reply)
+    if (outcome) return outcome
+  }
+}
+
+/** An attempt whose signal also runs out of time, and how to stop its clock. */
+function withTime(attempt: Attempt, seconds: number): { attempt: Attempt; clear(): void } {
+  if (!Number.isFinite(seconds)) return { attempt, clear: () => {} }
+  const timer = new AbortController()
+  const handle = setTimeout(() => timer.abort(new TimeIsUp(`${seconds} s`)), seconds * 1000)
+  const signal = AbortSignal.any([attempt.signal, timer.signal])
+  return { attempt: { ...attempt, signal }, clear: () => clearTimeout(handle) }
+}
+
+/** Disposing is the last thing that happens to a world; where it fails, the attempt stands. */
+async function dispose(world: World | undefined, walk: Walk | undefined): Promise<void> {
+  try {
+    await world?.[Symbol.asyncDispose]()
+  } catch (error) {
+    if (walk) note(walk, 'dispose-failed', String(error))
+  }
+}

@@ -1,0 +1,169 @@
+import { across, Failure } from '../core/failure.ts'
+import type { CallAttempt, Reply } from '../core/message.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
+import { type SampledSegment, sampled } from '../core/segment.ts'
+import { seedFor, type Walk } from './walk.ts'
+
+/** What a turn's sampling came to: something to act on, or the end of the trajectory. */
+export type Sampled =
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  | { readonly kind: 'end'; readonly outcome: Outcome }
+
+/** The room a sample has, and what bounds it. */
+interface Room {
+  readonly tokens: number
+  readonly limit: 'tokens' | 'context'
+}
+
+/** Samples one turn from exactly the path so far, and reads it. */
+export async function sampleTurn(walk: Walk): Promise<Sampled> {
+  const { context } = walk
+  if (walk.turns.length >= context.limits.turns) return truncated('turns')
+  const room = roomOf(walk)
+  if (room.tokens <= 0) return truncated(room.limit)
+  const turnStart = walk.tokens.length
+  const from = walk.tree.nodes.length
+  const { finish, text } = await sampleSegments(walk, room.tokens)
+  walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
+  const reply = text ? replyOf(text) : await readReply(walk, turnStart)
+  walk.messages.push(reply.message)
+  if (finish.kind === 'guard') return truncated(`guard:${finish.guard}`)
+  if (finish.kind === 'length' && (context.onLength === 'end' || roomOf(walk).tokens <= 0)) {
+    return truncated(room.limit)
+  }
+  return { kind: 'reply', reply }
+}
+
+function truncated(limit: Extract<Outcome, { kind: 'truncated' }>['limit']): Sampled {
+  return { kind: 'end', outcome: { kind: 'truncated', limit } }
+}
+
+function roomOf(walk: Walk): Room {
+  const { limits } = walk.context
+  const context = limits.context - walk.tokens.length
+  const tokens = Math.min(limits.newTokens, limits.tokens - walk.sampled)
+  return context < tokens ? { tokens: context, limit: 'context' } : { tokens, limit: 'tokens' }
+}
+
+/** Samples until the turn is over; a sample stopped for new weights goes on under them. */
+async function sampleSegments(
+  walk: Walk,
+  room: number,
+): Promise<{ readonly finish: Finish; readonly text: TextSample | undefined }> {
+  const { signal } = walk.attempt
+  let left = room
+  for (let part = 0; ; part++) {
+    const sample = await sampleOnce(walk, left, part)
+    const segment = sample.kind === 'tokens' ? sample.segment : encoded(walk, sample)
+    checkIds(walk, segment, left)
+    walk.place = walk.tree.append(walk.place, segment)
+    walk.tokens.append(segment.ids)
+    walk.sampled += segment.ids.length
+    left -= segment.ids.length
+    if (sample.finish.kind !== 'abort' || left <= 0) {
+      const finish = sample.finish.kind === 'abort' ? ({ kind: 'length' } as const) : sample.finish
+      return { finish, text: sample.kind === 'text' ? sample : undefined }
+    }
+    signal.throwIfAborted()
+    await walk.context.pause?.wait(signal)
+  }
+}
+
+async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sample> {
+  const { context, attempt } = walk
+  const { policy, lanes, clock, budget, pause } = context
+  const granted = budget ? budget.reserve(room) : room
+  if (granted <= 0) throw new Failure('policy', { cause: new Error('the token budget is spent') })
+  const signal = pause ? AbortSignal.any([attempt.signal, pause.signal]) : attempt.signal
+  const request = requestOf(walk, granted, part)
+  const started = clock()
+  try {
+    const sample = await across('policy', attempt, () =>
+      lanes.policy.run(attempt, () => policy.sample(request, { signal })),
+    )
+    budget?.giveBack(granted - (sample.kind === 'tokens' ? sample.segment.ids.length : 0))
+    walk.prompted += request.prompt.ids.length
+    walk.cached += sample.usage.cached ?? 0
+    if (sample.usage.server) walk.servers.add(sample.usage.server)
+    return sample
+  } catch (error) {
+    budget?.giveBack(granted)
+    throw error
+  } finally {
+    walk.seconds.policy += clock() - started
+  }
+}
+
+function requestOf(walk: Walk, maxTokens: number, part: number): SampleRequest {
+  const { context, attempt, tree, branch } = walk
+  const turn = walk.turns.length
+  const watch = context.openWatch?.(context.renderer)
+  return {
+    prompt: { ids: walk.tokens.view(), messages: walk.messages, tools: tree.tools },
+    maxTokens,
+    sampling: context.sampling,
+    stopIds: context.renderer.stopIds,
+    stopStrings: context.stopStrings,
+    seed: seedFor(attempt, branch, turn, part),
+    key: { task: attempt.task.id, member: attempt.member, branch, turn },
+    session: tree.id,
+    topLogprobs: context.topLogprobs,
+    ...(watch && { watch }),
+  }
+}
+
+function encoded(walk: Walk, sample: TextSample): SampledSegment {
+  walk.isReencoded = true
+  const ids = walk.context.renderer.encodeReply(sample.message, walk.tree.tools)
+  return sampled({ ids, logprobs: null, version: sample.version })
+}
+
+function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
+  const { vocabulary, name } = walk.context.renderer
+  const bad = ids.findIndex(id => id < 0 || id >= vocabulary)
+  const fail = (message: string): never => {
+    throw new Failure('policy', { cause: new Error(message) })
+  }
+  if (bad >= 0) {
+    fail(
+      `sampled id ${ids[bad]} at ${bad}, but ${name} has ids 0 to ${vocabulary - 1}: is --model the model the server serves?`,
+    )
+  }
+  if (!walk.isReencoded && ids.length > room) {
+    fail(`sampled ${ids.length} tokens where at most ${room} were asked for`)
+  }
+}
+
+function readReply(walk: Walk, turnStart: number): Promise<Reply> {
+  const { renderer } = walk.context
+  return across('renderer', walk.attempt, () =>
+    renderer.parse(walk.tokens.view(turnStart), walk.tree.tools),
+  )
+}
+
+/** The calls a chat-only server read for us; their arguments are checked by whoever runs them. */
+function replyOf({ message }: TextSample): Reply {
+  const calls = (message.tool_calls ?? []).map(
+    ({ id, function: { name, arguments: text } }): CallAttempt =>
+      isJsonObject(text)
+        ? { kind: 'parsed', id, name, arguments: text }
+        : {
+            kind: 'malformed',
+            id,
+            name,
+            raw: text,
+            problem: 'the arguments are not a JSON object',
+          },
+  )
+  return { message, calls }
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,175 @@
+import type { StepCall, World } from '../core/environment.ts'
+import { across, describeCause, Failure } from '../core/failure.ts'
+import { type Json, trajectoryId, treeId } from '../core/ids.ts'
+import type { Message } from '../core/message.ts'
+import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
+import { given } from '../core/segment.ts'
+import type { CallRecord } from '../core/tool.ts'
+import type { Fork, Trajectory, TrajectoryEvent, Turn } from '../core/trajectory.ts'
+import { type GrowingTree, type Place, plantTree, root } from '../core/tree.ts'
+import { seedOf } from '../math/random.ts'
+import type { Attempt, RolloutContext } from './attempt.ts'
+import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
+
+/** One path of a tree while it is walked: what the loops of all strategies move forward. */
+export interface Walk {
+  readonly context: RolloutContext
+  readonly attempt: Attempt
+  readonly tree: GrowingTree
+  readonly world: World
+  /** '' on a tree's first path; a fork adds its number. */
+  readonly branch: string
+  /** Product of 1/width over the branchings so far. */
+  share: number
+  place: Place
+  tokens: TokenBuffer
+  readonly messages: Message[]
+  readonly turns: Turn[]
+  readonly calls: CallRecord[]
+  readonly events: TrajectoryEvent[]
+  readonly forks: Fork[]
+  readonly seconds: { policy: number; tools: number; environment: number; reward: number }
+  readonly servers: Set<string>
+  sampled: number
+  prompted: number
+  cached: number
+  isReencoded: boolean
+}
+
+/** A 31-bit seed for one draw of an attempt: a function of what it is for, never of when it happens. */
+export function seedFor(attempt: Attempt, ...parts: readonly (string | number)[]): number {
+  const { seed, task, member } = attempt
+  return seedOf(seed, task.id, member, ...parts).low >>> 1
+}
+
+/** Plants the tree of an attempt in an opened world and renders the opening. */
+export async function startWalk(
+  context: RolloutContext,
+  attempt: Attempt,
+  world: World,
+): Promise<Walk> {
+  const { renderer } = context
+  const walk = emptyWalk(context, attempt, world)
+  const ids = await across('renderer', attempt, () => renderer.render(world.opening, world.tools))
+  walk.place = walk.tree.append(root, given('prompt', ids))
+  walk.tokens.append(ids)
+  walk.messages.push(...world.opening)
+  return walk
+}
+
+/** A walk that has not begun, for attempts whose world never opened. */
+export function emptyWalk(context: RolloutContext, attempt: Attempt, world?: World): Walk {
+  const { renderer, sampling } = context
+  const tree = plantTree({
+    id: treeId(attempt.group, attempt.member),
+    task: attempt.task.id,
+    member: attempt.member,
+    seed: attempt.seed,
+    sampling,
+    tools: world?.tools ?? [],
+    renderer: `${renderer.name} (${renderer.history})`,
+  })
+  return {
+    context,
+    attempt,
+    tree,
+    world: world ?? nowhere,
+    branch: '',
+    share: 1,
+    place: root,
+    tokens: openTokenBuffer(new Int32Array(0)),
+    messages: [],
+    turns: [],
+    calls: [],
+    events: [],
+    forks: [],
+    seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
+    servers: new Set(),
+    sampled: 0,
+    prompted: 0,
+    cached: 0,
+    isReencoded: false,
+  }
+}
+
+/** The world of attempts that never got one. */
+const nowhere: World = {
+  opening: [{ role: 'user', content: '' }],
+  tools: [],
+  step: () => Promise.reject(new Error('this attempt has no world')),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+}
+
+/** Opens the world of an attempt through the environment's lane. */
+export function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {
+  const { environment, lanes } = context
+  const { signal, task } = attempt
+  const seed = seedFor(attempt, 'world')
+  return across('environment', attempt, () =>
+    lanes.environment.run({ signal }, () => environment.open(task, { signal, seed, lanes })),
+  )
+}
+
+/** Records how a walk ended. Worlds report at every gradable end, before anybody disposes of them. */
+export async function endWalk(walk: Walk, outcome: Outcome): Promise<Trajectory> {
+  const { tree, attempt, world } = walk
+  let report: Json | undefined
+  let final = outcome
+  if (isGradableOutcome(outcome) && world.report) {
+    try {
+      report = await across('environment', attempt, () => world.report!())
+    } catch (error) {
+      final = outcomeOf(error, attempt.signal)
+    }
+  }
+  const trajectory: Trajectory = {
+    id: trajectoryId(tree.id, tree.trajectories.length),
+    end: walk.place,
+    outcome: final,
+    turns: walk.turns,
+    messages: walk.messages,
+    calls: walk.calls,
+    ...(report !== undefined && { report }),
+    fidelity: { kind: fidelityOf(walk), forks: walk.forks },
+    usage: { sampled: walk.sampled, prompt: walk.prompted },
+    events: walk.events,
+    volatile: { seconds: walk.seconds, cached: walk.cached, servers: [...walk.servers].sort() },
+    share: walk.share,
+  }
+  tree.end(trajectory)
+  return trajectory
+}
+
+function fidelityOf(walk: Walk): Trajectory['fidelity']['kind'] {
+  if (walk.isReencoded) return 're-encoded'
+  return walk.forks.length > 0 ? 'forked' : 'exact'
+}
+
+/** What an error that ended a walk is, as data. */
+export function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
+  if (signal.aborted) return stopOf(signal.reason)
+  if (error instanceof Failure) {
+    return { kind: 'failed', boundary: error.boundary, message: error.message }
+  }
+  throw error
+}
+
+/** Aborting an attempt with this reason truncates it: its time was up. */
+export class TimeIsUp extends Error {
+  override name = 'TimeIsUp'
+}
+
+function stopOf(reason: unknown): Outcome {
+  if (reason instanceof TimeIsUp) return { kind: 'truncated', limit: 'time' }
+  return { kind: 'aborted', by: describeCause(reason) }
+}
+
+/** The call that a world's step is given. */
+export function stepCall(walk: Walk): StepCall {
+  return { signal: walk.attempt.signal, messages: walk.messages, turn: walk.turns.length - 1 }
+}
+
+/** Counts something that happened on a walk. */
+export function note(walk: Walk, kind: string, detail: string): void {
+  walk.events.push({ kind, turn: Math.max(0, walk.turns.length - 1), detail })
+}
