@@ -1,7 +1,7 @@
 import { PythonError } from './error.ts'
 import type { PythonNumber } from './number.ts'
 import type { PythonDict, PythonKey, PythonValue } from './value.ts'
-import { PythonFloat, PythonSet, PythonTuple } from './value.ts'
+import { PythonFloat, PythonSet, PythonText, PythonTuple } from './value.ts'
 
 /** The name of a value's Python class, as error messages print it. */
 export function typeName(value: PythonValue): string {
@@ -22,8 +22,11 @@ export function typeName(value: PythonValue): string {
 function compoundName(value: object): string {
   if (value instanceof PythonFloat) return 'float'
   if (value instanceof Map) return 'dict'
+  if (Array.isArray(value)) return 'list'
   if (value instanceof PythonTuple) return 'tuple'
-  return value instanceof PythonSet ? 'set' : 'list'
+  if (value instanceof PythonSet) return 'set'
+  if (value instanceof PythonText) return value.markup ? 'Markup' : 'str'
+  return 'type' in value ? String(value.type) : 'object'
 }
 
 /** The value as a number where Python counts it as one (`True` is 1), else `undefined`. */
@@ -36,10 +39,18 @@ export function asNumber(value: unknown): PythonNumber | undefined {
 const primitive = (value: PythonNumber): number | bigint =>
   value instanceof PythonFloat ? value.value : value
 
+/** The characters of a `str` of either kind, else `undefined`. */
+export function asText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return value instanceof PythonText ? value.text : undefined
+}
+
 /** Python's `==`: numbers by value across types, containers item by item. */
 export function equals(left: PythonValue, right: PythonValue): boolean {
   if (left === right) return true
-  if (typeof left === 'string' || typeof right === 'string') return false
+  if (typeof left === 'string' || typeof right === 'string') {
+    return asText(left) === asText(right)
+  }
   const leftNumber = asNumber(left)
   const rightNumber = asNumber(right)
   if (leftNumber !== undefined && rightNumber !== undefined) {
@@ -52,6 +63,8 @@ export function equals(left: PythonValue, right: PythonValue): boolean {
 }
 
 function equalCompounds(left: PythonValue, right: PythonValue): boolean {
+  const text = asText(left)
+  if (text !== undefined) return text === asText(right)
   if (left instanceof Map) return right instanceof Map && equalDicts(left, right)
   if (left instanceof PythonTuple) {
     return right instanceof PythonTuple && equalItems(left.items, right.items)
@@ -112,8 +125,10 @@ type Ordering = '<' | '<=' | '>' | '>='
 
 /** Python's ordering comparisons, with its TypeError where two types have no order. */
 export function compare(operator: Ordering, left: PythonValue, right: PythonValue): boolean {
-  if (typeof left === 'string' && typeof right === 'string') {
-    return decide(operator, compareText(left, right))
+  const leftText = asText(left)
+  const rightText = asText(right)
+  if (leftText !== undefined && rightText !== undefined) {
+    return decide(operator, compareText(leftText, rightText))
   }
   const leftNumber = asNumber(left)
   const rightNumber = asNumber(right)

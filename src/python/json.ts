@@ -1,8 +1,8 @@
-import { compare } from './compare.ts'
+import { compare, typeName } from './compare.ts'
 import { PythonError } from './error.ts'
 import { formatFloat } from './repr.ts'
 import type { PythonDict, PythonKey, PythonValue } from './value.ts'
-import { MAXIMUM_DEPTH, PythonFloat, PythonTuple, toInt } from './value.ts'
+import { MAXIMUM_DEPTH, PythonFloat, PythonText, PythonTuple, toInt } from './value.ts'
 
 /** Text that is not JSON; `offset` counts UTF-16 units, line and column count from one. */
 export class JsonError extends PythonError {
@@ -219,10 +219,6 @@ export interface DumpOptions {
   readonly separators?: readonly [string, string] | null
   /** @default false */
   readonly sortKeys?: boolean
-  /** Renders what is not a Python value; `at` is its offset in the text so far. */
-  readonly other?: (value: object, at: number) => string | undefined
-  /** Renders the keys of a dict, in place of a plain key's own text. */
-  readonly key?: (dict: PythonDict, key: string, at: number) => string | undefined
 }
 
 interface Writer {
@@ -231,19 +227,19 @@ interface Writer {
   readonly indent: string | undefined
   readonly item: string
   readonly pair: string
-  readonly options: DumpOptions
+  readonly sortKeys: boolean
 }
 
 /** Python's `json.dumps`, to the byte. */
 export function dumps(value: PythonValue, options: DumpOptions = {}): string {
-  const { indent = null, separators = null, ensureAscii = true } = options
+  const { indent = null, separators = null, ensureAscii = true, sortKeys = false } = options
   const writer: Writer = {
     text: '',
     encode: ensureAscii ? encodeAscii : encodeText,
     indent: typeof indent === 'number' ? ' '.repeat(Math.max(0, indent)) : (indent ?? undefined),
     item: separators?.[0] ?? (indent === null ? ', ' : ','),
     pair: separators?.[1] ?? ': ',
-    options,
+    sortKeys,
   }
   write(writer, value, 0)
   return writer.text
@@ -275,12 +271,10 @@ function writeCompound(writer: Writer, value: Exclude<PythonValue, null>, depth:
   else if (Array.isArray(value)) writeList(writer, value, depth)
   else if (value instanceof PythonTuple) writeList(writer, value.items, depth)
   else if (value instanceof Map) writeDict(writer, value, depth)
+  else if (value instanceof PythonText) writer.text += writer.encode(value.text)
   else {
-    const rich = writer.options.other?.(value as object, writer.text.length)
-    if (rich === undefined) {
-      throw new PythonError('TypeError', `Object of type set is not JSON serializable`)
-    }
-    writer.text += rich
+    const type = typeName(value)
+    throw new PythonError('TypeError', `Object of type ${type} is not JSON serializable`)
   }
 }
 
@@ -312,20 +306,13 @@ function writeDict(writer: Writer, dict: PythonDict, depth: number): void {
   const between = writer.item + inner
   writer.text += `{${inner}`
   let first = true
-  for (const key of writer.options.sortKeys ? sortedKeys(dict) : dict.keys()) {
+  for (const key of writer.sortKeys ? sortedKeys(dict) : dict.keys()) {
     if (!first) writer.text += between
     first = false
-    writeKey(writer, dict, key)
-    writer.text += writer.pair
+    writer.text += writer.encode(keyText(key)) + writer.pair
     write(writer, dict.get(key) as PythonValue, depth + 1)
   }
   writer.text += `${lineBreak(writer, depth)}}`
-}
-
-function writeKey(writer: Writer, dict: PythonDict, key: PythonKey): void {
-  const rich =
-    typeof key === 'string' ? writer.options.key?.(dict, key, writer.text.length) : undefined
-  writer.text += rich ?? writer.encode(keyText(key))
 }
 
 function sortedKeys(dict: PythonDict): PythonKey[] {

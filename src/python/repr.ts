@@ -1,6 +1,6 @@
 import { PythonError } from './error.ts'
 import type { PythonValue } from './value.ts'
-import { MAXIMUM_DEPTH, PythonFloat, PythonSet, PythonTuple } from './value.ts'
+import { MAXIMUM_DEPTH, PythonFloat, PythonSet, PythonText, PythonTuple } from './value.ts'
 
 /** Renders what is not a plain Python value, or gives `undefined` to refuse it. */
 export interface ReprOptions {
@@ -46,8 +46,6 @@ function writeObject(value: Compound, other: ReprOptions['other'], depth: number
   const each = (item: PythonValue): string => write(item, other, depth + 1)
   if (value instanceof PythonFloat) return formatFloat(value.value)
   if (Array.isArray(value)) return `[${value.map(each).join(', ')}]`
-  const rich = other?.(value)
-  if (rich !== undefined) return rich
   if (value instanceof Map) {
     return `{${Array.from(value, ([key, item]) => `${each(key)}: ${each(item)}`).join(', ')}}`
   }
@@ -59,6 +57,15 @@ function writeObject(value: Compound, other: ReprOptions['other'], depth: number
   if (value instanceof PythonSet) {
     return value.items.length === 0 ? 'set()' : `{${value.items.map(each).join(', ')}}`
   }
+  return writeOther(value, other)
+}
+
+function writeOther(value: unknown, other: ReprOptions['other']): string {
+  if (value instanceof PythonText) {
+    return value.markup ? `Markup(${reprString(value.text)})` : reprString(value.text)
+  }
+  const rich = other?.(value)
+  if (rich !== undefined) return rich
   throw new PythonError('TypeError', `No repr for ${Object.prototype.toString.call(value)}.`)
 }
 

@@ -31,10 +31,24 @@ export class PythonFloat {
 }
 
 /** A `tuple`; lists are arrays. */
-export class PythonTuple {
-  readonly items: readonly PythonValue[]
-  constructor(items: readonly PythonValue[]) {
+export class PythonTuple<Item = PythonValue> {
+  readonly items: readonly Item[]
+  constructor(items: readonly Item[]) {
     this.items = items
+  }
+}
+
+/** A `str` that knows more than its characters; where only they count, it is a string like others. */
+export class PythonText {
+  readonly text: string
+  /** Pairs of UTF-16 offsets, in order: the characters that came from outside. */
+  readonly foreign: readonly number[]
+  /** Whether this is Python's `Markup`, a text already escaped for HTML. */
+  readonly markup: boolean
+  constructor(text: string, foreign: readonly number[], markup: boolean) {
+    this.text = text
+    this.foreign = foreign
+    this.markup = markup
   }
 }
 
