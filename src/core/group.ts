@@ -36,6 +36,8 @@ export interface Weighted extends Judged {
   /** `null` where it was dropped from the statistics too, or could not be compared. */
   readonly advantage: number | null
   readonly weight: number
+  /** Advantages turn by turn, where the estimator gives them. */
+  readonly turns?: readonly number[]
 }
 
 /** Attempts at the same task, compared with each other. */

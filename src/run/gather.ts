@@ -1,0 +1,75 @@
+import { type LeafWeighting, leafWeight } from '../core/credit.ts'
+import type { Task } from '../core/environment.ts'
+import type { Filter, Group, Judged, Scored, Unscored } from '../core/group.ts'
+import type { GroupId, TrajectoryId } from '../core/ids.ts'
+import type { Advantages, RewardedTrajectory } from '../math/advantage.ts'
+import { isScored } from '../rollout/score.ts'
+
+/** Compares the trajectories of a group: one advantage each, by reward. */
+export type Estimate = (entries: readonly RewardedTrajectory[]) => Advantages
+
+/** How scored trajectories become a weighted group. */
+export interface GatherOptions {
+  readonly filters: readonly Filter[]
+  readonly estimate: Estimate
+  readonly weighting: LeafWeighting
+}
+
+/** What of a group is known before it is compared. */
+export interface GatherHeader {
+  readonly id: GroupId
+  readonly task: Task
+  readonly step?: number
+}
+
+/** Gathers the members of a group, lets the filters judge, and weighs what is left. */
+export function gather(
+  header: GatherHeader,
+  members: readonly (Scored | Unscored)[],
+  options: GatherOptions,
+): Group {
+  const scored: Group<Scored> = {
+    id: header.id,
+    task: header.task.id,
+    ...(header.step !== undefined && { step: header.step }),
+    members: members.filter(isScored),
+    unscored: members.filter((member): member is Unscored => !isScored(member)),
+  }
+  return weigh(judge(scored, options.filters), options)
+}
+
+/** The first filter that drops a trajectory is the one whose reason is kept. */
+export function judge(group: Group<Scored>, filters: readonly Filter[]): Group<Judged> {
+  const dropped = new Map<TrajectoryId, Judged['dropped']>()
+  for (const filter of filters) {
+    for (const [id, verdict] of filter.judge(group)) {
+      if (!dropped.has(id)) dropped.set(id, { filter: filter.name, ...verdict })
+    }
+  }
+  const members = group.members.map(member => ({
+    ...member,
+    dropped: dropped.get(member.trajectory.id) ?? null,
+  }))
+  return { ...group, members }
+}
+
+/** Gives each member its advantage and the weight its tokens are trained with. */
+export function weigh(group: Group<Judged>, options: Omit<GatherOptions, 'filters'>): Group {
+  const { estimate, weighting } = options
+  const advantages = estimate(
+    group.members.map(member => ({
+      group: group.id,
+      trajectory: member.trajectory.id,
+      tree: member.tree.id,
+      reward: member.dropped?.from === 'loss-and-statistics' ? undefined : member.reward.total,
+      weight: leafWeight(member.trajectory, weighting),
+      length: member.trajectory.usage.sampled,
+    })),
+  )
+  const members = group.members.map((member, index) => ({
+    ...member,
+    advantage: advantages[index] ?? null,
+    weight: leafWeight(member.trajectory, weighting),
+  }))
+  return { ...group, members }
+}
