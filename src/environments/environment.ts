@@ -1,0 +1,112 @@
+import type { Environment, MakeTasksOptions, OpenCall, Task, World } from '../core/environment.ts'
+import type { RewardPart } from '../core/reward.ts'
+import type { StandardSchema } from '../core/tool.ts'
+import { openCleanUp } from './clean-up.ts'
+import type { OpenedWorld, OpenWorldCall } from './opened-world.ts'
+import { describeIssue } from './schema.ts'
+import { isNonEmpty, toWorld } from './world.ts'
+
+/** Everything that makes an environment; what rewards see is inferred from `task` and `open`. */
+export interface EnvironmentDefinition<Data, Report> {
+  readonly name: string
+  /** A zod or other Standard Schema of a task's data. */
+  readonly task: StandardSchema<unknown, Data>
+  open(call: OpenWorldCall<Data>): OpenedWorld<Report> | Promise<OpenedWorld<Report>>
+  /** The named parts of the reward. Write it after `open`, whose report it sees. */
+  readonly reward?: Readonly<Record<string, RewardPart<Data, Report>>>
+  /** Whether a turn may make several calls; with `one`, those after the first get an error. @default 'many' */
+  readonly calls?: 'one' | 'many'
+  /** Makes a turn without a call a miss that is answered with a nudge; otherwise it is the answer. */
+  readonly nudge?: Nudge
+  makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
+  readonly splits?: readonly string[]
+  /** Lets go of what is kept for all worlds, such as a pool. */
+  [Symbol.asyncDispose]?(): PromiseLike<void>
+}
+
+/** What a turn without a call is answered with, and how many of them in a row end the attempt. */
+export interface Nudge {
+  readonly text: string
+  readonly misses: number
+}
+
+/** Makes an environment from its task schema, how its worlds open, and how they are rewarded. */
+export function environment<Data, Report = undefined>(
+  definition: EnvironmentDefinition<Data, Report>,
+): Environment<Data> {
+  checkDefinition(definition)
+  const { name, makeTasks, splits } = definition
+  const dispose = definition[Symbol.asyncDispose]
+  return {
+    name,
+    readTask: data => readTask(definition, data),
+    open: (task, call) => openWorld(definition, task, call),
+    // A reward is only ever given the reports of this environment's own worlds.
+    reward: (definition.reward ?? {}) as Environment<Data>['reward'],
+    ...(makeTasks && { makeTasks: options => makeTasks.call(definition, options) }),
+    ...(splits && { splits }),
+    ...(dispose && { [Symbol.asyncDispose]: () => dispose.call(definition) }),
+  }
+}
+
+const options = ['name', 'task', 'open', 'reward', 'calls', 'nudge', 'makeTasks', 'splits']
+
+function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, Report>): void {
+  const { name, calls, nudge } = definition
+  if (!name) throw new TypeError('An environment needs a name.')
+  for (const key of Object.keys(definition)) {
+    if (options.includes(key)) continue
+    const known = options.join(', ')
+    throw new TypeError(`Environment "${name}" has no option "${key}". Known: ${known}.`)
+  }
+  if (calls !== undefined && calls !== 'one' && calls !== 'many') {
+    throw new TypeError(`Environment "${name}": calls is "${calls}"; it is "one" or "many".`)
+  }
+  if (nudge && !(nudge.misses >= 1)) {
+    throw new RangeError(`Environment "${name}": nudge.misses is ${nudge.misses}; at least 1.`)
+  }
+}
+
+function readTask<Data, Report>(
+  { name, task }: EnvironmentDefinition<Data, Report>,
+  data: unknown,
+): Data {
+  const result = task['~standard'].validate(data)
+  if (result instanceof Promise) {
+    result.catch(() => {})
+    throw new TypeError(
+      `The task schema of environment "${name}" is asynchronous; use a plain one.`,
+    )
+  }
+  if (result.issues === undefined) return result.value
+  const problems = result.issues.slice(0, 5).map(describeIssue).join('; ')
+  throw new TypeError(`Not a task of environment "${name}": ${problems}.`)
+}
+
+async function openWorld<Data, Report>(
+  definition: EnvironmentDefinition<Data, Report>,
+  task: Task<Data>,
+  call: OpenCall,
+): Promise<World> {
+  call.signal.throwIfAborted()
+  const cleanUp = openCleanUp()
+  try {
+    const { data, id } = task
+    const opened = await definition.open({ ...call, data, id, defer: cleanUp.defer })
+    if (opened.dispose) cleanUp.defer(() => opened.dispose?.())
+    call.signal.throwIfAborted()
+    const { opening } = opened
+    if (!isNonEmpty(opening))
+      throw new Error(`A world of "${definition.name}" opened with no message.`)
+    return await toWorld(opened, {
+      ...definition,
+      ...call,
+      opening,
+      cleanUp,
+      misses: 0,
+      isOver: false,
+    })
+  } catch (cause) {
+    return await cleanUp.runAfter(cause)
+  }
+}

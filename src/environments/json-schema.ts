@@ -1,0 +1,82 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+
+/** A JSON schema as plain data. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+const compiled = new Map<string, ValidateFunction>()
+const mostCompiled = 1000
+
+/**
+ * A validator for a plain JSON schema: gives what is wrong with a value, nothing where it fits.
+ * Schemas without `$schema` are read as draft 2020-12. Formats are not checked.
+ */
+export function validatorOf(schema: JsonSchema): (value: unknown) => readonly string[] {
+  const validate = compile(schema)
+  return value => (validate(value) ? [] : (validate.errors ?? []).map(describeError))
+}
+
+function compile(schema: JsonSchema): ValidateFunction {
+  const key = JSON.stringify(schema)
+  const known = compiled.get(key)
+  if (known) return known
+  const options = { strict: false, allErrors: true, validateFormats: false, logger: false } as const
+  // One instance per schema: an instance keeps every schema it has seen, and refuses equal $ids.
+  const isOld = /draft-0[4-7]/.test(String(schema.$schema ?? ''))
+  const { $schema: _, ...rules } = schema
+  const validate = (isOld ? new Ajv(options) : new Ajv2020(options)).compile(rules)
+  const oldest = compiled.keys().next()
+  if (compiled.size >= mostCompiled && !oldest.done) compiled.delete(oldest.value)
+  compiled.set(key, validate)
+  return validate
+}
+
+function describeError({ instancePath, message, params, keyword }: ErrorObject): string {
+  const path = instancePath.slice(1).replaceAll('/', '.')
+  const detail =
+    keyword === 'additionalProperties'
+      ? `has no property "${params.additionalProperty}"`
+      : keyword === 'enum'
+        ? `must be one of ${JSON.stringify(params.allowedValues)}`
+        : (message ?? keyword)
+  return path ? `${path}: ${detail}` : detail
+}
+
+/** A tool's parameters in one line, `sell(pears: integer, note?: string)`, for people and policies. */
+export function signatureOf(name: string, parameters: JsonSchema): string {
+  return `${name}(${propertiesOf(parameters, 2)})`
+}
+
+function propertiesOf(schema: JsonSchema, depth: number): string {
+  const required = Array.isArray(schema.required) ? schema.required : []
+  return Object.entries(asSchema(schema.properties))
+    .map(([key, type]) => `${key}${required.includes(key) ? '' : '?'}: ${typeOf(type, depth)}`)
+    .join(', ')
+}
+
+function typeOf(value: unknown, depth: number): string {
+  const schema = asSchema(value)
+  const alternatives = schema.anyOf ?? schema.oneOf
+  if ('const' in schema) return JSON.stringify(schema.const)
+  if (Array.isArray(schema.enum)) return oneOf(schema.enum.map(item => JSON.stringify(item)))
+  if (depth <= 0) return String(schema.type ?? 'value')
+  if (Array.isArray(alternatives)) return oneOf(alternatives.map(item => typeOf(item, depth - 1)))
+  if (Array.isArray(schema.type)) return oneOf(schema.type.map(String))
+  if (schema.type === 'array') return `${typeOf(schema.items, depth - 1)}[]`
+  if (schema.type === 'object' && schema.properties) return `{ ${propertiesOf(schema, depth - 1)} }`
+  return String(schema.type ?? 'value')
+}
+
+function oneOf(types: readonly string[]): string {
+  const shown = [...new Set(types)]
+  return shown.length > 12 ? `${shown.slice(0, 12).join(' | ')} | …` : shown.join(' | ')
+}
+
+function asSchema(value: unknown): JsonSchema {
+  return isRecord(value) ? value : {}
+}
+
+/** Whether a value is an object that is neither `null` nor a list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

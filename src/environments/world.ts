@@ -1,0 +1,145 @@
+import type { OpenCall, StepCall, Transition, World } from '../core/environment.ts'
+import { across, Failure } from '../core/failure.ts'
+import type { NonEmpty } from '../core/ids.ts'
+import { type Message, type Reply, textOf } from '../core/message.ts'
+import { type CleanUp, openCleanUp } from './clean-up.ts'
+import { toJson } from './json.ts'
+import type { Respond, WorldBehaviour } from './opened-world.ts'
+import { type RunCalls, readTools } from './run-calls.ts'
+
+/** What a world stands on, and how far it has come. */
+export interface WorldState extends Omit<OpenCall, 'seed' | 'replay' | 'signal'> {
+  readonly name: string
+  readonly calls?: 'one' | 'many'
+  readonly nudge?: { readonly text: string; readonly misses: number }
+  readonly opening: NonEmpty<Message>
+  readonly cleanUp: CleanUp
+  /** Turns without a call, in a row, where they are misses. */
+  readonly misses: number
+  readonly isOver: boolean
+}
+
+/** Makes a world of its behaviour: reads its tools and gives its steps their usual course. */
+export async function toWorld<Report>(
+  behaviour: WorldBehaviour<Report>,
+  from: WorldState,
+): Promise<World> {
+  const { name, lanes, clock, calls, nudge, opening, cleanUp } = from
+  if (behaviour.respond && nudge) {
+    throw new TypeError(
+      `A turn without a call in "${name}" is both a reply (respond) and a miss (nudge).`,
+    )
+  }
+  const surroundings = { scope: name, lanes, calls: calls ?? 'many', ...(clock && { clock }) }
+  const { definitions, runCalls } = await readTools(behaviour.tools ?? {}, surroundings)
+  let { misses, isOver } = from
+  const { report, fork } = behaviour
+  return {
+    opening,
+    tools: definitions,
+    async step(action, call) {
+      if (isOver) throw new Failure('environment', { cause: steppedTooFar(name) })
+      const transition = await stepWorld(behaviour, action, { call, runCalls, misses, nudge })
+      isOver = transition.kind === 'end'
+      misses = action.calls.length > 0 ? 0 : misses + 1
+      return transition
+    },
+    ...(report && { report: async () => toJson(await report.call(behaviour)) }),
+    ...(fork && {
+      fork: call => forkNatively(behaviour, call, { ...from, misses, isOver }),
+    }),
+    [Symbol.asyncDispose]: () => cleanUp.run(),
+  }
+}
+
+/** Whether a list has an entry. */
+export function isNonEmpty<T>(list: readonly T[]): list is NonEmpty<T> {
+  return list.length > 0
+}
+
+function steppedTooFar(name: string): Error {
+  return new Error(`A world of "${name}" was stepped after it had ended.`)
+}
+
+async function forkNatively<Report>(
+  behaviour: WorldBehaviour<Report>,
+  { signal }: { readonly signal: AbortSignal },
+  from: WorldState,
+): Promise<World> {
+  const cleanUp = openCleanUp()
+  try {
+    const forked = await behaviour.fork!({ signal, defer: cleanUp.defer })
+    if (forked.dispose) cleanUp.defer(() => forked.dispose?.())
+    return await toWorld(forked, { ...from, cleanUp })
+  } catch (cause) {
+    return await cleanUp.runAfter(cause)
+  }
+}
+
+interface Stepping {
+  readonly call: StepCall
+  readonly runCalls: RunCalls
+  readonly misses: number
+  readonly nudge: WorldState['nudge']
+}
+
+async function stepWorld<Report>(
+  behaviour: WorldBehaviour<Report>,
+  action: Reply,
+  stepping: Stepping,
+): Promise<Transition> {
+  const { call, runCalls } = stepping
+  const anchor = behaviour.anchor?.()
+  const transition = behaviour.step
+    ? await behaviour.step(action, { ...call, runCalls })
+    : await takeUsualCourse(behaviour, action, stepping)
+  const step = { action, calls: transition.calls ?? [], turn: call.turn }
+  const reward = behaviour.stepReward?.(step)
+  return {
+    ...transition,
+    ...(anchor !== undefined && { anchor }),
+    ...(reward !== undefined && { reward }),
+  }
+}
+
+async function takeUsualCourse<Report>(
+  behaviour: WorldBehaviour<Report>,
+  action: Reply,
+  { call, runCalls, misses, nudge }: Stepping,
+): Promise<Transition> {
+  if (action.calls.length > 0) {
+    const { observed, records } = await runCalls(action.calls, call)
+    return next(behaviour, observed, { calls: records })
+  }
+  if (behaviour.respond) {
+    const said = await hearUser(behaviour.respond, textOf(action.message.content), call)
+    return next(behaviour, said === undefined ? [] : [{ role: 'user', content: said }], {})
+  }
+  if (!nudge) return { kind: 'end' }
+  if (misses + 1 >= nudge.misses) return { kind: 'end', limit: 'misses' }
+  return next(behaviour, [{ role: 'user', content: nudge.text }], {})
+}
+
+function next<Report>(
+  behaviour: WorldBehaviour<Report>,
+  observed: readonly Message[],
+  rest: Pick<Transition, 'calls'>,
+): Transition {
+  if (isNonEmpty(observed) && !behaviour.isOver?.()) return { kind: 'continue', observed, ...rest }
+  return { kind: 'end', ...(observed.length > 0 && { observed }), ...rest }
+}
+
+async function hearUser(
+  user: NonNullable<WorldBehaviour<unknown>['respond']>,
+  text: string,
+  call: StepCall,
+): Promise<string | undefined> {
+  const respond: Respond = typeof user === 'function' ? user : user.respond
+  if (typeof user === 'function' || !call.replay) {
+    return await across('user', call, () => respond(text, call))
+  }
+  const said = call.replay.observed?.findLast(message => message.role === 'user')
+  const answer = said && textOf(said.content)
+  user.recall?.(text, answer)
+  return answer
+}
