@@ -1,0 +1,156 @@
+import { compare, equals } from '../../../python/compare.ts'
+import { str } from '../../../python/repr.ts'
+import type { PythonDict, PythonValue } from '../../../python/value.ts'
+import type { Database } from '../database.ts'
+import {
+  combine,
+  copy,
+  hasKey,
+  itemOf,
+  iterate,
+  lengthOf,
+  listToChange,
+  sumOf,
+} from '../operations.ts'
+import type { Row } from '../tables.ts'
+import { type Input, type TauTool, tauTool } from '../tool.ts'
+import { bookFlight, methodOf } from './fares.ts'
+
+const BOOKING = [
+  'user_id',
+  'origin',
+  'destination',
+  'flight_type',
+  'cabin',
+  'flights',
+  'passengers',
+  'payment_methods',
+  'total_baggages',
+  'nonfree_baggages',
+  'insurance',
+] as const
+
+type Booking = Input<(typeof BOOKING)[number]>
+
+/** The ids that bookings get, in order. */
+const IDS = ['HATHAT', 'HATHAU', 'HATHAV']
+
+function newId(database: Database, fixed: boolean): string {
+  const isFree = (id: string): boolean => database.find('reservations', id) === undefined
+  const free = IDS.find(isFree)
+  if (free !== undefined) return free
+  // Upstream lets the fourth booking overwrite the third.
+  if (!fixed) return IDS.at(-1) as string
+  for (let number = 0; ; number++) {
+    const id = `HATH${String(number).padStart(2, '0')}`
+    if (isFree(id)) return id
+  }
+}
+
+function reservationOf(id: string, input: Booking): PythonDict {
+  return new Map<string, PythonValue>([
+    ['reservation_id', id],
+    ['user_id', input.user_id],
+    ['origin', input.origin],
+    ['destination', input.destination],
+    ['flight_type', input.flight_type],
+    ['cabin', input.cabin],
+    ['flights', copy(input.flights)],
+    ['passengers', copy(input.passengers)],
+    ['payment_history', copy(input.payment_methods)],
+    ['created_at', '2024-05-15T15:00:00'],
+    ['total_baggages', copy(input.total_baggages)],
+    ['nonfree_baggages', input.nonfree_baggages],
+    ['insurance', copy(input.insurance)],
+  ])
+}
+
+/** The price of everything booked, or the error to show. */
+function priceBooking(database: Database, reservation: Row): PythonValue {
+  const passengers = itemOf(reservation, 'passengers')
+  const party = { cabin: itemOf(reservation, 'cabin'), passengers }
+  const add = (total: PythonValue, right: PythonValue): PythonValue =>
+    combine(total, '+', { right, sign: '+=' })
+  let total: PythonValue = 0
+  for (const flight of iterate(itemOf(reservation, 'flights'))) {
+    const fare = bookFlight(database, flight, party)
+    if (typeof fare === 'string') return fare
+    total = add(total, fare)
+  }
+  if (equals(itemOf(reservation, 'insurance'), 'yes')) {
+    total = add(total, 30 * lengthOf(passengers))
+  }
+  const baggage = combine(50, '*', { right: itemOf(reservation, 'nonfree_baggages') })
+  return add(total, baggage)
+}
+
+const STORED_VALUE: readonly PythonValue[] = ['gift_card', 'certificate']
+
+function refusePayments(user: Row, payments: PythonValue, total: PythonValue): string | undefined {
+  const methods = itemOf(user, 'payment_methods')
+  for (const payment of iterate(payments)) {
+    const id = itemOf(payment, 'payment_id')
+    const amount = itemOf(payment, 'amount')
+    if (!hasKey(methods as PythonDict, id)) return `Error: payment method ${str(id)} not found`
+    const method = itemOf(methods, id)
+    if (!STORED_VALUE.some(source => equals(source, itemOf(method, 'source')))) continue
+    if (compare('<', itemOf(method, 'amount'), amount)) {
+      return `Error: not enough balance in payment method ${str(id)}`
+    }
+  }
+  const paid = sumOf(iterate(payments).map(payment => itemOf(payment, 'amount')))
+  if (equals(paid, total)) return undefined
+  return `Error: payment amount does not add up, total price is ${str(total)}, but paid ${str(paid)}`
+}
+
+/** Upstream checks every entry by itself, so one card listed twice can be overdrawn. */
+function refuseRepeatedMethods(payments: PythonValue): string | undefined {
+  const seen = new Set<PythonValue>()
+  for (const payment of iterate(payments)) {
+    const id = itemOf(payment, 'payment_id')
+    if (seen.has(id)) return `Error: payment method ${str(id)} is listed twice`
+    seen.add(id)
+  }
+  return undefined
+}
+
+function takePayments(user: Row, payments: PythonValue): void {
+  for (const payment of iterate(payments)) {
+    const id = itemOf(payment, 'payment_id')
+    const method = methodOf(user, id)
+    const source = itemOf(method, 'source')
+    if (equals(source, 'gift_card')) {
+      const right = itemOf(payment, 'amount')
+      method.set('amount', combine(itemOf(method, 'amount'), '-', { right, sign: '-=' }))
+    } else if (equals(source, 'certificate')) {
+      ;(itemOf(user, 'payment_methods') as PythonDict).delete(id as string)
+    }
+  }
+}
+
+function book(
+  database: Database,
+  input: Booking,
+  { fixed }: { readonly fixed: boolean },
+): PythonValue {
+  const found = database.find('users', input.user_id)
+  if (found === undefined) return 'Error: user not found'
+  const id = newId(database, fixed)
+  const reservation = reservationOf(id, input)
+  const total = priceBooking(database, reservation)
+  if (typeof total === 'string') return total
+  const refusal =
+    refusePayments(found, input.payment_methods, total) ??
+    (fixed ? refuseRepeatedMethods(input.payment_methods) : undefined)
+  if (refusal !== undefined) return refusal
+  const user = database.change('users', input.user_id)
+  takePayments(user, input.payment_methods)
+  database.insert('reservations', id, reservation)
+  listToChange(itemOf(user, 'reservations'), 'append').push(id)
+  return database.textOf('reservations', id)
+}
+
+/** The airline tool that books. */
+export function airlineBooking(rules: { readonly fixed: boolean }): TauTool {
+  return tauTool('book_reservation', BOOKING, (database, input) => book(database, input, rules))
+}

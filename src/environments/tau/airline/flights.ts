@@ -1,0 +1,156 @@
+import { compare, equals, typeName } from '../../../python/compare.ts'
+import { PythonError } from '../../../python/error.ts'
+import { dumps } from '../../../python/json.ts'
+import { reprString } from '../../../python/repr.ts'
+import type { PythonDict, PythonValue } from '../../../python/value.ts'
+import { hasKey, isInText, itemOf, typeError } from '../operations.ts'
+import { perTables, type Row, type Tables } from '../tables.ts'
+import { type Input, type TauTool, tauTool } from '../tool.ts'
+
+/** The flights from one airport, and those between two, in the order of the file. */
+const routes = perTables(tables => {
+  const from = new Map<PythonValue, Row[]>()
+  const between = new Map<PythonValue, Map<PythonValue, Row[]>>()
+  for (const flight of tables.table('flights').values()) {
+    const origin = itemOf(flight, 'origin')
+    const destination = itemOf(flight, 'destination')
+    from.set(origin, [...(from.get(origin) ?? []), flight])
+    const onward = between.get(origin) ?? new Map<PythonValue, Row[]>()
+    between.set(origin, onward.set(destination, [...(onward.get(destination) ?? []), flight]))
+  }
+  return { from, between }
+})
+
+/** Flights never change, so each leg is written once; legs that do not exist are never kept. */
+const legTexts = perTables(() => new Map<Row, Map<string, string>>())
+
+interface Leg {
+  readonly flight: Row
+  readonly day: PythonValue
+  /** The date to show, which one-stop answers add. */
+  readonly date?: PythonValue
+}
+
+function legText(tables: Tables, { flight, day, date }: Leg): string {
+  const texts = legTexts(tables).get(flight) ?? new Map<string, string>()
+  legTexts(tables).set(flight, texts)
+  const key = `${day as string} ${date === undefined ? '' : (date as string)}`
+  let text = texts.get(key)
+  if (text === undefined) {
+    const leg: PythonDict = new Map(flight)
+    leg.delete('dates')
+    for (const [name, value] of itemOf(itemOf(flight, 'dates'), day) as PythonDict) {
+      leg.set(name, value)
+    }
+    if (date !== undefined) leg.set('date', date)
+    text = dumps(leg)
+    texts.set(key, text)
+  }
+  return text
+}
+
+function isAvailable(flight: Row, day: PythonValue): boolean {
+  return equals(itemOf(itemOf(itemOf(flight, 'dates'), day), 'status'), 'available')
+}
+
+const hasDate = (flight: Row, day: PythonValue): boolean =>
+  hasKey(itemOf(flight, 'dates') as PythonDict, day)
+
+type Search = Input<'origin' | 'destination' | 'date'>
+
+const SEARCH = ['origin', 'destination', 'date'] as const
+
+function searchDirect(tables: Tables, { origin, destination, date }: Search): string {
+  const flights = routes(tables).between.get(origin)?.get(destination) ?? []
+  const legs = flights
+    .filter(flight => hasDate(flight, date) && isAvailable(flight, date))
+    .map(flight => legText(tables, { flight, day: date }))
+  return `[${legs.join(', ')}]`
+}
+
+function searchOneStop(
+  tables: Tables,
+  { origin, destination, date }: Search,
+  { fixed }: { readonly fixed: boolean },
+): string {
+  const { from, between } = routes(tables)
+  const found: string[] = []
+  for (const first of from.get(origin) ?? []) {
+    const arrival = itemOf(first, 'scheduled_arrival_time_est')
+    for (const second of between.get(itemOf(first, 'destination'))?.get(destination) ?? []) {
+      const date2 = isInText('+1', arrival as string) ? dayAfter(date, fixed) : date
+      if (compare('>', arrival, itemOf(second, 'scheduled_departure_time_est'))) continue
+      if (!hasDate(first, date) || !hasDate(second, date2)) continue
+      if (!isAvailable(first, date) || !isAvailable(second, date2)) continue
+      const one = legText(tables, { flight: first, day: date, date })
+      // Upstream shows the seats of the first day although the second leg flies on the next.
+      const two = legText(tables, { flight: second, day: fixed ? date2 : date, date: date2 })
+      found.push(`[${one}, ${two}]`)
+    }
+  }
+  return `[${found.join(', ')}]`
+}
+
+function dayAfter(date: PythonValue, fixed: boolean): string {
+  const day = readDay(date) + 1
+  // Upstream forgets the leading zero, so that no connection is found after the 1st to the 8th.
+  return `2024-05-${fixed ? String(day).padStart(2, '0') : day}`
+}
+
+const INT = /^\s*([+-]?\d+(?:_\d+)*)\s*$/
+
+/** Python's `int(date[-2:])`. */
+function readDay(date: PythonValue): number {
+  if (date instanceof Map) throw typeError("unhashable type: 'slice'")
+  if (Array.isArray(date)) {
+    throw typeError(
+      "int() argument must be a string, a bytes-like object or a real number, not 'list'",
+    )
+  }
+  if (typeof date !== 'string') throw typeError(`'${typeName(date)}' object is not subscriptable`)
+  const suffix = [...date].slice(-2).join('')
+  const digits = INT.exec(suffix)?.[1]
+  if (digits === undefined) {
+    throw new PythonError(
+      'ValueError',
+      `invalid literal for int() with base 10: ${reprString(suffix)}`,
+    )
+  }
+  return Number(digits.replace('_', ''))
+}
+
+const AIRPORTS = [
+  ['SFO', 'San Francisco'],
+  ['JFK', 'New York'],
+  ['LAX', 'Los Angeles'],
+  ['ORD', 'Chicago'],
+  ['DFW', 'Dallas'],
+  ['DEN', 'Denver'],
+  ['SEA', 'Seattle'],
+  ['ATL', 'Atlanta'],
+  ['MIA', 'Miami'],
+  ['BOS', 'Boston'],
+  ['PHX', 'Phoenix'],
+  ['IAH', 'Houston'],
+  ['LAS', 'Las Vegas'],
+  ['MCO', 'Orlando'],
+  ['EWR', 'Newark'],
+  ['CLT', 'Charlotte'],
+  ['MSP', 'Minneapolis'],
+  ['DTW', 'Detroit'],
+  ['PHL', 'Philadelphia'],
+  ['LGA', 'LaGuardia'],
+] as const
+
+const AIRPORTS_TEXT = dumps(new Map<string, PythonValue>(AIRPORTS))
+
+/** The airline tools that look at flights. */
+export function airlineFlights(rules: { readonly fixed: boolean }): readonly TauTool[] {
+  return [
+    tauTool('list_all_airports', [], () => AIRPORTS_TEXT),
+    tauTool('search_direct_flight', SEARCH, ({ tables }, input) => searchDirect(tables, input)),
+    tauTool('search_onestop_flight', SEARCH, ({ tables }, input) =>
+      searchOneStop(tables, input, rules),
+    ),
+  ]
+}

@@ -1,0 +1,56 @@
+/** The sha256 of the files this port was checked against, by path in the checkout. */
+export const knownFiles: ReadonlyMap<string, string> = new Map([
+  [
+    'tau_bench/envs/airline/data/flights.json',
+    '444d7565c68434a3e3fb72efd717f9f9cd5c56dce227f6f56e078f1cb0ed233a',
+  ],
+  [
+    'tau_bench/envs/airline/data/reservations.json',
+    '1cf0bbc58ad984be9de7c24dba6dd27393f94cdbd482d8524f6a54db1f561a8c',
+  ],
+  [
+    'tau_bench/envs/airline/data/users.json',
+    'bd264e2a31e0fa35cdfef8987e70a0dd3776828b582fe90e7a44823a12eb4cea',
+  ],
+  [
+    'tau_bench/envs/airline/tasks_test.py',
+    '14cdb6b4fe810faac9a0cc8395d3c7b32c883a979d1cde8c8003ae25a93d2ff3',
+  ],
+  [
+    'tau_bench/envs/airline/wiki.md',
+    '56c335801c16e26b54f600f9db99eb04d31db477e86eb160341d5c66b796c5c8',
+  ],
+  [
+    'tau_bench/envs/retail/data/orders.json',
+    '2598a12586d28f2d6bd16bc86f4c800029b6af18e0abb5c475ef5c869c11ced1',
+  ],
+  [
+    'tau_bench/envs/retail/data/products.json',
+    'a9eabcc1a9742c5f5288c2779acce52b9308423383ed24706bbaf0889f762a0f',
+  ],
+  [
+    'tau_bench/envs/retail/data/users.json',
+    '6f4fd104cc5e80b92166c4035315c31532c6cea52a90dcdf18425ee7f87c2b82',
+  ],
+  [
+    'tau_bench/envs/retail/tasks_dev.py',
+    '87dfe578d0271e7b0b5dfb40621a5c0dcc0e8452a75b8f3f8d1dcf0abac4ff14',
+  ],
+  [
+    'tau_bench/envs/retail/tasks_test.py',
+    '6f09468923c6cfb6162e94fe659264d6aee70816c18d51278fb4a581db7765a4',
+  ],
+  [
+    'tau_bench/envs/retail/tasks_train.py',
+    '30880ce4e8d524dd0fdd18c1d3a5713551fc8638e82673de3e0fd1ab70046c6f',
+  ],
+  [
+    'tau_bench/envs/retail/wiki.md',
+    'd539fd2a46a8b8dd2e934ff9ed92f43e9f6b56bc7a718db8d2803ba8ad8f6bf7',
+  ],
+  ['tau_bench/envs/user.py', 'ab24eeed85e6261eb2f45420432d84a390cc39b82fc5910b8a4ccd3cee36f07e'],
+  [
+    'tau_bench/agents/chat_react_agent.py',
+    'c545fe77d51a24d0595e719d6bd234f1342a33477f507bc72a29545c04193cb9',
+  ],
+])

@@ -1,0 +1,78 @@
+import { compareText, equals } from '../../../python/compare.ts'
+import { dumps } from '../../../python/json.ts'
+import type { PythonDict, PythonValue } from '../../../python/value.ts'
+import type { Database } from '../database.ts'
+import { itemOf, lower } from '../operations.ts'
+import { perTables, type Tables } from '../tables.ts'
+import { type TauTool, tauTool } from '../tool.ts'
+
+/** The first user of every address, and the users of every first name in the order of the file. */
+const people = perTables(tables => {
+  const byEmail = new Map<string, string>()
+  const byFirstName = new Map<string, string[]>()
+  for (const [id, user] of tables.table('users')) {
+    const email = lower(itemOf(user, 'email'))
+    if (!byEmail.has(email)) byEmail.set(email, id)
+    const firstName = lower(itemOf(itemOf(user, 'name'), 'first_name'))
+    byFirstName.set(firstName, [...(byFirstName.get(firstName) ?? []), id])
+  }
+  return { byEmail, byFirstName }
+})
+
+const NO_USER = 'Error: user not found'
+
+const hasUsers = (tables: Tables): boolean => tables.table('users').size > 0
+
+function findByEmail({ tables }: Database, email: PythonValue): string {
+  // Python lowers the address once per user, so without users a wrong type goes unnoticed.
+  if (!hasUsers(tables)) return NO_USER
+  return people(tables).byEmail.get(lower(email)) ?? NO_USER
+}
+
+interface NameAndZip {
+  readonly first_name: PythonValue
+  readonly last_name: PythonValue
+  readonly zip: PythonValue
+}
+
+function findByName(database: Database, { first_name, last_name, zip }: NameAndZip): string {
+  if (!hasUsers(database.tables)) return NO_USER
+  const candidates = people(database.tables).byFirstName.get(lower(first_name)) ?? []
+  const found = candidates.find(id => {
+    const user = database.at('users', id)
+    const name = lower(itemOf(itemOf(user, 'name'), 'last_name'))
+    return name === lower(last_name) && equals(itemOf(itemOf(user, 'address'), 'zip'), zip)
+  })
+  return found ?? NO_USER
+}
+
+const productTypes = perTables(tables => {
+  const byName: PythonDict = new Map()
+  for (const product of tables.table('products').values()) {
+    byName.set(itemOf(product, 'name') as string, itemOf(product, 'product_id'))
+  }
+  const names = [...byName.keys()] as string[]
+  return dumps(new Map(names.sort(compareText).map(name => [name, itemOf(byName, name)])))
+})
+
+/** A tool that shows one row of a table. */
+function details(noun: string, table: string): TauTool {
+  const parameter = `${noun}_id`
+  return tauTool(`get_${noun}_details`, [parameter], (database, input) => {
+    const id = input[parameter] as PythonValue
+    if (database.find(table, id) === undefined) return `Error: ${noun} not found`
+    return database.textOf(table, id as string)
+  })
+}
+
+/** The retail tools that only look. */
+export const retailLookups: readonly TauTool[] = [
+  tauTool('find_user_id_by_email', ['email'], (database, { email }) =>
+    findByEmail(database, email),
+  ),
+  tauTool('find_user_id_by_name_zip', ['first_name', 'last_name', 'zip'], findByName),
+  details('order', 'orders'),
+  details('product', 'products'),
+  details('user', 'users'),
+  tauTool('list_all_product_types', [], ({ tables }) => productTypes(tables)),
+]

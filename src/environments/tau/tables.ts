@@ -1,0 +1,133 @@
+import { createHash, type Hash } from 'node:crypto'
+import { compareText } from '../../python/compare.ts'
+import { dumps } from '../../python/json.ts'
+import { reprString } from '../../python/repr.ts'
+import type { PythonDict, PythonValue } from '../../python/value.ts'
+import { canonicalPair } from './canonical.ts'
+
+/** A record of a table, such as one order; shared until somebody changes it. */
+export type Row = PythonDict
+
+/** The rows of one table that differ from those loaded, by id. */
+export type Changes = ReadonlyMap<string, Row>
+
+/**
+ * The tables of a domain as they were loaded. Never changed: every world shares them and keeps only
+ * its own changes.
+ */
+export class Tables {
+  readonly names: readonly string[]
+  readonly #rows: ReadonlyMap<string, ReadonlyMap<string, Row>>
+  readonly #texts = new WeakMap<Row, string>()
+  #images: readonly TableImage[] | undefined
+
+  constructor(tables: ReadonlyMap<string, ReadonlyMap<string, Row>>) {
+    this.#rows = tables
+    this.names = [...tables.keys()].sort(compareText)
+  }
+
+  /** The rows of a table, by id, in the order of the file. */
+  table(name: string): ReadonlyMap<string, Row> {
+    const rows = this.#rows.get(name)
+    if (rows === undefined) {
+      throw new Error(`No table called "${name}". Known: ${this.names.join(', ')}.`)
+    }
+    return rows
+  }
+
+  /** A loaded row as JSON; written once, however many worlds ask for it. */
+  textOf(row: Row): string {
+    let text = this.#texts.get(row)
+    if (text === undefined) {
+      text = dumps(row)
+      this.#texts.set(row, text)
+    }
+    return text
+  }
+
+  /** The sha256 of all tables, some rows replaced or added. */
+  hash(changes: (table: string) => Changes): string {
+    this.#images ??= this.names.map(name => imageOf(name, this.table(name)))
+    const hash = createHash('sha256').update('(')
+    this.#images.forEach((image, index) => {
+      hash.update(`${index > 0 ? ', ' : ''}(${reprString(image.name)}, (`)
+      const count = feedRows(hash, image, changes(image.name))
+      hash.update(count === 1 ? ',))' : '))')
+    })
+    return hash.update(this.names.length === 1 ? ',)' : ')').digest('hex')
+  }
+}
+
+/** A table in the text that is hashed: its pairs sorted by id, and where each begins. */
+interface TableImage {
+  readonly name: string
+  readonly ids: readonly string[]
+  readonly starts: readonly number[]
+  readonly bytes: Buffer
+}
+
+const SEPARATOR = ', '
+
+function imageOf(name: string, rows: ReadonlyMap<string, Row>): TableImage {
+  const ids = [...rows.keys()].sort(compareText)
+  const pairs = ids.map(id => Buffer.from(canonicalPair(id, rows.get(id) as PythonValue)))
+  const starts: number[] = []
+  let start = 0
+  for (const pair of pairs) {
+    starts.push(start)
+    start += pair.length + SEPARATOR.length
+  }
+  starts.push(start)
+  const separator = Buffer.from(SEPARATOR)
+  return { name, ids, starts, bytes: Buffer.concat(pairs.flatMap(pair => [pair, separator])) }
+}
+
+/** Feeds a table's pairs to the hash, changed rows in their places, and counts them. */
+function feedRows(hash: Hash, image: TableImage, changes: Changes): number {
+  const { ids, starts, bytes } = image
+  let position = 0
+  let count = 0
+  const separate = (): void => {
+    if (count > 0) hash.update(SEPARATOR)
+  }
+  const feedUnchanged = (end: number): void => {
+    if (end === position) return
+    separate()
+    hash.update(bytes.subarray(starts[position], (starts[end] as number) - SEPARATOR.length))
+    count += end - position
+  }
+  for (const id of [...changes.keys()].sort(compareText)) {
+    const place = firstAtLeast(ids, id)
+    feedUnchanged(place)
+    separate()
+    hash.update(canonicalPair(id, changes.get(id) as Row))
+    count++
+    position = ids[place] === id ? place + 1 : place
+  }
+  feedUnchanged(ids.length)
+  return count
+}
+
+function firstAtLeast(sorted: readonly string[], wanted: string): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (compareText(sorted[middle] as string, wanted) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Something worked out once per set of tables and then shared, such as an index of names. */
+export function perTables<T>(build: (tables: Tables) => T): (tables: Tables) => T {
+  const known = new WeakMap<Tables, T>()
+  return tables => {
+    let value = known.get(tables)
+    if (value === undefined) {
+      value = build(tables)
+      known.set(tables, value)
+    }
+    return value
+  }
+}
