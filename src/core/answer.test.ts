@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest'
-import { boxedIn, finalAnswerIn, isCloseTo, isSameText, lastNumberIn } from './answer.ts'
+import {
+  boxedIn,
+  finalAnswerIn,
+  isCloseTo,
+  isExactAnswer,
+  isNumberAnswer,
+  isSameText,
+  lastNumberIn,
+} from './answer.ts'
 
 it('reads the last balanced box, braces inside it included', () => {
   expect(boxedIn('so \\boxed{1} or \\boxed{\\frac{1}{2}}.')).toBe('\\frac{1}{2}')
@@ -44,4 +52,24 @@ it('compares texts without case and spacing, numbers within a tolerance', () => 
   expect(isSameText('no', 'now')).toBe(false)
   expect(isCloseTo(1_000_000.5, 1_000_000, 1e-6)).toBe(true)
   expect(isCloseTo(0.1, 0, 1e-6)).toBe(false)
+})
+
+it('compares with the answer of a task, or with any of several', () => {
+  expect(isExactAnswer('so: \\boxed{Paris}', { answer: 'paris' })).toBe(true)
+  expect(isExactAnswer('Rome', { answer: ['Paris', 'rome'] })).toBe(true)
+  expect(isExactAnswer('Paris, I think', { answer: 'Paris' })).toBe(false)
+  expect(isNumberAnswer('that makes 1,000.0 kg', { answer: 1000 })).toBe(true)
+  expect(isNumberAnswer('1000 or 1001', { answer: '1000' })).toBe(false)
+  expect(isNumberAnswer('none', { answer: 0 })).toBe(false)
+})
+
+it.each([[{}], [{ answer: null }], [{ answer: [] }], [undefined]])(
+  'never scores without an answer to compare with: %j',
+  data => {
+    expect(() => isExactAnswer('', data)).toThrow(/no answer to compare with/)
+  },
+)
+
+it('says where the answer of a task is not a number', () => {
+  expect(() => isNumberAnswer('1', { answer: 'many' })).toThrow(/"many" has no number/)
 })

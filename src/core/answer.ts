@@ -55,3 +55,37 @@ function plain(text: string): string {
 export function isCloseTo(value: number, expected: number, tolerance: number): boolean {
   return Math.abs(value - expected) <= tolerance * Math.max(1, Math.abs(expected))
 }
+
+/** What a task's `answer` field says is right: one text or number, or several that all are. */
+export function expectedAnswers(data: unknown): readonly string[] {
+  const answer: unknown = typeof data === 'object' && data !== null && Reflect.get(data, 'answer')
+  const answers: readonly unknown[] = Array.isArray(answer) ? answer : [answer]
+  const texts = answers.flatMap(item =>
+    typeof item === 'string' || typeof item === 'number' ? String(item) : [],
+  )
+  if (texts.length === answers.length && texts.length > 0) return texts
+  throw new TypeError(
+    'The task has no answer to compare with: give it an `answer` (a text, a number or a list of ' +
+      'them), or choose another reward.',
+  )
+}
+
+/** Whether the final answer in a text says the same as one of the task's answers. */
+export function isExactAnswer(text: string, data: unknown): boolean {
+  const answer = finalAnswerIn(text)
+  return expectedAnswers(data).some(expected => isSameText(answer, expected))
+}
+
+/**
+ * Whether the last number of the final answer equals, within `tolerance`, that of one of the
+ * task's answers.
+ */
+export function isNumberAnswer(text: string, data: unknown, tolerance = 1e-6): boolean {
+  const answers = expectedAnswers(data).map(expected => {
+    const value = lastNumberIn(finalAnswerIn(expected))
+    if (value === undefined) throw new TypeError(`The task's answer "${expected}" has no number.`)
+    return value
+  })
+  const value = lastNumberIn(finalAnswerIn(text))
+  return value !== undefined && answers.some(expected => isCloseTo(value, expected, tolerance))
+}

@@ -76,6 +76,8 @@ export interface SampleUsage {
   readonly seconds: number
   /** The server that answered, where there are several. */
   readonly server?: string
+  /** The server's own name for its weights, where it is not the version's number. */
+  readonly weights?: string
 }
 
 /** A sample with its exact tokens. */

@@ -45,8 +45,8 @@ export interface Renderer {
   render(messages: readonly Message[], tools: readonly ToolDefinition[]): Int32Array
   /** What follows a sampled turn: its closing where missing, the new messages, the next opening. */
   bridge(request: BridgeRequest): Bridge
-  /** What the policy said, as a message; the ids are those of one turn. */
-  parse(ids: Int32Array, tools: readonly ToolDefinition[]): Reply
+  /** What the policy said in its `turn`-th turn, as a message with ids for its calls. */
+  parse(ids: Int32Array, tools: readonly ToolDefinition[], turn: number): Reply
   /** Tokens for a message that a chat-only server answered; such a path is marked re-encoded. */
   encodeReply(message: Reply['message'], tools: readonly ToolDefinition[]): Int32Array
   /** Text for people to read. */

@@ -138,7 +138,7 @@ function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
 function readReply(walk: Walk, turnStart: number): Promise<Reply> {
   const { renderer } = walk.context
   return across('renderer', walk.attempt, () =>
-    renderer.parse(walk.tokens.view(turnStart), walk.tree.tools),
+    renderer.parse(walk.tokens.view(turnStart), walk.tree.tools, walk.turns.length - 1),
   )
 }
 
