@@ -1,5 +1,6 @@
 import { mathSuite } from './math.ts'
 import type { GoldenSuite } from './suite.ts'
+import { tauBenchSuite } from './tau-bench.ts'
 
 /** Every golden suite, in the order they are tried. */
-export const suites: readonly GoldenSuite[] = [mathSuite]
+export const suites: readonly GoldenSuite[] = [mathSuite, tauBenchSuite]

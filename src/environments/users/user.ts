@@ -1,0 +1,44 @@
+import type { Call } from '../../core/call.ts'
+
+/** The person a policy talks to in one world: scripted, simulated by a model, or real. */
+export interface User {
+  /** The first words, said by somebody with this instruction in mind. */
+  open(instruction: string, call: Call): Promise<string>
+  /** The answer to what was said. */
+  answer(said: string, call: Call): Promise<string>
+  /** Somebody with the same memory who goes their own way from here. */
+  fork(): User
+  /** Tokens that the user's own model read and sampled so far; absent where there is no model. */
+  readonly usage?: UserUsage
+}
+
+/** What simulating a user cost. */
+export interface UserUsage {
+  readonly calls: number
+  readonly prompt: number
+  readonly sampled: number
+}
+
+/** Makes the user of one world; the same seed, the same user. */
+export type OpenUser = (options: { readonly seed: number }) => User
+
+/** A user who says fixed lines one after the other, and the last one for ever. */
+export function scriptedUser(lines: readonly [string, ...string[]]): User {
+  return scriptedFrom(lines, 0)
+}
+
+function scriptedFrom(lines: readonly string[], start: number): User {
+  let position = start
+  const next = async (): Promise<string> => {
+    const line = lines[Math.min(position, lines.length - 1)] as string
+    position++
+    return line
+  }
+  return { open: next, answer: next, fork: () => scriptedFrom(lines, position) }
+}
+
+/** A real person: `ask` shows a text, such as on a terminal, and gives what was typed. */
+export function humanUser(ask: (text: string, call: Call) => Promise<string>): User {
+  const user: User = { open: ask, answer: ask, fork: () => user }
+  return user
+}
