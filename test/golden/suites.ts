@@ -1,6 +1,7 @@
 import { mathSuite } from './math.ts'
+import { parsersSuite } from './parsers.ts'
 import type { GoldenSuite } from './suite.ts'
 import { tauBenchSuite } from './tau-bench.ts'
 
 /** Every golden suite, in the order they are tried. */
-export const suites: readonly GoldenSuite[] = [mathSuite, tauBenchSuite]
+export const suites: readonly GoldenSuite[] = [mathSuite, tauBenchSuite, parsersSuite]

@@ -1,0 +1,178 @@
+import type { ParsedCall } from '../parser.ts'
+import { type Broken, malformed } from './call.ts'
+import { Markers } from './markers.ts'
+import type { Reader, Source } from './source.ts'
+import { readThinking, type Thinking } from './thinking.ts'
+
+/** What a reader found where a call may begin; `text` if it is no attempt at a call at all. */
+export type Attempt =
+  | { readonly kind: 'calls'; readonly calls: readonly ParsedCall[] }
+  | { readonly kind: 'text' }
+  | Broken
+
+/** Where a reader puts what it finds. */
+export interface Sink {
+  content(text: string, start: number): void
+  reasoning(text: string): void
+  call(call: ParsedCall): void
+}
+
+/** One way of writing a call. */
+export interface Unit {
+  /** What a call begins with. */
+  readonly opens: readonly string[]
+  /** What a call ends with: a broken one is kept up to and with the first of these. */
+  readonly closes: readonly string[]
+  /** Reads a call from its first character on; what it consumes of a broken one is given back. */
+  read(source: Source): Reader<Attempt>
+}
+
+/** A format of calls between other text. */
+export interface Blocks {
+  readonly unit?: Unit
+  /** Markers around any number of calls. */
+  readonly section?: { readonly open: string; readonly close: string }
+  /** Framing that is no text of the message. */
+  readonly framing?: readonly string[]
+  /** Framing with variable text in it. */
+  readonly header?: { readonly open: string; readonly end: string }
+}
+
+/** Puts what it reads into the sink. */
+export type StageReader = (source: Source, sink: Sink) => Reader<void>
+
+/** Reads text with blocks of calls and of thinking in it. */
+export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
+  const { unit, section, framing = [], header } = format
+  const frames = new Set(framing)
+  const tops = section ? [section.open] : (unit?.opens ?? [])
+  const opens = [header?.open, thinking?.open].filter(string => string !== undefined)
+  const seen = new Markers([...tops, ...framing, ...opens])
+  const attempts = unit && attemptReader(unit, section && [section.open, section.close])
+  return function* (source, sink) {
+    if (thinking?.inside) yield* readThinking(source, sink, thinking)
+    else if (thinking?.strayClose) yield* source.take(thinking.close)
+    for (;;) {
+      const marker = yield* source.until(seen, sink.content)
+      if (marker === undefined) return
+      if (frames.has(marker)) source.skip(marker.length)
+      else if (marker === thinking?.open) yield* readThinking(source, sink, thinking)
+      else if (marker === header?.open) yield* readHeader(source, sink, header)
+      else if (section && unit) yield* readSection(source, sink, { unit, section, attempts: attempts! })
+      else yield* attempts!(source, sink)
+    }
+  }
+}
+
+function* readHeader(source: Source, sink: Sink, header: { open: string; end: string }): Reader<void> {
+  const from = header.open.length
+  const found = yield* source.spot(new Markers([header.end, header.open]), { from })
+  if (found?.marker === header.end) source.skip(from + found.text.length + header.end.length)
+  else {
+    sink.content(header.open, source.position)
+    source.skip(from)
+  }
+}
+
+/** Reads one call where a call may begin, and keeps what breaks as malformed. */
+export function attemptReader(unit: Unit, fences: readonly string[] = []): StageReader {
+  const passed = passedAttempt(unit, fences)
+  return function* (source, sink) {
+    const { attempt, raw } = yield* passed(source)
+    if (attempt.kind === 'calls') for (const call of attempt.calls) sink.call(call)
+    else if (attempt.kind === 'text') sink.content(raw, source.position - raw.length)
+    else sink.call(malformed(attempt, raw))
+  }
+}
+
+/** Reads one call where a call may begin, and passes its text on as content. */
+export function rawAttemptReader(unit: Unit, fences: readonly string[] = []): StageReader {
+  const passed = passedAttempt(unit, fences)
+  return function* (source, sink) {
+    const { raw } = yield* passed(source)
+    sink.content(raw, source.position - raw.length)
+  }
+}
+
+function passedAttempt(unit: Unit, fences: readonly string[]) {
+  const closers = new Set(unit.closes)
+  const stops = new Markers([...new Set([...unit.closes, ...unit.opens, ...fences])])
+  return function* (source: Source): Reader<{ attempt: Attempt; raw: string }> {
+    const mark = source.collect()
+    const attempt = yield* unit.read(source)
+    if (attempt.kind === 'calls') {
+      const raw = mark.text()
+      mark.close()
+      return { attempt, raw }
+    }
+    const rewound = source.rewind(mark)
+    const rest = rewound ? source.collect() : mark
+    if (rewound) {
+      source.skip(1)
+      if (attempt.kind !== 'text') {
+        const stop = yield* source.until(stops)
+        if (stop !== undefined && closers.has(stop)) source.skip(stop.length)
+      }
+    }
+    const raw = rest.text()
+    rest.close()
+    return { attempt, raw }
+  }
+}
+
+interface Section {
+  readonly unit: Unit
+  readonly section: { readonly open: string; readonly close: string }
+  readonly attempts: StageReader
+}
+
+function* readSection(source: Source, sink: Sink, options: Section): Reader<void> {
+  const { unit, section, attempts } = options
+  const stops = new Markers([...unit.opens, section.open, section.close])
+  let raw = source.collect()
+  source.skip(section.open.length)
+  for (let tried = false; ; ) {
+    yield* source.spaces()
+    if (yield* standsHere(source, unit.opens)) {
+      raw.close()
+      yield* attempts(source, sink)
+      raw = source.collect()
+      tried = true
+      continue
+    }
+    if (yield* source.take(section.close)) {
+      if (!tried) sink.call(malformed(emptySection, raw.text()))
+      break
+    }
+    const before = source.position
+    yield* source.until(stops)
+    if (source.position > before || (source.finished && !tried)) {
+      sink.call(malformed(source.finished ? cutSection : strayText, raw.text()))
+      tried = true
+      raw.close()
+      raw = source.collect()
+    }
+    if (source.finished || (yield* source.next(section.open))) break
+  }
+  raw.close()
+}
+
+const emptySection: Broken = { kind: 'broken', problem: 'the section of calls is empty' }
+const cutSection: Broken = { kind: 'broken', problem: 'the section of calls is cut off' }
+const strayText: Broken = { kind: 'broken', problem: 'there is text where a call belongs' }
+
+/** Which of the strings stands here. */
+export function* standsHere(source: Source, strings: readonly string[]): Reader<string | undefined> {
+  for (const string of strings) if (yield* source.next(string)) return string
+  return undefined
+}
+
+/** Takes the closing marker of a call, or says why it is not there. */
+export function* closing(source: Source, close: string): Reader<Broken | undefined> {
+  yield* source.spaces()
+  if (yield* source.take(close)) return undefined
+  const problem = source.finished
+    ? `the call is cut off before ${close}`
+    : `the call does not end with ${close}`
+  return { kind: 'broken', problem }
+}

@@ -1,0 +1,89 @@
+import type { ParsedCall } from '../parser.ts'
+import { isJsonObject, jsonItems, jsonMembers } from './json.ts'
+
+/** Why something is not a call, and the tool it seems to have meant. */
+export interface Broken {
+  readonly kind: 'broken'
+  readonly problem: string
+  readonly name?: string
+}
+
+/** The keys under which a format writes a call as a JSON object. */
+export interface CallKeys {
+  readonly name: readonly string[]
+  readonly arguments: readonly string[]
+  readonly id?: string
+}
+
+/** The keys that most formats share. */
+export const commonKeys: CallKeys = { name: ['name'], arguments: ['arguments', 'parameters'] }
+
+export const broken = (problem: string, name?: string): Broken =>
+  name === undefined ? { kind: 'broken', problem } : { kind: 'broken', problem, name }
+
+/** The calls of a JSON text: an object is one call, an array one per item. */
+export function callsOf(json: string, read: (object: string) => ParsedCall | Broken): ParsedCall[] {
+  const items = json.startsWith('[') ? jsonItems(json) : [json]
+  return items.map(item => {
+    const call = item.startsWith('{') ? read(item) : broken('the call is not a JSON object')
+    return call.kind === 'broken' ? malformed(call, item) : call
+  })
+}
+
+/** A call that was tried: what is known of it, and the text it was read from. */
+export function malformed({ name, problem }: Broken, raw: string): ParsedCall {
+  return name === undefined
+    ? { kind: 'malformed', raw, problem }
+    : { kind: 'malformed', name, raw, problem }
+}
+
+/** A call written as one JSON object with a name and arguments. */
+export function callFromObject(object: string, keys: CallKeys): ParsedCall | Broken {
+  const members = jsonMembers(object)
+  const name = textMember(members, keys.name)
+  if (name === undefined) return broken(`the call has no ${keys.name.join(' or ')}`)
+  const key = keys.arguments.find(candidate => members.has(candidate))
+  const call = callWithArguments(name, key === undefined ? undefined : members.get(key))
+  const id = keys.id === undefined ? undefined : textMember(members, [keys.id])
+  return call.kind === 'call' && id !== undefined ? { ...call, id } : call
+}
+
+/** A call written as an object whose only key is the tool's name. */
+export function callFromEntry(object: string): ParsedCall | Broken {
+  const members = [...jsonMembers(object)]
+  const [name, value] = members[0] ?? []
+  if (name === undefined || name === '' || members.length > 1) {
+    return broken(`the call has ${members.length} keys where the tool's name alone belongs`)
+  }
+  return callWithArguments(name, value)
+}
+
+/** A call of a tool with JSON arguments: absent and null are none, a string is decoded once. */
+export function callWithArguments(name: string, json: string | undefined): ParsedCall | Broken {
+  const call = (text: string): ParsedCall => ({ kind: 'call', name, arguments: text })
+  if (json === undefined || json === '' || json === 'null') return call('{}')
+  if (json.startsWith('{')) return call(json)
+  if (json.startsWith('"')) {
+    const text = (JSON.parse(json) as string).trim()
+    if (text === '') return call('{}')
+    if (isJsonObject(text)) return call(text)
+  }
+  return broken('the arguments are not a JSON object', name)
+}
+
+/** A call from parameters whose values are JSON texts already; of equal names the last. */
+export function callWithValues(name: string, values: ReadonlyMap<string, string>): ParsedCall {
+  const members = [...values].map(([key, value]) => `${JSON.stringify(key)}: ${value}`)
+  return { kind: 'call', name, arguments: `{${members.join(', ')}}` }
+}
+
+/** Whether the text can be a tool's name: no blanks, no quotes, no brackets. */
+export const isName = (text: string): boolean => /^[^\s<>{}[\]()"'`,;|]{1,128}$/u.test(text)
+
+function textMember(members: Map<string, string>, keys: readonly string[]): string | undefined {
+  for (const key of keys) {
+    const json = members.get(key)
+    if (json?.startsWith('"')) return (JSON.parse(json) as string) || undefined
+  }
+  return undefined
+}

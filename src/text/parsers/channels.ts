@@ -1,0 +1,101 @@
+import { rawAttemptReader, type Sink, type StageReader, type Unit } from './blocks.ts'
+import { Markers, markers } from './markers.ts'
+import type { Reader, Source } from './source.ts'
+import { readThinking, type Thinking } from './thinking.ts'
+
+/** Outputs made of channels: thinking, an answer, calls. */
+export interface Channels {
+  readonly thinking: Thinking
+  readonly answer: { readonly open: string; readonly close: string }
+  readonly calls: { readonly open: string; readonly close: string }
+  /** What closes the whole output. */
+  readonly end?: string
+  /** Whether another channel ends thinking that is not closed yet, even if that is closed later. */
+  readonly interrupts?: boolean
+}
+
+/**
+ * Splits channels. Only what the answer's channel holds is content, together with the calls, which
+ * are passed on as they are; text outside counts only where no answer follows it.
+ */
+export function channelReader(format: Channels): StageReader {
+  const { thinking, answer, calls, end, interrupts } = format
+  const opens = new Markers([thinking.open, answer.open, calls.open, ...(end ? [end] : [])])
+  const answerEnd = markers(answer.close, calls.open)
+  const callsEnd = markers(calls.close)
+  const others = [answer.open, calls.open]
+  const ends = { ...thinking, ...(interrupts ? { ends: others } : { calls: others }) }
+  return function* (source, sink) {
+    if (thinking.inside) yield* readLeadingThoughts(source, sink, { thinking: ends, opens })
+    for (;;) {
+      const outside = source.collect()
+      const marker = yield* source.until(opens)
+      const text = outside.text()
+      outside.close()
+      if (marker === undefined || marker === calls.open) {
+        sink.content(text, source.position - text.length)
+      }
+      if (marker === undefined) return
+      if (marker === thinking.open) yield* readThinking(source, sink, ends)
+      else if (marker === calls.open) yield* passOn(source, sink, { calls, callsEnd })
+      else if (marker === answer.open) {
+        source.skip(marker.length)
+        const stop = yield* source.until(answerEnd, sink.content)
+        if (stop === answer.close) source.skip(stop.length)
+      } else source.skip(marker.length)
+    }
+  }
+}
+
+interface Leading {
+  readonly thinking: Thinking
+  readonly opens: Markers
+}
+
+/** An output that begins within thinking, unless it begins by opening something. */
+function* readLeadingThoughts(source: Source, sink: Sink, options: Leading): Reader<void> {
+  const { thinking, opens } = options
+  const blank = source.collect()
+  yield* source.spaces()
+  for (const open of opens.strings) {
+    if (yield* source.next(open)) return blank.close()
+  }
+  source.rewind(blank)
+  yield* readThinking(source, sink, thinking)
+}
+
+interface Passing {
+  readonly calls: { readonly open: string; readonly close: string }
+  readonly callsEnd: Markers
+}
+
+function* passOn(source: Source, sink: Sink, { calls, callsEnd }: Passing): Reader<void> {
+  sink.content(calls.open, source.position)
+  source.skip(calls.open.length)
+  const stop = yield* source.until(callsEnd, sink.content)
+  if (stop === undefined) return
+  sink.content(stop, source.position)
+  source.skip(stop.length)
+}
+
+/** Thinking that blocks of calls interrupt: they are passed on, the thoughts around them are kept. */
+export function interruptedReader(thinking: Thinking, unit: Unit): StageReader {
+  const outside = new Markers([thinking.open, ...unit.opens])
+  const inside = new Markers([thinking.close, ...unit.opens])
+  const pass = rawAttemptReader(unit)
+  return function* (source, sink) {
+    let thinks = thinking.inside
+    for (;;) {
+      if (thinks) sink.reasoning('')
+      const marker = yield* source.until(
+        thinks ? inside : outside,
+        thinks ? sink.reasoning : sink.content,
+      )
+      if (marker === undefined) return
+      if (marker === thinking.open || marker === thinking.close) {
+        source.skip(marker.length)
+        thinks = marker === thinking.open
+      } else yield* pass(source, sink)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import type { ParsedCall } from '../parser.ts'
+import {
+  attemptReader,
+  closing,
+  rawAttemptReader,
+  type Sink,
+  type StageReader,
+  type Unit,
+} from './blocks.ts'
+import { broken, callWithArguments } from './call.ts'
+import { scanJson } from './json.ts'
+import { markers } from './markers.ts'
+import type { Reader, Source } from './source.ts'
+
+const start = '<|start|>'
+const channel = '<|channel|>'
+const message = '<|message|>'
+const end = '<|end|>'
+const stop = '<|return|>'
+const call = '<|call|>'
+
+const structure = markers(start, channel, end, stop, call)
+const headEnd = markers(message, start, end, stop, call)
+const bodyEnd = markers(start, channel, end, stop)
+const thoughtEnd = markers(start, end, stop, call)
+
+/** The header of a message: who it is for, and on which channel. */
+interface Header {
+  readonly text: string
+  readonly recipient: string | undefined
+  readonly isThought: boolean
+}
+
+/** The messages of gpt-oss, each with a header that tells its channel and recipient. */
+export interface Harmony {
+  /** Whether calls are read, or passed on as they are. */
+  readonly calls: 'read' | 'raw'
+  /**
+   * Whether text without any structure is kept. The prompt ends within a header, so such text is
+   * the rest of a header that never ended.
+   */
+  readonly bare: 'keep' | 'drop'
+}
+
+/** Reads channels: `analysis` is reasoning, a recipient makes a call, everything else is content. */
+export function harmonyReader({ calls, bare }: Harmony): StageReader {
+  const attempts = calls === 'read' ? attemptReader(harmonyUnit) : rawAttemptReader(harmonyUnit)
+  return function* (source, sink) {
+    for (let first = true; ; first = false) {
+      const free = source.collect()
+      const marker = yield* source.until(structure)
+      const text = free.text()
+      free.close()
+      const header = marker === undefined ? undefined : yield* peekHeader(source, marker)
+      const isBare = first && marker === undefined && bare === 'drop'
+      // Blanks before a call set it off from what came before; they say nothing.
+      const isLayout = header?.recipient !== undefined && text.trim() === ''
+      if (!isBare && !isLayout) sink.content(text, source.position - text.length)
+      if (marker === undefined) return
+      if (header?.recipient !== undefined) yield* attempts(source, sink)
+      else if (header) yield* readMessage(source, sink, { header, marker })
+      else {
+        if (marker === start || marker === channel) sink.content(marker, source.position)
+        source.skip(marker.length)
+      }
+    }
+  }
+}
+
+function* peekHeader(source: Source, marker: string): Reader<Header | undefined> {
+  if (marker !== start && marker !== channel) return undefined
+  const from = marker.length
+  const found = yield* source.spot(headEnd, { limit: 512, from })
+  const text = marker + (found?.text ?? (yield* source.ahead(from + 512)).slice(from))
+  const recipient = /\bto=([^\s<]+)/.exec(text)?.[1]
+  if (found?.marker !== message && recipient === undefined) return undefined
+  return { text, recipient, isThought: text.includes(`${channel}analysis`) }
+}
+
+interface Message {
+  readonly header: Header
+  readonly marker: string
+}
+
+function* readMessage(source: Source, sink: Sink, { header }: Message): Reader<void> {
+  source.skip(header.text.length + message.length)
+  if (header.isThought) {
+    sink.reasoning('')
+    const marker = yield* source.until(thoughtEnd, sink.reasoning)
+    if (marker !== undefined && marker !== start) source.skip(marker.length)
+    return
+  }
+  for (;;) {
+    const marker = yield* source.until(bodyEnd, sink.content)
+    if (marker !== end) {
+      if (marker === stop) source.skip(stop.length)
+      return
+    }
+    const isEnd = yield* endsMessage(source)
+    if (!isEnd) sink.content(end, source.position)
+    source.skip(end.length)
+    if (isEnd) return
+  }
+}
+
+/** An end marker within an answer is text, unless a message or nothing follows. */
+function* endsMessage(source: Source): Reader<boolean> {
+  const ahead = (yield* source.ahead(end.length + 80)).slice(end.length).trimStart()
+  return ahead === '' || ahead.startsWith(start) || ahead.startsWith(channel)
+}
+
+const harmonyUnit: Unit = {
+  opens: [start, channel],
+  closes: [call],
+  *read(source) {
+    const first = (yield* source.next(start)) ? start : channel
+    const header = yield* peekHeader(source, first)
+    if (header?.recipient === undefined) return { kind: 'text' }
+    const name = header.recipient.replace(/^functions\./, '')
+    source.skip(header.text.length)
+    if (!(yield* source.take(message))) return broken('the header of the call is cut off', name)
+    yield* source.spaces()
+    const empty = yield* source.next(call)
+    const json = empty ? undefined : yield* scanJson(source)
+    if (json?.kind === 'broken') return broken(json.problem, name)
+    const unclosed = yield* closing(source, call)
+    if (unclosed) return { ...unclosed, name }
+    const parsed = callWithArguments(name, json?.text)
+    return parsed.kind === 'broken' ? parsed : { kind: 'calls', calls: [parsed as ParsedCall] }
+  },
+}

@@ -1,0 +1,39 @@
+const special = /[\\^$.*+?()[\]{}|]/g
+
+/** A handful of literal strings that are looked for together, in one pass. */
+export class Markers {
+  readonly strings: readonly string[]
+  readonly #pattern: RegExp
+  readonly #longest: number
+
+  constructor(strings: readonly string[]) {
+    // The longest first, so that of two markers at one place the more telling one is found.
+    this.strings = [...strings].sort((left, right) => right.length - left.length)
+    this.#longest = this.strings[0]?.length ?? 0
+    const literals = this.strings.map(marker => marker.replace(special, '\\$&'))
+    this.#pattern = new RegExp(literals.length > 0 ? literals.join('|') : '(?!)', 'g')
+  }
+
+  /** The first marker at or behind `from`. */
+  find(text: string, from: number): { readonly index: number; readonly marker: string } | undefined {
+    this.#pattern.lastIndex = from
+    const match = this.#pattern.exec(text)
+    return match ? { index: match.index, marker: match[0] } : undefined
+  }
+
+  /** Where the tail of `text` begins that may still grow into a marker; its length if none may. */
+  unsure(text: string, from: number): number {
+    for (let index = Math.max(from, text.length - this.#longest + 1); index < text.length; index++) {
+      if (this.strings.some(marker => couldBecome(text, index, marker))) return index
+    }
+    return text.length
+  }
+}
+
+function couldBecome(text: string, index: number, marker: string): boolean {
+  if (text.charCodeAt(index) !== marker.charCodeAt(0)) return false
+  return text.length - index < marker.length && marker.startsWith(text.slice(index))
+}
+
+/** Markers of the given strings, to be made once per format. */
+export const markers = (...strings: readonly string[]): Markers => new Markers(strings)

@@ -1,0 +1,256 @@
+import type { Markers } from './markers.ts'
+
+/** A coroutine that parses. It yields where it needs text that has not arrived yet. */
+export type Reader<Result> = Generator<undefined, Result, undefined>
+
+/** Text that is being read, as it is consumed. */
+export interface Collector {
+  /** What was consumed so far since the collector was opened. */
+  text(): string
+  close(): void
+}
+
+interface Found {
+  readonly index: number
+  readonly marker: string
+}
+
+interface Collecting {
+  readonly parts: string[]
+  from: number
+}
+
+const layout = /[^ \t\r\n]/g
+
+/**
+ * Text that grows while coroutines read it. Only what nobody has read yet is kept, so a stream of
+ * many small pieces costs time in proportion to its length.
+ *
+ * `vocabulary` holds the control strings of the model's vocabulary where the text was made from
+ * token ids: a marker made of such strings then counts only where they arrived as control tokens.
+ */
+export class Source {
+  readonly #vocabulary: readonly string[] | undefined
+  readonly #needs = new Map<string, readonly (readonly [number, number])[]>()
+  readonly #starts: number[] = []
+  readonly #ends: number[] = []
+  readonly #collecting = new Set<Collecting>()
+  #window = ''
+  #at = 0
+  #offset = 0
+  #ended = false
+  #reread = 0
+
+  constructor(vocabulary?: readonly string[]) {
+    this.#vocabulary = vocabulary && [...vocabulary].sort((a, b) => b.length - a.length)
+  }
+
+  /** How many characters were consumed. */
+  get position(): number {
+    return this.#offset + this.#at
+  }
+
+  /** Whether everything has arrived and been consumed. */
+  get finished(): boolean {
+    return this.#ended && this.#at === this.#window.length
+  }
+
+  push(text: string, control: boolean): void {
+    if (text === '') return
+    for (const collecting of this.#collecting) {
+      collecting.parts.push(this.#window.slice(collecting.from, this.#at))
+      collecting.from = 0
+    }
+    const end = this.#offset + this.#window.length
+    if (control) {
+      this.#starts.push(end)
+      this.#ends.push(end + text.length)
+    }
+    this.#offset += this.#at
+    this.#window = this.#window.slice(this.#at) + text
+    this.#at = 0
+  }
+
+  end(): void {
+    this.#ended = true
+  }
+
+  /** Waits for more text; false when there will be none. */
+  *more(): Reader<boolean> {
+    if (this.#ended) return false
+    const before = this.#offset + this.#window.length
+    while (!this.#ended && this.#offset + this.#window.length === before) yield
+    return this.#offset + this.#window.length > before
+  }
+
+  /** What is ahead, at least `count` characters of it unless the text ends. Consumes nothing. */
+  *ahead(count: number): Reader<string> {
+    while (this.#window.length - this.#at < count && (yield* this.more())) {}
+    return this.#window.slice(this.#at, this.#at + count)
+  }
+
+  /** What is ahead and has arrived. */
+  get arrived(): string {
+    return this.#window.slice(this.#at)
+  }
+
+  skip(count: number): void {
+    this.#at += count
+  }
+
+  /** Consumes what has arrived up to the pattern's first match (all of it if none): the match's text. */
+  skipTo(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#at
+    const match = pattern.exec(this.#window)
+    this.#at = match ? match.index : this.#window.length
+    return match?.[0]
+  }
+
+  /** Consumes spaces, tabs and line breaks. */
+  *spaces(): Reader<void> {
+    while (this.skipTo(layout) === undefined && (yield* this.more())) {}
+  }
+
+  /** Consumes the marker if it stands here; waits only while it still may. */
+  *take(marker: string): Reader<boolean> {
+    const found = yield* this.next(marker)
+    if (found) this.#at += marker.length
+    return found
+  }
+
+  /** Whether the marker stands here; waits only while it still may. */
+  *next(marker: string): Reader<boolean> {
+    while (this.#window.length - this.#at < marker.length) {
+      if (!marker.startsWith(this.#window.slice(this.#at))) return false
+      if (!(yield* this.more())) return false
+    }
+    return this.#window.startsWith(marker, this.#at) && this.#counts(marker, this.position)
+  }
+
+  /** Consumes text up to one of the markers, which stays: the marker, or undefined at the end. */
+  *until(set: Markers, emit?: (text: string, start: number) => void): Reader<string | undefined> {
+    for (;;) {
+      const found = this.#find(set, this.#window, this.#at)
+      const stop = found?.index ?? (this.#ended ? this.#window.length : this.#unsure(set))
+      if (stop > this.#at) emit?.(this.#window.slice(this.#at, stop), this.position)
+      this.#at = stop
+      if (found) return found.marker
+      if (!(yield* this.more()) && this.#at === this.#window.length) return undefined
+    }
+  }
+
+  /** The text up to one of the markers if one is at most `limit` characters ahead; consumes it. */
+  *near(set: Markers, limit = 256): Reader<{ text: string; marker: string } | undefined> {
+    const found = yield* this.spot(set, { limit })
+    if (found) this.#at += found.text.length
+    return found
+  }
+
+  /** As `near`, from `from` characters ahead on; consumes nothing. */
+  *spot(
+    set: Markers,
+    { limit = 256, from = 0 }: { limit?: number; from?: number } = {},
+  ): Reader<{ text: string; marker: string } | undefined> {
+    const reach = from + limit + (set.strings[0]?.length ?? 0)
+    for (;;) {
+      const end = Math.min(this.#window.length, this.#at + reach)
+      const found = this.#find(set, this.#window.slice(0, end), this.#at + from)
+      if (found) {
+        const text = this.#window.slice(this.#at + from, found.index)
+        return text.length > limit ? undefined : { text, marker: found.marker }
+      }
+      if (end === this.#at + reach || !(yield* this.more())) return undefined
+    }
+  }
+
+  collect(): Collector {
+    const collecting: Collecting = { parts: [], from: this.#at }
+    this.#collecting.add(collecting)
+    return {
+      text: () => collecting.parts.join('') + this.#window.slice(collecting.from, this.#at),
+      close: () => this.#collecting.delete(collecting),
+    }
+  }
+
+  /**
+   * Gives everything back that was consumed since the collector was opened; collectors opened
+   * later are closed. Refused once much more was read again than there is: hostile text then costs
+   * precision, never more than linear time.
+   */
+  rewind(collector: Collector): boolean {
+    const text = collector.text()
+    this.#collecting.clear()
+    if (this.#reread + text.length > 8 * this.position + 4096) return false
+    this.#reread += text.length
+    this.#offset = this.position - text.length
+    this.#window = text + this.#window.slice(this.#at)
+    this.#at = 0
+    return true
+  }
+
+  /** The control tokens between two positions, in order. */
+  controls(from: number, to: number): readonly (readonly [number, number])[] {
+    const found: (readonly [number, number])[] = []
+    for (let index = this.#atOrAfter(from); index < this.#starts.length; index++) {
+      const start = this.#starts[index]!
+      if (start >= to) break
+      found.push([start, this.#ends[index]!])
+    }
+    return found
+  }
+
+  #find(set: Markers, text: string, start: number): Found | undefined {
+    let from = start
+    for (;;) {
+      const found = set.find(text, from)
+      if (!found) return undefined
+      if (this.#counts(found.marker, this.#offset + found.index)) {
+        // A marker that began earlier and is still arriving would win over this one.
+        return !this.#ended && this.#unsure(set) <= found.index ? undefined : found
+      }
+      from = found.index + 1
+    }
+  }
+
+  #unsure(set: Markers): number {
+    return set.unsure(this.#window, this.#at)
+  }
+
+  #counts(marker: string, start: number): boolean {
+    if (!this.#vocabulary) return true
+    return this.#controlsOf(marker).every(([offset, length]) => {
+      const index = this.#atOrAfter(start + offset)
+      return this.#starts[index] === start + offset && this.#ends[index] === start + offset + length
+    })
+  }
+
+  #controlsOf(marker: string): readonly (readonly [number, number])[] {
+    let needs = this.#needs.get(marker)
+    if (!needs) {
+      needs = controlsWithin(marker, this.#vocabulary ?? [])
+      this.#needs.set(marker, needs)
+    }
+    return needs
+  }
+
+  #atOrAfter(position: number): number {
+    let low = 0
+    let high = this.#starts.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#starts[middle]! < position) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+function controlsWithin(marker: string, vocabulary: readonly string[]): [number, number][] {
+  const found: [number, number][] = []
+  for (let index = 0; index < marker.length; ) {
+    const control = vocabulary.find(string => string !== '' && marker.startsWith(string, index))
+    if (control) found.push([index, control.length])
+    index += control?.length ?? 1
+  }
+  return found
+}
