@@ -43,7 +43,12 @@ export function environment<Data, Report = undefined>(
     open: (task, call) => openWorld(definition, task, call),
     // A reward is only ever given the reports of this environment's own worlds.
     reward: (definition.reward ?? {}) as Environment<Data>['reward'],
-    ...(makeTasks && { makeTasks: options => makeTasks.call(definition, options) }),
+    ...(makeTasks && {
+      makeTasks(options) {
+        checkSplit(definition, options)
+        return makeTasks.call(definition, options)
+      },
+    }),
     ...(splits && { splits }),
     ...(dispose && { [Symbol.asyncDispose]: () => dispose.call(definition) }),
   }
@@ -65,6 +70,15 @@ function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, R
   if (nudge && !(nudge.misses >= 1)) {
     throw new RangeError(`Environment "${name}": nudge.misses is ${nudge.misses}; at least 1.`)
   }
+}
+
+function checkSplit<Data, Report>(
+  { name, splits = [] }: EnvironmentDefinition<Data, Report>,
+  { split }: MakeTasksOptions,
+): void {
+  if (split === undefined || splits.includes(split)) return
+  const known = splits.length > 0 ? `Known: ${splits.join(', ')}.` : 'It has none.'
+  throw new RangeError(`Environment "${name}" has no split "${split}". ${known}`)
 }
 
 function readTask<Data, Report>(

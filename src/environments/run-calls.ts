@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { StepCall } from '../core/environment.ts'
 import type { CallAttempt, ToolDefinition, ToolMessage } from '../core/message.ts'
 import type { CallRecord } from '../core/tool.ts'
@@ -60,6 +61,8 @@ async function runAll(
   call: StepCall,
   running: Running,
 ): Promise<CallResults> {
+  // A turn may make more calls than the ten listeners that Node takes for a leak.
+  setMaxListeners(0, call.signal)
   const settled = await Promise.allSettled(
     attempts.map((attempt, index) => runOne(attempt, { ...call, index }, running)),
   )

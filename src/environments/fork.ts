@@ -1,0 +1,195 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Call } from '../core/call.ts'
+import type {
+  Environment,
+  OpenCall,
+  StepCall,
+  Task,
+  Transition,
+  World,
+} from '../core/environment.ts'
+import { Failure } from '../core/failure.ts'
+import type { NonEmpty } from '../core/ids.ts'
+import { type Message, type Reply, textOf } from '../core/message.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import { isNonEmpty } from './world.ts'
+
+/** One action and what the world answered. */
+export interface RecordedStep {
+  readonly action: Reply
+  readonly transition: Transition
+}
+
+/** All that happened in a world: enough to open another one and bring it to the same place. */
+export interface WorldRecord {
+  readonly opening: NonEmpty<Message>
+  readonly steps: readonly RecordedStep[]
+}
+
+/** A world that keeps what happens in it. */
+export interface RecordedWorld extends World {
+  /** What happened so far; later steps do not change it. */
+  record(): WorldRecord
+  fork?(call: Call): Promise<RecordedWorld>
+}
+
+/** Keeps the actions and answers of a world, so that it can be forked by replay. */
+export function recordWorld(world: World, before: readonly RecordedStep[] = []): RecordedWorld {
+  const steps = [...before]
+  const { opening, tools, report, fork } = world
+  return {
+    opening,
+    tools,
+    async step(action, call) {
+      const transition = await world.step(action, call)
+      steps.push({ action, transition })
+      return transition
+    },
+    record: () => ({ opening, steps: [...steps] }),
+    ...(report && { report: () => report.call(world) }),
+    ...(fork && {
+      async fork(call) {
+        const past = [...steps]
+        return recordWorld(await fork.call(world, call), past)
+      },
+    }),
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  }
+}
+
+/**
+ * Opens a world anew and repeats what is on record, comparing every answer: recorded answers of
+ * users and of tools with outside effects are fed back, all else runs again. A difference is a
+ * failure of the environment that names the turn; a world that cannot repeat itself gives no fork.
+ * The world opens through the environment lane, its tools run through theirs: hold no place in one.
+ */
+export async function replayWorld<Data>(
+  environment: Environment<Data>,
+  task: Task<Data>,
+  { record, ...call }: OpenCall & { readonly record: WorldRecord },
+): Promise<RecordedWorld> {
+  const { opening, steps } = record
+  const world = await call.lanes.environment.run(call, () =>
+    environment.open(task, { ...call, replay: { opening } }),
+  )
+  try {
+    compareMessages(opening, world.opening, 'its opening')
+    const messages: Message[] = [...opening]
+    for (const [turn, step] of steps.entries()) {
+      messages.push(step.action.message)
+      await replayStep(world, step, { signal: call.signal, messages, turn })
+      messages.push(...(step.transition.observed ?? []))
+    }
+    return recordWorld(world, steps)
+  } catch (cause) {
+    await world[Symbol.asyncDispose]()
+    throw cause
+  }
+}
+
+async function replayStep(world: World, { action, transition }: RecordedStep, call: StepCall) {
+  const again = await world.step(action, { ...call, replay: transition })
+  const place = `turn ${call.turn}`
+  compareMessages(transition.observed ?? [], again.observed ?? [], place)
+  for (const key of ['kind', 'reward', 'anchor', 'limit'] as const) {
+    const [then, now] = [Reflect.get(transition, key), Reflect.get(again, key)]
+    if (then !== now) throw diverged(place, `its ${key}`, [String(then), String(now)])
+  }
+}
+
+function compareMessages(then: readonly Message[], now: readonly Message[], place: string): void {
+  if (then.length !== now.length) {
+    throw diverged(place, 'the number of messages', [String(then.length), String(now.length)])
+  }
+  for (const [index, message] of then.entries()) {
+    const other = now[index]!
+    if (isDeepStrictEqual(message, other)) continue
+    const texts = [textOf(message.content), textOf(other.content)] as const
+    const what = `message ${index} (${message.role})`
+    if (texts[0] === texts[1])
+      throw diverged(place, what, [JSON.stringify(message), JSON.stringify(other)])
+    throw diverged(place, what, texts)
+  }
+}
+
+function diverged(place: string, what: string, [then, now]: readonly [string, string]): Failure {
+  let at = 0
+  while (at < then.length && then[at] === now[at]) at++
+  const from = Math.max(0, at - 20)
+  const shown = [then, now].map(text => JSON.stringify(text.slice(from, at + 60)))
+  const where = at > 0 ? ` from character ${at} on` : ''
+  return new Failure('environment', {
+    cause: new Error(
+      `A replayed world went another way at ${place}: ${what} differs${where}: ${shown[0]} was ` +
+        `recorded, ${shown[1]} came now. Its answers must depend on task, seed and actions only; ` +
+        "tools that reach outside need effects: 'outside'.",
+    ),
+  })
+}
+
+/** Forks a recorded world: natively where it can, otherwise by replaying it into a fresh one. */
+export async function forkWorld<Data>(
+  world: RecordedWorld,
+  { environment, task, ...call }: ForkWorldOptions<Data>,
+): Promise<RecordedWorld> {
+  if (world.fork) return await world.fork(call)
+  return await replayWorld(environment, task, { ...call, record: world.record() })
+}
+
+/** What a fork by replay opens its world with: the same as the first time. */
+export interface ForkWorldOptions<Data> extends OpenCall {
+  readonly environment: Environment<Data>
+  readonly task: Task<Data>
+}
+
+/** The same environment, whose worlds can all be forked: natively, or by verified replay. */
+export function withFork<Data>(environment: Environment<Data>): Environment<Data> {
+  return {
+    ...environment,
+    async open(task, call) {
+      const world = recordWorld(await environment.open(task, call))
+      return withReplayedForks(world, { ...call, environment, task })
+    },
+  }
+}
+
+function withReplayedForks<Data>(world: RecordedWorld, options: ForkWorldOptions<Data>): World {
+  if (world.fork) return world
+  return {
+    ...world,
+    async fork({ signal }) {
+      return withReplayedForks(await forkWorld(world, { ...options, signal }), options)
+    },
+  }
+}
+
+/**
+ * What happened in the first `turns` turns of a stored trajectory, for replaying it up to there.
+ * `replyAt` gives a turn's reply as it was parsed, malformed calls included.
+ */
+export function recordOfTrajectory(
+  trajectory: Pick<Trajectory, 'messages' | 'turns' | 'calls'>,
+  { turns, replyAt }: { readonly turns: number; readonly replyAt: (turn: number) => Reply },
+): WorldRecord {
+  const bounds = trajectory.turns.map(turn => turn.messages)
+  const between = (from: number, to: number | undefined, what: string): NonEmpty<Message> => {
+    const messages = trajectory.messages.slice(from, to)
+    if (to !== undefined && isNonEmpty(messages)) return messages
+    throw new RangeError(`A trajectory of ${bounds.length} turns has no ${what}.`)
+  }
+  const steps = Array.from({ length: turns }, (_, turn): RecordedStep => {
+    const { reward, anchor } = trajectory.turns[turn] ?? {}
+    const from = (bounds[turn] ?? 0) + 1
+    return {
+      action: replyAt(turn),
+      transition: {
+        kind: 'continue',
+        observed: between(from, bounds[turn + 1], `answer to turn ${turn} that it went on from`),
+        calls: trajectory.calls.filter(call => call.turn === turn),
+        ...(reward !== undefined && { reward }),
+        ...(anchor !== undefined && { anchor }),
+      },
+    }
+  })
+  return { opening: between(0, bounds[0], 'opening'), steps }
+}
