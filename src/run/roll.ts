@@ -1,0 +1,130 @@
+import type { LeafWeighting } from '../core/credit.ts'
+import type { Environment } from '../core/environment.ts'
+import type { Filter, Group } from '../core/group.ts'
+import type { GroupId } from '../core/ids.ts'
+import { type LaneLimits, openLanes } from '../core/lane.ts'
+import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
+import { rollChain } from '../rollout/chain.ts'
+import type { Listen } from './events.ts'
+import type { Estimate } from './gather.ts'
+import {
+  type Job,
+  openPipeline,
+  type Pipeline,
+  type PipelineOptions,
+  type Strategy,
+} from './pipeline.ts'
+import type { RunWriter } from './store.ts'
+import { readTasks, type TaskSource } from './tasks.ts'
+
+/** Everything `rollGroups` needs, opened. */
+export interface RollParts<Data = unknown> {
+  readonly environment: Environment<Data>
+  readonly policy: Policy
+  readonly renderer: Renderer
+  readonly estimate: Estimate
+  /** Trees per task. @default 8 */
+  readonly group?: number
+  /** @default chain */
+  readonly strategy?: Strategy
+  readonly sampling?: Partial<Sampling>
+  readonly limits?: Partial<Limits>
+  /** @default 'end' */
+  readonly onLength?: 'end' | 'continue'
+  readonly stop?: readonly string[]
+  readonly topLogprobs?: number
+  /** Used instead of the environment's own reward. */
+  readonly reward?: Environment['reward']
+  readonly filters?: readonly Filter[]
+  /** @default 'uniform' */
+  readonly weighting?: LeafWeighting
+  /** @default 64 for all */
+  readonly concurrency?: number | Partial<LaneLimits & { readonly rollouts: number }>
+  /** @default 0 */
+  readonly seed?: number
+  readonly split?: string
+  readonly signal?: AbortSignal
+  readonly writer?: RunWriter
+  readonly listen?: Listen
+  readonly known?: PipelineOptions['known']
+  /** Groups that were finished before the run was interrupted. */
+  readonly finished?: ReadonlySet<GroupId>
+  readonly more?: Pick<RolloutContext, 'budget' | 'pause' | 'openWatch'>
+}
+
+/** Rolls a group for every task; each comes out as soon as it is complete. */
+export async function* rollGroups<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+): AsyncGenerator<Group> {
+  const { environment, finished, split } = parts
+  const pipeline = openRollPipeline(parts)
+  const ahead = Math.max(2, Math.ceil((2 * rolloutsOf(parts)) / (parts.group ?? 8)))
+  const source = readTasks(environment, tasks, {
+    seed: parts.seed ?? 0,
+    ...(split !== undefined && { split }),
+  })
+  let order = 0
+  for await (const task of source) {
+    const job: Job = { id: task.id as string as GroupId, task, order: order++ }
+    if (finished?.has(job.id)) continue
+    pipeline.submit(job)
+    while (pipeline.pending >= ahead) yield await pipeline.next()
+  }
+  while (pipeline.pending > 0) yield await pipeline.next()
+}
+
+/** Opens the pipeline that these parts make. */
+export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline {
+  const { environment, policy, renderer } = parts
+  const signal = parts.signal ?? new AbortController().signal
+  const context: RolloutContext = {
+    environment: environment as Environment,
+    policy,
+    renderer,
+    sampling: { ...plainSampling, ...parts.sampling },
+    limits: { ...defaultLimits, ...parts.limits },
+    onLength: parts.onLength ?? 'end',
+    stopStrings: parts.stop ?? [],
+    topLogprobs: parts.topLogprobs ?? 0,
+    lanes: openLanes(laneLimits(parts)),
+    clock: () => performance.now() / 1000,
+    ...parts.more,
+  }
+  return openPipeline({
+    context,
+    signal,
+    strategy: parts.strategy ?? rollChain,
+    reward: parts.reward ?? (environment as Environment).reward,
+    group: parts.group ?? 8,
+    rollouts: rolloutsOf(parts),
+    seed: parts.seed ?? 0,
+    filters: parts.filters ?? [],
+    estimate: parts.estimate,
+    weighting: parts.weighting ?? 'uniform',
+    ...(parts.writer && { writer: parts.writer }),
+    ...(parts.listen && { listen: parts.listen }),
+    ...(parts.known && { known: parts.known }),
+  })
+}
+
+function rolloutsOf({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): number {
+  return typeof concurrency === 'number'
+    ? concurrency
+    : (concurrency.rollouts ?? concurrency.policy ?? 64)
+}
+
+function laneLimits({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): LaneLimits {
+  if (typeof concurrency === 'number') {
+    return {
+      policy: concurrency,
+      tools: concurrency,
+      environment: concurrency,
+      reward: concurrency,
+    }
+  }
+  const { policy = 64, tools = policy, environment = policy, reward = policy } = concurrency
+  return { policy, tools, environment, reward }
+}

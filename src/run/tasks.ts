@@ -1,0 +1,92 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
+import type { Environment, Task } from '../core/environment.ts'
+import type { TaskId } from '../core/ids.ts'
+
+/** Where tasks come from: a file, a number to make, or anything that gives their data one by one. */
+export type TaskSource<Data = unknown> =
+  | string
+  | number
+  | Iterable<TaskInput<Data>>
+  | AsyncIterable<TaskInput<Data>>
+
+/** A task's data, with an id of its own where it has one; otherwise its number is its id. */
+export type TaskInput<Data> = Data & { readonly id?: string | number }
+
+/** Which of the tasks that an environment makes. */
+export interface ReadTasksOptions {
+  readonly seed: number
+  readonly split?: string
+}
+
+/** Reads tasks, each checked by the environment; a bad one says where it stands and what is wrong. */
+export async function* readTasks<Data>(
+  environment: Environment<Data>,
+  source: TaskSource<Data>,
+  options: ReadTasksOptions,
+): AsyncGenerator<Task<Data>> {
+  if (typeof source === 'number') {
+    yield* makeTasks(environment, source, options)
+    return
+  }
+  const seen = new Set<string>()
+  let number = 0
+  for await (const entry of typeof source === 'string' ? readFile(source) : source) {
+    number++
+    const place = typeof source === 'string' ? `${source}:${number}` : `task ${number}`
+    const task = toTask(environment, entry, { number, place })
+    if (seen.has(task.id)) throw new Error(`${place}: a task with id "${task.id}" came before`)
+    seen.add(task.id)
+    yield task
+  }
+}
+
+function makeTasks<Data>(
+  environment: Environment<Data>,
+  count: number,
+  { seed, split }: ReadTasksOptions,
+): readonly Task<Data>[] {
+  if (!environment.makeTasks) {
+    throw new Error(
+      `environment "${environment.name}" makes no tasks of its own: name a file with --tasks`,
+    )
+  }
+  return environment.makeTasks({ count, seed, ...(split !== undefined && { split }) })
+}
+
+function toTask<Data>(
+  environment: Environment<Data>,
+  entry: unknown,
+  { number, place }: { readonly number: number; readonly place: string },
+): Task<Data> {
+  const id = (entry as { id?: unknown } | null)?.id
+  try {
+    const data = environment.readTask(entry)
+    return { id: String(id ?? number) as TaskId, data }
+  } catch (cause) {
+    throw new Error(`${place}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+async function* readFile(path: string): AsyncGenerator<unknown> {
+  if (!existsSync(path)) throw new Error(`no task file ${path}`)
+  if (path.endsWith('.parquet')) {
+    const file = await asyncBufferFromFile(path)
+    yield* (await parquetReadObjects({ file })) as unknown[]
+    return
+  }
+  let number = 0
+  for await (const line of createInterface({
+    input: createReadStream(path),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
+    number++
+    if (line.trim() === '') continue
+    try {
+      yield JSON.parse(line)
+    } catch (cause) {
+      throw new Error(`${path}:${number}: not JSON: ${(cause as Error).message}`, { cause })
+    }
+  }
+}
