@@ -2,6 +2,12 @@ import { mathSuite } from './math.ts'
 import { parsersSuite } from './parsers.ts'
 import type { GoldenSuite } from './suite.ts'
 import { tauBenchSuite } from './tau-bench.ts'
+import { tokenizersSuite } from './tokenizers.ts'
 
 /** Every golden suite, in the order they are tried. */
-export const suites: readonly GoldenSuite[] = [mathSuite, tauBenchSuite, parsersSuite]
+export const suites: readonly GoldenSuite[] = [
+  mathSuite,
+  tauBenchSuite,
+  parsersSuite,
+  tokenizersSuite,
+]

@@ -1,0 +1,58 @@
+/** Room that a very long text has left behind is given back when it is more than this. */
+const KEPT = 1 << 20
+
+/** Ids that are still being gathered. */
+export class IdBuffer {
+  ids = new Int32Array(256)
+  length = 0
+
+  push(id: number): void {
+    if (this.length === this.ids.length) this.reserve(1)
+    this.ids[this.length++] = id
+  }
+
+  /** Makes room, so that a loop may write into `ids` itself. */
+  reserve(count: number): void {
+    if (this.length + count > this.ids.length) this.ids = grown(this.ids, this.length + count)
+  }
+
+  /** What `fill` adds, as an array of its own. */
+  gather(fill: () => void): Int32Array {
+    this.length = 0
+    fill()
+    const gathered = this.ids.slice(0, this.length)
+    if (this.ids.length > KEPT) this.ids = new Int32Array(256)
+    return gathered
+  }
+}
+
+/** Pieces of a text as `[start, end)` in UTF-16 units, one behind the other. */
+export class Cuts {
+  /** Starts at the even places, ends at the odd ones. */
+  edges = new Int32Array(256)
+  count = 0
+
+  /** Empty pieces are left out: no model makes a token of them. */
+  add(start: number, end: number): void {
+    if (start >= end) return
+    if (2 * this.count === this.edges.length) this.edges = grown(this.edges, 2 * this.count + 2)
+    this.edges[2 * this.count] = start
+    this.edges[2 * this.count + 1] = end
+    this.count++
+  }
+
+  start(index: number): number {
+    return this.edges[2 * index]!
+  }
+
+  end(index: number): number {
+    return this.edges[2 * index + 1]!
+  }
+}
+
+/** A copy with room for at least `needed`, twice as long as before so that growing stays linear. */
+function grown(values: Int32Array, needed: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(Math.max(needed, 2 * values.length))
+  larger.set(values)
+  return larger
+}

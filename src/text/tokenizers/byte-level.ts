@@ -1,0 +1,78 @@
+import { Cuts } from './buffers.ts'
+import { toBytes } from './byte-alphabet.ts'
+import { BytePairs } from './byte-pairs.ts'
+import { byteDecoding } from './decoding.ts'
+import type { Definition } from './definition.ts'
+import { type Fields, readFlag, readList, UnsupportedPartError } from './fields.ts'
+import { openMerges } from './merges.ts'
+import { openNormalizer } from './normalizers.ts'
+import type { PlainEncoder, TextModel } from './pipeline.ts'
+import { openPreTokenizer, type PreTokenizer } from './splitters.ts'
+import { openVocabulary } from './vocabulary.ts'
+
+/**
+ * Byte-level BPE, the model of GPT, Llama 3, Qwen, DeepSeek and most others today. Throws
+ * `UnsupportedPartError` for a BPE model that is not of this kind.
+ */
+export function openByteLevel(definition: Definition): TextModel {
+  const { model } = definition
+  requirePlain(definition)
+  const preTokenizer = openPreTokenizer(definition.preTokenizer)
+  if (!preTokenizer.isByteLevel) throw new UnsupportedPartError('BPE without a ByteLevel step')
+  const normalize = openNormalizer(definition.normalizer)
+  const vocabulary = openVocabulary(model.vocab)
+  const merges = openMerges(model.merges, vocabulary)
+  const ignoreMerges = readFlag(model.ignore_merges, 'model.ignore_merges')
+  return {
+    vocabulary,
+    normalize,
+    openEncoder: (controls, ids) => {
+      const forbidden = new Set(controls.map(control => control.id))
+      const isForbidden = (id: number) => forbidden.has(id)
+      const pairs = new BytePairs({ vocabulary, merges, ignoreMerges, isForbidden }, ids)
+      return openPlainEncoder(preTokenizer, pairs)
+    },
+    openDecoding: tokenOf =>
+      byteDecoding(id => {
+        const token = tokenOf(id)
+        return token === undefined ? undefined : toBytes(token)
+      }),
+  }
+}
+
+/** Words that begin or continue in a special way, unknown words and dropout are not of this kind. */
+function requirePlain({ model, decoder }: Definition): void {
+  const affix = model.continuing_subword_prefix || model.end_of_word_suffix
+  const isPlain = !affix && !model.dropout && !model.byte_fallback && model.unk_token == null
+  if (!isPlain) throw new UnsupportedPartError('BPE with affixes, dropout or unknown tokens')
+  if (!isByteLevelDecoder(decoder)) throw new UnsupportedPartError('BPE without ByteLevel decoder')
+}
+
+function isByteLevelDecoder(decoder: Fields | undefined): boolean {
+  if (decoder?.type !== 'Sequence') return decoder?.type === 'ByteLevel'
+  const steps = readList(decoder.decoders, 'decoders of a Sequence')
+  return steps.length === 1 && (steps[0] as Fields | null)?.type === 'ByteLevel'
+}
+
+function openPlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePairs): PlainEncoder {
+  return given => {
+    const text = prefixesBlank && /^\P{White_Space}/u.test(given) ? ` ${given}` : given
+    const units = toUnits(text)
+    const all = new Cuts()
+    all.add(0, text.length)
+    const pieces = split({ text, units }, all)
+    for (let index = 0; index < pieces.count; index++) {
+      pairs.encode(units, pieces.start(index), pieces.end(index))
+    }
+  }
+}
+
+const scratch = new Uint16Array(1 << 15)
+
+/** The units of a text as an array, which loops read faster than a string; good until the next. */
+function toUnits(text: string): Uint16Array {
+  const units = text.length <= scratch.length ? scratch : new Uint16Array(text.length)
+  if (text.length < 128) for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at)
+  else Buffer.from(units.buffer).write(text, 'utf16le')
+  return units
+}

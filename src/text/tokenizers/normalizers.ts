@@ -1,0 +1,148 @@
+import {
+  type Fields,
+  readFields,
+  readFlag,
+  readList,
+  readText,
+  UnsupportedPartError,
+} from './fields.ts'
+import { toLiteral, toRegExp } from './patterns.ts'
+import { inertInUnicode9 } from './unicode.ts'
+
+/** A text, and which of its UTF-16 units are foreign; without `foreign`, none is. */
+export interface Marked {
+  readonly text: string
+  readonly foreign?: Uint8Array | undefined
+}
+
+/** Rewrites a text before it is cut. What is made of foreign characters is foreign. */
+export type Normalizer = (input: Marked) => Marked
+
+/** Builds the normalizer of a tokenizer.json; undefined where there is none. */
+export function openNormalizer(fields: Fields | undefined): Normalizer | undefined {
+  if (fields === undefined) return undefined
+  switch (fields.type) {
+    case 'Sequence':
+      return sequence(readList(fields.normalizers, 'normalizers of a Sequence'))
+    case 'NFC':
+    case 'NFD':
+    case 'NFKC':
+    case 'NFKD':
+      return unicodeForm(fields.type)
+    case 'Lowercase':
+      return rewriteEach(/./gsu, character => character.toLowerCase())
+    case 'Prepend':
+      return prepend(readText(fields.prepend, 'prepend of a normalizer'))
+    case 'Replace':
+      return replace(fields)
+    case 'Strip':
+      return strip(fields)
+    default:
+      throw new UnsupportedPartError(
+        `The normalizer ${JSON.stringify(fields.type)} is not known. Known: NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip, Sequence.`,
+      )
+  }
+}
+
+function sequence(steps: readonly unknown[]): Normalizer {
+  const normalizers = steps.flatMap(step => {
+    const normalizer = openNormalizer(readFields(step, 'a normalizer of a Sequence'))
+    return normalizer === undefined ? [] : [normalizer]
+  })
+  return input => normalizers.reduce((text, normalizer) => normalizer(text), input)
+}
+
+/** No character below U+0300 changes in NFC, nor has any effect on what stands before it. */
+const QUIET = {
+  NFC: /^[\0-\u02ff]*$/,
+  NFD: /^[\0-\x7f]*$/,
+  NFKC: /^[\0-\x7f]*$/,
+  NFKD: /^[\0-\x7f]*$/,
+}
+
+/**
+ * Runs that normalize on their own: before an ASCII character nothing depends on what follows, and
+ * what Unicode 9 did not know depends on nothing and nothing on it.
+ */
+const RUNS = new RegExp(`[\\0-\\x7f]?[^\\0-\\x7f${inertInUnicode9}]+`, 'gu')
+const INERT = new RegExp(`[${inertInUnicode9}]`, 'u')
+
+function unicodeForm(form: 'NFC' | 'NFD' | 'NFKC' | 'NFKD'): Normalizer {
+  const quiet = QUIET[form]
+  const inRuns = rewriteEach(RUNS, run => run.normalize(form))
+  return input => {
+    if (quiet.test(input.text)) return input
+    if (INERT.test(input.text)) return inRuns(input)
+    const text = input.text.normalize(form)
+    if (text === input.text) return input
+    return input.foreign === undefined ? { text } : inRuns(input)
+  }
+}
+
+function prepend(prefix: string): Normalizer {
+  return ({ text, foreign }) => {
+    if (text === '' || prefix === '') return { text, foreign }
+    if (foreign === undefined) return { text: prefix + text }
+    const marks = new Uint8Array(prefix.length + foreign.length)
+    marks.set(foreign, prefix.length)
+    return { text: prefix + text, foreign: marks }
+  }
+}
+
+function replace(fields: Fields): Normalizer {
+  const pattern = readFields(fields.pattern, 'pattern of a Replace')
+  const content = readText(fields.content, 'content of a Replace')
+  const expression =
+    pattern.String === undefined
+      ? toRegExp(readText(pattern.Regex, 'Regex of a Replace'))
+      : toLiteral(readText(pattern.String, 'String of a Replace'))
+  return rewriteEach(expression, () => content)
+}
+
+function strip(fields: Fields): Normalizer {
+  const left = readFlag(fields.strip_left, 'strip_left of a Strip')
+  const right = readFlag(fields.strip_right, 'strip_right of a Strip')
+  return ({ text, foreign }) => {
+    const start = left ? /^\p{White_Space}*/u.exec(text)![0].length : 0
+    let end = text.length
+    while (right && end > start && /\p{White_Space}/u.test(text[end - 1]!)) end--
+    return { text: text.slice(start, end), foreign: foreign?.subarray(start, end) }
+  }
+}
+
+/** Rewrites each match; one that touches a foreign character becomes foreign as a whole. */
+function rewriteEach(expression: RegExp, rewrite: (found: string) => string): Normalizer {
+  return ({ text, foreign }) => {
+    if (foreign === undefined) return { text: text.replace(expression, rewrite) }
+    const parts: string[] = []
+    const marks: Uint8Array[] = []
+    let last = 0
+    for (const { 0: found, index } of text.matchAll(expression)) {
+      const end = index + found.length
+      const rewritten = rewrite(found)
+      const before = foreign.subarray(last, index)
+      const inside = foreign.subarray(index, end)
+      parts.push(text.slice(last, index), rewritten)
+      // A match that stays as it was keeps its marks one by one.
+      marks.push(before, rewritten === found ? inside : marksOf(rewritten, inside.includes(1)))
+      last = end
+    }
+    parts.push(text.slice(last))
+    marks.push(foreign.subarray(last))
+    return { text: parts.join(''), foreign: concatenate(marks) }
+  }
+}
+
+function marksOf(text: string, isForeign: boolean): Uint8Array {
+  return new Uint8Array(text.length).fill(isForeign ? 1 : 0)
+}
+
+function concatenate(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}

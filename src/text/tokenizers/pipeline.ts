@@ -1,0 +1,111 @@
+import type { ControlToken, EncodeOptions, Tokenizer } from '../tokenizer.ts'
+import { IdBuffer } from './buffers.ts'
+import { type ControlMatcher, openControlMatcher } from './control-matcher.ts'
+import type { Decoding } from './decoding.ts'
+import type { Marked, Normalizer } from './normalizers.ts'
+import type { Vocabulary } from './vocabulary.ts'
+
+/** What a kind of model brings to a tokenizer; control tokens are the same for all. */
+export interface TextModel {
+  readonly vocabulary: Vocabulary
+  readonly normalize: Normalizer | undefined
+  /** An encoder of text that is data: its ids are added to `ids` and are never control tokens. */
+  openEncoder(controls: readonly ControlToken[], ids: IdBuffer): PlainEncoder
+  openDecoding(tokenOf: (id: number) => string | undefined): Decoding
+}
+
+/** Encodes normalized text between two control tokens; `isFirst` where nothing stands before it. */
+export type PlainEncoder = (text: string, isFirst: boolean) => void
+
+/** Puts a model and its control tokens together. */
+export function assemble(model: TextModel, controls: readonly ControlToken[]): Tokenizer {
+  const { vocabulary } = model
+  const contents = new Map(controls.map(control => [control.id, control.content]))
+  const ids = new Map(controls.map(control => [control.content, control.id]))
+  const special = new Set(controls.flatMap(({ id, special }) => (special ? [id] : [])))
+  const tokenOf = (id: number) => contents.get(id) ?? vocabulary.tokenOf(id)
+  const decoding = model.openDecoding(tokenOf)
+  const isSkipped = (skipSpecial: boolean | undefined) =>
+    skipSpecial === true ? (id: number) => special.has(id) : () => false
+  const { bytesOf } = decoding
+  return {
+    size: Math.max(vocabulary.size, 1 + (controls.at(-1)?.id ?? -1)),
+    controls,
+    ...openEncoding(model, controls),
+    decode: (given, options) => decoding.decode(given, isSkipped(options?.skipSpecial)),
+    openDecoder: options => decoding.open(isSkipped(options?.skipSpecial)),
+    idOf: token => ids.get(token) ?? vocabulary.idOf(token),
+    tokenOf,
+    isControl: id => special.has(id),
+    ...(bytesOf === undefined ? {} : { bytesOf }),
+  }
+}
+
+function openEncoding(
+  model: TextModel,
+  controls: readonly ControlToken[],
+): Pick<Tokenizer, 'encode' | 'encodeOrdinary'> {
+  const ids = new IdBuffer()
+  const encodePlain = model.openEncoder(controls, ids)
+  const normalize = model.normalize ?? (input => input)
+  const matchGiven = matcherOf(controls, false, normalize)
+  const matchNormalized = matcherOf(controls, true, normalize)
+
+  const encodeBetween = (input: Marked, isFirst: boolean) => {
+    const normalized = normalize(input)
+    for (const { start, end, control } of matchNormalized(normalized)) {
+      if (control !== undefined) ids.push(control.id)
+      else encodePlain(normalized.text.slice(start, end), isFirst && start === 0)
+    }
+  }
+  const encodeAll = (input: Marked) => {
+    for (const { start, end, control } of matchGiven(input)) {
+      if (control !== undefined) ids.push(control.id)
+      else {
+        const text = input.text.slice(start, end)
+        encodeBetween({ text, foreign: input.foreign?.subarray(start, end) }, start === 0)
+      }
+    }
+  }
+  return {
+    encode: (text, options = {}) =>
+      ids.gather(() => encodeAll({ text: wellFormed(text), foreign: toMarks(text, options) })),
+    encodeOrdinary: text =>
+      ids.gather(() => encodePlain(normalize({ text: wellFormed(text) }).text, true)),
+  }
+}
+
+function matcherOf(
+  controls: readonly ControlToken[],
+  normalized: boolean,
+  normalize: Normalizer,
+): ControlMatcher {
+  const wanted = controls.filter(control => control.normalized === normalized)
+  return openControlMatcher(
+    wanted.map(control => {
+      const { content } = control
+      return [normalized ? normalize({ text: content }).text : content, control]
+    }),
+  )
+}
+
+/** One mark for each UTF-16 unit; undefined where nothing is foreign. */
+function toMarks(text: string, { foreign = [] }: EncodeOptions): Uint8Array | undefined {
+  if (foreign.length === 0) return undefined
+  const marks = new Uint8Array(text.length)
+  for (const [start, end] of foreign) {
+    if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end)) {
+      throw new RangeError(`A foreign range should be [start, end], but is [${start}, ${end}]`)
+    }
+    if (end > text.length) {
+      throw new RangeError(`The foreign range [${start}, ${end}] ends behind ${text.length} units`)
+    }
+    marks.fill(1, start, end)
+  }
+  return marks
+}
+
+/** A surrogate without its other half, which UTF-8 cannot write, becomes U+FFFD. */
+function wellFormed(text: string): string {
+  return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text
+}

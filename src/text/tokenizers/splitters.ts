@@ -1,0 +1,191 @@
+import { Cuts } from './buffers.ts'
+import {
+  type Fields,
+  readFields,
+  readFlag,
+  readList,
+  readText,
+  UnsupportedPartError,
+} from './fields.ts'
+import { toLiteral, toRegExp } from './patterns.ts'
+import { gpt2Pattern, type Scanner, scannerOf } from './scanners.ts'
+
+/** A text in the two forms that splitting needs. */
+export interface Source {
+  readonly text: string
+  readonly units: Uint16Array
+}
+
+/** Cuts each piece of a text further. A piece never sees the text beyond its own ends. */
+export type Splitter = (source: Source, pieces: Cuts) => Cuts
+
+/** How a pre-tokenizer of tokenizer.json cuts, and what it does to the text besides. */
+export interface PreTokenizer {
+  readonly split: Splitter
+  /** Whether the bytes of the pieces, in GPT-2's alphabet, are what the model reads. */
+  readonly isByteLevel: boolean
+  /** Whether a text that begins with no white space is given a blank. */
+  readonly prefixesBlank: boolean
+}
+
+const whole: Splitter = (_, pieces) => pieces
+
+/** Builds the pre-tokenizer, or throws `UnsupportedPartError` where it is not known here. */
+export function openPreTokenizer(fields: Fields | undefined): PreTokenizer {
+  const steps = fields === undefined ? [] : flatten(fields)
+  const byteLevel = steps.findIndex(step => step.type === 'ByteLevel')
+  if (byteLevel >= 0 && byteLevel < steps.length - 1) {
+    throw new UnsupportedPartError('A pre-tokenizer behind ByteLevel would cut bytes, not text')
+  }
+  const prefixesBlank = byteLevel >= 0 && readFlag(steps[byteLevel]!.add_prefix_space, 'ByteLevel')
+  if (prefixesBlank && byteLevel > 0) {
+    throw new UnsupportedPartError('ByteLevel with add_prefix_space behind another pre-tokenizer')
+  }
+  return { split: chain(steps.map(toSplitter)), isByteLevel: byteLevel >= 0, prefixesBlank }
+}
+
+function flatten(fields: Fields): readonly Fields[] {
+  if (fields.type !== 'Sequence') return [fields]
+  const inner = readList(fields.pretokenizers, 'pretokenizers of a Sequence')
+  return inner.flatMap(step => flatten(readFields(step, 'a pre-tokenizer of a Sequence')))
+}
+
+function chain(splitters: readonly Splitter[]): Splitter {
+  const active = splitters.filter(splitter => splitter !== whole)
+  if (active.length <= 1) return active[0] ?? whole
+  return (source, pieces) => active.reduce((cuts, splitter) => splitter(source, cuts), pieces)
+}
+
+function toSplitter(step: Fields): Splitter {
+  switch (step.type) {
+    case 'ByteLevel':
+      return step.use_regex === false ? whole : scan(scannerOf(gpt2Pattern)!)
+    case 'Split':
+      return toSplit(step)
+    case 'Digits':
+      return readFlag(step.individual_digits, 'individual_digits')
+        ? match(/\p{N}/gu, 'Isolated')
+        : match(/\p{N}/gu, 'Contiguous')
+    case 'Punctuation':
+      return match(/[!-/:-@[-`{-~\p{P}]/gu, toBehaviour(step.behavior ?? 'Isolated'))
+    case 'CharDelimiterSplit':
+      return match(toLiteral(readText(step.delimiter, 'delimiter')), 'Removed')
+    case 'Whitespace':
+      return match(RUST_WORDS, 'Removed', true)
+    case 'WhitespaceSplit':
+      return match(/\p{White_Space}/gu, 'Removed')
+    default:
+      throw new UnsupportedPartError(
+        `The pre-tokenizer ${JSON.stringify(step.type)} is not known. Known: ByteLevel, Split, Digits, Punctuation, CharDelimiterSplit, Whitespace, WhitespaceSplit, Sequence.`,
+      )
+  }
+}
+
+/** `\w+|[^\w\s]+` as Rust's regular expressions understand it. */
+const RUST_WORDS =
+  /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}\p{White_Space}]+/gu
+
+function toSplit(step: Fields): Splitter {
+  const pattern = readFields(step.pattern, 'pattern of a Split')
+  const behaviour = toBehaviour(step.behavior)
+  const isInverted = readFlag(step.invert, 'invert of a Split')
+  if (pattern.String !== undefined) {
+    const literal = toLiteral(readText(pattern.String, 'String of a Split'))
+    return match(literal, behaviour, isInverted)
+  }
+  const expression = readText(pattern.Regex, 'Regex of a Split')
+  const scanner = scannerOf(expression)
+  if (scanner !== undefined && behaviour === 'Isolated') return scan(scanner)
+  return match(toRegExp(expression), behaviour, isInverted)
+}
+
+/** What becomes of a match. */
+type Behaviour = (typeof BEHAVIOURS)[number]
+
+const BEHAVIOURS = [
+  'Removed',
+  'Isolated',
+  'MergedWithPrevious',
+  'MergedWithNext',
+  'Contiguous',
+] as const
+
+function toBehaviour(value: unknown): Behaviour {
+  const found = BEHAVIOURS.find(behaviour => behaviour === value)
+  if (found !== undefined) return found
+  throw new Error(
+    `No split behavior called ${JSON.stringify(value)}. Known: ${BEHAVIOURS.join(', ')}.`,
+  )
+}
+
+/** The patterns with a scanner match every character, so that what is left over is nothing. */
+function scan(scanner: Scanner): Splitter {
+  return ({ units }, pieces) => {
+    const cuts = new Cuts()
+    for (let index = 0; index < pieces.count; index++) {
+      const end = pieces.end(index)
+      for (let at = pieces.start(index); at < end; ) {
+        const next = scanner(units, at, end)
+        cuts.add(at, next)
+        at = next
+      }
+    }
+    return cuts
+  }
+}
+
+function match(expression: RegExp, behaviour: Behaviour, isInverted = false): Splitter {
+  return ({ text }, pieces) => {
+    const cuts = new Cuts()
+    for (let index = 0; index < pieces.count; index++) {
+      const start = pieces.start(index)
+      const piece = text.slice(start, pieces.end(index))
+      arrange(markMatches(piece, expression, isInverted), behaviour, { start, cuts })
+    }
+    return cuts
+  }
+}
+
+/** Spans that cover a text from end to end, each a match or what lies between two. */
+interface Spans {
+  readonly ends: number[]
+  readonly areMatches: boolean[]
+}
+
+function markMatches(text: string, expression: RegExp, isInverted: boolean): Spans {
+  const spans: Spans = { ends: [], areMatches: [] }
+  const add = (end: number, isMatch: boolean) => {
+    spans.ends.push(end)
+    spans.areMatches.push(isMatch !== isInverted)
+  }
+  let last = 0
+  for (const { 0: found, index } of text.matchAll(expression)) {
+    if (index > last) add(index, false)
+    last = index + found.length
+    add(last, true)
+  }
+  if (last < text.length) add(text.length, false)
+  return spans
+}
+
+function arrange(spans: Spans, behaviour: Behaviour, place: { start: number; cuts: Cuts }): void {
+  const { start, cuts } = place
+  const { ends, areMatches } = spans
+  let open = 0
+  for (let index = 0; index < ends.length; index++) {
+    const isMatch = areMatches[index]!
+    const follower = areMatches[index + 1]
+    const end = ends[index]!
+    if (isJoined(behaviour, isMatch, follower)) continue
+    if (!(isMatch && behaviour === 'Removed')) cuts.add(start + open, start + end)
+    open = end
+  }
+}
+
+/** Whether a span and the one behind it are one piece. */
+function isJoined(behaviour: Behaviour, isMatch: boolean, follower: boolean | undefined): boolean {
+  if (follower === undefined) return false
+  if (behaviour === 'MergedWithPrevious') return !isMatch && follower
+  if (behaviour === 'MergedWithNext') return isMatch && !follower
+  return behaviour === 'Contiguous' && isMatch === follower
+}
