@@ -1,0 +1,105 @@
+import { excerptOf } from './exchange.ts'
+import { ServerError } from './server-error.ts'
+
+/** What a server sent, with the words that say where it came from. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** No token has an id above this: ids are stored in 32 bits. */
+const largestId = 2 ** 31 - 1
+/** Servers write -9999 or the lowest float where they have no number for a sampled token. */
+const lowestLogprob = -9000
+
+/** The error of an answer that is not what the protocol promises. */
+export function wrong(where: string, problem: string, cause?: unknown): ServerError {
+  return new ServerError('answer', `${where}: ${problem}`, { cause })
+}
+
+/** Parses a body; says what it was instead of JSON. */
+export function parseJson(body: Buffer | string, where: string): unknown {
+  const text = typeof body === 'string' ? body : body.toString('utf8')
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const hint = /\b(?:NaN|Infinity)\b/.test(text)
+      ? ' (it has NaN or Infinity, which JSON lacks)'
+      : ''
+    const begin = excerptOf(Buffer.from(text.slice(0, 1024)))
+    const message = cause instanceof Error ? cause.message : String(cause)
+    throw wrong(
+      where,
+      `the answer of ${text.length} characters is not JSON${hint}: ${message}; it begins with ${begin || 'nothing'}`,
+      cause,
+    )
+  }
+}
+
+/** A value in a message: short, whatever it is. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value)
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}
+
+/** The value as an object; `path` names it in the error. */
+export function asObject(value: unknown, where: string, path: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  throw wrong(where, `${path} must be an object, got ${shown(value)}`)
+}
+
+/** The value as an array. */
+export function asArray(value: unknown, where: string, path: string): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  throw wrong(where, `${path} must be an array, got ${shown(value)}`)
+}
+
+/** The value as a text. */
+export function asText(value: unknown, where: string, path: string): string {
+  if (typeof value === 'string') return value
+  throw wrong(where, `${path} must be a string, got ${shown(value)}`)
+}
+
+/** The value as a count, where the server tells it. */
+export function asCount(value: unknown, where: string, path: string): number | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw wrong(where, `${path} must be a whole number of 0 or more, got ${shown(value)}`)
+}
+
+/** Whether a value can be a token id. */
+export function isId(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= largestId && Number.isInteger(value)
+}
+
+/** Whether a value can be the log-probability of a sampled token. */
+export function isLogprob(value: unknown): value is number {
+  return typeof value === 'number' && value <= 1e-3 && value > lowestLogprob
+}
+
+/** The value as token ids. */
+export function asIds(value: unknown, where: string, path: string): Int32Array {
+  const list = asArray(value, where, path)
+  const ids = new Int32Array(list.length)
+  for (let index = 0; index < list.length; index++) {
+    const id = list[index]
+    if (!isId(id)) throw wrong(where, `${path}[${index}] must be a token id, got ${shown(id)}`)
+    ids[index] = id
+  }
+  return ids
+}
+
+/** The error of a log-probability that is none. */
+export function wrongLogprob(where: string, path: string, value: unknown): ServerError {
+  return wrong(where, `${path} must be the log-probability of a sampled token, got ${shown(value)}`)
+}
+
+/** Refuses a prompt that the server says it shortened: the sample would not continue our path. */
+export function checkPromptCount(counted: number | undefined, sent: number, where: string): void {
+  if (counted === undefined || counted === 0 || counted >= sent) return
+  throw wrong(where, `the server read ${counted} prompt tokens where ${sent} were sent`)
+}
+
+/** Refuses to score what has no log-probability: the first token, and what is not there. */
+export function checkScored(from: number, length: number): void {
+  if (Number.isInteger(from) && from >= 1 && from <= length) return
+  throw new RangeError(`Scoring ${length} tokens must begin at place 1 to ${length}, got ${from}.`)
+}

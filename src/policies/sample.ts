@@ -1,0 +1,20 @@
+import type { Finish, SampleUsage, TokenSample } from '../core/policy.ts'
+import { type LogprobBasis, sampled, type TopLogprobs, type VersionRange } from '../core/segment.ts'
+
+/** What a server drew, read and checked. */
+export interface Draw {
+  readonly ids: Int32Array
+  readonly logprobs: Float32Array | null
+  readonly top?: TopLogprobs | undefined
+  readonly basis: LogprobBasis
+  readonly version: VersionRange
+  readonly finish: Finish
+  readonly usage: SampleUsage
+}
+
+/** A draw as the sample of the contract. */
+export function toTokenSample(draw: Draw): TokenSample {
+  const { ids, logprobs, top, basis, version, finish, usage } = draw
+  const segment = sampled({ ids, logprobs, basis, version, ...(top ? { top } : {}) })
+  return { kind: 'tokens', segment, finish, usage }
+}

@@ -1,0 +1,87 @@
+import { Pool } from 'undici'
+import { type Exchange, HttpExchange } from './exchange.ts'
+
+/** How to reach a server. */
+export interface ServerOptions {
+  /** Sent as a bearer token; never part of a message. */
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Connections to the server at one time; more requests wait. @default 4096 */
+  readonly connections?: number
+  /** Seconds a request may take, waiting for a connection included. @default 600 */
+  readonly deadlineSeconds?: number
+}
+
+/** One request to a server. */
+export interface ServerRequest {
+  readonly path: string
+  /** Without a body it is a GET. */
+  readonly body?: Buffer | string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Overrides the server's deadline. */
+  readonly deadlineSeconds?: number
+  /** Takes the body piece by piece where the server answers with an event stream. */
+  readonly onEvents?: (chunk: Buffer) => void
+}
+
+/** An open way to one HTTP server. */
+export interface Server extends AsyncDisposable {
+  readonly url: string
+  start(request: ServerRequest): Exchange
+}
+
+/** Opens a server by its address, a base that paths are appended to. */
+export function openServer(address: string, options: ServerOptions = {}): Server {
+  const { origin, base } = parseAddress(address)
+  const { connections, deadlineSeconds } = { connections: 4096, deadlineSeconds: 600, ...options }
+  const pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0 })
+  const url = origin + base
+  const common = pairsOf(options.headers)
+  if (options.key !== undefined) common.push('authorization', `Bearer ${options.key}`)
+
+  return {
+    url,
+    start(request) {
+      const { path, body = null, onEvents } = request
+      const method = body === null ? 'GET' : 'POST'
+      const headers = [...common, ...pairsOf(request.headers)]
+      if (body !== null) headers.push('content-type', 'application/json')
+      const exchange = new HttpExchange({
+        where: `${method} ${url}${path}`,
+        deadlineSeconds: request.deadlineSeconds ?? deadlineSeconds,
+        onEvents,
+        key: options.key,
+      })
+      try {
+        pool.dispatch({ path: base + path, method, headers, body }, exchange)
+      } catch (cause) {
+        exchange.cancel(cause)
+      }
+      return exchange
+    },
+    async [Symbol.asyncDispose]() {
+      await pool.destroy()
+    },
+  }
+}
+
+function pairsOf(headers: Readonly<Record<string, string>> = {}): string[] {
+  return Object.entries(headers).flat()
+}
+
+function parseAddress(address: string): { origin: string; base: string } {
+  if (!URL.canParse(address)) {
+    throw new Error(`"${address}" is not a URL. Expected one like http://localhost:30000.`)
+  }
+  const { protocol, host, username, password, search, hash, origin, pathname } = new URL(address)
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new Error(`A server's URL must begin with http:// or https://, got "${protocol}".`)
+  }
+  if (username || password) {
+    throw new Error(`The URL of ${host} carries a name or password. Give the key as an option.`)
+  }
+  if (search || hash) {
+    throw new Error(`The URL of ${host} must end with its path, got "${search}${hash}" after it.`)
+  }
+  return { origin, base: pathname.replace(/\/+$/, '') }
+}

@@ -1,0 +1,78 @@
+import type { SampleRequest, ScoreOptions } from '../core/policy.ts'
+import type { Frame } from './prompt-writer.ts'
+
+/** How a body of `/generate` is framed. */
+export interface GenerateFrame {
+  readonly rid: string
+  readonly stream: boolean
+}
+
+/** The body of one sample around its ids; every parameter is stated, so no default applies. */
+export function sampleFrame(request: SampleRequest, { rid, stream }: GenerateFrame): Frame {
+  const rest = JSON.stringify({
+    sampling_params: samplingOf(request, request.seed),
+    ...answerFields(request),
+    stream,
+  })
+  return { head: `{"rid":${JSON.stringify(rid)},"input_ids":[`, tail: `],${rest.slice(1)}` }
+}
+
+/** The frame of several samples of one prompt: a batch, for only so has each its own seed. */
+export function severalFrame(
+  request: SampleRequest,
+  seeds: readonly number[],
+  rids: readonly string[],
+): Frame {
+  const rest = JSON.stringify({
+    sampling_params: seeds.map(seed => samplingOf(request, seed)),
+    ...answerFields(request),
+    stream: false,
+  })
+  return { head: `{"rid":${JSON.stringify(rids)},"input_ids":[`, tail: `],${rest.slice(1)}` }
+}
+
+/** The body that asks for the log-probabilities of the prompt itself. */
+export function scoreFrame(from: number, { temperature }: ScoreOptions): Frame {
+  const rest = JSON.stringify({
+    sampling_params: { max_new_tokens: 1, temperature, ignore_eos: true },
+    return_logprob: true,
+    // The first entry of what comes back has no value, so it must be the token before.
+    logprob_start_len: from - 1,
+    top_logprobs_num: 0,
+    return_text_in_logprobs: false,
+    stream: false,
+  })
+  return { head: '{"input_ids":[', tail: `],${rest.slice(1)}` }
+}
+
+function answerFields({ topLogprobs = 0 }: SampleRequest): object {
+  return {
+    return_logprob: true,
+    logprob_start_len: -1,
+    top_logprobs_num: topLogprobs,
+    return_text_in_logprobs: false,
+  }
+}
+
+function samplingOf(request: SampleRequest, seed: number): object {
+  const { sampling, stopIds, stopStrings, maxTokens } = request
+  return {
+    n: 1,
+    max_new_tokens: maxTokens,
+    min_new_tokens: 0,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK === 0 ? -1 : sampling.topK,
+    min_p: sampling.minP,
+    frequency_penalty: 0,
+    presence_penalty: 0,
+    repetition_penalty: 1,
+    stop: stopStrings,
+    stop_token_ids: stopIds,
+    ignore_eos: false,
+    skip_special_tokens: false,
+    spaces_between_special_tokens: false,
+    no_stop_trim: true,
+    sampling_seed: seed,
+  }
+}
