@@ -1,0 +1,220 @@
+import type { FromOwner, OwnerStart, RowGradients, RowOrder, ToOwner } from '../protocol.ts'
+import { Heap } from './heap.ts'
+import { fromTensors, initialise, toTensors } from './parameters.ts'
+import { makePlan, type Plan } from './plan.ts'
+import { Sampler } from './sampler.ts'
+import { Threads } from './threads.ts'
+import { Trainer } from './trainer.ts'
+import { instantiate } from './webassembly.ts'
+
+/** How the owner is connected. */
+export interface OwnerPort {
+  /** The file that helping threads run. */
+  readonly file: URL
+  readonly send: (news: readonly FromOwner[]) => void
+  readonly close: () => void
+}
+
+type Message<K extends ToOwner['kind']> = Extract<ToOwner, { kind: K }>
+
+/** What has to happen one at a time, in the order it was asked for. */
+type Exclusive = Exclude<ToOwner, { kind: 'sample' | 'abort' | 'backward' }>
+
+/**
+ * Owns a model: takes messages, samples a step at a time, and does everything else in between.
+ * What changes the weights waits until no sample is under way, and new samples wait for it.
+ */
+export class Owner {
+  readonly #port: OwnerPort
+  readonly #heap = new Heap()
+  readonly #plan: Plan
+  readonly #threads: Threads
+  readonly #sampler: Sampler
+  readonly #trainer: Trainer
+  readonly #queue: Exclusive[] = []
+  #news: FromOwner[] = []
+  /** The gradient that waits for the main thread's loss. */
+  #awaited: number | undefined
+  #version = 0
+  #isScheduled = false
+
+  constructor(start: OwnerStart, port: OwnerPort) {
+    this.#port = port
+    const { module, shape, weights } = start
+    const kernels = instantiate(module, this.#heap.memory)
+    this.#plan = makePlan(this.#heap, kernels, { shape, threads: start.threads })
+    this.#threads = new Threads(this.#heap, kernels, {
+      count: start.threads,
+      file: port.file,
+      module,
+    })
+    const parts = { heap: this.#heap, plan: this.#plan, threads: this.#threads, kernels }
+    const tell = (news: FromOwner) => {
+      this.#news.push(news)
+    }
+    this.#sampler = new Sampler({ ...parts, tell, version: () => this.#version })
+    this.#trainer = new Trainer(parts)
+    if (weights.kind === 'seed') initialise(this.#parameters(), shape, weights.seed)
+    else fromTensors(this.#parameters(), shape, weights.tensors)
+    this.#trainer.pack()
+    this.#news.push({ kind: 'ready' })
+    this.#flush()
+  }
+
+  /** Takes messages from the main thread. */
+  receive(messages: readonly ToOwner[]): void {
+    for (const message of messages) {
+      if (message.kind === 'sample') this.#sampler.add(message.id, message.order)
+      else if (message.kind === 'abort') this.#sampler.abort(message.id)
+      else if (message.kind === 'backward') this.#backward(message)
+      else this.#queue.push(message)
+    }
+    this.#flush()
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#turn()
+    })
+  }
+
+  /** One turn: what is due of the queue, then a step of sampling. */
+  #turn(): void {
+    while (this.#isDue(this.#queue[0])) this.#perform(this.#queue.shift()!)
+    const admit = !this.#wantsQuiet(this.#queue[0])
+    if (admit ? this.#sampler.hasWork : this.#sampler.isRunning) this.#sampler.step({ admit })
+    this.#flush()
+    const samples = admit ? this.#sampler.hasWork : this.#sampler.isRunning
+    if (samples || this.#isDue(this.#queue[0])) this.#schedule()
+  }
+
+  #isDue(message: Exclusive | undefined): message is Exclusive {
+    if (!message || this.#awaited !== undefined) return false
+    return !(this.#sampler.isRunning && changesWeights(message))
+  }
+
+  #wantsQuiet(message: Exclusive | undefined): boolean {
+    return message !== undefined && changesWeights(message)
+  }
+
+  #perform(message: Exclusive): void {
+    try {
+      this.#news.push(...this.#answer(message))
+    } catch (cause) {
+      this.#fail(message.id, cause)
+    }
+  }
+
+  #fail(id: number, cause: unknown): void {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    this.#news.push({ kind: 'failed', id, message })
+  }
+
+  #answer(message: Exclusive): FromOwner[] {
+    const { id } = message
+    switch (message.kind) {
+      case 'score':
+        return this.#score(message)
+      case 'gradient':
+        return this.#forward(message)
+      case 'update':
+        return [this.#update(message)]
+      case 'export':
+        return [{ kind: 'tensors', id, tensors: toTensors(this.#parameters(), this.#plan.shape) }]
+      case 'import':
+        return [this.#import(message)]
+      case 'export-optimizer':
+        return [{ kind: 'optimizer', id, state: this.#trainer.exportState(this.#version) }]
+      case 'import-optimizer':
+        this.#trainer.importState(message.state)
+        this.#version = message.state.version
+        return [this.#done(id)]
+      case 'close':
+        this.#threads.stop()
+        this.#news.push(this.#done(id))
+        this.#flush()
+        this.#port.close()
+        return []
+      default:
+        return message satisfies never
+    }
+  }
+
+  /** Scores asked for one after the other go through the model together. */
+  #score(first: Message<'score'>): FromOwner[] {
+    const messages = [first]
+    while (this.#queue[0]?.kind === 'score') messages.push(this.#queue.shift() as typeof first)
+    const rows = messages.flatMap(message => message.rows)
+    const { logprobs, entropies } = this.#trainer.forward(rows, { keep: false })
+    let start = 0
+    return messages.map(({ id, rows }) => {
+      const end = start + countMasked(rows)
+      const numbers = {
+        logprobs: logprobs.slice(start, end),
+        entropies: entropies.slice(start, end),
+      }
+      start = end
+      return { kind: 'numbers', id, numbers }
+    })
+  }
+
+  #forward({ id, rows }: Message<'gradient'>): FromOwner[] {
+    const numbers = this.#trainer.forward(rows, { keep: true })
+    this.#awaited = id
+    return [{ kind: 'numbers', id, numbers }]
+  }
+
+  #backward({ id, gradients }: { id: number; gradients: RowGradients | undefined }): void {
+    this.#awaited = undefined
+    try {
+      if (gradients) this.#trainer.backward(gradients)
+      this.#news.push(this.#done(id))
+    } catch (cause) {
+      this.#fail(id, cause)
+    }
+  }
+
+  #update({ id, order }: Message<'update'>): FromOwner {
+    const gradientNorm = this.#trainer.update(order)
+    this.#version++
+    this.#sampler.forget()
+    return { kind: 'updated', id, gradientNorm, version: this.#version }
+  }
+
+  #import({ id, tensors }: Message<'import'>): FromOwner {
+    fromTensors(this.#parameters(), this.#plan.shape, tensors)
+    this.#trainer.pack()
+    this.#version++
+    this.#sampler.forget()
+    return this.#done(id)
+  }
+
+  #done(id: number): FromOwner {
+    return { kind: 'done', id, version: this.#version }
+  }
+
+  #parameters(): Float32Array {
+    const start = this.#plan.parameters / 4
+    return this.#heap.f32.subarray(start, start + this.#plan.parameterCount)
+  }
+
+  #flush(): void {
+    if (this.#news.length === 0) return
+    const news = this.#news
+    this.#news = []
+    this.#port.send(news)
+  }
+}
+
+function countMasked(rows: readonly RowOrder[]): number {
+  return rows.reduce((sum, { mask }) => mask.reduce((some, wanted) => some + wanted, sum), 0)
+}
+
+/** Whether samples under way would be torn by it: their keys and values belong to old weights. */
+function changesWeights({ kind }: Exclusive): boolean {
+  return kind === 'update' || kind === 'import' || kind === 'import-optimizer' || kind === 'close'
+}

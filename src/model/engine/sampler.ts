@@ -1,0 +1,232 @@
+import { BLOCK } from '../kernels/layout.ts'
+import type { FromOwner, SampleNews, SampleOrder } from '../protocol.ts'
+import type { Heap } from './heap.ts'
+import type { Plan } from './plan.ts'
+import { type CacheNode, type Match, PrefixCache } from './prefix-cache.ts'
+import { blocksToCome, extendPath, noteComputed, type Sequence } from './sequence.ts'
+import {
+  type Part,
+  planParts,
+  readRow,
+  readTopLogprobs,
+  type StepContext,
+  slotLimit,
+  takeStepMemory,
+  writeStep,
+  writeTable,
+} from './step.ts'
+import type { Threads } from './threads.ts'
+
+/** What a sampler stands on. */
+export interface SamplerParts {
+  readonly heap: Heap
+  readonly plan: Plan
+  readonly threads: Threads
+  /** Takes news for the main thread. */
+  readonly tell: (news: FromOwner) => void
+  /** The version of the weights. */
+  readonly version: () => number
+}
+
+/**
+ * Samples for many requests at once, one token of each per step. A request that arrives while
+ * others run joins at the next step.
+ */
+export class Sampler {
+  readonly #parts: SamplerParts
+  readonly #context: StepContext
+  readonly #cache: PrefixCache
+  readonly #waiting = new Map<number, SampleOrder>()
+  readonly #running = new Map<number, Sequence>()
+  /** The blocks each session stood on last, the longest unused first. */
+  readonly #sessions = new Map<string, readonly CacheNode[]>()
+  readonly #freeSlots = Array.from({ length: slotLimit }, (_, index) => slotLimit - 1 - index)
+
+  constructor(parts: SamplerParts) {
+    this.#parts = parts
+    const memory = takeStepMemory(parts.heap, parts.plan)
+    this.#context = { plan: parts.plan, memory, threads: parts.threads.count }
+    this.#cache = new PrefixCache(parts.plan.blocks)
+  }
+
+  /** Queues a request. */
+  add(id: number, order: SampleOrder): void {
+    this.#waiting.set(id, order)
+  }
+
+  /** Ends a request with what it has so far. */
+  abort(id: number): void {
+    const order = this.#waiting.get(id)
+    const sequence = this.#running.get(id)
+    if (order) {
+      this.#waiting.delete(id)
+      this.#tell(id, { ...nothingSampled, finish: 'abort', version: this.#parts.version() })
+    } else if (sequence) this.#finish(id, sequence, 'abort')
+  }
+
+  /** Whether requests are under way. */
+  get isRunning(): boolean {
+    return this.#running.size > 0
+  }
+
+  /** Whether there is anything to do. */
+  get hasWork(): boolean {
+    return this.#running.size > 0 || this.#waiting.size > 0
+  }
+
+  /** Forgets all keys and values: the weights have changed. Nothing may be running. */
+  forget(): void {
+    for (const path of this.#sessions.values()) this.#cache.release(path)
+    this.#sessions.clear()
+    this.#cache.clear()
+  }
+
+  /** One step of everything that runs; new requests join first unless `admit` is false. */
+  step({ admit }: { admit: boolean }): void {
+    const { heap, threads } = this.#parts
+    if (admit) this.#admitWaiting()
+    const parts = planParts([...this.#running.values()], this.#context.memory)
+    for (const { sequence } of parts) {
+      const before = sequence.path.length
+      extendPath(sequence, this.#cache)
+      if (sequence.path.length > before) writeTable(heap, this.#context, sequence)
+    }
+    threads.run(writeStep(heap, this.#context, parts))
+    const ids = new Map([...this.#running].map(([id, sequence]) => [sequence, id]))
+    for (const part of parts) this.#collect(ids.get(part.sequence)!, part)
+  }
+
+  #admitWaiting(): void {
+    for (const [id, order] of this.#waiting) {
+      if (this.#freeSlots.length === 0) return
+      const outcome = this.#admit(id, order)
+      if (outcome === 'full') return
+      if (outcome === 'admitted') this.#waiting.delete(id)
+    }
+  }
+
+  #admit(id: number, order: SampleOrder): 'admitted' | 'pending' | 'full' {
+    const { prompt, maxTokens, session } = order
+    const { context } = this.#parts.plan.shape
+    const match = this.#cache.match(prompt, prompt.length - 1)
+    if (match.pending) return 'pending'
+    const capacity = Math.min(prompt.length + maxTokens, context)
+    // Held from here on, so that making room cannot take what was just found.
+    const held = match.partial ? [...match.path, match.partial.node] : match.path
+    this.#cache.acquire(held)
+    if (!this.#makeRoom(Math.ceil(capacity / BLOCK) - match.path.length)) {
+      this.#cache.release(held)
+      return 'full'
+    }
+    const sequence = this.#start(order, match, capacity)
+    this.#running.set(id, sequence)
+    if (match.partial) this.#cache.release([match.partial.node])
+    if (session !== undefined) this.#leaveSession(session)
+    return 'admitted'
+  }
+
+  /** Whether `blocks` more can be promised besides what running sequences may still take. */
+  #makeRoom(blocks: number): boolean {
+    let promised = blocks
+    for (const sequence of this.#running.values()) promised += blocksToCome(sequence)
+    while (this.#cache.available < promised) {
+      const [oldest] = this.#sessions.keys()
+      if (oldest === undefined) return false
+      this.#leaveSession(oldest)
+    }
+    return true
+  }
+
+  #leaveSession(name: string): void {
+    const path = this.#sessions.get(name)
+    if (!path) return
+    this.#sessions.delete(name)
+    this.#cache.release(path)
+  }
+
+  #start(order: SampleOrder, match: Match, capacity: number): Sequence {
+    const { prompt, seed } = order
+    const tokens = new Int32Array(capacity)
+    tokens.set(prompt)
+    const sequence: Sequence = {
+      order,
+      seed,
+      tokens,
+      path: [...match.path],
+      slot: this.#freeSlots.pop()!,
+      length: prompt.length,
+      computed: match.tokens,
+      cachedTokens: match.tokens,
+      logprobs: [],
+      entropies: [],
+      topLogprobs: [],
+    }
+    if (match.partial) this.#copyPartial(sequence, match.partial)
+    extendPath(sequence, this.#cache)
+    writeTable(this.#parts.heap, this.#context, sequence)
+    return sequence
+  }
+
+  /** A block that agrees at its beginning is copied whole; the rest is written over later. */
+  #copyPartial(sequence: Sequence, { node, tokens }: NonNullable<Match['partial']>): void {
+    const { heap, plan } = this.#parts
+    const start = sequence.path.length * BLOCK
+    const own = this.#cache.add(sequence.path.at(-1), sequence.tokens[start]!)
+    own.filled = tokens
+    sequence.path.push(own)
+    const from = (plan.cache + node.block * plan.blockBytes) / 4
+    const to = (plan.cache + own.block * plan.blockBytes) / 4
+    heap.f32.copyWithin(to, from, from + plan.blockBytes / 4)
+  }
+
+  /** Takes over what a step computed for one sequence. */
+  #collect(id: number, { sequence, count, row }: Part): void {
+    const { heap } = this.#parts
+    noteComputed(sequence, sequence.computed + count)
+    if (row === undefined) return
+    const { order, tokens, logprobs, entropies } = sequence
+    const token = readRow(heap, row)
+    if (order.topLogprobs > 0) {
+      const wanted = { row, count: order.topLogprobs }
+      sequence.topLogprobs.push(readTopLogprobs(heap, this.#context, wanted))
+    }
+    tokens[sequence.length++] = token.id
+    logprobs.push(token.logprob)
+    entropies.push(token.entropy)
+    if (order.stream) this.#parts.tell({ kind: 'token', id, token })
+    if (order.stop.includes(token.id)) this.#finish(id, sequence, 'stop')
+    else if (sequence.length === tokens.length) this.#finish(id, sequence, 'length')
+  }
+
+  #finish(id: number, sequence: Sequence, finish: SampleNews['finish']): void {
+    const { order, path, tokens, length, slot } = sequence
+    this.#running.delete(id)
+    this.#freeSlots.push(slot)
+    // A session keeps standing on the blocks; otherwise they may be forgotten.
+    if (order.session === undefined) this.#cache.release(path)
+    else {
+      this.#leaveSession(order.session)
+      this.#sessions.set(order.session, path)
+    }
+    this.#tell(id, {
+      ids: tokens.slice(order.prompt.length, length),
+      logprobs: Float32Array.from(sequence.logprobs),
+      entropies: Float32Array.from(sequence.entropies),
+      ...(order.topLogprobs > 0 ? { topLogprobs: sequence.topLogprobs } : {}),
+      finish,
+      version: this.#parts.version(),
+      cachedTokens: sequence.cachedTokens,
+    })
+  }
+
+  #tell(id: number, sample: SampleNews): void {
+    this.#parts.tell({ kind: 'sampled', id, sample })
+  }
+}
+
+const nothingSampled = {
+  ids: new Int32Array(0),
+  logprobs: new Float32Array(0),
+  entropies: new Float32Array(0),
+  cachedTokens: 0,
+}

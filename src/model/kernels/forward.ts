@@ -1,0 +1,124 @@
+// The forward pass of a job: tokens of any number of sequences, each with its blocks of keys and
+// values, through all layers; then the distributions of the rows that want one.
+
+import {
+  attended, finalRoots, gateUps, inputs, layerStride, middles, normed, opened, outputs, ownLogits,
+  placeKept, placeScratch, projected, roots1, roots2, scores, statistics, weights,
+} from './activations'
+import { attend, storeKeys } from './attention'
+import { distribute } from './head'
+import {
+  DOWN_PANELS, FINAL_NORM, GATE_UP_PANELS, HEAD_PANELS, JOB_ACTIVATIONS, JOB_BLOCKS, JOB_IDS,
+  JOB_LOGITS, JOB_OWN_BLOCKS, JOB_RETAIN, JOB_ROWS, JOB_ROW_LIST, JOB_SPANS, JOB_SPAN_LIST,
+  JOB_TOKENS, LAYER_PANELS, LAYER_PANEL_STRIDE, LAYER_PARAMETERS, LAYER_PARAMETER_STRIDE, NORM_1,
+  NORM_2, OUT_PANELS, QKV_PANELS, ROW_BYTES, ROW_TOKEN, SPAN_BYTES,
+} from './layout'
+import { multiply } from './matmul'
+import { gatedUnit, norm } from './pieces'
+import { hidden, layers, paddedVocabulary, panels, parameters, scratch, width, word } from './plan'
+
+/** Places a job's activations, and its scratch behind them when they lie in the thread's own. */
+export function place(job: usize, backward: bool): void {
+  const tokens = field(job, JOB_TOKENS)
+  const own = field(job, JOB_ACTIVATIONS)
+  const end = placeKept(
+    own == 0 ? scratch : own, tokens, field(job, JOB_ROWS), field(job, JOB_OWN_BLOCKS),
+    field(job, JOB_RETAIN) != 0,
+  )
+  placeScratch(own == 0 ? end : scratch, tokens, backward)
+}
+
+/** A word of a job. */
+// @ts-ignore: decorator
+@inline
+export function field(job: usize, offset: usize): usize {
+  return <usize>load<u32>(job + offset)
+}
+
+/** Where a job's logits lie; its activations have been placed. */
+export function logitsOf(job: usize): usize {
+  const given = field(job, JOB_LOGITS)
+  return given == 0 ? ownLogits : given
+}
+
+/** Runs the forward pass of a job. */
+export function forward(job: usize): void {
+  place(job, false)
+  pass(job)
+}
+
+/** The forward pass itself; activations have been placed. */
+export function pass(job: usize): void {
+  const tokens = field(job, JOB_TOKENS)
+  embed(field(job, JOB_IDS), tokens)
+  for (let layer: usize = 0; layer < layers; layer++) passLayer(job, layer, tokens)
+  passHead(job)
+}
+
+function embed(ids: usize, tokens: usize): void {
+  for (let token: usize = 0; token < tokens; token++) {
+    const id = <usize>load<u32>(ids + (token << 2))
+    memory.copy(inputs + token * (width << 2), parameters + id * (width << 2), width << 2)
+  }
+}
+
+/** x · panels for whole activations; `columns` is a multiple of 8. */
+export function project(
+  x: usize, from: usize, y: usize, tokens: usize, inner: usize, columns: usize, add: bool,
+): void {
+  multiply(
+    x, inner << 2, from, inner << 5, y, columns << 2, tokens, inner, columns >> 3, add,
+  )
+}
+
+function passLayer(job: usize, layer: usize, tokens: usize): void {
+  const offset = layer * layerStride
+  const weight = parameters + word(LAYER_PARAMETERS) + layer * word(LAYER_PARAMETER_STRIDE)
+  const packed = panels + word(LAYER_PANELS) + layer * word(LAYER_PANEL_STRIDE)
+  const middle = middles + offset
+  const output = inputs + offset + layerStride
+  norm(inputs + offset, weight + word(NORM_1), normed, roots1 + offset, tokens)
+  project(normed, packed + word(QKV_PANELS), projected + offset, tokens, width, width * 3, false)
+  attendAll(job, layer, offset)
+  memory.copy(middle, inputs + offset, tokens * width << 2)
+  project(attended + offset, packed + word(OUT_PANELS), middle, tokens, width, width, true)
+  norm(middle, weight + word(NORM_2), normed, roots2 + offset, tokens)
+  project(
+    normed, packed + word(GATE_UP_PANELS), gateUps + offset, tokens, width, hidden * 2, false,
+  )
+  gatedUnit(gateUps + offset, opened, tokens)
+  memory.copy(output, middle, tokens * width << 2)
+  project(opened, packed + word(DOWN_PANELS), output, tokens, hidden, width, true)
+}
+
+function attendAll(job: usize, layer: usize, offset: usize): void {
+  const given = field(job, JOB_BLOCKS)
+  const own = field(job, JOB_ACTIVATIONS)
+  const blocks = given != 0 ? given : own != 0 ? own : scratch
+  const list = field(job, JOB_SPAN_LIST)
+  const spans = field(job, JOB_SPANS)
+  for (let index: usize = 0; index < spans; index++) {
+    const span = list + index * SPAN_BYTES
+    storeKeys(span, layer, blocks, projected + offset)
+    attend(
+      span, layer, blocks, projected + offset, attended + offset, statistics + offset, scores,
+    )
+  }
+}
+
+function passHead(job: usize): void {
+  const rows = field(job, JOB_ROWS)
+  const list = field(job, JOB_ROW_LIST)
+  const logits = logitsOf(job)
+  for (let index: usize = 0; index < rows; index++) {
+    const token = <usize>load<u32>(list + index * ROW_BYTES, ROW_TOKEN)
+    norm(
+      outputs + token * (width << 2), parameters + word(FINAL_NORM),
+      normed + index * (width << 2), finalRoots + (index << 2), 1,
+    )
+  }
+  project(normed, panels + word(HEAD_PANELS), logits, rows, width, paddedVocabulary, false)
+  for (let index: usize = 0; index < rows; index++) {
+    distribute(logits + index * (paddedVocabulary << 2), list + index * ROW_BYTES, weights)
+  }
+}

@@ -1,0 +1,273 @@
+// Matrix products. The right-hand matrix always comes in panels: eight columns wide, the eight
+// numbers of a row side by side, rows in order. Each element of a product is one chain of
+// additions over the inner index, in order, in every tile shape: so a row's result has the same
+// bits whatever stands in the rows beside it.
+
+import { madd } from './simd'
+
+/** Four rows by one panel; rows of `a` are `aStride` bytes apart. */
+function tile4(
+  a: usize, aStride: usize, b: usize, inner: usize, c: usize, cStride: usize, add: bool,
+): void {
+  const c1 = c + cStride
+  const c2 = c1 + cStride
+  const c3 = c2 + cStride
+  let s00 = f32x4.splat(0)
+  let s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00, s30 = s00, s31 = s00
+  if (add) {
+    s00 = v128.load(c); s01 = v128.load(c, 16)
+    s10 = v128.load(c1); s11 = v128.load(c1, 16)
+    s20 = v128.load(c2); s21 = v128.load(c2, 16)
+    s30 = v128.load(c3); s31 = v128.load(c3, 16)
+  }
+  let a1 = a + aStride
+  let a2 = a1 + aStride
+  let a3 = a2 + aStride
+  const end = a + (inner << 2)
+  while (a < end) {
+    const b0 = v128.load(b)
+    const b1 = v128.load(b, 16)
+    let x = v128.load_splat<f32>(a)
+    s00 = madd(x, b0, s00)
+    s01 = madd(x, b1, s01)
+    x = v128.load_splat<f32>(a1)
+    s10 = madd(x, b0, s10)
+    s11 = madd(x, b1, s11)
+    x = v128.load_splat<f32>(a2)
+    s20 = madd(x, b0, s20)
+    s21 = madd(x, b1, s21)
+    x = v128.load_splat<f32>(a3)
+    s30 = madd(x, b0, s30)
+    s31 = madd(x, b1, s31)
+    a += 4
+    a1 += 4
+    a2 += 4
+    a3 += 4
+    b += 32
+  }
+  v128.store(c, s00); v128.store(c, s01, 16)
+  v128.store(c1, s10); v128.store(c1, s11, 16)
+  v128.store(c2, s20); v128.store(c2, s21, 16)
+  v128.store(c3, s30); v128.store(c3, s31, 16)
+}
+
+/** One row by one panel. */
+export function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
+  let s0 = f32x4.splat(0)
+  let s1 = s0
+  if (add) {
+    s0 = v128.load(c)
+    s1 = v128.load(c, 16)
+  }
+  const end = a + (inner << 2)
+  while (a < end) {
+    const x = v128.load_splat<f32>(a)
+    s0 = madd(x, v128.load(b), s0)
+    s1 = madd(x, v128.load(b, 16), s1)
+    a += 4
+    b += 32
+  }
+  v128.store(c, s0)
+  v128.store(c, s1, 16)
+}
+
+/** One row by four panels, for the rows that do not fill a tile of four. */
+function tile1by4(
+  a: usize, b: usize, bStride: usize, inner: usize, c: usize, add: bool,
+): void {
+  let s0 = f32x4.splat(0)
+  let s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0
+  if (add) {
+    s0 = v128.load(c); s1 = v128.load(c, 16)
+    s2 = v128.load(c, 32); s3 = v128.load(c, 48)
+    s4 = v128.load(c, 64); s5 = v128.load(c, 80)
+    s6 = v128.load(c, 96); s7 = v128.load(c, 112)
+  }
+  let b1 = b + bStride
+  let b2 = b1 + bStride
+  let b3 = b2 + bStride
+  const end = a + (inner << 2)
+  while (a < end) {
+    const x = v128.load_splat<f32>(a)
+    s0 = madd(x, v128.load(b), s0)
+    s1 = madd(x, v128.load(b, 16), s1)
+    s2 = madd(x, v128.load(b1), s2)
+    s3 = madd(x, v128.load(b1, 16), s3)
+    s4 = madd(x, v128.load(b2), s4)
+    s5 = madd(x, v128.load(b2, 16), s5)
+    s6 = madd(x, v128.load(b3), s6)
+    s7 = madd(x, v128.load(b3, 16), s7)
+    a += 4
+    b += 32
+    b1 += 32
+    b2 += 32
+    b3 += 32
+  }
+  v128.store(c, s0); v128.store(c, s1, 16)
+  v128.store(c, s2, 32); v128.store(c, s3, 48)
+  v128.store(c, s4, 64); v128.store(c, s5, 80)
+  v128.store(c, s6, 96); v128.store(c, s7, 112)
+}
+
+/** Four rows of aᵀ by one panel: the four numbers lie side by side, `aStride` bytes per step. */
+function tile4turned(
+  a: usize, aStride: usize, b: usize, inner: usize, c: usize, cStride: usize,
+): void {
+  const c1 = c + cStride
+  const c2 = c1 + cStride
+  const c3 = c2 + cStride
+  let s00 = v128.load(c), s01 = v128.load(c, 16)
+  let s10 = v128.load(c1), s11 = v128.load(c1, 16)
+  let s20 = v128.load(c2), s21 = v128.load(c2, 16)
+  let s30 = v128.load(c3), s31 = v128.load(c3, 16)
+  const end = b + (inner << 5)
+  while (b < end) {
+    const b0 = v128.load(b)
+    const b1 = v128.load(b, 16)
+    let x = v128.load_splat<f32>(a)
+    s00 = madd(x, b0, s00)
+    s01 = madd(x, b1, s01)
+    x = v128.load_splat<f32>(a, 4)
+    s10 = madd(x, b0, s10)
+    s11 = madd(x, b1, s11)
+    x = v128.load_splat<f32>(a, 8)
+    s20 = madd(x, b0, s20)
+    s21 = madd(x, b1, s21)
+    x = v128.load_splat<f32>(a, 12)
+    s30 = madd(x, b0, s30)
+    s31 = madd(x, b1, s31)
+    a += aStride
+    b += 32
+  }
+  v128.store(c, s00); v128.store(c, s01, 16)
+  v128.store(c1, s10); v128.store(c1, s11, 16)
+  v128.store(c2, s20); v128.store(c2, s21, 16)
+  v128.store(c3, s30); v128.store(c3, s31, 16)
+}
+
+/** Up to three rows by all panels. */
+function fewRows(
+  a: usize, aStride: usize, b: usize, bStride: usize, c: usize, cStride: usize,
+  rows: usize, inner: usize, panels: usize, add: bool,
+): void {
+  for (let row: usize = 0; row < rows; row++) {
+    let panel: usize = 0
+    for (; panel + 4 <= panels; panel += 4) {
+      tile1by4(a, b + panel * bStride, bStride, inner, c + (panel << 5), add)
+    }
+    for (; panel < panels; panel++) tile1(a, b + panel * bStride, inner, c + (panel << 5), add)
+    a += aStride
+    c += cStride
+  }
+}
+
+/** c = a·b, or c += a·b when `add`: `rows` × `inner` by `inner` × 8 `panels`; strides in bytes. */
+export function multiply(
+  a: usize, aStride: usize, b: usize, bStride: usize, c: usize, cStride: usize,
+  rows: usize, inner: usize, panels: usize, add: bool,
+): void {
+  const whole = rows & ~3
+  // Sixty-four rows at a time: they stay in the first-level cache while the panels go by.
+  for (let first: usize = 0; first < whole; first += 64) {
+    const last = min(first + 64, whole)
+    for (let panel: usize = 0; panel < panels; panel++) {
+      const from = b + panel * bStride
+      const to = c + (panel << 5)
+      for (let row = first; row < last; row += 4) {
+        tile4(a + row * aStride, aStride, from, inner, to + row * cStride, cStride, add)
+      }
+    }
+  }
+  if (whole < rows) {
+    fewRows(
+      a + whole * aStride, aStride, b, bStride, c + whole * cStride, cStride,
+      rows - whole, inner, panels, add,
+    )
+  }
+}
+
+/** c += aᵀ·b for `inner` rows of a and of b's panels; `rows` (columns of a) is a multiple of 4. */
+export function multiplyTurned(
+  a: usize, aStride: usize, b: usize, bStride: usize, c: usize, cStride: usize,
+  rows: usize, inner: usize, panels: usize,
+): void {
+  for (let panel: usize = 0; panel < panels; panel++) {
+    const from = b + panel * bStride
+    const to = c + (panel << 5)
+    for (let row: usize = 0; row < rows; row += 4) {
+      tile4turned(a + (row << 2), aStride, from, inner, to + row * cStride, cStride)
+    }
+  }
+}
+
+/** Lays rows of `columns` floats out as panels of eight columns. */
+export function packRows(
+  from: usize, fromStride: usize, to: usize, toStride: usize, rows: usize, columns: usize,
+): void {
+  for (let row: usize = 0; row < rows; row++) {
+    let target = to + (row << 5)
+    for (let at: usize = 0; at < columns << 2; at += 32) {
+      v128.store(target, v128.load(from + at))
+      v128.store(target, v128.load(from + at, 16), 16)
+      target += toStride
+    }
+    from += fromStride
+  }
+}
+
+/** Lays the transpose of `rows` × `columns` out as panels: panels of eight rows of the original. */
+export function packTurned(
+  from: usize, fromStride: usize, to: usize, rows: usize, columns: usize,
+): void {
+  for (let row: usize = 0; row < rows; row++) {
+    let target = to + (row >> 3) * (columns << 5) + ((row & 7) << 2)
+    for (let column: usize = 0; column < columns; column++) {
+      store<f32>(target, load<f32>(from + (column << 2)))
+      target += 32
+    }
+    from += fromStride
+  }
+}
+
+/** Tokens whose products are summed at a time by `addGradient`. */
+const STRIP: usize = 256
+
+/** Floats of scratch that `addGradient` wants. */
+export function gradientScratch(rows: usize, columns: usize): usize {
+  return STRIP * (rows + columns)
+}
+
+/**
+ * A weight's gradient, c += aᵀ·b over tokens: a is tokens × rows, b is tokens × columns.
+ * Both are laid out anew first: strides that are powers of two would fight for the same cache sets.
+ */
+export function addGradient(
+  a: usize, b: usize, c: usize, tokens: usize, rows: usize, columns: usize, scratch: usize,
+): void {
+  for (let first: usize = 0; first < tokens; first += STRIP) {
+    const count = min(STRIP, tokens - first)
+    const packed = scratch + (count * rows << 2)
+    packFours(a + (first * rows << 2), scratch, count, rows)
+    packRows(b + (first * columns << 2), columns << 2, packed, count << 5, count, columns)
+    for (let panel: usize = 0; panel < columns >> 3; panel++) {
+      const from = packed + panel * (count << 5)
+      const to = c + (panel << 5)
+      for (let row: usize = 0; row < rows; row += 4) {
+        tile4turned(
+          scratch + (row * count << 2), 16, from, count, to + (row * columns << 2), columns << 2,
+        )
+      }
+    }
+  }
+}
+
+function packFours(from: usize, to: usize, rows: usize, columns: usize): void {
+  for (let row: usize = 0; row < rows; row++) {
+    let target = to + (row << 4)
+    for (let at: usize = 0; at < columns << 2; at += 16) {
+      v128.store(target, v128.load(from + at))
+      target += rows << 4
+    }
+    from += columns << 2
+  }
+}

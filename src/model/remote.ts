@@ -1,0 +1,256 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { readCheckpoint, readOptimizer, writeCheckpoint, writeOptimizer } from './checkpoint.ts'
+import { workerFile } from './kernel-file.ts'
+import type {
+  EmbeddedModel,
+  EmbeddedSample,
+  EmbeddedSampleRequest,
+  LossGradient,
+  ModelCall,
+  TokenNumbers,
+  TrainingRow,
+  UpdateOptions,
+} from './model.ts'
+import type { FromOwner, Kernel, OwnerStart, TokenNews, ToOwner } from './protocol.ts'
+import {
+  toRowGradients,
+  toRowOrder,
+  toSampleOrder,
+  toScoredRow,
+  toTokenNumbers,
+  toUpdateOrder,
+} from './requests.ts'
+
+/** Starts the thread that owns a model and waits until it is ready. */
+export async function startModel(start: OwnerStart, facts: ModelFacts): Promise<EmbeddedModel> {
+  const line = new OwnerLine(new Worker(workerFile, { workerData: start }))
+  await line.ready
+  return new RemoteModel(line, start, facts)
+}
+
+interface ModelFacts {
+  readonly kernel: Kernel
+  readonly files: ReadonlyMap<string, Uint8Array>
+}
+
+type Answer = Exclude<FromOwner, { kind: 'ready' | 'token' | 'failed' }>
+/** A message to the owner that has no id yet. */
+type Asked = ToOwner extends infer M ? (M extends ToOwner ? Omit<M, 'id'> : never) : never
+
+interface Pending {
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (cause: Error) => void
+  readonly onToken: ((token: TokenNews) => void) | undefined
+}
+
+/** The line to the owner: questions by number, and a worker that lives while one is open. */
+class OwnerLine {
+  readonly ready: Promise<unknown>
+  readonly #worker: Worker
+  readonly #pending = new Map<number, Pending>()
+  #outbox: ToOwner[] = []
+  #next = 0
+  #failure: Error | undefined
+
+  constructor(worker: Worker) {
+    this.#worker = worker
+    this.ready = once(worker, 'message').then(() => worker.unref())
+    worker.on('message', (news: readonly FromOwner[]) => {
+      for (const item of news) this.#take(item)
+    })
+    worker.on('error', cause => this.#fail(cause))
+    worker.on('exit', () => this.#fail(new Error('The model was closed.')))
+  }
+
+  /** Asks and waits for the answer; `id` is told at once, for aborting. */
+  ask(message: Asked, options: AskOptions = {}): Promise<Answer> {
+    const { onToken, id = this.#next++ } = options
+    options.onId?.(id)
+    return new Promise<Answer>((resolve, reject) => {
+      if (this.#failure) return reject(this.#failure)
+      if (this.#pending.size === 0) this.#worker.ref()
+      this.#pending.set(id, { resolve, reject, onToken })
+      this.send({ ...message, id } as ToOwner)
+    })
+  }
+
+  /** Sends without waiting; what is sent in one go travels in one message. */
+  send(message: ToOwner): void {
+    if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
+    this.#outbox.push(message)
+  }
+
+  /** Aborts every open sample and asks the owner to end. */
+  async close(): Promise<void> {
+    if (this.#failure) return
+    for (const id of this.#pending.keys()) this.send({ kind: 'abort', id })
+    const ended = once(this.#worker, 'exit')
+    await this.ask({ kind: 'close' }).catch(() => undefined)
+    await ended
+  }
+
+  #flush(): void {
+    const messages = this.#outbox
+    this.#outbox = []
+    this.#worker.postMessage(messages)
+  }
+
+  #take(news: FromOwner): void {
+    if (news.kind === 'ready') return
+    const pending = this.#pending.get(news.id)
+    if (!pending) return
+    if (news.kind === 'token') return pending.onToken?.(news.token)
+    this.#pending.delete(news.id)
+    if (this.#pending.size === 0) this.#worker.unref()
+    if (news.kind === 'failed') pending.reject(new Error(news.message))
+    else pending.resolve(news)
+  }
+
+  #fail(cause: Error): void {
+    this.#failure ??= cause
+    const pending = [...this.#pending.values()]
+    this.#pending.clear()
+    for (const { reject } of pending) reject(this.#failure)
+  }
+}
+
+interface AskOptions {
+  readonly onToken?: ((token: TokenNews) => void) | undefined
+  /** Continues an earlier question under its number. */
+  readonly id?: number
+  readonly onId?: (id: number) => void
+}
+
+/** The main thread's view of a model that its owner thread has. */
+class RemoteModel implements EmbeddedModel {
+  readonly #line: OwnerLine
+  readonly #start: OwnerStart
+  readonly kernel: Kernel
+  readonly files: ReadonlyMap<string, Uint8Array>
+  #version = 0
+
+  constructor(line: OwnerLine, start: OwnerStart, { kernel, files }: ModelFacts) {
+    this.#line = line
+    this.#start = start
+    this.kernel = kernel
+    this.files = files
+  }
+
+  get shape() {
+    return this.#start.shape
+  }
+
+  get threads() {
+    return this.#start.threads
+  }
+
+  version(): number {
+    return this.#version
+  }
+
+  async sample(request: EmbeddedSampleRequest, { signal }: ModelCall): Promise<EmbeddedSample> {
+    const order = toSampleOrder(request, this.shape)
+    let abort = () => {}
+    const { onToken } = request
+    const asked = this.#line.ask(
+      { kind: 'sample', order },
+      {
+        onToken,
+        onId: id => {
+          abort = () => this.#line.send({ kind: 'abort', id })
+        },
+      },
+    )
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+    try {
+      return expectKind(await asked, 'sampled').sample
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  async score(
+    ids: Int32Array,
+    from: number,
+    { temperature }: { temperature: number },
+    { signal }: ModelCall,
+  ) {
+    signal.throwIfAborted()
+    const rows = [toScoredRow(ids, { from, temperature }, this.shape)]
+    const answer = await this.#line.ask({ kind: 'score', rows })
+    signal.throwIfAborted()
+    return expectKind(answer, 'numbers').numbers
+  }
+
+  async gradient<G extends LossGradient>(
+    rows: readonly TrainingRow[],
+    loss: (numbers: TokenNumbers) => G,
+  ): Promise<G> {
+    const orders = rows.map(row => toRowOrder(row, this.shape))
+    let asked = -1
+    const onId = (id: number) => {
+      asked = id
+    }
+    const forward = await this.#line.ask({ kind: 'gradient', rows: orders }, { onId })
+    const numbers = toTokenNumbers(rows, expectKind(forward, 'numbers').numbers)
+    let gradients: ReturnType<typeof toRowGradients> | undefined
+    try {
+      const result = loss(numbers)
+      gradients = toRowGradients(result, numbers.mask)
+      return result
+    } finally {
+      // A loss that throws must not leave the owner waiting for it.
+      await this.#line.ask({ kind: 'backward', gradients }, { id: asked })
+    }
+  }
+
+  async applyGradient(options: UpdateOptions) {
+    const answer = await this.#line.ask({ kind: 'update', order: toUpdateOrder(options) })
+    const { gradientNorm, version } = expectKind(answer, 'updated')
+    this.#version = version
+    return { gradientNorm, version }
+  }
+
+  async save(folder: string): Promise<void> {
+    const { tensors } = expectKind(await this.#line.ask({ kind: 'export' }), 'tensors')
+    await writeCheckpoint(folder, { shape: this.shape, tensors, files: this.files })
+  }
+
+  async load(folder: string): Promise<{ version: number }> {
+    const { shape, tensors } = await readCheckpoint(folder)
+    if (JSON.stringify(shape) !== JSON.stringify(this.shape)) {
+      const shapes = `${JSON.stringify(shape)}, this one ${JSON.stringify(this.shape)}`
+      throw new Error(`The model in ${folder} has the shape ${shapes}.`)
+    }
+    return { version: this.#moveTo(await this.#line.ask({ kind: 'import', tensors })) }
+  }
+
+  async saveOptimizer(folder: string): Promise<void> {
+    const answer = await this.#line.ask({ kind: 'export-optimizer' })
+    await writeOptimizer(folder, expectKind(answer, 'optimizer').state)
+  }
+
+  async loadOptimizer(folder: string): Promise<void> {
+    const state = await readOptimizer(folder)
+    this.#moveTo(await this.#line.ask({ kind: 'import-optimizer', state }))
+  }
+
+  #moveTo(answer: Answer): number {
+    this.#version = expectKind(answer, 'done').version
+    return this.#version
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#line.close()
+  }
+}
+
+function expectKind<K extends Answer['kind']>(
+  answer: Answer,
+  kind: K,
+): Extract<Answer, { kind: K }> {
+  if (answer.kind === kind) return answer as Extract<Answer, { kind: K }>
+  throw new Error(`The model answered with ${answer.kind} where ${kind} was due.`)
+}
