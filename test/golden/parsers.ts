@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ToolDefinition } from '../../src/core/message.ts'
+import { parseJson } from '../../src/python/json.ts'
+import { toJavaScript } from '../../src/python/value.ts'
 import {
   type OutputParser,
   openParser,
@@ -9,6 +11,7 @@ import {
   type ReasoningFormat,
   type ToolFormat,
 } from '../../src/text/parser.ts'
+import { parameterSchema, schemaTypes } from '../../src/text/parsers/schema.ts'
 import type { GoldenResult, GoldenSuite } from './suite.ts'
 
 interface NamedCall {
@@ -60,7 +63,7 @@ export const parsersSuite: GoldenSuite = {
   name: 'parsers',
   matches: path => /(?:^|\/)parsers\/[^/]+\.jsonl(?:\.gz)?$/.test(path),
   run(text) {
-    const rows = text.split('\n').flatMap(line => (line === '' ? [] : [JSON.parse(line) as Row]))
+    const rows = text.split('\n').flatMap(line => (line === '' ? [] : [readJson(line) as Row]))
     const tally = new Tally()
     for (const row of rows) checkRow(row, tally)
     return tally.result()
@@ -71,6 +74,7 @@ export const parsersSuite: GoldenSuite = {
 class Tally {
   #passed = 0
   readonly #failures: string[] = []
+  readonly #aside: string[] = []
   readonly #intended = new Map<string, { passed: number; failures: string[] }>()
 
   check(row: Row, rule: number, problem: string | undefined): void {
@@ -86,9 +90,17 @@ class Tally {
     else counts.failures.push(`${row.id} (rule 2): ${problem}`)
   }
 
+  setAside(row: Row): void {
+    this.#aside.push(row.id)
+  }
+
   result(): GoldenResult {
     const failures = [...this.#failures]
     const notes: string[] = []
+    if (this.#aside.length > 0) {
+      const ids = this.#aside.join(' ')
+      notes.push(`rule 2 leaves ${this.#aside.length} undecided, two intentions look alike: ${ids}`)
+    }
     let passed = this.#passed
     for (const [format, counts] of this.#intended) {
       const total = counts.passed + counts.failures.length
@@ -101,6 +113,15 @@ class Tally {
       if (share < INTENDED) failures.push(...counts.failures)
     }
     return { passed, failures, notes }
+  }
+}
+
+/** The data was written by Python, which has NaN in its JSON. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return toJavaScript(parseJson(text))
   }
 }
 
@@ -143,7 +164,9 @@ function checkToolRow(row: Row, output: ParsedOutput, tally: Tally): void {
     if (row.category === 'marker_in_string' && !jsonBodied.has(row.format ?? '')) return
     const got = completeCalls(output)
     const wanted = intended(row)
-    tally.intend(row, isDeepStrictEqual(got, wanted) ? undefined : differ(got, wanted))
+    if (isDeepStrictEqual(got, wanted)) tally.intend(row, undefined)
+    else if (isOpen(row, output)) tally.setAside(row)
+    else tally.intend(row, differ(got, wanted))
   }
 }
 
@@ -153,7 +176,7 @@ const intended = (row: Row): NamedCall[] =>
 const expected = (row: Row): NamedCall[] =>
   (row.expected.calls ?? []).map(call => ({
     name: call.name,
-    arguments: JSON.parse(call.arguments) as unknown,
+    arguments: readJson(call.arguments),
   }))
 
 const completeCalls = (output: ParsedOutput): unknown[] =>
@@ -173,6 +196,45 @@ function callsProblem(row: Row, output: ParsedOutput): string | undefined {
   if (isDeepStrictEqual(got, wanted)) return undefined
   if (row.intent && isDeepStrictEqual(got, intended(row))) return undefined
   return differ(got, wanted)
+}
+
+/**
+ * Whether a call differs from the intention only where the format writes two intentions alike: raw
+ * text of a parameter that the schema leaves open, as `12` for a text or a number, and an empty tag
+ * of minimax-m3, which is an empty list as well as an empty object.
+ */
+function isOpen(row: Row, output: ParsedOutput): boolean {
+  if (jsonBodied.has(row.format ?? '')) return false
+  const wanted = intended(row)
+  return (
+    output.calls.length === wanted.length &&
+    output.calls.every((call, index) => {
+      const { name, arguments: written } = wanted[index]!
+      if (call.kind !== 'call' || call.name !== name) return false
+      const got = Object.entries(JSON.parse(call.arguments) as object)
+      const meant = Object.entries(written as object)
+      return isDeepStrictEqual(got.map(alike(row, name)), meant.map(alike(row, name)))
+    })
+  )
+}
+
+const alike =
+  (row: Row, tool: string) =>
+  ([key, value]: [string, unknown]): unknown => {
+    const schema = parameterSchema(row.tools ?? [], tool, key)
+    const types = schemaTypes(schema)
+    const open = schema === undefined || (types.has('string') && types.size > 1)
+    if (open) return [key, typeof value === 'string' ? value : JSON.stringify(value)]
+    return [key, row.format === 'minimax-m3' ? withoutEmpty(value) : value]
+  }
+
+function withoutEmpty(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value)
+  if (entries.length === 0) return 'empty'
+  return Array.isArray(value)
+    ? value.map(withoutEmpty)
+    : Object.fromEntries(entries.map(([key, item]) => [key, withoutEmpty(item)]))
 }
 
 const withoutSpace = (text: string): string => text.replace(/\s+/g, '')
@@ -243,7 +305,10 @@ function stream(parser: OutputParser, chunks: readonly string[]): ParsedOutput {
 }
 
 function chunksOf(row: Row, longest: number): string[] {
-  let state = [...row.id].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) >>> 0, longest)
+  let state = [...row.id].reduce(
+    (hash, letter) => (hash * 31 + letter.charCodeAt(0)) >>> 0,
+    longest,
+  )
   const chunks: string[] = []
   for (let index = 0; index < row.input.length; ) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0

@@ -58,13 +58,18 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
       if (frames.has(marker)) source.skip(marker.length)
       else if (marker === thinking?.open) yield* readThinking(source, sink, thinking)
       else if (marker === header?.open) yield* readHeader(source, sink, header)
-      else if (section && unit) yield* readSection(source, sink, { unit, section, attempts: attempts! })
+      else if (section && unit)
+        yield* readSection(source, sink, { unit, section, attempts: attempts! })
       else yield* attempts!(source, sink)
     }
   }
 }
 
-function* readHeader(source: Source, sink: Sink, header: { open: string; end: string }): Reader<void> {
+function* readHeader(
+  source: Source,
+  sink: Sink,
+  header: { open: string; end: string },
+): Reader<void> {
   const from = header.open.length
   const found = yield* source.spot(new Markers([header.end, header.open]), { from })
   if (found?.marker === header.end) source.skip(from + found.text.length + header.end.length)
@@ -162,7 +167,10 @@ const cutSection: Broken = { kind: 'broken', problem: 'the section of calls is c
 const strayText: Broken = { kind: 'broken', problem: 'there is text where a call belongs' }
 
 /** Which of the strings stands here. */
-export function* standsHere(source: Source, strings: readonly string[]): Reader<string | undefined> {
+export function* standsHere(
+  source: Source,
+  strings: readonly string[],
+): Reader<string | undefined> {
   for (const string of strings) if (yield* source.next(string)) return string
   return undefined
 }

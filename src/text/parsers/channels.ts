@@ -15,37 +15,38 @@ export interface Channels {
 }
 
 /**
- * Splits channels. Only what the answer's channel holds is content, together with the calls, which
- * are passed on as they are; text outside counts only where no answer follows it.
+ * Splits channels. Only what the answer's channel holds is content, together with the calls and
+ * what follows them, which is passed on as it is. Text outside counts unless an answer follows it.
  */
 export function channelReader(format: Channels): StageReader {
   const { thinking, answer, calls, end, interrupts } = format
   const opens = new Markers([thinking.open, answer.open, calls.open, ...(end ? [end] : [])])
   const answerEnd = markers(answer.close, calls.open)
-  const callsEnd = markers(calls.close)
   const others = [answer.open, calls.open]
   const ends = { ...thinking, ...(interrupts ? { ends: others } : { calls: others }) }
   return function* (source, sink) {
     if (thinking.inside) yield* readLeadingThoughts(source, sink, { thinking: ends, opens })
-    for (;;) {
+    for (let answered = false; ; ) {
       const outside = source.collect()
       const marker = yield* source.until(opens)
       const text = outside.text()
       outside.close()
-      if (marker === undefined || marker === calls.open) {
-        sink.content(text, source.position - text.length)
-      }
+      const isLayout = text.trim() === '' && (answered || marker === thinking.open)
+      if (marker !== answer.open && !isLayout) sink.content(text, source.position - text.length)
       if (marker === undefined) return
+      if (marker === calls.open) return void (yield* source.until(nothing, sink.content))
       if (marker === thinking.open) yield* readThinking(source, sink, ends)
-      else if (marker === calls.open) yield* passOn(source, sink, { calls, callsEnd })
-      else if (marker === answer.open) {
-        source.skip(marker.length)
-        const stop = yield* source.until(answerEnd, sink.content)
-        if (stop === answer.close) source.skip(stop.length)
-      } else source.skip(marker.length)
+      else source.skip(marker.length)
+      if (marker !== answer.open) continue
+      answered = true
+      if ((yield* source.until(answerEnd, sink.content)) === answer.close) {
+        source.skip(answer.close.length)
+      }
     }
   }
 }
+
+const nothing = markers()
 
 interface Leading {
   readonly thinking: Thinking
@@ -62,20 +63,6 @@ function* readLeadingThoughts(source: Source, sink: Sink, options: Leading): Rea
   }
   source.rewind(blank)
   yield* readThinking(source, sink, thinking)
-}
-
-interface Passing {
-  readonly calls: { readonly open: string; readonly close: string }
-  readonly callsEnd: Markers
-}
-
-function* passOn(source: Source, sink: Sink, { calls, callsEnd }: Passing): Reader<void> {
-  sink.content(calls.open, source.position)
-  source.skip(calls.open.length)
-  const stop = yield* source.until(callsEnd, sink.content)
-  if (stop === undefined) return
-  sink.content(stop, source.position)
-  source.skip(stop.length)
 }
 
 /** Thinking that blocks of calls interrupt: they are passed on, the thoughts around them are kept. */

@@ -14,14 +14,14 @@ const content = /[^ \t\r\n]/
  * No grammar tells the two apart, so all values of one call are looked at together. Layout is the
  * same around each of them; a value's own edge is not. Where all are the same, and no number, flag
  * or object among them (whose edges can only be layout) settles it, an edge that text often has of
- * itself stays: a single line break or an indentation on one side.
+ * itself stays: a line break or an indentation on one side, or blanks around a lone line.
  */
 export function withoutLayout(values: readonly { raw: string; isText: boolean }[]): string[] {
   const raws = values.map(value => value.raw)
   const common = commonEdges(raws)
   if (!common) return raws
   const settled = values.some(value => !value.isText)
-  if (!settled && looksOwn(common)) return raws
+  if (!settled && (looksOwn(common) || (raws.length === 1 && isLine(common)))) return raws
   const { lead, trail } = common
   return raws.map(raw => raw.slice(lead.length, Math.max(lead.length, raw.length - trail.length)))
 }
@@ -54,7 +54,8 @@ function hasEdges(raw: string, edges: Edges): boolean {
   return own.lead === edges.lead && own.trail === edges.trail
 }
 
-function looksOwn({ lead, trail }: Edges): boolean {
-  if (lead === '' || trail === '') return /^(?:\n|\t+| {2,})$/.test(lead + trail)
-  return /^[ \t]+$/.test(lead) && /^[ \t]+\n$/.test(trail)
-}
+const looksOwn = ({ lead, trail }: Edges): boolean =>
+  (lead === '' || trail === '') && /^(?:\n|\t+| {2,})$/.test(lead + trail)
+
+const isLine = ({ lead, trail }: Edges): boolean =>
+  /^[ \t]+$/.test(lead) && /^[ \t]+\n$/.test(trail)

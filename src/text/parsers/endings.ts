@@ -13,8 +13,6 @@ const endings = markers(
   '</s>',
   '<|user|>',
   '<|observation|>',
-  '<|return|>',
-  '<|call|>',
   '<|EOT|>',
   '<|eos|>',
   '<turn|>',

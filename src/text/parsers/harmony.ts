@@ -45,25 +45,62 @@ export interface Harmony {
 /** Reads channels: `analysis` is reasoning, a recipient makes a call, everything else is content. */
 export function harmonyReader({ calls, bare }: Harmony): StageReader {
   const attempts = calls === 'read' ? attemptReader(harmonyUnit) : rawAttemptReader(harmonyUnit)
-  return function* (source, sink) {
+  return function* (source, out) {
+    const blanks = new Blanks(out)
+    const sink: Sink = { ...out, content: (text, start) => blanks.content(text, start) }
     for (let first = true; ; first = false) {
       const free = source.collect()
       const marker = yield* source.until(structure)
       const text = free.text()
       free.close()
-      const header = marker === undefined ? undefined : yield* peekHeader(source, marker)
       const isBare = first && marker === undefined && bare === 'drop'
-      // Blanks before a call set it off from what came before; they say nothing.
-      const isLayout = header?.recipient !== undefined && text.trim() === ''
-      if (!isBare && !isLayout) sink.content(text, source.position - text.length)
-      if (marker === undefined) return
-      if (header?.recipient !== undefined) yield* attempts(source, sink)
-      else if (header) yield* readMessage(source, sink, { header, marker })
+      if (!isBare) blanks.between(text, source.position - text.length)
+      if (marker === undefined) return blanks.release()
+      const header = yield* peekHeader(source, marker)
+      if (header?.recipient !== undefined) {
+        blanks.drop()
+        yield* attempts(source, sink)
+      } else if (header) yield* readMessage(source, sink, header)
       else {
         if (marker === start || marker === channel) sink.content(marker, source.position)
         source.skip(marker.length)
       }
     }
+  }
+}
+
+/**
+ * Blanks between messages: layout in an output with calls, part of the text in one without. Content
+ * behind them waits until that is known; models write none, so hardly anything ever waits.
+ */
+class Blanks {
+  readonly #sink: Sink
+  readonly #held: { readonly text: string; readonly start: number; readonly blank: boolean }[] = []
+  #dropped = false
+
+  constructor(sink: Sink) {
+    this.#sink = sink
+  }
+
+  between(text: string, start: number): void {
+    if (text === '' || text.trim() !== '') this.content(text, start)
+    else if (!this.#dropped) this.#held.push({ text, start, blank: true })
+  }
+
+  content(text: string, start: number): void {
+    if (this.#held.length > 0) this.#held.push({ text, start, blank: false })
+    else this.#sink.content(text, start)
+  }
+
+  drop(): void {
+    for (const { text, start, blank } of this.#held.splice(0)) {
+      if (!blank) this.#sink.content(text, start)
+    }
+    this.#dropped = true
+  }
+
+  release(): void {
+    for (const { text, start } of this.#held.splice(0)) this.#sink.content(text, start)
   }
 }
 
@@ -77,12 +114,7 @@ function* peekHeader(source: Source, marker: string): Reader<Header | undefined>
   return { text, recipient, isThought: text.includes(`${channel}analysis`) }
 }
 
-interface Message {
-  readonly header: Header
-  readonly marker: string
-}
-
-function* readMessage(source: Source, sink: Sink, { header }: Message): Reader<void> {
+function* readMessage(source: Source, sink: Sink, header: Header): Reader<void> {
   source.skip(header.text.length + message.length)
   if (header.isThought) {
     sink.reasoning('')

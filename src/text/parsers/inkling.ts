@@ -1,8 +1,7 @@
-import { rawAttemptReader, type StageReader, type Unit } from './blocks.ts'
+import { closing, rawAttemptReader, type StageReader, type Unit } from './blocks.ts'
 import { broken, callFromObject } from './call.ts'
 import { scanJson } from './json.ts'
 import { markers } from './markers.ts'
-import { closing } from './blocks.ts'
 
 const begin = '<|message_model|>'
 const thought = '<|content_thinking|>'

@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../core/message.ts'
-import { type Attempt, type Unit } from './blocks.ts'
+import type { Attempt, Unit } from './blocks.ts'
 import { broken, isName } from './call.ts'
 import { markers } from './markers.ts'
 import type { Reader, Source } from './source.ts'

@@ -27,4 +27,5 @@ export const llamaUnit: Unit = {
   },
 }
 
-const hasArguments = (beginning: string): boolean => /"(?:parameters|arguments)"\s*:/.test(beginning)
+const hasArguments = (beginning: string): boolean =>
+  /"(?:parameters|arguments)"\s*:/.test(beginning)

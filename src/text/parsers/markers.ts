@@ -15,7 +15,10 @@ export class Markers {
   }
 
   /** The first marker at or behind `from`. */
-  find(text: string, from: number): { readonly index: number; readonly marker: string } | undefined {
+  find(
+    text: string,
+    from: number,
+  ): { readonly index: number; readonly marker: string } | undefined {
     this.#pattern.lastIndex = from
     const match = this.#pattern.exec(text)
     return match ? { index: match.index, marker: match[0] } : undefined
@@ -23,7 +26,11 @@ export class Markers {
 
   /** Where the tail of `text` begins that may still grow into a marker; its length if none may. */
   unsure(text: string, from: number): number {
-    for (let index = Math.max(from, text.length - this.#longest + 1); index < text.length; index++) {
+    for (
+      let index = Math.max(from, text.length - this.#longest + 1);
+      index < text.length;
+      index++
+    ) {
       if (this.strings.some(marker => couldBecome(text, index, marker))) return index
     }
     return text.length

@@ -1,7 +1,7 @@
 import type { Unit } from './blocks.ts'
 import { broken, callWithArguments, isName } from './call.ts'
-import { jsonUnit } from './json-units.ts'
 import { scanJson } from './json.ts'
+import { jsonUnit } from './json-units.ts'
 import { markers } from './markers.ts'
 
 const open = '[TOOL_CALLS]'

@@ -46,15 +46,14 @@ function* readList(source: Source, objects: boolean): Reader<ParsedCall[] | Brok
     calls.push(call)
     yield* source.spaces()
     if (yield* source.take(']')) return calls
-    if (!(yield* source.take(','))) return broken('the list of calls does not end with ]', call.name)
+    if (!(yield* source.take(',')))
+      return broken('the list of calls does not end with ]', call.name)
   }
 }
 
 function* readObject(source: Source): Reader<ParsedCall | Broken> {
   const json = yield* scanJson(source)
-  return json.kind === 'broken'
-    ? broken(json.problem)
-    : callFromObject(json.text, commonKeys)
+  return json.kind === 'broken' ? broken(json.problem) : callFromObject(json.text, commonKeys)
 }
 
 const notInName = /[^\p{L}\p{N}_.-]/gu
@@ -94,7 +93,8 @@ function* readWord(source: Source, stop: RegExp): Reader<string> {
   for (;;) {
     const text = yield* source.ahead(word.length + 1)
     stop.lastIndex = 0
-    if (text.length === word.length || text.length > 128 || stop.test(text.slice(word.length))) break
+    if (text.length === word.length || text.length > 128 || stop.test(text.slice(word.length)))
+      break
     word = text
   }
   source.skip(word.length)

@@ -208,7 +208,9 @@ export function typedCall(name: string, parameters: readonly Parameter[], typing
   const typed = parameters.map(parameter => {
     const raw = lines ? withoutLines(parameter.raw) : parameter.raw
     const schema = parameterSchema(schemas, name, parameter.name)
-    const isText = parameter.declared ? parameter.declared === 'text' : mayBeText(schemaTypes(schema))
+    const isText = parameter.declared
+      ? parameter.declared === 'text'
+      : mayBeText(schemaTypes(schema))
     return { raw, schema, isText }
   })
   const values = new Map<string, string>()

@@ -2,6 +2,7 @@ import type { ToolDefinition } from '../../core/message.ts'
 import type { Blocks, StageReader } from './blocks.ts'
 import { callFromEntry, callFromObject, callWithArguments } from './call.ts'
 import { clineUnit } from './cline-unit.ts'
+import { eitherUnit } from './either-unit.ts'
 import { gemmaUnit } from './gemma-unit.ts'
 import { harmonyReader } from './harmony.ts'
 import { inklingFraming, inklingUnit } from './inkling.ts'
@@ -12,7 +13,6 @@ import { llamaUnit } from './llama-unit.ts'
 import { mistralUnit } from './mistral-unit.ts'
 import { nestedUnit } from './nested-unit.ts'
 import { pythonUnit } from './python-unit.ts'
-import { eitherUnit } from './either-unit.ts'
 import { type TagUnit, tagUnit } from './tag-units.ts'
 import type { ValueRule } from './values.ts'
 
@@ -66,7 +66,7 @@ const pairTags = (suffix = '') => ({
 })
 
 const glm = blocks(({ schemas }) => ({
-  unit: keyedUnit({ ...pairTags(), rule: { undeclared: 'json', union: 'text' } }, schemas),
+  unit: keyedUnit({ ...pairTags(), rule: { undeclared: 'json', union: 'typed' } }, schemas),
 }))
 
 const deepseekSection = { open: '<｜tool▁calls▁begin｜>', close: '<｜tool▁calls▁end｜>' }
@@ -151,7 +151,7 @@ const formats = {
   dots: blocks(({ schemas }) => ({
     section: { open: '<dots_function_call>', close: '</dots_function_call>' },
     unit: eitherUnit(
-      tagUnit({ ...invokeTags(''), json: true, rule: text }, schemas),
+      tagUnit({ ...invokeTags(''), json: true, rule: typed }, schemas),
       jsonUnit({ open: [] }),
       ['{'],
     ),
@@ -250,8 +250,8 @@ const formats = {
   minicpm5: blocks(({ schemas }) => ({
     unit: tagUnit(
       {
-        call: { open: '<function name=', end: '>', close: '</function>', name: 'name' },
-        parameter: { open: '<param', end: '>', close: '</param>', name: 'name' },
+        call: { open: '<function ', end: '>', close: '</function>', name: 'name' },
+        parameter: { open: '<param ', end: '>', close: '</param>', name: 'name' },
         xml: true,
         rule: json,
       },
@@ -305,7 +305,7 @@ const formats = {
           open: '<｜tool_call_begin｜>function<｜tool_sep｜>',
           close: '<｜tool_call_end｜>',
         },
-        rule: text,
+        rule: typed,
       },
       schemas,
     ),

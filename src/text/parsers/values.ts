@@ -5,7 +5,10 @@ import { type ParameterType, type Schema, schemaTypes } from './schema.ts'
 
 /** How a format reads raw text where the schema leaves it open. */
 export interface ValueRule {
-  /** A parameter that the schema does not declare: text, or JSON where it is JSON. */
+  /**
+   * A parameter that the schema does not declare. Objects, lists, flags and null are read as such;
+   * what looks like a number is `text`, or `json` where the format's writers mean it so.
+   */
   readonly undeclared: 'text' | 'json'
   /** A parameter that may be a string or something else: text, or the other type where it fits. */
   readonly union: 'text' | 'typed' | 'json'
@@ -16,8 +19,8 @@ export function toJsonValue(raw: string, schema: Schema, rule: ValueRule): strin
   const types = schemaTypes(schema)
   const trimmed = raw.trim()
   if (schema === undefined || types.size === 0) {
-    if (trimmed === 'null') return 'null'
-    return rule.undeclared === 'json' && isJson(trimmed) ? trimmed : JSON.stringify(raw)
+    const plain = rule.undeclared === 'text' && !/^(?:[[{]|true$|false$|null$)/.test(trimmed)
+    return !plain && isJson(trimmed) ? trimmed : JSON.stringify(raw)
   }
   if (trimmed === 'null' && (types.has('null') || !types.has('string'))) return 'null'
   if (!types.has('string')) return decoded(trimmed, types) ?? JSON.stringify(raw)
