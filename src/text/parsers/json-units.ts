@@ -9,7 +9,7 @@ import type { Reader, Source } from './source.ts'
 export interface JsonUnit {
   readonly open: readonly string[]
   /** What must follow the opening marker, blanks aside. */
-  readonly then?: string
+  readonly lead?: string
   readonly close?: string
   /** What stands between one JSON value and the next, where several may follow one marker. */
   readonly separator?: string
@@ -19,16 +19,16 @@ export interface JsonUnit {
 
 /** JSON in tags: `<tool_call>{"name": …, "arguments": …}</tool_call>` and its relatives. */
 export function jsonUnit(options: JsonUnit): Unit {
-  const { open, then, close, separator } = options
+  const { open, lead, close, separator } = options
   const read = options.read ?? (object => callFromObject(object, commonKeys))
   return {
     opens: open,
     closes: close === undefined ? [] : [close],
     *read(source) {
       for (const marker of open) if (yield* source.take(marker)) break
-      if (then !== undefined) {
+      if (lead !== undefined) {
         yield* source.spaces()
-        if (!(yield* source.take(then))) return broken(`the call does not begin with ${then}`)
+        if (!(yield* source.take(lead))) return broken(`the call does not begin with ${lead}`)
       }
       const calls: ParsedCall[] = []
       do {

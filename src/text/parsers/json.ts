@@ -11,7 +11,7 @@ const MAXIMUM_DEPTH = 1000
 const stringStop = /["\\\u0000-\u001f]/g
 const scalar = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
 const scalarEnd = /[^-+.0-9A-Za-z]/g
-const escape = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
+const escaped = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
 
 /**
  * Reads one JSON value strictly, token by token. Strings are passed over as strings, so markers in
@@ -88,9 +88,9 @@ function* scanString(source: Source): Reader<string | undefined> {
       return undefined
     } else if (stop === '\\') {
       const two = yield* source.ahead(2)
-      const escaped = escape.exec(two[1] === 'u' ? yield* source.ahead(6) : two)
-      if (!escaped) return `the JSON has the unknown escape ${JSON.stringify(two)}`
-      source.skip(escaped[0].length)
+      const sequence = escaped.exec(two[1] === 'u' ? yield* source.ahead(6) : two)
+      if (!sequence) return `the JSON has the unknown escape ${JSON.stringify(two)}`
+      source.skip(sequence[0].length)
     } else return 'the JSON has a raw control character within a string'
   }
 }

@@ -22,7 +22,7 @@ export function kimiCall(
 function toolWith(object: string, schemas: readonly ToolDefinition[]): string | undefined {
   const keys = object.startsWith('{') ? [...jsonMembers(object).keys()] : []
   const fitting = schemas.filter(schema => {
-    const properties = schema.function.parameters['properties']
+    const properties = schema.function.parameters.properties
     if (typeof properties !== 'object' || properties === null) return keys.length === 0
     return keys.every(key => Object.hasOwn(properties, key))
   })

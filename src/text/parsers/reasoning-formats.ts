@@ -1,11 +1,11 @@
 import type { StageReader } from './blocks.ts'
 import { channelReader, interruptedReader } from './channels.ts'
+import { type FormatContext, hunyuanSuffix } from './format.ts'
 import { harmonyReader } from './harmony.ts'
 import { inklingSplitter } from './inkling.ts'
 import { jsonUnit } from './json-units.ts'
 import { markers } from './markers.ts'
 import type { Thinking } from './thinking.ts'
-import { type FormatContext, hunyuanSuffix } from './tool-formats.ts'
 
 /** What a format of reasoning may look at. */
 export interface ReasoningContext extends FormatContext {

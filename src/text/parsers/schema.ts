@@ -35,14 +35,14 @@ export function parameterSchema(
 
 /** The schema of an object's property. */
 export function propertySchema(schema: Schema, property: string): Schema {
-  const properties = asSchema(schema?.['properties'])
+  const properties = asSchema(schema?.properties)
   return properties && Object.hasOwn(properties, property)
     ? (asSchema(properties[property]) ?? {})
     : undefined
 }
 
 /** The schema of an array's items. */
-export const itemSchema = (schema: Schema): Schema => asSchema(schema?.['items'])
+export const itemSchema = (schema: Schema): Schema => asSchema(schema?.items)
 
 /** Every type that the schema allows; empty where it says none. */
 export function schemaTypes(schema: Schema, depth = 0): ReadonlySet<ParameterType> {
@@ -51,17 +51,17 @@ export function schemaTypes(schema: Schema, depth = 0): ReadonlySet<ParameterTyp
   const add = (found: Iterable<ParameterType>) => {
     for (const type of found) types.add(type)
   }
-  const stated = schema['type']
+  const stated = schema.type
   add((Array.isArray(stated) ? stated : [stated]).filter(type => known.has(type)))
-  for (const choice of [schema['anyOf'], schema['oneOf'], schema['allOf']]) {
+  for (const choice of [schema.anyOf, schema.oneOf, schema.allOf]) {
     if (Array.isArray(choice)) {
       for (const option of choice) add(schemaTypes(asSchema(option), depth + 1))
     }
   }
   if (types.size > 0) return types
-  if (Array.isArray(schema['enum'])) add(schema['enum'].map(typeOf))
-  if (asSchema(schema['properties'])) types.add('object')
-  if (asSchema(schema['items'])) types.add('array')
+  if (Array.isArray(schema.enum)) add(schema.enum.map(typeOf))
+  if (asSchema(schema.properties)) types.add('object')
+  if (asSchema(schema.items)) types.add('array')
   return types
 }
 
