@@ -11,7 +11,8 @@ export interface Setting<Schema extends z.ZodType = z.ZodType> {
   readonly flag?: string
   /** Given several times, or separated by commas in a list. */
   readonly isList?: boolean
-  readonly default?: z.infer<Schema>
+  /** What it is where nothing else is said. */
+  readonly default?: unknown
 }
 
 const count = z.int().min(1)
@@ -19,12 +20,12 @@ const share = z.number().min(0).max(1)
 const text = z.string().min(1)
 const texts = z.array(text)
 
-function setting<Schema extends z.ZodType>(
-  schema: Schema,
-  help: string,
-  more: Omit<Setting<Schema>, 'schema' | 'help'> = {},
-): Setting<Schema> {
-  return { schema, help, ...more }
+/** Keeps the type of a default apart from its absence: a setting with one always has a value. */
+function setting<
+  Schema extends z.ZodType,
+  const More extends Omit<Setting<Schema>, 'schema' | 'help'> = Record<never, never>,
+>(schema: Schema, help: string, more?: More): { schema: Schema; help: string } & More {
+  return { schema, help, ...(more as More) }
 }
 
 /** How many pieces of work may run at one time: one number for all, or lane by lane. */

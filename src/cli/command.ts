@@ -1,0 +1,50 @@
+import type { SettingName, SettingsInput } from '../run/settings.ts'
+import type { Terminal } from './terminal.ts'
+
+/** A flag that only one command has. */
+export interface OwnFlag {
+  readonly help: string
+  /** What its value is called; without one it is a switch. */
+  readonly argument?: string
+}
+
+/** What a command is called with. */
+export interface Invocation {
+  readonly words: readonly string[]
+  /** Settings given as flags, checked. */
+  readonly flags: SettingsInput
+  /** The command's own flags as they were written; a switch that was given is ''. */
+  readonly own: Readonly<Record<string, string | undefined>>
+  readonly json: boolean
+  /** The config file and the profile that were named, if any. */
+  readonly config: string | undefined
+  readonly profile: string | undefined
+  readonly terminal: Terminal
+  readonly signal: AbortSignal
+}
+
+/** One thing the program does. */
+export interface Command {
+  readonly name: string
+  /** One line for the list of commands. */
+  readonly summary: string
+  /** What follows its name: `RUN [ID]`. */
+  readonly usage: string
+  /** A paragraph, and what it is for. */
+  readonly about: string
+  readonly examples: readonly string[]
+  /** The settings it takes as flags. */
+  readonly settings: readonly SettingName[]
+  readonly own?: Readonly<Record<string, OwnFlag>>
+  /** Whether it stands on the first screen of help. */
+  readonly isCommon?: boolean
+  /** How many words it takes: at least, at most. */
+  readonly words: readonly [number, number]
+  /** Gives the exit code: 0 done, 1 failed. */
+  run(invocation: Invocation): Promise<number>
+}
+
+/** The command was called wrongly: exit code 2. */
+export class MisuseError extends Error {
+  override name = 'MisuseError'
+}

@@ -1,0 +1,7 @@
+import type { Command } from './command.ts'
+import { exportCommand } from './commands/export.ts'
+import { rollCommand } from './commands/roll.ts'
+import { showCommand } from './commands/show.ts'
+
+/** Every command, in the order of help. */
+export const commands: readonly Command[] = [rollCommand, showCommand, exportCommand]

@@ -1,0 +1,161 @@
+import { parseArgs } from 'node:util'
+import {
+  checkSetting,
+  flagOf,
+  nearest,
+  type Setting,
+  SettingError,
+  type SettingName,
+  type SettingsInput,
+  settings,
+} from '../run/settings.ts'
+import { type Command, type Invocation, MisuseError } from './command.ts'
+
+/** Flags that every command has. */
+export const commonFlags = {
+  json: { help: 'Print JSON on stdout and nothing else there' },
+  help: { help: 'Show this help' },
+} as const
+
+/** Flags of every command that takes settings. */
+export const configFlags = {
+  config: {
+    help: 'A config file (default: espalier.config.ts, .toml or .json here)',
+    argument: 'FILE',
+  },
+  profile: { help: 'A profile of the config file', argument: 'NAME' },
+} as const
+
+/** What was written on the command line, read by the table of settings. */
+export type ReadFlags = Pick<
+  Invocation,
+  'words' | 'flags' | 'own' | 'json' | 'config' | 'profile'
+> & {
+  readonly help: boolean
+}
+
+type Values = Record<string, string | boolean | (string | boolean)[] | undefined>
+
+/** Reads the words after a command's name; unknown flags and wrong values throw `MisuseError`. */
+export function readFlags(command: Command, argv: readonly string[]): ReadFlags {
+  const names = new Map(command.settings.map(name => [flagOf(name), name]))
+  const { values, positionals } = parse(command, argv, names)
+  checkWords(command, positionals, values.help === true)
+  const own: Record<string, string | undefined> = {}
+  for (const name of Object.keys(command.own ?? {})) {
+    const value = values[name]
+    own[name] = value === true ? '' : (value as string | undefined)
+  }
+  return {
+    words: positionals,
+    flags: readSettings(values, names),
+    own,
+    json: values.json === true,
+    help: values.help === true,
+    config: values.config as string | undefined,
+    profile: values.profile as string | undefined,
+  }
+}
+
+function parse(
+  command: Command,
+  argv: readonly string[],
+  names: ReadonlyMap<string, SettingName>,
+): { values: Values; positionals: string[] } {
+  const options: Record<string, { type: 'string' | 'boolean'; multiple?: boolean }> = {
+    json: { type: 'boolean' },
+    help: { type: 'boolean' },
+  }
+  if (names.size > 0) {
+    options.config = { type: 'string' }
+    options.profile = { type: 'string' }
+  }
+  for (const [flag, name] of names) {
+    const { argument, isList } = settings[name] as Setting
+    options[flag] = {
+      type: argument === undefined ? 'boolean' : 'string',
+      ...(isList && { multiple: true }),
+    }
+  }
+  for (const [flag, { argument }] of Object.entries(command.own ?? {})) {
+    options[flag] = { type: argument === undefined ? 'boolean' : 'string' }
+  }
+  refuseUnknown(command, argv, Object.keys(options))
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: true }) as {
+      values: Values
+      positionals: string[]
+    }
+  } catch (error) {
+    throw new MisuseError(`${(error as Error).message.split('. ')[0]}`)
+  }
+}
+
+function refuseUnknown(command: Command, argv: readonly string[], known: readonly string[]): void {
+  for (const word of argv) {
+    if (word === '--') return
+    if (!word.startsWith('--')) continue
+    const flag = word.slice(2).split('=')[0]!
+    if (known.includes(flag)) continue
+    const near = nearest(flag, known)
+    const hint = near
+      ? ` Did you mean --${near}?`
+      : ` \`espalier ${command.name} --help\` lists them.`
+    throw new MisuseError(`espalier ${command.name} has no flag --${flag}.${hint}`)
+  }
+}
+
+function checkWords(command: Command, words: readonly string[], isHelp: boolean): void {
+  const [least, most] = command.words
+  if (isHelp || (words.length >= least && words.length <= most)) return
+  const problem = words.length < least ? 'a word is missing' : `unexpected "${words[most]}"`
+  throw new MisuseError(`${problem}. Usage: espalier ${command.name} ${command.usage}`)
+}
+
+function readSettings(values: Values, names: ReadonlyMap<string, SettingName>): SettingsInput {
+  const read: Record<string, unknown> = {}
+  for (const [flag, name] of names) {
+    const value = values[flag]
+    if (value === undefined) continue
+    read[name] = readValue(name, value, `--${flag}`)
+  }
+  return read as SettingsInput
+}
+
+function readValue(name: SettingName, value: Values[string], from: string): unknown {
+  const { isList } = settings[name] as Setting
+  if (typeof value === 'boolean') return value
+  if (isList) return tryReadings(name, listReadings(value as string[]), from)
+  return tryReadings(name, readings(value as string), from)
+}
+
+/** What a word can mean: a number before a text, JSON where it looks like it. */
+function readings(word: string): unknown[] {
+  const found: unknown[] = []
+  if (word.trim() !== '' && Number.isFinite(Number(word))) found.push(Number(word))
+  if (/^\s*[[{]/.test(word)) {
+    try {
+      found.push(JSON.parse(word))
+    } catch (error) {
+      throw new SettingError(`not JSON: ${word}: ${(error as Error).message}`)
+    }
+  }
+  return [...found, word]
+}
+
+function listReadings(words: readonly string[]): unknown[] {
+  const numbers = words.flatMap(word => word.split(',')).map(Number)
+  return [numbers.every(Number.isFinite) ? numbers : words, words]
+}
+
+function tryReadings(name: SettingName, values: readonly unknown[], from: string): unknown {
+  let last: unknown
+  for (const value of values) {
+    try {
+      return checkSetting(name, value, from)
+    } catch (error) {
+      last = error
+    }
+  }
+  throw last
+}

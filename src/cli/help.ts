@@ -1,0 +1,67 @@
+import { flagOf, type Setting, settings } from '../run/settings.ts'
+import type { Command } from './command.ts'
+import { commonFlags, configFlags } from './flags.ts'
+
+/** The first screen: what the program is, and the commands people begin with. */
+export function programHelp(commands: readonly Command[], isAll: boolean): string {
+  const shown = commands.filter(command => isAll || command.isCommon)
+  const width = Math.max(...shown.map(({ name, usage }) => `${name} ${usage}`.length))
+  const lines = shown.map(
+    ({ name, usage, summary }) => `  ${`${name} ${usage}`.padEnd(width)}  ${summary}`,
+  )
+  return [
+    'espalier: rollouts for training language-model agents, exact to the token.',
+    '',
+    'Usage: espalier COMMAND [flags]',
+    '',
+    ...lines,
+    '',
+    isAll
+      ? 'espalier COMMAND --help shows a command. Exit codes: 0 done, 1 failed, 2 misused.'
+      : 'espalier --help all shows every command; espalier COMMAND --help shows one.',
+  ].join('\n')
+}
+
+/** The help of one command: what it does, its flags with their defaults, examples. */
+export function commandHelp(command: Command): string {
+  const own = Object.entries(command.own ?? {})
+  const flags = [
+    ...command.settings.map(name => flagLine(flagOf(name), settings[name])),
+    ...own.map(([flag, { help, argument }]) => flagLine(flag, { help, argument })),
+    ...(command.settings.length > 0
+      ? Object.entries(configFlags).map(([flag, each]) => flagLine(flag, each))
+      : []),
+    ...Object.entries(commonFlags).map(([flag, each]) => flagLine(flag, each)),
+  ]
+  return [
+    `Usage: espalier ${command.name} ${command.usage}`.trimEnd(),
+    '',
+    command.about,
+    '',
+    ...flags,
+    ...(command.examples.length > 0
+      ? ['', 'Examples:', ...command.examples.map(each => `  ${each}`)]
+      : []),
+  ].join('\n')
+}
+
+function flagLine(
+  flag: string,
+  {
+    help,
+    argument,
+    default: value,
+  }: { help: string; argument?: string | undefined } & Pick<Setting, 'default'>,
+): string {
+  const shown =
+    value === undefined || value === false || isEmpty(value) ? '' : ` (default: ${show(value)})`
+  return `  ${`--${flag}${argument ? ` ${argument}` : ''}`.padEnd(34)} ${help}${shown}`
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env node
+import { describeCause } from '../core/failure.ts'
+import { packageVersion } from '../run/manifest.ts'
+import { nearest, SettingError } from '../run/settings.ts'
+import { type Command, MisuseError } from './command.ts'
+import { commands } from './commands.ts'
+import { readFlags } from './flags.ts'
+import { commandHelp, programHelp } from './help.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+
+const terminal = openTerminal(process)
+const stop = new AbortController()
+
+/** The first interruption ends the run in order; the second ends the process. */
+function onInterrupt(): void {
+  if (stop.signal.aborted) process.exit(130)
+  terminal.tell('stopping; what is finished is kept. Press Ctrl-C again to stop at once.')
+  stop.abort(new Error('interrupted'))
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [name, ...rest] = argv
+  if (name === undefined || name === '--help' || name === 'help') {
+    terminal.print(programHelp(commands, rest[0] === 'all'))
+    return 0
+  }
+  if (name === '--version') {
+    terminal.print(packageVersion())
+    return 0
+  }
+  const command = findCommand(name)
+  const read = readFlags(command, rest)
+  if (read.help) {
+    terminal.print(commandHelp(command))
+    return 0
+  }
+  return await command.run({ ...read, terminal, signal: stop.signal })
+}
+
+function findCommand(name: string): Command {
+  const command = commands.find(each => each.name === name)
+  if (command) return command
+  const near = nearest(
+    name,
+    commands.map(each => each.name),
+  )
+  throw new MisuseError(
+    `no command "${name}".${near ? ` Did you mean "${near}"?` : ' espalier --help all lists them.'}`,
+  )
+}
+
+function report(terminal: Terminal, error: unknown): number {
+  const isMisuse = error instanceof MisuseError || error instanceof SettingError
+  terminal.tell(`espalier: ${describeCause(error).replace(/^(MisuseError|SettingError): /, '')}`)
+  if (process.env.ESPALIER_DEBUG && error instanceof Error) terminal.tell(error.stack ?? '')
+  return isMisuse ? 2 : 1
+}
+
+process.on('SIGINT', onInterrupt)
+process.on('SIGTERM', onInterrupt)
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  process.exitCode = report(terminal, error)
+}

@@ -1,0 +1,115 @@
+import type { RunEvent } from '../run/events.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Counts a run while it goes on, and shows it on stderr. */
+export interface Progress {
+  listen(event: RunEvent): void
+  /** The closing line. */
+  summary(): string
+  readonly counts: Counts
+}
+
+/** What a run came to so far. */
+export interface Counts {
+  attempts: number
+  done: number
+  groups: number
+  dropped: number
+  sampled: number
+  rewards: number
+  rewardSum: number
+  readonly outcomes: Map<string, number>
+}
+
+/** Opens the progress of a run; `total` is the number of attempts, where it is known. */
+export function openProgress(terminal: Terminal, total: number | undefined): Progress {
+  const started = performance.now()
+  const counts: Counts = {
+    attempts: 0,
+    done: 0,
+    groups: 0,
+    dropped: 0,
+    sampled: 0,
+    rewards: 0,
+    rewardSum: 0,
+    outcomes: new Map(),
+  }
+  let shown = 0
+
+  function show(): void {
+    const now = performance.now()
+    if (now - shown < 100) return
+    shown = now
+    terminal.status(statusLine(counts, (now - started) / 1000, total))
+  }
+
+  return {
+    counts,
+    listen(event) {
+      count(counts, event)
+      show()
+    },
+    summary: () => summaryLine(counts, (performance.now() - started) / 1000),
+  }
+}
+
+function count(counts: Counts, event: RunEvent): void {
+  if (event.kind === 'attempt-start') counts.attempts++
+  else if (event.kind === 'tree-end') {
+    counts.done++
+    for (const { outcome, usage } of event.tree.trajectories) {
+      counts.sampled += usage.sampled
+      const name = outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : outcome.kind
+      counts.outcomes.set(name, (counts.outcomes.get(name) ?? 0) + 1)
+    }
+  } else if (event.kind === 'group-end') {
+    counts.groups++
+    for (const { reward, dropped } of event.group.members) {
+      counts.rewards++
+      counts.rewardSum += reward.total
+      if (dropped) counts.dropped++
+    }
+  }
+}
+
+function statusLine(counts: Counts, seconds: number, total: number | undefined): string {
+  const rate = counts.done / seconds
+  const left =
+    total !== undefined && rate > 0 ? `  ${duration((total - counts.done) / rate)} left` : ''
+  const of = total === undefined ? '' : `/${total}`
+  return (
+    `done ${counts.done}${of}  running ${counts.attempts - counts.done}  ${speed(counts, seconds)}` +
+    `  reward ${meanReward(counts)}${failures(counts)}${left}`
+  )
+}
+
+function summaryLine(counts: Counts, seconds: number): string {
+  const outcomes = [...counts.outcomes].sort().map(([name, number]) => `${name} ${number}`)
+  return (
+    `done ${counts.done} in ${duration(seconds)}  groups ${counts.groups}  dropped ${counts.dropped}` +
+    `  ${outcomes.join(', ')}  reward ${meanReward(counts)}  ${speed(counts, seconds)}`
+  )
+}
+
+function speed({ sampled }: Counts, seconds: number): string {
+  return `${Math.round(sampled / Math.max(seconds, 1e-3))} tok/s`
+}
+
+function meanReward({ rewards, rewardSum }: Counts): string {
+  return rewards === 0 ? '–' : (rewardSum / rewards).toFixed(3)
+}
+
+function failures({ outcomes }: Counts): string {
+  const failed = [...outcomes].filter(([name]) => name.startsWith('failed'))
+  return failed.length === 0
+    ? ''
+    : `  ${failed.map(([name, number]) => `${name} ${number}`).join(', ')}`
+}
+
+/** Seconds for people: `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}

@@ -1,0 +1,57 @@
+import type { Environment } from '../core/environment.ts'
+import type { Group } from '../core/group.ts'
+import type { Policy } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+import { openEstimate } from './estimate.ts'
+import { openModelOf, openRenderer } from './model-source.ts'
+import { openPolicy } from './open-policy.ts'
+import { type RollParts, rollGroups } from './roll.ts'
+import { rollIntoRun } from './rolling.ts'
+import type { TaskSource } from './tasks.ts'
+
+/** How groups are rolled. Only the policy has to be named. */
+export interface RollOptions<Data = unknown>
+  extends Omit<
+    RollParts<Data>,
+    'environment' | 'policy' | 'renderer' | 'estimate' | 'writer' | 'known' | 'finished'
+  > {
+  readonly policy: Policy | string | readonly string[]
+  /** Tokenizer and chat template: a model folder, an id, or an opened renderer. @default what the server says it serves */
+  readonly model?: string | Renderer
+  /** How the members of a group are compared. @default 'grpo' */
+  readonly advantage?: string
+  /** A run folder to keep everything in. @default none */
+  readonly out?: string
+}
+
+/** Rolls a group of attempts for every task; groups come out as they are complete. */
+export async function* roll<Data>(
+  environment: Environment<Data>,
+  tasks: TaskSource<Data>,
+  options: RollOptions<Data>,
+): AsyncGenerator<Group, void> {
+  const { policy: named, model, advantage = 'grpo', out, ...rest } = options
+  const estimate = openEstimate(advantage)
+  const isOpen = typeof named === 'object' && 'sample' in named
+  const policy = isOpen ? named : await openPolicy(named)
+  try {
+    const renderer = typeof model === 'object' ? model : await rendererOf(model, policy)
+    const parts: RollParts<Data> = { ...rest, environment, policy, renderer, estimate }
+    if (out === undefined) yield* rollGroups(tasks, parts)
+    else {
+      const config = {
+        environment: environment.name,
+        policy: policy.name,
+        advantage,
+        seed: rest.seed ?? 0,
+      }
+      yield* rollIntoRun(tasks, parts, { out, kind: 'roll', config })
+    }
+  } finally {
+    if (!isOpen) await policy[Symbol.asyncDispose]()
+  }
+}
+
+async function rendererOf(model: string | undefined, policy: Policy): Promise<Renderer> {
+  return await openRenderer(model ?? (await openModelOf(policy)))
+}

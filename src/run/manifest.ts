@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import type { Json } from '../core/ids.ts'
+import { type RunManifest, runFormat } from './run-folder.ts'
+
+/** The version of this package. */
+export function packageVersion(): string {
+  const url = new URL('../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version
+}
+
+/** The manifest of a run that begins now. */
+export function newManifest(kind: string, config: Readonly<Record<string, unknown>>): RunManifest {
+  return {
+    format: runFormat,
+    kind,
+    config: JSON.parse(JSON.stringify(config)) as Record<string, Json>,
+    versions: { espalier: packageVersion(), node: process.version },
+    status: 'running',
+    started: new Date().toISOString(),
+  }
+}
