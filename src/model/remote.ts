@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { AbortWatch } from './abort-watch.ts'
 import { readCheckpoint, readOptimizer, writeCheckpoint, writeOptimizer } from './checkpoint.ts'
 import { workerFile } from './kernel-file.ts'
 import type {
@@ -66,12 +67,13 @@ class OwnerLine {
   /** Asks and waits for the answer; `id` is told at once, for aborting. */
   ask(message: Asked, options: AskOptions = {}): Promise<Answer> {
     const { onToken, id = this.#next++ } = options
-    options.onId?.(id)
     return new Promise<Answer>((resolve, reject) => {
       if (this.#failure) return reject(this.#failure)
       if (this.#pending.size === 0) this.#worker.ref()
       this.#pending.set(id, { resolve, reject, onToken })
       this.send({ ...message, id } as ToOwner)
+      // Only now, so that an abort never overtakes what it aborts.
+      options.onId?.(id)
     })
   }
 
@@ -87,6 +89,7 @@ class OwnerLine {
     for (const id of this.#pending.keys()) this.send({ kind: 'abort', id })
     const ended = once(this.#worker, 'exit')
     await this.ask({ kind: 'close' }).catch(() => undefined)
+    this.#worker.ref()
     await ended
   }
 
@@ -100,7 +103,10 @@ class OwnerLine {
     if (news.kind === 'ready') return
     const pending = this.#pending.get(news.id)
     if (!pending) return
-    if (news.kind === 'token') return pending.onToken?.(news.token)
+    if (news.kind === 'token') {
+      pending.onToken?.(news.token)
+      return
+    }
     this.#pending.delete(news.id)
     if (this.#pending.size === 0) this.#worker.unref()
     if (news.kind === 'failed') pending.reject(new Error(news.message))
@@ -125,6 +131,7 @@ interface AskOptions {
 /** The main thread's view of a model that its owner thread has. */
 class RemoteModel implements EmbeddedModel {
   readonly #line: OwnerLine
+  readonly #aborts = new AbortWatch()
   readonly #start: OwnerStart
   readonly kernel: Kernel
   readonly files: ReadonlyMap<string, Uint8Array>
@@ -151,23 +158,16 @@ class RemoteModel implements EmbeddedModel {
 
   async sample(request: EmbeddedSampleRequest, { signal }: ModelCall): Promise<EmbeddedSample> {
     const order = toSampleOrder(request, this.shape)
-    let abort = () => {}
     const { onToken } = request
-    const asked = this.#line.ask(
-      { kind: 'sample', order },
-      {
-        onToken,
-        onId: id => {
-          abort = () => this.#line.send({ kind: 'abort', id })
-        },
-      },
-    )
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+    let unwatch = () => {}
+    const onId = (id: number) => {
+      unwatch = this.#aborts.watch(signal, () => this.#line.send({ kind: 'abort', id }))
+    }
     try {
-      return expectKind(await asked, 'sampled').sample
+      const answer = await this.#line.ask({ kind: 'sample', order }, { onToken, onId })
+      return expectKind(answer, 'sampled').sample
     } finally {
-      signal.removeEventListener('abort', abort)
+      unwatch()
     }
   }
 

@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs'
+import {
+  type EmbeddedModel,
+  type ModelShape,
+  openModel,
+  type TrainingRow,
+} from '../src/model/model.ts'
+
+/** The shape measured in the notes on dependencies: 32 rows of 128 tokens, decode at batch 64. */
+const reference: ModelShape = {
+  vocabulary: 256,
+  width: 128,
+  layers: 2,
+  heads: 4,
+  hidden: 344,
+  context: 256,
+}
+
+/** The shape that the demo trains: 256 rows of about 85 tokens, some 40 of them sampled. */
+const desk: ModelShape = {
+  vocabulary: 320,
+  width: 64,
+  layers: 3,
+  heads: 4,
+  hidden: 176,
+  context: 256,
+}
+
+const workloads = {
+  reference: { shape: reference, rows: 32, length: 128, trained: 127 },
+  desk: { shape: desk, rows: 256, length: 85, trained: 40 },
+} as const
+
+/** What the notes on dependencies measured with a prototype, on another machine. */
+const prototype = {
+  1: { stepMilliseconds: 606, decodeTokensPerSecond: 14_600 },
+  2: { stepMilliseconds: 385 },
+}
+
+const call = { signal: new AbortController().signal }
+
+/** Training steps and sampling of the embedded model, against plain matrix products of its shapes. */
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const figures: Record<string, unknown> = { prototype }
+  const kernels = (await isRelaxedThere())
+    ? (['plain', 'relaxed-fma'] as const)
+    : ['plain' as const]
+  for (const [name, workload] of Object.entries(workloads)) {
+    for (const kernel of kernels) {
+      const product = productRate(kernel, workload)
+      for (const threads of [1, 2]) {
+        await using model = await openModel({ shape: workload.shape, seed: 1 }, { threads, kernel })
+        const step = await measureSteps(model, workload)
+        const decode = await measureDecode(model)
+        const turns = await measureTurns(model)
+        const gigaflops = trainingFlops(workload) / step / 1e6
+        const result = {
+          stepMilliseconds: round(step),
+          decodeTokensPerSecond: Math.round(decode),
+          turnTokensPerSecond: Math.round(turns),
+          gigaflops: round(gigaflops),
+          productGigaflops: round(product),
+          ratio: round(gigaflops / (product * threads)),
+        }
+        figures[`${name}-${kernel}-${threads}`] = result
+        if (!json) print(`${name} ${kernel} ${threads} thread${threads > 1 ? 's' : ''}`, result)
+      }
+    }
+  }
+  return figures
+}
+
+function print(title: string, result: Record<string, number>): void {
+  const words = Object.entries(result).map(([name, value]) => `${name} ${value}`)
+  console.log(`${title.padEnd(34)} ${words.join('  ')}`)
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
+
+function kernelBytes(kernel: string): Uint8Array {
+  return readFileSync(new URL(`../src/model/wasm/${kernel}.wasm`, import.meta.url))
+}
+
+async function isRelaxedThere(): Promise<boolean> {
+  const { webAssembly } = await import('../src/model/engine/webassembly.ts')
+  return webAssembly.validate(kernelBytes('relaxed-fma'))
+}
+
+interface Workload {
+  readonly shape: ModelShape
+  readonly rows: number
+  readonly length: number
+  readonly trained: number
+}
+
+function makeRows({ shape, rows, length, trained }: Workload): TrainingRow[] {
+  return Array.from({ length: rows }, (_, row) => ({
+    ids: Int32Array.from({ length }, (_, at) => (row * 31 + at * 7 + at * at) % shape.vocabulary),
+    mask: new Uint8Array(length).fill(1, length - trained),
+    temperature: 1,
+  }))
+}
+
+/** The fastest of several training steps, in milliseconds: forward, backward, AdamW. */
+async function measureSteps(model: EmbeddedModel, workload: Workload): Promise<number> {
+  const rows = makeRows(workload)
+  const share = 1 / (workload.rows * workload.trained)
+  let best = Number.POSITIVE_INFINITY
+  for (let step = 0; step < 6; step++) {
+    const start = performance.now()
+    await model.gradient(rows, ({ mask }) => {
+      return { logprobGradient: Float64Array.from(mask, wanted => -wanted * share) }
+    })
+    await model.applyGradient({ learningRate: 1e-4, clip: 1 })
+    best = Math.min(best, performance.now() - start)
+  }
+  return best
+}
+
+/** Sampled tokens per second with 64 prompts of 16 tokens at once. */
+async function measureDecode(model: EmbeddedModel): Promise<number> {
+  const sampled = async (seed: number) => {
+    const prompt = Int32Array.from({ length: 16 }, (_, at) => (seed * 5 + at) % 200)
+    const request = { prompt, maxTokens: 96, temperature: 1, stop: [], seed }
+    return (await model.sample(request, call)).ids.length
+  }
+  let best = 0
+  for (let round = 0; round < 3; round++) {
+    const start = performance.now()
+    const counts = await Promise.all(
+      Array.from({ length: 64 }, (_, index) => sampled(round * 64 + index)),
+    )
+    const tokens = counts.reduce((sum, count) => sum + count, 0)
+    best = Math.max(best, (tokens / (performance.now() - start)) * 1000)
+  }
+  return best
+}
+
+/**
+ * Sampled tokens per second in short rollouts as the desk has them: 256 at once, groups of 8 with
+ * one prompt, 5 turns of 8 sampled and 6 observed tokens each.
+ */
+async function measureTurns(model: EmbeddedModel): Promise<number> {
+  const rollout = async (index: number) => {
+    const task = index >> 3
+    let ids = Int32Array.from({ length: 24 }, (_, at) => (at < 12 ? at : (task * 3 + at) % 200))
+    let sampled = 0
+    for (let turn = 0; turn < 5; turn++) {
+      const request = { prompt: ids, maxTokens: 8, temperature: 1, stop: [], seed: index }
+      const answer = await model.sample({ ...request, session: `${index}` }, call)
+      sampled += answer.ids.length
+      ids = Int32Array.of(...ids, ...answer.ids, 1, 2, 3, turn, task % 200, 6)
+    }
+    return sampled
+  }
+  const start = performance.now()
+  const counts = await Promise.all(Array.from({ length: 256 }, (_, index) => rollout(index)))
+  const tokens = counts.reduce((sum, count) => sum + count, 0)
+  return (tokens / (performance.now() - start)) * 1000
+}
+
+/** Multiplications and additions of a step: three passes over every weight, and attention. */
+function trainingFlops({ shape, rows, length, trained }: Workload): number {
+  const { width, hidden, layers, vocabulary } = shape
+  const layer = 4 * width * width + 3 * width * hidden
+  const tokens = rows * (length - 1)
+  const attention = rows * layers * 4 * width * ((length - 1) * length) * 0.5
+  return 6 * tokens * layers * layer + 6 * rows * trained * vocabulary * width + 3 * attention
+}
+
+/** Billions of operations per second of the plain product alone, on the model's own shapes. */
+function productRate(kernel: string, { shape }: Workload): number {
+  const { width, hidden, vocabulary } = shape
+  const { instance, address } = openProducts(kernel)
+  const shapes = [
+    [width, 3 * width],
+    [width, width],
+    [width, 2 * hidden],
+    [hidden, width],
+    [width, vocabulary],
+  ] as const
+  const rows = 252
+  const run = () => {
+    let operations = 0
+    for (const [inner, columns] of shapes) {
+      instance.multiply(
+        address,
+        inner * 4,
+        address + 2 ** 22,
+        inner * 32,
+        address + 2 ** 23,
+        columns * 4,
+        rows,
+        inner,
+        columns / 8,
+        0,
+      )
+      operations += 2 * rows * inner * columns
+    }
+    return operations
+  }
+  let best = 0
+  for (let round = 0; round < 5; round++) {
+    const start = performance.now()
+    let operations = 0
+    for (let repeat = 0; repeat < 40; repeat++) operations += run()
+    best = Math.max(best, operations / (performance.now() - start) / 1e6)
+  }
+  return best
+}
+
+interface Products {
+  multiply(...numbers: readonly number[]): void
+}
+
+function openProducts(kernel: string): { instance: Products; address: number } {
+  const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyParts }
+  const memory = new WebAssembly.Memory({ initial: 256, maximum: 32_768, shared: true })
+  const module = new WebAssembly.Module(kernelBytes(kernel))
+  const { exports } = new WebAssembly.Instance(module, { env: { memory, abort() {} } })
+  return { instance: exports as unknown as Products, address: 65_536 }
+}
+
+interface WebAssemblyParts {
+  readonly Memory: new (options: object) => object
+  readonly Module: new (bytes: Uint8Array) => object
+  readonly Instance: new (module: object, imports: object) => { exports: object }
+}
