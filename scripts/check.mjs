@@ -1,0 +1,62 @@
+// Runs what a change must pass: `quick` (under a minute), `all` (npm test), `soak` (the full counts).
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const mode = process.argv[2] ?? 'quick'
+const folder = mkdtempSync(join(tmpdir(), 'espalier-check-'))
+let passed = 0
+let failed = 0
+
+/** Runs a program of node_modules or a script; gives whether it succeeded. */
+function run(file, words = [], more = {}) {
+  const options = { stdio: 'inherit', env: { ...process.env, ...more } }
+  return spawnSync(process.execPath, [file, ...words], options).status === 0
+}
+
+function step(name, work) {
+  const started = Date.now()
+  console.log(`\n== ${name}`)
+  const isGood = work()
+  if (isGood) passed++
+  else failed++
+  console.log(`== ${name}: ${isGood ? 'ok' : 'FAILED'} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
+}
+
+/** Runs vitest on some files and counts its tests. */
+function vitest(filters, more) {
+  const report = join(folder, 'vitest.json')
+  rmSync(report, { force: true })
+  const words = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...filters]
+  const isGood = run('node_modules/vitest/vitest.mjs', words, more)
+  if (existsSync(report)) {
+    const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'))
+    passed += numPassedTests
+    failed += numFailedTests
+  }
+  return isGood
+}
+
+function golden() {
+  if (!existsSync('../shared/golden')) {
+    console.log('SKIPPED: no ../shared/golden beside this checkout; golden answers were not compared.')
+    return true
+  }
+  return run('node_modules/tsx/dist/cli.mjs', ['scripts/golden.ts', '../shared/golden'])
+}
+
+step('format and lint', () => run('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '.']))
+step('rooms', () => run('scripts/check-rooms.mjs'))
+step('types', () => run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.json']))
+if (mode === 'quick') step('unit', () => vitest(['src']))
+else {
+  const more = mode === 'soak' ? { ESPALIER_SOAK: '20' } : {}
+  step('build', () => run('scripts/build.mjs'))
+  step('unit', () => vitest(['src'], more))
+  step('golden', golden)
+  step('end to end, examples and docs', () => vitest(['test'], more))
+}
+rmSync(folder, { recursive: true, force: true })
+console.log(`\n${passed} passed, ${failed} failed`)
+process.exit(failed > 0 ? 1 : 0)
