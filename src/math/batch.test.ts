@@ -104,6 +104,12 @@ describe('whiten', () => {
     expect(squares / (values.length - 1)).toBeCloseTo(1, 12)
   })
 
+  it('adds its epsilon to the variance, under the root', () => {
+    const pair = batchOf([{ mask: [1, 1] }])
+    const white = whiten(pair, Float64Array.of(1, 3), { epsilon: 7 })
+    expect(Array.from(white)).toEqual([-1 / 3, 1 / 3])
+  })
+
   it('makes equal values exactly 0', () => {
     const values = new Float64Array(rows.mask.length).fill(0.1)
     expect(whiten(rows, values)).toEqual(new Float64Array(rows.mask.length))

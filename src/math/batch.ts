@@ -89,19 +89,24 @@ export function eachTrained(
 
 /** Some rows of a batch as a batch, every per-token array cut along; trajectory indices are kept. */
 export function selectRows<T extends TokenBatch>(batch: T, rows: readonly number[]): T {
-  const tokens = rows.flatMap(row => {
-    const start = batch.offsets[row]
-    const end = batch.offsets[row + 1]
-    if (start === undefined || end === undefined) {
-      throw new RangeError(`There is no row ${row}: the batch has ${rowCount(batch)}.`)
-    }
-    return Array.from({ length: end - start }, (_, index) => start + index)
-  })
+  for (const row of rows) {
+    if (batch.trajectory[row] !== undefined) continue
+    throw new RangeError(`There is no row ${row}: the batch has ${rowCount(batch)}.`)
+  }
   const lengths = rows.map(row => batch.offsets[row + 1]! - batch.offsets[row]!)
+  const offsets = offsetsOf(lengths)
   const cut = Object.entries(batch).map(([key, value]) => {
-    if (key === 'offsets') return [key, offsetsOf(lengths)]
+    if (key === 'offsets') return [key, offsets]
     if (key === 'trajectory') return [key, Int32Array.from(rows, row => batch.trajectory[row]!)]
-    return [key, ArrayBuffer.isView(value) ? take(value as Float64Array, tokens) : value]
+    if (!ArrayBuffer.isView(value)) return [key, value]
+    const values = value as Float64Array
+    checkLength(batch, key, values)
+    const taken = new (values.constructor as typeof Float64Array)(offsets.at(-1)!)
+    rows.forEach((row, index) => {
+      const own = values.subarray(batch.offsets[row]!, batch.offsets[row + 1]!)
+      taken.set(own, offsets[index]!)
+    })
+    return [key, taken]
   })
   return Object.fromEntries(cut) as T
 }
@@ -189,15 +194,4 @@ export function checkTrained(batch: TokenBatch, name: string, values: TokenNumbe
         'a token without this number must have mask 0.',
     )
   })
-}
-
-function take<T extends Float64Array | Float32Array | Uint8Array>(
-  values: T,
-  tokens: readonly number[],
-): T {
-  const taken = new (values.constructor as new (length: number) => T)(tokens.length)
-  tokens.forEach((token, index) => {
-    taken[index] = values[token]!
-  })
-  return taken
 }

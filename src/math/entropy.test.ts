@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { entropyOfLogits, nextEntropyCoefficient } from './entropy.ts'
+import { branchProbability, entropyOfLogits, nextEntropyCoefficient } from './entropy.ts'
 
 describe('entropyOfLogits', () => {
   it('agrees with the worked example, at any shift', () => {
@@ -40,5 +40,15 @@ describe('nextEntropyCoefficient', () => {
 
   it('refuses an entropy that is none', () => {
     expect(() => nextEntropyCoefficient(0, Number.NaN, target)).toThrow('got NaN')
+  })
+})
+
+describe('branchProbability', () => {
+  it('agrees with the worked example of ARPO', () => {
+    const chances = [-0.5, 0, 0.5, 3].map(rise =>
+      branchProbability(rise, { base: 0.5, weight: 0.2 }),
+    )
+    expect(chances).toEqual([0.4, 0.5, 0.6, 1].map(chance => expect.closeTo(chance, 12)))
+    expect(branchProbability(-5, { base: 0.5, weight: 0.2 })).toBe(0)
   })
 })

@@ -50,3 +50,15 @@ export function entropyOfLogits(logits: ArrayLike<number>): number {
   }
   return Math.log(total) - weighted / total
 }
+
+/**
+ * ARPO's chance to fork after a tool's answer: clip(τ + w · ΔH, 0, 1), with ΔH the rise of the normalised
+ * entropy over its first value in the same rollout (Dong et al. 2025, arXiv 2507.19849).
+ */
+export function branchProbability(
+  entropyRise: number,
+  { base, weight }: { readonly base: number; readonly weight: number },
+): number {
+  checkNumber('The entropy rise', entropyRise)
+  return Math.max(0, Math.min(1, base + weight * entropyRise))
+}

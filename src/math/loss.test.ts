@@ -173,6 +173,35 @@ describe('the worked example of Twinkle', () => {
   })
 })
 
+describe('far from the old policy', () => {
+  const pair = (advantage: number, logRatios: readonly number[]): PolicyTokens => ({
+    ...batchOf([{ mask: logRatios.map(() => 1) }]),
+    logprobs: Float64Array.from(logRatios, logRatio => logRatio - 50),
+    oldLogprobs: new Float64Array(logRatios.length).fill(-50),
+    advantages: new Float64Array(logRatios.length).fill(advantage),
+  })
+
+  it('gmpo clips a token only on the side that would help', () => {
+    const good = lossNamed('gmpo')(pair(1, [1, -1]))
+    expect(good.loss).toBeCloseTo(-Math.exp((0.4 - 1) / 2), 12)
+    expect(good.clipped).toEqual({ low: 0, high: 0.5, dual: 0 })
+    expect(Array.from(good.gradient)).toEqual([-0, expect.closeTo(-Math.exp(-0.3) / 2, 12)])
+    const bad = lossNamed('gmpo')(pair(-1, [1, -1]))
+    expect(bad.loss).toBeCloseTo(Math.exp((1 - 0.4) / 2), 12)
+    expect(bad.clipped).toEqual({ low: 0.5, high: 0, dual: 0 })
+  })
+
+  it.each(lossNames.filter(name => name !== 'gpg'))('%s stays finite beyond the clamp', name => {
+    for (const advantage of [1, -1]) {
+      const { loss, gradient } = lossNamed(name)(pair(advantage, [900, -900]))
+      expect(loss).toBeLessThan(1e9)
+      expect(loss).toBeGreaterThan(-1e9)
+      // cispo's weight is a constant; all others have left the region where they move.
+      if (name !== 'cispo') expect(gradient.map(Math.abs)).toEqual(new Float64Array(2))
+    }
+  })
+})
+
 describe('misuse', () => {
   const tokens = randomTokens(6)
 

@@ -161,51 +161,39 @@ function differenceAt(tokens: Compared, token: number): number {
 
 function clipShares(
   tokens: Compared,
-  settings: MetricSettings,
+  { low, high, clips }: MetricSettings,
 ): { low: number; high: number } | undefined {
-  const { low, high, clips } = settings
   const { advantages } = tokens
   if (clips !== 'weight' && advantages === undefined) return undefined
   if (advantages !== undefined) checkTrained(tokens, 'advantages', advantages)
-  const points =
-    clips === 'sequence' ? sequencePoints(tokens, advantages!) : tokenPoints(tokens, advantages)
-  const signed = clips !== 'weight'
-  const counts = { low: 0, high: 0 }
-  for (const { difference, advantage } of points) {
+  const counts = { low: 0, high: 0, all: 0 }
+  const count = (difference: number, advantage: number) => {
     const ratio = Math.exp(difference)
-    if (ratio < 1 - low && (!signed || advantage < 0)) counts.low++
-    if (ratio > 1 + high && (!signed || advantage > 0)) counts.high++
+    if (ratio < 1 - low && (clips === 'weight' || advantage < 0)) counts.low++
+    if (ratio > 1 + high && (clips === 'weight' || advantage > 0)) counts.high++
+    counts.all++
   }
-  return { low: counts.low / points.length, high: counts.high / points.length }
+  if (clips === 'sequence') eachSequence(tokens, advantages!, count)
+  else eachTrained(tokens, token => count(differenceAt(tokens, token), advantages?.[token] ?? 0))
+  return { low: counts.low / counts.all, high: counts.high / counts.all }
 }
 
-interface Point {
-  readonly difference: number
-  readonly advantage: number
-}
-
-function tokenPoints(tokens: Compared, advantages: TokenNumbers | undefined): Point[] {
-  const points: Point[] = []
-  eachTrained(tokens, token => {
-    points.push({ difference: differenceAt(tokens, token), advantage: advantages?.[token] ?? 0 })
-  })
-  return points
-}
-
-/** One point per trajectory that trains a token: the means over its tokens. */
-function sequencePoints(tokens: Compared, advantages: TokenNumbers): Point[] {
-  const sums = new Map<number, { difference: number; advantage: number; count: number }>()
+/** Calls `visit` for every trajectory that trains a token, with the means over its tokens. */
+function eachSequence(
+  tokens: Compared,
+  advantages: TokenNumbers,
+  visit: (difference: number, advantage: number) => void,
+): void {
+  const { tokensOf } = normalisers(tokens)
+  const differences = new Float64Array(tokensOf.length)
+  const totals = new Float64Array(tokensOf.length)
   eachTrained(tokens, (token, trajectory) => {
-    const sum = sums.get(trajectory) ?? { difference: 0, advantage: 0, count: 0 }
-    sum.difference += differenceAt(tokens, token)
-    sum.advantage += advantages[token]!
-    sum.count++
-    sums.set(trajectory, sum)
+    differences[trajectory]! += differenceAt(tokens, token)
+    totals[trajectory]! += advantages[token]!
   })
-  return [...sums.values()].map(({ difference, advantage, count }) => ({
-    difference: difference / count,
-    advantage: advantage / count,
-  }))
+  tokensOf.forEach((count, trajectory) => {
+    if (count > 0) visit(differences[trajectory]! / count, totals[trajectory]! / count)
+  })
 }
 
 /** The tokens of the largest divergence above 0, largest first. */
