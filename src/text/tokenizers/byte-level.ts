@@ -56,7 +56,7 @@ function isByteLevelDecoder(decoder: Fields | undefined): boolean {
 
 function openPlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePairs): PlainEncoder {
   return given => {
-    const text = prefixesBlank && /^\P{White_Space}/u.test(given) ? ` ${given}` : given
+    const text = prefixesBlank && !given.startsWith(' ') ? ` ${given}` : given
     const units = toUnits(text)
     const all = new Cuts()
     all.add(0, text.length)

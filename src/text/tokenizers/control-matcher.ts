@@ -1,5 +1,6 @@
 import type { ControlToken } from '../tokenizer.ts'
 import type { Marked } from './normalizers.ts'
+import { wordClass } from './unicode.ts'
 
 /** A stretch of a text: a control token's, or with no control plain text between two. */
 export interface Stretch {
@@ -16,7 +17,7 @@ interface Node {
   control?: ControlToken
 }
 
-const WORD = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u
+const WORD = new RegExp(wordClass, 'v')
 const WHITE = /\p{White_Space}/u
 
 /**
@@ -36,7 +37,7 @@ export function openControlMatcher(
     let done = 0
     for (const found of findAll(input, root, first)) {
       const stretch = widen(input.text, found, done)
-      if (stretch === undefined) continue
+      if (stretch === undefined || stretch.start >= stretch.end) continue
       if (done < stretch.start) stretches.push({ start: done, end: stretch.start })
       stretches.push(stretch)
       done = stretch.end
@@ -91,7 +92,10 @@ function longestAt({ text, foreign }: Marked, start: number, root: Node): Found 
   return longest
 }
 
-/** Applies the token's flags; undefined where it would have to be a word of its own and is not. */
+/**
+ * Applies the token's flags; undefined where it would have to be a word of its own and is not. What
+ * an earlier token has taken as its white space leaves nothing of a token of white space.
+ */
 function widen(text: string, found: Found, done: number): Found | undefined {
   const { control } = found
   let { start, end } = found

@@ -32,20 +32,22 @@ export function gatherControls(
   { config, extra }: ControlSources,
 ): readonly ControlToken[] {
   const controls = new Map<string, ControlToken>()
-  let largest = -1
-  const add = (token: AddedToken) => {
-    if (token.content === '') return
-    const known = controls.get(token.content)
-    const id =
-      known?.id ?? vocabulary.idOf(token.content) ?? Math.max(largest + 1, vocabulary.count)
-    largest = Math.max(largest, id)
-    controls.set(token.content, { ...token, id, special: token.special || known?.special === true })
+  const addAll = (tokens: readonly AddedToken[]) => {
+    let free = vocabulary.count
+    for (const { id } of controls.values()) free = Math.max(free, id + 1)
+    for (const token of tokens) {
+      if (token.content === '') continue
+      const known = controls.get(token.content)
+      const id = known?.id ?? vocabulary.idOf(token.content) ?? free++
+      const special = token.special || known?.special === true
+      controls.set(token.content, { ...token, id, special })
+    }
   }
+  const isNew = ({ content }: AddedToken) => !controls.has(content)
   const { listed, named } = readConfig(config)
-  for (const token of [...added, ...listed]) add(token)
-  for (const token of [...named, ...extra.map(special)]) {
-    if (!controls.has(token.content)) add(token)
-  }
+  addAll(added)
+  addAll([...listed, ...named.filter(isNew)])
+  addAll(extra.map(special).filter(isNew))
   return [...controls.values()].sort((left, right) => left.id - right.id)
 }
 

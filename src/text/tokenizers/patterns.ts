@@ -1,4 +1,4 @@
-import { afterUnicode16 } from './unicode.ts'
+import { pinned } from './unicode.ts'
 
 /**
  * Translates a regular expression as tokenizer.json has it (Oniguruma's dialect, Unicode 16) to one
@@ -51,10 +51,6 @@ const ANCHORS: Readonly<Record<string, string>> = {
 }
 
 const LOOKAROUNDS = ['(?=', '(?!', '(?<=', '(?<!']
-
-function pinned(set: string): string {
-  return `[${set}--[${afterUnicode16}]]`
-}
 
 function readAlternatives(reader: Reader, ignoreCase: boolean): string {
   let source = ''

@@ -20,13 +20,13 @@ export type PlainEncoder = (text: string, isFirst: boolean) => void
 /** Puts a model and its control tokens together. */
 export function assemble(model: TextModel, controls: readonly ControlToken[]): Tokenizer {
   const { vocabulary } = model
-  const contents = new Map(controls.map(control => [control.id, control.content]))
+  const byId = new Map(controls.map(control => [control.id, control]))
   const ids = new Map(controls.map(control => [control.content, control.id]))
-  const special = new Set(controls.flatMap(({ id, special }) => (special ? [id] : [])))
-  const tokenOf = (id: number) => contents.get(id) ?? vocabulary.tokenOf(id)
-  const decoding = model.openDecoding(tokenOf)
+  const spellings = new Map(controls.map(control => [control.id, spellingOf(control, model)]))
+  const decoding = model.openDecoding(id => spellings.get(id) ?? vocabulary.tokenOf(id))
+  const skipped = new Set(skippedIds(controls, spellings))
   const isSkipped = (skipSpecial: boolean | undefined) =>
-    skipSpecial === true ? (id: number) => special.has(id) : () => false
+    skipSpecial === true ? (id: number) => skipped.has(id) : () => false
   const { bytesOf } = decoding
   return {
     size: Math.max(vocabulary.size, 1 + (controls.at(-1)?.id ?? -1)),
@@ -35,8 +35,8 @@ export function assemble(model: TextModel, controls: readonly ControlToken[]): T
     decode: (given, options) => decoding.decode(given, isSkipped(options?.skipSpecial)),
     openDecoder: options => decoding.open(isSkipped(options?.skipSpecial)),
     idOf: token => ids.get(token) ?? vocabulary.idOf(token),
-    tokenOf,
-    isControl: id => special.has(id),
+    tokenOf: id => byId.get(id)?.content ?? vocabulary.tokenOf(id),
+    isControl: id => byId.get(id)?.special === true,
     ...(bytesOf === undefined ? {} : { bytesOf }),
   }
 }
@@ -48,8 +48,8 @@ function openEncoding(
   const ids = new IdBuffer()
   const encodePlain = model.openEncoder(controls, ids)
   const normalize = model.normalize ?? (input => input)
-  const matchGiven = matcherOf(controls, false, normalize)
-  const matchNormalized = matcherOf(controls, true, normalize)
+  const matchGiven = matcherOf(model, controls, false)
+  const matchNormalized = matcherOf(model, controls, true)
 
   const encodeBetween = (input: Marked, isFirst: boolean) => {
     const normalized = normalize(input)
@@ -76,17 +76,26 @@ function openEncoding(
 }
 
 function matcherOf(
+  model: TextModel,
   controls: readonly ControlToken[],
   normalized: boolean,
-  normalize: Normalizer,
 ): ControlMatcher {
   const wanted = controls.filter(control => control.normalized === normalized)
-  return openControlMatcher(
-    wanted.map(control => {
-      const { content } = control
-      return [normalized ? normalize({ text: content }).text : content, control]
-    }),
-  )
+  return openControlMatcher(wanted.map(control => [spellingOf(control, model), control]))
+}
+
+/** How a control token stands in the text that it is looked for in, and in decoded text. */
+function spellingOf({ content, normalized }: ControlToken, { normalize }: TextModel): string {
+  return normalized && normalize !== undefined ? normalize({ text: content }).text : content
+}
+
+/** The reference skips by spelling, so a special token that normalizing changes is not skipped. */
+function skippedIds(
+  controls: readonly ControlToken[],
+  spellings: ReadonlyMap<number, string>,
+): readonly number[] {
+  const special = new Set(controls.flatMap(each => (each.special ? [each.content] : [])))
+  return controls.flatMap(({ id }) => (special.has(spellings.get(id)!) ? [id] : []))
 }
 
 /** One mark for each UTF-16 unit; undefined where nothing is foreign. */

@@ -9,6 +9,7 @@ import {
 } from './fields.ts'
 import { toLiteral, toRegExp } from './patterns.ts'
 import { gpt2Pattern, type Scanner, scannerOf } from './scanners.ts'
+import { wordClass } from './unicode.ts'
 
 /** A text in the two forms that splitting needs. */
 export interface Source {
@@ -24,7 +25,7 @@ export interface PreTokenizer {
   readonly split: Splitter
   /** Whether the bytes of the pieces, in GPT-2's alphabet, are what the model reads. */
   readonly isByteLevel: boolean
-  /** Whether a text that begins with no white space is given a blank. */
+  /** Whether a text that begins with no blank is given one. */
   readonly prefixesBlank: boolean
 }
 
@@ -82,8 +83,7 @@ function toSplitter(step: Fields): Splitter {
 }
 
 /** `\w+|[^\w\s]+` as Rust's regular expressions understand it. */
-const RUST_WORDS =
-  /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}\p{White_Space}]+/gu
+const RUST_WORDS = new RegExp(`${wordClass}+|[^${wordClass}\\p{White_Space}]+`, 'gv')
 
 function toSplit(step: Fields): Splitter {
   const pattern = readFields(step.pattern, 'pattern of a Split')

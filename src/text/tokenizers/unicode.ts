@@ -16,13 +16,20 @@ const INERT_IN_9 = `558 58b-58c 5c8-5c9 7fd 897-8d3 9fe c3c d3b-d3c eba 1715 1ab
   11839-11a99 11d42-1612f 16d63-1b126 1ccd6-1d128 1d250-1d281 1d6a6 1df95-1dfff 1e030-1e6f5 1f16c
   1fbf0-1fbf9`
 
-/** The members of a regular expression class, without its brackets: code points newer than 16. */
-export const afterUnicode16 = toClass(AFTER_16)
+const afterUnicode16 = toMembers(AFTER_16)
 
-/** The same for code points that normalization must not touch. */
-export const inertInUnicode9 = toClass(INERT_IN_9)
+/** The members of a regular expression class, without its brackets: what normalizing leaves alone. */
+export const inertInUnicode9 = toMembers(INERT_IN_9)
 
-function toClass(ranges: string): string {
+/** A regular expression class (flag v) without the code points that the reference does not know. */
+export function pinned(set: string): string {
+  return `[${set}--[${afterUnicode16}]]`
+}
+
+/** What Rust's regular expressions call a word character, as a class (flag v). */
+export const wordClass = pinned('[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]')
+
+function toMembers(ranges: string): string {
   return ranges.replace(/[0-9a-f]+/g, '\\u{$&}').replace(/\s+/g, '')
 }
 
