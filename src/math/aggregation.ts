@@ -1,5 +1,5 @@
 import { eachTrained, type Normalisers, type TokenBatch } from './batch.ts'
-import { checkNumber, checkWord } from './options.ts'
+import { checkNumber, named, readOptions } from './options.ts'
 
 /**
  * How token losses ℓ become one number. With w a token's weight, W the sum over the whole batch,
@@ -49,12 +49,25 @@ export function tokenShares(
   return shares
 }
 
-function divisorOf(aggregation: Aggregation, whole: Normalisers): (trajectory: number) => number {
+/** What each kind may carry, with its default. */
+const fields: { readonly [K in Aggregation['kind']]: Extract<Aggregation, { readonly kind: K }> } =
+  {
+    'token-mean': { kind: 'token-mean' },
+    'sequence-mean-token-mean': { kind: 'sequence-mean-token-mean', countEpsilon: 0 },
+    'sequence-mean-token-sum': { kind: 'sequence-mean-token-sum', length: 1 },
+    'trajectory-mean': { kind: 'trajectory-mean' },
+    constant: { kind: 'constant', divisor: Number.NaN },
+  }
+
+function divisorOf(given: Aggregation, whole: Normalisers): (trajectory: number) => number {
+  const known = named<Aggregation>('aggregation', fields, given.kind)
+  const aggregation = readOptions<Aggregation>(`The aggregation ${given.kind}`, known, given)
   switch (aggregation.kind) {
     case 'token-mean':
       return () => whole.weight
     case 'sequence-mean-token-mean': {
       const { countEpsilon = 0 } = aggregation
+      checkNumber('countEpsilon', countEpsilon, { low: 0 })
       return trajectory => whole.trained * (whole.weightOf[trajectory]! + countEpsilon)
     }
     case 'sequence-mean-token-sum': {
@@ -64,11 +77,12 @@ function divisorOf(aggregation: Aggregation, whole: Normalisers): (trajectory: n
     }
     case 'trajectory-mean':
       return trajectory => whole.trajectories * whole.weightOf[trajectory]!
-    case 'constant':
-      checkNumber('divisor', aggregation.divisor, { low: Number.MIN_VALUE })
-      return () => aggregation.divisor
+    case 'constant': {
+      const { divisor } = aggregation
+      checkNumber('divisor', divisor, { low: Number.MIN_VALUE })
+      return () => divisor
+    }
     default:
-      checkWord('An aggregation', (aggregation as Aggregation).kind, aggregationNames)
       return aggregation satisfies never
   }
 }

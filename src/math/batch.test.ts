@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { batchOf, randomTokens } from '../../test/fixtures/math-batch.ts'
-import { tokenShares } from './aggregation.ts'
+import { type Aggregation, tokenShares } from './aggregation.ts'
 import { checkBatch, normalisers, selectRows, whiten } from './batch.ts'
 import { aggregationNamed } from './registry.ts'
 
@@ -62,6 +62,16 @@ describe('tokenShares', () => {
     const share = (name: string) => tokenShares(rows, aggregationNamed(name), normalisers(rows))
     expect(share('trajectory-mean')[3]).toBeCloseTo(1 / 3, 12)
     expect(share('sequence-mean-token-mean')[3]).toBeCloseTo(1 / 2, 12)
+  })
+
+  it('refuses a kind it does not know and a field that its kind does not have', () => {
+    const shares = (aggregation: object) => () =>
+      tokenShares(rows, aggregation as Aggregation, normalisers(rows))
+    expect(shares({ kind: 'mean' })).toThrow('No aggregation called "mean". Known: token-mean, ')
+    expect(shares({ kind: 'token-mean', length: 9 })).toThrow(
+      'The aggregation token-mean has no option "length". Known: kind.',
+    )
+    expect(shares({ kind: 'constant' })).toThrow('divisor must be a finite number')
   })
 
   it('a token without weight has no share, even where nothing has', () => {

@@ -29,6 +29,8 @@ describe('wilsonInterval', () => {
 
   it('refuses what is not a count or a level', () => {
     expect(() => wilsonInterval(3, 2)).toThrow('3 successes in 2 trials')
+    const misspelt = { levle: 0.9 } as { level?: number }
+    expect(() => wilsonInterval(1, 2, misspelt)).toThrow('has no option "levle". Known: level.')
     expect(() => wilsonInterval(1, 2, { level: 1 })).toThrow('lies in (0, 0.999999], got 1')
   })
 })

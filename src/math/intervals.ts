@@ -1,3 +1,4 @@
+import { readOptions } from './options.ts'
 import { random, type Seed } from './random.ts'
 import { mean, type Numbers, quantile } from './statistics.ts'
 
@@ -15,8 +16,9 @@ export interface Interval {
 export function wilsonInterval(
   successes: number,
   trials: number,
-  { level = 0.95 }: { level?: number } = {},
+  options: { readonly level?: number } = {},
 ): Interval {
+  const { level } = readOptions('A Wilson interval', { level: 0.95 }, options)
   checkLevel(level)
   if (!(Number.isInteger(trials) && successes >= 0 && successes <= trials)) {
     throw new RangeError(`${successes} successes in ${trials} trials is not a count.`)
@@ -49,12 +51,12 @@ export interface BootstrapOptions {
  * quantiles of those. The same seed gives the same bounds. NaN of nothing.
  */
 export function bootstrapInterval(values: Numbers, options: BootstrapOptions): Interval {
-  const { seed, level, resamples, statistic } = {
-    level: 0.95,
-    resamples: 1000,
-    statistic: mean,
-    ...options,
-  }
+  const defaults = { seed: options.seed, level: 0.95, resamples: 1000, statistic: mean }
+  const { seed, level, resamples, statistic } = readOptions<Required<BootstrapOptions>>(
+    'A bootstrap interval',
+    defaults,
+    options,
+  )
   checkLevel(level)
   if (!(Number.isInteger(resamples) && resamples > 0)) {
     throw new RangeError(`A bootstrap needs at least one resample, got ${resamples}.`)
