@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Environment, OpenCall, Task, Transition, World } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
+import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { recordWorld, replayWorld, withFork } from './fork.ts'
@@ -21,7 +22,7 @@ export interface CheckResult {
 /** What an environment is checked with. */
 export interface CheckOptions<Data> {
   /** Tasks as they are read, at least one. */
-  readonly tasks: readonly Task<Data>[]
+  readonly tasks: readonly { readonly id: string; readonly data: Data }[]
   /** @default 1 */
   readonly seed?: number
   /** Turns played per world. @default 8 */
@@ -80,7 +81,9 @@ export async function checkEnvironment<Data>(
   }
   const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
   const open: OpenCall = { seed, signal, lanes }
-  const checking = { environment, tasks, turns, seed, open, renderer, demonstrate }
+  // Outside, a task's id is any text.
+  const named = tasks.map(({ id, data }) => ({ id: id as TaskId, data }))
+  const checking = { environment, tasks: named, turns, seed, open, renderer, demonstrate }
   const results: CheckResult[] = []
   for (const [name, check] of Object.entries(checks)) {
     try {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { shop } from '../../test/fixtures/shop.ts'
 import type { Environment } from '../core/environment.ts'
+import type { RewardFunction } from '../core/reward.ts'
 import { environment } from './environment.ts'
 import { tool } from './tool.ts'
 
@@ -47,6 +48,17 @@ environment({
 
 // @ts-expect-error: an option that does not exist
 environment({ name: 'x', task: z.object({}), open: () => ({ opening: [] }), callz: 'one' })
+
+declare const anyTask: RewardFunction
+declare const otherTask: RewardFunction<{ readonly price: number }>
+
+environment({
+  name: 'rewards made elsewhere',
+  task: z.object({ stock: z.int() }),
+  open: ({ data }) => ({ opening: [{ role: 'user', content: data.stock.toFixed() }] }),
+  // @ts-expect-error: scores other tasks
+  reward: { anyTask, otherTask: { weight: 1, score: otherTask } },
+})
 
 tool({
   inputSchema: z.object({ pears: z.int(), note: z.string().default('') }),

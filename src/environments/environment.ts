@@ -13,12 +13,12 @@ export interface EnvironmentDefinition<Data, Report> {
   readonly task: StandardSchema<unknown, Data>
   open(call: OpenWorldCall<Data>): OpenedWorld<Report> | Promise<OpenedWorld<Report>>
   /** The named parts of the reward. Write it after `open`, whose report it sees. */
-  readonly reward?: Readonly<Record<string, RewardPart<Data, Report>>>
+  readonly reward?: Readonly<Record<string, RewardPart<NoInfer<Data>, NoInfer<Report>>>>
   /** Whether a turn may make several calls; with `one`, those after the first get an error. @default 'many' */
   readonly calls?: 'one' | 'many'
   /** Makes a turn without a call a miss that is answered with a nudge; otherwise it is the answer. */
   readonly nudge?: Nudge
-  makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
+  makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
   readonly splits?: readonly string[]
   /** Lets go of what is kept for all worlds, such as a pool. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
