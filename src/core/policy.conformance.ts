@@ -194,7 +194,7 @@ function describeEnds(subject: PolicySubject): void {
   })
 
   it('keeps what was sampled when it is aborted, if it says so', async () => {
-    const ids = Array.from({ length: 200 }, (_, index) => index)
+    const ids = Array.from({ length: 200 }, (_, index) => index + 100)
     const slow = { ...scene, ids, logprobs: ids.map(() => -1), pace: 5 }
     await using staged = await subject.open(slow)
     const { abort, ids: hasIds } = staged.policy.capabilities
@@ -217,7 +217,7 @@ function describeEnds(subject: PolicySubject): void {
   })
 
   it('stops when a guard says so, if it streams', async () => {
-    const ids = Array.from({ length: 200 }, (_, index) => index)
+    const ids = Array.from({ length: 200 }, (_, index) => index + 100)
     await using staged = await subject.open({ ...scene, ids, logprobs: ids.map(() => -1), pace: 2 })
     if (!staged.policy.capabilities.stream) return
     const lengths: number[] = []

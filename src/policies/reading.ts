@@ -103,3 +103,11 @@ export function checkScored(from: number, length: number): void {
   if (Number.isInteger(from) && from >= 1 && from <= length) return
   throw new RangeError(`Scoring ${length} tokens must begin at place 1 to ${length}, got ${from}.`)
 }
+
+/** The error that a server reports in mid-stream, where no status can tell of it any more. */
+export function eventError(error: unknown, where: string): ServerError {
+  const { message, code } = asObject(error, where, 'error')
+  const status = typeof code === 'number' ? { status: code } : {}
+  const said = `${where} answered an error in its stream: ${shown(message)}`
+  return new ServerError('status', said, status)
+}

@@ -6,6 +6,7 @@ import {
   asIds,
   asObject,
   asText,
+  eventError,
   type Fields,
   isId,
   isLogprob,
@@ -94,7 +95,7 @@ export function openGeneratedStream(where: string, width: number): GeneratedStre
   function read(data: string): boolean {
     const before = buffer.length
     const event = asObject(parseJson(data, where), where, 'an event')
-    if (event.error !== undefined) throw streamError(event.error, where)
+    if (event.error !== undefined) throw eventError(event.error, where)
     meta = asObject(event.meta_info, where, 'meta_info')
     const pairs = pairsOf(meta, where)
     const isWhole = takesFromStart(meta, pairs.length, { where, have: before })
@@ -234,16 +235,6 @@ function readFinish(value: unknown, where: string): Finish {
     throw new ServerError('status', message, { status: reason.status_code })
   }
   return { kind: 'abort' }
-}
-
-function streamError(error: unknown, where: string): ServerError {
-  const { message, code } = asObject(error, where, 'error')
-  const status = typeof code === 'number' ? { status: code } : {}
-  return new ServerError(
-    'status',
-    `${where} answered an error in its stream: ${shown(message)}`,
-    status,
-  )
 }
 
 function readTop(meta: Fields, where: string, width: number): TopLogprobs | undefined {

@@ -231,6 +231,11 @@ export function streamEvents(
   }
 }
 
+/** Answers when as many tokens would have been sampled. */
+export function paced(tokens: number, { pace = 0 }: ServingOptions, answer: () => void): void {
+  later(tokens * pace, answer)
+}
+
 /** Numbers that depend on nothing but the prompt, for servers that were given no answers. */
 export function inventAnswer(asked: Asked, tokens: number): Answer {
   const last = asked.prompt.at(-1) ?? 0
