@@ -255,3 +255,23 @@ export function toFixedExactly(value: number, decimals: number): string {
   if (decimals === 0) return sign + digits
   return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
 }
+
+/** The digits and decimal exponent of a finite float, rounded half to even as `'%e'` rounds. */
+export function toExponentialExactly(
+  value: number,
+  decimals: number,
+): { readonly digits: string; readonly exponent: number } {
+  if (value === 0) return { digits: '0'.repeat(decimals + 1), exponent: 0 }
+  const { mantissa, exponent: binary } = decompose(Math.abs(value))
+  const exponent = Number(Math.abs(value).toExponential().split('e')[1])
+  let over = mantissa
+  let under = 1n
+  if (binary >= 0) over <<= BigInt(binary)
+  else under <<= BigInt(-binary)
+  const shift = decimals - exponent
+  if (shift >= 0) over *= 10n ** BigInt(shift)
+  else under *= 10n ** BigInt(-shift)
+  const digits = halfEven(over, under).toString()
+  if (digits.length <= decimals + 1) return { digits, exponent }
+  return { digits: digits.slice(0, -1), exponent: exponent + 1 }
+}

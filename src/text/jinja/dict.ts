@@ -1,0 +1,60 @@
+import { storeItem } from '../../python/compare.ts'
+import type { PythonDict, PythonKey, PythonValue } from '../../python/value.ts'
+import { PythonTuple } from '../../python/value.ts'
+import { keyValue, keyValues, rememberKey } from './foreign.ts'
+import { isOrdered, toKey } from './operations.ts'
+import { reprValue } from './show.ts'
+import type { Dict, Value } from './value.ts'
+import { isText, TemplateObject } from './value.ts'
+
+/** Stores an item under a key of any hashable kind. */
+export function setItem(dict: Dict, key: Value, value: Value): void {
+  if (typeof key === 'string') {
+    dict.set(key, value)
+    return
+  }
+  storeItem(dict as PythonDict, toKey(key), value as PythonValue)
+  if (isText(key)) rememberKey(dict, key)
+}
+
+/** A dict from its items. */
+export function fromEntries(entries: Iterable<readonly [Value, Value]>): Dict {
+  const dict: Dict = new Map()
+  for (const [key, value] of entries) setItem(dict, key, value)
+  return dict
+}
+
+/** A key of the dict with its value. */
+export const itemPair = (dict: Dict, key: PythonKey): [Value, Value] => [
+  keyValue(dict, key),
+  dict.get(key) as Value,
+]
+
+/** The pairs of a dict, as tuples. */
+export const itemTuples = (dict: Dict): Value[] =>
+  keyValues(dict).map(key => new PythonTuple([key, dict.get(toKey(key)) as Value]))
+
+/** What `keys()`, `values()` and `items()` of a dict give. */
+export function keyView(dict: Dict, part: 'keys' | 'values' | 'items'): TemplateObject {
+  const list = (): Value[] => {
+    if (part === 'keys') return keyValues(dict)
+    return part === 'values' ? [...dict.values()] : itemTuples(dict)
+  }
+  return new TemplateObject(`dict_${part}`, {
+    iterate: () => list().values(),
+    length: () => dict.size,
+    show: () => `dict_${part}(${reprValue(list())})`,
+  })
+}
+
+/** The pairs of a dict sorted by key where the keys have an order, else as they are. */
+export function sortedEntries(dict: Dict): [Value, Value][] {
+  const entries = [...dict.keys()].map(key => itemPair(dict, key))
+  try {
+    return entries.sort(([left], [right]) =>
+      isOrdered('<', left, right) ? -1 : isOrdered('<', right, left) ? 1 : 0,
+    )
+  } catch {
+    return entries
+  }
+}

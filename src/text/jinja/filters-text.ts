@@ -1,0 +1,204 @@
+import { PythonError } from '../../python/error.ts'
+import { dumps } from '../../python/json.ts'
+import type { PythonValue } from '../../python/value.ts'
+import { PythonTuple } from '../../python/value.ts'
+import { makeGetter } from './attribute.ts'
+import { capitalize } from './character.ts'
+import { holdsForeign } from './foreign.ts'
+import { formatPercent } from './format-percent.ts'
+import { limitText } from './format-spec.ts'
+import { walk } from './iteration.ts'
+import { lineRanges, requireInt, requireText } from './methods-split.ts'
+import { center, replaceText, stripText } from './methods-text.ts'
+import { add, isTrue } from './operations.ts'
+import { prettyPrint } from './pretty.ts'
+import type { Run } from './run.ts'
+import { spendText } from './run.ts'
+import { softStr, strValue } from './show.ts'
+import type { Method, MethodBody } from './signature.ts'
+import { method, signature } from './signature.ts'
+import {
+  countCharacters,
+  foreignText,
+  isMarkup,
+  joinTexts,
+  mapText,
+  markLike,
+  plain,
+  sliceText,
+  toMarkup,
+} from './text.ts'
+import type { Input, Text, Value } from './value.ts'
+import { isText, sequenceItems, typeError, typeOf, Undefined } from './value.ts'
+import { wrapText } from './wrap.ts'
+
+const changed =
+  (change: (text: string) => string): MethodBody<Value> =>
+  (value, _, run) => {
+    const text = softStr(value)
+    spendText(run, plain(text).length)
+    return mapText(text, change)
+  }
+
+/** `tojson` of transformers: `json.dumps` without the HTML escapes of Jinja's own. */
+const tojson: MethodBody<Value> = (value, values, run) => {
+  const [ensureAscii = false, indent = null, separators = null, sortKeys = false] = values
+  const text = dumps(value as PythonValue, {
+    ensureAscii: isTrue(ensureAscii),
+    indent: toIndent(indent),
+    separators: toSeparators(separators),
+    sortKeys: isTrue(sortKeys),
+  })
+  spendText(run, text.length)
+  return run.foreign && holdsForeign(value) ? foreignText(text) : text
+}
+
+function toIndent(indent: Value): number | string | null {
+  if (indent === null) return null
+  return isText(indent) ? plain(indent) : Math.min(requireInt(indent, 0), 1000)
+}
+
+function toSeparators(separators: Value): readonly [string, string] | null {
+  if (separators === null) return null
+  const [item, pair, ...others] = sequenceItems(separators) ?? []
+  if (!isText(item) || !isText(pair) || others.length > 0) {
+    return typeError('separators must be two strings')
+  }
+  return [plain(item), plain(pair)]
+}
+
+const trim: MethodBody<Value> = (value, [chars]) => stripText(softStr(value), chars, 'both')
+
+const join: MethodBody<Value> = (value, [delimiter = '', attribute = null], run) => {
+  const between = strValue(delimiter)
+  const get = attribute === null ? undefined : makeGetter(attribute)
+  const parts: Text[] = []
+  for (const item of walk(value)) {
+    if (parts.length > 0) parts.push(between)
+    parts.push(strValue(get ? get(item) : item))
+  }
+  const joined = joinTexts(parts)
+  spendText(run, plain(joined).length + parts.length)
+  return joined
+}
+
+const replace: MethodBody<Value> = (value, [old, replacement, count = null], run) =>
+  replaceText(run, strValue(value), [
+    plain(strValue(old as Value)),
+    strValue(replacement as Value),
+    count === null ? -1 : requireInt(count, -1),
+  ])
+
+const indent: MethodBody<Value> = (value, [width = 4, first = false, blank = false], run) => {
+  if (!isText(value)) {
+    if (value instanceof Undefined) value.raise()
+    typeError(`unsupported operand type(s) for +=: '${typeOf(value)}' and 'str'`)
+  }
+  const space = isText(width)
+    ? width
+    : ' '.repeat(Math.min(Math.max(0, requireInt(width, 4)), 10_000))
+  const text = add(run, value, '\n') as Text
+  const lines = lineRanges(plain(text), false).map(([start, end]) => sliceText(text, start, end))
+  const parts: Text[] = isTrue(first) ? [space] : []
+  for (const [index, line] of lines.entries()) {
+    if (index > 0) parts.push('\n')
+    if (index > 0 && (isTrue(blank) || plain(line) !== '')) parts.push(space)
+    parts.push(line)
+  }
+  const joined = joinTexts(parts)
+  spendText(run, plain(joined).length)
+  return isMarkup(value) ? toMarkup(joined) : joined
+}
+
+const truncate: MethodBody<Value> = (value, values, run) => {
+  const [length, killwords = false, end = '...', leeway] = values
+  if (!isText(value)) return typeError(`object of type '${typeOf(value)}' cannot be truncated`)
+  const limit = requireInt(length, 255)
+  const ending = isText(end) ? end : typeError('end must be str')
+  const endLength = countCharacters(plain(ending))
+  const slack = requireInt(leeway, 5)
+  if (limit < endLength || slack < 0) {
+    throw new PythonError('AssertionError', `expected length >= ${endLength}, got ${limit}`)
+  }
+  if (countCharacters(plain(value)) <= limit + slack) return value
+  const cut = limitText(value, limit - endLength)
+  const space = isTrue(killwords) ? -1 : plain(cut).lastIndexOf(' ')
+  return add(run, space < 0 ? cut : sliceText(cut, 0, space), ending)
+}
+
+const WORD_START = /([-\s({[<]+)/
+
+const title = changed(text =>
+  text
+    .split(WORD_START)
+    .map(part => {
+      const [first = ''] = part
+      return first.toUpperCase() + part.slice(first.length).toLowerCase()
+    })
+    .join(''),
+)
+
+const wordcount: MethodBody<Value> = value =>
+  plain(softStr(value)).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0
+
+const wordwrap: MethodBody<Value> = (value, values, run) => {
+  const [width, breakLong = true, wrapstring = '\n', breakHyphens = true] = values
+  const text = softStr(value)
+  const wrapped = wrapText(plain(text), {
+    width: requireInt(width, 79),
+    breakLongWords: isTrue(breakLong),
+    breakOnHyphens: isTrue(breakHyphens),
+    lineBreak: wrapstring === null ? '\n' : requireText(wrapstring, 'wrapstring'),
+  })
+  spendText(run, wrapped.length)
+  return markLike(wrapped, text)
+}
+
+function format(run: Run, value: Value, { positional, named }: Input): Value {
+  if (positional.length > 0 && named) {
+    throw new PythonError(
+      'FilterArgumentError',
+      "can't handle positional and keyword arguments at the same time",
+    )
+  }
+  const text = softStr(value)
+  return formatPercent(run, text, named ? new Map(named) : new PythonTuple(positional))
+}
+
+const centered: MethodBody<Value> = (value, [width], run) =>
+  center(run, softStr(value), requireInt(width, 80))
+
+const text: MethodBody<Value> = value => softStr(value)
+
+const pprint: MethodBody<Value> = (value, _, run) => {
+  const printed = prettyPrint(value)
+  spendText(run, printed.length)
+  return markLike(printed, strValue(value))
+}
+
+const table = (
+  rows: readonly (readonly [string, string, MethodBody<Value>])[],
+): readonly (readonly [string, Method])[] =>
+  rows.map(([name, words, body]) => [name, method(signature(name, words), body)])
+
+/** The filters on text. */
+export const TEXT_FILTERS: readonly (readonly [string, Method])[] = [
+  ...table([
+    ['tojson', 'ensure_ascii? indent? separators? sort_keys?', tojson],
+    ['trim', 'chars?', trim],
+    ['upper', '', changed(each => each.toUpperCase())],
+    ['lower', '', changed(each => each.toLowerCase())],
+    ['capitalize', '', changed(capitalize)],
+    ['title', '', title],
+    ['string', '', text],
+    ['join', 'd? attribute?', join],
+    ['replace', 'old new count?', replace],
+    ['indent', 'width? first? blank?', indent],
+    ['truncate', 'length? killwords? end? leeway?', truncate],
+    ['center', 'width?', centered],
+    ['wordcount', '', wordcount],
+    ['wordwrap', 'width? break_long_words? wrapstring? break_on_hyphens?', wordwrap],
+    ['pprint', '', pprint],
+  ]),
+  ['format', { isRefused: false, call: format }],
+]

@@ -1,0 +1,120 @@
+import { PythonError } from '../../python/error.ts'
+import { PythonText } from '../../python/value.ts'
+import type { Text, Value } from './value.ts'
+
+/** How much a rendering may do before it is stopped. */
+export interface Limits {
+  /** Units of work: about one per expression evaluated and per eight characters made. @default 50 million */
+  readonly steps: number
+  /** Characters of the output, and of any one string on the way. @default 16 million */
+  readonly characters: number
+}
+
+/** Text being written: the top of the template, or the inside of a macro, call or set block. */
+export interface Output {
+  text: string
+  /** Pairs of offsets of characters from outside, in order. */
+  foreign: number[] | undefined
+}
+
+/** The state of one rendering. */
+export interface Run {
+  readonly variables: ReadonlyMap<string, Value>
+  readonly limits: Limits
+  readonly clock: (() => Date) | undefined
+  /** Whether any value given to the template holds characters from outside. */
+  readonly foreign: boolean
+  /** The output of the template itself, under all buffers. */
+  readonly root: Output
+  /** The offsets of text made inside generation blocks. */
+  readonly generated: [number, number][]
+  /** Values set at the top of the template, for the blocks in it. */
+  readonly exports: Map<string, Value>
+  output: Output
+  steps: number
+  depth: number
+  /** The offset in the source of the statement at work, for error messages. */
+  at: number
+}
+
+/** Stops a rendering that does too much. */
+function exhausted(run: Run): never {
+  throw new PythonError(
+    'LimitError',
+    `The template did more than ${run.limits.steps} steps of work; raise limits.steps if it should.`,
+  )
+}
+
+/** Counts work. */
+export function spend(run: Run, steps: number): void {
+  run.steps -= steps
+  if (run.steps < 0) exhausted(run)
+}
+
+/** Counts the making of a text, and refuses one that is too long. */
+export function spendText(run: Run, length: number): void {
+  if (length > run.limits.characters) tooLong(run, length)
+  spend(run, (length >> 3) + 1)
+}
+
+function tooLong(run: Run, length: number): never {
+  throw new PythonError(
+    'LimitError',
+    `A text of ${length} characters is longer than limits.characters, ${run.limits.characters}.`,
+  )
+}
+
+/** A fresh, empty output. */
+export const newOutput = (): Output => ({ text: '', foreign: undefined })
+
+/** Writes plain text. */
+export function writeString(run: Run, text: string): void {
+  const { output } = run
+  output.text += text
+  if (output.text.length > run.limits.characters) tooLong(run, output.text.length)
+}
+
+/** Writes text with what is known of its characters. */
+export function writeText(run: Run, text: Text): void {
+  if (typeof text === 'string') {
+    writeString(run, text)
+    return
+  }
+  const { output } = run
+  if (text.foreign.length > 0) {
+    output.foreign ??= []
+    const start = output.text.length
+    for (const offset of text.foreign) output.foreign.push(start + offset)
+  }
+  writeString(run, text.text)
+}
+
+/** What an output holds, as a value. */
+export function outputText(output: Output): Text {
+  return output.foreign ? new PythonText(output.text, output.foreign, false) : output.text
+}
+
+/** Collects what `work` writes instead of printing it. */
+export function capture(run: Run, work: () => void): Text {
+  const outer = run.output
+  const inner = newOutput()
+  run.output = inner
+  work()
+  run.output = outer
+  return outputText(inner)
+}
+
+/** How deep macros and recursive loops may call each other; Python stops at about this depth too. */
+const MAXIMUM_CALLS = 180
+
+/** Works one call deeper, and gives the position of the caller back afterwards. */
+export function callDeeper<T>(run: Run, work: () => T): T {
+  const { at } = run
+  if (++run.depth > MAXIMUM_CALLS) {
+    throw new PythonError('RecursionError', 'maximum recursion depth exceeded')
+  }
+  const value = work()
+  run.depth--
+  run.at = at
+  return value
+}

@@ -1,0 +1,161 @@
+const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+]
+
+const DIRECTIVE = /%([-_0^#]*)([0-9]*)([a-zA-Z%+])/g
+
+/** Python's `datetime.strftime` in the C locale, for the local time of a date. */
+export function formatTime(format: string, date: Date): string {
+  return format.replace(DIRECTIVE, (whole, flags: string, width: string, letter: string) => {
+    const field = formatField(letter, date)
+    if (field === undefined) return whole
+    return applyFlags(field, flags, width)
+  })
+}
+
+/** A field's text; numbers tell how wide they are and what fills them. */
+type Field = string | { readonly value: number; readonly width: number; readonly fill: string }
+
+const two = (value: number): Field => ({ value, width: 2, fill: '0' })
+
+function applyFlags(field: Field, flags: string, width: string): string {
+  if (typeof field === 'string') {
+    const text = flags.includes('^') ? field.toUpperCase() : field
+    return text.padStart(Math.min(Number(width || 0), 100), ' ')
+  }
+  const fill = flags.includes('_') ? ' ' : flags.includes('0') ? '0' : field.fill
+  if (flags.includes('-')) return String(field.value)
+  return String(field.value).padStart(Math.min(Number(width || field.width), 100), fill)
+}
+
+function formatField(letter: string, date: Date): Field | undefined {
+  const day = DAYS[date.getDay()] as string
+  const month = MONTHS[date.getMonth()] as string
+  switch (letter) {
+    case 'a':
+      return day.slice(0, 3)
+    case 'A':
+      return day
+    case 'b':
+    case 'h':
+      return month.slice(0, 3)
+    case 'B':
+      return month
+    case 'd':
+      return two(date.getDate())
+    case 'e':
+      return { value: date.getDate(), width: 2, fill: ' ' }
+    case 'm':
+      return two(date.getMonth() + 1)
+    case 'y':
+      return two(date.getFullYear() % 100)
+    case 'Y':
+      return { value: date.getFullYear(), width: 1, fill: '0' }
+    case 'C':
+      return two(Math.floor(date.getFullYear() / 100))
+    case '%':
+      return '%'
+    case 'n':
+      return '\n'
+    case 't':
+      return '\t'
+    default:
+      return formatClock(letter, date) ?? formatWeek(letter, date) ?? formatWhole(letter, date)
+  }
+}
+
+function formatClock(letter: string, date: Date): Field | undefined {
+  const hours = date.getHours()
+  switch (letter) {
+    case 'H':
+      return two(hours)
+    case 'I':
+      return two(hours % 12 || 12)
+    case 'k':
+      return { value: hours, width: 2, fill: ' ' }
+    case 'l':
+      return { value: hours % 12 || 12, width: 2, fill: ' ' }
+    case 'M':
+      return two(date.getMinutes())
+    case 'S':
+      return two(date.getSeconds())
+    case 'f':
+      return { value: date.getMilliseconds() * 1000, width: 6, fill: '0' }
+    case 'p':
+      return hours < 12 ? 'AM' : 'PM'
+    case 'P':
+      return hours < 12 ? 'am' : 'pm'
+    case 'z':
+    case 'Z':
+      return ''
+    case 's':
+      return String(Math.floor(date.getTime() / 1000))
+    default:
+      return undefined
+  }
+}
+
+/** Days since the first of January. */
+function dayOfYear(date: Date): number {
+  const start = Date.UTC(date.getFullYear(), 0, 1)
+  return (Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - start) / 86_400_000
+}
+
+function formatWeek(letter: string, date: Date): Field | undefined {
+  const weekday = date.getDay()
+  switch (letter) {
+    case 'j':
+      return { value: dayOfYear(date) + 1, width: 3, fill: '0' }
+    case 'w':
+      return { value: weekday, width: 1, fill: '0' }
+    case 'u':
+      return { value: weekday || 7, width: 1, fill: '0' }
+    case 'U':
+      return two(Math.floor((dayOfYear(date) + 7 - weekday) / 7))
+    case 'W':
+      return two(Math.floor((dayOfYear(date) + 7 - ((weekday + 6) % 7)) / 7))
+    case 'V':
+      return two(isoWeek(date).week)
+    case 'G':
+      return { value: isoWeek(date).year, width: 1, fill: '0' }
+    case 'g':
+      return two(isoWeek(date).year % 100)
+    default:
+      return undefined
+  }
+}
+
+/** The week of ISO 8601: the one that holds the week's Thursday. */
+function isoWeek(date: Date): { week: number; year: number } {
+  const thursday = new Date(date.getFullYear(), date.getMonth(), date.getDate())
+  thursday.setDate(thursday.getDate() + 4 - (date.getDay() || 7))
+  return { week: Math.floor(dayOfYear(thursday) / 7) + 1, year: thursday.getFullYear() }
+}
+
+const WHOLE: ReadonlyMap<string, string> = new Map([
+  ['c', '%a %b %e %H:%M:%S %Y'],
+  ['D', '%m/%d/%y'],
+  ['x', '%m/%d/%y'],
+  ['F', '%Y-%m-%d'],
+  ['T', '%H:%M:%S'],
+  ['X', '%H:%M:%S'],
+  ['R', '%H:%M'],
+  ['r', '%I:%M:%S %p'],
+])
+
+function formatWhole(letter: string, date: Date): Field | undefined {
+  const format = WHOLE.get(letter)
+  return format === undefined ? undefined : formatTime(format, date)
+}
