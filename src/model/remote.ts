@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { AbortWatch } from './abort-watch.ts'
+import { watchAbort } from './abort-watch.ts'
 import { readCheckpoint, readOptimizer, writeCheckpoint, writeOptimizer } from './checkpoint.ts'
 import { workerFile } from './kernel-file.ts'
 import type {
@@ -25,7 +25,8 @@ import {
 
 /** Starts the thread that owns a model and waits until it is ready. */
 export async function startModel(start: OwnerStart, facts: ModelFacts): Promise<EmbeddedModel> {
-  const line = new OwnerLine(new Worker(workerFile, { workerData: start }))
+  // Flags of the main program, a loader or --input-type, are not for this plain file.
+  const line = new OwnerLine(new Worker(workerFile, { workerData: start, execArgv: [] }))
   await line.ready
   return new RemoteModel(line, start, facts)
 }
@@ -131,7 +132,6 @@ interface AskOptions {
 /** The main thread's view of a model that its owner thread has. */
 class RemoteModel implements EmbeddedModel {
   readonly #line: OwnerLine
-  readonly #aborts = new AbortWatch()
   readonly #start: OwnerStart
   readonly kernel: Kernel
   readonly files: ReadonlyMap<string, Uint8Array>
@@ -161,7 +161,7 @@ class RemoteModel implements EmbeddedModel {
     const { onToken } = request
     let unwatch = () => {}
     const onId = (id: number) => {
-      unwatch = this.#aborts.watch(signal, () => this.#line.send({ kind: 'abort', id }))
+      unwatch = watchAbort(signal, () => this.#line.send({ kind: 'abort', id }))
     }
     try {
       const answer = await this.#line.ask({ kind: 'sample', order }, { onToken, onId })

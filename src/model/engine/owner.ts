@@ -7,6 +7,9 @@ import { Threads } from './threads.ts'
 import { Trainer } from './trainer.ts'
 import { instantiate } from './webassembly.ts'
 
+/** Bytes of activations that a gradient may keep in memory. */
+const keptBudget = 256 * 2 ** 20
+
 /** How the owner is connected. */
 export interface OwnerPort {
   /** The file that helping threads run. */
@@ -53,7 +56,7 @@ export class Owner {
       this.#news.push(news)
     }
     this.#sampler = new Sampler({ ...parts, tell, version: () => this.#version })
-    this.#trainer = new Trainer(parts)
+    this.#trainer = new Trainer({ ...parts, keptBudget })
     if (weights.kind === 'seed') initialise(this.#parameters(), shape, weights.seed)
     else fromTensors(this.#parameters(), shape, weights.tensors)
     this.#trainer.pack()

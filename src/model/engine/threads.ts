@@ -24,7 +24,7 @@ export class Threads {
     const { memory } = heap
     this.#helpers = Array.from({ length: count - 1 }, (_, index) => {
       const workerData: ThreadStart = { kind: 'thread', module, memory, index: index + 1 }
-      const helper = new Worker(file, { workerData })
+      const helper = new Worker(file, { workerData, execArgv: [] })
       helper.unref()
       return helper
     })

@@ -13,9 +13,6 @@ import type { Plan } from './plan.ts'
 import type { Threads } from './threads.ts'
 import type { Kernels } from './webassembly.ts'
 
-/** Bytes of activations that a gradient keeps; rows beyond are computed a second time. */
-const keptBudget = 256 * 2 ** 20
-
 /** Numbers of a parameter array that one job works on. */
 const rangeNumbers = 8 * layout.NORM_BLOCK
 
@@ -25,6 +22,8 @@ export interface TrainerParts {
   readonly plan: Plan
   readonly kernels: Kernels
   readonly threads: Threads
+  /** Bytes of activations that a gradient keeps; rows beyond are computed a second time. */
+  readonly keptBudget: number
 }
 
 /** Scores rows, sums gradients and updates the weights. One gradient is under way at most. */
@@ -43,7 +42,7 @@ export class Trainer {
 
   /** Log-probabilities and entropies of the wanted tokens; `keep` prepares for `backward`. */
   forward(rows: readonly RowOrder[], { keep }: { keep: boolean }): RowNumbers {
-    const { heap, plan, kernels, threads } = this.#parts
+    const { heap, plan, kernels, threads, keptBudget } = this.#parts
     const chunks = placeChunks(heap, cutChunks(rows, plan), {
       plan,
       budget: keep ? keptBudget : 0,

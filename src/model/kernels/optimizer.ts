@@ -12,7 +12,7 @@ import { packRows, packTurned } from './matmul'
 import { hidden, layers, paddedVocabulary, panels, parameters, width, word } from './plan'
 import { madd } from './simd'
 
-/** gradient += lane 0 + lane 1 + …, over a range of parameters. */
+/** gradient += (lane 0 + lane 1 + …), over a range of parameters. */
 export function reduce(job: usize): void {
   const start = <usize>load<u32>(job, RANGE_START)
   const end = start + <usize>load<u32>(job, RANGE_BYTES)
@@ -20,13 +20,13 @@ export function reduce(job: usize): void {
   const stride = word(PARAMETER_BYTES)
   for (let at = start; at < end; at += 16) {
     const target = word(GRADIENT) + at
-    let sum = v128.load(target)
     let from = word(LANE_GRADIENTS) + at
-    for (let lane: usize = 0; lane < lanes; lane++) {
-      sum = f32x4.add(sum, v128.load(from))
+    let sum = v128.load(from)
+    for (let lane: usize = 1; lane < lanes; lane++) {
       from += stride
+      sum = f32x4.add(sum, v128.load(from))
     }
-    v128.store(target, sum)
+    v128.store(target, f32x4.add(v128.load(target), sum))
   }
 }
 
