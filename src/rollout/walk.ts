@@ -102,11 +102,11 @@ const nowhere: World = {
 
 /** Opens the world of an attempt through the environment's lane. */
 export function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {
-  const { environment, lanes } = context
+  const { environment, lanes, clock } = context
   const { signal, task } = attempt
   const seed = seedFor(attempt, 'world')
   return across('environment', attempt, () =>
-    lanes.environment.run({ signal }, () => environment.open(task, { signal, seed, lanes })),
+    lanes.environment.run({ signal }, () => environment.open(task, { signal, seed, lanes, clock })),
   )
 }
 

@@ -95,7 +95,8 @@ export function calibrate(chat: Chat, controls: readonly ControlToken[]): Profil
       return error instanceof Error ? error : new Error(String(error))
     }
   }
-  const probe: Probe = { text, strings, problems }
+  const always = alwaysOpened({ text, strings, problems })
+  const probe: Probe = { text: always === '' ? text : cutting(text, always), strings, problems }
   const generationPrompt = findGenerationPrompt(probe)
   const spoken = probeEnding(probe, [])
   const called = probeEnding(probe, [result(1)])
@@ -139,6 +140,35 @@ function findGenerationPrompt({ text, problems }: Probe): string {
   if (open === closed) problems.push('the template has no generation prompt')
   else problems.push('the generation prompt changes the text before it')
   return ''
+}
+
+/**
+ * The opening of a turn that some templates write at the end of every text, asked for or not;
+ * '' where there is none.
+ */
+function alwaysOpened({ text, strings }: Probe): string {
+  const plain = text([asked])
+  if (plain !== text([asked], { opens: true })) return ''
+  const answered = text(probePrefix([]))
+  if (typeof plain !== 'string' || typeof answered !== 'string') return ''
+  const shared = commonSuffix(plain, answered)
+  const closer = strings.find(string => shared.startsWith(string))
+  return closer === undefined ? '' : shared.slice(closer.length)
+}
+
+/** Renders without that opening where none was asked for. */
+function cutting(text: Probe['text'], always: string): Probe['text'] {
+  return (messages, options = {}) => {
+    const rendered = text(messages, options)
+    if (options.opens || typeof rendered !== 'string' || !rendered.endsWith(always)) return rendered
+    return rendered.slice(0, -always.length)
+  }
+}
+
+function commonSuffix(a: string, b: string): string {
+  let length = 0
+  while (length < a.length && a.at(-1 - length) === b.at(-1 - length)) length++
+  return length === 0 ? '' : a.slice(-length)
 }
 
 interface Ending {
