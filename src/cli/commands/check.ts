@@ -1,0 +1,51 @@
+import type { Task } from '../../core/environment.ts'
+import { type CheckResult, checkEnvironment } from '../../environments/check.ts'
+import { openRenderer } from '../../run/model-source.ts'
+import { openEnvironmentNamed } from '../../run/open-run.ts'
+import { readTasks } from '../../run/tasks.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+
+/** Runs the conformance suite on an environment. */
+export const checkCommand: Command = {
+  name: 'check',
+  summary: 'Check an environment: disposal, determinism, forks, mistakes, shortcuts',
+  usage: './file.ts#export | NAME',
+  about:
+    'Opens worlds of an environment and checks what every environment owes: it disposes of them, the\n' +
+    'same actions give the same answers, a fork equals a replay, mistakes become observations. Also\n' +
+    'measures what doing nothing and always refusing earn. Exit 1 where a check fails.',
+  examples: ['espalier check ./shop.ts#shop --tasks tasks.jsonl', 'espalier check calculator'],
+  settings: ['tasks', 'split', 'seed', 'model'],
+  words: [1, 1],
+  run: runCheck,
+}
+
+const taskCount = 8
+
+async function runCheck({ words, flags, terminal, json, signal }: Invocation): Promise<number> {
+  const environment = await openEnvironmentNamed(words[0]!)
+  const { tasks: source = taskCount, seed = 1, split, model } = flags
+  if (source === taskCount && !environment.makeTasks) {
+    throw new MisuseError(`${words[0]} makes no tasks of its own: name a file with --tasks`)
+  }
+  const tasks: Task[] = []
+  for await (const task of readTasks(environment, source, {
+    seed,
+    ...(split !== undefined && { split }),
+  })) {
+    if (tasks.push(task) === taskCount) break
+  }
+  const renderer = model === undefined ? undefined : await openRenderer(model)
+  const results = await checkEnvironment(environment, {
+    tasks,
+    seed,
+    signal,
+    ...(renderer && { renderer }),
+  })
+  for (const result of results) terminal.print(json ? JSON.stringify(result) : line(result))
+  return results.some(result => result.kind === 'failed') ? 1 : 0
+}
+
+function line({ name, kind, detail }: CheckResult): string {
+  return `${kind.padEnd(8)}  ${name}${detail ? `: ${detail}` : ''}`
+}
