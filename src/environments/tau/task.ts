@@ -19,3 +19,9 @@ export interface TauTask {
   readonly actions: readonly TauAction[]
   readonly outputs: readonly string[]
 }
+
+/** Which task to attempt: its number in a split. */
+export interface TauTaskData {
+  readonly split: string
+  readonly index: number
+}

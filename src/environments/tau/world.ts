@@ -146,7 +146,7 @@ function observed(observation: string, done = false): TauStep {
 }
 
 /** A tool answered nothing, which upstream's validation refuses; the message is pydantic's. */
-class NoAnswer extends Error {
+export class NoAnswer extends Error {
   override name = 'ValidationError'
   constructor() {
     super(

@@ -12,7 +12,7 @@ import {
   UserReplyError,
   type UserStrategy,
 } from './strategy.ts'
-import type { User, UserUsage } from './user.ts'
+import type { Exchange, User, UserUsage } from './user.ts'
 
 /** How a user is simulated. */
 export interface SimulatedUserOptions {
@@ -71,17 +71,27 @@ export class SimulatedUser implements User {
 
   /** Begins a conversation; without an instruction it is the rehearsal tau-bench's users hold. */
   async open(instruction: string | undefined, call: Call): Promise<string> {
+    this.#begin(instruction)
+    return await this.#reply(call)
+  }
+
+  #begin(instruction: string | undefined): void {
     const system = this.#options.prompts.system(this.#options.strategy, instruction)
     this.#messages = [
       { role: 'system', content: system },
       { role: 'user', content: GREETING },
     ]
-    return await this.#reply(call)
   }
 
   async answer(said: string, call: Call): Promise<string> {
     this.#messages.push({ role: 'user', content: said })
     return await this.#reply(call)
+  }
+
+  recall({ kind, said, answer }: Exchange): void {
+    if (kind === 'open') this.#begin(said)
+    else this.#messages.push({ role: 'user', content: said })
+    this.#messages.push({ role: 'assistant', content: answer })
   }
 
   fork(): SimulatedUser {

@@ -6,14 +6,23 @@ export interface User {
   open(instruction: string, call: Call): Promise<string>
   /** The answer to what was said. */
   answer(said: string, call: Call): Promise<string>
+  /** Takes part in an exchange as it happened before, without being asked: for replays. */
+  recall(exchange: Exchange): void
   /** Somebody with the same memory who goes their own way from here. */
   fork(): User
   /** Tokens that the user's own model read and sampled so far; absent where there is no model. */
   readonly usage?: UserUsage
 }
 
+/** What was said to a user, or at the opening the instruction, and what the user answered. */
+export interface Exchange {
+  readonly kind: 'open' | 'answer'
+  readonly said: string
+  readonly answer: string
+}
+
 /** What simulating a user cost. */
-export interface UserUsage {
+export type UserUsage = {
   readonly calls: number
   readonly prompt: number
   readonly sampled: number
@@ -34,11 +43,18 @@ function scriptedFrom(lines: readonly string[], start: number): User {
     position++
     return line
   }
-  return { open: next, answer: next, fork: () => scriptedFrom(lines, position) }
+  return {
+    open: next,
+    answer: next,
+    recall: () => {
+      position++
+    },
+    fork: () => scriptedFrom(lines, position),
+  }
 }
 
 /** A real person: `ask` shows a text, such as on a terminal, and gives what was typed. */
 export function humanUser(ask: (text: string, call: Call) => Promise<string>): User {
-  const user: User = { open: ask, answer: ask, fork: () => user }
+  const user: User = { open: ask, answer: ask, recall: () => {}, fork: () => user }
   return user
 }

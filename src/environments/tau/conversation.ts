@@ -1,0 +1,232 @@
+import type { StepCall, Transition, World } from '../../core/environment.ts'
+import { across } from '../../core/failure.ts'
+import type { Json, NonEmpty } from '../../core/ids.ts'
+import { type CallAttempt, type Message, type Reply, textOf } from '../../core/message.ts'
+import type { CallRecord, ToolProblem } from '../../core/tool.ts'
+import { PythonError } from '../../python/error.ts'
+import { dumps, parseJson } from '../../python/json.ts'
+import { str } from '../../python/repr.ts'
+import type { PythonDict } from '../../python/value.ts'
+import type { User, UserUsage } from '../users/user.ts'
+import type { TauAgent } from './agents.ts'
+import { rewardToPython } from './results.ts'
+import { RESPOND, STOP, type TauAction, type TauTaskData } from './task.ts'
+import { NoAnswer, type TauWorld } from './world.ts'
+
+/** What is left of an attempt at tau-bench: all that its reward and its result file need. */
+export type TauReport = {
+  readonly domain: string
+  readonly split: string
+  readonly index: number
+  /** Who answered last: `user`, or the tool. */
+  readonly source: string
+  readonly reward: number
+  /** tau-bench's own account of the reward; null where the conversation did not come to its end. */
+  readonly reward_info: Json
+  /** Why the original would have broken off here. */
+  readonly error: string | null
+  readonly user: UserUsage | null
+}
+
+/** Everything a conversation stands on. */
+export interface ConversationParts {
+  readonly opening: NonEmpty<Message>
+  readonly world: TauWorld
+  readonly agent: TauAgent
+  readonly user: User
+  readonly data: TauTaskData
+  readonly clock?: () => number
+}
+
+/** What changes as a conversation goes on. */
+interface Progress {
+  readonly source: string
+  readonly reward: number
+  readonly rewardInfo: Json
+  readonly error: string | null
+}
+
+const begun: Progress = { source: 'user', reward: 0, rewardInfo: null, error: null }
+
+/** What an action was answered with. */
+interface Answered {
+  readonly text: string
+  readonly source: string
+  readonly done: boolean
+  readonly problem?: ToolProblem
+  /** Why the original would have broken off here. */
+  readonly error?: string
+}
+
+/** Opens a conversation as a world that can be stepped, reported on and forked natively. */
+export function openConversation(parts: ConversationParts, from: Progress = begun): World {
+  const { opening, world, agent, user, data } = parts
+  let progress = from
+  return {
+    opening,
+    tools: agent.tools,
+    async step(action, call) {
+      const stepped = await stepConversation(parts, action, call)
+      progress = stepped.progress
+      return stepped.transition
+    },
+    report: (): TauReport => ({
+      domain: world.domain.name,
+      split: data.split,
+      index: data.index,
+      source: progress.source,
+      reward: progress.reward,
+      reward_info: progress.rewardInfo,
+      error: progress.error,
+      user: user.usage ?? null,
+    }),
+    fork: async () => {
+      const forked = { ...parts, world: world.fork(), user: user.fork() }
+      return openConversation(forked, progress)
+    },
+    [Symbol.asyncDispose]: async () => {},
+  }
+}
+
+async function stepConversation(
+  parts: ConversationParts,
+  reply: Reply,
+  call: StepCall,
+): Promise<{ transition: Transition; progress: Progress }> {
+  const started = parts.clock?.() ?? 0
+  const read = readAction(parts.agent, reply)
+  const answered =
+    read.kind === 'action' ? await takeAction(parts, read.action, call) : read.answered
+  const seconds = (parts.clock?.() ?? 0) - started
+  const observed = observe(parts.agent, { reply, read, text: answered.text })
+  const calls = recordCalls(reply, answered, { turn: call.turn, seconds })
+  const { source, error = null } = answered
+  if (!answered.done) {
+    return { transition: { kind: 'continue', observed, calls }, progress: { ...begun, source } }
+  }
+  const scored = error === null ? score(parts.world) : { reward: 0, rewardInfo: null }
+  return { transition: { kind: 'end', observed, calls }, progress: { source, error, ...scored } }
+}
+
+function score(world: TauWorld): Pick<Progress, 'reward' | 'rewardInfo'> {
+  const reward = world.calculateReward()
+  const rewardInfo = JSON.parse(dumps(rewardToPython(reward))) as Json
+  return { reward: reward.reward, rewardInfo }
+}
+
+type Read =
+  | { readonly kind: 'action'; readonly action: TauAction }
+  | { readonly kind: 'unreadable'; readonly answered: Answered }
+
+/** What the policy wants done; what cannot be read becomes an observation it can learn from. */
+function readAction(agent: TauAgent, { message, calls }: Reply): Read {
+  const [attempt] = calls
+  try {
+    if (agent.tools.length > 0 && attempt) return { kind: 'action', action: toAction(attempt) }
+    const action = agent.toAction({ ...message, content: textOf(message.content) })
+    return { kind: 'action', action: withText(action) }
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error
+    const text = `Error: ${error.message || 'an action needs a name and arguments'}`
+    const source = attempt?.name ?? ''
+    return {
+      kind: 'unreadable',
+      answered: { text, source, done: false, problem: 'malformed-call' },
+    }
+  }
+}
+
+function toAction(attempt: CallAttempt): TauAction {
+  if (attempt.kind === 'malformed') throw new PythonError('ValueError', attempt.problem)
+  const kwargs = attempt.arguments.trim() === '' ? new Map() : parseJson(attempt.arguments)
+  if (!(kwargs instanceof Map)) {
+    throw new PythonError('TypeError', `the arguments of ${attempt.name} must be a JSON object`)
+  }
+  return withText({ name: attempt.name, kwargs: kwargs as PythonDict })
+}
+
+/** Whatever is said to the user is text; the original breaks when it looks for outputs in less. */
+function withText(action: TauAction): TauAction {
+  const content = action.kwargs.get('content')
+  if (action.name !== RESPOND || typeof content === 'string') return action
+  if (content === undefined) throw new PythonError('KeyError', "'content'")
+  return { name: RESPOND, kwargs: new Map([['content', str(content)]]) }
+}
+
+async function takeAction(
+  { world, user }: ConversationParts,
+  action: TauAction,
+  call: StepCall,
+): Promise<Answered> {
+  try {
+    const step = world.step(action)
+    if (step.kind === 'observed') {
+      const isUnknown = !world.tools.some(tool => tool.function.name === action.name)
+      const answered = { text: step.observation, source: action.name, done: step.done }
+      return isUnknown ? { ...answered, problem: 'unknown-tool' } : answered
+    }
+    const text = await hearUser(user, step.content as string, call)
+    return { text, source: 'user', done: text.includes(STOP) }
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error
+    return {
+      text: `Error: ${error.message}`,
+      source: action.name,
+      done: true,
+      error: error.message,
+    }
+  }
+}
+
+async function hearUser(user: User, said: string, call: StepCall): Promise<string> {
+  const before = call.replay?.observed?.findLast(message => message.role === 'user')
+  if (before === undefined) return await across('user', call, () => user.answer(said, call))
+  const answer = textOf(before.content)
+  user.recall({ kind: 'answer', said, answer })
+  return answer
+}
+
+const EXTRA_CALL = 'Error: one call per turn; this one was not run.'
+
+interface Observation {
+  readonly reply: Reply
+  readonly read: Read
+  readonly text: string
+}
+
+/** The answer to the first call or to the words, and one to every further call. */
+function observe(agent: TauAgent, { reply, read, text }: Observation): NonEmpty<Message> {
+  const [first, ...others] = agent.tools.length > 0 ? reply.calls : []
+  const refusals = others.map(attempt => toolMessage(attempt, EXTRA_CALL))
+  const isWords = read.kind === 'action' && read.action.name === RESPOND
+  if (first && !isWords) return [toolMessage(first, text), ...refusals]
+  const said: Message = { role: 'user', content: isWords ? text : `API output: ${text}` }
+  const [refusal, ...more] = refusals
+  return refusal ? [refusal, ...more, said] : [said]
+}
+
+function toolMessage({ id, name }: CallAttempt, content: string): Message {
+  return { role: 'tool', tool_call_id: id, ...(name !== undefined && { name }), content }
+}
+
+function recordCalls(
+  { calls }: Reply,
+  answered: Answered,
+  { turn, seconds }: { readonly turn: number; readonly seconds: number },
+): readonly CallRecord[] {
+  return calls.map((attempt, index): CallRecord => {
+    const record = { turn, id: attempt.id, tool: attempt.name ?? '', input: inputOf(attempt) }
+    if (index > 0) return { ...record, output: EXTRA_CALL, problem: 'extra-call', seconds: 0 }
+    const problem = answered.problem && { problem: answered.problem }
+    return { ...record, output: answered.text, ...problem, seconds }
+  })
+}
+
+function inputOf(attempt: CallAttempt): unknown {
+  if (attempt.kind === 'malformed') return attempt.raw
+  try {
+    return JSON.parse(attempt.arguments)
+  } catch {
+    return attempt.arguments
+  }
+}
