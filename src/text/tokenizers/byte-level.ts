@@ -1,6 +1,7 @@
 import { Cuts } from './buffers.ts'
 import { toBytes } from './byte-alphabet.ts'
 import { BytePairs } from './byte-pairs.ts'
+import { openDecoder } from './decoders.ts'
 import { byteDecoding } from './decoding.ts'
 import type { Definition } from './definition.ts'
 import { type Fields, readFlag, readList, UnsupportedPartError } from './fields.ts'
@@ -8,6 +9,7 @@ import { openMerges } from './merges.ts'
 import { openNormalizer } from './normalizers.ts'
 import type { PlainEncoder, TextModel } from './pipeline.ts'
 import { openPreTokenizer, type PreTokenizer } from './splitters.ts'
+import { tokenDecoding } from './token-decoding.ts'
 import { openVocabulary } from './vocabulary.ts'
 
 /**
@@ -32,20 +34,23 @@ export function openByteLevel(definition: Definition): TextModel {
       const pairs = new BytePairs({ vocabulary, merges, ignoreMerges, isForbidden }, ids)
       return openPlainEncoder(preTokenizer, pairs)
     },
-    openDecoding: tokenOf =>
-      byteDecoding(id => {
+    openDecoding: tokenOf => {
+      if (!isByteLevelDecoder(definition.decoder)) {
+        return tokenDecoding(openDecoder(definition.decoder), tokenOf)
+      }
+      return byteDecoding(id => {
         const token = tokenOf(id)
         return token === undefined ? undefined : toBytes(token)
-      }),
+      })
+    },
   }
 }
 
 /** Words that begin or continue in a special way, unknown words and dropout are not of this kind. */
-function requirePlain({ model, decoder }: Definition): void {
+function requirePlain({ model }: Definition): void {
   const affix = model.continuing_subword_prefix || model.end_of_word_suffix
   const isPlain = !affix && !model.dropout && !model.byte_fallback && model.unk_token == null
   if (!isPlain) throw new UnsupportedPartError('BPE with affixes, dropout or unknown tokens')
-  if (!isByteLevelDecoder(decoder)) throw new UnsupportedPartError('BPE without ByteLevel decoder')
 }
 
 function isByteLevelDecoder(decoder: Fields | undefined): boolean {

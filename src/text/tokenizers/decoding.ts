@@ -20,26 +20,6 @@ export function byteDecoding(bytesOf: (id: number) => Uint8Array | undefined): D
   }
 }
 
-/** Text as tokens with a blank between each two: what the reference does without a decoder. */
-export function spacedDecoding(tokenOf: (id: number) => string | undefined): Decoding {
-  const words = (ids: ArrayLike<number>, isSkipped: (id: number) => boolean) =>
-    Array.from(ids).flatMap(id => (isSkipped(id) ? [] : (tokenOf(id) ?? [])))
-  return {
-    decode: (ids, isSkipped) => words(ids, isSkipped).join(' '),
-    open: isSkipped => {
-      let isFirst = true
-      const push = (ids: ArrayLike<number>) => {
-        const found = words(ids, isSkipped)
-        const text = (isFirst ? '' : ' ') + found.join(' ')
-        if (found.length === 0) return ''
-        isFirst = false
-        return text
-      }
-      return { push, end: () => '' }
-    },
-  }
-}
-
 function remembering(
   bytesOf: (id: number) => Uint8Array | undefined,
 ): (id: number) => Uint8Array | undefined {

@@ -1,11 +1,13 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers'
-import type { ControlToken, StreamDecoder } from '../tokenizer.ts'
+import type { ControlToken } from '../tokenizer.ts'
 import type { IdBuffer } from './buffers.ts'
-import type { Decoding } from './decoding.ts'
+import { type Decoder, openDecoder } from './decoders.ts'
 import type { Definition } from './definition.ts'
 import { readList, readText, UnsupportedPartError } from './fields.ts'
 import { type Normalizer, openNormalizer } from './normalizers.ts'
+import { toLiteral } from './patterns.ts'
 import type { PlainEncoder, TextModel } from './pipeline.ts'
+import { tokenDecoding } from './token-decoding.ts'
 import { listVocabulary, openVocabulary, type Vocabulary } from './vocabulary.ts'
 
 /**
@@ -29,7 +31,7 @@ export function openLibraryModel(definition: Definition): TextModel {
     vocabulary,
     normalize: openLibraryNormalizer(definition, library),
     openEncoder: (controls, ids) => openPlainEncoder(library, controls, ids),
-    openDecoding: tokenOf => openDecoding(library, tokenOf),
+    openDecoding: tokenOf => tokenDecoding(openLibraryDecoder(definition, library), tokenOf),
   }
 }
 
@@ -42,6 +44,16 @@ function readVocabulary({ modelType, model }: Definition): Vocabulary {
       return readText(readList(piece, where)[0], where)
     }),
   )
+}
+
+/** Our own decoders where we have them: the library's read invalid bytes in another way. */
+function openLibraryDecoder(definition: Definition, library: LibraryTokenizer): Decoder {
+  try {
+    return openDecoder(definition.decoder)
+  } catch (error) {
+    if (!(error instanceof UnsupportedPartError)) throw error
+    return tokens => [library.decoder!([...tokens])]
+  }
 }
 
 /** Our own normalizers where we have them: they know which characters are foreign. */
@@ -71,18 +83,15 @@ function openPlainEncoder(
 ): PlainEncoder {
   const model = library.model!
   const contents = new Set(controls.map(control => control.content))
+  const inside = insideOf(controls)
+  const add = (piece: string, tokens: readonly string[]) => {
+    for (const token of tokens) ids.push(model.tokens_to_ids.get(token) ?? unknownId(piece, model))
+  }
   const encodePiece = (piece: string) => {
     const tokens: readonly string[] = model([piece])
-    const spelled = tokens.find(token => contents.has(token) && piece.includes(token))
-    if (spelled === undefined) {
-      for (const token of tokens)
-        ids.push(model.tokens_to_ids.get(token) ?? unknownId(piece, model))
-      return
-    }
-    // Data that spells a control token is cut inside it, so that the model cannot make it.
-    const cut = piece.indexOf(spelled) + 1
-    encodePiece(piece.slice(0, cut))
-    encodePiece(piece.slice(cut))
+    const isSpelled = tokens.some(token => contents.has(token) && piece.includes(token))
+    if (!isSpelled) add(piece, tokens)
+    else for (const part of piece.split(inside)) add(part, model([part]))
   }
   return (text, isFirst) => {
     if (text === '') return
@@ -91,52 +100,26 @@ function openPlainEncoder(
   }
 }
 
+/**
+ * The places behind the first character of each control string: data that spells one is cut there,
+ * so that the model cannot make the token. A string of one character has no inside; where it is a
+ * token, there is no other way to write that character.
+ */
+function insideOf(controls: readonly ControlToken[]): RegExp {
+  const places = controls.flatMap(({ content }) => {
+    const [first = '', ...rest] = [...content]
+    return rest.length === 0 ? [] : [`(?<=${literal(first)})(?=${literal(rest.join(''))})`]
+  })
+  return new RegExp(places.length === 0 ? '(?!)' : places.join('|'), 'v')
+}
+
+function literal(text: string): string {
+  return toLiteral(text).source
+}
+
 function unknownId(piece: string, { unk_token_id }: { unk_token_id?: number }): number {
   if (unk_token_id !== undefined) return unk_token_id
   throw new Error(
     `The vocabulary has no token for ${JSON.stringify(piece)}, and no unk_token to take instead`,
   )
-}
-
-const BYTE_TOKEN = /^<0x[0-9A-F]{2}>$/
-
-function openDecoding(
-  library: LibraryTokenizer,
-  tokenOf: (id: number) => string | undefined,
-): Decoding {
-  const decodeTokens = (tokens: readonly string[]) => {
-    if (tokens.length === 0) return ''
-    return library.decoder?.([...tokens]) ?? tokens.join(' ')
-  }
-  const tokensOf = (ids: ArrayLike<number>, isSkipped: (id: number) => boolean) =>
-    Array.from(ids).flatMap(id => (isSkipped(id) ? [] : (tokenOf(id) ?? [])))
-  return {
-    decode: (ids, isSkipped) => decodeTokens(tokensOf(ids, isSkipped)),
-    open: isSkipped => openTokenStream(ids => tokensOf(ids, isSkipped), decodeTokens),
-  }
-}
-
-/**
- * Decoders treat the first token in a special way, and bytes in runs. So each part is decoded behind
- * the last token already told, and a run of bytes is held until it ends.
- */
-function openTokenStream(
-  tokensOf: (ids: ArrayLike<number>) => readonly string[],
-  decode: (tokens: readonly string[]) => string,
-): StreamDecoder {
-  let told: readonly string[] = []
-  let held: string[] = []
-  const tell = () => {
-    const text = decode([...told, ...held]).slice(decode(told).length)
-    if (held.length > 0) told = held.slice(-1)
-    held = []
-    return text
-  }
-  return {
-    push: ids => {
-      for (const token of tokensOf(ids)) held.push(token)
-      return held.length === 0 || BYTE_TOKEN.test(held.at(-1)!) ? '' : tell()
-    },
-    end: tell,
-  }
 }

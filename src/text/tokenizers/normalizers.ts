@@ -110,7 +110,7 @@ function strip(fields: Fields): Normalizer {
   }
 }
 
-/** Rewrites each match; one that touches a foreign character becomes foreign as a whole. */
+/** Rewrites each match; what is new in it is foreign if any of what it replaces was. */
 function rewriteEach(expression: RegExp, rewrite: (found: string) => string): Normalizer {
   return ({ text, foreign }) => {
     if (foreign === undefined) return { text: text.replace(expression, rewrite) }
@@ -120,11 +120,11 @@ function rewriteEach(expression: RegExp, rewrite: (found: string) => string): No
     for (const { 0: found, index } of text.matchAll(expression)) {
       const end = index + found.length
       const rewritten = rewrite(found)
-      const before = foreign.subarray(last, index)
-      const inside = foreign.subarray(index, end)
       parts.push(text.slice(last, index), rewritten)
-      // A match that stays as it was keeps its marks one by one.
-      marks.push(before, rewritten === found ? inside : marksOf(rewritten, inside.includes(1)))
+      marks.push(
+        foreign.subarray(last, index),
+        moved(found, rewritten, foreign.subarray(index, end)),
+      )
       last = end
     }
     parts.push(text.slice(last))
@@ -133,8 +133,13 @@ function rewriteEach(expression: RegExp, rewrite: (found: string) => string): No
   }
 }
 
-function marksOf(text: string, isForeign: boolean): Uint8Array {
-  return new Uint8Array(text.length).fill(isForeign ? 1 : 0)
+/** The marks of a rewritten match: as before while the two agree, then all alike. */
+function moved(found: string, rewritten: string, foreign: Uint8Array): Uint8Array {
+  let same = 0
+  while (same < found.length && found[same] === rewritten[same]) same++
+  const marks = new Uint8Array(rewritten.length)
+  marks.set(foreign.subarray(0, Math.min(same, rewritten.length)))
+  return marks.fill(foreign.includes(1, same) ? 1 : 0, same)
 }
 
 function concatenate(parts: readonly Uint8Array[]): Uint8Array {

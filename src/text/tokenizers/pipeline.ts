@@ -51,6 +51,9 @@ function openEncoding(
   const matchGiven = matcherOf(model, controls, false)
   const matchNormalized = matcherOf(model, controls, true)
 
+  // Only for normalized controls must the marks go through the normalizer, which costs time.
+  const needsMarks = controls.some(control => control.normalized)
+
   const encodeBetween = (input: Marked, isFirst: boolean) => {
     const normalized = normalize(input)
     for (const { start, end, control } of matchNormalized(normalized)) {
@@ -62,8 +65,8 @@ function openEncoding(
     for (const { start, end, control } of matchGiven(input)) {
       if (control !== undefined) ids.push(control.id)
       else {
-        const text = input.text.slice(start, end)
-        encodeBetween({ text, foreign: input.foreign?.subarray(start, end) }, start === 0)
+        const foreign = needsMarks ? input.foreign?.subarray(start, end) : undefined
+        encodeBetween({ text: input.text.slice(start, end), foreign }, start === 0)
       }
     }
   }

@@ -1,11 +1,13 @@
 import type { ControlToken } from '../tokenizer.ts'
 import { Cuts, type IdBuffer } from './buffers.ts'
-import { byteDecoding, spacedDecoding } from './decoding.ts'
+import { openDecoder } from './decoders.ts'
+import { byteDecoding } from './decoding.ts'
 import type { Definition } from './definition.ts'
-import { type Fields, readFields, readFlag, readList, readOptional, readText } from './fields.ts'
+import { type Fields, readFlag, readList, readOptional, readText } from './fields.ts'
 import { openNormalizer } from './normalizers.ts'
 import type { PlainEncoder, TextModel } from './pipeline.ts'
 import { openPreTokenizer, type Splitter } from './splitters.ts'
+import { tokenDecoding } from './token-decoding.ts'
 import { openVocabulary, type Vocabulary } from './vocabulary.ts'
 
 const utf8 = new TextEncoder()
@@ -22,6 +24,7 @@ export function openWordLevel(definition: Definition): TextModel {
   if (preTokenizer.isByteLevel) throw new Error('A WordLevel model cannot read ByteLevel pieces')
   const hasBytes = readFlag(model.byte_fallback, 'model.byte_fallback')
   const bytes = hasBytes ? byteTokens(vocabulary) : undefined
+  if (hasBytes) requireFusing(definition.decoder)
   const unknown = readOptional(model.unk_token, token => readText(token, 'model.unk_token'))
   const onUnknown = bytes === undefined ? unknownToken(unknown, vocabulary) : asBytes(bytes)
   return {
@@ -32,8 +35,8 @@ export function openWordLevel(definition: Definition): TextModel {
       return openPlainEncoder(preTokenizer.split, { ids, lookUp, onUnknown })
     },
     openDecoding: tokenOf => {
-      if (!isFusing(definition.decoder)) return spacedDecoding(tokenOf)
-      const byteOf = new Map(bytes?.map((id, byte) => [id, Uint8Array.of(byte)]))
+      if (bytes === undefined) return tokenDecoding(openDecoder(definition.decoder), tokenOf)
+      const byteOf = new Map(bytes.map((id, byte) => [id, Uint8Array.of(byte)]))
       return byteDecoding(id => byteOf.get(id) ?? encoded(tokenOf(id)))
     },
   }
@@ -101,16 +104,13 @@ function byteTokens(vocabulary: Vocabulary): readonly number[] {
   })
 }
 
-/** Whether tokens are put together with nothing between them. */
-function isFusing(decoder: Fields | undefined): boolean {
-  if (decoder === undefined) return false
-  const steps =
-    decoder.type === 'Sequence' ? readList(decoder.decoders, 'decoders of a Sequence') : [decoder]
-  const types = steps.map(step => readFields(step, 'a decoder').type)
-  const other = types.find(type => type !== 'Fuse' && type !== 'ByteFallback')
-  if (other === undefined) return true
+/** Bytes make characters only where tokens are put together with nothing between them. */
+function requireFusing(decoder: Fields | undefined): void {
+  const steps = decoder?.type === 'Sequence' ? decoder.decoders : [decoder]
+  const types = readList(steps, 'decoders of a Sequence').map(step => (step as Fields)?.type)
+  if (types.every(type => type === 'Fuse' || type === 'ByteFallback')) return
   throw new Error(
-    `A WordLevel model cannot use the decoder ${JSON.stringify(other)}. Known: none, Fuse, ByteFallback, and a Sequence of these.`,
+    `byte_fallback needs the decoder Fuse, ByteFallback or a Sequence of these, but there is ${JSON.stringify(decoder)}`,
   )
 }
 
