@@ -8,14 +8,14 @@ export function writeSafetensors(
   tensors: readonly Tensor[],
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array {
-  const header: Record<string, unknown> = { __metadata__: { format: 'pt', ...metadata } }
   let end = 0
-  for (const { name, shape, data } of tensors) {
+  const entries = tensors.map(({ name, shape, data }) => {
     const start = end
     end += data.length * 4
-    header[name] = { dtype: 'F32', shape, data_offsets: [start, end] }
-  }
-  const text = JSON.stringify(header)
+    return [name, { dtype: 'F32', shape, data_offsets: [start, end] }] as const
+  })
+  const about = { format: 'pt', ...metadata }
+  const text = JSON.stringify(Object.fromEntries([['__metadata__', about], ...entries]))
   const head = new TextEncoder().encode(text.padEnd(Math.ceil(text.length / 8) * 8))
   const bytes = new Uint8Array(8 + head.length + end)
   const view = new DataView(bytes.buffer)

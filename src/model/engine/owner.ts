@@ -10,6 +10,9 @@ import { instantiate } from './webassembly.ts'
 /** Bytes of activations that a gradient may keep in memory. */
 const keptBudget = 256 * 2 ** 20
 
+/** Bytes of the key-value cache, reserved but not touched before they are needed. */
+const cacheBytes = 256 * 2 ** 20
+
 /** How the owner is connected. */
 export interface OwnerPort {
   /** The file that helping threads run. */
@@ -45,12 +48,9 @@ export class Owner {
     this.#port = port
     const { module, shape, weights } = start
     const kernels = instantiate(module, this.#heap.memory)
-    this.#plan = makePlan(this.#heap, kernels, { shape, threads: start.threads })
-    this.#threads = new Threads(this.#heap, kernels, {
-      count: start.threads,
-      file: port.file,
-      module,
-    })
+    const { threads: count } = start
+    this.#plan = makePlan(this.#heap, kernels, { shape, threads: count, cacheBytes })
+    this.#threads = new Threads(this.#heap, kernels, { count, file: port.file, module })
     const parts = { heap: this.#heap, plan: this.#plan, threads: this.#threads, kernels }
     const tell = (news: FromOwner) => {
       this.#news.push(news)

@@ -11,9 +11,6 @@ const logRopeTheta = 9.210340371976184
 /** Tokens of a job at most, unless one row alone is longer. */
 export const jobTokens = 256
 
-/** Bytes of the key-value cache, reserved but not touched before they are needed. */
-const cacheBytes = 256 * 2 ** 20
-
 /** Where the model's arrays lie, in bytes. */
 export interface Plan {
   readonly shape: ModelShape
@@ -65,7 +62,7 @@ export function parameterOffsets({ vocabulary, width, layers, hidden }: ModelSha
 
 /** Takes the model's memory and writes the plan that the kernels read. */
 export function makePlan(heap: Heap, kernels: Kernels, options: PlanOptions): Plan {
-  const { shape, threads } = options
+  const { shape, threads, cacheBytes } = options
   writeShape(heap, shape)
   writeParameterOffsets(heap, shape)
   const panels = writePanelOffsets(heap, shape)
@@ -98,9 +95,12 @@ export function makePlan(heap: Heap, kernels: Kernels, options: PlanOptions): Pl
   return { shape, paddedVocabulary, parameterCount, blocks, blockBytes, chunkTokens, ...addresses }
 }
 
+/** What a plan is made for. */
 interface PlanOptions {
   readonly shape: ModelShape
   readonly threads: number
+  /** Bytes of the key-value cache; room for two whole contexts there is always. */
+  readonly cacheBytes: number
 }
 
 function setWord(heap: Heap, offset: number, value: number): void {

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { random, seedOf } from '../../math/random.ts'
+import type { SampleNews, SampleOrder } from '../protocol.ts'
+import type { ModelShape } from '../shape.ts'
+import { Heap } from './heap.ts'
+import { initialise } from './parameters.ts'
+import { makePlan } from './plan.ts'
+import { Sampler } from './sampler.ts'
+import { Threads } from './threads.ts'
+import { Trainer } from './trainer.ts'
+import { instantiate, webAssembly } from './webassembly.ts'
+
+const shape: ModelShape = {
+  vocabulary: 17,
+  width: 16,
+  layers: 2,
+  heads: 2,
+  hidden: 24,
+  context: 80,
+}
+
+async function openSampler(cacheBytes: number) {
+  const bytes = readFileSync(new URL('../wasm/plain.wasm', import.meta.url))
+  const module = await webAssembly.compile(bytes)
+  const heap = new Heap()
+  const kernels = instantiate(module, heap.memory)
+  const plan = makePlan(heap, kernels, { shape, threads: 1, cacheBytes })
+  const threads = new Threads(heap, kernels, { count: 1, file: new URL(import.meta.url), module })
+  const start = plan.parameters / 4
+  initialise(heap.f32.subarray(start, start + plan.parameterCount), shape, 1)
+  new Trainer({ heap, plan, kernels, threads, keptBudget: 0 }).pack()
+  const samples = new Map<number, SampleNews>()
+  const sampler = new Sampler({
+    heap,
+    plan,
+    threads,
+    tell: news => {
+      if (news.kind === 'sampled') samples.set(news.id, news.sample)
+    },
+    version: () => 0,
+  })
+  return { sampler, samples, blocks: plan.blocks }
+}
+
+/** Requests of 30 sessions over three turns, sharing beginnings here and there. */
+function makeOrder(session: number, turn: number): SampleOrder {
+  const draw = random(seedOf('prompt', session % 7))
+  return {
+    prompt: Int32Array.from({ length: 15 + turn * 12 }, () => Math.floor(draw() * 17)),
+    maxTokens: 5 + session,
+    temperature: 1,
+    topP: 1,
+    topK: 0,
+    minP: 0,
+    stop: [],
+    seed: seedOf(session, turn),
+    session: `${session}`,
+    topLogprobs: 0,
+    stream: false,
+  }
+}
+
+function run({ sampler, samples }: Awaited<ReturnType<typeof openSampler>>): SampleNews[] {
+  for (let turn = 0; turn < 3; turn++) {
+    for (let session = 0; session < 30; session++) {
+      sampler.add(turn * 100 + session, makeOrder(session, turn))
+    }
+    while (sampler.hasWork) sampler.step({ admit: true })
+  }
+  return [...samples].sort(([a], [b]) => a - b).map(([, sample]) => sample)
+}
+
+it('gives the same bits when blocks are scarce: requests wait and sessions are let go', async () => {
+  const roomy = await openSampler(2 ** 22)
+  const scarce = await openSampler(0)
+  expect(scarce.blocks).toBe(12)
+  const wanted = run(roomy)
+  const found = run(scarce)
+  expect(found).toHaveLength(90)
+  found.forEach((sample, index) => {
+    const { ids, logprobs, entropies } = wanted[index]!
+    expect(sample).toMatchObject({ ids, logprobs, entropies })
+  })
+  const cached = (samples: SampleNews[]) => samples.reduce((sum, one) => sum + one.cachedTokens, 0)
+  expect(cached(found)).toBeLessThan(cached(wanted))
+})
+
+it('ends an aborted request, waiting or running, and gives its blocks back', async () => {
+  const { sampler, samples } = await openSampler(0)
+  for (let session = 0; session < 30; session++) sampler.add(session, makeOrder(session, 0))
+  sampler.step({ admit: true })
+  for (let session = 0; session < 30; session++) sampler.abort(session)
+  expect(sampler.hasWork).toBe(false)
+  expect([...samples.values()].every(sample => sample.finish === 'abort')).toBe(true)
+  const lengths = new Set([...samples.values()].map(sample => sample.ids.length))
+  expect(lengths).toEqual(new Set([0, 1]))
+  sampler.forget()
+  sampler.add(99, { ...makeOrder(1, 0), maxTokens: 65 })
+  while (sampler.hasWork) sampler.step({ admit: true })
+  expect(samples.get(99)!.ids).toHaveLength(65)
+})
