@@ -1,0 +1,104 @@
+import type { Lane } from '../core/lane.ts'
+import type { Policy } from '../core/policy.ts'
+import { openLlamaCpp } from './llama-cpp.ts'
+import { openOpenAiChat } from './openai-chat.ts'
+import { openReplay } from './replayed.ts'
+import { openScript } from './script-file.ts'
+import { openSglang } from './sglang.ts'
+import { openVersions, type Versions } from './versions.ts'
+import { openVllm, type VllmOptions } from './vllm.ts'
+import { withBalance } from './with-balance.ts'
+import { withLimit } from './with-limit.ts'
+import { withRecord } from './with-record.ts'
+import { type RetryOptions, withRetries } from './with-retries.ts'
+
+/** How to open a policy by its URI. */
+export interface PolicyOptions {
+  /** Sent as a bearer token; never part of a message. */
+  readonly key?: string
+  /** The name under which a server serves the model, where it serves several. */
+  readonly servedModel?: string
+  /** Seconds one request may take. @default 600 */
+  readonly deadlineSeconds?: number
+  /** Connections to each server at one time. @default 4096 */
+  readonly connections?: number
+  /** Streams every sample, so that vLLM and llama.cpp keep what an aborted one had. @default false */
+  readonly stream?: boolean
+  /** What a vLLM server's `--logprobs-mode` gives. @default 'raw' */
+  readonly logprobs?: NonNullable<VllmOptions['logprobs']>
+  /** The version of the weights, for servers that do not tell. @default 0 */
+  readonly version?: () => number
+  /** `false`: a failure is a failure. @default the defaults of `withRetries` */
+  readonly retries?: RetryOptions | false
+  /** Requests at one time. @default as many as are asked */
+  readonly limit?: number | Lane
+  /** A cassette to record into. */
+  readonly record?: string
+  /** Turns texts of a script into ids. */
+  readonly encode?: (text: string) => Int32Array
+  /** Schemes besides the known ones, by their name without the colon. */
+  readonly schemes?: Readonly<Record<string, OpenScheme>>
+}
+
+/** Opens what stands behind a scheme: `rest` is what follows the colon. */
+export type OpenScheme = (rest: string, options: PolicyOptions) => Promise<Policy> | Policy
+
+type Opening = PolicyOptions & { readonly versions: Versions }
+
+/**
+ * Opens a policy: `sglang:URL`, `vllm:URL`, `llama-cpp:URL`, `openai:URL`, `scripted:FILE`,
+ * `replay:FILE`. Several balance. Servers are retried when they are busy or broken.
+ */
+export async function openPolicy(
+  uri: string | readonly string[],
+  options: PolicyOptions = {},
+): Promise<Policy> {
+  const uris = typeof uri === 'string' ? [uri] : uri
+  if (uris.length === 0) throw new RangeError('No policy: give at least one URI.')
+  const opening: Opening = { ...options, versions: openVersions() }
+  const opened: Policy[] = []
+  try {
+    for (const each of uris) opened.push(await openOne(each, opening))
+    return await wrap(opened, options)
+  } catch (cause) {
+    await Promise.allSettled(opened.map(policy => policy[Symbol.asyncDispose]()))
+    throw cause
+  }
+}
+
+async function wrap(opened: readonly Policy[], options: PolicyOptions): Promise<Policy> {
+  const { retries = {}, limit, record } = options
+  const balanced = opened.length === 1 ? opened[0]! : withBalance(opened)
+  const retried = retries === false ? balanced : withRetries(balanced, retries)
+  const limited = limit === undefined ? retried : withLimit(retried, limit)
+  return record === undefined ? limited : withRecord(limited, record)
+}
+
+const schemes: Readonly<
+  Record<string, (rest: string, options: Opening) => Promise<Policy> | Policy>
+> = {
+  sglang: (url, options) => openSglang(url, options),
+  vllm: (url, options) => openVllm(url, options),
+  'llama-cpp': (url, options) => openLlamaCpp(url, options),
+  openai: (url, options) => openOpenAiChat(url, options),
+  scripted: (file, { encode }) => {
+    return openScript(file, { keepsRequests: false, ...(encode ? { encode } : {}) })
+  },
+  replay: file => openReplay(file),
+}
+
+function openOne(uri: string, options: Opening): Promise<Policy> | Policy {
+  const colon = uri.indexOf(':')
+  const scheme = colon < 0 ? uri : uri.slice(0, colon)
+  const rest = colon < 0 ? '' : uri.slice(colon + 1)
+  const known = { ...schemes, ...options.schemes }
+  const open = Object.hasOwn(known, scheme) ? known[scheme] : undefined
+  if (!open) {
+    const names = Object.keys(known).map(name => `${name}:`)
+    throw new Error(`No policy scheme "${scheme}:" in "${uri}". Known: ${names.join(', ')}.`)
+  }
+  if (rest === '' && Object.hasOwn(schemes, scheme)) {
+    throw new Error(`The policy "${uri}" names no server or file: write it behind "${scheme}:".`)
+  }
+  return open(rest, options)
+}

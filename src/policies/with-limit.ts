@@ -1,0 +1,12 @@
+import { type Lane, openLane } from '../core/lane.ts'
+import type { Policy } from '../core/policy.ts'
+import { around } from './around.ts'
+
+/** Lets at most `limit` requests to the policy run at one time; a lane can be shared by several. */
+export function withLimit(policy: Policy, limit: number | Lane): Policy {
+  if (typeof limit === 'number' && !(Number.isInteger(limit) && limit > 0)) {
+    throw new RangeError(`A limit must be a whole number of at least 1, got ${limit}.`)
+  }
+  const lane = typeof limit === 'number' ? openLane(policy.name, limit) : limit
+  return around(policy, (_, call, work) => lane.run(call, work))
+}

@@ -1,0 +1,83 @@
+import type { Policy } from '../core/policy.ts'
+import { randomAt, seedOf } from '../math/random.ts'
+import { around, type Operation } from './around.ts'
+import { type Clock, systemClock } from './clock.ts'
+import { isPassing, ServerError } from './server-error.ts'
+
+/** How often and how fast to try again. */
+export interface RetryOptions {
+  /** Attempts in all. @default 6 */
+  readonly attempts?: number
+  /** Seconds before the second attempt, doubled before each further one. @default 0.5 */
+  readonly firstWaitSeconds?: number
+  /** The most seconds to wait between attempts, unless the server asks for more. @default 30 */
+  readonly longestWaitSeconds?: number
+  /** Seconds after which nothing is tried again. @default 1800 */
+  readonly deadlineSeconds?: number
+  readonly clock?: Clock
+  /** Spreads the waits: a number in [0, 1). @default a function of the sample's key */
+  readonly random?: (operation: Operation, attempt: number) => number
+  /** Told of every retry before it waits. */
+  readonly onRetry?: (retry: Retry) => void
+}
+
+/** An attempt that failed and will be repeated. */
+export interface Retry {
+  readonly operation: Operation
+  /** Counted from 1. */
+  readonly attempt: number
+  readonly waitSeconds: number
+  readonly cause: ServerError
+}
+
+/**
+ * Tries again when the server was busy (429), broken (5xx) or cut the connection; never after
+ * another refusal, a wrong answer or a missed deadline. Waits grow, spread and honour Retry-After.
+ */
+export function withRetries(policy: Policy, options: RetryOptions = {}): Policy {
+  const settings = { attempts: 6, deadlineSeconds: 1800, clock: systemClock, ...options }
+  const { attempts, deadlineSeconds, clock, onRetry } = settings
+
+  return around(policy, async (operation, call, work) => {
+    const start = clock.now()
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work()
+      } catch (cause) {
+        if (!isPassing(cause)) throw cause
+        const passed = (clock.now() - start) / 1000
+        const waitSeconds = waitAfter(cause, { operation, attempt }, settings)
+        if (attempt >= attempts || passed + waitSeconds > deadlineSeconds) {
+          throw attempt === 1 ? cause : gaveUp(cause, attempt, passed)
+        }
+        onRetry?.({ operation, attempt, waitSeconds, cause })
+        await clock.sleep(waitSeconds * 1000, call.signal)
+      }
+    }
+  })
+}
+
+function waitAfter(
+  { retryAfterSeconds }: ServerError,
+  { operation, attempt }: Pick<Retry, 'operation' | 'attempt'>,
+  options: RetryOptions,
+): number {
+  const { firstWaitSeconds = 0.5, longestWaitSeconds = 30, random = keyedRandom } = options
+  const longest = Math.min(longestWaitSeconds, firstWaitSeconds * 2 ** (attempt - 1))
+  const spread = random(operation, attempt)
+  if (retryAfterSeconds !== undefined) return retryAfterSeconds + (spread * longest) / 2
+  return longest * (0.5 + spread / 2)
+}
+
+function keyedRandom({ kind, session, key }: Operation, attempt: number): number {
+  const seed = key
+    ? seedOf('retry', kind, key.task, key.member, key.branch, key.turn)
+    : seedOf('retry', kind, session)
+  return randomAt(seed, attempt)
+}
+
+function gaveUp(cause: ServerError, attempts: number, seconds: number): ServerError {
+  const { problem, status } = cause
+  const message = `gave up after ${attempts} attempts in ${seconds.toFixed(1)} s: ${cause.message}`
+  return new ServerError(problem, message, { cause, ...(status === undefined ? {} : { status }) })
+}
