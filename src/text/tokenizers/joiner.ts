@@ -1,10 +1,8 @@
 import { type Merges, NO_RANK } from './merges.ts'
+import { PairQueue } from './pair-queue.ts'
 
-/** Up to this many symbols, looking for the best pair again and again beats keeping a heap. */
+/** Up to this many symbols, looking for the best pair again and again beats keeping a queue. */
 const SHORT = 96
-
-/** Positions in a heap key take 31 bits, which leaves 21 for ranks. */
-const POSITIONS = 2 ** 31
 
 /** The symbols of one piece; `ranks[i]` belongs to the pair of `symbols[i]` and `symbols[i + 1]`. */
 export interface JoinWork {
@@ -45,97 +43,53 @@ function joinShort({ symbols, ranks }: JoinWork, count: number, merges: Merges):
   return length
 }
 
-/** A linked list of symbols and a heap of pairs: n log n however long the piece is. */
+/** The symbols as a linked list and their pairs in a queue: near-linear however long a piece is. */
 function joinLong({ symbols, ranks }: JoinWork, count: number, merges: Merges): number {
-  const links = new Links(count)
-  const heap = new Heap(ranks, count - 1)
+  const { next, previous } = openLinks(count)
+  const queue = new PairQueue()
   ranks[count - 1] = NO_RANK
-  while (heap.length > 0) {
-    const key = heap.pop()
-    const rank = Math.floor(key / POSITIONS)
-    const at = key - rank * POSITIONS
-    // Pairs whose symbols have been joined with others meanwhile are still in the heap.
-    if (ranks[at] !== rank) continue
-    const joined = merges.results[rank]!
+  const add = (at: number) => {
+    if (ranks[at] !== NO_RANK) queue.add(ranks[at]!, at)
+  }
+  for (let at = 0; at < count; at++) add(at)
+
+  /** Joins the pair at a place and answers the lower rank of its two new pairs. */
+  const joinAt = (at: number, joined: number) => {
+    const before = previous[at]!
+    const after = next[next[at]!]!
+    ranks[next[at]!] = NO_RANK
     symbols[at] = joined
-    ranks[links.next[at]!] = NO_RANK
-    links.dropAfter(at)
-    const before = links.previous[at]!
-    const after = links.next[at]!
-    if (before >= 0) {
-      ranks[before] = merges.rank(symbols[before]!, joined)
-      if (ranks[before] !== NO_RANK) heap.push(ranks[before]! * POSITIONS + before)
-    }
+    next[at] = after
+    previous[after] = at
     ranks[at] = after < count ? merges.rank(joined, symbols[after]!) : NO_RANK
-    if (ranks[at] !== NO_RANK) heap.push(ranks[at]! * POSITIONS + at)
+    add(at)
+    if (before < 0) return ranks[at]!
+    ranks[before] = merges.rank(symbols[before]!, joined)
+    add(before)
+    return Math.min(ranks[at]!, ranks[before]!)
+  }
+
+  for (let pairs = queue.take(); pairs !== undefined; pairs = queue.take()) {
+    const { rank, positions } = pairs
+    for (let index = 0; index < positions.length; index++) {
+      // Pairs whose symbols have been joined with others meanwhile are still in the queue.
+      if (ranks[positions[index]!] !== rank) continue
+      if (joinAt(positions[index]!, merges.results[rank]!) > rank) continue
+      // A new pair goes first, which no trained list of merges brings about: the rest must wait.
+      for (let rest = index + 1; rest < positions.length; rest++) queue.add(rank, positions[rest]!)
+      break
+    }
   }
   let length = 0
-  for (let at = 0; at < count; at = links.next[at]!) symbols[length++] = symbols[at]!
+  for (let at = 0; at < count; at = next[at]!) symbols[length++] = symbols[at]!
   return length
 }
 
-class Links {
-  readonly next: Int32Array
-  /** One longer than the list, so that its end can be told of a new neighbour too. */
-  readonly previous: Int32Array
-
-  constructor(count: number) {
-    this.next = new Int32Array(count)
-    this.previous = new Int32Array(count + 1)
-    for (let at = 0; at < count; at++) this.next[at] = at + 1
-    for (let at = 0; at <= count; at++) this.previous[at] = at - 1
-  }
-
-  dropAfter(at: number): void {
-    const after = this.next[this.next[at]!]!
-    this.next[at] = after
-    this.previous[after] = at
-  }
-}
-
-/** A binary heap of rank and position in one number, the smallest on top. */
-class Heap {
-  length = 0
-  #keys: Float64Array
-
-  constructor(ranks: Int32Array, count: number) {
-    // Each join takes one pair out and puts at most two in, and there are fewer joins than symbols.
-    this.#keys = new Float64Array(2 * count + 2)
-    for (let at = 0; at < count; at++) {
-      if (ranks[at] !== NO_RANK) this.#keys[this.length++] = ranks[at]! * POSITIONS + at
-    }
-    for (let at = (this.length >> 1) - 1; at >= 0; at--) this.#sink(at, this.#keys[at]!)
-  }
-
-  push(key: number): void {
-    const keys = this.#keys
-    let at = this.length++
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (keys[parent]! <= key) break
-      keys[at] = keys[parent]!
-      at = parent
-    }
-    keys[at] = key
-  }
-
-  pop(): number {
-    const top = this.#keys[0]!
-    this.length--
-    if (this.length > 0) this.#sink(0, this.#keys[this.length]!)
-    return top
-  }
-
-  #sink(from: number, key: number): void {
-    const keys = this.#keys
-    const length = this.length
-    let at = from
-    for (let child = 2 * at + 1; child < length; child = 2 * at + 1) {
-      if (child + 1 < length && keys[child + 1]! < keys[child]!) child++
-      if (keys[child]! >= key) break
-      keys[at] = keys[child]!
-      at = child
-    }
-    keys[at] = key
-  }
+/** Neighbours by position; `previous` also has the end, so that it can be told of a new neighbour. */
+function openLinks(count: number): { readonly next: Int32Array; readonly previous: Int32Array } {
+  const next = new Int32Array(count)
+  const previous = new Int32Array(count + 1)
+  for (let at = 0; at < count; at++) next[at] = at + 1
+  for (let at = 0; at <= count; at++) previous[at] = at - 1
+  return { next, previous }
 }
