@@ -1,8 +1,15 @@
 import type { Command } from './command.ts'
 import { checkCommand } from './commands/check.ts'
 import { exportCommand } from './commands/export.ts'
+import { resumeCommand } from './commands/resume.ts'
 import { rollCommand } from './commands/roll.ts'
 import { showCommand } from './commands/show.ts'
 
 /** Every command, in the order of help. */
-export const commands: readonly Command[] = [rollCommand, showCommand, exportCommand, checkCommand]
+export const commands: readonly Command[] = [
+  rollCommand,
+  resumeCommand,
+  showCommand,
+  exportCommand,
+  checkCommand,
+]

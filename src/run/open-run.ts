@@ -114,8 +114,8 @@ async function openPolicyAndRenderer(
   const policy = await openPolicy(needed(values, 'policy'), {
     ...(key !== undefined && { key }),
     ...(values.servedModel !== undefined && { servedModel: values.servedModel }),
-    deadline: values.deadline,
-    retries: values.retries,
+    deadlineSeconds: values.deadline,
+    retries: values.retries === 0 ? false : { attempts: values.retries + 1 },
     ...(values.record !== undefined && { record: values.record }),
     ...(values.model !== undefined && { model: values.model }),
   })

@@ -1,8 +1,8 @@
 import { resolveSettings } from '../../run/config.ts'
 import { openRunParts } from '../../run/open-run.ts'
-import { rollIntoRun } from '../../run/rolling.ts'
+import { type RunRecord, rollIntoRun } from '../../run/rolling.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
-import type { SettingName } from '../../run/settings.ts'
+import type { SettingName, Settings } from '../../run/settings.ts'
 import type { Command, Invocation } from '../command.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
 import { openProgress } from '../progress.ts'
@@ -74,23 +74,33 @@ export const rollCommand: Command = {
 }
 
 async function runRoll(invocation: Invocation): Promise<number> {
-  const { terminal, signal, json } = invocation
   const { values } = await resolveSettings(invocation)
-  const opened = await openRunParts(values, terminal.tell)
   const out = values.out ?? (await nextRunFolder())
-  const tasks = values.tasks ?? 16
+  return await rollWith(values, { out, kind: 'roll', config: values }, invocation)
+}
+
+/** Rolls by settings into a run folder, showing how it goes. */
+export async function rollWith(
+  values: Settings,
+  record: RunRecord,
+  { terminal, signal, json }: Invocation,
+): Promise<number> {
+  const opened = await openRunParts(values, terminal.tell)
+  const tasks = values.tasks ?? defaultTasks
   const total = typeof tasks === 'number' ? tasks * values.group : undefined
   const progress = openProgress(terminal, total)
   try {
     const parts = { ...opened.parts, signal, listen: progress.listen }
-    for await (const group of rollIntoRun(tasks, parts, { out, kind: 'roll', config: values })) {
+    for await (const group of rollIntoRun(tasks, parts, record)) {
       terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
     }
   } finally {
     await opened[Symbol.asyncDispose]()
   }
   terminal.tell(progress.summary())
-  terminal.tell(`next  espalier show ${out}`)
-  if (json) terminal.print(JSON.stringify({ run: out, ...countsRecord(progress.counts) }))
+  terminal.tell(`next  espalier show ${record.out}`)
+  if (json) terminal.print(JSON.stringify({ run: record.out, ...countsRecord(progress.counts) }))
   return progress.counts.rewards === 0 && progress.counts.done > 0 ? 1 : 0
 }
+
+const defaultTasks = 16

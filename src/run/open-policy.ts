@@ -1,0 +1,26 @@
+import type { Policy } from '../core/policy.ts'
+import {
+  type OpenScheme,
+  openPolicy as openByScheme,
+  type PolicyOptions,
+} from '../policies/open-policy.ts'
+import { byteModel, openRenderer } from './model-source.ts'
+
+/** Schemes of policies that run inside this program, by name. */
+const schemes: Readonly<Record<string, OpenScheme>> = {}
+
+/**
+ * Opens a policy by its URI: `sglang:URL`, `vllm:URL`, `llama-cpp:URL`, `openai:URL`,
+ * `scripted:FILE`, `replay:FILE`. Several balance. `model` names the folder that texts of a script
+ * are encoded with.
+ */
+export async function openPolicy(
+  uri: string | readonly string[],
+  options: PolicyOptions & { readonly model?: string } = {},
+): Promise<Policy> {
+  const { model = byteModel, ...rest } = options
+  const isScripted = [uri].flat().some(each => each.startsWith('scripted:'))
+  if (!isScripted || rest.encode) return await openByScheme(uri, { schemes, ...rest })
+  const { tokenizer } = await openRenderer(model)
+  return await openByScheme(uri, { schemes, encode: text => tokenizer.encode(text), ...rest })
+}
