@@ -70,8 +70,13 @@ function equalCompounds(left: PythonValue, right: PythonValue): boolean {
     return right instanceof PythonTuple && equalItems(left.items, right.items)
   }
   if (left instanceof PythonSet) return right instanceof PythonSet && equalSets(left, right)
-  return Array.isArray(left) && Array.isArray(right) && equalItems(left, right)
+  if (Array.isArray(left)) return Array.isArray(right) && equalItems(left, right)
+  // a class from elsewhere may bring its own equality
+  return hasEquality(left) && left.equals(right)
 }
+
+const hasEquality = (value: unknown): value is { equals(other: unknown): boolean } =>
+  typeof (value as { equals?: unknown }).equals === 'function'
 
 function equalItems(left: readonly PythonValue[], right: readonly PythonValue[]): boolean {
   return (

@@ -55,13 +55,15 @@ const INTERNAL = new Set(
 
 /** An attribute of the object's class; what the sandbox refuses is undefined in a way that says so. */
 export function findAttribute(object: Value, name: string): Value | undefined {
-  if (object instanceof Namespace) return object.attributes.get(name)
+  if (object instanceof Namespace) {
+    const value = object.attributes.get(name)
+    return value !== undefined && name.startsWith('_') ? refusedAttribute(object, name) : value
+  }
   if (name.startsWith('__') && INTERNAL.has(name)) return refusedAttribute(object, name)
   if (object instanceof TemplateObject) return object.behaviour.attribute?.(name)
   const methods = methodsOf(object)
-  if (methods === undefined) return numberAttribute(object, name)
-  const method = methods.get(name)
-  if (method === undefined) return undefined
+  const method = methods?.get(name)
+  if (method === undefined) return numberAttribute(object, name) ?? groupAttribute(object, name)
   if (method.isRefused) return refusedAttribute(object, name)
   return new TemplateObject('builtin_function_or_method', {
     call: (run, input) => method.call(run, object, input),
@@ -69,9 +71,24 @@ export function findAttribute(object: Value, name: string): Value | undefined {
   })
 }
 
+/** The pairs that `groupby` made, whose halves have names. */
+const groups = new WeakSet<object>()
+
+/** A group as `groupby` gives it: a tuple whose items are also `grouper` and `list`. */
+export function groupTuple(grouper: Value, items: readonly Value[]): PythonTuple<Value> {
+  const pair = new PythonTuple([grouper, items])
+  groups.add(pair)
+  return pair
+}
+
+function groupAttribute(object: Value, name: string): Value | undefined {
+  if (!(object instanceof PythonTuple) || !groups.has(object)) return undefined
+  return name === 'grouper' ? object.items[0] : name === 'list' ? object.items[1] : undefined
+}
+
 function numberAttribute(object: Value, name: string): Value | undefined {
   if (asNumber(object) === undefined) return undefined
-  if (name === 'real') return object
+  if (name === 'real') return typeof object === 'boolean' ? Number(object) : object
   if (name === 'imag') return object instanceof PythonFloat ? new PythonFloat(0) : 0
   return undefined
 }
@@ -121,13 +138,22 @@ export function getSlice(run: Run, object: Value, bounds: SliceBounds): Value {
   if (step === 0) valueError('slice step cannot be zero')
   if (isText(object)) return sliceOfText(run, object, { start, stop, step })
   const items = sequenceItems(object)
-  if (items === undefined) {
-    if (object instanceof Map) return typeError("unhashable type: 'slice'")
-    return typeError(`'${typeOf(object)}' object is not subscriptable`)
-  }
+  if (items === undefined) return sliceOfObject(object, { start, stop, step })
   spend(run, items.length)
   const picked = pick(items, { start, stop, step })
   return object instanceof PythonTuple ? new PythonTuple(picked) : picked
+}
+
+function sliceOfObject(object: Value, range: Range): Value {
+  if (object instanceof TemplateObject) {
+    const { slice, length } = object.behaviour
+    if (slice && length) {
+      const { first, count } = span(length(), range)
+      return slice(first, count, range.step)
+    }
+  }
+  if (object instanceof Map) return typeError("unhashable type: 'slice'")
+  return typeError(`'${typeOf(object)}' object is not subscriptable`)
 }
 
 interface Range {

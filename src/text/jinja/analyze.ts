@@ -204,3 +204,21 @@ function searchNested(statement: Statement, name: string): Found {
       return undefined
   }
 }
+
+const targetSets = (target: Target, name: string): boolean =>
+  target.kind === 'tuple'
+    ? target.items.some(item => targetSets(item, name))
+    : target.kind === 'name' && target.name === name
+
+/** Whether any statement, at any depth, assigns to a name. */
+export function setsName(statements: readonly Statement[], name: string): boolean {
+  return statements.some(statement => {
+    if (statement.kind === 'if') {
+      const bodies = statement.branches.map(branch => branch.body)
+      return [...bodies, statement.otherwise].some(body => setsName(body, name))
+    }
+    if ('target' in statement && targetSets(statement.target, name)) return true
+    if (statement.kind === 'for' && setsName(statement.otherwise, name)) return true
+    return 'body' in statement && setsName(statement.body, name)
+  })
+}

@@ -1,4 +1,4 @@
-import { readsName, visitExpression, visitStatements, visitTarget } from './analyze.ts'
+import { readsName, setsName, visitExpression, visitStatements, visitTarget } from './analyze.ts'
 import { compileCondition } from './compile-condition.ts'
 import { compileExpression } from './compile-expression.ts'
 import { compileAssign, compileStatements } from './compile-statement.ts'
@@ -7,7 +7,7 @@ import { callValue, compileEntry, openFrame } from './frame.ts'
 import { toIterable } from './iteration.ts'
 import { filtered, Loop } from './loop.ts'
 import type { Place } from './place.ts'
-import { innerPlace } from './place.ts'
+import { innerPlace, refuse } from './place.ts'
 import { callDeeper, capture, spend, writeText } from './run.ts'
 import type { FunctionScope } from './scope.ts'
 import { declare, newFunction, newSymbols } from './scope.ts'
@@ -31,6 +31,9 @@ interface LoopParts {
 
 /** Compiles a `for` loop. */
 export function compileFor(place: Place, node: ForStatement & At): Execute {
+  if (setsName([node], 'loop')) {
+    refuse(place, node.at, "Can't assign to special loop variable in for-loop target")
+  }
   return node.recursive ? compileRecursive(place, node) : compilePlain(place, node)
 }
 

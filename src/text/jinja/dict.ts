@@ -1,11 +1,12 @@
 import { storeItem } from '../../python/compare.ts'
+import { PythonError } from '../../python/error.ts'
 import type { PythonDict, PythonKey, PythonValue } from '../../python/value.ts'
 import { PythonTuple } from '../../python/value.ts'
 import { keyValue, keyValues, rememberKey } from './foreign.ts'
 import { isOrdered, toKey } from './operations.ts'
 import { reprValue } from './show.ts'
 import type { Dict, Value } from './value.ts'
-import { isText, TemplateObject } from './value.ts'
+import { isText, TemplateObject, typeOf, Undefined } from './value.ts'
 
 /** Stores an item under a key of any hashable kind. */
 export function setItem(dict: Dict, key: Value, value: Value): void {
@@ -57,4 +58,11 @@ export function sortedEntries(dict: Dict): [Value, Value][] {
   } catch {
     return entries
   }
+}
+
+/** A value that must be a dict, for what reads its items. */
+export function requireDict(value: Value): Dict {
+  if (value instanceof Map) return value
+  if (value instanceof Undefined) return value.raise()
+  throw new PythonError('AttributeError', `'${typeOf(value)}' object has no attribute 'items'`)
 }

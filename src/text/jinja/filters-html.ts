@@ -1,5 +1,5 @@
 import { isSpace } from './character.ts'
-import { itemTuples } from './dict.ts'
+import { itemTuples, requireDict } from './dict.ts'
 import { escapeHtml, forceEscape } from './html.ts'
 import { isIterable, toList, unpack } from './iteration.ts'
 import { isTrue } from './operations.ts'
@@ -8,7 +8,7 @@ import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
 import { joinTexts, mapText, markLike, plain, toMarkup } from './text.ts'
 import type { Text, Value } from './value.ts'
-import { isText, typeError, typeOf, Undefined, valueError } from './value.ts'
+import { isText, typeError, Undefined, valueError } from './value.ts'
 
 /** Percent-encodes everything but what may stand in a URL. */
 function quote(value: Value, forQuery: boolean): Text {
@@ -34,9 +34,8 @@ const urlencode: MethodBody<Value> = value => {
 }
 
 const xmlattr: MethodBody<Value> = (value, [autospace = true]) => {
-  if (!(value instanceof Map)) return typeError(`'${typeOf(value)}' object is not a mapping`)
   const parts: Text[] = []
-  for (const pair of itemTuples(value)) {
+  for (const pair of itemTuples(requireDict(value))) {
     const [key, item] = unpack(pair, 2) as [Value, Value]
     if (item === null || item instanceof Undefined) continue
     if (/[\s/>=]/.test(plain(strValue(key)))) {

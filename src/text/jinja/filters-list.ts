@@ -1,8 +1,8 @@
 import { PythonError } from '../../python/error.ts'
-import { findAttribute } from './access.ts'
+import { findAttribute, groupTuple } from './access.ts'
 import type { Getter } from './attribute.ts'
 import { ignoreCase, makeGetter, makeListGetter } from './attribute.ts'
-import { itemTuples, setItem } from './dict.ts'
+import { itemTuples, requireDict, setItem } from './dict.ts'
 import { isIterable, iteratorObject, requireLength, toIterable, toList, walk } from './iteration.ts'
 import { requireInt, requireText } from './methods-split.ts'
 import { add, isEqual, isOrdered, isTrue } from './operations.ts'
@@ -53,8 +53,8 @@ const reverse: MethodBody<Value> = value => {
   }
   if (!isIterable(value)) throw new PythonError('FilterArgumentError', 'argument must be iterable')
   const items = [...toList(value)].reverse()
-  const isSequence = sequenceItems(value) !== undefined
-  return isSequence ? iteratorObject(items.values(), 'list_reverseiterator') : items
+  if (sequenceItems(value)) return iteratorObject(items.values(), 'list_reverseiterator')
+  return value instanceof Map ? iteratorObject(items.values(), 'dict_reversekeyiterator') : items
 }
 
 const list: MethodBody<Value> = (value, _, run) => {
@@ -74,12 +74,6 @@ const dictsort: MethodBody<Value> = (value, values, run) => {
     key: makeGetter(position, change ? { change } : {}),
     reverse: isTrue(reversed),
   })
-}
-
-function requireDict(value: Value): Dict {
-  if (value instanceof Undefined) value.raise()
-  if (value instanceof Map) return value
-  return undefinedMember(value, 'items').raise()
 }
 
 const foldCase = (caseSensitive: Value | undefined): { change: (value: Value) => Value } => ({
@@ -134,17 +128,6 @@ const groupby: MethodBody<Value> = (value, [attribute, fallback, caseSensitive],
   return groups.map(group => groupTuple(original(group.items[0] as Value), group.items))
 }
 
-/** A pair that also answers to `grouper` and `list`. */
-function groupTuple(grouper: Value, items: readonly Value[]): Value {
-  const pair = [grouper, items]
-  return new TemplateObject('_GroupTuple', {
-    attribute: name => (name === 'grouper' ? grouper : name === 'list' ? items : undefined),
-    iterate: () => pair.values(),
-    length: () => 2,
-    item: index => pair.at(index),
-  })
-}
-
 const sum: MethodBody<Value> = (value, [attribute, start = 0], run) => {
   if (isText(start)) typeError("sum() can't sum strings [use ''.join(seq) instead]")
   const get = makeGetter(attribute)
@@ -172,27 +155,35 @@ function* batches(value: Value, size: number, fill: Value): Generator<Value> {
   yield row
 }
 
-const slice: MethodBody<Value> = (value, [slices, fill = null], run) => {
+const slice: MethodBody<Value> = (value, [slices, fill = null], run) =>
+  iteratorObject(columns(run, value, { count: slices as Value, fill }))
+
+function* columns(
+  run: Run,
+  value: Value,
+  options: { readonly count: Value; readonly fill: Value },
+): Generator<Value> {
   const items = toList(value)
-  const count = requireInt(slices, 1)
-  spend(run, Math.abs(count) * 8)
+  const count = requireInt(options.count, 1)
+  if (count === 0) throw new PythonError('ZeroDivisionError', 'integer division or modulo by zero')
   const size = Math.floor(items.length / count)
   const extra = items.length % count
-  const rows: Value[] = []
   let start = 0
   for (let index = 0; index < count; index++) {
+    spend(run, 8)
     const end = start + size + (index < extra ? 1 : 0)
     const row = items.slice(start, end)
-    rows.push(fill !== null && index >= extra ? [...row, fill] : row)
+    yield options.fill !== null && index >= extra ? [...row, options.fill] : row
     start = end
   }
-  return iteratorObject(rows.values())
 }
 
-const items: MethodBody<Value> = value => {
-  if (value instanceof Undefined) return iteratorObject([].values())
+const items: MethodBody<Value> = value => iteratorObject(itemPairs(value))
+
+function* itemPairs(value: Value): Generator<Value> {
+  if (value instanceof Undefined) return
   if (!(value instanceof Map)) typeError('Can only get item pairs from a mapping.')
-  return iteratorObject(itemTuples(value).values())
+  yield* itemTuples(value)
 }
 
 const attr: MethodBody<Value> = (value, [name]) => {

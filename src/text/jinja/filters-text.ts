@@ -7,7 +7,7 @@ import { capitalize } from './character.ts'
 import { holdsForeign } from './foreign.ts'
 import { formatPercent } from './format-percent.ts'
 import { limitText } from './format-spec.ts'
-import { walk } from './iteration.ts'
+import { requireLength, walk } from './iteration.ts'
 import { lineRanges, requireInt, requireText } from './methods-split.ts'
 import { center, replaceText, stripText } from './methods-text.ts'
 import { add, isTrue } from './operations.ts'
@@ -112,7 +112,6 @@ const indent: MethodBody<Value> = (value, [width = 4, first = false, blank = fal
 
 const truncate: MethodBody<Value> = (value, values, run) => {
   const [length, killwords = false, end = '...', leeway] = values
-  if (!isText(value)) return typeError(`object of type '${typeOf(value)}' cannot be truncated`)
   const limit = requireInt(length, 255)
   const ending = isText(end) ? end : typeError('end must be str')
   const endLength = countCharacters(plain(ending))
@@ -120,7 +119,8 @@ const truncate: MethodBody<Value> = (value, values, run) => {
   if (limit < endLength || slack < 0) {
     throw new PythonError('AssertionError', `expected length >= ${endLength}, got ${limit}`)
   }
-  if (countCharacters(plain(value)) <= limit + slack) return value
+  if (requireLength(value) <= limit + slack) return value
+  if (!isText(value)) return typeError(`object of type '${typeOf(value)}' cannot be truncated`)
   const cut = limitText(value, limit - endLength)
   const space = isTrue(killwords) ? -1 : plain(cut).lastIndexOf(' ')
   return add(run, space < 0 ? cut : sliceText(cut, 0, space), ending)
@@ -128,7 +128,7 @@ const truncate: MethodBody<Value> = (value, values, run) => {
 
 const WORD_START = /([-\s({[<]+)/
 
-const title = changed(text =>
+const titleWords = changed(text =>
   text
     .split(WORD_START)
     .map(part => {
@@ -137,6 +137,8 @@ const title = changed(text =>
     })
     .join(''),
 )
+
+const title: MethodBody<Value> = (value, values, run) => strValue(titleWords(value, values, run))
 
 const wordcount: MethodBody<Value> = value =>
   plain(softStr(value)).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0

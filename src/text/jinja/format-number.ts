@@ -85,3 +85,8 @@ export function intDigits(value: number | bigint, format: NumberFormat): string 
   const prefix = format.alternate ? `0${format.type}` : ''
   return prefix + (format.type === 'X' ? digits.toUpperCase() : digits)
 }
+
+/** The prefix of a radix, if there is one, and the digits behind it. */
+export function splitPrefix(digits: string): readonly [string, string] {
+  return /^0[boxX]/.test(digits) ? [digits.slice(0, 2), digits.slice(2)] : ['', digits]
+}

@@ -1,10 +1,11 @@
 import { asNumber } from '../../python/compare.ts'
+import { PythonError } from '../../python/error.ts'
 import { toDouble } from '../../python/number.ts'
 import { PythonFloat, PythonTuple } from '../../python/value.ts'
-import { getItem } from './access.ts'
-import { floatDigits, intDigits } from './format-number.ts'
+import { floatDigits, intDigits, splitPrefix } from './format-number.ts'
 import { limitText, padText } from './format-spec.ts'
 import { escapeHtml } from './html.ts'
+import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
 import { spendText } from './run.ts'
 import { reprValue, strValue } from './show.ts'
@@ -31,7 +32,7 @@ const DIRECTIVE = /%(?:\(([^)]*)\))?([-+ #0]*)(\*|[0-9]+)?(?:\.(\*|[0-9]*))?[hlL
 
 /** Python's `text % values`. */
 export function formatPercent(run: Run, format: Text, input: Value): Text {
-  const isMapping = input instanceof Map || isList(input)
+  const isMapping = input instanceof Map || isList(input) || input instanceof Undefined
   const formatter: Formatter = {
     run,
     values: input instanceof PythonTuple ? input.items : [input],
@@ -69,7 +70,7 @@ function takeCount(formatter: Formatter, text: string | undefined): number | und
 }
 
 function convert(formatter: Formatter, match: RegExpMatchArray): Text {
-  const [whole, key, flags = '', width, precision, type] = match
+  const [, key, flags = '', width, precision, type] = match
   if (type === undefined) valueError('incomplete format')
   if (type === '%') return '%'
   const wanted = takeCount(formatter, width)
@@ -81,8 +82,8 @@ function convert(formatter: Formatter, match: RegExpMatchArray): Text {
   }
   if (key === undefined) return convertValue(formatter, take(formatter), conversion)
   if (formatter.mapping === undefined) typeError('format requires a mapping')
-  const value = getItem(formatter.mapping, key)
-  if (value instanceof Undefined) valueError(`no value for ${whole}`)
+  const value = formatter.mapping instanceof Map ? lookUp(formatter.mapping, key) : undefined
+  if (value === undefined) throw new PythonError('KeyError', `'${key}'`)
   return convertValue(formatter, value, conversion)
 }
 
@@ -134,11 +135,19 @@ function convertNumber(run: Run, value: Value, conversion: Conversion): string {
   const isNegative =
     number instanceof PythonFloat ? number.value < 0 || Object.is(number.value, -0) : number < 0
   const sign = isNegative ? '-' : flags.includes('+') ? '+' : flags.includes(' ') ? ' ' : ''
+  return padNumber(sign, digits, { width, flags })
+}
+
+function padNumber(
+  sign: string,
+  digits: string,
+  { width, flags }: { readonly width: number; readonly flags: string },
+): string {
   const missing = Math.max(0, width - sign.length - digits.length)
   if (flags.includes('-')) return sign + digits + ' '.repeat(missing)
-  return flags.includes('0')
-    ? sign + '0'.repeat(missing) + digits
-    : ' '.repeat(missing) + sign + digits
+  if (!flags.includes('0')) return ' '.repeat(missing) + sign + digits
+  const [prefix, rest] = splitPrefix(digits)
+  return sign + prefix + '0'.repeat(missing) + rest
 }
 
 function intDigitsOf(number: number | bigint | PythonFloat, conversion: Conversion): string {

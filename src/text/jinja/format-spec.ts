@@ -2,7 +2,7 @@ import { asNumber } from '../../python/compare.ts'
 import { toDouble } from '../../python/number.ts'
 import { PythonFloat } from '../../python/value.ts'
 import type { NumberFormat } from './format-number.ts'
-import { floatDigits, intDigits } from './format-number.ts'
+import { floatDigits, intDigits, splitPrefix } from './format-number.ts'
 import type { Run } from './run.ts'
 import { spendText } from './run.ts'
 import { strValue } from './show.ts'
@@ -14,6 +14,8 @@ interface Specification extends NumberFormat {
   readonly fill: string
   readonly align: string
   readonly sign: string
+  /** Whether a zero that rounding made negative loses its sign. */
+  readonly coerces: boolean
   readonly zero: boolean
   readonly width: number
   readonly grouping: string
@@ -25,11 +27,12 @@ const SPECIFICATION =
 function parseSpecification(text: string, value: Value): Specification {
   const match = SPECIFICATION.exec(text)
   if (!match) valueError(`Invalid format specifier '${text}' for object of type '${typeOf(value)}'`)
-  const [, fill, align, sign, , alternate, zero, width, grouping, precision, type] = match
+  const [, fill, align, sign, coerces, alternate, zero, width, grouping, precision, type] = match
   return {
-    fill: fill ?? (zero !== undefined && align === undefined ? '0' : ' '),
+    fill: fill ?? (zero === undefined ? ' ' : '0'),
     align: align ?? '',
     sign: sign ?? '-',
+    coerces: coerces !== undefined,
     alternate: alternate !== undefined,
     zero: zero !== undefined,
     width: Number(width ?? 0),
@@ -78,7 +81,7 @@ function formatText(run: Run, value: Text, specification: string): Text {
   if (parsed.type !== '' && parsed.type !== 's') {
     valueError(`Unknown format code '${parsed.type}' for object of type 'str'`)
   }
-  if (parsed.align === '=' || parsed.sign !== '-' || parsed.grouping !== '') {
+  if (parsed.align === '=' || parsed.sign !== '-' || parsed.grouping !== '' || parsed.coerces) {
     valueError(`Invalid format specifier '${specification}' for object of type 'str'`)
   }
   const text = limitText(strValue(value), parsed.precision)
@@ -109,8 +112,10 @@ function formatNumber(
     )
   }
   const double = toDouble(value)
-  const negative = double < 0 || Object.is(double, -0)
-  return pad(signed(negative, group(floatDigits(double, format), format), format), format)
+  const digits = floatDigits(double, format)
+  const isZero = format.coerces && !/[1-9]/.test(digits)
+  const negative = !isZero && (double < 0 || Object.is(double, -0))
+  return pad(signed(negative, group(digits, format), format), format)
 }
 
 function group(digits: string, format: Specification): string {
@@ -134,7 +139,10 @@ function signed(negative: boolean, digits: string, format: Specification): [stri
 function pad([sign, digits]: [string, string], format: Specification): string {
   const missing = Math.max(0, format.width - sign.length - digits.length)
   const align = format.align || (format.zero ? '=' : '>')
-  if (align === '=') return sign + format.fill.repeat(missing) + digits
+  if (align === '=') {
+    const [prefix, rest] = splitPrefix(digits)
+    return sign + prefix + format.fill.repeat(missing) + rest
+  }
   const left = align === '>' ? missing : align === '^' ? missing >> 1 : 0
   return format.fill.repeat(left) + sign + digits + format.fill.repeat(missing - left)
 }

@@ -42,6 +42,7 @@ function rangeObject(start: number, step: number, length: number): TemplateObjec
     iterate: () => Array.from({ length }, (_, index) => start + index * step).values(),
     length: () => length,
     item,
+    slice: (first, count, every) => rangeObject(start + first * step, step * every, count),
     attribute: name =>
       name === 'start' ? start : name === 'step' ? step : name === 'stop' ? stop : undefined,
     show: () => `range(${start}, ${stop}${step === 1 ? '' : `, ${step}`})`,

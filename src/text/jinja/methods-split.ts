@@ -31,17 +31,11 @@ function splitSpaces(text: string, limit: number): Ranges {
   while (true) {
     while (offset < text.length && isSpace(text.charCodeAt(offset))) offset++
     if (offset >= text.length) return ranges
-    if (ranges.length === limit) return [...ranges, [offset, trimEnd(text)]]
+    if (ranges.length === limit) return [...ranges, [offset, text.length]]
     const start = offset
     while (offset < text.length && !isSpace(text.charCodeAt(offset))) offset++
     ranges.push([start, offset])
   }
-}
-
-function trimEnd(text: string): number {
-  let end = text.length
-  while (end > 0 && isSpace(text.charCodeAt(end - 1))) end--
-  return end
 }
 
 function rsplitSpaces(text: string, limit: number): Ranges {
@@ -52,9 +46,7 @@ function rsplitSpaces(text: string, limit: number): Ranges {
     if (offset <= 0) break
     const end = offset
     if (ranges.length === limit) {
-      let start = 0
-      while (isSpace(text.charCodeAt(start))) start++
-      ranges.push([start, end])
+      ranges.push([0, end])
       break
     }
     while (offset > 0 && !isSpace(text.charCodeAt(offset - 1))) offset--

@@ -1,9 +1,11 @@
 import { PythonTuple } from '../../python/value.ts'
 import { capitalize, caseFold, isSpace, QUESTIONS, swapCase, titleCase } from './character.ts'
+import { fromEntries } from './dict.ts'
 import { padText } from './format-spec.ts'
 import { escapeHtml } from './html.ts'
 import { toList } from './iteration.ts'
 import { requireInt, requireText } from './methods-split.ts'
+import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
 import { spend, spendText } from './run.ts'
 import type { Method, MethodBody } from './signature.ts'
@@ -247,6 +249,48 @@ const removesuffix: MethodBody<Text> = (self, [suffix]) => {
     : self
 }
 
+/** `translate` by a table from code points to texts, code points or None, which drops the character. */
+const translate: MethodBody<Text> = (self, [table], run) => {
+  spendText(run, plain(self).length)
+  if (!(table instanceof Map))
+    return typeError(`'${typeOf(table as Value)}' object is not subscriptable`)
+  const change = (character: string): string => {
+    const found = lookUp(table, character.codePointAt(0) as number)
+    if (found === undefined) return character
+    if (typeof found === 'number') return String.fromCodePoint(found)
+    return found === null ? '' : requireText(found, 'character mapping')
+  }
+  return mapText(self, text => Array.from(text, change).join(''))
+}
+
+const maketrans: MethodBody<Text> = (_, [from, to, dropped]) => {
+  if (to === undefined) {
+    if (!(from instanceof Map)) {
+      return typeError('if you give only one argument to maketrans it must be a dict')
+    }
+    return fromEntries(
+      Array.from(from, ([key, value]): [Value, Value] => [
+        typeof key === 'string' ? (key.codePointAt(0) as number) : (key as Value),
+        value,
+      ]),
+    )
+  }
+  const [source, target] = [[...requireText(from, 'x')], [...requireText(to, 'y')]]
+  if (source.length !== target.length) {
+    valueError('the first two maketrans arguments must have equal length')
+  }
+  const code = (character: string): number => character.codePointAt(0) as number
+  const pairs = source.map((each, index): [Value, Value] => [
+    code(each),
+    code(target[index] as string),
+  ])
+  const drops = [...(dropped === undefined ? '' : requireText(dropped, 'z'))]
+  return fromEntries([...pairs, ...drops.map((each): [Value, Value] => [code(each), null])])
+}
+
+const encode: MethodBody<Text> = () =>
+  typeError('encode() is not available: templates have no bytes here.')
+
 const changing = (name: string, change: (text: string) => string): [string, Method] => [
   name,
   method<Text>(signature(name, '', false), (self, _, run) => {
@@ -293,6 +337,9 @@ export const TEXT_METHODS: readonly (readonly [string, Method])[] = [
   ['center', method(signature('center', 'width fillchar?', false), justifyBody('^'))],
   ['zfill', method(signature('zfill', 'width', false), zfill)],
   ['expandtabs', method(signature('expandtabs', 'tabsize?'), expandtabs)],
+  ['translate', method(signature('translate', 'table', false), translate)],
+  ['maketrans', method(signature('maketrans', 'x y? z?', false), maketrans)],
+  ['encode', method(signature('encode', 'encoding? errors?'), encode)],
   ['removeprefix', method(signature('removeprefix', 'prefix', false), removeprefix)],
   ['removesuffix', method(signature('removesuffix', 'suffix', false), removesuffix)],
   changing('upper', text => text.toUpperCase()),

@@ -11,7 +11,16 @@ import { spend, spendText } from './run.ts'
 import type { ArithmeticOperator } from './syntax.ts'
 import { isMarkup, joinTexts, plain, toMarkup } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
-import { isList, isText, Namespace, sequenceItems, typeError, typeOf, Undefined } from './value.ts'
+import {
+  isList,
+  isText,
+  Namespace,
+  sequenceItems,
+  TemplateObject,
+  typeError,
+  typeOf,
+  Undefined,
+} from './value.ts'
 
 /** Python's truth of a value. */
 export function isTrue(value: Value): boolean {
@@ -39,7 +48,6 @@ function isTrueObject(value: Exclude<Value, null>): boolean {
 export function isEqual(left: Value, right: Value): boolean {
   if (left === right) return !(left instanceof PythonFloat && Number.isNaN(left.value))
   if (typeof left === 'string' && typeof right === 'string') return false
-  if (left instanceof Undefined) return right instanceof Undefined
   return equals(left as PythonValue, right as PythonValue)
 }
 
@@ -63,16 +71,18 @@ export function isOrdered(operator: '<' | '<=' | '>' | '>=', left: Value, right:
 export function toKey(value: Value): PythonKey {
   if (typeof value === 'string') return value
   if (value instanceof PythonText) return value.text
-  if (value instanceof Undefined || value instanceof Namespace) {
-    return typeError(`a '${value.type}' object cannot be a key here`)
-  }
+  if (isIdentity(value)) return typeError(`a '${typeOf(value)}' object cannot be a key here`)
   return requireHashable(value as PythonValue)
 }
+
+/** Whether Python hashes the value by what it is, not by what it holds; no dict here has such keys. */
+const isIdentity = (value: Value): boolean =>
+  value instanceof Undefined || value instanceof Namespace || value instanceof TemplateObject
 
 /** Looks a key up in a dict as Python does. */
 export function lookUp(dict: Dict, key: Value): Value | undefined {
   if (typeof key === 'string') return dict.get(key)
-  if (key instanceof Undefined) return undefined
+  if (isIdentity(key)) return undefined
   const found = findKey(dict as Map<PythonKey, PythonValue>, toKey(key))
   return found === undefined ? undefined : dict.get(found)
 }
@@ -162,10 +172,7 @@ export function calculate(
 ): Value {
   const [left, right] = operands
   if (operator === '+') return add(run, left, right)
-  if (operator === '%' && isText(left)) {
-    if (right instanceof Undefined) right.raise()
-    return formatPercent(run, left, right)
-  }
+  if (operator === '%' && isText(left)) return formatPercent(run, left, right)
   refuseUndefined(left, right)
   const [one, other] = [asNumber(left), asNumber(right)]
   if (one !== undefined && other !== undefined) return arithmetic(operator, one, other)
@@ -177,10 +184,10 @@ function repeat(run: Run, left: Value, right: Value): Value {
   const [sequence, count] = isRepeatable(left) ? [left, right] : [right, left]
   if (!isRepeatable(sequence)) return unsupported('*', left, right)
   const times = asNumber(count)
-  if (times === undefined || times instanceof PythonFloat || typeof times === 'bigint') {
+  if (times === undefined || times instanceof PythonFloat) {
     return typeError(`can't multiply sequence by non-int of type '${typeOf(count)}'`)
   }
-  const repetitions = Math.max(0, times)
+  const repetitions = Math.max(0, Number(times))
   if (isText(sequence)) return repeatText(run, sequence, repetitions)
   const items = sequenceItems(sequence) as readonly Value[]
   spend(run, 8 * items.length * repetitions)

@@ -49,7 +49,6 @@ const isSame = (value: Value, other: Value): boolean =>
 
 const isSequence = (value: Value): boolean =>
   lengthOf(value) !== undefined &&
-  !(value instanceof Undefined) &&
   !(value instanceof TemplateObject && value.behaviour.item === undefined)
 
 const isInteger = (value: Value): boolean =>

@@ -125,6 +125,8 @@ export function characterOffsets(text: string): number[] {
 /** The characters of a text, each as a text. */
 export function characters(text: Text): Text[] {
   if (typeof text === 'string') return isNarrow(text) ? text.split('') : [...text]
+  // walking Markup gives plain strings
+  if (text.markup) return characters(fromMarkup(text))
   const offsets = characterOffsets(text.text)
   return offsets
     .slice(0, -1)

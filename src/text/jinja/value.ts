@@ -54,6 +54,8 @@ export interface Behaviour {
   readonly iterate?: () => Iterator<Value>
   readonly length?: () => number
   readonly item?: (index: number) => Value | undefined
+  /** So many items from the first on, `step` apart. */
+  readonly slice?: (first: number, count: number, step: number) => Value
   readonly show?: () => string
   readonly isMapping?: boolean
 }
@@ -66,6 +68,11 @@ export class Undefined {
   constructor(describe: () => string, error: Undefined['error'] = 'UndefinedError') {
     this.#describe = describe
     this.error = error
+  }
+
+  /** All undefined values are equal. */
+  equals(other: unknown): boolean {
+    return other instanceof Undefined
   }
 
   /** Raises, as Jinja does when an undefined value is used. */
