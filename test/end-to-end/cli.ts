@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** What a run of the program came to. */
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** Runs the built program, as a person would. */
+export function espalier(...words: readonly string[]): Promise<Finished> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [program, ...words], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.on('data', chunk => (stdout += chunk))
+    child.stderr.on('data', chunk => (stderr += chunk))
+    child.on('error', reject)
+    child.on('close', code => resolve({ code, stdout, stderr }))
+  })
+}
+
+/** A folder for one test's files. */
+export function scratch(): string {
+  return mkdtempSync(join(tmpdir(), 'espalier-test-'))
+}
+
+/** A row of the neutral format; what tests look into. */
+export interface JsonRow {
+  readonly task: string
+  readonly member: number
+  readonly ids: readonly number[]
+  readonly mask: readonly number[]
+  readonly logprobs: readonly (number | null)[]
+  readonly origins: readonly (readonly [number, number, string])[]
+  readonly versions: readonly (readonly [number, number, number])[]
+  readonly reward: number | null
+  readonly advantage: number | null
+  readonly outcome: { readonly kind: string; readonly boundary?: string }
+  readonly fidelity: { readonly kind: string }
+  readonly messages: readonly { readonly role: string; readonly content: string }[]
+}
+
+/** Reads the lines of a JSONL file. */
+export function readLines(path: string): readonly JsonRow[] {
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line) as JsonRow)
+}
