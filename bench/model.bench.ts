@@ -217,7 +217,7 @@ interface Products {
 
 function openProducts(kernel: string): { instance: Products; address: number } {
   const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyParts }
-  const memory = new WebAssembly.Memory({ initial: 256, maximum: 32_768, shared: true })
+  const memory = new WebAssembly.Memory({ initial: 256, maximum: 65_536, shared: true })
   const module = new WebAssembly.Module(kernelBytes(kernel))
   const { exports } = new WebAssembly.Instance(module, { env: { memory, abort() {} } })
   return { instance: exports as unknown as Products, address: 65_536 }

@@ -13,7 +13,7 @@ const kernels = { plain: [], 'relaxed-fma': ['--enable', 'relaxed-simd'] }
 const options = [
   ...['-O3', '--converge', '--noAssert', '--runtime', 'stub'],
   ...['--enable', 'simd', '--enable', 'threads'],
-  ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '32768'],
+  ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
 ]
 
 /** Files appear whole: a test that runs meanwhile must not load half of one. */

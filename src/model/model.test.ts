@@ -223,6 +223,25 @@ describe('sampling', () => {
   })
 })
 
+it('a sample whose watcher throws fails with what it threw, alone', async () => {
+  const onToken = () => {
+    throw new Error('enough')
+  }
+  const watched = model.sample(request({ onToken }), call)
+  const other = model.sample(request(), call)
+  await expect(watched).rejects.toThrow('enough')
+  expect((await other).ids).toHaveLength(20)
+})
+
+it('a prompt may be a view of something larger, and be written over at once', async () => {
+  const large = new Int32Array(5000)
+  large.set(prompt(9), 3000)
+  const view = large.subarray(3000, 3009)
+  const sample = model.sample(request({ prompt: view }), call)
+  view.fill(0)
+  expect((await sample).ids).toEqual((await model.sample(request(), call)).ids)
+})
+
 describe('aborting', () => {
   it('gives what was sampled so far', async () => {
     const controller = new AbortController()

@@ -42,7 +42,7 @@ type Asked = ToOwner extends infer M ? (M extends ToOwner ? Omit<M, 'id'> : neve
 
 interface Pending {
   readonly resolve: (answer: Answer) => void
-  readonly reject: (cause: Error) => void
+  readonly reject: (cause: unknown) => void
   readonly onToken: ((token: TokenNews) => void) | undefined
 }
 
@@ -105,13 +105,29 @@ class OwnerLine {
     const pending = this.#pending.get(news.id)
     if (!pending) return
     if (news.kind === 'token') {
-      pending.onToken?.(news.token)
+      this.#show(news.id, news.token)
       return
     }
-    this.#pending.delete(news.id)
-    if (this.#pending.size === 0) this.#worker.unref()
+    this.#settle(news.id)
     if (news.kind === 'failed') pending.reject(new Error(news.message))
     else pending.resolve(news)
+  }
+
+  /** Shows a token to whoever watches; a watcher that throws ends its sample. */
+  #show(id: number, token: TokenNews): void {
+    const pending = this.#pending.get(id)!
+    try {
+      pending.onToken?.(token)
+    } catch (cause) {
+      this.#settle(id)
+      this.send({ kind: 'abort', id })
+      pending.reject(cause)
+    }
+  }
+
+  #settle(id: number): void {
+    this.#pending.delete(id)
+    if (this.#pending.size === 0) this.#worker.unref()
   }
 
   #fail(cause: Error): void {

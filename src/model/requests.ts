@@ -36,7 +36,8 @@ export function toSampleOrder(request: EmbeddedSampleRequest, shape: ModelShape)
   checkNumber('minP', minP, { least: 0, most: 1 })
   checkNumber('topLogprobs', topLogprobs, { least: 0, most: shape.vocabulary, whole: true })
   return {
-    prompt,
+    // A copy: a view would take its whole buffer along, and the caller may write over it.
+    prompt: prompt.slice(),
     maxTokens,
     temperature,
     topP,
@@ -60,7 +61,7 @@ export function toRowOrder(row: TrainingRow, shape: ModelShape): RowOrder {
   if (mask[0] === 1) throw new RangeError('The first token of a row follows nothing: mask it out.')
   if (!mask.every(value => value < 2)) throw new RangeError('A mask has only 0 and 1.')
   checkTemperature(temperature)
-  return { ids, mask, temperature }
+  return { ids: ids.slice(), mask: mask.slice(), temperature }
 }
 
 /** The row that scores ids from `from` on. */

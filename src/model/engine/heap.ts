@@ -5,8 +5,8 @@ const page = 65_536
 /** Where the first array lies; below are the control words, the plan and the job list. */
 const start = 32_768
 
-/** Two gigabytes: only what is touched takes real memory. */
-const maximumPages = 32_768
+/** Four gigabytes, as far as addresses go: only what is touched takes real memory. */
+const maximumPages = 65_536
 
 /**
  * The memory that all threads share. Space is taken once and never given back, except for the
@@ -40,7 +40,7 @@ export class Heap {
       this.memory.grow(missing)
     } catch (cause) {
       const wanted = Math.ceil(end / 2 ** 20)
-      throw new RangeError(`The model cannot have ${wanted} MiB of memory; 2048 are the most.`, {
+      throw new RangeError(`The model cannot have ${wanted} MiB of memory; 4096 are the most.`, {
         cause,
       })
     }

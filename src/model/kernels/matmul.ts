@@ -52,7 +52,7 @@ function tile4(
 }
 
 /** One row by one panel. */
-export function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
+function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
   let s0 = f32x4.splat(0)
   let s1 = s0
   if (add) {
