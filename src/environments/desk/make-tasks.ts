@@ -1,0 +1,167 @@
+import type { MakeTasksOptions, Task } from '../../core/environment.ts'
+import type { TaskId } from '../../core/ids.ts'
+import { pick, type Random, random, randomAt, seedOf } from '../../math/random.ts'
+import { ages, type Order, prices, statuses, stocks } from './order.ts'
+import { decide, type RequestKind, requestKinds } from './rules.ts'
+import { type DeskRequest, type DeskTask, hintOf } from './task.ts'
+
+/** Which tasks a desk makes. */
+export interface DeskTaskOptions {
+  readonly level: 1 | 2 | 3 | 'mixed'
+  /** Requests per task: at least, at most. */
+  readonly requests: readonly [number, number]
+}
+
+const names = 'Ann Ben Cid Dee Eve Fay Gus Hal Ida Jon Kim Leo May Ned Ola Pam'.split(' ')
+const items = 'lamp mug chair clock kettle radio scarf tent vase watch boots drum'.split(' ')
+const colours = 'red blue green black white brown'.split(' ')
+const streets = 'elm oak ash bay hill lake mill park pine rose vine west'.split(' ')
+
+/** Ways to say what is wanted; `order` and `value` are filled in. */
+const phrases: Readonly<Record<RequestKind, readonly string[]>> = {
+  cancel: ['cancel ORDER', 'stop ORDER'],
+  address: ['ship ORDER to "VALUE"', 'send ORDER to "VALUE"'],
+  exchange: ['exchange ORDER for "VALUE"', 'swap ORDER for "VALUE"'],
+  refund: ['refund ORDER', 'return ORDER'],
+}
+
+/** What can be the case about an order, and how often. None of it is more often right than half. */
+const cases: Readonly<Record<'pending' | 'delivered', readonly (readonly [string, number])[]>> = {
+  pending: [
+    ['act', 0.44],
+    ['shipped', 0.14],
+    ['delivered', 0.14],
+    ['cancelled', 0.14],
+    ['disputed', 0.14],
+  ],
+  delivered: [
+    ['act', 0.44],
+    ['status', 0.14],
+    ['old', 0.14],
+    ['other', 0.14],
+    ['disputed', 0.14],
+  ],
+}
+
+/** Tasks are told apart by what is in them, so that no seed puts one into both splits. */
+const heldOutShare = 0.25
+
+/** Makes tasks; all of one call differ, and none is ever in both splits. */
+export function makeDeskTasks(
+  { count, seed, split = 'train' }: MakeTasksOptions,
+  options: DeskTaskOptions,
+): readonly Task<DeskTask>[] {
+  const seen = new Set<string>()
+  const tasks: Task<DeskTask>[] = []
+  for (let attempt = 0; tasks.length < count; attempt++) {
+    if (attempt > 20 * count + 1000) {
+      throw new RangeError(`the desk has no ${count} distinct tasks with these options`)
+    }
+    const data = drawTask(random(seedOf(seed, 'desk', split, attempt)), options)
+    const key = JSON.stringify(data)
+    const isHeldOut = randomAt(seedOf('desk split', key), 0) < heldOutShare
+    if (isHeldOut !== (split === 'held-out') || seen.has(key)) continue
+    seen.add(key)
+    tasks.push({ id: `desk/${split}/${tasks.length}` as TaskId, data })
+  }
+  return tasks
+}
+
+function drawTask(draw: Random, options: DeskTaskOptions): DeskTask {
+  const [least, most] = options.requests
+  const level = options.level === 'mixed' ? drawLevel(draw, most > 1 ? 2 : 3) : options.level
+  const wanted = least + Math.floor(draw() * (most - least + 1))
+  const customer = pick(names, draw)
+  const ids = drawDistinct(wanted + 2, () => 10 + Math.floor(draw() * 90))
+  const others = drawDistinct(2, () => pick(names, draw), customer)
+  const drawn = ids.slice(0, wanted).map(id => drawRequest(id, customer, { draw, level }))
+  const strangers = ids
+    .slice(wanted)
+    .map((id, index) => drawOrder('cancel', { id, customer: others[index]!, draw }))
+  const requests = drawn.map(({ request }) => request)
+  const orders = [...drawn.map(each => each.order), ...strangers].sort((a, b) => a.id - b.id)
+  const oracle = drawn.map(({ request, order }) => hintOf(decide(request, order))).join('; ')
+  return { customer, level, requests, orders, oracle }
+}
+
+/** A name finds one order only where the customer has no other. */
+function drawLevel(draw: Random, most: 2 | 3): 1 | 2 | 3 {
+  const chance = draw()
+  return chance < 0.4 ? 1 : chance < 0.8 ? 2 : most
+}
+
+function drawDistinct<T>(count: number, next: () => T, not?: T): readonly T[] {
+  const found = new Set<T>()
+  while (found.size < count) {
+    const value = next()
+    if (value !== not) found.add(value)
+  }
+  return [...found]
+}
+
+function drawRequest(
+  id: number,
+  customer: string,
+  { draw, level }: { readonly draw: Random; readonly level: number },
+): { readonly request: DeskRequest; readonly order: Order } {
+  const kind = pick(requestKinds, draw)
+  const order = drawOrder(kind, { id, customer, draw })
+  const value =
+    kind === 'address'
+      ? pickOther(streets, order.street, draw)
+      : kind === 'exchange'
+        ? pickOther(colours, order.colour, draw)
+        : undefined
+  const words = pick(phrases[kind], draw)
+    .replace('ORDER', level === 1 ? `#${id}` : 'my order')
+    .replace('VALUE', value ?? '')
+  return { request: { kind, order: id, ...(value !== undefined && { value }), words }, order }
+}
+
+/** What is there already is never asked for: doing nothing would be right. */
+function pickOther(words: readonly string[], not: string, draw: Random): string {
+  return pick(
+    words.filter(word => word !== not),
+    draw,
+  )
+}
+
+function drawOrder(
+  kind: RequestKind,
+  { id, customer, draw }: { readonly id: number; readonly customer: string; readonly draw: Random },
+): Order {
+  const wanted = kind === 'cancel' || kind === 'address' ? 'pending' : 'delivered'
+  const found = drawCase(cases[wanted], draw)
+  const isOpen = wanted === 'pending' || found === 'disputed'
+  const age = isOpen ? pick(ages, draw) : found === 'old' ? 'old' : 'new'
+  const price =
+    isOpen || kind === 'exchange' ? pick(prices, draw) : found === 'other' ? 'sale' : 'regular'
+  const stock =
+    isOpen || kind === 'refund' ? pick(stocks, draw) : found === 'other' ? 'gone' : 'stocked'
+  const status = statusFor(found, wanted, draw)
+  return {
+    id,
+    customer,
+    item: pick(items, draw),
+    colour: pick(colours, draw),
+    status,
+    age,
+    price,
+    stock,
+    street: pick(streets, draw),
+  }
+}
+
+function statusFor(found: string, wanted: 'pending' | 'delivered', draw: Random): Order['status'] {
+  if (found === 'status') return pick(['pending', 'shipped', 'cancelled'] as const, draw)
+  return statuses.find(status => status === found) ?? wanted
+}
+
+function drawCase(table: readonly (readonly [string, number])[], draw: Random): string {
+  let chance = draw()
+  for (const [name, share] of table) {
+    chance -= share
+    if (chance < 0) return name
+  }
+  return table.at(-1)![0]
+}

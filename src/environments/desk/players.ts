@@ -1,0 +1,165 @@
+import { type Message, textOf } from '../../core/message.ts'
+import { pick, type Random, random, seedOf } from '../../math/random.ts'
+import type { Player, Situation } from '../play.ts'
+import { replyOf } from '../reply.ts'
+import { ages, prices, statuses, stocks } from './order.ts'
+import { type Decision, type RequestKind, reasons } from './rules.ts'
+import { understand } from './speech.ts'
+import { type DeskRequest, type DeskTask, rightDecision } from './task.ts'
+
+/** Decides about one request of a task. */
+export type Judge = (about: {
+  readonly data: DeskTask
+  readonly request: DeskRequest
+  /** The words of the order as a look-up showed them; none where nobody looked. */
+  readonly shown: readonly string[]
+  /** Which of the task's requests it is. */
+  readonly index: number
+}) => Decision
+
+/** Serves a customer by the book, but for the judgement, which is `judge`'s. */
+export function deskPlayer(
+  judge: Judge,
+  { looks = () => true }: { readonly looks?: (situation: Situation<DeskTask>) => boolean } = {},
+): Player<DeskTask> {
+  return situation => {
+    const { data } = situation.task
+    const known = gather(situation)
+    const request = data.requests[known.index]
+    if (!request) return undefined
+    if (known.isTransferred || known.hasActed) return replyOf('done')
+    if (known.number === undefined) {
+      if (known.name === undefined) return replyOf('which order?')
+      return replyOf('', { tool: 'find', input: { name: known.name } })
+    }
+    const id = known.number
+    if (known.shown.length === 0 && looks(situation)) {
+      return replyOf('', { tool: 'order', input: { id } })
+    }
+    const decision = judge({ data, request, shown: known.shown, index: known.index })
+    if (decision.kind === 'refuse') return replyOf(`sorry, ${decision.reason}`)
+    if (decision.kind === 'transfer') return replyOf('', { tool: 'transfer' })
+    return replyOf('', { tool: request.kind, input: { id, ...argumentOf(request) } })
+  }
+}
+
+function argumentOf({ kind, value }: DeskRequest): Readonly<Record<string, string>> {
+  if (value === undefined) return {}
+  return kind === 'address' ? { street: value } : { colour: value }
+}
+
+/** Shows how it is done. */
+export const demonstrateDesk: Player<DeskTask> = deskPlayer(({ data, request }) =>
+  rightDecision(data, request),
+)
+
+/**
+ * Knows the manners and the tools, not the rules: decides by chance, now and then without having
+ * looked, and gives any word of the order as the reason.
+ */
+export function carelessPlayer(seed: number): Player<DeskTask> {
+  return deskPlayer(
+    ({ data, request, shown, index }) =>
+      carelessDecision(
+        request.kind,
+        shown,
+        random(seedOf(seed, 'careless', JSON.stringify(data), index)),
+      ),
+    {
+      looks: ({ task, turn }) =>
+        random(seedOf(seed, 'looks', JSON.stringify(task.data), turn))() > 0.1,
+    },
+  )
+}
+
+/** A decision by chance: it acts about as often as that is right. */
+export function carelessDecision(
+  kind: RequestKind,
+  shown: readonly string[],
+  draw: Random,
+): Decision {
+  const chance = draw()
+  if (chance < 0.45) return { kind: 'act' }
+  if (chance < 0.6) return { kind: 'transfer' }
+  const fields = fieldsOf(kind)
+  const words = shown.filter(word => fields.has(word))
+  return { kind: 'refuse', reason: pick(words.length > 0 ? words : [...fields], draw) }
+}
+
+/** The words of an order that a refusal of this kind could name. */
+function fieldsOf(kind: RequestKind): ReadonlySet<string> {
+  if (kind === 'cancel' || kind === 'address') return new Set(statuses)
+  return new Set<string>([...statuses, ...ages, ...(kind === 'refund' ? prices : stocks)])
+}
+
+/** Policies that need not read a thing; none of them may get far. */
+export const shortcuts: Readonly<Record<string, Player<DeskTask>>> = {
+  'always-comply': deskPlayer(() => ({ kind: 'act' })),
+  'always-transfer': deskPlayer(() => ({ kind: 'transfer' })),
+  ...Object.fromEntries(
+    [...reasons].map(reason => [
+      `always-refuse:${reason}`,
+      deskPlayer(() => ({ kind: 'refuse', reason })),
+    ]),
+  ),
+  'refuse-with-the-status': deskPlayer(({ shown }) => ({
+    kind: 'refuse',
+    reason: shown.find(word => (statuses as readonly string[]).includes(word)) ?? 'shipped',
+  })),
+}
+
+interface Known {
+  index: number
+  number: number | undefined
+  name: string | undefined
+  shown: readonly string[]
+  hasActed: boolean
+  isTransferred: boolean
+}
+
+/** What the conversation so far tells about the request that is open. */
+function gather({ task: { data }, messages }: Situation<DeskTask>): Known {
+  let known = fresh(data, 0)
+  const calls = new Map<string, string>()
+  for (const message of messages) {
+    if (message.role === 'user') hear(known, textOf(message.content).trim())
+    else if (message.role === 'tool')
+      read(known, calls.get(message.tool_call_id), textOf(message.content))
+    else if (message.role === 'assistant') {
+      for (const { id, function: called } of message.tool_calls ?? []) calls.set(id, called.name)
+      if (isClosing(known, message)) known = fresh(data, known.index + 1)
+    }
+  }
+  return known
+}
+
+function fresh({ level, requests }: DeskTask, index: number): Known {
+  const number = level === 1 ? requests[index]?.order : undefined
+  return {
+    index,
+    number,
+    name: undefined,
+    shown: [],
+    hasActed: false,
+    isTransferred: false,
+  }
+}
+
+/** Only answers to a question are one word long. */
+function hear(known: Known, text: string): void {
+  if (/^\d+$/.test(text)) known.number ??= Number(text)
+  else if (/^[A-Z][a-z]+$/.test(text)) known.name ??= text
+}
+
+function read(known: Known, tool: string | undefined, output: string): void {
+  if (tool === 'find') known.number ??= Number(output.split(' ')[0])
+  else if (tool === 'order') known.shown = output.split(' ')
+  else if (tool === 'transfer') known.isTransferred = true
+  else known.hasActed = true
+}
+
+function isClosing(known: Known, message: Extract<Message, { role: 'assistant' }>): boolean {
+  if (message.tool_calls?.length) return false
+  const { kind } = understand(textOf(message.content))
+  return known.isTransferred || kind === 'done' || kind === 'refusal'
+}

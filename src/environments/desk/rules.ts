@@ -1,0 +1,62 @@
+import { ages, type Order, prices, statuses, stocks } from './order.ts'
+
+/** What customers ask for. */
+export const requestKinds = ['cancel', 'address', 'exchange', 'refund'] as const
+
+/** One of them. */
+export type RequestKind = (typeof requestKinds)[number]
+
+/** Something a customer wants. */
+export interface Request {
+  readonly kind: RequestKind
+  readonly order: number
+  /** The new street, or the colour wanted instead. */
+  readonly value?: string | undefined
+}
+
+/** What is right to do about a request. */
+export type Decision =
+  | { readonly kind: 'act' }
+  | { readonly kind: 'refuse'; readonly reason: string }
+  | { readonly kind: 'transfer' }
+
+/** Every word that can be the reason of a refusal, true or not. */
+export const reasons: ReadonlySet<string> = new Set([...statuses, ...ages, ...prices, ...stocks])
+
+/** The desk's policies, for policies that are told them. */
+export const rulesText = [
+  'You serve customers of a shop. Ask "which order?" where you need its number; somebody who does not know it gives a name, by which find knows their order. Look every order up before you decide.',
+  'A disputed order is for a person: call transfer and nothing else.',
+  'Only a pending order is cancelled or sent to another street.',
+  'Only a delivered order is exchanged or refunded, and only while it is new. What was bought in a sale is not refunded. What is gone cannot be exchanged.',
+  'When you have done what was asked, say "done". When you must refuse, say "sorry, " and the one word of the order that forbids it.',
+].join('\n')
+
+/** What the rules say. At most one reason forbids a request in tasks that the desk makes. */
+export function decide({ kind }: Pick<Request, 'kind'>, order: Order): Decision {
+  const { status, age, price, stock } = order
+  if (status === 'disputed') return { kind: 'transfer' }
+  const wanted = kind === 'cancel' || kind === 'address' ? 'pending' : 'delivered'
+  if (status !== wanted) return { kind: 'refuse', reason: status }
+  if (wanted === 'pending') return { kind: 'act' }
+  if (age === 'old') return { kind: 'refuse', reason: age }
+  if (kind === 'refund' && price === 'sale') return { kind: 'refuse', reason: price }
+  if (kind === 'exchange' && stock === 'gone') return { kind: 'refuse', reason: stock }
+  return { kind: 'act' }
+}
+
+/** What doing as asked makes of an order. */
+export function carryOut({ kind, value }: Request, order: Order): Order {
+  switch (kind) {
+    case 'cancel':
+      return { ...order, status: 'cancelled' }
+    case 'refund':
+      return { ...order, status: 'refunded' }
+    case 'address':
+      return { ...order, street: value ?? order.street }
+    case 'exchange':
+      return { ...order, colour: value ?? order.colour }
+    default:
+      return kind satisfies never
+  }
+}
