@@ -21,14 +21,22 @@ function step(name, work) {
   const isGood = work()
   if (isGood) passed++
   else failed++
-  console.log(`== ${name}: ${isGood ? 'ok' : 'FAILED'} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
+  console.log(
+    `== ${name}: ${isGood ? 'ok' : 'FAILED'} (${((Date.now() - started) / 1000).toFixed(1)} s)`,
+  )
 }
 
 /** Runs vitest on some files and counts its tests. */
 function vitest(filters, more) {
   const report = join(folder, 'vitest.json')
   rmSync(report, { force: true })
-  const words = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...filters]
+  const words = [
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+    ...filters,
+  ]
   const isGood = run('node_modules/vitest/vitest.mjs', words, more)
   if (existsSync(report)) {
     const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'))
@@ -40,13 +48,17 @@ function vitest(filters, more) {
 
 function golden() {
   if (!existsSync('../shared/golden')) {
-    console.log('SKIPPED: no ../shared/golden beside this checkout; golden answers were not compared.')
+    console.log(
+      'SKIPPED: no ../shared/golden beside this checkout; golden answers were not compared.',
+    )
     return true
   }
   return run('node_modules/tsx/dist/cli.mjs', ['scripts/golden.ts', '../shared/golden'])
 }
 
-step('format and lint', () => run('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '.']))
+step('format and lint', () =>
+  run('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '.']),
+)
 step('rooms', () => run('scripts/check-rooms.mjs'))
 step('types', () => run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.json']))
 if (mode === 'quick') step('unit', () => vitest(['src']))
