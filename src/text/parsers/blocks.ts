@@ -23,6 +23,8 @@ export interface Unit {
   readonly opens: readonly string[]
   /** What a call ends with: a broken one is kept up to and with the first of these. */
   readonly closes: readonly string[]
+  /** Openings that are too common to end a broken call before them. */
+  readonly weak?: readonly string[]
   /** Reads a call from its first character on; what it consumes of a broken one is given back. */
   read(source: Source): Reader<Attempt>
 }
@@ -48,7 +50,12 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
   const tops = section ? [section.open] : (unit?.opens ?? [])
   const opens = [header?.open, thinking?.open].filter(string => string !== undefined)
   const seen = new Markers([...tops, ...framing, ...opens])
-  const attempts = unit && attemptReader(unit, section && [section.open, section.close])
+  const fences = section ? [section.open, section.close] : []
+  const inner = unit && {
+    unit,
+    attempts: attemptReader(unit, fences),
+    stops: new Markers([...strong(unit), ...fences]),
+  }
   return function* (source, sink) {
     if (thinking?.inside) yield* readThinking(source, sink, thinking)
     else if (thinking?.strayClose) yield* source.take(thinking.close)
@@ -58,9 +65,8 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
       if (frames.has(marker)) source.skip(marker.length)
       else if (marker === thinking?.open) yield* readThinking(source, sink, thinking)
       else if (marker === header?.open) yield* readHeader(source, sink, header)
-      else if (section && unit)
-        yield* readSection(source, sink, { unit, section, attempts: attempts! })
-      else yield* attempts!(source, sink)
+      else if (section && inner) yield* readSection(source, sink, { ...inner, section })
+      else if (inner) yield* inner.attempts(source, sink)
     }
   }
 }
@@ -101,7 +107,7 @@ export function rawAttemptReader(unit: Unit, fences: readonly string[] = []): St
 
 function passedAttempt(unit: Unit, fences: readonly string[]) {
   const closers = new Set(unit.closes)
-  const stops = new Markers([...new Set([...unit.closes, ...unit.opens, ...fences])])
+  const stops = new Markers([...new Set([...unit.closes, ...strong(unit), ...fences])])
   return function* (source: Source): Reader<{ attempt: Attempt; raw: string }> {
     const mark = source.collect()
     const attempt = yield* unit.read(source)
@@ -110,7 +116,7 @@ function passedAttempt(unit: Unit, fences: readonly string[]) {
       mark.close()
       return { attempt, raw }
     }
-    const rewound = source.rewind(mark)
+    const rewound = mark.giveBack()
     const rest = rewound ? source.collect() : mark
     if (rewound) {
       source.skip(1)
@@ -125,15 +131,17 @@ function passedAttempt(unit: Unit, fences: readonly string[]) {
   }
 }
 
+const strong = ({ opens, weak = [] }: Unit): string[] => opens.filter(open => !weak.includes(open))
+
 interface Section {
   readonly unit: Unit
   readonly section: { readonly open: string; readonly close: string }
   readonly attempts: StageReader
+  readonly stops: Markers
 }
 
 function* readSection(source: Source, sink: Sink, options: Section): Reader<void> {
-  const { unit, section, attempts } = options
-  const stops = new Markers([...unit.opens, section.open, section.close])
+  const { unit, section, attempts, stops } = options
   let raw = source.collect()
   source.skip(section.open.length)
   for (let tried = false; ; ) {

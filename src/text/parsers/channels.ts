@@ -61,7 +61,7 @@ function* readLeadingThoughts(source: Source, sink: Sink, options: Leading): Rea
   for (const open of opens.strings) {
     if (yield* source.next(open)) return blank.close()
   }
-  source.rewind(blank)
+  blank.giveBack()
   yield* readThinking(source, sink, thinking)
 }
 

@@ -24,6 +24,7 @@ export function clineUnit(schemas: readonly ToolDefinition[]): Unit {
   return {
     opens: ['<'],
     closes: [],
+    weak: ['<'],
     *read(source) {
       const name = yield* readTag(source)
       const known = name !== undefined && (offered.has(name) || !documents.has(name))
@@ -38,7 +39,8 @@ export function clineUnit(schemas: readonly ToolDefinition[]): Unit {
 }
 
 function* readTag(source: Source): Reader<string | undefined> {
-  if (!(yield* source.take('<'))) return undefined
+  if (!/^<[a-z]/.test(yield* source.ahead(2))) return undefined
+  source.skip(1)
   const head = yield* source.near(end, 64)
   if (!head || !isTag(head.text)) return undefined
   source.skip(1)

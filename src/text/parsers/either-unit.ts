@@ -5,6 +5,7 @@ export function eitherUnit(first: Unit, second: Unit, opens: readonly string[]):
   return {
     opens: [...first.opens, ...opens],
     closes: first.closes,
+    weak: opens,
     *read(source) {
       const other = yield* standsHere(source, opens)
       return yield* (other === undefined ? first : second).read(source)

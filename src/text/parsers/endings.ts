@@ -1,4 +1,3 @@
-import type { StageReader } from './blocks.ts'
 import { markers } from './markers.ts'
 
 /** The tokens with which models end a turn. */
@@ -25,23 +24,65 @@ const endings = markers(
   '<｜end▁of▁sentence｜>',
 )
 
-/** Drops the tokens that end a turn, where nothing but blanks follows them. */
-export const endingReader: StageReader = function* (source, sink) {
-  for (;;) {
-    if ((yield* source.until(endings, sink.content)) === undefined) return
-    const held = source.collect()
-    for (let ending = yield* here(source); ending; ending = yield* here(source)) {
-      source.skip(ending.length)
-      yield* source.spaces()
+const blanks = /[ \t\r\n]*/y
+
+/** Keeps the tokens that end a turn back for as long as nothing but blanks follows them. */
+export class EndKeeper {
+  readonly #emit: (text: string) => void
+  /** Ends of turns and blanks after them: text only if more text follows. */
+  #held: string[] = []
+  /** What is not known yet to be an end of a turn. */
+  #open = ''
+
+  constructor(emit: (text: string) => void) {
+    this.#emit = emit
+  }
+
+  /** Takes the next piece of text. In ids mode `control` tells what is a token. */
+  add(text: string, control: boolean | undefined): void {
+    if (control === undefined) this.#read(this.#open + text)
+    else if (control && endings.strings.includes(text)) this.#held.push(text)
+    else if (this.#held.length > 0 && text.trim() === '') this.#held.push(text)
+    else {
+      this.flush()
+      this.#emit(text)
     }
-    const text = held.text()
-    held.close()
-    if (!source.finished) sink.content(text, source.position - text.length)
+  }
+
+  /** Something other than text follows: what was held is text. */
+  flush(): void {
+    const text = this.#held.join('') + this.#open
+    this.#held = []
+    this.#open = ''
+    if (text !== '') this.#emit(text)
+  }
+
+  /** Nothing follows: an unfinished marker is text, and so is what was held before it. */
+  end(): void {
+    if (this.#open !== '') this.flush()
+  }
+
+  #read(text: string): void {
+    let index = 0
+    this.#open = ''
+    while (index < text.length) {
+      if (this.#held.length > 0) {
+        blanks.lastIndex = index
+        const blank = blanks.exec(text)?.[0] ?? ''
+        if (blank !== '') this.#held.push(blank)
+        index += blank.length
+      }
+      const found = endings.find(text, index)
+      const stop = found?.index ?? endings.unsure(text, index)
+      if (stop > index) {
+        const before = this.#held.join('')
+        this.#held = []
+        this.#emit(before + text.slice(index, stop))
+      }
+      index = stop + (found?.marker.length ?? 0)
+      if (found) this.#held.push(found.marker)
+      else break
+    }
+    this.#open = text.slice(index)
   }
 }
-
-const here: (source: Parameters<StageReader>[0]) => Generator<undefined, string | undefined> =
-  function* (source) {
-    const found = yield* source.spot(endings, { limit: 0 })
-    return found?.marker
-  }

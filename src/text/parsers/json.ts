@@ -8,7 +8,8 @@ export type JsonScan =
 /** How deep brackets may nest; Python's `json` gives up there as well. */
 const MAXIMUM_DEPTH = 1000
 
-const stringStop = /["\\\u0000-\u001f]/g
+/** A quote, a backslash, or a control character, which no JSON string may hold. */
+const stringStop = /["\\]|[^ -\uffff]/g
 const scalar = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
 const scalarEnd = /[^-+.0-9A-Za-z]/g
 const escaped = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/

@@ -15,6 +15,7 @@ const meant = /^\{\s*"name"\s*:\s*"[^"]{1,128}"\s*,\s*"(?:parameters|arguments)"
 export const llamaUnit: Unit = {
   opens: [tag, '{'],
   closes: [],
+  weak: ['{'],
   *read(source) {
     if (yield* source.next(tag)) return yield* tagged.read(source)
     if (source.position > 0) return { kind: 'text' }

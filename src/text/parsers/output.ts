@@ -5,35 +5,37 @@ import type {
   ParserOptions,
   StreamingParser,
 } from '../parser.ts'
-import { blockReader, type Sink, type StageReader } from './blocks.ts'
-import { endingReader } from './endings.ts'
+import { blockReader, type StageReader } from './blocks.ts'
+import { EndKeeper } from './endings.ts'
 import { type ReasoningContext, reasoningReadings } from './reasoning-formats.ts'
 import { type Reader, Source } from './source.ts'
 import { toolReadings } from './tool-formats.ts'
 
 /** Opens the stages that an output passes: thinking, calls, the end of the turn. */
 export function openOutput(options: ParserOptions): StreamingParser {
-  const parts: OutputPart[] = []
-  const joined = new Joiner()
-  const out: Sink = {
-    content: text => add({ kind: 'content', text }),
-    reasoning: text => add({ kind: 'reasoning', text }),
-    call: call => add({ kind: 'call', call }),
-  }
+  const fresh: OutputPart[] = []
+  const all: OutputPart[] = []
   const add = (part: OutputPart) => {
-    if (part.kind === 'content' && part.text === '') return
-    joined.add(part)
-    if (part.kind !== 'reasoning' || part.text !== '') parts.push(part)
+    all.push(part)
+    if (part.kind !== 'reasoning' || part.text !== '') fresh.push(part)
   }
-  const stages = openStages([...readers(options), endingReader], options.controls, out)
+  const ends = new EndKeeper(text => add({ kind: 'content', text }))
+  const stages = openStages(readers(options), options.controls, {
+    push: (text, control) => ends.add(text, options.controls && control),
+    end: () => ends.end(),
+    other(part) {
+      ends.flush()
+      add(part)
+    },
+  })
   return {
     push(output) {
       for (const piece of pieces(output)) stages.push(piece.text, piece.control)
-      return parts.splice(0)
+      return fresh.splice(0)
     },
     end() {
       stages.end()
-      return { parts: parts.splice(0), output: joined.output() }
+      return { parts: fresh.splice(0), output: joinParts(all) }
     },
   }
 }
@@ -58,32 +60,35 @@ function readers(options: ParserOptions): StageReader[] {
   return tools ? [...first, tools.reader] : first
 }
 
-interface Stages {
+/** What takes text in, and passes what is not text on. */
+interface Stage {
   push(text: string, control: boolean): void
   end(): void
+  other(part: OutputPart): void
 }
 
 /** Chains readers: what one leaves as content is what the next one reads. */
 function openStages(
   readers: readonly StageReader[],
   controls: readonly string[] | undefined,
-  out: Sink,
-): Stages {
+  last: Stage,
+): Stage {
   const [reader, ...rest] = readers
-  if (!reader) return { push: text => out.content(text, 0), end: () => {} }
-  const next = openStages(rest, controls, out)
+  if (!reader) return last
+  const next = openStages(rest, controls, last)
   const source = new Source(controls)
   const running: Reader<void> = reader(source, {
-    ...out,
     content(text, start) {
       let from = start
       for (const [begin, end] of source.controls(start, start + text.length)) {
-        next.push(text.slice(from - start, begin - start), false)
+        if (begin > from) next.push(text.slice(from - start, begin - start), false)
         next.push(text.slice(begin - start, end - start), true)
         from = end
       }
-      next.push(text.slice(from - start), false)
+      if (from < start + text.length) next.push(text.slice(from - start), false)
     },
+    reasoning: text => last.other({ kind: 'reasoning', text }),
+    call: call => last.other({ kind: 'call', call }),
   })
   running.next()
   return {
@@ -96,44 +101,35 @@ function openStages(
       running.next()
       next.end()
     },
+    other: last.other,
   }
 }
 
-/** Puts parts together again. */
-class Joiner {
-  readonly #parts: OutputPart[] = []
-
-  add(part: OutputPart): void {
-    this.#parts.push(part)
-  }
-
-  output(): ParsedOutput {
-    const parts: OutputPart[] = []
-    const texts = { reasoning: [] as string[], content: [] as string[] }
-    for (const part of this.#parts) {
-      if (part.kind !== 'call') texts[part.kind].push(part.text)
-    }
-    for (const group of groups(this.#parts)) {
-      const [first] = group
-      if (first === undefined || first.kind === 'call') parts.push(...group)
-      else {
-        const text = group.map(part => (part.kind === 'call' ? '' : part.text)).join('')
-        if (text !== '') parts.push({ kind: first.kind, text })
-      }
-    }
-    return {
-      reasoning: texts.reasoning.length > 0 ? texts.reasoning.join('') : undefined,
-      content: texts.content.join(''),
-      calls: this.#parts.flatMap(part => (part.kind === 'call' ? [part.call] : [])),
-      parts,
-    }
+/** Puts parts together again: neighbours of one kind become one. */
+function joinParts(all: readonly OutputPart[]): ParsedOutput {
+  const parts = runs(all).flatMap(run => joined(run))
+  const text = (kind: 'reasoning' | 'content') =>
+    parts.map(part => (part.kind === kind ? part.text : '')).join('')
+  return {
+    reasoning: all.some(part => part.kind === 'reasoning') ? text('reasoning') : undefined,
+    content: text('content'),
+    calls: parts.flatMap(part => (part.kind === 'call' ? [part.call] : [])),
+    parts,
   }
 }
 
-/** Runs of neighbours of one kind. */
-function groups(parts: readonly OutputPart[]): OutputPart[][] {
+function joined(run: readonly OutputPart[]): OutputPart[] {
+  const kind = run[0]?.kind
+  if (kind === undefined || kind === 'call') return [...run]
+  const text = run.map(part => (part.kind === 'call' ? '' : part.text)).join('')
+  return text === '' ? [] : [{ kind, text }]
+}
+
+/** Runs of neighbours of one kind; empty reasoning stands between nothing. */
+function runs(parts: readonly OutputPart[]): OutputPart[][] {
   const found: OutputPart[][] = []
   for (const part of parts) {
+    if (part.kind !== 'call' && part.text === '') continue
     const last = found.at(-1)
     if (last?.[0]?.kind === part.kind) last.push(part)
     else found.push([part])

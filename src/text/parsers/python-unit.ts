@@ -17,7 +17,8 @@ export function pythonUnit({ wrap }: PythonUnit, schemas: readonly ToolDefinitio
   const offered = new Set(schemas.map(schema => schema.function.name))
   return {
     opens: [wrap?.open ?? '['],
-    closes: [wrap?.close ?? ']'],
+    closes: [wrap?.close ?? ')]'],
+    weak: ['['],
     *read(source) {
       if (wrap) {
         source.skip(wrap.open.length)

@@ -8,6 +8,12 @@ export interface Collector {
   /** What was consumed so far since the collector was opened. */
   text(): string
   close(): void
+  /**
+   * Gives everything back that was consumed since; this collector and all later ones are closed.
+   * Refused, with false, once much more was read again than there is: hostile text then costs
+   * precision, never more than linear time.
+   */
+  giveBack(): boolean
 }
 
 interface Found {
@@ -169,23 +175,8 @@ export class Source {
     return {
       text: () => collecting.parts.join('') + this.#window.slice(collecting.from, this.#at),
       close: () => this.#collecting.delete(collecting),
+      giveBack: () => this.#giveBack(collecting),
     }
-  }
-
-  /**
-   * Gives everything back that was consumed since the collector was opened; collectors opened
-   * later are closed. Refused once much more was read again than there is: hostile text then costs
-   * precision, never more than linear time.
-   */
-  rewind(collector: Collector): boolean {
-    const text = collector.text()
-    this.#collecting.clear()
-    if (this.#reread + text.length > 8 * this.position + 4096) return false
-    this.#reread += text.length
-    this.#offset = this.position - text.length
-    this.#window = text + this.#window.slice(this.#at)
-    this.#at = 0
-    return true
   }
 
   /** The control tokens between two positions, in order. */
@@ -197,6 +188,20 @@ export class Source {
       found.push([start, this.#ends[index]!])
     }
     return found
+  }
+
+  #giveBack({ parts, from }: Collecting): boolean {
+    const before = parts.reduce((total, part) => total + part.length, 0)
+    const length = before + this.#at - from
+    this.#collecting.clear()
+    if (this.#reread + length > 8 * this.position + 4096) return false
+    this.#reread += length
+    if (before > 0) {
+      this.#window = parts.join('') + this.#window.slice(from)
+      this.#offset += from - before
+      this.#at = 0
+    } else this.#at = from
+    return true
   }
 
   #find(set: Markers, text: string, start: number): Found | undefined {

@@ -33,5 +33,5 @@ export function* readThinking(source: Source, sink: Sink, thinking: Thinking): R
     sink.reasoning(held.text())
     held.close()
     source.skip(close.length)
-  } else if (!source.rewind(held)) sink.reasoning(held.text())
+  } else if (!held.giveBack()) sink.reasoning(held.text())
 }
