@@ -60,7 +60,7 @@ export function findAttribute(object: Value, name: string): Value | undefined {
     return value !== undefined && name.startsWith('_') ? refusedAttribute(object, name) : value
   }
   if (name.startsWith('__') && INTERNAL.has(name)) return refusedAttribute(object, name)
-  if (object instanceof TemplateObject) return object.behaviour.attribute?.(name)
+  if (object instanceof TemplateObject) return object.behaviour.attribute?.(name, object.state)
   const methods = methodsOf(object)
   const method = methods?.get(name)
   if (method === undefined) return numberAttribute(object, name) ?? groupAttribute(object, name)
@@ -148,7 +148,7 @@ function sliceOfObject(object: Value, range: Range): Value {
   if (object instanceof TemplateObject) {
     const { slice, length } = object.behaviour
     if (slice && length) {
-      const { first, count } = span(length(), range)
+      const { first, count } = span(length(object.state), range)
       return slice(first, count, range.step)
     }
   }

@@ -11,7 +11,7 @@ import { callDeeper, capture, spend } from './run.ts'
 import type { FunctionScope } from './scope.ts'
 import { declare, findReference, newFunction, newSymbols } from './scope.ts'
 import type { MacroBody } from './syntax.ts'
-import type { Dict, Input, Value } from './value.ts'
+import type { Behaviour, Dict, Input, Value } from './value.ts'
 import { TemplateObject, typeError, Undefined } from './value.ts'
 
 /** A compiled macro, before it is bound to the frame it is defined in. */
@@ -54,7 +54,7 @@ export function compileMacro(
   const entry = compileEntry(symbols)
   const cost = place.template.cost - before
   const macro: Macro = { name: node.name, scope, parameters, special, entry, body, cost }
-  return frame => bindMacro(macro, frame)
+  return outer => new TemplateObject('Macro', MACRO, { macro, outer } satisfies BoundMacro)
 }
 
 function declareSpecial(place: Place, node: MacroBody & { readonly at: number }): Macro['special'] {
@@ -73,27 +73,39 @@ function declareSpecial(place: Place, node: MacroBody & { readonly at: number })
   return { caller: slotOf('caller'), kwargs: slotOf('kwargs'), varargs: slotOf('varargs') }
 }
 
-function bindMacro(macro: Macro, outer: Frame): TemplateObject {
-  const names = macro.parameters.map(parameter => parameter.name)
-  return new TemplateObject('Macro', {
-    call: (run, input) => invoke(macro, outer, { run, input }),
-    attribute: name => {
-      if (name === 'name') return macro.name ?? null
-      if (name === 'arguments') return new PythonTuple(names)
-      if (name === 'caller') return macro.special.caller !== undefined
-      if (name === 'catch_kwargs') return macro.special.kwargs !== undefined
-      return name === 'catch_varargs' ? macro.special.varargs !== undefined : undefined
-    },
-    show: () => (macro.name === undefined ? '<Macro anonymous>' : `<Macro '${macro.name}'>`),
-  })
+/** A macro with the frame it was defined in. */
+interface BoundMacro {
+  readonly macro: Macro
+  readonly outer: Frame
 }
 
-interface Invocation {
-  readonly run: Run
-  readonly input: Input
+const MACRO: Behaviour = {
+  call: (run, input, state) => invoke(state as BoundMacro, run, input),
+  attribute: (name, state) => macroAttribute((state as BoundMacro).macro, name),
+  show: state => {
+    const { name } = (state as BoundMacro).macro
+    return name === undefined ? '<Macro anonymous>' : `<Macro '${name}'>`
+  },
 }
 
-function invoke(macro: Macro, outer: Frame, { run, input }: Invocation): Value {
+function macroAttribute(macro: Macro, name: string): Value | undefined {
+  switch (name) {
+    case 'name':
+      return macro.name ?? null
+    case 'arguments':
+      return new PythonTuple(macro.parameters.map(parameter => parameter.name))
+    case 'caller':
+      return macro.special.caller !== undefined
+    case 'catch_kwargs':
+      return macro.special.kwargs !== undefined
+    case 'catch_varargs':
+      return macro.special.varargs !== undefined
+    default:
+      return undefined
+  }
+}
+
+function invoke({ macro, outer }: BoundMacro, run: Run, input: Input): Value {
   spend(run, macro.cost)
   const frame = openFrame(macro.scope, outer, run)
   fillSlots(macro, frame, input)
@@ -108,27 +120,31 @@ function invoke(macro: Macro, outer: Frame, { run, input }: Invocation): Value {
 
 function fillSlots(macro: Macro, frame: Frame, { positional, named }: Input): void {
   const { parameters, special } = macro
-  const left = new Map(named)
-  for (const [index, { name, slot }] of parameters.entries()) {
+  const left = named && new Map(named)
+  for (let index = 0; index < parameters.length; index++) {
+    const { name, slot } = parameters[index] as MacroParameter
     if (index < positional.length) frame.slots[slot] = positional[index]
-    else {
+    else if (left) {
       frame.slots[slot] = left.get(name)
       left.delete(name)
     }
   }
-  const isOwn = parameters.some(parameter => parameter.slot === special.caller)
-  if (special.caller !== undefined && !isOwn) {
-    const caller = left.get('caller') ?? null
-    left.delete('caller')
-    frame.slots[special.caller] = caller ?? new Undefined(() => 'No caller defined')
-  }
+  if (special.caller !== undefined) fillCaller(macro, frame, left)
   if (special.kwargs !== undefined) frame.slots[special.kwargs] = new Map(left) as Dict
-  else refuseNames(macro, left)
-  const extra = positional.slice(parameters.length)
+  else if (left) refuseNames(macro, left)
+  const extra = positional.length > parameters.length ? positional.slice(parameters.length) : []
   if (special.varargs !== undefined) frame.slots[special.varargs] = new PythonTuple(extra)
   else if (extra.length > 0) {
     typeError(`macro '${macro.name}' takes not more than ${parameters.length} argument(s)`)
   }
+}
+
+function fillCaller(macro: Macro, frame: Frame, left: Map<string, Value> | undefined): void {
+  const slot = macro.special.caller as number
+  if (macro.parameters.some(parameter => parameter.slot === slot)) return
+  const caller = left?.get('caller') ?? null
+  left?.delete('caller')
+  frame.slots[slot] = caller ?? new Undefined(() => 'No caller defined')
 }
 
 function refuseNames(macro: Macro, names: ReadonlyMap<string, Value>): void {

@@ -5,7 +5,7 @@ import { PythonTuple } from '../../python/value.ts'
 import { keyValue, keyValues, rememberKey } from './foreign.ts'
 import { isOrdered, toKey } from './operations.ts'
 import { reprValue } from './show.ts'
-import type { Dict, Value } from './value.ts'
+import type { Behaviour, Dict, Value } from './value.ts'
 import { isText, TemplateObject, typeOf, Undefined } from './value.ts'
 
 /** Stores an item under a key of any hashable kind. */
@@ -32,21 +32,27 @@ export const itemPair = (dict: Dict, key: PythonKey): [Value, Value] => [
 ]
 
 /** The pairs of a dict, as tuples. */
-export const itemTuples = (dict: Dict): Value[] =>
-  keyValues(dict).map(key => new PythonTuple([key, dict.get(toKey(key)) as Value]))
+export function itemTuples(dict: Dict): Value[] {
+  const keys = keyValues(dict)
+  let index = 0
+  return Array.from(dict.values(), value => new PythonTuple([keys[index++] as Value, value]))
+}
+
+const view = (part: string, items: (dict: Dict) => readonly Value[]): Behaviour => ({
+  items: state => items(state as Dict),
+  length: state => (state as Dict).size,
+  show: state => `dict_${part}(${reprValue(items(state as Dict))})`,
+})
+
+const VIEWS = {
+  keys: view('keys', keyValues),
+  values: view('values', dict => [...dict.values()]),
+  items: view('items', itemTuples),
+}
 
 /** What `keys()`, `values()` and `items()` of a dict give. */
-export function keyView(dict: Dict, part: 'keys' | 'values' | 'items'): TemplateObject {
-  const list = (): Value[] => {
-    if (part === 'keys') return keyValues(dict)
-    return part === 'values' ? [...dict.values()] : itemTuples(dict)
-  }
-  return new TemplateObject(`dict_${part}`, {
-    iterate: () => list().values(),
-    length: () => dict.size,
-    show: () => `dict_${part}(${reprValue(list())})`,
-  })
-}
+export const dictView = (dict: Dict, part: keyof typeof VIEWS): TemplateObject =>
+  new TemplateObject(`dict_${part}`, VIEWS[part], dict)
 
 /** The pairs of a dict sorted by key where the keys have an order, else as they are. */
 export function sortedEntries(dict: Dict): [Value, Value][] {

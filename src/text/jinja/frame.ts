@@ -104,7 +104,7 @@ export function compileEntry(symbols: Symbols): ((frame: Frame) => void) | undef
 /** Calls a value, or raises if it cannot be called. */
 export function callValue(run: Run, callee: Value, input: Input): Value {
   if (callee instanceof TemplateObject && callee.behaviour.call) {
-    return callee.behaviour.call(run, input)
+    return callee.behaviour.call(run, input, callee.state)
   }
   if (callee instanceof Undefined) callee.raise()
   return typeError(`'${typeOf(callee)}' object is not callable`)

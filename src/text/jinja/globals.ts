@@ -39,7 +39,7 @@ function rangeObject(start: number, step: number, length: number): TemplateObjec
     return position >= 0 && position < length ? start + position * step : undefined
   }
   return new TemplateObject('range', {
-    iterate: () => Array.from({ length }, (_, index) => start + index * step).values(),
+    items: () => Array.from({ length }, (_, index) => start + index * step),
     length: () => length,
     item,
     slice: (first, count, every) => rangeObject(start + first * step, step * every, count),

@@ -13,6 +13,7 @@ function itemsAtHand(value: Value): readonly Value[] | undefined {
   if (value instanceof PythonText) return characters(value)
   if (value instanceof PythonSet) return value.items as readonly Value[]
   if (value instanceof Undefined) return []
+  if (value instanceof TemplateObject) return value.behaviour.items?.(value.state)
   return sequenceItems(value)
 }
 
@@ -66,7 +67,7 @@ export function lengthOf(value: Value): number | undefined {
   if (value instanceof PythonText) return countCharacters(value.text)
   if (value instanceof PythonSet) return value.items.length
   if (value instanceof Undefined) return 0
-  if (value instanceof TemplateObject) return value.behaviour.length?.()
+  if (value instanceof TemplateObject) return value.behaviour.length?.(value.state)
   return sequenceItems(value)?.length
 }
 

@@ -1,7 +1,7 @@
 import { PythonTuple } from '../../python/value.ts'
 import { callValue } from './frame.ts'
 import { isEqual } from './operations.ts'
-import type { Input, Value } from './value.ts'
+import type { Behaviour, Input, Value } from './value.ts'
 import { TemplateObject, typeError, Undefined } from './value.ts'
 
 /** A walk over the items of a `for` loop that can look one item ahead. */
@@ -9,7 +9,7 @@ export class Loop {
   index0 = -1
   readonly depth0: number
   readonly object: TemplateObject
-  readonly #recurse: Value | undefined
+  readonly recurse: Value | undefined
   #items: readonly Value[] | undefined
   #iterator: Iterator<Value> | undefined
   #length: number | undefined
@@ -22,18 +22,8 @@ export class Loop {
     if (Array.isArray(source)) this.#items = source
     else this.#iterator = source as Iterator<Value>
     this.depth0 = depth0
-    this.#recurse = recurse
-    this.object = new TemplateObject('LoopContext', {
-      attribute: name => this.#attribute(name),
-      length: () => this.length,
-      call: (run, input) => {
-        if (this.#recurse === undefined) {
-          typeError("The loop must have the 'recursive' marker to be called recursively.")
-        }
-        return callValue(run, this.#recurse, withDepth(input, this.depth0 + 1))
-      },
-      show: () => `<LoopContext ${this.index0 + 1}/${this.length}>`,
-    })
+    this.recurse = recurse
+    this.object = new TemplateObject('LoopContext', LOOP, this)
   }
 
   /** The next item, or `undefined` at the end. */
@@ -69,7 +59,8 @@ export class Loop {
     return this.#after
   }
 
-  #attribute(name: string): Value | undefined {
+  /** What a template reads of the loop. */
+  attribute(name: string): Value | undefined {
     switch (name) {
       case 'index':
         return this.index0 + 1
@@ -120,6 +111,22 @@ export class Loop {
     this.#changed = value
     return true
   }
+}
+
+const LOOP: Behaviour = {
+  attribute: (name, state) => (state as Loop).attribute(name),
+  length: state => (state as Loop).length,
+  call: (run, input, state) => {
+    const { recurse, depth0 } = state as Loop
+    if (recurse === undefined) {
+      typeError("The loop must have the 'recursive' marker to be called recursively.")
+    }
+    return callValue(run, recurse, withDepth(input, depth0 + 1))
+  },
+  show: state => {
+    const { index0, length } = state as Loop
+    return `<LoopContext ${index0 + 1}/${length}>`
+  },
 }
 
 const orUndefined = (value: Value | undefined, message: string): Value =>

@@ -1,4 +1,4 @@
-import { fromEntries, itemPair, keyView } from './dict.ts'
+import { dictView, fromEntries, itemPair } from './dict.ts'
 import { requireInt } from './methods-split.ts'
 import { isEqual, lookUp } from './operations.ts'
 import { spend } from './run.ts'
@@ -19,9 +19,9 @@ const get: MethodBody<Dict> = (self, [key, fallback]) => {
 /** The methods of `dict`. */
 export const DICT_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['get', method(signature('get', 'key default?', false), get)],
-  ['items', method<Dict>(signature('items', '', false), self => keyView(self, 'items'))],
-  ['keys', method<Dict>(signature('keys', '', false), self => keyView(self, 'keys'))],
-  ['values', method<Dict>(signature('values', '', false), self => keyView(self, 'values'))],
+  ['items', method<Dict>(signature('items', '', false), self => dictView(self, 'items'))],
+  ['keys', method<Dict>(signature('keys', '', false), self => dictView(self, 'keys'))],
+  ['values', method<Dict>(signature('values', '', false), self => dictView(self, 'values'))],
   [
     'copy',
     method<Dict>(signature('copy', '', false), (self, _, run) => {

@@ -16,7 +16,8 @@ function showOther(value: Value): string | undefined {
     const attributes: Value = new Map(value.attributes)
     return `<Namespace ${reprValue(attributes)}>`
   }
-  if (value instanceof TemplateObject) return value.behaviour.show?.() ?? `<${value.type} object>`
+  if (value instanceof TemplateObject)
+    return value.behaviour.show?.(value.state) ?? `<${value.type} object>`
   return undefined
 }
 

@@ -36,28 +36,33 @@ export interface Input {
 /** A function that templates can call; `run` is the rendering it works in. */
 export type Callable = (run: Run, input: Input) => Value
 
-/** An object with behaviour: a macro, a loop, a namespace, an iterator. */
+/** An object with behaviour: a macro, a loop, an iterator. */
 export class TemplateObject {
   /** The name of its class in Python, for error messages. */
   readonly type: string
   readonly behaviour: Behaviour
-  constructor(type: string, behaviour: Behaviour) {
+  /** What the behaviour works on, where many objects share one behaviour. */
+  readonly state: unknown
+  constructor(type: string, behaviour: Behaviour, state?: unknown) {
     this.type = type
     this.behaviour = behaviour
+    this.state = state
   }
 }
 
-/** What an object can do; what is left out, it cannot. */
+/** What an object can do, given its state last; what is left out, it cannot. */
 export interface Behaviour {
-  readonly attribute?: (name: string) => Value | undefined
-  readonly call?: Callable
+  readonly attribute?: (name: string, state: unknown) => Value | undefined
+  readonly call?: (run: Run, input: Input, state: unknown) => Value
+  /** Its items, if all of them are at hand. */
+  readonly items?: (state: unknown) => readonly Value[]
+  /** A walk that makes items as it goes. */
   readonly iterate?: () => Iterator<Value>
-  readonly length?: () => number
+  readonly length?: (state: unknown) => number
   readonly item?: (index: number) => Value | undefined
   /** So many items from the first on, `step` apart. */
   readonly slice?: (first: number, count: number, step: number) => Value
-  readonly show?: () => string
-  readonly isMapping?: boolean
+  readonly show?: (state: unknown) => string
 }
 
 /** The value of what is not there: it prints as nothing and raises when anything else is done. */
