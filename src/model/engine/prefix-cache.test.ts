@@ -84,6 +84,7 @@ it('asks to wait for what another sequence is computing, unless that one gives u
   node.filled = BLOCK - 1
   expect(cache.match(tokens, BLOCK)).toMatchObject({ pending: false, tokens: BLOCK - 1 })
   node.filled = 0
+  node.known = 0
   cache.release([node])
   expect(cache.match(tokens, BLOCK)).toMatchObject({ pending: false, tokens: 0 })
   expect(cache.available).toBe(10)

@@ -87,8 +87,6 @@ export class PrefixCache {
       node.references--
       if (node.references > 0) continue
       this.#unreferenced++
-      // What was decided but never computed is of no use to anyone.
-      node.known = node.filled
       if (node.children.size > 0) continue
       this.#idle.add(node)
       if (node.filled === 0) this.#forget(node)

@@ -20,12 +20,12 @@ const shape: ModelShape = {
   context: 80,
 }
 
-async function openSampler(cacheBytes: number) {
+async function openSampler(cacheBytes: number, { context } = shape) {
   const bytes = readFileSync(new URL('../wasm/plain.wasm', import.meta.url))
   const module = await webAssembly.compile(bytes)
   const heap = new Heap()
   const kernels = instantiate(module, heap.memory)
-  const plan = makePlan(heap, kernels, { shape, threads: 1, cacheBytes })
+  const plan = makePlan(heap, kernels, { shape: { ...shape, context }, threads: 1, cacheBytes })
   const threads = new Threads(heap, kernels, { count: 1, file: new URL(import.meta.url), module })
   const start = plan.parameters / 4
   initialise(heap.f32.subarray(start, start + plan.parameterCount), shape, 1)
@@ -99,4 +99,15 @@ it('ends an aborted request, waiting or running, and gives its blocks back', asy
   sampler.add(99, { ...makeOrder(1, 0), maxTokens: 65 })
   while (sampler.hasWork) sampler.step({ admit: true })
   expect(samples.get(99)!.ids).toHaveLength(65)
+})
+
+it('computes a prompt again that an aborted request of a session left half done', async () => {
+  const { sampler, samples } = await openSampler(2 ** 22, { ...shape, context: 400 })
+  const order = { ...makeOrder(1, 0), prompt: new Int32Array(300).fill(5), maxTokens: 2 }
+  sampler.add(1, order)
+  sampler.step({ admit: true })
+  sampler.abort(1)
+  sampler.add(2, order)
+  for (let step = 0; step < 10; step++) sampler.step({ admit: true })
+  expect(samples.get(2)).toMatchObject({ finish: 'length', cachedTokens: 128 })
 })

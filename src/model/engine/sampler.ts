@@ -199,15 +199,10 @@ export class Sampler {
   }
 
   #finish(id: number, sequence: Sequence, finish: SampleNews['finish']): void {
-    const { order, path, tokens, length, slot } = sequence
+    const { order, tokens, length, slot } = sequence
     this.#running.delete(id)
     this.#freeSlots.push(slot)
-    // A session keeps standing on the blocks; otherwise they may be forgotten.
-    if (order.session === undefined) this.#cache.release(path)
-    else {
-      this.#leaveSession(order.session)
-      this.#sessions.set(order.session, path)
-    }
+    this.#leavePath(sequence)
     this.#tell(id, {
       ids: tokens.slice(order.prompt.length, length),
       logprobs: Float32Array.from(sequence.logprobs),
@@ -217,6 +212,19 @@ export class Sampler {
       version: this.#parts.version(),
       cachedTokens: sequence.cachedTokens,
     })
+  }
+
+  /** Lets go of a sequence's blocks, except for those that its session keeps standing on. */
+  #leavePath({ order: { session }, path }: Sequence): void {
+    // Nobody will compute what was only decided: whoever waits for it would wait forever.
+    for (const node of path) node.known = node.filled
+    if (session !== undefined) {
+      const kept = path.filter(node => node.filled > 0)
+      this.#leaveSession(session)
+      this.#cache.acquire(kept)
+      this.#sessions.set(session, kept)
+    }
+    this.#cache.release(path)
   }
 
   #tell(id: number, sample: SampleNews): void {
