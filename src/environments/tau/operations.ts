@@ -24,7 +24,7 @@ function attributeError(value: PythonValue, attribute: string): PythonError {
 /** Python's `dict[key]` on a value that may not be a dict at all. */
 export function itemOf(container: PythonValue, key: PythonValue): PythonValue {
   if (container instanceof Map) {
-    const value = container.get(requireHashable(key))
+    const value = container.get(typeof key === 'string' ? key : requireHashable(key))
     if (value === undefined) throw new PythonError('KeyError', repr(key))
     return value
   }
@@ -35,17 +35,6 @@ export function itemOf(container: PythonValue, key: PythonValue): PythonValue {
     throw typeError(`list indices must be integers or slices, not ${typeName(key)}`)
   }
   throw typeError(`'${typeName(container)}' object is not subscriptable`)
-}
-
-/** Python's `container[key] = value` for keys that are strings. */
-export function setItem(container: PythonValue, key: string, value: PythonValue): void {
-  if (container instanceof Map) {
-    container.set(key, value)
-  } else if (Array.isArray(container)) {
-    throw typeError('list indices must be integers or slices, not str')
-  } else {
-    throw typeError(`'${typeName(container)}' object does not support item assignment`)
-  }
 }
 
 /** Python's `key in dict`: what cannot be hashed raises. */
@@ -78,8 +67,8 @@ export function countIn(container: PythonValue, item: PythonValue): number {
   throw attributeError(container, 'count')
 }
 
-/** The list behind a value about to be extended in place by the list method `method`. */
-export function listToChange(value: PythonValue, method: 'append' | 'extend'): PythonValue[] {
+/** The value as a list about to be changed by its method `method`, which other types lack. */
+export function toList(value: PythonValue, method: 'append' | 'extend'): PythonValue[] {
   if (Array.isArray(value)) return value
   throw attributeError(value, method)
 }
@@ -107,6 +96,8 @@ export function combine(
   operator: Operator,
   { right, sign = operator }: { readonly right: PythonValue; readonly sign?: string },
 ): PythonValue {
+  const small = combineSmall(left, operator, right)
+  if (small !== undefined) return small
   const one = asNumber(left)
   const other = asNumber(right)
   if (one !== undefined && other !== undefined) return arithmetic(operator, one, other)
@@ -115,6 +106,19 @@ export function combine(
   throw typeError(
     `unsupported operand type(s) for ${sign}: '${typeName(left)}' and '${typeName(right)}'`,
   )
+}
+
+/** The common case, ints whose result is exact as a number. */
+function combineSmall(
+  left: PythonValue,
+  operator: Operator,
+  right: PythonValue,
+): number | undefined {
+  if (!Number.isSafeInteger(left) || !Number.isSafeInteger(right)) return undefined
+  const [one, other] = [left as number, right as number]
+  const result = operator === '+' ? one + other : operator === '-' ? one - other : one * other
+  // Adding 0 turns a negative zero, which ints do not have, into zero.
+  return Number.isSafeInteger(result) ? result + 0 : undefined
 }
 
 /** Longer sequences than this are refused; Python would build them until memory ends. */
@@ -172,7 +176,7 @@ export function negated(value: PythonValue): PythonValue {
 
 /** Python's `round(x, 2)`: an int stays as it is, a float goes to cents. */
 export function roundToCents(value: PythonValue): PythonNumber {
-  if (value instanceof PythonFloat) return new PythonFloat(roundFloat(value.value, 2))
+  if (value instanceof PythonFloat) return new PythonFloat(roundCents(value.value))
   const number = asNumber(value)
   if (number === undefined) {
     throw typeError(`type ${typeName(value)} doesn't define __round__ method`)
@@ -180,15 +184,20 @@ export function roundToCents(value: PythonValue): PythonNumber {
   return number
 }
 
+/** A double to cents, half to even on its exact value. */
+export function roundCents(value: number): number {
+  // toFixed is exact too, except that it takes the few exact ties away from zero.
+  if (value === 0) return value
+  const eighths = value * 8
+  const isTie = Number.isInteger(eighths) && eighths % 2 !== 0
+  return isTie || Math.abs(value) > 1e15 ? roundFloat(value, 2) : Number(value.toFixed(2))
+}
+
 /** A deep copy of containers; scalars are never changed and so are shared. */
 export function copy(value: PythonValue): PythonValue {
   if (Array.isArray(value)) return value.map(copy)
-  return value instanceof Map ? copyDict(value) : value
-}
-
-/** A deep copy of a dict. */
-export function copyDict(dict: PythonDict): PythonDict {
+  if (!(value instanceof Map)) return value
   const copied: PythonDict = new Map()
-  for (const [key, value] of dict) copied.set(key, copy(value))
+  for (const [key, item] of value) copied.set(key, copy(item))
   return copied
 }

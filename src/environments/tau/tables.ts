@@ -1,8 +1,13 @@
 import { createHash, type Hash } from 'node:crypto'
 import { compareText } from '../../python/compare.ts'
 import { dumps } from '../../python/json.ts'
-import { reprString } from '../../python/repr.ts'
-import type { PythonDict, PythonValue } from '../../python/value.ts'
+import { formatFloat, reprString } from '../../python/repr.ts'
+import {
+  type PythonDict,
+  PythonFloat,
+  type PythonKey,
+  type PythonValue,
+} from '../../python/value.ts'
 import { canonicalPair } from './canonical.ts'
 
 /** A record of a table, such as one order; shared until somebody changes it. */
@@ -18,7 +23,7 @@ export type Changes = ReadonlyMap<string, Row>
 export class Tables {
   readonly names: readonly string[]
   readonly #rows: ReadonlyMap<string, ReadonlyMap<string, Row>>
-  readonly #texts = new WeakMap<Row, string>()
+  readonly #texts = new WeakMap<object, string>()
   #images: readonly TableImage[] | undefined
 
   constructor(tables: ReadonlyMap<string, ReadonlyMap<string, Row>>) {
@@ -35,15 +40,24 @@ export class Tables {
     return rows
   }
 
-  /** A loaded row as JSON; written once, however many worlds ask for it. */
-  textOf(row: Row): string {
-    let text = this.#texts.get(row)
+  /** A row as JSON; written once and remembered, its parts too, so it must never change again. */
+  textOf(value: PythonValue): string {
+    if (typeof value === 'string' || !isContainer(value)) return scalarText(value)
+    let text = this.#texts.get(value)
     if (text === undefined) {
-      text = dumps(row)
-      this.#texts.set(row, text)
+      text = write(value, part => this.textOf(part))
+      this.#texts.set(value, text)
     }
     return text
   }
+
+  /** A row that may change again as JSON; its parts that are remembered are not written anew. */
+  textOfChanging(value: PythonValue): string {
+    if (typeof value === 'string' || !isContainer(value)) return scalarText(value)
+    return this.#texts.get(value) ?? write(value, this.#textOfPart)
+  }
+
+  readonly #textOfPart = (part: PythonValue): string => this.textOfChanging(part)
 
   /** The sha256 of all tables, some rows replaced or added. */
   hash(changes: (table: string) => Changes): string {
@@ -57,6 +71,48 @@ export class Tables {
     return hash.update(this.names.length === 1 ? ',)' : ')').digest('hex')
   }
 }
+
+function write(
+  value: PythonDict | readonly PythonValue[],
+  textOf: (part: PythonValue) => string,
+): string {
+  let text = ''
+  if (value instanceof Map) {
+    value.forEach((part, key) => {
+      if (text !== '') text += SEPARATOR
+      text += keyText(key) + textOf(part)
+    })
+    return `{${text}}`
+  }
+  for (let index = 0; index < value.length; index++) {
+    if (index > 0) text += ', '
+    text += textOf(value[index] as PythonValue)
+  }
+  return `[${text}]`
+}
+
+const keyTexts = new Map<PythonKey, string>()
+
+/** A key with its colon; the first few hundred are remembered, and few others ever come. */
+function keyText(key: PythonKey): string {
+  const known = keyTexts.get(key)
+  if (known !== undefined) return known
+  const text = `${scalarText(key)}: `
+  if (keyTexts.size < 256) keyTexts.set(key, text)
+  return text
+}
+
+const PLAIN = /^[ !#-[\]-~]*$/
+
+/** What `dumps` gives, for most scalars without its cost. */
+function scalarText(value: PythonValue): string {
+  if (typeof value === 'string') return PLAIN.test(value) ? `"${value}"` : dumps(value)
+  if (value instanceof PythonFloat && Number.isFinite(value.value)) return formatFloat(value.value)
+  return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : dumps(value)
+}
+
+const isContainer = (value: PythonValue): value is PythonDict | readonly PythonValue[] =>
+  value instanceof Map || Array.isArray(value)
 
 /** A table in the text that is hashed: its pairs sorted by id, and where each begins. */
 interface TableImage {

@@ -27,18 +27,31 @@ export function invoke(
   database: Database,
   { kwargs, domain }: { readonly kwargs: PythonDict; readonly domain: string },
 ): PythonValue {
+  const input: Record<string, PythonValue> = {}
+  let found = 0
+  for (const name of tool.parameters) {
+    const value = kwargs.get(name)
+    if (value === undefined) break
+    input[name] = value
+    found++
+  }
+  const isBound = found === tool.parameters.length && found === kwargs.size
+  if (!isBound) throw explainBinding(tool, kwargs, domain)
+  return tool.run(database, input)
+}
+
+function explainBinding(tool: TauTool, kwargs: PythonDict, domain: string): PythonError {
   const method = `${className(tool.name)}.invoke()`
   if (kwargs.has('data')) {
     const path = `tau_bench.envs.${domain}.tools.${tool.name}.${method}`
-    throw bindingError(`${path} got multiple values for keyword argument 'data'`)
+    return bindingError(`${path} got multiple values for keyword argument 'data'`)
   }
   for (const key of kwargs.keys()) {
     if (!tool.parameters.includes(key as string)) {
-      throw bindingError(`${method} got an unexpected keyword argument '${key}'`)
+      return bindingError(`${method} got an unexpected keyword argument '${key}'`)
     }
   }
-  if (kwargs.size < tool.parameters.length) throw missingError(tool, method, kwargs)
-  return tool.run(database, Object.fromEntries(kwargs) as Input)
+  return missingError(tool, method, kwargs)
 }
 
 function bindingError(message: string): PythonError {

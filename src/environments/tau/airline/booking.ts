@@ -2,16 +2,7 @@ import { compare, equals } from '../../../python/compare.ts'
 import { str } from '../../../python/repr.ts'
 import type { PythonDict, PythonValue } from '../../../python/value.ts'
 import type { Database } from '../database.ts'
-import {
-  combine,
-  copy,
-  hasKey,
-  itemOf,
-  iterate,
-  lengthOf,
-  listToChange,
-  sumOf,
-} from '../operations.ts'
+import { combine, copy, hasKey, itemOf, iterate, lengthOf, sumOf } from '../operations.ts'
 import type { Row } from '../tables.ts'
 import { type Input, type TauTool, tauTool } from '../tool.ts'
 import { bookFlight, methodOf } from './fares.ts'
@@ -35,15 +26,18 @@ type Booking = Input<(typeof BOOKING)[number]>
 /** The ids that bookings get, in order. */
 const IDS = ['HATHAT', 'HATHAU', 'HATHAV']
 
+function isFree(database: Database, id: string): boolean {
+  return database.find('reservations', id) === undefined
+}
+
 function newId(database: Database, fixed: boolean): string {
-  const isFree = (id: string): boolean => database.find('reservations', id) === undefined
-  const free = IDS.find(isFree)
+  const free = IDS.find(id => isFree(database, id))
   if (free !== undefined) return free
   // Upstream lets the fourth booking overwrite the third.
   if (!fixed) return IDS.at(-1) as string
   for (let number = 0; ; number++) {
     const id = `HATH${String(number).padStart(2, '0')}`
-    if (isFree(id)) return id
+    if (isFree(database, id)) return id
   }
 }
 
@@ -56,21 +50,22 @@ function reservationOf(id: string, input: Booking): PythonDict {
     ['flight_type', input.flight_type],
     ['cabin', input.cabin],
     ['flights', copy(input.flights)],
-    ['passengers', copy(input.passengers)],
-    ['payment_history', copy(input.payment_methods)],
+    ['passengers', input.passengers],
+    ['payment_history', input.payment_methods],
     ['created_at', '2024-05-15T15:00:00'],
-    ['total_baggages', copy(input.total_baggages)],
+    ['total_baggages', input.total_baggages],
     ['nonfree_baggages', input.nonfree_baggages],
-    ['insurance', copy(input.insurance)],
+    ['insurance', input.insurance],
   ])
 }
+
+const add = (total: PythonValue, right: PythonValue): PythonValue =>
+  combine(total, '+', { right, sign: '+=' })
 
 /** The price of everything booked, or the error to show. */
 function priceBooking(database: Database, reservation: Row): PythonValue {
   const passengers = itemOf(reservation, 'passengers')
   const party = { cabin: itemOf(reservation, 'cabin'), passengers }
-  const add = (total: PythonValue, right: PythonValue): PythonValue =>
-    combine(total, '+', { right, sign: '+=' })
   let total: PythonValue = 0
   for (const flight of iterate(itemOf(reservation, 'flights'))) {
     const fare = bookFlight(database, flight, party)
@@ -114,16 +109,16 @@ function refuseRepeatedMethods(payments: PythonValue): string | undefined {
   return undefined
 }
 
-function takePayments(user: Row, payments: PythonValue): void {
+function takePayments(database: Database, user: Row, payments: PythonValue): void {
   for (const payment of iterate(payments)) {
     const id = itemOf(payment, 'payment_id')
-    const method = methodOf(user, id)
-    const source = itemOf(method, 'source')
+    const source = itemOf(methodOf(user, id), 'source')
     if (equals(source, 'gift_card')) {
       const right = itemOf(payment, 'amount')
+      const method = database.dictIn(database.dictIn(user, 'payment_methods'), id)
       method.set('amount', combine(itemOf(method, 'amount'), '-', { right, sign: '-=' }))
     } else if (equals(source, 'certificate')) {
-      ;(itemOf(user, 'payment_methods') as PythonDict).delete(id as string)
+      database.dictIn(user, 'payment_methods').delete(id as string)
     }
   }
 }
@@ -144,10 +139,10 @@ function book(
     (fixed ? refuseRepeatedMethods(input.payment_methods) : undefined)
   if (refusal !== undefined) return refusal
   const user = database.change('users', input.user_id)
-  takePayments(user, input.payment_methods)
+  takePayments(database, user, input.payment_methods)
   database.insert('reservations', id, reservation)
-  listToChange(itemOf(user, 'reservations'), 'append').push(id)
-  return database.textOf('reservations', id)
+  database.listIn(user, 'reservations', 'append').push(id)
+  return database.textOf(reservation)
 }
 
 /** The airline tool that books. */

@@ -39,10 +39,10 @@ export function stampFlight(
   source: PythonValue,
   { price, passengers }: { readonly price: PythonValue; readonly passengers: PythonValue },
 ): PythonValue {
+  const origin = itemOf(source, 'origin')
+  const destination = itemOf(source, 'destination')
   const booked = flight as PythonDict
-  booked.set('price', price)
-  booked.set('origin', itemOf(source, 'origin'))
-  booked.set('destination', itemOf(source, 'destination'))
+  booked.set('price', price).set('origin', origin).set('destination', destination)
   return combine(price, '*', { right: lengthOf(passengers) })
 }
 
@@ -75,7 +75,8 @@ export function chargeGiftCard(
   const userId = itemOf(reservation, 'user_id')
   const source = itemOf(methodOf(database.at('users', userId), paymentId), 'source')
   if (!equals(source, 'gift_card')) return
-  const method = methodOf(database.change('users', userId), paymentId)
+  const user = database.change('users', userId)
+  const method = database.dictIn(database.dictIn(user, 'payment_methods'), paymentId)
   const left = combine(itemOf(method, 'amount'), '-', { right: total, sign: '-=' })
   method.set('amount', left)
 }
@@ -87,8 +88,6 @@ export function methodOf(user: Row, paymentId: PythonValue): PythonDict {
 
 /** An entry of a reservation's payment history. */
 export function payment(paymentId: PythonValue, amount: PythonValue): PythonDict {
-  return new Map<string, PythonValue>([
-    ['payment_id', paymentId],
-    ['amount', amount],
-  ])
+  const entry: PythonDict = new Map()
+  return entry.set('payment_id', paymentId).set('amount', amount)
 }

@@ -21,29 +21,31 @@ const routes = perTables(tables => {
   return { from, between }
 })
 
-/** Flights never change, so each leg is written once; legs that do not exist are never kept. */
-const legTexts = perTables(() => new Map<Row, Map<string, string>>())
-
-interface Leg {
-  readonly flight: Row
-  readonly day: PythonValue
-  /** The date to show, which one-stop answers add. */
-  readonly date?: PythonValue
+/** A flight on one day as JSON, with the date as well where it is given. */
+function legText(flight: Row, day: PythonValue, date?: PythonValue): string {
+  const leg: PythonDict = new Map(flight)
+  leg.delete('dates')
+  for (const [name, value] of itemOf(itemOf(flight, 'dates'), day) as PythonDict) {
+    leg.set(name, value)
+  }
+  if (date !== undefined) leg.set('date', date)
+  return dumps(leg)
 }
 
-function legText(tables: Tables, { flight, day, date }: Leg): string {
-  const texts = legTexts(tables).get(flight) ?? new Map<string, string>()
-  legTexts(tables).set(flight, texts)
-  const key = `${day as string} ${date === undefined ? '' : (date as string)}`
+/** Flights never change, so each leg of a connection is written once. */
+const connectionTexts = perTables(() => new Map<Row, Map<string, string>>())
+
+function connectionText(
+  tables: Tables,
+  flight: Row,
+  { day, date }: { readonly day: PythonValue; readonly date: PythonValue },
+): string {
+  const texts = connectionTexts(tables).get(flight) ?? new Map<string, string>()
+  connectionTexts(tables).set(flight, texts)
+  const key = `${day as string} ${date as string}`
   let text = texts.get(key)
   if (text === undefined) {
-    const leg: PythonDict = new Map(flight)
-    leg.delete('dates')
-    for (const [name, value] of itemOf(itemOf(flight, 'dates'), day) as PythonDict) {
-      leg.set(name, value)
-    }
-    if (date !== undefined) leg.set('date', date)
-    text = dumps(leg)
+    text = legText(flight, day, date)
     texts.set(key, text)
   }
   return text
@@ -60,12 +62,23 @@ type Search = Input<'origin' | 'destination' | 'date'>
 
 const SEARCH = ['origin', 'destination', 'date'] as const
 
+/** Answers by route and day, for days on which something flies there. */
+const directAnswers = perTables(() => new Map<readonly Row[], Map<PythonValue, string>>())
+
 function searchDirect(tables: Tables, { origin, destination, date }: Search): string {
-  const flights = routes(tables).between.get(origin)?.get(destination) ?? []
+  const flights = routes(tables).between.get(origin)?.get(destination)
+  if (flights === undefined) return '[]'
+  const answers = directAnswers(tables)
+  const known = answers.get(flights)?.get(date)
+  if (known !== undefined) return known
   const legs = flights
     .filter(flight => hasDate(flight, date) && isAvailable(flight, date))
-    .map(flight => legText(tables, { flight, day: date }))
-  return `[${legs.join(', ')}]`
+    .map(flight => legText(flight, date))
+  const answer = `[${legs.join(', ')}]`
+  if (legs.length > 0) {
+    answers.set(flights, (answers.get(flights) ?? new Map<PythonValue, string>()).set(date, answer))
+  }
+  return answer
 }
 
 function searchOneStop(
@@ -82,9 +95,9 @@ function searchOneStop(
       if (compare('>', arrival, itemOf(second, 'scheduled_departure_time_est'))) continue
       if (!hasDate(first, date) || !hasDate(second, date2)) continue
       if (!isAvailable(first, date) || !isAvailable(second, date2)) continue
-      const one = legText(tables, { flight: first, day: date, date })
+      const one = connectionText(tables, first, { day: date, date })
       // Upstream shows the seats of the first day although the second leg flies on the next.
-      const two = legText(tables, { flight: second, day: fixed ? date2 : date, date: date2 })
+      const two = connectionText(tables, second, { day: fixed ? date2 : date, date: date2 })
       found.push(`[${one}, ${two}]`)
     }
   }

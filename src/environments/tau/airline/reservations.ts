@@ -2,17 +2,7 @@ import { compare, equals } from '../../../python/compare.ts'
 import { str } from '../../../python/repr.ts'
 import type { PythonDict, PythonValue } from '../../../python/value.ts'
 import type { Database } from '../database.ts'
-import {
-  combine,
-  copy,
-  hasKey,
-  itemOf,
-  iterate,
-  lengthOf,
-  listToChange,
-  negated,
-  sumOf,
-} from '../operations.ts'
+import { combine, copy, hasKey, itemOf, iterate, lengthOf, negated, sumOf } from '../operations.ts'
 import type { Row } from '../tables.ts'
 import { type Input, type TauTool, tauTool } from '../tool.ts'
 import { bookFlight, chargeGiftCard, methodFor, payment, stampFlight } from './fares.ts'
@@ -24,8 +14,8 @@ interface Rules {
 const NO_RESERVATION = 'Error: reservation not found'
 
 function getUser(database: Database, { user_id }: Input<'user_id'>): PythonValue {
-  if (database.find('users', user_id) === undefined) return 'Error: user not found'
-  return database.textOf('users', user_id as string)
+  const user = database.find('users', user_id)
+  return user === undefined ? 'Error: user not found' : database.textOf(user)
 }
 
 function getReservation(
@@ -33,9 +23,8 @@ function getReservation(
   { reservation_id: id }: Input<'reservation_id'>,
   { fixed }: Rules,
 ): PythonValue {
-  if (database.find('reservations', id) !== undefined) {
-    return database.textOf('reservations', id as string)
-  }
+  const found = database.find('reservations', id)
+  if (found !== undefined) return database.textOf(found)
   return fixed ? NO_RESERVATION : 'Error: user not found'
 }
 
@@ -51,10 +40,10 @@ function cancel(
     payment(itemOf(entry, 'payment_id'), negated(itemOf(entry, 'amount'))),
   )
   const reservation = database.change('reservations', id)
-  listToChange(itemOf(reservation, 'payment_history'), 'extend').push(...refunds)
+  database.listIn(reservation, 'payment_history', 'extend').push(...refunds)
   reservation.set('status', 'cancelled')
   if (fixed) refundGiftCards(database, reservation, refunds)
-  return database.textOf('reservations', id as string)
+  return database.textOf(reservation)
 }
 
 /** Upstream writes the refund in the history but leaves the gift card as it was. */
@@ -85,10 +74,10 @@ function updateBaggage(database: Database, input: Baggage): PythonValue {
   const method = methodFor(database, { reservation: found, paymentId }, total)
   if (typeof method === 'string') return method
   const reservation = database.change('reservations', id)
-  reservation.set('total_baggages', copy(input.total_baggages))
+  reservation.set('total_baggages', input.total_baggages)
   reservation.set('nonfree_baggages', nonfree)
   settle(database, { reservation, paymentId }, total)
-  return database.textOf('reservations', id as string)
+  return database.textOf(reservation)
 }
 
 interface Charge {
@@ -99,13 +88,16 @@ interface Charge {
 /** Charges a gift card, then notes the payment unless nothing was due. */
 function settle(database: Database, charge: Charge, total: PythonValue): void {
   chargeGiftCard(database, charge, total)
-  notePayment(charge, total)
+  notePayment(database, charge, total)
 }
 
-function notePayment({ reservation, paymentId }: Charge, total: PythonValue): void {
+function notePayment(
+  database: Database,
+  { reservation, paymentId }: Charge,
+  total: PythonValue,
+): void {
   if (equals(total, 0)) return
-  const history = itemOf(reservation, 'payment_history')
-  listToChange(history, 'append').push(payment(paymentId, total))
+  database.listIn(reservation, 'payment_history', 'append').push(payment(paymentId, total))
 }
 
 type Rebooking = Input<'reservation_id' | 'cabin' | 'flights' | 'payment_id'>
@@ -126,8 +118,8 @@ function updateFlights(database: Database, input: Rebooking, { fixed }: Rules): 
   reservation.set('flights', flights)
   // Upstream charges for the new cabin but keeps the old one on the reservation.
   if (fixed) reservation.set('cabin', cabin)
-  notePayment({ reservation, paymentId }, total)
-  return database.textOf('reservations', id as string)
+  notePayment(database, { reservation, paymentId }, total)
+  return database.textOf(reservation)
 }
 
 /** What the new flights cost more than the old ones, or the error to show. */
@@ -136,18 +128,18 @@ function priceRebooking(
   reservation: Row,
   { cabin, flights }: { readonly cabin: PythonValue; readonly flights: PythonValue },
 ): PythonValue {
-  const passengers = (): PythonValue => itemOf(reservation, 'passengers')
+  const passengers = itemOf(reservation, 'passengers')
   let total: PythonValue = 0
   for (const flight of iterate(flights)) {
     const kept = keptFlight(reservation, flight, cabin)
     const fare = kept
-      ? stampFlight(flight, kept, { price: itemOf(kept, 'price'), passengers: passengers() })
-      : bookFlight(database, flight, { cabin, passengers: passengers() })
+      ? stampFlight(flight, kept, { price: itemOf(kept, 'price'), passengers })
+      : bookFlight(database, flight, { cabin, passengers })
     if (typeof fare === 'string') return fare
     total = combine(total, '+', { right: fare, sign: '+=' })
   }
   const paid = sumOf(iterate(itemOf(reservation, 'flights')).map(old => itemOf(old, 'price')))
-  const before = combine(paid, '*', { right: lengthOf(passengers()) })
+  const before = combine(paid, '*', { right: lengthOf(passengers) })
   return combine(total, '-', { right: before, sign: '-=' })
 }
 
@@ -157,12 +149,17 @@ function keptFlight(
   flight: PythonValue,
   cabin: PythonValue,
 ): PythonValue | undefined {
-  return iterate(itemOf(reservation, 'flights')).filter(
-    old =>
+  const booked = iterate(itemOf(reservation, 'flights'))
+  let kept: PythonValue | undefined
+  for (const old of booked) {
+    const isKept =
       equals(itemOf(old, 'flight_number'), itemOf(flight, 'flight_number')) &&
       equals(itemOf(old, 'date'), itemOf(flight, 'date')) &&
-      equals(cabin, itemOf(reservation, 'cabin')),
-  )[0]
+      equals(cabin, itemOf(reservation, 'cabin'))
+    // Python looks at all of them, so a missing key is noticed even after a match.
+    if (isKept) kept ??= old
+  }
+  return kept
 }
 
 function updatePassengers(
@@ -174,8 +171,9 @@ function updatePassengers(
   if (lengthOf(passengers) !== lengthOf(itemOf(found, 'passengers'))) {
     return 'Error: number of passengers does not match'
   }
-  database.change('reservations', id).set('passengers', copy(passengers))
-  return database.textOf('reservations', id as string)
+  const reservation = database.change('reservations', id)
+  reservation.set('passengers', passengers)
+  return database.textOf(reservation)
 }
 
 const CERTIFICATES = [3221322, 3221323, 3221324]
@@ -188,19 +186,16 @@ function sendCertificate(
   const found = database.find('users', user_id)
   if (found === undefined) return 'Error: user not found'
   const methods = itemOf(found, 'payment_methods') as PythonDict
-  const isFree = (number: number): boolean => !methods.has(`certificate_${number}`)
-  let number = CERTIFICATES.find(isFree)
+  let number = CERTIFICATES.find(candidate => !methods.has(`certificate_${candidate}`))
   // Upstream answers nothing once its three numbers are taken, which breaks the step.
   if (number === undefined && !fixed) return null
-  for (number ??= CERTIFICATES.at(-1) as number; !isFree(number); ) number++
+  number ??= CERTIFICATES.at(-1) as number
+  while (methods.has(`certificate_${number}`)) number++
   const id = `certificate_${number}`
-  const certificate = new Map<string, PythonValue>([
-    ['source', 'certificate'],
-    ['amount', copy(amount)],
-    ['id', id],
-  ])
+  const certificate: PythonDict = new Map()
+  certificate.set('source', 'certificate').set('amount', amount).set('id', id)
   const user = database.change('users', user_id)
-  ;(itemOf(user, 'payment_methods') as PythonDict).set(id, certificate)
+  database.dictIn(user, 'payment_methods').set(id, certificate)
   return `Certificate ${id} added to user ${str(user_id)} with amount ${str(amount)}.`
 }
 

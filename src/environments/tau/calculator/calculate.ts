@@ -1,6 +1,6 @@
 import { PythonError } from '../../../python/error.ts'
-import { roundFloat } from '../../../python/number.ts'
 import { formatFloat } from '../../../python/repr.ts'
+import { roundCents } from '../operations.ts'
 import { combine, type Quantity, raise, toDouble } from './numbers.ts'
 import {
   type Argument,
@@ -22,7 +22,7 @@ const ALLOWED = /^[0-9+\-*/(). ]*$/
 export function calculate(expression: string): string {
   if (!ALLOWED.test(expression)) return 'Error: invalid characters in expression'
   try {
-    return formatFloat(roundFloat(asFloat(evaluate(parseExpression(expression))), 2))
+    return formatFloat(roundCents(asFloat(evaluate(parseExpression(expression)))))
   } catch (error) {
     if (error instanceof PythonError) return `Error: ${error.message}`
     throw error

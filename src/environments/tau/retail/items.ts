@@ -11,10 +11,8 @@ import {
   itemOf,
   iterate,
   lengthOf,
-  listToChange,
   negated,
   roundToCents,
-  setItem,
   sortedList,
 } from '../operations.ts'
 import type { Row } from '../tables.ts'
@@ -42,11 +40,11 @@ function findMissing(order: Row, wanted: PythonValue): { readonly id: PythonValu
   return undefined
 }
 
-function firstItem(order: Row, id: PythonValue): PythonValue {
-  const items = iterate(itemOf(order, 'items'))
-  const found = items.find(item => equals(itemOf(item, 'item_id'), id))
-  if (found === undefined) throw new PythonError('IndexError', 'list index out of range')
-  return found
+/** Where the first item of that id stands in an order. */
+function placeOf(items: readonly PythonValue[], id: PythonValue): number {
+  const place = items.findIndex(item => equals(itemOf(item, 'item_id'), id))
+  if (place < 0) throw new PythonError('IndexError', 'list index out of range')
+  return place
 }
 
 function variantsOf(database: Database, item: PythonValue): PythonValue {
@@ -65,9 +63,10 @@ function priceSwap(database: Database, order: Row, swap: Swap): PythonValue {
   if (lengthOf(swap.item_ids) !== lengthOf(swap.new_item_ids)) {
     return 'Error: the number of items to be exchanged should match'
   }
+  const items = iterate(itemOf(order, 'items'))
   let difference: PythonValue = 0
   for (const [id, newId] of pairsOf(swap)) {
-    const item = firstItem(order, id)
+    const item = items[placeOf(items, id)] as PythonValue
     const variants = variantsOf(database, item)
     if (!hasKey(variants as Row, newId) || !itemOf(itemOf(variants, newId), 'available')) {
       return `Error: new item ${str(newId)} not found or available`
@@ -121,22 +120,28 @@ function modifyItems(
   if (refusal !== undefined) return refusal
   const order = database.change('orders', swap.order_id)
   const type = compare('>', difference, 0) ? 'payment' : 'refund'
-  listToChange(itemOf(order, 'payment_history'), 'append').push(
-    transaction(type, absolute(difference), methodId),
-  )
+  database
+    .listIn(order, 'payment_history', 'append')
+    .push(transaction(type, absolute(difference), methodId))
   if (isGiftCard(itemOf(methodsOf(database, order), methodId))) {
     moveBalance(database, { order, id: methodId }, { sign: '-', amount: difference })
   }
-  for (const [id, newId] of pairsOf(swap)) replaceItem(database, firstItem(order, id), newId)
+  for (const [id, newId] of pairsOf(swap)) replaceItem(database, order, { id, newId })
   order.set('status', 'pending (item modified)')
-  return database.textOf('orders', swap.order_id as string)
+  return database.textOf(order)
 }
 
-function replaceItem(database: Database, item: PythonValue, newId: PythonValue): void {
-  setItem(item, 'item_id', newId)
+function replaceItem(
+  database: Database,
+  order: Row,
+  { id, newId }: { readonly id: PythonValue; readonly newId: PythonValue },
+): void {
+  const items = database.listIn(order, 'items', 'append')
+  const item = database.dictAt(items, placeOf(items, id))
   const variant = itemOf(variantsOf(database, item), newId)
-  setItem(item, 'price', itemOf(variant, 'price'))
-  setItem(item, 'options', itemOf(variant, 'options'))
+  item.set('item_id', newId)
+  item.set('price', itemOf(variant, 'price'))
+  item.set('options', itemOf(variant, 'options'))
 }
 
 function exchangeItems(database: Database, swap: Swap): PythonValue {
@@ -158,7 +163,7 @@ function exchangeItems(database: Database, swap: Swap): PythonValue {
   order.set('exchange_new_items', sortedList(swap.new_item_ids))
   order.set('exchange_payment_method_id', methodId)
   order.set('exchange_price_difference', difference)
-  return database.textOf('orders', swap.order_id as string)
+  return database.textOf(order)
 }
 
 type Return = Input<'order_id' | 'item_ids' | 'payment_method_id'>
@@ -175,9 +180,7 @@ function returnItems(
   if (!hasKey(methodsOf(database, found) as Row, methodId)) {
     return 'Error: payment method not found'
   }
-  const original = (): PythonValue =>
-    itemOf(firstOf(itemOf(found, 'payment_history')), 'payment_method_id')
-  if (!isInText('gift_card', methodId as string) && !equals(methodId, original())) {
+  if (!isInText('gift_card', methodId as string) && !equals(methodId, originalMethod(found))) {
     return 'Error: payment method should be either the original payment method or a gift card'
   }
   if (findMissing(found, item_ids) !== undefined) return 'Error: some item not found'
@@ -185,7 +188,11 @@ function returnItems(
   order.set('status', 'return requested')
   order.set('return_items', sortedList(item_ids))
   order.set('return_payment_method_id', methodId)
-  return database.textOf('orders', order_id as string)
+  return database.textOf(order)
+}
+
+function originalMethod(order: Row): PythonValue {
+  return itemOf(firstOf(itemOf(order, 'payment_history')), 'payment_method_id')
 }
 
 /** The retail tools that swap and take back items. */

@@ -6,17 +6,20 @@ import { itemOf, lower } from '../operations.ts'
 import { perTables, type Tables } from '../tables.ts'
 import { type TauTool, tauTool } from '../tool.ts'
 
-/** The first user of every address, and the users of every first name in the order of the file. */
+/** The first user of every address, and the users of every name, in the order of the file. */
 const people = perTables(tables => {
   const byEmail = new Map<string, string>()
-  const byFirstName = new Map<string, string[]>()
+  const byName = new Map<string, Map<string, string[]>>()
   for (const [id, user] of tables.table('users')) {
     const email = lower(itemOf(user, 'email'))
     if (!byEmail.has(email)) byEmail.set(email, id)
     const firstName = lower(itemOf(itemOf(user, 'name'), 'first_name'))
-    byFirstName.set(firstName, [...(byFirstName.get(firstName) ?? []), id])
+    const lastName = lower(itemOf(itemOf(user, 'name'), 'last_name'))
+    const namesakes = byName.get(firstName) ?? new Map<string, string[]>()
+    byName.set(firstName, namesakes)
+    namesakes.set(lastName, [...(namesakes.get(lastName) ?? []), id])
   }
-  return { byEmail, byFirstName }
+  return { byEmail, byName }
 })
 
 const NO_USER = 'Error: user not found'
@@ -37,13 +40,12 @@ interface NameAndZip {
 
 function findByName(database: Database, { first_name, last_name, zip }: NameAndZip): string {
   if (!hasUsers(database.tables)) return NO_USER
-  const candidates = people(database.tables).byFirstName.get(lower(first_name)) ?? []
-  const found = candidates.find(id => {
-    const user = database.at('users', id)
-    const name = lower(itemOf(itemOf(user, 'name'), 'last_name'))
-    return name === lower(last_name) && equals(itemOf(itemOf(user, 'address'), 'zip'), zip)
-  })
-  return found ?? NO_USER
+  const namesakes = people(database.tables).byName.get(lower(first_name))
+  // Python looks at the last name only where the first name was right.
+  for (const id of namesakes?.get(lower(last_name)) ?? []) {
+    if (equals(itemOf(itemOf(database.at('users', id), 'address'), 'zip'), zip)) return id
+  }
+  return NO_USER
 }
 
 const productTypes = perTables(tables => {
@@ -59,9 +61,8 @@ const productTypes = perTables(tables => {
 function details(noun: string, table: string): TauTool {
   const parameter = `${noun}_id`
   return tauTool(`get_${noun}_details`, [parameter], (database, input) => {
-    const id = input[parameter] as PythonValue
-    if (database.find(table, id) === undefined) return `Error: ${noun} not found`
-    return database.textOf(table, id as string)
+    const row = database.find(table, input[parameter] as PythonValue)
+    return row === undefined ? `Error: ${noun} not found` : database.textOf(row)
   })
 }
 

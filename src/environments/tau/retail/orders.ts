@@ -47,7 +47,7 @@ export function moveBalance(
   const userId = itemOf(card.order, 'user_id')
   itemOf(methodsOf(database, card.order), card.id)
   const user = database.change('users', userId)
-  const method = itemOf(itemOf(user, 'payment_methods'), card.id) as PythonDict
+  const method = database.dictIn(database.dictIn(user, 'payment_methods'), card.id)
   const balance = combine(itemOf(method, 'balance'), sign, { right: amount, sign: `${sign}=` })
   method.set('balance', roundToCents(balance))
 }
@@ -58,9 +58,9 @@ export function transaction(
   amount: PythonValue,
   methodId: PythonValue,
 ): PythonDict {
-  return new Map<string, PythonValue>([
-    ['transaction_type', type],
-    ['amount', amount],
-    ['payment_method_id', methodId],
-  ])
+  const entry: PythonDict = new Map()
+  return entry
+    .set('transaction_type', type)
+    .set('amount', amount)
+    .set('payment_method_id', methodId)
 }

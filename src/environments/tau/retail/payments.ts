@@ -1,5 +1,5 @@
 import { compare, equals } from '../../../python/compare.ts'
-import { PythonFloat, type PythonValue } from '../../../python/value.ts'
+import { type PythonDict, PythonFloat, type PythonValue } from '../../../python/value.ts'
 import type { Database } from '../database.ts'
 import {
   combine,
@@ -8,7 +8,6 @@ import {
   itemOf,
   iterate,
   lengthOf,
-  listToChange,
   roundToCents,
 } from '../operations.ts'
 import type { Row } from '../tables.ts'
@@ -49,8 +48,8 @@ function cancelOrder(
   const order = database.change('orders', order_id)
   order.set('status', 'cancelled')
   order.set('cancel_reason', reason)
-  listToChange(itemOf(order, 'payment_history'), 'extend').push(...refunds)
-  return database.textOf('orders', order_id as string)
+  database.listIn(order, 'payment_history', 'extend').push(...refunds)
+  return database.textOf(order)
 }
 
 /** What each payment method still has in the order; upstream gives refunds back as well. */
@@ -100,23 +99,25 @@ function changePayment(
   const history = itemOf(order, 'payment_history')
   const amount = itemOf(firstOf(history), 'amount')
   const oldId = itemOf(firstOf(history), 'payment_method_id')
-  listToChange(history, 'extend').push(
-    transaction('payment', amount, newId),
-    transaction('refund', amount, oldId),
-  )
+  database
+    .listIn(order, 'payment_history', 'extend')
+    .push(transaction('payment', amount, newId), transaction('refund', amount, oldId))
   if (isGiftCard(itemOf(methodsOf(database, order), newId))) {
     moveBalance(database, { order, id: newId }, { sign: '-', amount })
   }
   if (isInText('gift_card', oldId as string)) {
     moveBalance(database, { order, id: oldId }, { sign: '+', amount })
   }
-  return database.textOf('orders', order_id as string)
+  return database.textOf(order)
 }
 
 const ADDRESS = ['address1', 'address2', 'city', 'state', 'country', 'zip'] as const
 
-const addressOf = (input: Input): PythonValue =>
-  new Map(ADDRESS.map(field => [field, input[field] as PythonValue]))
+function addressOf(input: Input): PythonValue {
+  const address: PythonDict = new Map()
+  for (const field of ADDRESS) address.set(field, input[field] as PythonValue)
+  return address
+}
 
 function changeOrderAddress(database: Database, input: Input): PythonValue {
   const id = input.order_id as PythonValue
@@ -125,15 +126,17 @@ function changeOrderAddress(database: Database, input: Input): PythonValue {
     otherwise: 'Error: non-pending order cannot be modified',
   })
   if (typeof found === 'string') return found
-  database.change('orders', id).set('address', addressOf(input))
-  return database.textOf('orders', id as string)
+  const order = database.change('orders', id)
+  order.set('address', addressOf(input))
+  return database.textOf(order)
 }
 
 function changeUserAddress(database: Database, input: Input): PythonValue {
   const id = input.user_id as PythonValue
   if (database.find('users', id) === undefined) return 'Error: user not found'
-  database.change('users', id).set('address', addressOf(input))
-  return database.textOf('users', id as string)
+  const user = database.change('users', id)
+  user.set('address', addressOf(input))
+  return database.textOf(user)
 }
 
 /** The retail tools that cancel, pay anew and re-address. */

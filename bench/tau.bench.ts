@@ -1,0 +1,166 @@
+// tau-bench: worlds opened and tool calls per second against the original Python on the same
+// actions, and memory for 2,000 worlds at once. Set TAU_BENCH_CHECKOUT to a checkout of
+// sierra-research/tau-bench; without one our own tiny data is used and nothing is compared. Both
+// sides are measured in seconds of processor time, so that a busy machine does not blur the ratio.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { type DomainName, domainNames, type TauDomain } from '../src/environments/tau/domain.ts'
+import { loadTau } from '../src/environments/tau/load.ts'
+import { openTauWorld, type TauWorld } from '../src/environments/tau/world.ts'
+
+const FIXTURE = 'test/fixtures/tau-checkout'
+const CONCURRENT = 2000
+const WARM_UP = 100
+const ROUNDS = 400
+
+/** Worlds and calls per second of processor time, and how many calls one pass over the tasks makes. */
+interface Rates {
+  readonly opened: number
+  readonly calls: number
+  readonly count: number
+}
+
+/** Drives the original: every test task is opened and its own actions are done, with no user. */
+const PYTHON = `
+import sys, types, json, time
+root, domain = sys.argv[1:3]
+sys.path.insert(0, root)
+stub = types.ModuleType("litellm")
+stub.completion = None
+stub.provider_list = []
+sys.modules["litellm"] = stub
+import tau_bench.envs.base as base
+class Nobody:
+    def reset(self, instruction=None): return "hello"
+    def step(self, content): return "ok"
+    def get_total_cost(self): return 0.0
+base.load_user = lambda **_: Nobody()
+from tau_bench.envs import get_env
+env = get_env(domain, "human", "m", "test", task_index=0)
+opening = calls = 0.0
+opened = called = 0
+for index, task in enumerate(env.tasks):
+    start = time.process_time()
+    env.reset(index)
+    opening += time.process_time() - start
+    opened += 1
+    actions = [a for a in task.actions if a.name not in env.terminate_tools]
+    start = time.process_time()
+    for action in actions: env.step(action)
+    calls += time.process_time() - start
+    called += len(actions)
+print(json.dumps({"opened": opened / opening, "calls": called / calls, "count": called}))
+`
+
+function measurePython(root: string, domain: DomainName): Rates | string {
+  const run = spawnSync('python3', ['-c', PYTHON, root, domain], { encoding: 'utf8' })
+  if (run.error) return `no python3: ${run.error.message}`
+  if (run.status !== 0) return run.stderr.trim().split('\n').at(-1) ?? 'python3 failed'
+  return JSON.parse(run.stdout) as Rates
+}
+
+/** Seconds of processor time, its garbage collector's included; other processes do not count. */
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+const openAll = (domain: TauDomain): TauWorld[] =>
+  (domain.tasks.test ?? []).map(task => openTauWorld(domain, task))
+
+function measureOurs(domain: TauDomain): Rates {
+  for (let round = 0; round < WARM_UP; round++) for (const world of openAll(domain)) doTask(world)
+  let opened = 0
+  let opening = 0
+  let called = 0
+  let calling = 0
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = cpuSeconds()
+    const worlds = openAll(domain)
+    const middle = cpuSeconds()
+    for (const world of worlds) called += doTask(world)
+    calling += cpuSeconds() - middle
+    opening += middle - start
+    opened += worlds.length
+  }
+  return { opened: opened / opening, calls: called / calling, count: called / ROUNDS }
+}
+
+function doTask(world: TauWorld): number {
+  let done = 0
+  for (const action of world.task.actions) {
+    if (action.name === 'transfer_to_human_agents') continue
+    world.step(action)
+    done++
+  }
+  return done
+}
+
+function measureMemory(domains: readonly TauDomain[]): { worlds: number; megabytes: number } {
+  const worlds = Array.from({ length: CONCURRENT }, (_, index) => {
+    const domain = domains[index % domains.length] as TauDomain
+    const tasks = domain.tasks.test ?? []
+    const world = openTauWorld(domain, tasks[Math.floor(index / 2) % tasks.length] as never)
+    doTask(world)
+    return world
+  })
+  return { worlds: worlds.length, megabytes: process.memoryUsage().rss / 1e6 }
+}
+
+interface Ratio {
+  readonly opened: number
+  readonly calls: number
+}
+
+/** How many times faster we are over all calls of the given domains. */
+function ratioOf(pairs: readonly { readonly ours: Rates; readonly python: Rates }[]): Ratio {
+  const seconds = (side: 'ours' | 'python', what: 'opened' | 'calls'): number =>
+    pairs.reduce((sum, pair) => sum + pair.python.count / pair[side][what], 0)
+  return {
+    opened: seconds('python', 'opened') / seconds('ours', 'opened'),
+    calls: seconds('python', 'calls') / seconds('ours', 'calls'),
+  }
+}
+
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const checkout = process.env.TAU_BENCH_CHECKOUT
+  if (checkout !== undefined && !existsSync(checkout)) {
+    throw new Error(`TAU_BENCH_CHECKOUT names ${checkout}, which is not there.`)
+  }
+  const root = checkout ?? FIXTURE
+  const loaded: TauDomain[] = []
+  const figures: Record<string, object> = {}
+  const pairs: { readonly ours: Rates; readonly python: Rates }[] = []
+  for (const name of domainNames) {
+    const domain = await loadTau({ root, domain: name })
+    loaded.push(domain)
+    const ours = measureOurs(domain)
+    const python = checkout ? measurePython(checkout, name) : 'no TAU_BENCH_CHECKOUT'
+    if (typeof python !== 'string') pairs.push({ ours, python })
+    const ratio = typeof python === 'string' ? undefined : ratioOf([{ ours, python }])
+    figures[name] = { ours, python, ratio }
+    if (!json) print(name, ours, { python, ratio })
+  }
+  const ratio = pairs.length > 0 ? ratioOf(pairs) : undefined
+  if (!json && ratio) printRatio('both', ratio)
+  const memory = measureMemory(loaded)
+  if (!json)
+    console.log(`memory  ${memory.worlds} worlds  ${memory.megabytes.toFixed(0)} MB resident`)
+  return { data: checkout ? 'checkout' : 'fixture', ...figures, ratio, memory }
+}
+
+function print(
+  name: string,
+  ours: Rates,
+  { python, ratio }: { python: Rates | string; ratio: Ratio | undefined },
+): void {
+  const line = (rates: Rates): string =>
+    `${rates.opened.toFixed(0)} worlds/s  ${rates.calls.toFixed(0)} calls/s`
+  console.log(`${name}  ours    ${line(ours)}`)
+  console.log(`${name}  python  ${typeof python === 'string' ? python : line(python)}`)
+  if (ratio) printRatio(name, ratio)
+}
+
+function printRatio(name: string, ratio: Ratio): void {
+  console.log(`${name}  ratio   ${ratio.opened.toFixed(0)}x  ${ratio.calls.toFixed(1)}x`)
+}
