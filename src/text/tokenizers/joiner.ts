@@ -53,32 +53,23 @@ function joinLong({ symbols, ranks }: JoinWork, count: number, merges: Merges): 
   }
   for (let at = 0; at < count; at++) add(at)
 
-  /** Joins the pair at a place and answers the lower rank of its two new pairs. */
-  const joinAt = (at: number, joined: number) => {
+  while (queue.next()) {
+    const at = queue.position
+    // Pairs whose symbols have been joined with others meanwhile are still in the queue.
+    if (ranks[at] !== queue.rank) continue
+    const joined = merges.results[queue.rank]!
     const before = previous[at]!
     const after = next[next[at]!]!
     ranks[next[at]!] = NO_RANK
     symbols[at] = joined
     next[at] = after
     previous[after] = at
+    if (before >= 0) {
+      ranks[before] = merges.rank(symbols[before]!, joined)
+      add(before)
+    }
     ranks[at] = after < count ? merges.rank(joined, symbols[after]!) : NO_RANK
     add(at)
-    if (before < 0) return ranks[at]!
-    ranks[before] = merges.rank(symbols[before]!, joined)
-    add(before)
-    return Math.min(ranks[at]!, ranks[before]!)
-  }
-
-  for (let pairs = queue.take(); pairs !== undefined; pairs = queue.take()) {
-    const { rank, positions } = pairs
-    for (let index = 0; index < positions.length; index++) {
-      // Pairs whose symbols have been joined with others meanwhile are still in the queue.
-      if (ranks[positions[index]!] !== rank) continue
-      if (joinAt(positions[index]!, merges.results[rank]!) > rank) continue
-      // A new pair goes first, which no trained list of merges brings about: the rest must wait.
-      for (let rest = index + 1; rest < positions.length; rest++) queue.add(rank, positions[rest]!)
-      break
-    }
   }
   let length = 0
   for (let at = 0; at < count; at = next[at]!) symbols[length++] = symbols[at]!

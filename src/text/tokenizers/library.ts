@@ -94,7 +94,6 @@ function openPlainEncoder(
     else for (const part of piece.split(inside)) add(part, model([part]))
   }
   return (text, isFirst) => {
-    if (text === '') return
     const pieces = library.pre_tokenizer?.(text, { section_index: isFirst ? 0 : 1 }) ?? [text]
     for (const piece of pieces) encodePiece(piece)
   }

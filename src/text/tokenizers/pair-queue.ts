@@ -1,59 +1,113 @@
 /**
- * Positions of pairs by rank, the lowest rank first and within it from left to right. A long text has
- * many pairs but few ranks at a time: this beats a heap of pairs by far.
+ * Pairs of symbols by rank, the lowest first, and of equal ranks the leftmost first. A long text has
+ * many pairs but few ranks at a time, and their positions mostly come in order: a list for each rank
+ * beats one heap of all pairs by far.
  */
 export class PairQueue {
-  readonly #buckets = new Map<number, number[]>()
-  /** A binary heap of the ranks that have a bucket, the smallest on top. */
-  readonly #ranks: number[] = []
+  /** The pair that `next` has moved to. */
+  rank = 0
+  position = 0
+  readonly #lists = new Map<number, PositionList>()
+  readonly #ranks = new Heap()
 
   add(rank: number, position: number): void {
-    const bucket = this.#buckets.get(rank)
-    if (bucket !== undefined) bucket.push(position)
+    const list = this.#lists.get(rank)
+    if (list !== undefined) list.add(position)
     else {
-      this.#buckets.set(rank, [position])
-      this.#raise(rank)
+      this.#lists.set(rank, new PositionList(position))
+      this.#ranks.push(rank)
     }
   }
 
-  /** Takes out all positions of the lowest rank; undefined when none is left. */
-  take(): { readonly rank: number; readonly positions: Int32Array } | undefined {
-    const rank = this.#ranks[0]
-    if (rank === undefined) return undefined
-    const last = this.#ranks.pop()!
-    if (this.#ranks.length > 0) this.#sink(last)
-    const positions = Int32Array.from(this.#buckets.get(rank)!)
-    this.#buckets.delete(rank)
-    return { rank, positions: isAscending(positions) ? positions : positions.sort() }
-  }
-
-  #raise(rank: number): void {
-    let at = this.#ranks.length
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (this.#ranks[parent]! <= rank) break
-      this.#ranks[at] = this.#ranks[parent]!
-      at = parent
+  /** Takes the next pair out; false when none is left. */
+  next(): boolean {
+    if (this.#ranks.length === 0) return false
+    this.rank = this.#ranks.top
+    const list = this.#lists.get(this.rank)!
+    this.position = list.take()
+    if (list.isEmpty) {
+      this.#lists.delete(this.rank)
+      this.#ranks.pop()
     }
-    this.#ranks[at] = rank
-  }
-
-  #sink(rank: number): void {
-    const { length } = this.#ranks
-    let at = 0
-    for (let child = 1; child < length; child = 2 * at + 1) {
-      if (child + 1 < length && this.#ranks[child + 1]! < this.#ranks[child]!) child++
-      if (this.#ranks[child]! >= rank) break
-      this.#ranks[at] = this.#ranks[child]!
-      at = child
-    }
-    this.#ranks[at] = rank
+    return true
   }
 }
 
-function isAscending(positions: Int32Array): boolean {
-  for (let at = 1; at < positions.length; at++) {
-    if (positions[at - 1]! > positions[at]!) return false
+/** Positions that come in ascending order are only appended; the few others wait in a heap. */
+class PositionList {
+  readonly #ascending: number[]
+  readonly #late = new Heap()
+  #taken = 0
+  #last: number
+
+  constructor(position: number) {
+    this.#ascending = [position]
+    this.#last = position
   }
-  return true
+
+  get isEmpty(): boolean {
+    return this.#taken === this.#ascending.length && this.#late.length === 0
+  }
+
+  add(position: number): void {
+    if (position < this.#last) this.#late.push(position)
+    else {
+      this.#ascending.push(position)
+      this.#last = position
+    }
+  }
+
+  take(): number {
+    const first = this.#ascending[this.#taken]
+    if (this.#late.length > 0 && (first === undefined || this.#late.top < first)) {
+      return this.#late.pop()
+    }
+    this.#taken++
+    return first!
+  }
+}
+
+/** A binary heap of numbers, the smallest on top. */
+class Heap {
+  readonly #values: number[] = []
+
+  get length(): number {
+    return this.#values.length
+  }
+
+  get top(): number {
+    return this.#values[0]!
+  }
+
+  push(value: number): void {
+    const values = this.#values
+    let at = values.length
+    values.push(value)
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (values[parent]! <= value) break
+      values[at] = values[parent]!
+      at = parent
+    }
+    values[at] = value
+  }
+
+  pop(): number {
+    const top = this.top
+    const last = this.#values.pop()!
+    if (this.#values.length > 0) this.#sink(last)
+    return top
+  }
+
+  #sink(value: number): void {
+    const values = this.#values
+    let at = 0
+    for (let child = 1; child < values.length; child = 2 * at + 1) {
+      if (child + 1 < values.length && values[child + 1]! < values[child]!) child++
+      if (values[child]! >= value) break
+      values[at] = values[child]!
+      at = child
+    }
+    values[at] = value
+  }
 }

@@ -14,7 +14,10 @@ export interface TextModel {
   openDecoding(tokenOf: (id: number) => string | undefined): Decoding
 }
 
-/** Encodes normalized text between two control tokens; `isFirst` where nothing stands before it. */
+/**
+ * Encodes normalized text between two control tokens, which is never empty; `isFirst` where nothing
+ * stands before it.
+ */
 export type PlainEncoder = (text: string, isFirst: boolean) => void
 
 /** Puts a model and its control tokens together. */
@@ -74,7 +77,10 @@ function openEncoding(
     encode: (text, options = {}) =>
       ids.gather(() => encodeAll({ text: wellFormed(text), foreign: toMarks(text, options) })),
     encodeOrdinary: text =>
-      ids.gather(() => encodePlain(normalize({ text: wellFormed(text) }).text, true)),
+      ids.gather(() => {
+        const normalized = normalize({ text: wellFormed(text) }).text
+        if (normalized !== '') encodePlain(normalized, true)
+      }),
   }
 }
 

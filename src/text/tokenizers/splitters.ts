@@ -137,54 +137,78 @@ function scan(scanner: Scanner): Splitter {
 function match(expression: RegExp, behaviour: Behaviour, isInverted = false): Splitter {
   return ({ text }, pieces) => {
     const cuts = new Cuts()
+    const spans = new Spans(cuts, behaviour, isInverted)
     for (let index = 0; index < pieces.count; index++) {
       const start = pieces.start(index)
       const piece = text.slice(start, pieces.end(index))
-      arrange(markMatches(piece, expression, isInverted), behaviour, { start, cuts })
+      spans.open(start)
+      try {
+        mark(piece, expression, spans)
+      } catch (cause) {
+        throw new Error(`Cannot split a run of ${piece.length} characters by ${expression}`, {
+          cause,
+        })
+      }
     }
     return cuts
   }
 }
 
-/** Spans that cover a text from end to end, each a match or what lies between two. */
-interface Spans {
-  readonly ends: number[]
-  readonly areMatches: boolean[]
-}
-
-function markMatches(text: string, expression: RegExp, isInverted: boolean): Spans {
-  const spans: Spans = { ends: [], areMatches: [] }
-  const add = (end: number, isMatch: boolean) => {
-    spans.ends.push(end)
-    spans.areMatches.push(isMatch !== isInverted)
-  }
+/** Covers a text with spans from end to end, each a match or what lies between two. */
+function mark(text: string, expression: RegExp, spans: Spans): void {
   let last = 0
-  for (const { 0: found, index } of text.matchAll(expression)) {
-    if (index > last) add(index, false)
-    last = index + found.length
-    add(last, true)
+  expression.lastIndex = 0
+  // Not matchAll, which copies the expression: there may be a million short pieces.
+  for (let found = expression.exec(text); found !== null; found = expression.exec(text)) {
+    if (found.index > last) spans.add(found.index, false)
+    last = found.index + found[0].length
+    spans.add(last, true)
+    if (found[0] === '') expression.lastIndex += (text.codePointAt(last) ?? 0) > 0xffff ? 2 : 1
   }
-  if (last < text.length) add(text.length, false)
-  return spans
+  if (last < text.length) spans.add(text.length, false)
+  spans.close()
 }
 
-function arrange(spans: Spans, behaviour: Behaviour, place: { start: number; cuts: Cuts }): void {
-  const { start, cuts } = place
-  const { ends, areMatches } = spans
-  let open = 0
-  for (let index = 0; index < ends.length; index++) {
-    const isMatch = areMatches[index]!
-    const follower = areMatches[index + 1]
-    const end = ends[index]!
-    if (isJoined(behaviour, isMatch, follower)) continue
-    if (!(isMatch && behaviour === 'Removed')) cuts.add(start + open, start + end)
-    open = end
+/** Makes pieces of the spans of a text, one span behind the other. */
+class Spans {
+  readonly #cuts: Cuts
+  readonly #behaviour: Behaviour
+  readonly #isInverted: boolean
+  #offset = 0
+  /** Where the piece begins that is not yet cut off, and its last span. */
+  #start = 0
+  #end = 0
+  #isMatch = false
+
+  constructor(cuts: Cuts, behaviour: Behaviour, isInverted: boolean) {
+    this.#cuts = cuts
+    this.#behaviour = behaviour
+    this.#isInverted = isInverted
+  }
+
+  /** Begins a text that stands at `offset`. */
+  open(offset: number): void {
+    this.#offset = offset
+    this.#start = 0
+    this.#end = 0
+  }
+
+  add(end: number, found: boolean): void {
+    const isMatch = found !== this.#isInverted
+    if (this.#end > this.#start && !isJoined(this.#behaviour, this.#isMatch, isMatch)) this.close()
+    this.#isMatch = isMatch
+    this.#end = end
+  }
+
+  close(): void {
+    const isDropped = this.#isMatch && this.#behaviour === 'Removed'
+    if (!isDropped) this.#cuts.add(this.#offset + this.#start, this.#offset + this.#end)
+    this.#start = this.#end
   }
 }
 
 /** Whether a span and the one behind it are one piece. */
-function isJoined(behaviour: Behaviour, isMatch: boolean, follower: boolean | undefined): boolean {
-  if (follower === undefined) return false
+function isJoined(behaviour: Behaviour, isMatch: boolean, follower: boolean): boolean {
   if (behaviour === 'MergedWithPrevious') return !isMatch && follower
   if (behaviour === 'MergedWithNext') return isMatch && !follower
   return behaviour === 'Contiguous' && isMatch === follower
