@@ -1,7 +1,14 @@
 import type { Environment, Task } from '../src/core/environment.ts'
 import type { GroupId, TaskId } from '../src/core/ids.ts'
 import { openLanes } from '../src/core/lane.ts'
-import { type Policy, plainSampling } from '../src/core/policy.ts'
+import {
+  type Policy,
+  plainSampling,
+  type SampleRequest,
+  type TokenSample,
+} from '../src/core/policy.ts'
+import { sampled } from '../src/core/segment.ts'
+import { random, seedOf } from '../src/math/random.ts'
 import { type ScriptedAnswer, scripted } from '../src/policies/scripted.ts'
 import { type Attempt, defaultLimits, type RolloutContext } from '../src/rollout/attempt.ts'
 import { byteModel, openRenderer } from '../src/run/model-source.ts'
@@ -17,9 +24,10 @@ export function script(renderer: ModelRenderer, answers: readonly ScriptedAnswer
   return scripted(answers, { encode: text => renderer.tokenizer.encode(text) })
 }
 
-/** A call as the byte model writes it. */
+/** A call as the byte model's template writes it, with Python's spaces. */
 export function call(name: string, input: object): string {
-  return `<tool_call>\n${JSON.stringify({ name, arguments: input })}\n</tool_call><|im_end|>`
+  const text = JSON.stringify(input).replaceAll('":', '": ')
+  return `<tool_call>\n{"name": "${name}", "arguments": ${text}}\n</tool_call><|im_end|>`
 }
 
 /** Everything an attempt needs, with plain defaults. */
@@ -55,5 +63,58 @@ export function attemptAt(
     seed: 1,
     signal: AbortSignal.timeout(20_000),
     ...parts,
+  }
+}
+
+/**
+ * A policy that draws what it says from the request's seed: some calls of the calculator, then an
+ * answer; with invented log-probabilities and entropies.
+ */
+export function dicePolicy(renderer: ModelRenderer): Policy & { readonly prompts: Int32Array[] } {
+  const prompts: Int32Array[] = []
+  const draw = ({ prompt, seed, maxTokens }: SampleRequest, own = seed): TokenSample => {
+    const next = random(seedOf('dice', own))
+    const said =
+      next() < 0.6
+        ? call('calculate', { expression: `${Math.floor(next() * 9)}+${next() < 0.3 ? '' : 1}` })
+        : `${Math.floor(next() * 9)}<|im_end|>`
+    const ids = renderer.tokenizer.encode(said).slice(0, maxTokens)
+    return {
+      kind: 'tokens',
+      segment: sampled({
+        ids,
+        logprobs: Float32Array.from(ids, () => -3 * next()),
+        entropies: Float32Array.from(ids, next),
+        version: { from: 0, to: 0 },
+      }),
+      finish: { kind: 'stop' },
+      usage: { prompt: prompt.ids.length, sampled: ids.length, seconds: 0 },
+    }
+  }
+  return {
+    name: 'dice',
+    prompts,
+    capabilities: {
+      ids: true,
+      logprobs: true,
+      basis: 'tempered',
+      topLogprobs: 0,
+      entropies: true,
+      score: false,
+      several: true,
+      abort: false,
+      seed: true,
+      version: false,
+      stream: false,
+    },
+    async sample(request) {
+      prompts.push(request.prompt.ids.slice())
+      return draw(request)
+    },
+    async sampleSeveral(request, seeds) {
+      prompts.push(request.prompt.ids.slice())
+      return seeds.map(seed => draw(request, seed))
+    },
+    async [Symbol.asyncDispose]() {},
   }
 }

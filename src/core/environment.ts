@@ -56,6 +56,8 @@ export interface World extends AsyncDisposable {
   report?(): Json | Promise<Json>
   /** A copy that goes its own way from here; worlds without it are forked by replaying actions. */
   fork?(call: Call): Promise<World>
+  /** A copy of what this world was after its first `turns` actions. */
+  forkAt?(turns: number, call: Call): Promise<World>
 }
 
 /** What opening a world is given. */

@@ -154,11 +154,19 @@ export function withFork<Data>(environment: Environment<Data>): Environment<Data
 }
 
 function withReplayedForks<Data>(world: RecordedWorld, options: ForkWorldOptions<Data>): World {
-  if (world.fork) return world
+  const fork = async (call: Call): Promise<World> =>
+    withReplayedForks(await forkWorld(world, { ...options, ...call }), options)
   return {
     ...world,
-    async fork({ signal }) {
-      return withReplayedForks(await forkWorld(world, { ...options, signal }), options)
+    fork,
+    async forkAt(turns, { signal }) {
+      const { opening, steps } = world.record()
+      if (turns === steps.length) return await fork({ signal })
+      const record = { opening, steps: steps.slice(0, turns) }
+      return withReplayedForks(
+        await replayWorld(options.environment, options.task, { ...options, signal, record }),
+        options,
+      )
     },
   }
 }

@@ -11,7 +11,7 @@ export type Sampled =
   | { readonly kind: 'end'; readonly outcome: Outcome }
 
 /** The room a sample has, and what bounds it. */
-interface Room {
+export interface Room {
   readonly tokens: number
   readonly limit: 'tokens' | 'context'
 }
@@ -22,8 +22,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   if (walk.turns.length >= context.limits.turns) return truncated('turns')
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
-  const turnStart = walk.tokens.length
-  const from = walk.tree.nodes.length
+  const { from, turnStart } = turnOf(walk)
   const { finish, text } = await sampleSegments(walk, room.tokens)
   walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
   const reply = text ? replyOf(text) : await readReply(walk, turnStart)
@@ -35,11 +34,20 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   return { kind: 'reply', reply }
 }
 
+/** Where the turn begins: here, or where the path that this one forked from began it. */
+function turnOf(walk: Walk): { readonly from: number; readonly turnStart: number } {
+  const { begun } = walk
+  if (begun === undefined) return { from: walk.tree.nodes.length, turnStart: walk.tokens.length }
+  delete walk.begun
+  return { from: begun, turnStart: walk.tree.nodes[begun]!.start }
+}
+
 function truncated(limit: Extract<Outcome, { kind: 'truncated' }>['limit']): Sampled {
   return { kind: 'end', outcome: { kind: 'truncated', limit } }
 }
 
-function roomOf(walk: Walk): Room {
+/** How many tokens the next sample may have. */
+export function roomOf(walk: Walk): Room {
   const { limits } = walk.context
   const context = limits.context - walk.tokens.length
   const tokens = Math.min(limits.newTokens, limits.tokens - walk.sampled)
@@ -79,8 +87,10 @@ async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sampl
   const request = requestOf(walk, granted, part)
   const started = clock()
   try {
-    const sample = await across('policy', attempt, () =>
-      lanes.policy.run(attempt, () => policy.sample(request, { signal })),
+    const sample = await across(
+      'policy',
+      attempt,
+      () => takeDrawn(walk) ?? lanes.policy.run(attempt, () => policy.sample(request, { signal })),
     )
     budget?.giveBack(granted - (sample.kind === 'tokens' ? sample.segment.ids.length : 0))
     walk.prompted += request.prompt.ids.length
@@ -95,7 +105,14 @@ async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sampl
   }
 }
 
-function requestOf(walk: Walk, maxTokens: number, part: number): SampleRequest {
+function takeDrawn(walk: Walk): Promise<Sample> | undefined {
+  const { drawn } = walk
+  delete walk.drawn
+  return drawn
+}
+
+/** The request for a walk's next sample. */
+export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRequest {
   const { context, attempt, tree, branch } = walk
   const turn = walk.turns.length
   const watch = context.openWatch?.(context.renderer)

@@ -3,6 +3,7 @@ import { across, describeCause, Failure } from '../core/failure.ts'
 import { type Json, trajectoryId, treeId } from '../core/ids.ts'
 import type { Message } from '../core/message.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
+import type { Sample } from '../core/policy.ts'
 import { given } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
 import type { Fork, Trajectory, TrajectoryEvent, Turn } from '../core/trajectory.ts'
@@ -19,10 +20,12 @@ export interface Walk {
   readonly world: World
   /** '' on a tree's first path; a fork adds its number. */
   readonly branch: string
-  /** Product of 1/width over the branchings so far. */
-  share: number
   place: Place
   tokens: TokenBuffer
+  /** The first sampled node of a turn that was begun elsewhere and goes on here. */
+  begun?: number
+  /** A sample that was drawn together with its siblings' and is still to be taken. */
+  drawn?: Promise<Sample>
   readonly messages: Message[]
   readonly turns: Turn[]
   readonly calls: CallRecord[]
@@ -75,7 +78,6 @@ export function emptyWalk(context: RolloutContext, attempt: Attempt, world?: Wor
     tree,
     world: world ?? nowhere,
     branch: '',
-    share: 1,
     place: root,
     tokens: openTokenBuffer(new Int32Array(0)),
     messages: [],
@@ -110,9 +112,24 @@ export function openWorld(context: RolloutContext, attempt: Attempt): Promise<Wo
   )
 }
 
-/** Records how a walk ended. Worlds report at every gradable end, before anybody disposes of them. */
+/** How an attempt ended, before it is known how many others share its tree. */
+export type Ending = Omit<Trajectory, 'id' | 'share'>
+
+/** Ends the only walk of a tree. */
 export async function endWalk(walk: Walk, outcome: Outcome): Promise<Trajectory> {
-  const { tree, attempt, world } = walk
+  const ending = await closeWalk(walk, outcome)
+  const trajectory = {
+    ...ending,
+    id: trajectoryId(walk.tree.id, walk.tree.trajectories.length),
+    share: 1,
+  }
+  walk.tree.end(trajectory)
+  return trajectory
+}
+
+/** Closes a walk. Worlds report at every gradable end, before anybody disposes of them. */
+export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
+  const { attempt, world } = walk
   let report: Json | undefined
   let final = outcome
   if (isGradableOutcome(outcome) && world.report) {
@@ -122,8 +139,7 @@ export async function endWalk(walk: Walk, outcome: Outcome): Promise<Trajectory>
       final = outcomeOf(error, attempt.signal)
     }
   }
-  const trajectory: Trajectory = {
-    id: trajectoryId(tree.id, tree.trajectories.length),
+  return {
     end: walk.place,
     outcome: final,
     turns: walk.turns,
@@ -134,10 +150,7 @@ export async function endWalk(walk: Walk, outcome: Outcome): Promise<Trajectory>
     usage: { sampled: walk.sampled, prompt: walk.prompted },
     events: walk.events,
     volatile: { seconds: walk.seconds, cached: walk.cached, servers: [...walk.servers].sort() },
-    share: walk.share,
   }
-  tree.end(trajectory)
-  return trajectory
 }
 
 function fidelityOf(walk: Walk): Trajectory['fidelity']['kind'] {

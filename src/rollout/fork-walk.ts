@@ -1,0 +1,74 @@
+import type { World } from '../core/environment.ts'
+import { across } from '../core/failure.ts'
+import { idsTo, lengthTo, type Place, pathEnds } from '../core/tree.ts'
+import type { Grown } from './branch.ts'
+import { openTokenBuffer } from './token-buffer.ts'
+import type { Walk } from './walk.ts'
+
+/** Another walk from where this one stands, in a world of its own. */
+export async function forkWalk(walk: Walk, branch: string): Promise<Walk> {
+  const world = await across('environment', walk.attempt, () =>
+    forkable(walk.world).fork(walk.attempt),
+  )
+  return copyWalk(walk, { branch, world })
+}
+
+/** A walk from an earlier turn of a path, or from inside that turn. */
+export async function forkEarlier(
+  walk: Walk,
+  from: Grown,
+  at: { readonly turn: number; readonly place?: Place; readonly branch: string },
+): Promise<Walk> {
+  const { tree, attempt } = walk
+  const { turns, messages, calls, events } = from.ending
+  const begun = turns[at.turn]!
+  const world = await across('environment', attempt, () =>
+    forkable(walk.world).forkAt(at.turn, attempt),
+  )
+  const place = at.place ?? tree.nodes[begun.from]!.parent
+  const forked = copyWalk(walk, { branch: at.branch, world })
+  const start = tree.nodes[begun.from]!.start
+  return {
+    ...forked,
+    place,
+    tokens: openTokenBuffer(idsTo(tree, place)),
+    turns: turns.slice(0, at.turn),
+    messages: messages.slice(0, begun.messages),
+    calls: calls.filter(call => call.turn < at.turn),
+    events: events.filter(event => event.turn < at.turn),
+    forks: from.ending.fidelity.forks.slice(0, pathEnds(tree, place).length - 1),
+    sampled: sampledBefore(walk, from, at.turn) + Math.max(0, lengthTo(tree, place) - start),
+    ...(at.place && { begun: begun.from }),
+  }
+}
+
+/** Tokens that the turns of a path before `turn` sampled. */
+function sampledBefore({ tree }: Walk, { ending }: Grown, turn: number): number {
+  return ending.turns
+    .slice(0, turn)
+    .reduce((sum, { from, end }) => sum + lengthTo(tree, end) - tree.nodes[from]!.start, 0)
+}
+
+function copyWalk(walk: Walk, parts: { readonly branch: string; readonly world: World }): Walk {
+  const { begun: _begun, drawn: _drawn, ...rest } = walk
+  return {
+    ...rest,
+    ...parts,
+    tokens: walk.tokens.fork(walk.tokens.length),
+    messages: [...walk.messages],
+    turns: [...walk.turns],
+    calls: [...walk.calls],
+    events: [...walk.events],
+    forks: [...walk.forks],
+    seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
+    servers: new Set(walk.servers),
+    prompted: 0,
+    cached: 0,
+  }
+}
+
+function forkable(world: World): Required<Pick<World, 'fork' | 'forkAt'>> {
+  const { fork, forkAt } = world
+  if (fork && forkAt) return { fork: fork.bind(world), forkAt: forkAt.bind(world) }
+  throw new Error('this world cannot be forked: open its environment with withFork')
+}

@@ -1,0 +1,83 @@
+import type { Environment } from '../core/environment.ts'
+import { Failure } from '../core/failure.ts'
+import { trajectoryId } from '../core/ids.ts'
+import { isGradableOutcome } from '../core/outcome.ts'
+import type { Tree } from '../core/tree.ts'
+import type { Attempt, RolloutContext } from './attempt.ts'
+import type { BranchPolicy, Grown } from './branch.ts'
+import { scoreTrajectory } from './score.ts'
+import { Search } from './search.ts'
+import { emptyWalk, endWalk, openWorld, outcomeOf, startWalk, type Walk } from './walk.ts'
+
+/** How a search tree grows. */
+export interface TreeOptions {
+  readonly branch: BranchPolicy
+  /** Most endings of one tree. */
+  readonly leaves: number
+  /** What ended paths are worth, for branch policies that look at it. @default the environment's */
+  readonly reward?: Environment['reward']
+}
+
+/**
+ * Rolls search trees: several continuations per turn from one exact prefix, in forked worlds. The
+ * environment must be one whose worlds can be forked.
+ */
+export function rollTree(
+  options: TreeOptions,
+): (context: RolloutContext, attempt: Attempt) => Promise<Tree> {
+  return async (context, attempt) => {
+    checkNeeds(options.branch, context)
+    const walk = await openWalk(context, attempt)
+    if (!walk.world.fork) return walk.tree
+    const score = (path: Grown): Promise<number | undefined> =>
+      scoreEnding(walk, path, options.reward)
+    const search = new Search(walk, { ...options, score })
+    try {
+      await search.grow()
+    } finally {
+      await search[Symbol.asyncDispose]()
+    }
+    return search.finish()
+  }
+}
+
+/** What the branch policy needs and the policy cannot do is refused, naming both. */
+function checkNeeds({ name, needs }: BranchPolicy, { policy }: RolloutContext): void {
+  const missing = needs?.(policy.capabilities)
+  if (!missing) return
+  throw new Error(
+    `branch policy "${name}" needs ${missing}, which policy ${policy.name} does not give`,
+  )
+}
+
+/** The first walk; where its world did not open it has ended already, in a tree without branches. */
+async function openWalk(context: RolloutContext, attempt: Attempt): Promise<Walk> {
+  try {
+    const world = await openWorld(context, attempt)
+    if (world.fork && world.forkAt) return await startWalk(context, attempt, world)
+    await world[Symbol.asyncDispose]()
+    const cause = new Error(`worlds of "${context.environment.name}" cannot be forked`)
+    throw new Failure('environment', { cause })
+  } catch (error) {
+    const walk = emptyWalk(context, attempt)
+    await endWalk(walk, outcomeOf(error, attempt.signal))
+    return walk
+  }
+}
+
+async function scoreEnding(
+  walk: Walk,
+  { ending }: Grown,
+  reward: Environment['reward'] = walk.context.environment.reward,
+): Promise<number | undefined> {
+  const { outcome } = ending
+  if (!isGradableOutcome(outcome)) return undefined
+  const { context, attempt, tree } = walk
+  const trajectory = { ...ending, outcome, id: trajectoryId(tree.id, 0), share: 1 }
+  const scoring = { reward, lanes: context.lanes, signal: attempt.signal }
+  // A reward that fails is found and told when the trajectory is scored for good.
+  return await scoreTrajectory(trajectory, attempt.task, scoring).then(
+    ({ total }) => total,
+    () => undefined,
+  )
+}
