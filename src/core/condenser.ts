@@ -1,12 +1,21 @@
 import type { Call } from './call.ts'
 import type { Message } from './message.ts'
+import type { Speaker } from './speaker.ts'
+import type { Tool } from './tool.ts'
 
-/** What a condenser may use: how long the result may be, and how long a text is. */
-export interface CondenseBudget {
+/** What a condenser works with. */
+export interface CondenseCall extends Call {
   /** The most tokens the condensed conversation may have when rendered. */
   readonly tokens: number
   /** How many tokens these messages take when rendered. */
   count(messages: readonly Message[]): number
+  /**
+   * The policy itself, for condensers that let it summarise: what it says is sampled on a path of
+   * its own and trained with the trajectory.
+   */
+  readonly self: Speaker
+  /** How many of the messages belong to the opening. */
+  readonly opening: number
 }
 
 /** What condensing gave. */
@@ -19,8 +28,18 @@ export type Condensed =
       readonly reason: string
     }
 
-/** Shortens the context before a turn; what it changes starts a new path. */
+/** The condenser of one attempt: it remembers what it condensed, so that it can be recalled. */
+export interface Condensing {
+  /** Before the first turn, the task's own messages; between turns, the conversation so far. */
+  condense(messages: readonly Message[], call: CondenseCall): Promise<Condensed>
+  /** A tool with which the policy gets back what was condensed, where there is one. */
+  readonly recall?: { readonly name: string; readonly tool: Tool }
+}
+
+/** Shortens contexts; what it changes starts a new path. Opened once per attempt. */
 export interface Condenser {
   readonly name: string
-  condense(messages: readonly Message[], budget: CondenseBudget, call: Call): Promise<Condensed>
+  /** Whether long openings are condensed before the first turn. */
+  readonly condensesOpenings: boolean
+  open(): Condensing
 }

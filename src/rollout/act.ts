@@ -8,19 +8,29 @@ import type { CallRecord } from '../core/tool.ts'
 import type { Turn } from '../core/trajectory.ts'
 import { placeAt } from '../core/tree.ts'
 import { findRepeats } from './repeats.ts'
-import { note, stepCall, type Walk } from './walk.ts'
+import { hear, note, stepCall, type Walk } from './walk.ts'
 
-/** Lets the world answer a reply. Gives the outcome where it ended the attempt. */
+/** Lets the world answer a reply and bridges to the next turn. Gives the outcome where it ended. */
 export async function act(walk: Walk, reply: Reply): Promise<Outcome | undefined> {
+  const reaction = await react(walk, reply)
+  if (reaction.kind === 'end') return reaction.outcome
+  await bridge(walk, reaction.observed)
+  return undefined
+}
+
+/** What the world did with a reply: it ended the attempt, or said something. */
+export type Reaction =
+  | { readonly kind: 'end'; readonly outcome: Outcome }
+  | { readonly kind: 'observed'; readonly observed: readonly Message[] }
+
+/** Lets the world answer a reply; the conversation grows, the path does not yet. */
+export async function react(walk: Walk, reply: Reply): Promise<Reaction> {
   const transition = await step(walk, reply)
   recordStep(walk, transition)
-  if (transition.kind === 'end') {
-    walk.messages.push(...(transition.observed ?? []))
-    return transition.limit ? { kind: 'truncated', limit: transition.limit } : { kind: 'completed' }
-  }
-  walk.messages.push(...transition.observed)
-  await bridge(walk, transition.observed)
-  return undefined
+  hear(walk, transition.observed ?? [])
+  if (transition.kind === 'continue') return { kind: 'observed', observed: transition.observed }
+  const { limit } = transition
+  return { kind: 'end', outcome: limit ? { kind: 'truncated', limit } : { kind: 'completed' } }
 }
 
 async function step(walk: Walk, reply: Reply): Promise<Transition> {
@@ -66,7 +76,7 @@ async function bridge(walk: Walk, observed: readonly Message[]): Promise<void> {
     renderer.bridge({
       path: walk.tokens.view(),
       turnStart,
-      messages: walk.messages,
+      messages: walk.shown,
       observed: observed.length,
       tools: walk.tree.tools,
     }),
@@ -76,6 +86,34 @@ async function bridge(walk: Walk, observed: readonly Message[]): Promise<void> {
     walk.place = walk.tree.append(walk.place, given('observed', between.ids))
     walk.tokens.append(between.ids)
   }
+}
+
+/** Starts a new path on which the policy is shown these messages instead of what it saw before. */
+export async function showInstead(
+  walk: Walk,
+  messages: readonly Message[],
+  change: { readonly by: string; readonly reason: string },
+): Promise<void> {
+  const { renderer } = walk.context
+  const ids = await across('renderer', walk.attempt, () =>
+    renderer.render(messages, walk.tree.tools),
+  )
+  const keep = commonLength(walk.tokens.view(), ids)
+  walk.shown = [...messages]
+  walk.views.push({ turn: walk.turns.length, shown: messages, from: walk.messages.length })
+  rewrite(
+    walk,
+    { kind: 'rewrites', keep, ids: ids.subarray(keep), reason: change.reason },
+    change.by,
+  )
+}
+
+/** Two contexts share at most all but their last token: the new one must have something of its own. */
+function commonLength(a: Int32Array, b: Int32Array): number {
+  const most = Math.min(a.length, b.length) - 1
+  let length = 0
+  while (length < most && a[length] === b[length]) length++
+  return Math.max(0, length)
 }
 
 /** Starts a new path that keeps the first tokens of the old one and says what it replaces, and why. */

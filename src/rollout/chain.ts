@@ -16,14 +16,23 @@ import {
 } from './walk.ts'
 
 /** Rolls one attempt turn by turn until the environment ends it or a limit does; a failure is data. */
-export async function rollChain(context: RolloutContext, attempt: Attempt): Promise<Tree> {
+export function rollChain(context: RolloutContext, attempt: Attempt): Promise<Tree> {
+  return rollWalk(context, attempt, walkToEnd)
+}
+
+/** Opens a world, walks through it to its end, and disposes of it, whatever happens. */
+export async function rollWalk(
+  context: RolloutContext,
+  attempt: Attempt,
+  toEnd: (walk: Walk) => Promise<Outcome>,
+): Promise<Tree> {
   const timed = withTime(attempt, context.limits.seconds)
   let world: World | undefined
   let walk: Walk | undefined
   try {
     world = await openWorld(context, timed.attempt)
     walk = await startWalk(context, timed.attempt, world)
-    await endWalk(walk, await walkToEnd(walk))
+    await endWalk(walk, await toEnd(walk))
     return walk.tree
   } catch (error) {
     walk ??= emptyWalk(context, attempt)

@@ -1,5 +1,6 @@
 import type { World } from '../core/environment.ts'
 import { across } from '../core/failure.ts'
+import type { Message } from '../core/message.ts'
 import { idsTo, lengthTo, type Place, pathEnds } from '../core/tree.ts'
 import type { Grown } from './branch.ts'
 import { openTokenBuffer } from './token-buffer.ts'
@@ -34,12 +35,21 @@ export async function forkEarlier(
     tokens: openTokenBuffer(idsTo(tree, place)),
     turns: turns.slice(0, at.turn),
     messages: messages.slice(0, begun.messages),
+    shown: shownAt(walk, from, at.turn),
+    views: walk.views.filter(view => view.turn <= at.turn),
     calls: calls.filter(call => call.turn < at.turn),
     events: events.filter(event => event.turn < at.turn),
     forks: from.ending.fidelity.forks.slice(0, pathEnds(tree, place).length - 1),
     sampled: sampledBefore(walk, from, at.turn) + Math.max(0, lengthTo(tree, place) - start),
     ...(at.place && { begun: begun.from }),
   }
+}
+
+/** What a path showed the policy before one of its turns. */
+function shownAt({ views }: Walk, { ending }: Grown, turn: number): Message[] {
+  const view = views.findLast(each => each.turn <= turn)
+  const before = ending.messages.slice(view?.from ?? 0, ending.turns[turn]!.messages)
+  return [...(view?.shown ?? []), ...before]
 }
 
 /** Tokens that the turns of a path before `turn` sampled. */
@@ -56,6 +66,8 @@ function copyWalk(walk: Walk, parts: { readonly branch: string; readonly world: 
     ...parts,
     tokens: walk.tokens.fork(walk.tokens.length),
     messages: [...walk.messages],
+    shown: [...walk.shown],
+    views: [...walk.views],
     turns: [...walk.turns],
     calls: [...walk.calls],
     events: [...walk.events],

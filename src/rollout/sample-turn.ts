@@ -3,7 +3,7 @@ import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
-import { seedFor, type Walk } from './walk.ts'
+import { hear, seedFor, type Walk } from './walk.ts'
 
 /** What a turn's sampling came to: something to act on, or the end of the trajectory. */
 export type Sampled =
@@ -26,7 +26,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const { finish, text } = await sampleSegments(walk, room.tokens)
   walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
   const reply = text ? replyOf(text) : await readReply(walk, turnStart)
-  walk.messages.push(reply.message)
+  hear(walk, [reply.message])
   if (finish.kind === 'guard') return truncated(`guard:${finish.guard}`)
   if (finish.kind === 'length' && (context.onLength === 'end' || roomOf(walk).tokens <= 0)) {
     return truncated(room.limit)
@@ -117,7 +117,7 @@ export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRe
   const turn = walk.turns.length
   const watch = context.openWatch?.(context.renderer)
   return {
-    prompt: { ids: walk.tokens.view(), messages: walk.messages, tools: tree.tools },
+    prompt: { ids: walk.tokens.view(), messages: walk.shown, tools: tree.tools },
     maxTokens,
     sampling: context.sampling,
     stopIds: context.renderer.stopIds,

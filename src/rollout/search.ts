@@ -184,13 +184,21 @@ interface Snapshot {
   readonly place: Place
   readonly length: number
   readonly messages: number
+  readonly shown: number
   readonly turns: number
   readonly sampled: number
 }
 
 function snapshot(walk: Walk): Snapshot {
-  const { place, tokens, messages, turns, sampled } = walk
-  return { place, length: tokens.length, messages: messages.length, turns: turns.length, sampled }
+  const { place, tokens, messages, shown, turns, sampled } = walk
+  return {
+    place,
+    length: tokens.length,
+    messages: messages.length,
+    shown: shown.length,
+    turns: turns.length,
+    sampled,
+  }
 }
 
 /** A fork that has yet to sample the turn its sibling has sampled. */
@@ -200,6 +208,7 @@ function rewind(walk: Walk, start: Snapshot): Walk {
     place: start.place,
     tokens: walk.tokens.fork(start.length),
     messages: walk.messages.slice(0, start.messages),
+    shown: walk.shown.slice(0, start.shown),
     turns: walk.turns.slice(0, start.turns),
     sampled: start.sampled,
   }

@@ -12,6 +12,13 @@ import { seedOf } from '../math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
 
+/** What the policy is shown from a turn on, instead of what was said before it. */
+export interface View {
+  readonly turn: number
+  readonly shown: readonly Message[]
+  readonly from: number
+}
+
 /** One path of a tree while it is walked: what the loops of all strategies move forward. */
 export interface Walk {
   readonly context: RolloutContext
@@ -26,7 +33,12 @@ export interface Walk {
   begun?: number
   /** A sample that was drawn together with its siblings' and is still to be taken. */
   drawn?: Promise<Sample>
+  /** Everything that was said. */
   readonly messages: Message[]
+  /** What the policy is shown of it: all, unless something was condensed or left out. */
+  shown: Message[]
+  /** From which turn on something else was shown: these messages, then all from number `from` on. */
+  readonly views: View[]
   readonly turns: Turn[]
   readonly calls: CallRecord[]
   readonly events: TrajectoryEvent[]
@@ -56,7 +68,7 @@ export async function startWalk(
   const ids = await across('renderer', attempt, () => renderer.render(world.opening, world.tools))
   walk.place = walk.tree.append(root, given('prompt', ids))
   walk.tokens.append(ids)
-  walk.messages.push(...world.opening)
+  hear(walk, world.opening)
   return walk
 }
 
@@ -81,6 +93,8 @@ export function emptyWalk(context: RolloutContext, attempt: Attempt, world?: Wor
     place: root,
     tokens: openTokenBuffer(new Int32Array(0)),
     messages: [],
+    shown: [],
+    views: [],
     turns: [],
     calls: [],
     events: [],
@@ -180,6 +194,12 @@ function stopOf(reason: unknown): Outcome {
 /** The call that a world's step is given. */
 export function stepCall(walk: Walk): StepCall {
   return { signal: walk.attempt.signal, messages: walk.messages, turn: walk.turns.length - 1 }
+}
+
+/** Adds messages to the conversation and to what the policy is shown of it. */
+export function hear(walk: Walk, messages: readonly Message[]): void {
+  walk.messages.push(...messages)
+  walk.shown.push(...messages)
 }
 
 /** Counts something that happened on a walk. */
