@@ -1,6 +1,10 @@
+import type { Message, ToolMessage } from '../core/message.ts'
 import type { BridgeRequest } from '../core/renderer.ts'
-import { endOfProbe, type Profile, probePrefix } from './calibration.ts'
+import type { Profile } from './calibration.ts'
 import type { Chat, ChatText } from './chat.ts'
+import { completeCalls } from './complete-calls.ts'
+import { type Ending, markOf } from './ending.ts'
+import { asked, callingTurn, callsOf, contentMark, lastProbeId, spokenTurn } from './probe.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 /** What computing a bridge needs. */
@@ -8,51 +12,108 @@ export interface BridgeContext {
   readonly chat: Chat
   readonly profile: Profile
   readonly tokenizer: Tokenizer
+  /** The ids that end an assistant turn. */
   readonly stopIds: readonly number[]
-  readonly closerIds: ReadonlySet<number>
 }
 
-/**
- * What follows a sampled turn, as text from the turn's last word on: its closer, the observed
- * messages, the next turn's opening. It is cut from a rendering behind a synthetic beginning, so
- * that its cost does not depend on the history and nothing earlier can change it.
- */
-export function bridgeText(context: BridgeContext, request: BridgeRequest): ChatText {
-  const { chat, profile } = context
-  const observed = request.messages.slice(request.messages.length - request.observed)
-  const tools = profile.bridgeNeedsTools ? request.tools : []
-  const messages = [...probePrefix(observed), ...observed]
-  const { text, foreign } = chat.render({ messages, tools, opensTurn: true })
-  const hasCalls = observed.some(message => message.role === 'tool')
-  const tail = hasCalls ? profile.callTail : profile.contentTail
-  const end = endOfProbe(text, hasCalls)
-  if (tail === undefined || end < 0 || !text.startsWith(tail, end)) {
-    const what = hasCalls ? 'tool results' : 'what was observed'
-    throw new Error(
-      `the chat template does not show where ${what} begin after a turn; \`espalier doctor\` says more`,
-    )
-  }
-  const start = end + tail.length
-  return { text: text.slice(start), foreign: shift(foreign, start) }
-}
-
-/** Ranges after a cut at `start`. */
-export function shift(
-  ranges: ChatText['foreign'],
-  start: number,
-): readonly (readonly [number, number])[] {
-  return ranges
-    .filter(([, end]) => end > start)
-    .map(([from, end]) => [Math.max(0, from - start), end - start] as const)
+/** The synthetic turn behind which a bridge is computed, and how its end is found. */
+interface Anchor {
+  readonly before: readonly Message[]
+  readonly mark: string
+  /** What belongs to the turn behind its mark. */
+  readonly tail: string
+  readonly ending: Ending
 }
 
 /** The tokens that follow a sampled turn: what it sampled itself is neither repeated nor left out. */
 export function bridgeIds(context: BridgeContext, request: BridgeRequest): Int32Array {
-  const { tokenizer, stopIds, closerIds } = context
-  const { text, foreign } = bridgeText(context, request)
+  const { tokenizer, stopIds, profile } = context
+  const observed = request.messages.slice(request.messages.length - request.observed)
+  const anchor = anchorOf(profile, observed, request)
+  const { text, foreign } = bridgeText(context, request, { observed, anchor })
+  const { stop, isOpening } = anchor.ending
+  if (stop === '') return encodeBehindText(context, request, { text, foreign })
   const ids = tokenizer.encode(text, { foreign })
+  const stopId = tokenizer.idOf(stop)
   const last = request.path.length > request.turnStart ? request.path.at(-1)! : -1
-  if (!stopIds.includes(last)) return ids
-  const first = ids[0]
-  return first !== undefined && (first === last || closerIds.has(first)) ? ids.subarray(1) : ids
+  const isClosed = isOpening ? last === stopId : stopIds.includes(last)
+  return isClosed && ids[0] === stopId ? ids.subarray(1) : ids
+}
+
+/**
+ * What follows a turn, from the control string that ends it on: the observed messages and the next
+ * turn's opening. It is cut from a rendering behind a synthetic beginning, so that its cost does not
+ * depend on the history and nothing earlier can change it.
+ */
+function bridgeText(
+  { chat, profile }: BridgeContext,
+  request: BridgeRequest,
+  given: { readonly observed: readonly Message[]; readonly anchor: Anchor },
+): ChatText {
+  const { observed, anchor } = given
+  const tools = profile.bridgeNeeds.tools ? request.tools : []
+  const messages = [...anchor.before, ...observed]
+  const { text, foreign } = chat.render({ messages, tools, opensTurn: true })
+  const at = profile.bridgeNeeds.history
+    ? chat
+        .render({ messages: anchor.before, tools, opensTurn: false })
+        .text.lastIndexOf(anchor.mark)
+    : text.indexOf(anchor.mark)
+  const start = at + anchor.mark.length + anchor.tail.length
+  if (at < 0 || !text.startsWith(anchor.tail + anchor.ending.stop, at + anchor.mark.length)) {
+    throw new Error(
+      'the chat template does not show where a turn ends before ' +
+        `${observed[0]?.role ?? 'nothing'}; \`espalier doctor\` says more`,
+    )
+  }
+  return { text: text.slice(start), foreign: shift(foreign, start) }
+}
+
+function anchorOf(
+  profile: Profile,
+  observed: readonly Message[],
+  { messages }: BridgeRequest,
+): Anchor {
+  const results = observed.filter((message): message is ToolMessage => message.role === 'tool')
+  const beginning = profile.bridgeNeeds.history
+    ? completeCalls(messages).slice(0, messages.length - observed.length - 1)
+    : [asked]
+  if (results.length === 0) {
+    const { spoken: ending } = profile
+    return { before: [...beginning, spokenTurn], mark: contentMark, tail: ending.tail, ending }
+  }
+  const { called } = profile
+  if (!called) throw new Error('the chat template does not show tool results to the policy')
+  const calls = callsOf(results)
+  const id = (called.mark === 'first' ? calls[0] : calls.at(-1))?.id ?? ''
+  const ending = results.length > 1 ? called.several : called
+  return {
+    before: [...beginning, callingTurn(calls, called.mark)],
+    mark: markOf(called.mark),
+    tail: ending.tail.replaceAll(lastProbeId, () => id),
+    ending,
+  }
+}
+
+/** Where no control token ends a turn, white space that the policy sampled is not written again. */
+function encodeBehindText(
+  { tokenizer }: BridgeContext,
+  { path, turnStart }: BridgeRequest,
+  { text, foreign }: ChatText,
+): Int32Array {
+  const said = tokenizer.decode(path.subarray(turnStart))
+  let shared = text.length - text.trimStart().length
+  while (shared > 0 && !said.endsWith(text.slice(0, shared))) shared--
+  return tokenizer.encode(text.slice(shared), { foreign: shift(foreign, shared) })
+}
+
+/** Ranges of a text in the part of it that begins at `start` and has this length. */
+export function shift(
+  ranges: ChatText['foreign'],
+  start: number,
+  length = Number.POSITIVE_INFINITY,
+): readonly (readonly [number, number])[] {
+  return ranges
+    .map(([from, end]) => [Math.max(0, from - start), Math.min(length, end - start)] as const)
+    .filter(([from, end]) => end > from)
 }

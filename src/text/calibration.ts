@@ -1,302 +1,239 @@
-import type { AssistantMessage, Message, ToolDefinition, ToolMessage } from '../core/message.ts'
+import type { Message } from '../core/message.ts'
 import type { Chat } from './chat.ts'
+import { type CallEnding, type Ending, findCallEnding, findSpokenEnding, snap } from './ending.ts'
+import { findLimits } from './limits.ts'
+import { findBridgeNeeds, groupingOf } from './observations.ts'
+import {
+  after,
+  again,
+  asked,
+  commonPrefix,
+  commonSuffix,
+  contentMark,
+  type Probe,
+  probeTool,
+  spokenTurn,
+  thoughtMark,
+  withoutThought,
+} from './probe.ts'
+import { findRewrites, type Rewrite } from './rewrites.ts'
 import type { ControlToken } from './tokenizer.ts'
 
 /** What probing a chat template with synthetic conversations found out. */
 export interface Profile {
-  /** What is written to let the policy begin a turn. */
+  /** What is written to let the policy begin a turn; '' where the message before it does. */
   readonly generationPrompt: string
-  /** Whether that already opens a thinking block. */
+  /** Whether a policy begins its turn within a thinking block. */
   readonly opensThinking: boolean
-  /** The control strings that close a turn; empty where the next message's opening does. */
-  readonly closers: readonly string[]
-  /** The control strings at which a sample stops: the closers, or the openings that follow a turn. */
+  /** What stands between the thinking of a turn and its words; undefined where none is shown. */
+  readonly thinkingEnd: string | undefined
+  /** How a turn that only speaks ends. */
+  readonly spoken: Ending
+  /** How a turn that calls ends; undefined where the template shows no such turn. */
+  readonly called: CallEnding | undefined
+  /** The control strings at which a sample stops. */
   readonly stops: readonly string[]
-  /** What stands between the end of a turn's closer and the next message. */
+  /** What stands between the end of a turn and the next message. */
   readonly separator: string
-  /** What follows the last words of a turn that only speaks, before its closer. */
-  readonly contentTail: string
-  /** What follows the last argument of a turn that calls, before its closer; `undefined`: no calls. */
-  readonly callTail: string | undefined
-  /** Whether every border between turns is a control token, so that tokens cannot merge across it. */
-  readonly border: 'control' | 'text'
+  /**
+   * Whether tokens can merge with their neighbours where a turn begins and where it ends: a control
+   * token never does, so that a re-encoding of the text gives the same tokens there.
+   */
+  readonly borders: { readonly opening: Border; readonly closing: Border }
+  /** Whether tools on offer are shown to the policy. */
+  readonly offersTools: boolean
+  /** Whether the template refuses conversations without tools. */
+  readonly needsTools: boolean
   /** How several tool results in a row are written. */
-  readonly toolResults: 'grouped' | 'separate' | 'unsupported'
-  /** Whether the tokens between two turns change with the tools on offer. */
-  readonly bridgeNeedsTools: boolean
-  /** Earlier text that a new message changes, in words; empty where the template only appends. */
-  readonly rewrites: readonly string[]
+  readonly toolResults: 'grouped' | 'separate' | 'single' | 'unsupported'
+  /** What changes the tokens between two turns besides the messages there. */
+  readonly bridgeNeeds: { readonly tools: boolean; readonly history: boolean }
+  /** Where the template does not show history as it was seen and sampled. */
+  readonly rewrites: readonly Rewrite[]
+  /** What this template cannot serve, in words. */
+  readonly limits: readonly string[]
   /** What defeats exact tokens, in words. */
   readonly problems: readonly string[]
 }
 
-/** A word that no template writes by itself. */
-const word = 'qzprobe'
-const contentMark = `${word}said`
-const argumentMark = `${word}argued`
+/** Where tokens meet: at a control token, or in the middle of text. */
+export type Border = 'control' | 'text'
 
-/** A probing tool, offered where a template must be shown one. */
-export const probeTool: ToolDefinition = {
-  type: 'function',
-  function: {
-    name: `${word}tool`,
-    description: 'A tool.',
-    parameters: { type: 'object', properties: { probe: { type: 'string' } }, required: ['probe'] },
-  },
+/** What calibration is told besides the template. */
+export interface CalibrationOptions {
+  readonly controls: readonly ControlToken[]
+  /** Whether a text after this one would be thinking, as the model's reasoning format reads it. */
+  readonly endsInThinking: (text: string) => boolean
 }
 
-/** The synthetic beginning behind which bridges are computed: a question and a turn that answers it. */
-export function probePrefix(observed: readonly Message[]): readonly Message[] {
-  const results = observed.filter((message): message is ToolMessage => message.role === 'tool')
-  return [{ role: 'user', content: `${word}asked` }, probeTurn(results)]
-}
-
-function probeTurn(results: readonly ToolMessage[]): AssistantMessage {
-  const content = results.length > 0 ? '' : contentMark
-  const turn = { role: 'assistant', content, reasoning_content: `${word}thought` } as const
-  if (results.length === 0) return turn
-  const tool_calls = results.map(({ tool_call_id: id, name = probeTool.function.name }) => ({
-    id,
-    type: 'function' as const,
-    function: { name, arguments: JSON.stringify({ probe: argumentMark }) },
-  }))
-  return { ...turn, tool_calls }
-}
-
-/** Where the synthetic turn's last word ends in a rendering of it; -1 where it is not there. */
-export function endOfProbe(text: string, hasCalls: boolean): number {
-  const mark = hasCalls ? argumentMark : contentMark
-  const at = text.lastIndexOf(mark)
-  return at < 0 ? -1 : at + mark.length
-}
-
-const asked: Message = { role: 'user', content: `${word}asked` }
-const again: Message = { role: 'user', content: `${word}again` }
-const result = (index: number): ToolMessage => ({
-  role: 'tool',
-  tool_call_id: `probe000${index}`,
-  name: probeTool.function.name,
-  content: `${word}result${index}`,
-})
+const noEnding: Ending = { tail: '', stop: '', sampledStop: '', isOpening: false }
 
 /** Probes a template. */
-export function calibrate(chat: Chat, controls: readonly ControlToken[]): Profile {
-  const problems: string[] = []
-  const strings = controls.map(control => control.content)
-  const text = (
-    messages: readonly Message[],
-    options: { opens?: boolean; tools?: boolean } = {},
-  ) => {
-    const { opens = false, tools = false } = options
-    const request = { messages, tools: tools ? [probeTool] : [], opensTurn: opens }
-    try {
-      return chat.render(request).text
-    } catch (error) {
-      return error instanceof Error ? error : new Error(String(error))
-    }
-  }
-  const always = alwaysOpened({ text, strings, problems })
-  const probe: Probe = { text: always === '' ? text : cutting(text, always), strings, problems }
-  const generationPrompt = findGenerationPrompt(probe)
-  const spoken = probeEnding(probe, [])
-  const called = probeEnding(probe, [result(1)])
-  const closers = [...new Set([...spoken.closers, ...called.closers])]
-  const stops = [...new Set([...closers, spoken.next, called.next])].filter(stop => stop !== '')
-  if (stops.length === 0) problems.push('no control token stands at the end of a turn')
+export function calibrate(chat: Chat, options: CalibrationOptions): Profile {
+  const { probe, needsTools, error } = openProbe(chat, options.controls)
+  const prompt = findPrompt(probe)
+  const spoken = error ? undefined : findSpokenEnding(probe)
+  const called = error ? undefined : findCallEnding(probe, spoken ?? noEnding)
+  const endings = { spoken, called }
+  const stops = stopsOf([spoken, called, called?.several])
+  const toolResults = called ? groupingOf(probe, called) : 'unsupported'
+  const offersTools = showsTools(probe)
   return {
-    generationPrompt,
-    opensThinking:
-      /<(think|seed:think|thinking)>\s*$|<\|(?:START_THINKING|inner_prefix)\|>\s*$/.test(
-        generationPrompt,
-      ),
-    closers,
+    generationPrompt: prompt.generation,
+    ...findThinking(probe, prompt.text, options),
+    spoken: spoken ?? noEnding,
+    called: toolResults === 'unsupported' ? undefined : called,
     stops,
-    separator: spoken.separator,
-    contentTail: spoken.tail,
-    callTail: called.isSupported ? called.tail : undefined,
-    border: stops.length > 0 ? 'control' : 'text',
-    toolResults: groupingOf(probe, called.isSupported),
-    bridgeNeedsTools: needsTools(probe),
-    rewrites: findRewrites(probe),
-    problems,
+    separator: separatorOf(probe, spoken),
+    borders: {
+      opening: probe.controls.some(control => prompt.text.endsWith(control)) ? 'control' : 'text',
+      closing: stops.length > 0 ? 'control' : 'text',
+    },
+    offersTools,
+    needsTools,
+    toolResults,
+    bridgeNeeds: findBridgeNeeds(probe, { called, needsTools }),
+    rewrites: findRewrites(probe, endings),
+    limits: findLimits(probe, { ...endings, toolResults, offersTools, needsTools, stops }),
+    problems: findProblems({ error, spoken, prompt, stops }),
   }
 }
 
-interface Probe {
-  text(messages: readonly Message[], options?: { opens?: boolean; tools?: boolean }): string | Error
-  readonly strings: readonly string[]
-  readonly problems: string[]
+interface OpenedProbe {
+  readonly probe: Probe
+  readonly needsTools: boolean
+  /** What the template says to the plainest question, where it refuses even that. */
+  readonly error: Error | undefined
 }
 
-function findGenerationPrompt({ text, problems }: Probe): string {
+function openProbe(chat: Chat, tokens: readonly ControlToken[]): OpenedProbe {
+  const controls = tokens
+    .map(({ content }) => content)
+    .filter(content => content.trim() !== '')
+    .sort((a, b) => b.length - a.length)
+  const text: Probe['text'] = (messages, { opens = false, tools = false } = {}) =>
+    tryRender(chat, { messages, opens, tools })
+  const plain = text([asked], { opens: true })
+  const needsTools =
+    typeof plain !== 'string' && typeof text([asked], { opens: true, tools: true }) === 'string'
+  const always: Probe['text'] = needsTools
+    ? (messages, options) => text(messages, { ...options, tools: true })
+    : text
+  const probe = withoutTrailer({ text: always, controls })
+  const error = !needsTools && typeof plain !== 'string' ? plain : undefined
+  return { probe, needsTools, error }
+}
+
+function tryRender(
+  chat: Chat,
+  given: { messages: readonly Message[]; opens: boolean; tools: boolean },
+): string | Error {
+  const { messages, opens, tools } = given
+  try {
+    return chat.render({ messages, tools: tools ? [probeTool] : [], opensTurn: opens }).text
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}
+
+function stopsOf(endings: readonly (Ending | undefined)[]): readonly string[] {
+  const stops = endings.map(ending => ending?.sampledStop ?? '')
+  return [...new Set(stops)].filter(stop => stop !== '')
+}
+
+/** Cuts off what some templates write behind every text: the next turn's opening, instructions. */
+function withoutTrailer(probe: Probe): Probe {
+  const trailer = findTrailer(probe)
+  if (trailer === '') return probe
+  return {
+    ...probe,
+    text(messages, options = {}) {
+      const text = probe.text(messages, options)
+      if (options.opens || typeof text !== 'string' || !text.endsWith(trailer)) return text
+      return text.slice(0, -trailer.length)
+    },
+  }
+}
+
+/** What follows the closer of any last message and is gone once another message follows it. */
+function findTrailer({ text, controls }: Probe): string {
+  const plain = text([asked])
+  const answered = text([asked, spokenTurn])
+  const followed = text([asked, spokenTurn, again])
+  if ([plain, answered, followed].some(each => typeof each !== 'string')) return ''
+  const shared = commonSuffix(plain as string, answered as string)
+  const closer = controls.find(control => shared.startsWith(control))
+  const between = (after(followed, contentMark) ?? '').split(again.content)[0]!
+  return closer === undefined || between.includes(shared) ? '' : shared.slice(closer.length)
+}
+
+/** The text before a turn, and what of it only serves to open the turn. */
+interface Prompt {
+  readonly text: string
+  readonly generation: string
+}
+
+function findPrompt({ text, controls }: Probe): Prompt {
   const closed = text([asked])
   const open = text([asked], { opens: true })
-  if (typeof closed !== 'string' || typeof open !== 'string') {
-    const error = typeof open === 'string' ? closed : open
-    problems.push(`a plain question cannot be rendered: ${(error as Error).message}`)
-    return ''
-  }
-  if (open.startsWith(closed) && open.length > closed.length) return open.slice(closed.length)
-  if (open === closed) problems.push('the template has no generation prompt')
-  else problems.push('the generation prompt changes the text before it')
-  return ''
+  if (typeof open !== 'string') return { text: '', generation: '' }
+  if (typeof closed !== 'string') return { text: open, generation: '' }
+  const shared = commonPrefix(closed, open).length
+  return { text: open, generation: open.slice(snap(open, shared, controls)) }
 }
 
 /**
- * The opening of a turn that some templates write at the end of every text, asked for or not;
- * '' where there is none.
+ * A prompt opens a thinking block where history writes the same before a turn's thinking; where
+ * history shows no thinking, the model's format has to tell.
  */
-function alwaysOpened({ text, strings }: Probe): string {
-  const plain = text([asked])
-  if (plain !== text([asked], { opens: true })) return ''
-  const answered = text(probePrefix([]))
-  if (typeof plain !== 'string' || typeof answered !== 'string') return ''
-  const shared = commonSuffix(plain, answered)
-  const closer = strings.find(string => shared.startsWith(string))
-  return closer === undefined ? '' : shared.slice(closer.length)
-}
-
-/** Renders without that opening where none was asked for. */
-function cutting(text: Probe['text'], always: string): Probe['text'] {
-  return (messages, options = {}) => {
-    const rendered = text(messages, options)
-    if (options.opens || typeof rendered !== 'string' || !rendered.endsWith(always)) return rendered
-    return rendered.slice(0, -always.length)
+function findThinking(
+  probe: Probe,
+  prompt: string,
+  { endsInThinking }: CalibrationOptions,
+): Pick<Profile, 'opensThinking' | 'thinkingEnd'> {
+  const shown = probe.text([asked, spokenTurn])
+  const plain = probe.text([asked, withoutThought(spokenTurn)])
+  if (typeof shown !== 'string' || typeof plain !== 'string' || !shown.includes(thoughtMark)) {
+    return { opensThinking: endsInThinking(prompt), thinkingEnd: undefined }
   }
-}
-
-function commonSuffix(a: string, b: string): string {
-  let length = 0
-  while (length < a.length && a.at(-1 - length) === b.at(-1 - length)) length++
-  return length === 0 ? '' : a.slice(-length)
-}
-
-interface Ending {
-  readonly isSupported: boolean
-  /** What stands between the last word of the turn and its closer. */
-  readonly tail: string
-  /** Several where a turn closes otherwise once something follows it. */
-  readonly closers: readonly string[]
-  readonly separator: string
-  /** The control string that follows a turn without a closer. */
-  readonly next: string
-}
-
-const noEnding: Ending = { isSupported: false, tail: '', closers: [], separator: '', next: '' }
-
-/** How a turn ends: compared when it is the last message and when something follows it. */
-function probeEnding(probe: Probe, results: readonly ToolMessage[]): Ending {
-  const hasCalls = results.length > 0
-  const turn = probePrefix(results)
-  const last = probe.text(turn, { tools: hasCalls })
-  const followed = probe.text([...turn, ...(hasCalls ? results : [again])], {
-    opens: true,
-    tools: hasCalls,
-  })
-  if (typeof last !== 'string' || typeof followed !== 'string') return noEnding
-  const alone = afterProbe(last, hasCalls)
-  const inside = afterProbe(followed, hasCalls)
-  if (alone === undefined || inside === undefined) return noEnding
-  const closing = splitAtCloser(alone, inside, probe.strings)
-  if (closing) return { isSupported: true, next: '', ...closing }
-  const tail = commonPrefix(alone, inside)
-  const starts = (text: string): string =>
-    probe.strings.find(string => text.slice(tail.length).startsWith(string)) ?? ''
-  const final = starts(alone)
-  const next = starts(inside)
-  if (final === '' || next === '') return { ...noEnding, isSupported: true, tail, next }
-  return { isSupported: true, tail, closers: [final, next], separator: '', next: '' }
-}
-
-function afterProbe(text: string, hasCalls: boolean): string | undefined {
-  const end = endOfProbe(text, hasCalls)
-  return end < 0 ? undefined : text.slice(end)
-}
-
-/**
- * The closer is the last control string that ends a turn both as the last message and before
- * another one; what comes before it belongs to the turn's own text.
- */
-function splitAtCloser(alone: string, inside: string, strings: readonly string[]) {
-  const shared = commonPrefix(alone, inside)
-  const found = lastControl(shared, strings)
-  if (!found || !isClosing(found.string)) return undefined
+  const before = (text: string, mark: string): string => text.slice(0, text.indexOf(mark)).trimEnd()
+  const thinking = before(shown, thoughtMark)
+  const end = after(shown, thoughtMark) ?? ''
   return {
-    tail: shared.slice(0, found.at),
-    closers: [found.string],
-    separator: shared.slice(found.at + found.string.length),
+    opensThinking: prompt.trimEnd() === thinking && thinking !== before(plain, contentMark),
+    thinkingEnd: end.slice(0, end.indexOf(contentMark)),
   }
 }
 
-/** Marks that close a call or a block inside a turn, and so never the turn itself. */
-function isClosing(string: string): boolean {
-  return !/^<\/|tool[▁_ ]?calls?|function|arg|think|^\[\/?(?:TOOL_CALLS|CALL_ID|ARGS)\]$/i.test(
-    string,
-  )
+function separatorOf({ text }: Probe, spoken: Ending | undefined): string {
+  if (!spoken || spoken.sampledStop === '') return ''
+  const rest = after(text([asked, spokenTurn]), contentMark) ?? ''
+  const at = rest.lastIndexOf(spoken.sampledStop)
+  return at < 0 ? '' : rest.slice(at + spoken.sampledStop.length)
 }
 
-function lastControl(
-  text: string,
-  strings: readonly string[],
-): { at: number; string: string } | undefined {
-  return strings
-    .map(string => ({ at: text.lastIndexOf(string), string }))
-    .filter(({ at }) => at >= 0)
-    .sort((a, b) => b.at - a.at || b.string.length - a.string.length)[0]
+function showsTools({ text }: Probe): boolean {
+  const shown = text([asked], { opens: true, tools: true })
+  return typeof shown === 'string' && shown.includes(probeTool.function.name)
 }
 
-function commonPrefix(a: string, b: string): string {
-  let length = 0
-  while (length < a.length && a[length] === b[length]) length++
-  return a.slice(0, length)
-}
-
-function groupingOf({ text }: Probe, isSupported: boolean): Profile['toolResults'] {
-  if (!isSupported) return 'unsupported'
-  const results = [result(1), result(2)]
-  const both = text([...probePrefix(results), ...results], { tools: true })
-  const one = text([...probePrefix(results.slice(0, 1)), result(1)], { tools: true })
-  if (typeof both !== 'string' || typeof one !== 'string') return 'unsupported'
-  const ending = one.slice(one.indexOf(`${word}result1`) + `${word}result1`.length)
-  return both.slice(both.indexOf(`${word}result1`)).startsWith(`${word}result1${ending}`)
-    ? 'separate'
-    : 'grouped'
-}
-
-function needsTools({ text }: Probe): boolean {
-  const tail = (tools: boolean, observed: readonly Message[]): string | undefined => {
-    const rendered = text([...probePrefix(observed), ...observed], { opens: true, tools })
-    if (typeof rendered !== 'string') return undefined
-    return afterProbe(rendered, observed[0]?.role === 'tool')
+function findProblems(found: {
+  readonly error: Error | undefined
+  readonly spoken: Ending | undefined
+  readonly prompt: Prompt
+  readonly stops: readonly string[]
+}): readonly string[] {
+  const { error, spoken, prompt, stops } = found
+  if (error) return [`the template cannot render a plain question: ${error.message}`]
+  if (!spoken) return ['the template cannot render a question and its answer']
+  const problems: string[] = []
+  if (prompt.generation.includes(asked.content)) {
+    problems.push('asking for a turn changes the text of the question before it')
   }
-  return (
-    tail(true, [again]) !== tail(false, [again]) ||
-    tail(true, [result(1)]) !== tail(false, [result(1)])
-  )
-}
-
-/** Which earlier text a new message changes, found by comparing renderings before and after it. */
-function findRewrites({ text }: Probe): readonly string[] {
-  const thought = probePrefix([])
-  const found: string[] = []
-  const before = text(thought)
-  const after = text([...thought, again])
-  if (typeof before === 'string' && typeof after === 'string') {
-    const hadThought = before.includes(`${word}thought`)
-    if (hadThought && !after.includes(`${word}thought`)) {
-      found.push('a new user message removes the thinking of earlier turns')
-    } else if (!after.startsWith(before.trimEnd())) {
-      found.push('a new user message changes the text of earlier turns')
-    }
-    if (!hadThought) found.push('thinking is never shown again, not even of the last turn')
+  if (stops.length === 0) {
+    problems.push(
+      'no control token stands at the end of a turn, so a sample ends only at a limit or a stop string',
+    )
   }
-  const called = probePrefix([result(1)])
-  const calling = text(called, { tools: true })
-  const answered = text([...called, result(1)], { tools: true })
-  if (typeof calling === 'string' && typeof answered === 'string') {
-    if (calling.includes(`${word}thought`) && !answered.includes(`${word}thought`)) {
-      found.push('a tool result removes the thinking of the turn that called the tool')
-    }
-  }
-  return found
+  return problems
 }

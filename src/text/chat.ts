@@ -1,6 +1,13 @@
-import type { Message, ToolDefinition } from '../core/message.ts'
+import {
+  type Content,
+  type Message,
+  type ToolCall,
+  type ToolDefinition,
+  textOf,
+} from '../core/message.ts'
 import { parseJson } from '../python/json.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
+import type { Dialect } from './dialect.ts'
 import { markForeignWithin, type TemplateInput } from './jinja/foreign.ts'
 import { compileTemplate, type Template } from './jinja/template.ts'
 import type { ModelFiles } from './model-folder.ts'
@@ -50,37 +57,53 @@ const tokenNames = [
   'mask_token',
 ]
 
-/** Opens a chat template for rendering. */
-export function openChat(options: ChatOptions): Chat {
-  const { tokenizer, config, variables, clock } = options
+/** What a rendering is given besides the variables that a user may choose. */
+const givenNames = ['messages', 'tools', 'documents', 'add_generation_prompt']
+
+/** Compiles a chat template; what it gives renders messages in the shape of a dialect. */
+export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
+  const { tokenizer, clock } = options
   const plain = compileTemplate(options.template)
   const withTools =
     options.toolTemplate === undefined ? plain : compileTemplate(options.toolTemplate)
+  const constants = constantsOf(options)
+  return dialect => {
+    const toInput = openInputs(tokenizer.controls, dialect)
+    return {
+      source: options.template,
+      render({ messages, tools, opensTurn }) {
+        const template: Template = tools.length > 0 ? withTools : plain
+        const variables = new Map<string, TemplateInput>(constants)
+        variables.set('messages', messages.map(toInput.message))
+        variables.set('tools', tools.length > 0 ? toInput.tools(tools) : null)
+        variables.set('documents', null)
+        variables.set('add_generation_prompt', opensTurn)
+        const { text, foreign } = template.render(variables, { clock })
+        return { text, foreign }
+      },
+    }
+  }
+}
+
+function constantsOf({ config, variables }: ChatOptions): ReadonlyMap<string, PythonValue> {
   const constants = new Map<string, PythonValue>()
-  for (const name of tokenNames) {
-    const token = tokenText(config[name])
+  const named = Object.entries(config.extra_special_tokens ?? {})
+  for (const [name, value] of [
+    ...tokenNames.map(name => [name, config[name]] as const),
+    ...named,
+  ]) {
+    const token = tokenText(value)
     if (token !== undefined) constants.set(name, token)
   }
-  for (const [name, value] of Object.entries(variables)) constants.set(name, fromJavaScript(value))
-  const toInput = openInputs(tokenizer.controls)
-
-  return {
-    source: options.template,
-    render({ messages, tools, opensTurn }) {
-      const template: Template = tools.length > 0 ? withTools : plain
-      const rendering = template.render(
-        new Map<string, TemplateInput>([
-          ...constants,
-          ['messages', messages.map(toInput.message)],
-          ['tools', tools.length > 0 ? toInput.tools(tools) : null],
-          ['documents', null],
-          ['add_generation_prompt', opensTurn],
-        ]),
-        { clock },
+  for (const [name, value] of Object.entries(variables)) {
+    if (givenNames.includes(name)) {
+      throw new Error(
+        `the template variable "${name}" comes from the conversation and cannot be set`,
       )
-      return { text: rendering.text, foreign: rendering.foreign }
-    },
+    }
+    constants.set(name, fromJavaScript(value))
   }
+  return constants
 }
 
 /** A special token as `tokenizer_config.json` has it: its text, or an object with its text. */
@@ -94,7 +117,7 @@ function tokenText(value: unknown): string | undefined {
  * Turns messages and tools into template values. Text that spells a control string is marked, so
  * that it stays text (T6); of the policy's own words only the special tokens are.
  */
-function openInputs(controls: readonly ControlToken[]) {
+function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
   const spellsAny = containsOneOf(controls.map(({ content }) => content))
   const spellsSpecial = containsOneOf(
     controls.filter(({ special }) => special).map(({ content }) => content),
@@ -112,7 +135,7 @@ function openInputs(controls: readonly ControlToken[]) {
     message: (message: Message): TemplateInput =>
       remember(message, () => {
         const isMarked = message.role === 'assistant' ? spellsSpecial : spellsAny
-        return markForeignWithin(toValue(message), isMarked)
+        return markForeignWithin(toValue(message, dialect), isMarked)
       }),
     tools: (tools: readonly ToolDefinition[]): TemplateInput =>
       remember(tools, () => markForeignWithin(fromJavaScript(tools), spellsAny)),
@@ -126,23 +149,42 @@ function containsOneOf(words: readonly string[]): (text: string) => boolean {
     firsts.some(first => text.includes(first)) && words.some(word => text.includes(word))
 }
 
-/** A message as templates expect it: arguments as a dict, no `None` where text belongs. */
-function toValue(message: Message): PythonValue {
-  if (message.role !== 'assistant') return fromJavaScript(message)
-  const { tool_calls: calls, content, ...rest } = message
-  const value = fromJavaScript({ ...rest, content: content ?? '' }) as Map<string, PythonValue>
-  if (calls && calls.length > 0) {
+/** A message in the shape that its template expects. */
+function toValue(message: Message, dialect: Dialect): PythonValue {
+  const content = toContent(message.content, dialect)
+  if (message.role !== 'assistant') return fromJavaScript({ ...message, content })
+  const { tool_calls: calls = [], reasoning_content: reasoning, ...rest } = message
+  const isEmpty = content === '' && calls.length > 0 && dialect.emptyContent === 'none'
+  const value = fromJavaScript({
+    ...rest,
+    content: isEmpty ? null : content,
+    ...(reasoning !== undefined && { [dialect.reasoning]: reasoning }),
+  }) as Map<string, PythonValue>
+  if (calls.length > 0) {
     value.set(
       'tool_calls',
-      calls.map(call => {
-        const entry = fromJavaScript(call) as Map<string, PythonValue>
-        const inner = entry.get('function') as Map<string, PythonValue>
-        inner.set('arguments', readArguments(call.function.arguments))
-        return entry
-      }),
+      calls.map(call => toCall(call, dialect)),
     )
   }
   return value
+}
+
+/** Content as text, or in parts where the template takes them; `None` is never where text belongs. */
+function toContent(content: Content | null, dialect: Dialect): Content {
+  if (content === null || typeof content === 'string') return content ?? ''
+  if (dialect.parts === 'list') return content
+  const image = content.find(part => part.type !== 'text')
+  if (image) throw new Error(`the chat template takes text only, and got a part of ${image.type}`)
+  return textOf(content)
+}
+
+function toCall(call: ToolCall, dialect: Dialect): PythonValue {
+  const entry = fromJavaScript(call) as Map<string, PythonValue>
+  if (dialect.arguments === 'dict') {
+    const inner = entry.get('function') as Map<string, PythonValue>
+    inner.set('arguments', readArguments(call.function.arguments))
+  }
+  return entry
 }
 
 /** Arguments as a dict; text that is not JSON stays text, which templates print as it is. */
