@@ -7,26 +7,12 @@ import { PythonError } from '../../python/error.ts'
 import { dumps, parseJson } from '../../python/json.ts'
 import { str } from '../../python/repr.ts'
 import type { PythonDict } from '../../python/value.ts'
-import type { User, UserUsage } from '../users/user.ts'
+import type { User } from '../users/user.ts'
 import type { TauAgent } from './agents.ts'
+import type { TauReport } from './report.ts'
 import { rewardToPython } from './results.ts'
 import { RESPOND, STOP, type TauAction, type TauTaskData } from './task.ts'
 import { NoAnswer, type TauWorld } from './world.ts'
-
-/** What is left of an attempt at tau-bench: all that its reward and its result file need. */
-export type TauReport = {
-  readonly domain: string
-  readonly split: string
-  readonly index: number
-  /** Who answered last: `user`, or the tool. */
-  readonly source: string
-  readonly reward: number
-  /** tau-bench's own account of the reward; null where the conversation did not come to its end. */
-  readonly reward_info: Json
-  /** Why the original would have broken off here. */
-  readonly error: string | null
-  readonly user: UserUsage | null
-}
 
 /** Everything a conversation stands on. */
 export interface ConversationParts {

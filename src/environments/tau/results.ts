@@ -1,8 +1,15 @@
+import type { Message } from '../../core/message.ts'
 import { dumps, parseJson } from '../../python/json.ts'
 import { formatFloat } from '../../python/repr.ts'
-import { type PythonDict, PythonFloat, type PythonValue } from '../../python/value.ts'
-import type { TauReward } from './reward.ts'
-import type { TauAction, TauTask } from './task.ts'
+import {
+  fromJavaScript,
+  type PythonDict,
+  PythonFloat,
+  type PythonValue,
+} from '../../python/value.ts'
+import type { TauReport } from './report.ts'
+import type { TauActionInfo, TauOutputInfo, TauReward } from './reward.ts'
+import { RESPOND, type TauAction, type TauTask } from './task.ts'
 
 /** One attempt as tau-bench's result files hold it. */
 export interface TauResult {
@@ -105,6 +112,43 @@ function actionToPython({ name, kwargs }: TauAction): PythonDict {
     ['kwargs', kwargs],
   ])
 }
+
+/** An attempt as the environment left it. */
+export interface FinishedAttempt {
+  readonly task: TauTask
+  readonly trial: number
+  readonly report: TauReport
+  readonly messages: readonly Message[]
+  /** What simulating the user cost, where prices are known. */
+  readonly userCost?: number
+}
+
+/** The entry of a result file for an attempt; one that broke off has an error and no messages. */
+export function toResult(attempt: FinishedAttempt): TauResult {
+  const { task, trial, report, messages, userCost } = attempt
+  const result = { taskId: report.index, trial, reward: report.reward }
+  if (report.error !== null) {
+    const info: PythonDict = new Map()
+    return { ...result, info: info.set('error', report.error).set('traceback', ''), messages: [] }
+  }
+  const reward = rewardOf(task, report)
+  const info = toInfo({ task, source: report.source, userCost: reward && (userCost ?? 0), reward })
+  return { ...result, info, messages: messages.map(message => fromJavaScript(message)) }
+}
+
+function rewardOf(task: TauTask, report: TauReport): TauReward | undefined {
+  if (report.reward_info === null) return undefined
+  const { info } = report.reward_info as { readonly info: Verdict }
+  const actions = task.actions.filter(({ name }) => name !== RESPOND)
+  const reward = report.reward === 1 ? 1 : 0
+  if (!('outputs' in info)) return { reward, info, actions }
+  return { reward, info: { ...info, outputs: new Map(Object.entries(info.outputs)) }, actions }
+}
+
+/** The verdict as it stands in a report, where maps are objects. */
+type Verdict =
+  | TauActionInfo
+  | (Omit<TauOutputInfo, 'outputs'> & { readonly outputs: Readonly<Record<string, boolean>> })
 
 /** What the name of a result file tells. */
 export interface RunName {
