@@ -1,7 +1,7 @@
 import type { Call } from './call.ts'
-import type { Message } from './message.ts'
+import type { Message, ToolDefinition } from './message.ts'
 import type { Speaker } from './speaker.ts'
-import type { Tool } from './tool.ts'
+import type { ToolProblem } from './tool.ts'
 
 /** What a condenser works with. */
 export interface CondenseCall extends Call {
@@ -28,18 +28,24 @@ export type Condensed =
       readonly reason: string
     }
 
+/** A tool with which the policy gets back what was condensed. */
+export interface Recall {
+  readonly definition: ToolDefinition
+  /** Answers one call; what is wrong with it is an answer too. */
+  answer(input: unknown): { readonly content: string; readonly problem?: ToolProblem }
+}
+
 /** The condenser of one attempt: it remembers what it condensed, so that it can be recalled. */
 export interface Condensing {
-  /** Before the first turn, the task's own messages; between turns, the conversation so far. */
+  /** Before the first turn, the task's own messages; between turns, what is shown so far. */
   condense(messages: readonly Message[], call: CondenseCall): Promise<Condensed>
-  /** A tool with which the policy gets back what was condensed, where there is one. */
-  readonly recall?: { readonly name: string; readonly tool: Tool }
+  readonly recall?: Recall
 }
 
 /** Shortens contexts; what it changes starts a new path. Opened once per attempt. */
 export interface Condenser {
   readonly name: string
-  /** Whether long openings are condensed before the first turn. */
+  /** Whether openings are condensed before the first turn, however short they are. */
   readonly condensesOpenings: boolean
   open(): Condensing
 }

@@ -1,3 +1,4 @@
+import type { Condenser } from '../core/condenser.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Lanes } from '../core/lane.ts'
@@ -46,6 +47,17 @@ export interface Pause {
 /** Makes the watcher of one trajectory's samples, where guards are on. */
 export type OpenWatch = (renderer: Renderer) => Watch
 
+/** When and how far contexts are condensed. */
+export interface CondenseSettings {
+  readonly condenser: Condenser
+  /** Share of the context from which on a conversation is condensed. */
+  readonly above: number
+  /** Share of the context that the condensed conversation may take. */
+  readonly to: number
+  /** Whether the policy's own summaries are trained. */
+  readonly trainSummaries: boolean
+}
+
 /** Everything that attempts of one run share. */
 export interface RolloutContext {
   readonly environment: Environment
@@ -63,6 +75,7 @@ export interface RolloutContext {
   readonly budget?: TokenBudget
   readonly pause?: Pause
   readonly openWatch?: OpenWatch
+  readonly condense?: CondenseSettings
 }
 
 /** One attempt to make: which task, which member of its group, under which seed. */

@@ -4,16 +4,8 @@ import type { Tree } from '../core/tree.ts'
 import { act } from './act.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { sampleTurn } from './sample-turn.ts'
-import {
-  emptyWalk,
-  endWalk,
-  note,
-  openWorld,
-  outcomeOf,
-  startWalk,
-  TimeIsUp,
-  type Walk,
-} from './walk.ts'
+import { openWorld, startWalk } from './start.ts'
+import { emptyWalk, endWalk, note, outcomeOf, TimeIsUp, type Walk } from './walk.ts'
 
 /** Rolls one attempt turn by turn until the environment ends it or a limit does; a failure is data. */
 export function rollChain(context: RolloutContext, attempt: Attempt): Promise<Tree> {

@@ -1,4 +1,4 @@
-import type { Condensing } from '../core/condenser.ts'
+import type { Condensed, Condensing } from '../core/condenser.ts'
 import { across } from '../core/failure.ts'
 import type { Message } from '../core/message.ts'
 import { textOf } from '../core/message.ts'
@@ -6,57 +6,59 @@ import { given, sampled } from '../core/segment.ts'
 import type { SpeakCall, Speaker, Speech } from '../core/speaker.ts'
 import { root } from '../core/tree.ts'
 import { showInstead } from './act.ts'
+import type { CondenseSettings } from './attempt.ts'
 import { note, seedFor, type Walk } from './walk.ts'
-
-/** When and how far contexts are condensed. */
-export interface CondenseOptions {
-  /** Share of the context from which on the conversation is condensed. @default 0.75 */
-  readonly above: number
-  /** Share of the context that the condensed conversation may take. @default 0.5 */
-  readonly to: number
-  /** Whether the policy's own summaries are trained. @default true */
-  readonly trainSummaries: boolean
-}
-
-/** The options where nothing else is said. */
-export const defaultCondenseOptions: CondenseOptions = {
-  above: 0.75,
-  to: 0.5,
-  trainSummaries: true,
-}
 
 /**
  * Condenses what a walk is shown when it takes more than its share of the context. What comes back
- * longer than before, or still too long, is not shown: the next sample then ends by `context`.
+ * no shorter is not shown: where it does not fit, the next sample ends the attempt by `context`.
  */
-export async function condenseWalk(
-  walk: Walk,
-  condensing: Condensing,
-  options: CondenseOptions & { readonly isOpening: boolean },
-): Promise<void> {
-  const { limits, renderer } = walk.context
+export async function condenseWalk(walk: Walk): Promise<void> {
+  const { limits, condense } = walk.context
   const before = walk.tokens.length
-  if (before <= limits.context * options.above) return
-  const count = (messages: readonly Message[]): number =>
-    renderer.render(messages, walk.tree.tools).length
-  const opening = walk.turns[0]?.messages ?? walk.shown.length
-  const condensed = await across('condenser', walk.attempt, () =>
-    condensing.condense(walk.shown, {
-      signal: walk.attempt.signal,
-      tokens: Math.floor(limits.context * options.to),
-      count,
-      self: selfSpeaker(walk, options.trainSummaries),
-      opening,
-    }),
-  )
+  if (!walk.condensing || !condense || before <= limits.context * condense.above) return
+  const condensed = await askCondenser(walk, walk.condensing, condense)
   if (condensed.kind === 'unchanged') return
-  const after = count(condensed.messages)
+  const after = countIn(walk, condensed.messages)
   if (after >= before) {
     note(walk, 'condense-failed', `condensed to ${after} tokens from ${before}`)
     return
   }
   note(walk, 'condensed', `${before} tokens to ${after}: ${condensed.reason}`)
   await showInstead(walk, condensed.messages, { by: 'condenser', reason: condensed.reason })
+}
+
+/** Condenses an opening before anything is sampled; what it was before stays in the conversation. */
+export async function condenseOpening(walk: Walk): Promise<void> {
+  const { condense } = walk.context
+  if (!walk.condensing || !condense?.condenser.condensesOpenings) return
+  const condensed = await askCondenser(walk, walk.condensing, condense)
+  if (condensed.kind === 'unchanged') return
+  const [before, after] = [walk.shown, condensed.messages].map(messages => countIn(walk, messages))
+  if (after! >= before!) return
+  note(walk, 'condensed', `${before} tokens to ${after}: ${condensed.reason}`)
+  walk.shown = [...condensed.messages]
+  walk.views.push({ turn: 0, shown: condensed.messages, from: walk.messages.length })
+}
+
+function askCondenser(
+  walk: Walk,
+  condensing: Condensing,
+  { to, trainSummaries }: CondenseSettings,
+): Promise<Condensed> {
+  return across('condenser', walk.attempt, () =>
+    condensing.condense(walk.shown, {
+      signal: walk.attempt.signal,
+      tokens: Math.floor(walk.context.limits.context * to),
+      count: messages => countIn(walk, messages),
+      self: selfSpeaker(walk, trainSummaries),
+      opening: walk.turns[0]?.messages ?? walk.shown.length,
+    }),
+  )
+}
+
+function countIn({ context, tree }: Walk, messages: readonly Message[]): number {
+  return context.renderer.render(messages, tree.tools).length
 }
 
 /** The walk's own policy as a speaker; what it says becomes a path of its own in the tree. */

@@ -3,6 +3,7 @@ import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
+import { condenseWalk } from './condense.ts'
 import { hear, seedFor, type Walk } from './walk.ts'
 
 /** What a turn's sampling came to: something to act on, or the end of the trajectory. */
@@ -20,6 +21,7 @@ export interface Room {
 export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const { context } = walk
   if (walk.turns.length >= context.limits.turns) return truncated('turns')
+  await condenseWalk(walk)
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
   const { from, turnStart } = turnOf(walk)

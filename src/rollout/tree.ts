@@ -7,7 +7,8 @@ import type { Attempt, RolloutContext } from './attempt.ts'
 import type { BranchPolicy, Grown } from './branch.ts'
 import { scoreTrajectory } from './score.ts'
 import { Search } from './search.ts'
-import { emptyWalk, endWalk, openWorld, outcomeOf, startWalk, type Walk } from './walk.ts'
+import { openWorld, startWalk } from './start.ts'
+import { emptyWalk, endWalk, outcomeOf, type Walk } from './walk.ts'
 
 /** How a search tree grows. */
 export interface TreeOptions {

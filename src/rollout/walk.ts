@@ -1,3 +1,4 @@
+import type { Condensing } from '../core/condenser.ts'
 import type { StepCall, World } from '../core/environment.ts'
 import { across, describeCause, Failure } from '../core/failure.ts'
 import { type Json, trajectoryId, treeId } from '../core/ids.ts'
@@ -29,6 +30,8 @@ export interface Walk {
   readonly branch: string
   place: Place
   tokens: TokenBuffer
+  /** What condenses this attempt's context, where something does. */
+  readonly condensing?: Condensing
   /** The first sampled node of a turn that was begun elsewhere and goes on here. */
   begun?: number
   /** A sample that was drawn together with its siblings' and is still to be taken. */
@@ -55,21 +58,6 @@ export interface Walk {
 export function seedFor(attempt: Attempt, ...parts: readonly (string | number)[]): number {
   const { seed, task, member } = attempt
   return seedOf(seed, task.id, member, ...parts).low >>> 1
-}
-
-/** Plants the tree of an attempt in an opened world and renders the opening. */
-export async function startWalk(
-  context: RolloutContext,
-  attempt: Attempt,
-  world: World,
-): Promise<Walk> {
-  const { renderer } = context
-  const walk = emptyWalk(context, attempt, world)
-  const ids = await across('renderer', attempt, () => renderer.render(world.opening, world.tools))
-  walk.place = walk.tree.append(root, given('prompt', ids))
-  walk.tokens.append(ids)
-  hear(walk, world.opening)
-  return walk
 }
 
 /** A walk that has not begun, for attempts whose world never opened. */
@@ -114,16 +102,6 @@ const nowhere: World = {
   tools: [],
   step: () => Promise.reject(new Error('this attempt has no world')),
   [Symbol.asyncDispose]: () => Promise.resolve(),
-}
-
-/** Opens the world of an attempt through the environment's lane. */
-export function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {
-  const { environment, lanes, clock } = context
-  const { signal, task } = attempt
-  const seed = seedFor(attempt, 'world')
-  return across('environment', attempt, () =>
-    lanes.environment.run({ signal }, () => environment.open(task, { signal, seed, lanes, clock })),
-  )
 }
 
 /** How an attempt ended, before it is known how many others share its tree. */
