@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { FreeingHandler } from './connections.ts'
 import { ServerError } from './server-error.ts'
 
 /** A request under way. */
@@ -31,8 +32,9 @@ const excerptLength = 300
  * Gathers one answer. Dispatching straight to a handler skips the streams of undici's `request`,
  * which cost more than the rest of a sample.
  */
-export class HttpExchange implements Exchange, Dispatcher.DispatchHandler {
+export class HttpExchange implements Exchange, FreeingHandler {
   readonly answer: Promise<Buffer>
+  onFree: (() => void) | undefined
   readonly #options: ExchangeOptions
   readonly #timer: NodeJS.Timeout
   readonly #chunks: Buffer[] = []
@@ -87,6 +89,7 @@ export class HttpExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.onFree?.()
     if (!this.#settle()) return
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
     if (this.#status >= 200 && this.#status < 300) this.#resolve(body)
@@ -94,6 +97,7 @@ export class HttpExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: unknown, cause: Error): void {
+    this.onFree?.()
     if (!this.#settle()) return
     const message = `${this.#options.where} failed: ${describeBreak(cause)}`
     this.#reject(new ServerError('connection', message, { cause }))

@@ -91,7 +91,7 @@ describe('server', () => {
   it('rejects what is asked after it was disposed of', async () => {
     const server = openServer('http://127.0.0.1:1')
     await server[Symbol.asyncDispose]()
-    await expect(ask(server, { path: '/' }, call())).rejects.toThrow('destroyed')
+    await expect(ask(server, { path: '/' }, call())).rejects.toThrow('were closed')
   })
 })
 

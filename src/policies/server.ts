@@ -1,4 +1,4 @@
-import { Pool } from 'undici'
+import { openConnections } from './connections.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 
 /** How to reach a server. */
@@ -17,7 +17,8 @@ export interface ServerRequest {
   readonly path: string
   /** Without a body it is a GET. */
   readonly body?: Buffer | string
-  readonly headers?: Readonly<Record<string, string>>
+  /** Names and values, one after the other. */
+  readonly headers?: readonly string[]
   /** Overrides the server's deadline. */
   readonly deadlineSeconds?: number
   /** Takes the body piece by piece where the server answers with an event stream. */
@@ -34,18 +35,19 @@ export interface Server extends AsyncDisposable {
 export function openServer(address: string, options: ServerOptions = {}): Server {
   const { origin, base } = parseAddress(address)
   const { connections, deadlineSeconds } = { connections: 4096, deadlineSeconds: 600, ...options }
-  const pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0 })
+  const pool = openConnections(origin, connections)
   const url = origin + base
-  const common = pairsOf(options.headers)
+  const common = Object.entries(options.headers ?? {}).flat()
   if (options.key !== undefined) common.push('authorization', `Bearer ${options.key}`)
+  const typed = [...common, 'content-type', 'application/json']
 
   return {
     url,
     start(request) {
       const { path, body = null, onEvents } = request
       const method = body === null ? 'GET' : 'POST'
-      const headers = [...common, ...pairsOf(request.headers)]
-      if (body !== null) headers.push('content-type', 'application/json')
+      const own = body === null ? common : typed
+      const headers = request.headers ? own.concat(request.headers) : own
       const exchange = new HttpExchange({
         where: `${method} ${url}${path}`,
         deadlineSeconds: request.deadlineSeconds ?? deadlineSeconds,
@@ -60,13 +62,9 @@ export function openServer(address: string, options: ServerOptions = {}): Server
       return exchange
     },
     async [Symbol.asyncDispose]() {
-      await pool.destroy()
+      await pool.close()
     },
   }
-}
-
-function pairsOf(headers: Readonly<Record<string, string>> = {}): string[] {
-  return Object.entries(headers).flat()
 }
 
 function parseAddress(address: string): { origin: string; base: string } {

@@ -40,26 +40,30 @@ export function openSglangAborts(server: Server, options: SglangAbortOptions): S
   }
 
   /** An id that the server does not know yet is ignored by it, so the request is repeated. */
-  async function insist(rids: readonly string[], isOver: AbortSignal): Promise<void> {
+  async function insist(
+    rids: readonly string[],
+    exchange: Exchange,
+    reason: unknown,
+  ): Promise<void> {
+    const over = new AbortController()
+    const stop = (): void => over.abort()
+    exchange.answer.then(stop, stop)
     const end = clock.now() + graceSeconds * 1000
-    while (!isOver.aborted && clock.now() < end) {
+    while (!over.signal.aborted && clock.now() < end) {
       await Promise.all(rids.map(post))
       const rest = Math.max(0, Math.min(1000, end - clock.now()))
-      await clock.sleep(rest, isOver).catch(() => undefined)
+      await clock.sleep(rest, over.signal).catch(() => undefined)
     }
+    exchange.cancel(reason)
   }
 
   return {
     async answerOf(exchange, rids, { signal }) {
-      const over = new AbortController()
-      const release = onAbort(signal, () => {
-        follow(insist(rids, over.signal).then(() => exchange.cancel(signal.reason)))
-      })
+      const release = onAbort(signal, () => follow(insist(rids, exchange, signal.reason)))
       try {
         return await exchange.answer
       } finally {
         release()
-        over.abort()
       }
     },
     abort: rid => follow(post(rid)),

@@ -3,7 +3,6 @@ import type { TopLogprobs } from '../core/segment.ts'
 import {
   asArray,
   asCount,
-  asIds,
   asObject,
   asText,
   eventError,
@@ -34,8 +33,9 @@ export function readGenerated(answer: unknown, where: string, width: number): Ge
   const fields = asObject(answer, where, 'the answer')
   const meta = asObject(fields.meta_info, where, 'meta_info')
   const finish = readFinish(meta.finish_reason, where)
-  const buffer = new TokenBuffer()
-  takePairs(pairsOf(meta, where), buffer, { where, from: 0 })
+  const pairs = pairsOf(meta, where)
+  const buffer = new TokenBuffer(pairs.length)
+  takePairs(pairs, buffer, { where, from: 0 })
   checkIds(fields, buffer.ids, where)
   checkCount(meta, buffer.length, where)
   return { ...readMeta(meta, where), ...tokensOf(buffer), top: readTop(meta, where, width), finish }
@@ -203,17 +203,16 @@ function wrongPair(pair: unknown, index: number, place: PairPlace): ServerError 
 
 function checkIds(fields: Fields, ids: Int32Array, where: string): void {
   if (fields.output_ids === undefined || fields.output_ids === null) return
-  const given = asIds(fields.output_ids, where, 'output_ids')
+  const given = asArray(fields.output_ids, where, 'output_ids')
   if (given.length !== ids.length) {
     const problem = `output_ids has ${given.length} ids but output_token_logprobs ${ids.length}`
     throw wrong(where, problem)
   }
-  const differs = given.findIndex((id, index) => id !== ids[index])
-  if (differs < 0) return
-  throw wrong(
-    where,
-    `output_ids[${differs}] is ${given[differs]} but output_token_logprobs has ${ids[differs]} there`,
-  )
+  for (let index = 0; index < given.length; index++) {
+    if (given[index] === ids[index]) continue
+    const problem = `output_ids[${index}] is ${shown(given[index])} but output_token_logprobs has ${ids[index]} there`
+    throw wrong(where, problem)
+  }
 }
 
 function checkCount(meta: Fields, count: number, where: string): void {

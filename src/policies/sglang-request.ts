@@ -7,14 +7,36 @@ export interface GenerateFrame {
   readonly stream: boolean
 }
 
-/** The body of one sample around its ids; every parameter is stated, so no default applies. */
-export function sampleFrame(request: SampleRequest, { rid, stream }: GenerateFrame): Frame {
-  const rest = JSON.stringify({
-    sampling_params: samplingOf(request, request.seed),
-    ...answerFields(request),
-    stream,
-  })
-  return { head: `{"rid":${JSON.stringify(rid)},"input_ids":[`, tail: `],${rest.slice(1)}` }
+/** Writes the bodies of samples; what does not change from one to the next is written once. */
+export function openSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => Frame {
+  const common = openCommon()
+  return (request, { rid, stream }) => {
+    const { maxTokens, seed } = request
+    const own = `"max_new_tokens":${maxTokens},"sampling_seed":${seed}`
+    return {
+      head: `{"rid":"${rid}","input_ids":[`,
+      tail: `],"stream":${stream},"sampling_params":{${own},${common(request)}`,
+    }
+  }
+}
+
+/** Requests of one run share their sampling and stops, so the last text is nearly always right. */
+function openCommon(): (request: SampleRequest) => string {
+  let last: SampleRequest | undefined
+  let text = ''
+  return request => {
+    const isSame =
+      last !== undefined &&
+      last.sampling === request.sampling &&
+      last.stopIds === request.stopIds &&
+      last.stopStrings === request.stopStrings &&
+      last.topLogprobs === request.topLogprobs
+    if (isSame) return text
+    last = request
+    const sampling = JSON.stringify(samplingOf(request)).slice(1)
+    text = `${sampling},${JSON.stringify(answerFields(request)).slice(1)}`
+    return text
+  }
 }
 
 /** The frame of several samples of one prompt: a batch, for only so has each its own seed. */
@@ -24,7 +46,11 @@ export function severalFrame(
   rids: readonly string[],
 ): Frame {
   const rest = JSON.stringify({
-    sampling_params: seeds.map(seed => samplingOf(request, seed)),
+    sampling_params: seeds.map(seed => ({
+      ...samplingOf(request),
+      max_new_tokens: request.maxTokens,
+      sampling_seed: seed,
+    })),
     ...answerFields(request),
     stream: false,
   })
@@ -54,11 +80,10 @@ function answerFields({ topLogprobs = 0 }: SampleRequest): object {
   }
 }
 
-function samplingOf(request: SampleRequest, seed: number): object {
-  const { sampling, stopIds, stopStrings, maxTokens } = request
+function samplingOf(request: SampleRequest): object {
+  const { sampling, stopIds, stopStrings } = request
   return {
     n: 1,
-    max_new_tokens: maxTokens,
     min_new_tokens: 0,
     temperature: sampling.temperature,
     top_p: sampling.topP,
@@ -73,6 +98,5 @@ function samplingOf(request: SampleRequest, seed: number): object {
     skip_special_tokens: false,
     spaces_between_special_tokens: false,
     no_stop_trim: true,
-    sampling_seed: seed,
   }
 }

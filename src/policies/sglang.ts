@@ -18,7 +18,7 @@ import { toTokenSample } from './sample.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
 import { type Generated, openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
-import { sampleFrame, scoreFrame, severalFrame } from './sglang-request.ts'
+import { openSampleFrames, scoreFrame, severalFrame } from './sglang-request.ts'
 import { openVersions, type Versions, versionRange } from './versions.ts'
 
 /** How to use an SGLang server. */
@@ -43,6 +43,7 @@ interface Sglang {
   readonly versions: Versions
   readonly clock: Clock
   readonly writer: PromptWriter
+  readonly frameOf: ReturnType<typeof openSampleFrames>
 }
 
 /** One sample under way: when and under which version it began. */
@@ -66,6 +67,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     versions: options.versions ?? openVersions(),
     clock,
     writer: openPromptWriter(),
+    frameOf: openSampleFrames(),
   }
   return {
     name: `sglang:${server.url}`,
@@ -109,15 +111,15 @@ function begin(sglang: Sglang, request: SampleRequest): Attempt {
 }
 
 /** Routers keep requests with one key on one worker, where their prefix is cached. */
-function routing({ session }: SampleRequest): Record<string, string> {
-  return { 'x-smg-routing-key': encodeURIComponent(session) }
+function routing({ session }: SampleRequest): readonly string[] {
+  return ['x-smg-routing-key', encodeURIComponent(session)]
 }
 
 async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
   const { request } = attempt
-  const { server, writer, aborts, where } = attempt.sglang
+  const { server, writer, frameOf, aborts, where } = attempt.sglang
   const rid = randomUUID()
-  const frame = sampleFrame(request, { rid, stream: false })
+  const frame = frameOf(request, { rid, stream: false })
   const body = writer.write(request.session, request.prompt.ids, frame)
   const exchange = server.start({ path: '/generate', body, headers: routing(request) })
   const answer = await aborts.answerOf(exchange, [rid], call)
@@ -126,10 +128,10 @@ async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
 
 async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample> {
   const { request } = attempt
-  const { server, writer, aborts, where, versions } = attempt.sglang
+  const { server, writer, frameOf, aborts, where, versions } = attempt.sglang
   const rid = randomUUID()
   const width = request.topLogprobs ?? 0
-  const frame = sampleFrame(request, { rid, stream: true })
+  const frame = frameOf(request, { rid, stream: true })
   const body = writer.write(request.session, request.prompt.ids, frame)
   const headers = routing(request)
   const stream = openGeneratedStream(where, width)

@@ -1,8 +1,13 @@
 /** Ids and their log-probabilities, gathered while they come. */
 export class TokenBuffer {
-  #ids = new Int32Array(64)
-  #logprobs = new Float32Array(64)
+  #ids: Int32Array
+  #logprobs: Float32Array
   #length = 0
+
+  constructor(capacity = 64) {
+    this.#ids = new Int32Array(capacity)
+    this.#logprobs = new Float32Array(capacity)
+  }
 
   get length(): number {
     return this.#length
@@ -26,8 +31,9 @@ export class TokenBuffer {
   }
 
   #grow(): void {
-    const ids = new Int32Array(this.#length * 2)
-    const logprobs = new Float32Array(this.#length * 2)
+    const capacity = Math.max(64, this.#length * 2)
+    const ids = new Int32Array(capacity)
+    const logprobs = new Float32Array(capacity)
     ids.set(this.#ids)
     logprobs.set(this.#logprobs)
     this.#ids = ids
