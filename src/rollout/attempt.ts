@@ -1,8 +1,9 @@
 import type { Condenser } from '../core/condenser.ts'
 import type { Environment, Task } from '../core/environment.ts'
+import type { Guard } from '../core/guard.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Lanes } from '../core/lane.ts'
-import type { Policy, Sampling, Watch } from '../core/policy.ts'
+import type { Policy, Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 
 /** What is configured to end an attempt. */
@@ -44,9 +45,6 @@ export interface Pause {
   wait(signal: AbortSignal): Promise<void>
 }
 
-/** Makes the watcher of one trajectory's samples, where guards are on. */
-export type OpenWatch = (renderer: Renderer) => Watch
-
 /** When and how far contexts are condensed. */
 export interface CondenseSettings {
   readonly condenser: Condenser
@@ -74,7 +72,8 @@ export interface RolloutContext {
   readonly clock: () => number
   readonly budget?: TokenBudget
   readonly pause?: Pause
-  readonly openWatch?: OpenWatch
+  /** Watchers that stop samples and attempts early. */
+  readonly guards?: readonly Guard[]
   readonly condense?: CondenseSettings
 }
 

@@ -4,7 +4,8 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
 import { condenseWalk } from './condense.ts'
-import { hear, seedFor, type Walk } from './walk.ts'
+import { openWatch, reviewTurn } from './guard.ts'
+import { hear, note, seedFor, type Walk } from './walk.ts'
 
 /** What a turn's sampling came to: something to act on, or the end of the trajectory. */
 export type Sampled =
@@ -29,7 +30,11 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
   const reply = text ? replyOf(text) : await readReply(walk, turnStart)
   hear(walk, [reply.message])
-  if (finish.kind === 'guard') return truncated(`guard:${finish.guard}`)
+  const guard = finish.kind === 'guard' ? finish.guard : reviewTurn(walk, reply)
+  if (guard !== undefined) {
+    note(walk, `guard:${guard}`, `${roomOf(walk).tokens} tokens were left to spend`)
+    return truncated(`guard:${guard}`)
+  }
   if (finish.kind === 'length' && (context.onLength === 'end' || roomOf(walk).tokens <= 0)) {
     return truncated(room.limit)
   }
@@ -117,7 +122,7 @@ function takeDrawn(walk: Walk): Promise<Sample> | undefined {
 export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRequest {
   const { context, attempt, tree, branch } = walk
   const turn = walk.turns.length
-  const watch = context.openWatch?.(context.renderer)
+  const watch = openWatch(context)
   return {
     prompt: { ids: walk.tokens.view(), messages: walk.shown, tools: tree.tools },
     maxTokens,

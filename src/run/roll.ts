@@ -49,9 +49,11 @@ export interface RollParts<Data = unknown> {
   readonly writer?: RunWriter
   readonly listen?: Listen
   readonly known?: PipelineOptions['known']
+  readonly instruments?: PipelineOptions['instruments']
+  readonly unfinished?: PipelineOptions['unfinished']
   /** Groups that were finished before the run was interrupted. */
   readonly finished?: ReadonlySet<GroupId>
-  readonly more?: Pick<RolloutContext, 'budget' | 'pause' | 'openWatch'>
+  readonly more?: Pick<RolloutContext, 'budget' | 'pause' | 'guards' | 'condense'>
 }
 
 /** Rolls a group for every task; each comes out as soon as it is complete. */
@@ -60,7 +62,7 @@ export async function* rollGroups<Data>(
   parts: RollParts<Data>,
 ): AsyncGenerator<Group> {
   const { environment, finished, split } = parts
-  const pipeline = openRollPipeline(parts)
+  await using pipeline = openRollPipeline(parts)
   const ahead = Math.max(2, Math.ceil((2 * rolloutsOf(parts)) / (parts.group ?? 8)))
   const source = readTasks(environment, tasks, {
     seed: parts.seed ?? 0,
@@ -107,6 +109,8 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     ...(parts.writer && { writer: parts.writer }),
     ...(parts.listen && { listen: parts.listen }),
     ...(parts.known && { known: parts.known }),
+    ...(parts.instruments && { instruments: parts.instruments }),
+    ...(parts.unfinished && { unfinished: parts.unfinished }),
   })
 }
 

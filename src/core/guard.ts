@@ -1,0 +1,17 @@
+import type { CallAttempt } from './message.ts'
+
+/** What of a sample is there so far. */
+export interface GrowingSample {
+  readonly ids: Int32Array
+  /** The ids as text; decoded when asked for. */
+  text(): string
+}
+
+/** Watches an attempt and stops paying for it early. What was sampled is kept and gradable. */
+export interface Guard {
+  readonly name: string
+  /** Asked while a turn is sampled; `true` stops it. */
+  watch?(sample: GrowingSample): boolean
+  /** Asked after a turn was read, with all calls of the attempt; `true` ends it. */
+  review?(calls: readonly CallAttempt[]): boolean
+}
