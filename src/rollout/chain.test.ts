@@ -76,8 +76,8 @@ describe('rollChain', () => {
   })
 
   it('[O2] with continue, a cut turn is closed with observed tokens', async () => {
-    const policy = script(renderer, ['<tool_call>{"na', 'It is 5<|im_end|>'])
-    const limits = { ...defaultLimits, newTokens: 10 }
+    const policy = script(renderer, ['<tool_call>{"name": "calculate"', '5<|im_end|>'])
+    const limits = { ...defaultLimits, newTokens: 5 }
     const context = contextOf({
       environment: world,
       renderer,

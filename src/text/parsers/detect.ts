@@ -11,7 +11,7 @@ interface Signs<Format> {
 
 /** Signs of tool formats, the most telling first: the first that fits is taken. */
 const toolSigns: readonly Signs<ToolFormat>[] = [
-  { format: 'gpt-oss', all: ['<|channel|>', '<|constrain|>'] },
+  { format: 'gpt-oss', all: ['<|channel|>', 'commentary'] },
   { format: 'inkling', all: ['<|content_invoke_tool_json|>'] },
   { format: 'kimi_k3', all: ['<|open|>', '<|close|>', 'tools'] },
   { format: 'kimi_k2', all: ['<|tool_call_argument_begin|>'] },
