@@ -1,14 +1,18 @@
 import type { Environment } from '../core/environment.ts'
+import type { Filter } from '../core/group.ts'
 import { parsePartName } from '../core/part-name.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { openEnvironment } from '../environments/registry.ts'
+import { openFilter } from '../filters/registry.ts'
 import { openReward } from '../rewards/registry.ts'
+import { openGuard } from '../rollout/guards/registry.ts'
 import type { ReasoningFormat, ToolFormat } from '../text/parser.ts'
 import { openEstimate } from './estimate.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
 import { openPolicy } from './open-policy.ts'
+import { openStrategy } from './open-strategy.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
@@ -25,11 +29,14 @@ export async function openRunParts(
   const reward = await openRewards(values.reward)
   const estimate = openEstimate(values.advantage)
   const opened = await openPolicyAndRenderer(values, tell)
+  const rolling = await openStrategy(values, { environment, reward, renderer: opened.renderer })
   const parts: RollParts = {
-    environment,
     estimate,
     ...opened,
+    ...rolling,
     ...(reward && { reward }),
+    filters: await openFilters(values.filters),
+    more: { guards: values.guards.map(openGuard) },
     group: values.group,
     sampling: {
       temperature: values.temperature,
@@ -46,7 +53,6 @@ export async function openRunParts(
     },
     onLength: values.onLength,
     stop: values.stop,
-    topLogprobs: values.topLogprobs,
     weighting: values.weighting,
     concurrency: compact(values.concurrency),
     seed: values.seed,
@@ -88,6 +94,20 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
     return part as Environment
   }
   throw new TypeError(`${name} is not an environment: make one with environment({ … })`)
+}
+
+async function openFilters(names: readonly string[]): Promise<readonly Filter[]> {
+  const opened: Filter[] = []
+  for (const name of names) {
+    const part = isUserPart(name)
+      ? await loadUserPart(name)
+      : openFilter(name, { version: () => 0 })
+    if (typeof part !== 'object' || part === null || !('judge' in part)) {
+      throw new TypeError(`${name} is not a filter: an object with a name and judge(group)`)
+    }
+    opened.push(part as Filter)
+  }
+  return opened
 }
 
 async function openRewards(
