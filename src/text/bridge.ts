@@ -117,3 +117,14 @@ export function shift(
     .map(([from, end]) => [Math.max(0, from - start), Math.min(length, end - start)] as const)
     .filter(([from, end]) => end > from)
 }
+
+/** Tokens one after the other. */
+export function concat(...parts: readonly Int32Array[]): Int32Array {
+  const joined = new Int32Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}

@@ -1,7 +1,7 @@
 import type { Message } from '../core/message.ts'
 import type { Chat } from './chat.ts'
 import { type CallEnding, type Ending, findCallEnding, findSpokenEnding, snap } from './ending.ts'
-import { findLimits } from './limits.ts'
+import { findLimits, takesSystem } from './limits.ts'
 import { findBridgeNeeds, groupingOf } from './observations.ts'
 import {
   after,
@@ -40,6 +40,8 @@ export interface Profile {
    * token never does, so that a re-encoding of the text gives the same tokens there.
    */
   readonly borders: { readonly opening: Border; readonly closing: Border }
+  /** Whether a conversation may begin with a system message. */
+  readonly takesSystem: boolean
   /** Whether tools on offer are shown to the policy. */
   readonly offersTools: boolean
   /** Whether the template refuses conversations without tools. */
@@ -89,6 +91,7 @@ export function calibrate(chat: Chat, options: CalibrationOptions): Profile {
       opening: probe.controls.some(control => prompt.text.endsWith(control)) ? 'control' : 'text',
       closing: stops.length > 0 ? 'control' : 'text',
     },
+    takesSystem: takesSystem(probe),
     offersTools,
     needsTools,
     toolResults,

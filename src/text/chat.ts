@@ -155,10 +155,12 @@ function toValue(message: Message, dialect: Dialect): PythonValue {
   if (message.role !== 'assistant') return fromJavaScript({ ...message, content })
   const { tool_calls: calls = [], reasoning_content: reasoning, ...rest } = message
   const isEmpty = content === '' && calls.length > 0 && dialect.emptyContent === 'none'
+  const isJoined = dialect.thoughts === 'joined' && calls.length > 0 && reasoning && content !== ''
   const value = fromJavaScript({
     ...rest,
     content: isEmpty ? null : content,
     ...(reasoning !== undefined && { [dialect.reasoning]: reasoning }),
+    ...(isJoined && { content: `${reasoning}\n\n${textOf(content)}`, [dialect.reasoning]: '' }),
   }) as Map<string, PythonValue>
   if (calls.length > 0) {
     value.set(

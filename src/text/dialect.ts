@@ -10,6 +10,8 @@ export interface Dialect {
   readonly emptyContent: 'text' | 'none'
   /** The field that holds the reasoning. */
   readonly reasoning: 'reasoning_content' | 'thinking'
+  /** The thoughts of a turn that speaks and calls: beside its words, or before them in one text. */
+  readonly thoughts: 'beside' | 'joined'
   /** Content in parts: as the list it is, or as one text. */
   readonly parts: 'list' | 'text'
 }
@@ -19,6 +21,7 @@ export const plainDialect: Dialect = {
   arguments: 'dict',
   emptyContent: 'text',
   reasoning: 'reasoning_content',
+  thoughts: 'beside',
   parts: 'list',
 }
 
@@ -29,7 +32,12 @@ export function findDialect(open: (dialect: Dialect) => Chat): Dialect {
     showsThought(open({ ...plainDialect, ...calls, reasoning: field })),
   )
   const chosen = { ...plainDialect, ...calls, ...(reasoning && { reasoning }) }
-  return takesParts(open(chosen)) ? chosen : { ...chosen, parts: 'text' }
+  const chat = open(chosen)
+  return {
+    ...chosen,
+    thoughts: takesThoughts(chat) ? 'beside' : 'joined',
+    parts: takesParts(chat) ? 'list' : 'text',
+  }
 }
 
 /**
@@ -52,6 +60,13 @@ function showsThought(chat: Chat): boolean {
   return [spokenTurn, callingTurn([{}])].some(turn =>
     tryText(chat, [asked, turn as AssistantMessage])?.includes(thoughtMark),
   )
+}
+
+/** Whether a turn may think, speak and call at once; gpt-oss takes either thoughts or words. */
+function takesThoughts(chat: Chat): boolean {
+  const turn = callingTurn([{}])
+  if (tryText(chat, [asked, turn]) === undefined) return true
+  return tryText(chat, [asked, { ...turn, content: asked.content }]) !== undefined
 }
 
 function takesParts(chat: Chat): boolean {

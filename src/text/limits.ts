@@ -52,8 +52,20 @@ function findStopsWithin(probe: Probe, { called, stops }: LimitSources): readonl
     .map(stop => `a turn that calls has ${stop} in its middle, where a sample would stop`)
 }
 
-function findRefusals({ text }: Probe): readonly string[] {
-  const system: Message = { role: 'system', content: 'Be brief.' }
-  const refused = text([system, asked], { opens: true })
-  return typeof refused === 'string' ? [] : [`system messages are refused: ${refused.message}`]
+function findRefusals(probe: Probe): readonly string[] {
+  const shown = renderInstructed(probe)
+  if (typeof shown !== 'string') return [`system messages are refused: ${shown.message}`]
+  return shown.includes(instructions) ? [] : ['system messages are not shown to the policy']
+}
+
+const instructions = 'Be brief.'
+
+function renderInstructed({ text }: Probe): string | Error {
+  const system: Message = { role: 'system', content: instructions }
+  return text([system, asked], { opens: true })
+}
+
+/** Whether a conversation may begin with a system message. */
+export function takesSystem(probe: Probe): boolean {
+  return typeof renderInstructed(probe) === 'string'
 }

@@ -1,4 +1,4 @@
-import type { Message } from '../core/message.ts'
+import type { AssistantMessage, Message, ToolMessage } from '../core/message.ts'
 import type { Profile } from './calibration.ts'
 import { type CallEnding, markOf } from './ending.ts'
 import {
@@ -11,6 +11,7 @@ import {
   type Probe,
   probeResult,
   spokenTurn,
+  withoutThought,
 } from './probe.ts'
 
 /** How several tool results in a row are written; `unsupported` where not even one is. */
@@ -31,41 +32,74 @@ export function findBridgeNeeds(
   probe: Probe,
   found: { readonly called: CallEnding | undefined; readonly needsTools: boolean },
 ): Profile['bridgeNeeds'] {
-  const mark = found.called?.mark ?? 'last'
-  const calling = (index: number): readonly Message[] => {
-    const result = probeResult(index)
-    return [callingTurn(callsOf([result]), mark), result]
-  }
-  const ways: readonly Way[] = [
-    { turn: [spokenTurn, again], earlier: [spokenTurn, again], mark: contentMark },
-    ...(found.called ? [{ turn: calling(0), earlier: calling(1), mark: markOf(mark) }] : []),
-  ]
+  const ways = waysOf(found.called)
   const tools = ways.some(
     way => bridgeAfter(probe, way, { tools: true }) !== bridgeAfter(probe, way, { tools: false }),
   )
   const history = ways.some(way => {
     const usual = bridgeAfter(probe, way, { tools: true })
-    const later = bridgeAfter(probe, way, { tools: true, isLater: true })
-    return usual !== undefined && later !== undefined && usual !== later
+    return way.beginnings.some(beginning => {
+      const later = bridgeAfter(probe, way, { tools: true, beginning })
+      if (usual === undefined || later === undefined || usual === later) return false
+      return isAppended(probe, way, beginning)
+    })
   })
   return { tools: found.needsTools || tools, history }
 }
 
+/** A turn and what is observed upon it. */
 interface Way {
-  readonly turn: readonly Message[]
-  /** A turn of the same kind that may come before it. */
-  readonly earlier: readonly Message[]
+  readonly turn: AssistantMessage
+  readonly observed: readonly Message[]
   readonly mark: string
+  /** What may stand before it instead of a plain question. */
+  readonly beginnings: readonly (readonly Message[])[]
+}
+
+const instructed: readonly Message[] = [{ role: 'system', content: 'Be brief.' }, asked]
+
+function waysOf(called: CallEnding | undefined): readonly Way[] {
+  const spoken: Way = {
+    turn: spokenTurn,
+    observed: [again],
+    mark: contentMark,
+    beginnings: [[asked, spokenTurn, again], instructed],
+  }
+  if (!called) return [spoken]
+  const wayTo = (observed: readonly ToolMessage[], earlier: ToolMessage): Way => ({
+    turn: callingTurn(callsOf(observed), called.mark),
+    observed,
+    mark: markOf(called.mark),
+    beginnings: [[asked, callingTurn(callsOf([earlier]), called.mark), earlier], instructed],
+  })
+  const [first, second, third] = [probeResult(), probeResult(1), probeResult(2)]
+  return [spoken, wayTo([first], second), wayTo([second, first], third)]
 }
 
 function bridgeAfter(
   probe: Probe,
-  { turn, earlier, mark }: Way,
-  { tools, isLater = false }: { tools: boolean; isLater?: boolean },
+  { turn, observed, mark }: Way,
+  { tools, beginning = [asked] }: { tools: boolean; beginning?: readonly Message[] },
 ): string | undefined {
-  const messages = [asked, ...(isLater ? earlier : []), ...turn]
-  const text = probe.text(messages, { opens: true, tools })
+  const text = probe.text([...beginning, turn, ...observed], { opens: true, tools })
   if (typeof text !== 'string') return undefined
   const at = text.lastIndexOf(mark)
   return at < 0 ? undefined : text.slice(at + mark.length)
+}
+
+/** Whether the template only appends here, so that what it appends is worth being exact about. */
+function isAppended(
+  probe: Probe,
+  { turn: thinking, observed }: Way,
+  beginning: readonly Message[],
+): boolean {
+  return [thinking, withoutThought(thinking)].some(turn => {
+    const prompt = probe.text(beginning, { opens: true, tools: true })
+    const said = probe.text([...beginning, turn], { tools: true })
+    const now = probe.text([...beginning, turn, ...observed], { opens: true, tools: true })
+    if (typeof prompt !== 'string' || typeof said !== 'string' || typeof now !== 'string') {
+      return false
+    }
+    return said.startsWith(prompt) && now.startsWith(said.trimEnd())
+  })
 }

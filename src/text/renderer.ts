@@ -1,6 +1,6 @@
 import type { AssistantMessage, ToolDefinition } from '../core/message.ts'
 import type { History, Renderer } from '../core/renderer.ts'
-import { type BridgeContext, bridgeIds, shift } from './bridge.ts'
+import { type BridgeContext, bridgeIds, concat, shift } from './bridge.ts'
 import { calibrate, type Profile } from './calibration.ts'
 import { type Chat, compileChat } from './chat.ts'
 import { findDialect } from './dialect.ts'
@@ -43,6 +43,8 @@ export interface ModelRenderer extends Renderer {
   readonly chat: Chat
   readonly formats: Formats
   readonly patches: readonly TemplatePatch[]
+  /** The same border with another way to treat what the template rewrites. */
+  withHistory(history: History): ModelRenderer
 }
 
 /** Opens the border between messages and tokens for a model folder; its template is probed once. */
@@ -63,10 +65,11 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const profile = calibrate(chat, { controls: tokenizer.controls, endsInThinking })
   const stopIds = stopIdsOf(profile, files, tokenizer)
   const context: BridgeContext = { chat, profile, tokenizer, stopIds }
+  const parse = openReplies({ formats, profile, tokenizer, stopIds })
 
-  return {
+  const withHistory = (chosen: History): ModelRenderer => ({
     name: files.name,
-    history,
+    history: chosen,
     stopIds,
     vocabulary: tokenizer.size,
     tokenizer,
@@ -79,13 +82,15 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
       return tokenizer.encode(text, { foreign })
     },
     bridge: request =>
-      history === 'faithful'
+      chosen === 'faithful'
         ? faithfulBridge(context, request)
         : { kind: 'extends', ids: bridgeIds(context, request) },
-    parse: openReplies({ formats, profile, tokenizer, stopIds }),
+    parse,
     encodeReply: (message, tools) => encodeTurn(context, message, tools),
     decode: ids => tokenizer.decode(ids),
-  }
+    withHistory,
+  })
+  return withHistory(history)
 }
 
 /** The templates of a folder with their defects mended and their tools offered in other words. */
@@ -157,5 +162,5 @@ function encodeTurn(
   // A prompt that opened a thinking block must have it closed, though the template shows none.
   const isOpen = profile.opensThinking && start < before.length
   if (!isOpen || profile.thinkingEnd === undefined) return ids
-  return Int32Array.of(...tokenizer.encode(profile.thinkingEnd), ...ids)
+  return concat(tokenizer.encode(profile.thinkingEnd), ids)
 }

@@ -77,7 +77,15 @@ function scenes({ called }: Endings): readonly Scene[] {
     { when: 'a tool result', before: [asked], turn: withoutThought(calling), ...tool },
     { when: 'a second tool result', before: loop, turn: calling, ...tool },
     { when: 'a new user message', before: loop, turn: spokenTurn, observed: [again], tools: true },
+    { when: 'a new user message', before: severalResults(called), turn: spokenTurn, ...user },
   ]
+}
+
+/** Instructions and several results: some templates lose count of their messages there. */
+function severalResults({ mark }: CallEnding): readonly Message[] {
+  const results = [probeResult(1), probeResult()]
+  const instructions: Message = { role: 'system', content: 'Be brief.' }
+  return [instructions, asked, callingTurn(callsOf(results), mark), ...results]
 }
 
 /** What of the prompt before a turn is not in the rendering of that turn. */
