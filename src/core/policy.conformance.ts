@@ -294,7 +294,7 @@ const words: Readonly<Record<Exclude<PolicyFault, 'slow'>, RegExp>> = {
   reset: /failed: /,
   refused: /failed: /,
   truncated: /not JSON/,
-  lengths: /\d/,
+  lengths: /\d+ .*(?:but|after).* \d+/,
   nan: /NaN/,
   null: /null/,
   'too-long': /answered 400: .*context/,

@@ -44,7 +44,7 @@ export function readLlamaAnswer(answer: unknown, asked: LlamaAsked): LlamaDraw {
   const fields = asObject(answer, where, 'the answer')
   const ids = asIds(fields.tokens, where, 'tokens')
   const finish = readFinish(fields, where)
-  const entries = entriesOf(fields, ids.length, where)
+  const entries = entriesOf(fields, where)
   const draw = { ids, ...countsOf(fields, where) }
   if (entries.length < ids.length && isSplit(ids, entries, { where, finish })) {
     return cut({ ...draw, finish, logprobs: null, top: undefined, isRaw: false }, asked)
@@ -74,7 +74,7 @@ export function openLlamaStream(asked: LlamaAsked): LlamaStream {
       last = asObject(parseJson(data, where), where, 'an event')
       if (last.error !== undefined) throw eventError(last.error, where)
       const ids = asIds(last.tokens ?? [], where, 'tokens')
-      const fresh = entriesOf(last, ids.length, where)
+      const fresh = entriesOf(last, where)
       checkEntries(ids, fresh, where)
       fresh.forEach((entry, index) => {
         entries.push(entry)
@@ -105,10 +105,9 @@ interface Entry {
   readonly hasWideText: boolean
 }
 
-function entriesOf(fields: Fields, count: number, where: string): readonly Entry[] {
-  if (count === 0 && fields.completion_probabilities === undefined) return []
+function entriesOf(fields: Fields, where: string): readonly Entry[] {
   const path = 'completion_probabilities'
-  return asArray(fields[path], where, path).map((value, index) => {
+  return asArray(fields[path] ?? [], where, path).map((value, index) => {
     const entry = asObject(value, where, `${path}[${index}]`)
     const isRaw = entry.prob === undefined
     return {

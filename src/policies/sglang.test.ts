@@ -112,6 +112,32 @@ describe('sglang', () => {
     expect(segment.version).toEqual({ from: 1, to: 2 })
   })
 
+  it('goes on where an aborted sample stopped, under newer weights', async () => {
+    let version = '1'
+    const turn = Array.from({ length: 100 }, (_, index) => index + 100)
+    await using server = await openSglangServer({
+      pace: 4,
+      version: () => version,
+      answer: ({ prompt }) => {
+        const ids = turn.slice(prompt.length - 4)
+        return { ids, logprobs: ids.map(() => -1), finish: 'stop' }
+      },
+    })
+    await using policy = openSglang(server.url)
+    const request = sampleRequest({ maxTokens: 1000 })
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(), 100)
+    const first = expectTokens(await policy.sample(request, { signal: controller.signal }))
+    expect(first.finish).toEqual({ kind: 'abort' })
+    version = '2'
+    const ids = Int32Array.of(...request.prompt.ids, ...first.segment.ids)
+    const prompt = { ...request.prompt, ids }
+    const second = expectTokens(await policy.sample({ ...request, prompt }, call()))
+    expect([...first.segment.ids, ...second.segment.ids]).toEqual(turn)
+    expect(first.segment.version).toEqual({ from: 1, to: 1 })
+    expect(second.segment.version).toEqual({ from: 1, to: 2 })
+  })
+
   it('scores a prompt from the place that was asked for', async () => {
     await using server = await openSglangServer()
     await using policy = openSglang(server.url)

@@ -13,9 +13,18 @@ import { ask, getObject } from './ask.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { follow } from './follow.ts'
 import { openPromptWriter, type PromptWriter } from './prompt-writer.ts'
-import { asArray, asCount, checkPromptCount, checkScored, parseJson, wrong } from './reading.ts'
+import {
+  asArray,
+  asCount,
+  checkPromptCount,
+  checkScored,
+  type Fields,
+  parseJson,
+  wrong,
+} from './reading.ts'
 import { toTokenSample } from './sample.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
+import { isUnknownPath } from './server-error.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
 import { type Generated, openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { openSampleFrames, scoreFrame, severalFrame } from './sglang-request.ts'
@@ -230,7 +239,7 @@ async function score(sglang: Sglang, scoring: Scoring, call: Call): Promise<Scor
 async function describe(sglang: Sglang, call: Call): Promise<PolicyDescription> {
   const { server, versions } = sglang
   const model = await getObject(server, ['/model_info', '/get_model_info'], call)
-  const info = await getObject(server, ['/server_info', '/get_server_info'], call)
+  const info = await serverInfo(server, call)
   const where = `GET ${server.url}/server_info`
   if (model.weight_version !== undefined) versions.read(model.weight_version)
   const context =
@@ -239,5 +248,15 @@ async function describe(sglang: Sglang, call: Call): Promise<PolicyDescription> 
   return {
     ...(typeof model.model_path === 'string' ? { model: model.model_path } : {}),
     ...(context === undefined ? {} : { context }),
+  }
+}
+
+/** A router has no settings of its own to tell. */
+async function serverInfo(server: Server, call: Call): Promise<Fields> {
+  try {
+    return await getObject(server, ['/server_info', '/get_server_info'], call)
+  } catch (cause) {
+    if (isUnknownPath(cause)) return {}
+    throw cause
   }
 }

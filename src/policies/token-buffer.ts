@@ -1,12 +1,13 @@
-/** Ids and their log-probabilities, gathered while they come. */
+/** Ids and their log-probabilities, gathered while they come; both lie in one piece of memory. */
 export class TokenBuffer {
   #ids: Int32Array
   #logprobs: Float32Array
   #length = 0
 
   constructor(capacity = 64) {
-    this.#ids = new Int32Array(capacity)
-    this.#logprobs = new Float32Array(capacity)
+    const memory = new ArrayBuffer(capacity * 8)
+    this.#ids = new Int32Array(memory, 0, capacity)
+    this.#logprobs = new Float32Array(memory, capacity * 4, capacity)
   }
 
   get length(): number {
@@ -15,12 +16,13 @@ export class TokenBuffer {
 
   /** A view of the ids so far. */
   get ids(): Int32Array {
-    return this.#ids.subarray(0, this.#length)
+    return this.#length === this.#ids.length ? this.#ids : this.#ids.subarray(0, this.#length)
   }
 
   /** A view of the log-probabilities so far. */
   get logprobs(): Float32Array {
-    return this.#logprobs.subarray(0, this.#length)
+    const all = this.#logprobs
+    return this.#length === all.length ? all : all.subarray(0, this.#length)
   }
 
   push(id: number, logprob: number): void {
@@ -31,12 +33,10 @@ export class TokenBuffer {
   }
 
   #grow(): void {
-    const capacity = Math.max(64, this.#length * 2)
-    const ids = new Int32Array(capacity)
-    const logprobs = new Float32Array(capacity)
-    ids.set(this.#ids)
-    logprobs.set(this.#logprobs)
-    this.#ids = ids
-    this.#logprobs = logprobs
+    const larger = new TokenBuffer(Math.max(64, this.#length * 2))
+    larger.#ids.set(this.#ids)
+    larger.#logprobs.set(this.#logprobs)
+    this.#ids = larger.#ids
+    this.#logprobs = larger.#logprobs
   }
 }
