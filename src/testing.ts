@@ -1,4 +1,23 @@
 // For tests of environments and of whatever stands on Espalier.
 
+import { scripted as play, type ScriptedAnswer, type ScriptedPolicy } from './policies/scripted.ts'
+import { byteModel, openRenderer } from './run/model-source.ts'
+
 export { type CheckOptions, type CheckResult, checkEnvironment } from './environments/check.ts'
 export { replyOf } from './environments/reply.ts'
+export type { ScriptedAnswer, ScriptedPolicy } from './policies/scripted.ts'
+
+/** How a script is written. */
+export interface ScriptOptions {
+  /** The model folder whose tokens the script is written in. @default the byte model of this package */
+  readonly model?: string
+}
+
+/** A policy that says what it is told to say; it keeps its requests for tests to look at. */
+export async function scripted(
+  answers: readonly ScriptedAnswer[],
+  { model = byteModel }: ScriptOptions = {},
+): Promise<ScriptedPolicy> {
+  const { tokenizer } = await openRenderer(model)
+  return play(answers, { encode: text => tokenizer.encode(text) })
+}

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,14 +11,43 @@ export interface Finished {
   readonly stderr: string
 }
 
-const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+/** The built program; `ESPALIER_PROGRAM` names another build. */
+export const program =
+  process.env.ESPALIER_PROGRAM ?? fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 /** Runs the built program, as a person would. */
 export function espalier(...words: readonly string[]): Promise<Finished> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [program, ...words], {
+  return start(words).finished
+}
+
+/** A program that runs. */
+export interface Started {
+  readonly child: ChildProcess
+  readonly finished: Promise<Finished>
+}
+
+/** How a program is started. */
+export interface StartOptions {
+  readonly folder?: string
+  readonly variables?: Readonly<Record<string, string>>
+  /** The largest file it may write, in KiB. */
+  readonly largestFile?: number
+}
+
+/** Starts the built program. */
+export function start(words: readonly string[], options: StartOptions = {}): Started {
+  const { folder, variables, largestFile } = options
+  const limit = largestFile === undefined ? '' : `ulimit -f ${largestFile}; `
+  const child = spawn(
+    'bash',
+    ['-c', `${limit}exec "$@"`, '-', process.execPath, program, ...words],
+    {
       stdio: ['ignore', 'pipe', 'pipe'],
-    })
+      ...(folder !== undefined && { cwd: folder }),
+      env: { ...process.env, ...variables },
+    },
+  )
+  const finished = new Promise<Finished>((resolve, reject) => {
     let stdout = ''
     let stderr = ''
     child.stdout.on('data', chunk => (stdout += chunk))
@@ -26,6 +55,7 @@ export function espalier(...words: readonly string[]): Promise<Finished> {
     child.on('error', reject)
     child.on('close', code => resolve({ code, stdout, stderr }))
   })
+  return { child, finished }
 }
 
 /** A folder for one test's files. */

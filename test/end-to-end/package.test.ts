@@ -1,0 +1,70 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { scratch } from './cli.ts'
+
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+const run = (folder: string, command: string, ...words: readonly string[]): string =>
+  execFileSync(command, words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+
+/** The first TypeScript block of the README. */
+function example(): string {
+  const block = /```ts\n([\s\S]*?)```/.exec(readFileSync('README.md', 'utf8'))
+  return block![1]!
+}
+
+describe('the package', () => {
+  it('installs from its tarball into an empty project, type-checks and runs the README example', () => {
+    const folder = scratch()
+    run(process.cwd(), npm, 'pack', '--ignore-scripts', '--pack-destination', folder)
+    const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'))!
+    writeFileSync(
+      join(folder, 'package.json'),
+      JSON.stringify({ name: 'empty', private: true, type: 'module' }),
+    )
+    run(
+      folder,
+      npm,
+      'install',
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      `./${tarball}`,
+      'zod@4',
+      '@types/node@20',
+    )
+    writeFileSync(join(folder, 'example.ts'), example())
+    const compiler = resolve('node_modules/typescript/bin/tsc')
+    const flags = [
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--strict',
+      '--skipLibCheck',
+      '--rootDir',
+      '.',
+      '--types',
+      'node',
+    ]
+    run(folder, process.execPath, compiler, ...flags, 'example.ts')
+    expect(run(folder, process.execPath, 'example.js')).toMatch(/^1 1 \d+ tokens sampled\n$/)
+    expect(run(folder, process.execPath, 'node_modules/.bin/espalier', '--version')).toMatch(
+      /^\d+\.\d+\.\d+\n$/,
+    )
+  }, 180_000)
+
+  it('starts nothing and changes no global state when it is imported', () => {
+    const program = `
+      const before = [Object.getOwnPropertyNames(globalThis).sort().join(), process.listenerCount('SIGINT'), process.listenerCount('exit')]
+      await import('espalier')
+      await import('espalier/testing')
+      const after = [Object.getOwnPropertyNames(globalThis).sort().join(), process.listenerCount('SIGINT'), process.listenerCount('exit')]
+      console.log(JSON.stringify(before) === JSON.stringify(after), process.getActiveResourcesInfo().filter(name => name !== 'TTYWrap' && name !== 'PipeWrap' && name !== 'FSReqPromise').length)
+    `
+    expect(run(process.cwd(), process.execPath, '--input-type=module', '-e', program)).toBe(
+      'true 0\n',
+    )
+  })
+})
