@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Fault } from '../../test/servers/serving.ts'
+import { type Fault, faults } from '../../test/servers/serving.ts'
 import { openSglangServer } from '../../test/servers/sglang.ts'
-import { sampleRequest } from '../core/policy.conformance.ts'
+import { describePolicy, sampleRequest } from '../core/policy.conformance.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Clock } from './clock.ts'
 import { scripted } from './scripted.ts'
@@ -55,6 +55,43 @@ const broken = (problem: 'status' | 'connection', status?: number, retryAfterSec
     ...(status === undefined ? {} : { status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   })
+
+describePolicy({
+  name: 'sglang in all wrappers',
+  faults,
+  async open({ ids, logprobs, fault, pace, deadlineSeconds }) {
+    const server = await openSglangServer({
+      answer: () => ({ ids, logprobs, finish: 'stop' }),
+      fault: () => fault,
+      ...(pace === undefined ? {} : { pace }),
+    })
+    const options = deadlineSeconds === undefined ? {} : { deadlineSeconds }
+    const servers = [0, 1].map(() => openSglang(server.url, { graceSeconds: 0.3, ...options }))
+    const retries = { attempts: 2, firstWaitSeconds: 0.001 }
+    const policy = withLimit(withRetries(withBalance(servers), retries), 16)
+    return {
+      policy,
+      stated: () =>
+        server.seen
+          .filter(({ path }) => path === '/generate')
+          .map(({ body }) => ({
+            prompt: body.input_ids,
+            maxTokens: body.sampling_params.max_new_tokens,
+            seed: body.sampling_params.sampling_seed,
+            sampling: {
+              temperature: body.sampling_params.temperature,
+              topP: body.sampling_params.top_p,
+              topK: Math.max(0, body.sampling_params.top_k),
+              minP: body.sampling_params.min_p,
+            },
+          })),
+      async [Symbol.asyncDispose]() {
+        await policy[Symbol.asyncDispose]()
+        await server.close()
+      },
+    }
+  },
+})
 
 describe('withRetries', () => {
   it('waits longer each time, spread, as long as attempts last', async () => {
