@@ -34,6 +34,8 @@ export interface Blocks {
   readonly unit?: Unit
   /** Markers around any number of calls. */
   readonly section?: { readonly open: string; readonly close: string }
+  /** A way of writing calls that counts only where the message begins. */
+  readonly opening?: Unit
   /** Framing that is no text of the message. */
   readonly framing?: readonly string[]
   /** Framing with variable text in it. */
@@ -45,7 +47,7 @@ export type StageReader = (source: Source, sink: Sink) => Reader<void>
 
 /** Reads text with blocks of calls and of thinking in it. */
 export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
-  const { unit, section, framing = [], header } = format
+  const { unit, section, opening, framing = [], header } = format
   const frames = new Set(framing)
   const tops = section ? [section.open] : (unit?.opens ?? [])
   const opens = [header?.open, thinking?.open].filter(string => string !== undefined)
@@ -56,18 +58,35 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
     attempts: attemptReader(unit, fences),
     stops: new Markers([...strong(unit), ...fences]),
   }
+  const begin = opening && beginningReader(opening)
   return function* (source, sink) {
     if (thinking?.inside) yield* readThinking(source, sink, thinking)
     else if (thinking?.strayClose) yield* source.take(thinking.close)
+    if (begin) yield* begin(source, sink)
     for (;;) {
       const marker = yield* source.until(seen, sink.content)
       if (marker === undefined) return
       if (frames.has(marker)) source.skip(marker.length)
-      else if (marker === thinking?.open) yield* readThinking(source, sink, thinking)
-      else if (marker === header?.open) yield* readHeader(source, sink, header)
+      else if (marker === thinking?.open) {
+        yield* readThinking(source, sink, thinking)
+        if (begin) yield* begin(source, sink)
+      } else if (marker === header?.open) yield* readHeader(source, sink, header)
       else if (section && inner) yield* readSection(source, sink, { ...inner, section })
       else if (inner) yield* inner.attempts(source, sink)
     }
+  }
+}
+
+/** Blanks at the beginning of a message, and a call if one follows them. */
+function beginningReader(unit: Unit): StageReader {
+  const attempts = attemptReader(unit)
+  return function* (source, sink) {
+    const blank = source.collect()
+    yield* source.spaces()
+    const text = blank.text()
+    blank.close()
+    sink.content(text, source.position - text.length)
+    if (yield* standsHere(source, unit.opens)) yield* attempts(source, sink)
   }
 }
 

@@ -4,6 +4,7 @@ import { broken, callWithValues } from './call.ts'
 import { markers } from './markers.ts'
 import type { Reader, Source } from './source.ts'
 
+const opens = [...'abcdefghijklmnopqrstuvwxyz'].map(letter => `<${letter}`)
 const end = markers('>')
 const isTag = (text: string): boolean => /^[a-z][a-z0-9_]{0,63}$/.test(text)
 
@@ -22,9 +23,9 @@ const documents: ReadonlySet<string> = new Set(
 export function clineUnit(schemas: readonly ToolDefinition[]): Unit {
   const offered = new Set(schemas.map(schema => schema.function.name))
   return {
-    opens: ['<'],
+    opens,
     closes: [],
-    weak: ['<'],
+    weak: opens,
     *read(source) {
       const name = yield* readTag(source)
       const known = name !== undefined && (offered.has(name) || !documents.has(name))

@@ -4,7 +4,7 @@ import { harmonyReader } from './harmony.ts'
 import { inklingFraming, inklingUnit } from './inkling.ts'
 import { jsonUnit, namedUnit } from './json-units.ts'
 import { kimiCall } from './kimi.ts'
-import { llamaUnit } from './llama-unit.ts'
+import { llamaOpening, llamaUnit } from './llama-unit.ts'
 import { mistralUnit } from './mistral-unit.ts'
 
 const toolCall = jsonUnit({ open: ['<tool_call>'], close: '</tool_call>' })
@@ -84,7 +84,7 @@ export const jsonFormats = {
     }),
   })),
   /** Llama 3: JSON objects behind a marker, or as the whole output. */
-  llama3: blocks(() => ({ unit: llamaUnit })),
+  llama3: blocks(() => ({ unit: llamaUnit, opening: llamaOpening })),
   /** Mistral until 3.1: a JSON list behind a marker. */
   mistral: blocks(() => ({ unit: mistralUnit })),
   /** Mistral since: a name and JSON behind markers. */

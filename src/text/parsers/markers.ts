@@ -3,13 +3,14 @@ const special = /[\\^$.*+?()[\]{}|]/g
 /** A handful of literal strings that are looked for together, in one pass. */
 export class Markers {
   readonly strings: readonly string[]
+  /** The length of the longest. */
+  readonly longest: number
   readonly #pattern: RegExp
-  readonly #longest: number
 
   constructor(strings: readonly string[]) {
     // The longest first, so that of two markers at one place the more telling one is found.
     this.strings = [...strings].sort((left, right) => right.length - left.length)
-    this.#longest = this.strings[0]?.length ?? 0
+    this.longest = this.strings[0]?.length ?? 0
     const literals = this.strings.map(marker => marker.replace(special, '\\$&'))
     this.#pattern = new RegExp(literals.length > 0 ? literals.join('|') : '(?!)', 'g')
   }
@@ -26,11 +27,7 @@ export class Markers {
 
   /** Where the tail of `text` begins that may still grow into a marker; its length if none may. */
   unsure(text: string, from: number): number {
-    for (
-      let index = Math.max(from, text.length - this.#longest + 1);
-      index < text.length;
-      index++
-    ) {
+    for (let index = Math.max(from, text.length - this.longest + 1); index < text.length; index++) {
       if (this.strings.some(marker => couldBecome(text, index, marker))) return index
     }
     return text.length

@@ -77,31 +77,47 @@ function openStages(
   if (!reader) return last
   const next = openStages(rest, controls, last)
   const source = new Source(controls)
+  // Text is passed on in runs: hostile input would otherwise be passed character by character.
+  let pending = ''
+  const flush = () => {
+    const text = pending
+    pending = ''
+    if (text !== '') next.push(text, false)
+  }
+  const other = (part: OutputPart) => {
+    flush()
+    last.other(part)
+  }
   const running: Reader<void> = reader(source, {
     content(text, start) {
       let from = start
       for (const [begin, end] of source.controls(start, start + text.length)) {
-        if (begin > from) next.push(text.slice(from - start, begin - start), false)
+        pending += text.slice(from - start, begin - start)
+        flush()
         next.push(text.slice(begin - start, end - start), true)
         from = end
       }
-      if (from < start + text.length) next.push(text.slice(from - start), false)
+      pending += from === start ? text : text.slice(from - start)
     },
-    reasoning: text => last.other({ kind: 'reasoning', text }),
-    call: call => last.other({ kind: 'call', call }),
+    reasoning: text => other({ kind: 'reasoning', text }),
+    call: call => other({ kind: 'call', call }),
   })
-  running.next()
+  const run = () => {
+    running.next()
+    flush()
+  }
+  run()
   return {
     push(text, control) {
       source.push(text, control)
-      running.next()
+      run()
     },
     end() {
       source.end()
-      running.next()
+      run()
       next.end()
     },
-    other: last.other,
+    other,
   }
 }
 

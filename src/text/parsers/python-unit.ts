@@ -12,13 +12,18 @@ export interface PythonUnit {
   readonly wrap?: { readonly open: string; readonly close: string }
 }
 
+/** How a list of calls begins in plain text: a bracket before a name. */
+const lists = [...' \n_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'].map(
+  next => `[${next}`,
+)
+
 /** Python calls. Without markers, what breaks counts as a call only if it names an offered tool. */
 export function pythonUnit({ wrap }: PythonUnit, schemas: readonly ToolDefinition[]): Unit {
   const offered = new Set(schemas.map(schema => schema.function.name))
   return {
-    opens: [wrap?.open ?? '['],
+    opens: wrap ? [wrap.open] : lists,
     closes: [wrap?.close ?? ')]'],
-    weak: ['['],
+    weak: lists,
     *read(source) {
       if (wrap) {
         source.skip(wrap.open.length)
@@ -57,20 +62,20 @@ function* readObject(source: Source): Reader<ParsedCall | Broken> {
   return json.kind === 'broken' ? broken(json.problem) : callFromObject(json.text, commonKeys)
 }
 
-const notInName = /[^\p{L}\p{N}_.-]/gu
-const isIdentifier = (text: string): boolean => /^[\p{L}_][\p{L}\p{N}_.-]{0,127}$/u.test(text)
+const toolName = /[A-Za-z_][\w.-]{0,127}/y
+const argumentName = /[\p{L}_][\p{L}\p{N}_-]{0,127}/uy
 
 function* readCall(source: Source): Reader<ParsedCall | Broken> {
-  const name = yield* readWord(source, notInName)
-  if (!isIdentifier(name)) return broken('there is no name of a tool')
+  const name = yield* source.match(toolName)
+  if (name === '') return broken('there is no name of a tool')
   if (!(yield* source.take('('))) return broken(`${name} is not called`)
   const values = new Map<string, string>()
   for (;;) {
     yield* source.spaces()
     if (yield* source.take(')')) return callWithValues(name, values)
-    const key = yield* readWord(source, notInName)
+    const key = yield* source.match(argumentName)
     yield* source.spaces()
-    if (!isIdentifier(key) || !(yield* source.take('='))) {
+    if (key === '' || !(yield* source.take('='))) {
       return broken(source.finished ? 'the call is cut off' : 'an argument has no name', name)
     }
     yield* source.spaces()
@@ -86,20 +91,6 @@ function* readCall(source: Source): Reader<ParsedCall | Broken> {
       return broken(source.finished ? 'the call is cut off' : 'the call does not end with )', name)
     }
   }
-}
-
-/** Consumes characters up to one that does not belong; no more than a name may have. */
-function* readWord(source: Source, stop: RegExp): Reader<string> {
-  let word = ''
-  for (;;) {
-    const text = yield* source.ahead(word.length + 1)
-    stop.lastIndex = 0
-    if (text.length === word.length || text.length > 128 || stop.test(text.slice(word.length)))
-      break
-    word = text
-  }
-  source.skip(word.length)
-  return word
 }
 
 /** JSON's words for Python's, which models mix. */

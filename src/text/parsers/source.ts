@@ -46,6 +46,7 @@ export class Source {
   #offset = 0
   #ended = false
   #reread = 0
+  #furthest = 0
 
   constructor(vocabulary?: readonly string[]) {
     this.#vocabulary = vocabulary && [...vocabulary].sort((a, b) => b.length - a.length)
@@ -95,11 +96,6 @@ export class Source {
     return this.#window.slice(this.#at, this.#at + count)
   }
 
-  /** What is ahead and has arrived. */
-  get arrived(): string {
-    return this.#window.slice(this.#at)
-  }
-
   skip(count: number): void {
     this.#at += count
   }
@@ -110,6 +106,18 @@ export class Source {
     const match = pattern.exec(this.#window)
     this.#at = match ? match.index : this.#window.length
     return match?.[0]
+  }
+
+  /** Consumes what the sticky pattern matches here; it should match a bounded length. */
+  *match(pattern: RegExp): Reader<string> {
+    for (;;) {
+      pattern.lastIndex = this.#at
+      const text = pattern.exec(this.#window)?.[0] ?? ''
+      if (this.#at + text.length < this.#window.length || !(yield* this.more())) {
+        this.#at += text.length
+        return text
+      }
+    }
   }
 
   /** Consumes spaces, tabs and line breaks. */
@@ -157,7 +165,7 @@ export class Source {
     set: Markers,
     { limit = 256, from = 0 }: { limit?: number; from?: number } = {},
   ): Reader<{ text: string; marker: string } | undefined> {
-    const reach = from + limit + (set.strings[0]?.length ?? 0)
+    const reach = from + limit + set.longest
     for (;;) {
       const end = Math.min(this.#window.length, this.#at + reach)
       const found = this.#find(set, this.#window.slice(0, end), this.#at + from)
@@ -194,7 +202,9 @@ export class Source {
     const before = parts.reduce((total, part) => total + part.length, 0)
     const length = before + this.#at - from
     this.#collecting.clear()
-    if (this.#reread + length > 8 * this.position + 4096) return false
+    this.#furthest = Math.max(this.#furthest, this.position)
+    // What nothing was consumed of is always given back, so that refusing means having moved on.
+    if (length > 0 && this.#reread + length > 8 * this.#furthest + 4096) return false
     this.#reread += length
     if (before > 0) {
       this.#window = parts.join('') + this.#window.slice(from)
@@ -210,11 +220,16 @@ export class Source {
       const found = set.find(text, from)
       if (!found) return undefined
       if (this.#counts(found.marker, this.#offset + found.index)) {
-        // A marker that began earlier and is still arriving would win over this one.
-        return !this.#ended && this.#unsure(set) <= found.index ? undefined : found
+        return this.#isOvertaken(found, set) ? undefined : found
       }
       from = found.index + 1
     }
+  }
+
+  /** Whether a marker that began no later, and is still arriving, may win over this one. */
+  #isOvertaken({ index }: Found, set: Markers): boolean {
+    if (this.#ended || index + set.longest <= this.#window.length) return false
+    return this.#unsure(set) <= index
   }
 
   #unsure(set: Markers): number {
