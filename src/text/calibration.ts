@@ -25,8 +25,8 @@ export interface Profile {
   readonly generationPrompt: string
   /** Whether a policy begins its turn within a thinking block. */
   readonly opensThinking: boolean
-  /** What stands between the thinking of a turn and its words; undefined where none is shown. */
-  readonly thinkingEnd: string | undefined
+  /** What stands around the thinking of a turn; undefined where history shows none. */
+  readonly thinking: ThinkingBorders | undefined
   /** How a turn that only speaks ends. */
   readonly spoken: Ending
   /** How a turn that calls ends; undefined where the template shows no such turn. */
@@ -56,6 +56,14 @@ export interface Profile {
   readonly limits: readonly string[]
   /** What defeats exact tokens, in words. */
   readonly problems: readonly string[]
+}
+
+/** How a template sets thinking apart from what follows it. */
+export interface ThinkingBorders {
+  /** The white space before the first thought. */
+  readonly lead: string
+  /** What stands between the last thought and the first word. */
+  readonly end: string
 }
 
 /** Where tokens meet: at a control token, or in the middle of text. */
@@ -193,18 +201,19 @@ function findThinking(
   probe: Probe,
   prompt: string,
   { endsInThinking }: CalibrationOptions,
-): Pick<Profile, 'opensThinking' | 'thinkingEnd'> {
+): Pick<Profile, 'opensThinking' | 'thinking'> {
   const shown = probe.text([asked, spokenTurn])
   const plain = probe.text([asked, withoutThought(spokenTurn)])
   if (typeof shown !== 'string' || typeof plain !== 'string' || !shown.includes(thoughtMark)) {
-    return { opensThinking: endsInThinking(prompt), thinkingEnd: undefined }
+    return { opensThinking: endsInThinking(prompt), thinking: undefined }
   }
-  const before = (text: string, mark: string): string => text.slice(0, text.indexOf(mark)).trimEnd()
-  const thinking = before(shown, thoughtMark)
-  const end = after(shown, thoughtMark) ?? ''
+  const before = (text: string, mark: string): string => text.slice(0, text.indexOf(mark))
+  const start = before(shown, thoughtMark)
+  const end = before(after(shown, thoughtMark) ?? '', contentMark)
+  const isOpened = prompt.trimEnd() === start.trimEnd()
   return {
-    opensThinking: prompt.trimEnd() === thinking && thinking !== before(plain, contentMark),
-    thinkingEnd: end.slice(0, end.indexOf(contentMark)),
+    opensThinking: isOpened && start.trimEnd() !== before(plain, contentMark).trimEnd(),
+    thinking: { lead: start.slice(start.trimEnd().length), end },
   }
 }
 

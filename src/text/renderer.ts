@@ -161,6 +161,6 @@ function encodeTurn(
   const ids = tokenizer.encode(turn, { foreign: shift(foreign, start, turn.length) })
   // A prompt that opened a thinking block must have it closed, though the template shows none.
   const isOpen = profile.opensThinking && start < before.length
-  if (!isOpen || profile.thinkingEnd === undefined) return ids
-  return concat(tokenizer.encode(profile.thinkingEnd), ids)
+  if (!isOpen || profile.thinking === undefined) return ids
+  return concat(tokenizer.encode(profile.thinking.end), ids)
 }

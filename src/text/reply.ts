@@ -5,7 +5,7 @@ import type {
   ToolCall,
   ToolDefinition,
 } from '../core/message.ts'
-import type { Profile } from './calibration.ts'
+import type { Profile, ThinkingBorders } from './calibration.ts'
 import {
   type OutputParser,
   openParser,
@@ -44,7 +44,7 @@ export function openReplies(context: ReplyContext): ReplyReader {
     const spoken = ends.has(ids.at(-1) ?? -1) ? ids.subarray(0, -1) : ids
     const output = parserFor(tools).parse(piecesOf(spoken, tokenizer, controls))
     const stop = stopIds.includes(spoken.at(-1) ?? -1) ? tokenizer.tokenOf(spoken.at(-1)!)! : ''
-    return toReply(output, { turn, stop })
+    return toReply(output, { turn, stop, thinking: profile.thinking })
   }
 }
 
@@ -94,19 +94,51 @@ function piecesOf(
   return pieces
 }
 
+/** What a reply is made of besides what was parsed. */
+interface ReplyParts {
+  readonly turn: number
+  /** The stop token that may still stand at the end of the words. */
+  readonly stop: string
+  readonly thinking: ThinkingBorders | undefined
+}
+
 /** What was parsed, as a message; malformed calls stay in its content as they were written. */
-function toReply(output: ParsedOutput, { turn, stop }: { turn: number; stop: string }): Reply {
+function toReply(output: ParsedOutput, { turn, stop, thinking }: ReplyParts): Reply {
   const calls = output.calls.map((call, index) => toAttempt(call, callId(turn, index)))
   const toolCalls = calls.flatMap(call => (call.kind === 'parsed' ? [toToolCall(call)] : []))
-  const words = output.parts.map(wordsOf).join('')
-  const content = stop !== '' && words.endsWith(stop) ? words.slice(0, -stop.length) : words
+  const words = withoutEnd(output.parts.map(wordsOf).join(''), stop)
+  const { reasoning, content } = withoutBorders(output.reasoning, words, thinking)
   const message: AssistantMessage = {
     role: 'assistant',
     content: toolCalls.length > 0 ? content.trim() : content,
-    ...(output.reasoning !== undefined && { reasoning_content: output.reasoning }),
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
     ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
   }
   return { message, calls }
+}
+
+/** Thoughts and words without the white space that the template itself puts around them. */
+function withoutBorders(
+  reasoning: string | undefined,
+  content: string,
+  borders: ThinkingBorders | undefined,
+): { readonly reasoning: string | undefined; readonly content: string } {
+  if (reasoning === undefined || borders === undefined) return { reasoning, content }
+  const { lead, end } = borders
+  const before = end.slice(0, end.length - end.trimStart().length)
+  const after = end.slice(end.trimEnd().length)
+  return {
+    reasoning: withoutEnd(withoutStart(reasoning, lead), before),
+    content: withoutStart(content, after),
+  }
+}
+
+function withoutStart(text: string, start: string): string {
+  return text.startsWith(start) ? text.slice(start.length) : text
+}
+
+function withoutEnd(text: string, end: string): string {
+  return text.endsWith(end) ? text.slice(0, text.length - end.length) : text
 }
 
 function wordsOf(part: ParsedOutput['parts'][number]): string {
