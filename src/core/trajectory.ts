@@ -56,6 +56,18 @@ export interface TrajectoryEvent {
   readonly kind: string
   readonly turn: number
   readonly detail: string
+  /** What can be counted of it, for reports. */
+  readonly figures?: Readonly<Record<string, number>>
+}
+
+/** What the policy was shown from a turn on, instead of what was said before it. */
+export interface View {
+  readonly turn: number
+  /** What stood instead: a condensed conversation, the bounded history of a step. */
+  readonly by: string
+  readonly shown: readonly Message[]
+  /** The first message of the conversation that followed as it was. */
+  readonly from: number
 }
 
 /** One attempt that ended: a finished path of its tree, with how it ended. */
@@ -65,7 +77,10 @@ export interface Trajectory<O extends Outcome = Outcome> {
   readonly end: Place
   readonly outcome: O
   readonly turns: readonly Turn[]
+  /** Everything that was said, as it was said. */
   readonly messages: readonly Message[]
+  /** Where the policy was shown a condensed conversation instead. */
+  readonly views?: readonly View[]
   readonly calls: readonly CallRecord[]
   readonly report?: Json
   readonly fidelity: Fidelity

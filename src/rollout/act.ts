@@ -7,6 +7,7 @@ import { given } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
 import type { Turn } from '../core/trajectory.ts'
 import { placeAt } from '../core/tree.ts'
+import { stepWithRecall } from './recall.ts'
 import { findRepeats } from './repeats.ts'
 import { hear, note, stepCall, type Walk } from './walk.ts'
 
@@ -37,7 +38,7 @@ async function step(walk: Walk, reply: Reply): Promise<Transition> {
   const { clock } = walk.context
   const started = clock()
   const transition = await across('environment', walk.attempt, () =>
-    walk.world.step(reply, stepCall(walk)),
+    stepWithRecall(walk, reply, stepCall(walk)),
   )
   const elapsed = clock() - started
   const tools = Math.min(elapsed, longest(transition.calls ?? []))
@@ -95,25 +96,22 @@ export async function showInstead(
   change: { readonly by: string; readonly reason: string },
 ): Promise<void> {
   const { renderer } = walk.context
+  const { by, reason } = change
   const ids = await across('renderer', walk.attempt, () =>
     renderer.render(messages, walk.tree.tools),
   )
   const keep = commonLength(walk.tokens.view(), ids)
   walk.shown = [...messages]
-  walk.views.push({ turn: walk.turns.length, shown: messages, from: walk.messages.length })
-  rewrite(
-    walk,
-    { kind: 'rewrites', keep, ids: ids.subarray(keep), reason: change.reason },
-    change.by,
-  )
+  walk.views.push({ turn: walk.turns.length, by, shown: messages, from: walk.messages.length })
+  rewrite(walk, { kind: 'rewrites', keep, ids: ids.subarray(keep), reason }, by)
 }
 
-/** Two contexts share at most all but their last token: the new one must have something of its own. */
-function commonLength(a: Int32Array, b: Int32Array): number {
-  const most = Math.min(a.length, b.length) - 1
+/** How many tokens two contexts share; the second keeps at least one of its own. */
+export function commonLength(a: Int32Array, b: Int32Array): number {
+  const most = Math.min(a.length, b.length - 1)
   let length = 0
   while (length < most && a[length] === b[length]) length++
-  return Math.max(0, length)
+  return length
 }
 
 /** Starts a new path that keeps the first tokens of the old one and says what it replaces, and why. */
@@ -126,12 +124,9 @@ export function rewrite(
   const { keep, ids, reason } = change
   const repeats = findRepeats(tree, { end: old, path: walk.tokens.view(), keep, ids })
   const segment = given('observed', ids, repeats)
-  walk.place = tree.append(placeAt(tree, old, keep), segment, {
-    kind: 'rewrites',
-    of: old,
-    by,
-    reason,
-  })
+  const of = walk.aside ?? old
+  delete walk.aside
+  walk.place = tree.append(placeAt(tree, old, keep), segment, { kind: 'rewrites', of, by, reason })
   walk.tokens = walk.tokens.fork(keep)
   walk.tokens.append(ids)
   walk.forks.push({ at: keep, reason })

@@ -1,135 +1,122 @@
 import type { Condensed, Condensing } from '../core/condenser.ts'
-import { across } from '../core/failure.ts'
+import { across, Failure } from '../core/failure.ts'
 import type { Message } from '../core/message.ts'
-import { textOf } from '../core/message.ts'
-import { given, sampled } from '../core/segment.ts'
-import type { SpeakCall, Speaker, Speech } from '../core/speaker.ts'
-import { root } from '../core/tree.ts'
-import { showInstead } from './act.ts'
-import type { CondenseSettings } from './attempt.ts'
-import { note, seedFor, type Walk } from './walk.ts'
+import { rewrite, showInstead } from './act.ts'
+import { selfSpeaker } from './summarise.ts'
+import { note, type Walk } from './walk.ts'
+
+/** After condensing did not help, the context grows by this share before it is tried again. */
+const patience = 1.1
 
 /**
- * Condenses what a walk is shown when it takes more than its share of the context. What comes back
- * no shorter is not shown: where it does not fit, the next sample ends the attempt by `context`.
+ * Condenses what a walk is shown when it takes more than its share of the context, at most once
+ * before each turn. What comes back no shorter is not shown: where it does not fit, the next
+ * sample ends the attempt by `context`.
  */
-export async function condenseWalk(walk: Walk): Promise<void> {
+export function condenseWalk(walk: Walk): Promise<void> {
+  const turn = walk.turns.length
+  if (walk.condensed?.turn !== turn) walk.condensed = { turn, done: condenseOnce(walk) }
+  return walk.condensed.done
+}
+
+async function condenseOnce(walk: Walk): Promise<void> {
   const { limits, condense } = walk.context
   const before = walk.tokens.length
-  if (!walk.condensing || !condense || before <= limits.context * condense.above) return
-  const condensed = await askCondenser(walk, walk.condensing, condense)
-  if (condensed.kind === 'unchanged') return
-  const after = countIn(walk, condensed.messages)
-  if (after >= before) {
-    note(walk, 'condense-failed', `condensed to ${after} tokens from ${before}`)
+  // Inside a turn that was begun elsewhere nothing may change before it.
+  if (!walk.condensing || !condense || walk.begun !== undefined) return
+  if (before <= Math.max(limits.context * condense.above, walk.condenseFrom)) return
+  const condensed = await askCondenser(walk, walk.condensing)
+  if (condensed.kind === 'unchanged') {
+    giveUp(walk, before, condensed.problem ?? 'nothing could be condensed')
     return
   }
-  note(walk, 'condensed', `${before} tokens to ${after}: ${condensed.reason}`)
-  await showInstead(walk, condensed.messages, { by: 'condenser', reason: condensed.reason })
+  const after = await countIn(walk, condensed.messages)
+  if (after >= before) {
+    giveUp(walk, before, `${condensed.reason}: ${after} tokens instead of ${before}`)
+    return
+  }
+  noteCondensed(walk, condensed, { before, after })
+  const { reason } = condensed
+  await showInstead(walk, condensed.messages, { by: 'condenser', reason })
+}
+
+/** The walk goes on with what it was shown; a summary that the policy wrote in vain stays trained. */
+function giveUp(walk: Walk, before: number, problem: string): void {
+  note(walk, 'condense-failed', { detail: problem, figures: { before } })
+  walk.condenseFrom = before * patience
+  if (!walk.aside) return
+  const keep = before - 1
+  const ids = walk.tokens.view(keep).slice()
+  rewrite(walk, { kind: 'rewrites', keep, ids, reason: `not condensed: ${problem}` }, 'condenser')
 }
 
 /** Condenses an opening before anything is sampled; what it was before stays in the conversation. */
 export async function condenseOpening(walk: Walk): Promise<void> {
   const { condense } = walk.context
   if (!walk.condensing || !condense?.condenser.condensesOpenings) return
-  const condensed = await askCondenser(walk, walk.condensing, condense)
-  if (condensed.kind === 'unchanged') return
-  const [before, after] = [walk.shown, condensed.messages].map(messages => countIn(walk, messages))
-  if (after! >= before!) return
-  note(walk, 'condensed', `${before} tokens to ${after}: ${condensed.reason}`)
-  walk.shown = [...condensed.messages]
-  walk.views.push({ turn: 0, shown: condensed.messages, from: walk.messages.length })
+  const condensed = await askCondenser(walk, walk.condensing)
+  if (condensed.kind === 'unchanged') {
+    if (condensed.problem) note(walk, 'condense-failed', condensed.problem)
+    return
+  }
+  const before = await countIn(walk, walk.shown)
+  const after = await countIn(walk, condensed.messages)
+  if (after >= before) {
+    note(walk, 'condense-failed', `${condensed.reason}: ${after} tokens instead of ${before}`)
+    return
+  }
+  noteCondensed(walk, condensed, { before, after })
+  const shown = condensed.messages
+  walk.shown = [...shown]
+  walk.views.push({ turn: 0, by: 'condenser', shown, from: walk.messages.length })
 }
 
-function askCondenser(
+function noteCondensed(
   walk: Walk,
-  condensing: Condensing,
-  { to, trainSummaries }: CondenseSettings,
-): Promise<Condensed> {
-  return across('condenser', walk.attempt, () =>
-    condensing.condense(walk.shown, {
-      signal: walk.attempt.signal,
-      tokens: Math.floor(walk.context.limits.context * to),
-      count: messages => countIn(walk, messages),
+  { reason, figures }: Extract<Condensed, { kind: 'rewritten' }>,
+  tokens: { readonly before: number; readonly after: number },
+): void {
+  const detail = `${tokens.before} tokens to ${tokens.after}: ${reason}`
+  note(walk, 'condensed', { detail, figures: { ...figures, ...tokens } })
+}
+
+async function askCondenser(walk: Walk, condensing: Condensing): Promise<Condensed> {
+  const { limits, condense, lanes } = walk.context
+  const { attempt, shown } = walk
+  const { to, trainSummaries, condenser } = condense!
+  const opening = walk.turns[0]?.messages ?? shown.length
+  const condensed = await across('condenser', attempt, () =>
+    condensing.condense(shown, {
+      signal: attempt.signal,
+      tokens: Math.floor(limits.context * to),
+      context: limits.context,
+      turn: walk.turns.length,
+      opening,
+      count: messages => walk.context.renderer.render(messages, walk.tree.tools).length,
+      lane: lanes.policy,
       self: selfSpeaker(walk, trainSummaries),
-      opening: walk.turns[0]?.messages ?? walk.shown.length,
     }),
   )
+  if (condensed.kind === 'rewritten')
+    checkOpening(condenser.name, shown.slice(0, opening), condensed)
+  return condensed
 }
 
-function countIn({ context, tree }: Walk, messages: readonly Message[]): number {
-  return context.renderer.render(messages, tree.tools).length
-}
-
-/** The walk's own policy as a speaker; what it says becomes a path of its own in the tree. */
-function selfSpeaker(walk: Walk, isTrained: boolean): Speaker {
-  return {
-    name: walk.context.policy.name,
-    say: (messages, call) => sayOnOwnPath(walk, messages, { ...call, isTrained }),
-  }
-}
-
-async function sayOnOwnPath(
-  walk: Walk,
-  messages: readonly Message[],
-  call: SpeakCall & { readonly isTrained: boolean },
-): Promise<Speech> {
-  const { context, attempt, tree } = walk
-  const { renderer, policy, limits, lanes, sampling } = context
-  const ids = renderer.render(messages, [])
-  const room = Math.min(
-    call.maxTokens ?? 1024,
-    limits.context - ids.length,
-    limits.tokens - walk.sampled,
+/** What follows counts on the opening's messages being as many as they were. */
+function checkOpening(
+  name: string,
+  opening: readonly Message[],
+  { messages }: Extract<Condensed, { kind: 'rewritten' }>,
+): void {
+  if (opening.every(({ role }, index) => messages[index]?.role === role)) return
+  const roles = [opening, messages].map(list => list.map(({ role }) => role).join(', '))
+  const cause = new Error(
+    `condenser "${name}" changed the roles of the opening: ${roles[0]} became ${roles[1]}`,
   )
-  if (room <= 0) throw new Error(`no room to summarise: the prompt has ${ids.length} tokens`)
-  const summaries = walk.events.filter(event => event.kind === 'summary').length
-  const branch = `${walk.branch}/summary${summaries}`
-  const sample = await lanes.policy.run(call, () =>
-    policy.sample(
-      {
-        prompt: { ids, messages, tools: [] },
-        maxTokens: room,
-        sampling,
-        stopIds: renderer.stopIds,
-        stopStrings: [],
-        seed: seedFor(attempt, branch),
-        key: { task: attempt.task.id, member: attempt.member, branch, turn: walk.turns.length },
-        session: `${tree.id}${branch}`,
-      },
-      call,
-    ),
-  )
-  if (sample.kind === 'text') {
-    const said = textOf(sample.message.content)
-    return {
-      message: sample.message,
-      finish: finishOf(sample.finish.kind),
-      usage: usageOf(ids, said.length),
-    }
-  }
-  const { segment, finish } = sample
-  walk.sampled += segment.ids.length
-  walk.prompted += ids.length
-  if (call.isTrained) {
-    const lineage = {
-      kind: 'rewrites',
-      of: walk.place,
-      by: 'condenser',
-      reason: 'the policy summarised',
-    } as const
-    const asked = tree.append(root, given('observed', ids), lineage)
-    walk.place = tree.append(asked, sampled(segment))
-  }
-  note(walk, 'summary', `${ids.length} tokens read, ${segment.ids.length} sampled`)
-  const { message } = renderer.parse(segment.ids, [], 0)
-  return { message, finish: finishOf(finish.kind), usage: usageOf(ids, segment.ids.length) }
+  throw new Failure('condenser', { cause })
 }
 
-function finishOf(kind: string): Speech['finish'] {
-  return kind === 'stop' ? 'stop' : 'length'
-}
-
-function usageOf(ids: Int32Array, said: number): Speech['usage'] {
-  return { prompt: ids.length, sampled: said }
+/** A condensed conversation that the template refuses is the condenser's failure. */
+function countIn({ context, tree, attempt }: Walk, messages: readonly Message[]): Promise<number> {
+  return across('condenser', attempt, () => context.renderer.render(messages, tree.tools).length)
 }

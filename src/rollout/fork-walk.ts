@@ -3,6 +3,7 @@ import { across } from '../core/failure.ts'
 import type { Message } from '../core/message.ts'
 import { idsTo, lengthTo, type Place, pathEnds } from '../core/tree.ts'
 import type { Grown } from './branch.ts'
+import { worldSteps } from './recall.ts'
 import { openTokenBuffer } from './token-buffer.ts'
 import type { Walk } from './walk.ts'
 
@@ -24,13 +25,15 @@ export async function forkEarlier(
   const { turns, messages, calls, events } = from.ending
   const begun = turns[at.turn]!
   const world = await across('environment', attempt, () =>
-    forkable(walk.world).forkAt(at.turn, attempt),
+    forkable(walk.world).forkAt(worldSteps(walk, calls, at.turn), attempt),
   )
   const place = at.place ?? tree.nodes[begun.from]!.parent
   const forked = copyWalk(walk, { branch: at.branch, world })
   const start = tree.nodes[begun.from]!.start
   return {
     ...forked,
+    ...(walk.condensing && { condensing: walk.condensing.fork(at.turn) }),
+    condensed: { turn: at.turn, done: Promise.resolve() },
     place,
     tokens: openTokenBuffer(idsTo(tree, place)),
     turns: turns.slice(0, at.turn),
@@ -38,7 +41,7 @@ export async function forkEarlier(
     shown: shownAt(walk, from, at.turn),
     views: walk.views.filter(view => view.turn <= at.turn),
     calls: calls.filter(call => call.turn < at.turn),
-    events: events.filter(event => event.turn < at.turn),
+    events: events.filter(({ turn }, index) => index < walk.openingEvents || turn < at.turn),
     forks: from.ending.fidelity.forks.slice(0, pathEnds(tree, place).length - 1),
     sampled: sampledBefore(walk, from, at.turn) + Math.max(0, lengthTo(tree, place) - start),
     ...(at.place && { begun: begun.from }),
@@ -64,6 +67,7 @@ function copyWalk(walk: Walk, parts: { readonly branch: string; readonly world: 
   return {
     ...rest,
     ...parts,
+    ...(walk.condensing && { condensing: walk.condensing.fork(walk.turns.length) }),
     tokens: walk.tokens.fork(walk.tokens.length),
     messages: [...walk.messages],
     shown: [...walk.shown],

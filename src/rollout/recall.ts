@@ -1,56 +1,46 @@
-import type { Condensing, Recall } from '../core/condenser.ts'
-import type { StepCall, Transition, World } from '../core/environment.ts'
+import type { Recall } from '../core/condenser.ts'
+import type { StepCall, Transition } from '../core/environment.ts'
 import type { NonEmpty } from '../core/ids.ts'
 import type { CallAttempt, Message, Reply, ToolMessage } from '../core/message.ts'
 import type { CallRecord } from '../core/tool.ts'
+import { note, type Walk } from './walk.ts'
 
-/** The same world with a tool that gives back what was condensed; the world itself never sees its calls. */
-export function withRecall(world: World, { recall }: Condensing): World {
-  if (!recall) return world
-  const { fork, forkAt } = world
-  return {
-    ...world,
-    opening: world.opening,
-    tools: [...world.tools, recall.definition],
-    step: (action, call) => stepWithRecall(world, recall, { action, call }),
-    ...(fork && {
-      fork: async call =>
-        withRecall(await fork.call(world, call), { recall, condense: neverAsked }),
-    }),
-    ...(forkAt && {
-      forkAt: async (turns, call) =>
-        withRecall(await forkAt.call(world, turns, call), { recall, condense: neverAsked }),
-    }),
-    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
-  }
-}
-
-/** A fork shares its walk's memory of blocks; only its recall is used. */
-function neverAsked(): never {
-  throw new Error('a recalling world does not condense')
-}
-
-async function stepWithRecall(
-  world: World,
-  recall: Recall,
-  { action, call }: { readonly action: Reply; readonly call: StepCall },
+/** Steps the walk's world; calls that recall a block are answered here, the world never sees them. */
+export async function stepWithRecall(
+  walk: Walk,
+  action: Reply,
+  call: StepCall,
 ): Promise<Transition> {
-  const isRecall = (attempt: CallAttempt): boolean =>
-    attempt.name === recall.definition.function.name
-  const own = action.calls.filter(isRecall)
-  if (own.length === 0) return await world.step(action, call)
-  const answers = own.map(attempt => answerRecall(recall, attempt, call.turn))
-  const rest = action.calls.filter(attempt => !isRecall(attempt))
+  const recall = walk.condensing?.recall
+  const own = recall ? action.calls.filter(attempt => isRecall(recall, attempt.name)) : []
+  if (!recall || own.length === 0) return await walk.world.step(action, call)
+  const answers = answerAll(walk, recall, own)
+  const rest = action.calls.filter(attempt => !isRecall(recall, attempt.name))
   if (rest.length === 0) {
-    const observed = answers.map(({ message }) => message)
-    return {
-      kind: 'continue',
-      observed: nonEmpty(observed),
-      calls: answers.map(({ record }) => record),
-    }
+    const observed = nonEmpty(answers.map(({ message }) => message))
+    return { kind: 'continue', observed, calls: answers.map(({ record }) => record) }
   }
-  const others = await world.step(withCalls(action, rest), call)
+  const others = await walk.world.step(withCalls(action, rest), call)
   return merge(action, answers, others)
+}
+
+/** How many of a walk's first turns its world was stepped with: those that did not only recall. */
+export function worldSteps(
+  { condensing }: Walk,
+  calls: readonly CallRecord[],
+  turns: number,
+): number {
+  const recall = condensing?.recall
+  if (!recall) return turns
+  const recalling = new Set<number>()
+  const acting = new Set<number>()
+  for (const { turn, tool } of calls) (isRecall(recall, tool) ? recalling : acting).add(turn)
+  const onlyRecalled = [...recalling].filter(turn => turn < turns && !acting.has(turn))
+  return turns - onlyRecalled.length
+}
+
+function isRecall({ definition }: Recall, name: string | undefined): boolean {
+  return name === definition.function.name
 }
 
 interface Answer {
@@ -58,21 +48,40 @@ interface Answer {
   readonly record: CallRecord
 }
 
-function answerRecall(recall: Recall, attempt: CallAttempt, turn: number): Answer {
+/** Each call sees what the ones before it gave back. */
+function answerAll(walk: Walk, recall: Recall, calls: readonly CallAttempt[]): readonly Answer[] {
+  const shown: Message[] = [...walk.shown]
+  return calls.map(attempt => {
+    const answer = answerOne(walk, recall, { attempt, shown })
+    shown.push(answer.message)
+    return answer
+  })
+}
+
+function answerOne(
+  walk: Walk,
+  recall: Recall,
+  { attempt, shown }: { readonly attempt: CallAttempt; readonly shown: readonly Message[] },
+): Answer {
   const { name } = recall.definition.function
   const input = attempt.kind === 'parsed' ? (JSON.parse(attempt.arguments) as unknown) : attempt.raw
-  const { content, problem } =
-    attempt.kind === 'parsed' ? recall.answer(input) : malformed(attempt.problem)
+  const { content, problem, recalled } =
+    attempt.kind === 'parsed' ? recall.answer(input, shown) : malformed(attempt.problem)
+  if (recalled) {
+    const { block, characters } = recalled
+    note(walk, 'recalled', {
+      detail: `block ${block}: ${characters} characters`,
+      figures: recalled,
+    })
+  }
+  const record = { turn: walk.turns.length - 1, id: attempt.id, tool: name, input, output: content }
   return {
     message: { role: 'tool', tool_call_id: attempt.id, name, content },
     record: {
-      turn,
-      id: attempt.id,
-      tool: name,
-      input,
-      output: content,
+      ...record,
       seconds: 0,
       ...(problem && { problem }),
+      ...(recalled?.cut && { cut: recalled.cut }),
     },
   }
 }

@@ -62,7 +62,7 @@ export function roomOf(walk: Walk): Room {
 }
 
 /** Samples until the turn is over; a sample stopped for new weights goes on under them. */
-async function sampleSegments(
+export async function sampleSegments(
   walk: Walk,
   room: number,
 ): Promise<{ readonly finish: Finish; readonly text: TextSample | undefined }> {

@@ -6,6 +6,7 @@ import type { Place, Tree } from '../core/tree.ts'
 import { random, seedOf } from '../math/random.ts'
 import { act } from './act.ts'
 import type { BranchPoint, BranchPolicy, Grown, Growth } from './branch.ts'
+import { condenseWalk } from './condense.ts'
 import { forkEarlier, forkWalk } from './fork-walk.ts'
 import { sharesOf } from './shares.ts'
 import { type Stepped, sampleWalks } from './siblings.ts'
@@ -86,6 +87,8 @@ export class Search implements AsyncDisposable {
   async #branchBefore(active: readonly Walk[]): Promise<readonly Walk[]> {
     const { branch } = this.#options
     const all: Walk[] = []
+    // Before they fork, so that siblings share what was condensed; whoever samples sees a failure.
+    await Promise.allSettled(active.map(condenseWalk))
     for (const walk of active) {
       const turn = walk.turns.length
       all.push(walk)

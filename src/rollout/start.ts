@@ -1,10 +1,10 @@
+import type { Condensing } from '../core/condenser.ts'
 import type { World } from '../core/environment.ts'
-import { across } from '../core/failure.ts'
+import { across, Failure } from '../core/failure.ts'
 import { given } from '../core/segment.ts'
-import { root } from '../core/tree.ts'
+import { type Lineage, root } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { condenseOpening } from './condense.ts'
-import { withRecall } from './recall.ts'
 import { emptyWalk, hear, seedFor, type Walk } from './walk.ts'
 
 /** Opens the world of an attempt through the environment's lane. */
@@ -25,14 +25,32 @@ export async function startWalk(
 ): Promise<Walk> {
   const { renderer, condense } = context
   const condensing = condense?.condenser.open()
-  const walk = emptyWalk(context, attempt, condensing ? withRecall(world, condensing) : world)
-  const begun: Walk = condensing ? { ...walk, condensing } : walk
-  hear(begun, world.opening)
-  await condenseOpening(begun)
-  const ids = await across('renderer', attempt, () =>
-    renderer.render(begun.shown, begun.tree.tools),
+  if (condensing) checkNames(world, condensing)
+  const walk = emptyWalk(context, attempt, { world, ...(condensing && { condensing }) })
+  hear(walk, world.opening)
+  await condenseOpening(walk)
+  walk.openingEvents = walk.events.length
+  const ids = await across('renderer', attempt, () => renderer.render(walk.shown, walk.tree.tools))
+  walk.place = walk.tree.append(root, given('prompt', ids), lineageOf(walk))
+  walk.tokens.append(ids)
+  return walk
+}
+
+/** Where the policy itself condensed the opening, the first path replaces those it did that on. */
+function lineageOf(walk: Walk): Lineage {
+  const { aside } = walk
+  if (!aside) return { kind: 'extends' }
+  delete walk.aside
+  const reason = 'the policy condensed the opening'
+  walk.forks.push({ at: 0, reason })
+  return { kind: 'rewrites', of: aside, by: 'condenser', reason }
+}
+
+function checkNames({ tools }: World, { recall }: Condensing): void {
+  const name = recall?.definition.function.name
+  if (!tools.some(tool => tool.function.name === name)) return
+  const cause = new Error(
+    `the world has a tool "${name}" already, which recalls what was condensed`,
   )
-  begun.place = begun.tree.append(root, given('prompt', ids))
-  begun.tokens.append(ids)
-  return begun
+  throw new Failure('condenser', { cause })
 }

@@ -5,7 +5,7 @@ import { react, showInstead } from './act.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { rollWalk } from './chain.ts'
 import { sampleTurn } from './sample-turn.ts'
-import type { Walk } from './walk.ts'
+import { openingShown, type Walk } from './walk.ts'
 
 /** How much of the past a step's prompt holds. */
 export interface StepOptions {
@@ -38,9 +38,9 @@ async function stepToEnd(walk: Walk, history: number): Promise<Outcome> {
   }
 }
 
-/** The opening and the messages of the last turns. */
+/** The opening, condensed where it was, and the messages of the last turns. */
 function lastTurns(walk: Walk, history: number): readonly Message[] {
-  const opening = walk.messages.slice(0, walk.turns[0]!.messages)
+  const opening = openingShown(walk)
   const first = walk.turns.at(-history)?.messages ?? walk.turns[0]!.messages
   return [...opening, ...(history === 0 ? lastObserved(walk) : walk.messages.slice(first))]
 }

@@ -6,18 +6,11 @@ import type { Message } from '../core/message.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Sample } from '../core/policy.ts'
 import type { CallRecord } from '../core/tool.ts'
-import type { Fork, Trajectory, TrajectoryEvent, Turn } from '../core/trajectory.ts'
+import type { Fork, Trajectory, TrajectoryEvent, Turn, View } from '../core/trajectory.ts'
 import { type GrowingTree, type Place, plantTree, root } from '../core/tree.ts'
 import { seedOf } from '../math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
-
-/** What the policy is shown from a turn on, instead of what was said before it. */
-export interface View {
-  readonly turn: number
-  readonly shown: readonly Message[]
-  readonly from: number
-}
 
 /** One path of a tree while it is walked: what the loops of all strategies move forward. */
 export interface Walk {
@@ -31,6 +24,12 @@ export interface Walk {
   tokens: TokenBuffer
   /** What condenses this attempt's context, where something does. */
   readonly condensing?: Condensing
+  /** The last turn before which the context was looked at, and when that is done. */
+  condensed?: { readonly turn: number; readonly done: Promise<void> }
+  /** The fewest tokens with which condensing is tried again after it did not help. */
+  condenseFrom: number
+  /** The end of a path on which the policy summarised, until the path that replaces it begins. */
+  aside?: Place
   /** The first sampled node of a turn that was begun elsewhere and goes on here. */
   begun?: number
   /** A sample that was drawn together with its siblings' and is still to be taken. */
@@ -44,6 +43,8 @@ export interface Walk {
   readonly turns: Turn[]
   readonly calls: CallRecord[]
   readonly events: TrajectoryEvent[]
+  /** How many of the events happened before the first turn. */
+  openingEvents: number
   readonly forks: Fork[]
   readonly seconds: { policy: number; tools: number; environment: number; reward: number }
   readonly servers: Set<string>
@@ -60,15 +61,20 @@ export function seedFor(attempt: Attempt, ...parts: readonly (string | number)[]
 }
 
 /** A walk that has not begun, for attempts whose world never opened. */
-export function emptyWalk(context: RolloutContext, attempt: Attempt, world?: World): Walk {
+export function emptyWalk(
+  context: RolloutContext,
+  attempt: Attempt,
+  { world, condensing }: { readonly world?: World; readonly condensing?: Condensing } = {},
+): Walk {
   const { renderer, sampling } = context
+  const recall = condensing?.recall
   const tree = plantTree({
     id: treeId(attempt.group, attempt.member),
     task: attempt.task.id,
     member: attempt.member,
     seed: attempt.seed,
     sampling,
-    tools: world?.tools ?? [],
+    tools: [...(world?.tools ?? []), ...(recall ? [recall.definition] : [])],
     renderer: `${renderer.name} (${renderer.history})`,
   })
   return {
@@ -76,6 +82,8 @@ export function emptyWalk(context: RolloutContext, attempt: Attempt, world?: Wor
     attempt,
     tree,
     world: world ?? nowhere,
+    ...(condensing && { condensing }),
+    condenseFrom: 0,
     branch: '',
     place: root,
     tokens: openTokenBuffer(new Int32Array(0)),
@@ -85,6 +93,7 @@ export function emptyWalk(context: RolloutContext, attempt: Attempt, world?: Wor
     turns: [],
     calls: [],
     events: [],
+    openingEvents: 0,
     forks: [],
     seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
     servers: new Set(),
@@ -135,6 +144,7 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
     outcome: final,
     turns: walk.turns,
     messages: walk.messages,
+    ...condensedViews(walk),
     calls: walk.calls,
     ...(report !== undefined && { report }),
     fidelity: { kind: fidelityOf(walk), forks: walk.forks },
@@ -142,6 +152,12 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
     events: walk.events,
     volatile: { seconds: walk.seconds, cached: walk.cached, servers: [...walk.servers].sort() },
   }
+}
+
+/** Only what was condensed is kept: what a step shows follows from the conversation. */
+function condensedViews({ views }: Walk): Pick<Trajectory, 'views'> {
+  const condensed = views.filter(({ by }) => by === 'condenser')
+  return condensed.length > 0 ? { views: condensed } : {}
 }
 
 function fidelityOf(walk: Walk): Trajectory['fidelity']['kind'] {
@@ -179,7 +195,18 @@ export function hear(walk: Walk, messages: readonly Message[]): void {
   walk.shown.push(...messages)
 }
 
+/** The opening as the policy is shown it. */
+export function openingShown({ views, messages, turns }: Walk): readonly Message[] {
+  const condensed = views.findLast(({ turn, by }) => turn === 0 && by === 'condenser')
+  return condensed?.shown ?? messages.slice(0, turns[0]?.messages ?? messages.length)
+}
+
 /** Counts something that happened on a walk. */
-export function note(walk: Walk, kind: string, detail: string): void {
-  walk.events.push({ kind, turn: Math.max(0, walk.turns.length - 1), detail })
+export function note(
+  walk: Walk,
+  kind: string,
+  what: string | Pick<TrajectoryEvent, 'detail' | 'figures'>,
+): void {
+  const turn = Math.max(0, walk.turns.length - 1)
+  walk.events.push({ kind, turn, ...(typeof what === 'string' ? { detail: what } : what) })
 }

@@ -1,0 +1,105 @@
+import { across } from '../core/failure.ts'
+import type { Message } from '../core/message.ts'
+import { given } from '../core/segment.ts'
+import type { SpeakCall, Speaker, Speech } from '../core/speaker.ts'
+import { placeAt, plantTree, root } from '../core/tree.ts'
+import { commonLength } from './act.ts'
+import { findRepeats } from './repeats.ts'
+import { sampleSegments } from './sample-turn.ts'
+import { openTokenBuffer } from './token-buffer.ts'
+import { note, type Walk } from './walk.ts'
+
+/**
+ * The walk's own policy as a speaker. What it says is sampled as everything else is, on a path of
+ * its own that the walk's next path replaces, so that it is trained with the trajectory.
+ */
+export function selfSpeaker(walk: Walk, isTrained: boolean): Speaker {
+  // One after the other: the n-th thing said is the n-th path, whatever takes how long.
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    name: walk.context.policy.name,
+    say(messages, call) {
+      const said = last.then(() => sayAside(walk, messages, { ...call, isTrained }))
+      last = said.catch(() => {})
+      return said
+    },
+  }
+}
+
+async function sayAside(
+  walk: Walk,
+  messages: readonly Message[],
+  call: SpeakCall & { readonly isTrained: boolean },
+): Promise<Speech> {
+  const { context, attempt } = walk
+  const { renderer } = context
+  call.signal.throwIfAborted()
+  const ids = await across('renderer', attempt, () => renderer.render(messages, walk.tree.tools))
+  const room = roomFor(walk, ids.length, call.maxTokens)
+  if (room <= 0) {
+    throw new Error(
+      `no room to summarise: the prompt takes ${ids.length} of ${context.limits.context} tokens`,
+    )
+  }
+  const own = stepAside(walk, { ids, messages, isTrained: call.isTrained })
+  const start = own.tokens.length
+  const { finish, text } = await sampleSegments(own, room)
+  const sampled = own.tokens.length - start
+  takeOver(walk, own, call.isTrained)
+  const figures = { prompt: ids.length, sampled }
+  note(walk, 'summary', { detail: `${ids.length} tokens read, ${sampled} sampled`, figures })
+  const turn = walk.turns.length
+  const message =
+    text?.message ?? renderer.parse(own.tokens.view(start), own.tree.tools, turn).message
+  return { message, finish: finish.kind === 'stop' ? 'stop' : 'length', usage: figures }
+}
+
+/** What a summary may take of the context and of the tokens that are left. */
+function roomFor({ context, sampled }: Walk, prompt: number, wanted = 1024): number {
+  const { limits } = context
+  return Math.min(wanted, limits.newTokens, limits.context - prompt, limits.tokens - sampled)
+}
+
+const reason = 'the policy summarises'
+
+/** A walk of its own that shares what it can of the path, and forgets what it has no use for. */
+function stepAside(
+  walk: Walk,
+  asked: {
+    readonly ids: Int32Array
+    readonly messages: readonly Message[]
+    readonly isTrained: boolean
+  },
+): Walk & { readonly keep: number } {
+  const { ids, messages, isTrained } = asked
+  const summaries = walk.events.filter(({ kind }) => kind === 'summary').length
+  const tree = isTrained ? walk.tree : plantTree(walk.tree)
+  const keep = isTrained ? commonLength(walk.tokens.view(), ids) : 0
+  const of = isTrained ? (walk.aside ?? walk.place) : root
+  const more = ids.subarray(keep)
+  const path = { end: walk.place, path: walk.tokens.view(), keep, ids: more }
+  const place = tree.append(
+    isTrained ? placeAt(tree, walk.place, keep) : root,
+    given('observed', more, isTrained ? findRepeats(tree, path) : []),
+    { kind: 'rewrites', of, by: 'condenser', reason },
+  )
+  return {
+    ...walk,
+    keep,
+    tree,
+    place,
+    tokens: openTokenBuffer(ids),
+    shown: [...messages],
+    branch: `${walk.branch}/summary${summaries}`,
+  }
+}
+
+function takeOver(walk: Walk, own: ReturnType<typeof stepAside>, isTrained: boolean): void {
+  walk.sampled = own.sampled
+  walk.prompted = own.prompted
+  walk.cached = own.cached
+  walk.isReencoded ||= isTrained && own.isReencoded
+  if (!isTrained) return
+  walk.aside = own.place
+  walk.forks.push({ at: own.keep, reason })
+}
