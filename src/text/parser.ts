@@ -120,8 +120,23 @@ export const reasoningFormats: readonly ReasoningFormat[] = Object.keys(
   reasoningReadings,
 ) as ReasoningFormat[]
 
+/** A format was asked for that no parser reads. */
+export class UnknownFormatError extends Error {
+  override name = 'UnknownFormatError'
+  constructor(kind: string, format: string, known: readonly string[]) {
+    super(`No format of ${kind} called ${JSON.stringify(format)}. Known: ${known.join(', ')}.`)
+  }
+}
+
 /** A parser for one model's way of writing. */
 export function openParser(options: ParserOptions): OutputParser {
+  const { tools, reasoning } = options
+  if (tools !== undefined && !toolFormats.includes(tools)) {
+    throw new UnknownFormatError('tool calls', tools, toolFormats)
+  }
+  if (reasoning !== undefined && !reasoningFormats.includes(reasoning)) {
+    throw new UnknownFormatError('reasoning', reasoning, reasoningFormats)
+  }
   const open = (): StreamingParser => openOutput(options)
   return {
     open,

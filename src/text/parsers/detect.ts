@@ -1,84 +1,110 @@
 import type { ReasoningFormat } from './reasoning-formats.ts'
 import type { ToolFormat } from './tool-formats.ts'
 
-/** A format and what a template that speaks it contains: every one of these strings. */
-interface Signs<Format> {
-  readonly format: Format
-  readonly all: readonly string[]
-  /** Strings that tell it from a format with the same signs. */
-  readonly none?: readonly string[]
+/** The formats that a model writes, each undefined where nothing certain is known. */
+export interface DetectedFormats {
+  readonly tools: ToolFormat | undefined
+  readonly reasoning: ReasoningFormat | undefined
 }
 
-/** Signs of tool formats, the most telling first: the first that fits is taken. */
-const toolSigns: readonly Signs<ToolFormat>[] = [
-  { format: 'gpt-oss', all: ['<|channel|>', 'commentary'] },
-  { format: 'inkling', all: ['<|content_invoke_tool_json|>'] },
-  { format: 'kimi_k3', all: ['<|open|>', '<|close|>', 'tools'] },
-  { format: 'kimi_k2', all: ['<|tool_call_argument_begin|>'] },
-  { format: 'deepseekv4', all: ['DSML', 'tool_calls'], none: ['function_calls>'] },
-  { format: 'deepseekv32', all: ['DSML', 'function_calls'] },
-  { format: 'deepseekv3', all: ['<｜tool▁calls▁begin｜>', '```json'] },
-  { format: 'deepseekv31', all: ['<｜tool▁calls▁begin｜>'] },
-  { format: 'step3', all: ['<｜tool_calls_begin｜>'] },
-  { format: 'minimax-m3', all: [']<]minimax[>['] },
-  { format: 'minimax-m2', all: ['<minimax:tool_call>'] },
-  { format: 'hunyuan', all: ['<tool_calls', '<arg_key'] },
-  { format: 'poolside_v1', all: ['<arg_key>', '<assistant>'] },
-  { format: 'glm45', all: ['<arg_key>', '</arg_key>\n<arg_value>'] },
-  { format: 'glm47', all: ['<arg_key>'] },
-  { format: 'minicpm5', all: ['<function name=', '<param name='] },
-  { format: 'muse', all: ['atem:invoke'] },
-  { format: 'qwen3_coder', all: ['<function=', '<parameter='] },
-  { format: 'gemma4', all: ['<|tool_call>', 'call:'] },
-  { format: 'lfm2', all: ['<|tool_call_start|>'] },
-  { format: 'cohere_command4', all: ['<|START_ACTION|>'] },
-  { format: 'apertus2509', all: ['<|tools_prefix|>'] },
-  { format: 'gigachat3', all: ['function call<|role_sep|>'] },
-  { format: 'gigachat3', all: ['<|function_call|>'] },
-  { format: 'interns1', all: ['<|action_start|>'] },
-  { format: 'mistral_compact', all: ['[TOOL_CALLS]', '[ARGS]'] },
-  { format: 'mistral', all: ['[TOOL_CALLS]'] },
-  { format: 'llama3', all: ['<|python_tag|>'] },
-  { format: 'llama3', all: ['<|eot_id|>', '"parameters": '] },
-  { format: 'qwen25', all: ['<tool_call>', '<|im_start|>'] },
-  { format: 'hermes', all: ['<tool_call>'] },
+interface Rule<Format> {
+  readonly format: Format
+  /** Strings that must all occur. */
+  readonly has: readonly string[]
+  /** Strings that must not occur. */
+  readonly lacks?: readonly string[]
+}
+
+/** From the telling to the common: the first rule that fits decides. */
+const toolRules: readonly Rule<ToolFormat>[] = [
+  { format: 'apertus2509', has: ['<|tools_prefix|>'] },
+  { format: 'cohere_command4', has: ['<|START_ACTION|>'] },
+  { format: 'deepseekv32', has: ['｜DSML｜', 'function_calls>'] },
+  { format: 'deepseekv4', has: ['｜DSML｜'] },
+  { format: 'deepseekv3', has: ['<｜tool▁call▁begin｜>', '```json'] },
+  { format: 'deepseekv31', has: ['<｜tool▁call▁begin｜>'] },
+  { format: 'dots', has: ['<dots_function_call>'] },
+  { format: 'gemma4', has: ['<|tool_call>', 'call:'] },
+  { format: 'gigachat3', has: ['<|function_call|>'] },
+  { format: 'gigachat3', has: ['function call', '<|role_sep|>'] },
+  { format: 'gpt-oss', has: ['<|channel|>', 'to=', 'functions.'] },
+  { format: 'hunyuan', has: ['<tool_calls', '<tool_sep', '<arg_key'] },
+  { format: 'inkling', has: ['<|content_invoke_tool_json|>'] },
+  { format: 'interns1', has: ['<|action_start|>', '<|plugin|>'] },
+  { format: 'kimi_k2', has: ['<|tool_calls_section_begin|>'] },
+  { format: 'kimi_k3', has: ['<|open|>', '<|sep|>', 'tools'] },
+  { format: 'lfm2', has: ['<|tool_call_start|>'] },
+  { format: 'lfm2', has: ['<|tool_list_start|>'] },
+  { format: 'minimax-m3', has: [']<]minimax[>['] },
+  { format: 'minimax-m2', has: ['<minimax:tool_call>'] },
+  { format: 'mistral_compact', has: ['[TOOL_CALLS]', '[ARGS]'] },
+  { format: 'mistral', has: ['[TOOL_CALLS]'] },
+  { format: 'muse', has: ['<atem:'] },
+  { format: 'step3', has: ['<steptml:'] },
+  { format: 'minicpm5', has: ['<function name=', '<param name='] },
+  { format: 'poolside_v1', has: ['<arg_key>', '<assistant>'] },
+  { format: 'glm45', has: ['<tool_call>', '</arg_key>\n'] },
+  { format: 'glm47', has: ['<tool_call>', '<arg_key>'] },
+  { format: 'mimo', has: ['<tool_call>', '<function=', '<parameter='], lacks: ['</parameter>\n'] },
+  { format: 'qwen3_coder', has: ['<tool_call>', '<function=', '<parameter='] },
+  { format: 'qwen25', has: ['<tool_call>\n{'], lacks: ['<tool_calls>'] },
+  { format: 'hermes', has: ['<tool_call>', '"arguments"'], lacks: ['<tool_calls>'] },
+  { format: 'pythonic', has: ['<|python_start|>'] },
+  { format: 'llama3', has: ['{"name": function name, "parameters":'], lacks: ['<function='] },
 ]
 
-/** Signs of reasoning formats, the most telling first. */
-const reasoningSigns: readonly Signs<ReasoningFormat>[] = [
-  { format: 'gpt-oss', all: ['<|channel|>', 'analysis'] },
-  { format: 'inkling', all: ['<|content_invoke_tool_json|>'] },
-  { format: 'kimi_k3', all: ['<|open|>', '<|close|>'] },
-  { format: 'kimi', all: ['◁think▷'] },
-  { format: 'kimi_k2', all: ['<|tool_call_argument_begin|>', '<think>'] },
-  { format: 'gemma4', all: ['<|channel>'] },
-  { format: 'apertus2509', all: ['<|inner_prefix|>'] },
-  { format: 'cohere_command4', all: ['<|START_THINKING|>'] },
-  { format: 'mistral', all: ['[THINK]'] },
-  { format: 'hunyuan', all: ['<think', '<tool_calls', '<arg_key'] },
-  { format: 'deepseek-v4', all: ['DSML', '<think>'] },
-  { format: 'deepseek-v3', all: ['<｜tool▁calls▁begin｜>', '<think>', 'thinking'] },
-  { format: 'minimax-m3', all: [']<]minimax[>[', 'think>'] },
-  { format: 'minimax', all: [']~b]ai', '<think>'] },
-  { format: 'glm45', all: ['<arg_key>', '<think>'] },
-  { format: 'nemotron_3', all: ['<function=', '<think>', 'truncate_history_thinking'] },
-  { format: 'qwen3', all: ['<think>'] },
+const tagRules: readonly Rule<ReasoningFormat>[] = [
+  { format: 'apertus2509', has: ['<|inner_prefix|>'] },
+  { format: 'cohere_command4', has: ['<|START_THINKING|>'] },
+  { format: 'gemma4', has: ['<|channel>'] },
+  { format: 'gpt-oss', has: ['<|channel|>', 'analysis'] },
+  { format: 'inkling', has: ['<|content_thinking|>'] },
+  { format: 'kimi', has: ['◁think▷'] },
+  { format: 'kimi_k3', has: ['<|open|>', '<|sep|>', 'think'] },
+  { format: 'minimax-m3', has: ['mm:think>'] },
+  { format: 'mistral', has: ['[THINK]'] },
 ]
+
+/** Which of the formats with `<think>` goes with a format of calls: they end thinking differently. */
+const thinkingWith: Readonly<Partial<Record<ToolFormat, ReasoningFormat>>> = {
+  deepseekv3: 'deepseek-r1',
+  deepseekv31: 'deepseek-v3',
+  deepseekv32: 'deepseek-v4',
+  deepseekv4: 'deepseek-v4',
+  glm45: 'glm45',
+  glm47: 'glm45',
+  hunyuan: 'hunyuan',
+  interns1: 'interns1',
+  kimi_k2: 'kimi_k2',
+  mimo: 'mimo',
+  'minimax-m2': 'minimax',
+  step3: 'step3',
+}
 
 /**
- * Which formats a chat template speaks, found from its source and control tokens; `undefined` where
- * nothing in it is telling.
+ * Which formats a chat template speaks. Its source decides; only for a template that offers tools
+ * and leaves it to the model how to call them do the vocabulary's control strings. Whether a prompt
+ * ends within a thinking block is not told here: rendering one shows it.
  */
-export function detectFormats(
-  template: string,
-  controls: readonly string[],
-): { tools: ToolFormat | undefined; reasoning: ReasoningFormat | undefined } {
-  // Templates write newlines inside quotes as escapes.
-  const text = template.replaceAll('\\n', '\n').replaceAll('\\"', '"')
-  const known = new Set(controls)
-  const has = (sign: string): boolean =>
-    text.includes(sign) || (known.has(sign) && sign === '<|python_tag|>')
-  const find = <Format>(signs: readonly Signs<Format>[]): Format | undefined =>
-    signs.find(({ all, none = [] }) => all.every(has) && !none.some(has))?.format
-  return { tools: find(toolSigns), reasoning: find(reasoningSigns) }
+export function detectFormats(template: string, controls: readonly string[]): DetectedFormats {
+  // Line breaks are written as escapes within the strings of a template.
+  const text = template.replaceAll('\\n', '\n')
+  const offersTools = /\btools\b/.test(template)
+  const tools = firstFit(toolRules, text) ?? (offersTools ? fromControls(controls) : undefined)
+  const thinks = /<\/?think\b/.test(text)
+  const reasoning =
+    firstFit(tagRules, text) ?? (thinks ? ((tools && thinkingWith[tools]) ?? 'qwen3') : undefined)
+  return { tools, reasoning }
 }
+
+/** Control strings that only one format has; those with `<tool_call>` say nothing of its content. */
+function fromControls(controls: readonly string[]): ToolFormat | undefined {
+  const telling = toolRules.filter(({ has, lacks }) => has.length === 1 && lacks === undefined)
+  return telling.find(({ has }) => controls.includes(has[0]!))?.format
+}
+
+const firstFit = <Format>(rules: readonly Rule<Format>[], text: string): Format | undefined =>
+  rules.find(
+    ({ has, lacks = [] }) =>
+      has.every(string => text.includes(string)) && !lacks.some(string => text.includes(string)),
+  )?.format
