@@ -1,15 +1,8 @@
 import type { Call } from '../core/call.ts'
-import type {
-  Finish,
-  Policy,
-  PolicyCapabilities,
-  SampleRequest,
-  TokenSample,
-} from '../core/policy.ts'
-import { sampled, type TopLogprobs } from '../core/segment.ts'
-import { openTokenizer, type Tokenizer } from '../text/tokenizer.ts'
-import type { EmbeddedModel, EmbeddedSample } from './model.ts'
-import { toModelFiles } from './vocabulary.ts'
+import type { Policy, PolicyCapabilities, SampleRequest, TokenSample } from '../core/policy.ts'
+import { sampled } from '../core/segment.ts'
+import { draw } from './draw.ts'
+import type { EmbeddedModel } from './model.ts'
 
 /** What an embedded policy is told besides its model. */
 export interface EmbeddedPolicyOptions {
@@ -41,14 +34,9 @@ export function embeddedPolicy(
     name: folder === undefined ? 'embedded' : `embedded:${folder}`,
     capabilities,
     model,
-    sample: (request, call) => sample({ model, clock }, request, call),
+    sample: (request, call) => sample(request, call, { model, clock }),
     async score(ids, from, { temperature }, call) {
-      if (!(Number.isInteger(from) && from >= 1 && from <= ids.length)) {
-        const { length } = ids
-        throw new RangeError(
-          `Scoring ${length} tokens must begin at place 1 to ${length}, got ${from}.`,
-        )
-      }
+      checkScored(ids.length, from)
       const before = model.version()
       const { logprobs } = await model.score(ids, from, { temperature }, call)
       const version = { from: before, to: model.version() }
@@ -82,122 +70,36 @@ function basisAt(temperature: number): 'tempered' | 'raw' {
   return temperature === 0 ? 'raw' : 'tempered'
 }
 
-interface Sampling {
-  readonly model: EmbeddedModel
-  readonly clock: () => number
+function checkScored(length: number, from: number): void {
+  if (Number.isInteger(from) && from >= 1 && from <= length) return
+  throw new RangeError(`Scoring ${length} tokens must begin at place 1 to ${length}, got ${from}.`)
 }
 
 async function sample(
-  { model, clock }: Sampling,
   request: SampleRequest,
-  { signal }: Call,
+  call: Call,
+  { model, clock }: { readonly model: EmbeddedModel; readonly clock: () => number },
 ): Promise<TokenSample> {
-  signal.throwIfAborted()
   const started = clock()
-  const watcher = openWatcher(request, model)
-  const drawn = await model.sample(
-    {
-      prompt: request.prompt.ids,
-      maxTokens: request.maxTokens,
-      ...request.sampling,
-      stop: request.stopIds,
-      seed: request.seed,
-      session: request.session,
-      topLogprobs: request.topLogprobs ?? 0,
-      ...(watcher && { onToken: ({ id }) => watcher.see(id) }),
-    },
-    { signal: watcher ? AbortSignal.any([signal, watcher.signal]) : signal },
-  )
-  const stopped = watcher?.stopped
-  if (!stopped && drawn.finish === 'abort' && drawn.ids.length === 0) signal.throwIfAborted()
-  const length = stopped?.length ?? drawn.ids.length
+  const prompt = request.prompt.ids
+  const drawn = await draw(model, { ...request, prompt }, call)
+  const { ids, logprobs, entropies, top, finish, version, cachedTokens } = drawn
   return {
     kind: 'tokens',
-    segment: toSegment(drawn, length, request),
-    finish: stopped?.finish ?? { kind: drawn.finish },
+    segment: sampled({
+      ids,
+      logprobs,
+      entropies,
+      basis: basisAt(request.sampling.temperature),
+      version: { from: version, to: version },
+      ...(top && { top }),
+    }),
+    finish,
     usage: {
-      prompt: request.prompt.ids.length,
-      sampled: length,
-      cached: drawn.cachedTokens,
+      prompt: prompt.length,
+      sampled: ids.length,
+      cached: cachedTokens,
       seconds: clock() - started,
     },
-  }
-}
-
-function toSegment(drawn: EmbeddedSample, length: number, request: SampleRequest) {
-  const width = request.topLogprobs ?? 0
-  const top = drawn.topLogprobs && width > 0 ? toTop(drawn.topLogprobs, width) : undefined
-  return sampled({
-    ids: drawn.ids.subarray(0, length),
-    logprobs: drawn.logprobs.subarray(0, length),
-    entropies: drawn.entropies.subarray(0, length),
-    basis: basisAt(request.sampling.temperature),
-    version: { from: drawn.version, to: drawn.version },
-    ...(top && { top: cutTop(top, length) }),
-  })
-}
-
-function toTop(candidates: NonNullable<EmbeddedSample['topLogprobs']>, width: number): TopLogprobs {
-  const flat = candidates.flat()
-  return {
-    width,
-    ids: Int32Array.from(flat, ({ id }) => id),
-    logprobs: Float32Array.from(flat, ({ logprob }) => logprob),
-  }
-}
-
-function cutTop({ width, ids, logprobs }: TopLogprobs, length: number): TopLogprobs {
-  const end = width * length
-  return { width, ids: ids.subarray(0, end), logprobs: logprobs.subarray(0, end) }
-}
-
-interface Watcher {
-  readonly signal: AbortSignal
-  /** How the watching ended the sample, and after how many tokens; later ones are not kept. */
-  readonly stopped: { readonly finish: Finish; readonly length: number } | undefined
-  see(id: number): void
-}
-
-/** Watches tokens as they are drawn for a guard and for stop strings; nothing where there are none. */
-function openWatcher(request: SampleRequest, model: EmbeddedModel): Watcher | undefined {
-  const { watch, stopStrings, maxTokens } = request
-  if (!watch && stopStrings.length === 0) return undefined
-  const controller = new AbortController()
-  const ids = new Int32Array(Math.min(maxTokens, model.shape.context))
-  const hasStop = stopStrings.length > 0 ? openStopSearch(stopStrings, model) : () => false
-  let length = 0
-  let stopped: Watcher['stopped']
-  const stop = (finish: Finish): void => {
-    stopped = { finish, length }
-    controller.abort()
-  }
-  return {
-    signal: controller.signal,
-    get stopped() {
-      return stopped
-    },
-    see(id) {
-      if (stopped) return
-      ids[length++] = id
-      if (hasStop(id)) return stop({ kind: 'stop' })
-      const guard = watch?.({ ids: ids.subarray(0, length) })
-      if (guard !== undefined) stop({ kind: 'guard', guard })
-    },
-  }
-}
-
-const tokenizers = new WeakMap<EmbeddedModel, Tokenizer>()
-
-/** Tells, token by token, whether the text so far holds one of the stop strings. */
-function openStopSearch(strings: readonly string[], model: EmbeddedModel): (id: number) => boolean {
-  const known = tokenizers.get(model) ?? openTokenizer(toModelFiles('embedded', model.files))
-  tokenizers.set(model, known)
-  const decoder = known.openDecoder()
-  const longest = Math.max(...strings.map(string => string.length))
-  let tail = ''
-  return id => {
-    const text = tail + decoder.push([id])
-    tail = text.slice(-longest)
-    return strings.some(string => text.includes(string))
   }
 }

@@ -147,7 +147,7 @@ function toolsOf(state: DeskState) {
       execute: ({ name }) => ordersOf(state.orders, name),
     }),
     order: tool({
-      description: 'Shows an order: what, status, age, price, stock.',
+      description: 'Shows an order: what, status, age, stock.',
       inputSchema: z.object({ id }),
       execute: ({ id }) => {
         const found = state.orders.get(id)

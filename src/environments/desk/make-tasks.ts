@@ -1,8 +1,8 @@
 import type { MakeTasksOptions, Task } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { pick, type Random, random, randomAt, seedOf } from '../../math/random.ts'
-import { ages, type Order, prices, statuses, stocks } from './order.ts'
-import { decide, type RequestKind, requestKinds } from './rules.ts'
+import { ages, type Order, stocks } from './order.ts'
+import { decide, type RequestKind, requestKinds, wantedStatus } from './rules.ts'
 import { type DeskRequest, type DeskTask, hintOf } from './task.ts'
 
 /** Which tasks a desk makes. */
@@ -25,23 +25,8 @@ const phrases: Readonly<Record<RequestKind, readonly string[]>> = {
   refund: ['refund ORDER', 'return ORDER'],
 }
 
-/** What can be the case about an order, and how often. None of it is more often right than half. */
-const cases: Readonly<Record<'pending' | 'delivered', readonly (readonly [string, number])[]>> = {
-  pending: [
-    ['act', 0.44],
-    ['shipped', 0.14],
-    ['delivered', 0.14],
-    ['cancelled', 0.14],
-    ['disputed', 0.14],
-  ],
-  delivered: [
-    ['act', 0.44],
-    ['status', 0.14],
-    ['old', 0.14],
-    ['other', 0.14],
-    ['disputed', 0.14],
-  ],
-}
+/** How often it is right to act; what else is right is spread evenly, so that no answer wins. */
+const actShare = 0.4
 
 /** Tasks are told apart by what is in them, so that no seed puts one into both splits. */
 const heldOutShare = 0.25
@@ -130,38 +115,31 @@ function drawOrder(
   kind: RequestKind,
   { id, customer, draw }: { readonly id: number; readonly customer: string; readonly draw: Random },
 ): Order {
-  const wanted = kind === 'cancel' || kind === 'address' ? 'pending' : 'delivered'
-  const found = drawCase(cases[wanted], draw)
-  const isOpen = wanted === 'pending' || found === 'disputed'
-  const age = isOpen ? pick(ages, draw) : found === 'old' ? 'old' : 'new'
-  const price =
-    isOpen || kind === 'exchange' ? pick(prices, draw) : found === 'other' ? 'sale' : 'regular'
-  const stock =
-    isOpen || kind === 'refund' ? pick(stocks, draw) : found === 'other' ? 'gone' : 'stocked'
-  const status = statusFor(found, wanted, draw)
   return {
     id,
     customer,
     item: pick(items, draw),
     colour: pick(colours, draw),
-    status,
-    age,
-    price,
-    stock,
+    ...drawCase(kind, draw),
     street: pick(streets, draw),
   }
 }
 
-function statusFor(found: string, wanted: 'pending' | 'delivered', draw: Random): Order['status'] {
-  if (found === 'status') return pick(['pending', 'shipped', 'cancelled'] as const, draw)
-  return statuses.find(status => status === found) ?? wanted
-}
-
-function drawCase(table: readonly (readonly [string, number])[], draw: Random): string {
-  let chance = draw()
-  for (const [name, share] of table) {
-    chance -= share
-    if (chance < 0) return name
+/** What is the case about an order: at most one thing forbids the request. */
+function drawCase(kind: RequestKind, draw: Random): Pick<Order, 'status' | 'age' | 'stock'> {
+  const any = { age: pick(ages, draw), stock: pick(stocks, draw) }
+  const wanted = wantedStatus(kind)
+  const isRight = draw() < actShare
+  const forbidding = Math.floor(draw() * 3)
+  if (!isRight && forbidding === 0) return { ...any, status: 'disputed' }
+  if (wanted === 'pending') {
+    const status = isRight ? wanted : forbidding === 1 ? 'shipped' : 'delivered'
+    return { ...any, status }
   }
-  return table.at(-1)![0]
+  const fine = kind === 'refund' ? ({ age: 'new' } as const) : ({ stock: 'stocked' } as const)
+  if (isRight) return { ...any, ...fine, status: wanted }
+  if (forbidding === 1) {
+    return { ...any, ...fine, status: pick(['pending', 'shipped'] as const, draw) }
+  }
+  return { ...any, ...(kind === 'refund' ? { age: 'old' } : { stock: 'gone' }), status: wanted }
 }

@@ -1,18 +1,15 @@
-/** How far an order has come. A refund ends it for good. */
+/** How far an order has come; the last two are what the desk makes of it. */
 export const statuses = [
   'pending',
   'shipped',
   'delivered',
-  'cancelled',
   'disputed',
+  'cancelled',
   'refunded',
 ] as const
 
 /** Whether an order is young enough to be sent back. */
 export const ages = ['new', 'old'] as const
-
-/** What was paid: the usual price, or that of a sale. */
-export const prices = ['regular', 'sale'] as const
 
 /** Whether the shop still has what could replace it. */
 export const stocks = ['stocked', 'gone'] as const
@@ -25,7 +22,6 @@ export interface Order {
   readonly colour: string
   readonly status: (typeof statuses)[number]
   readonly age: (typeof ages)[number]
-  readonly price: (typeof prices)[number]
   readonly stock: (typeof stocks)[number]
   readonly street: string
 }
@@ -34,8 +30,8 @@ export interface Order {
 export type Database = Map<number, Order>
 
 /** What a look-up shows: words that need no names, since no two fields share one. */
-export function describeOrder({ item, status, age, price, stock }: Order): string {
-  return `${item} ${status} ${age} ${price} ${stock}`
+export function describeOrder({ item, status, age, stock }: Order): string {
+  return `${item} ${status} ${age} ${stock}`
 }
 
 /** What differs between two states of a database, as `number.field` and the new value. */

@@ -2,7 +2,7 @@ import { type Message, textOf } from '../../core/message.ts'
 import { pick, type Random, random, seedOf } from '../../math/random.ts'
 import type { Player, Situation } from '../play.ts'
 import { replyOf } from '../reply.ts'
-import { ages, prices, statuses, stocks } from './order.ts'
+import { ages, statuses, stocks } from './order.ts'
 import { type Decision, type RequestKind, reasons } from './rules.ts'
 import { understand } from './speech.ts'
 import { type DeskRequest, type DeskTask, rightDecision } from './task.ts'
@@ -79,7 +79,7 @@ export function carelessDecision(
   draw: Random,
 ): Decision {
   const chance = draw()
-  if (chance < 0.45) return { kind: 'act' }
+  if (chance < 0.4) return { kind: 'act' }
   if (chance < 0.6) return { kind: 'transfer' }
   const fields = fieldsOf(kind)
   const words = shown.filter(word => fields.has(word))
@@ -89,7 +89,7 @@ export function carelessDecision(
 /** The words of an order that a refusal of this kind could name. */
 function fieldsOf(kind: RequestKind): ReadonlySet<string> {
   if (kind === 'cancel' || kind === 'address') return new Set(statuses)
-  return new Set<string>([...statuses, ...ages, ...(kind === 'refund' ? prices : stocks)])
+  return new Set<string>([...statuses, ...(kind === 'refund' ? ages : stocks)])
 }
 
 /** Policies that need not read a thing; none of them may get far. */

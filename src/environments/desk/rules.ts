@@ -1,4 +1,4 @@
-import { ages, type Order, prices, statuses, stocks } from './order.ts'
+import { ages, type Order, statuses, stocks } from './order.ts'
 
 /** What customers ask for. */
 export const requestKinds = ['cancel', 'address', 'exchange', 'refund'] as const
@@ -21,28 +21,30 @@ export type Decision =
   | { readonly kind: 'transfer' }
 
 /** Every word that can be the reason of a refusal, true or not. */
-export const reasons: ReadonlySet<string> = new Set([...statuses, ...ages, ...prices, ...stocks])
+export const reasons: ReadonlySet<string> = new Set([...statuses, ...ages, ...stocks])
 
 /** The desk's policies, for policies that are told them. */
 export const rulesText = [
   'You serve customers of a shop. Ask "which order?" where you need its number; somebody who does not know it gives a name, by which find knows their order. Look every order up before you decide.',
   'A disputed order is for a person: call transfer and nothing else.',
   'Only a pending order is cancelled or sent to another street.',
-  'Only a delivered order is exchanged or refunded, and only while it is new. What was bought in a sale is not refunded. What is gone cannot be exchanged.',
+  'Only a delivered order is exchanged or refunded. An old one is not refunded; one that is gone from the stock cannot be exchanged.',
   'When you have done what was asked, say "done". When you must refuse, say "sorry, " and the one word of the order that forbids it.',
 ].join('\n')
 
 /** What the rules say. At most one reason forbids a request in tasks that the desk makes. */
 export function decide({ kind }: Pick<Request, 'kind'>, order: Order): Decision {
-  const { status, age, price, stock } = order
+  const { status, age, stock } = order
   if (status === 'disputed') return { kind: 'transfer' }
-  const wanted = kind === 'cancel' || kind === 'address' ? 'pending' : 'delivered'
-  if (status !== wanted) return { kind: 'refuse', reason: status }
-  if (wanted === 'pending') return { kind: 'act' }
-  if (age === 'old') return { kind: 'refuse', reason: age }
-  if (kind === 'refund' && price === 'sale') return { kind: 'refuse', reason: price }
+  if (status !== wantedStatus(kind)) return { kind: 'refuse', reason: status }
+  if (kind === 'refund' && age === 'old') return { kind: 'refuse', reason: age }
   if (kind === 'exchange' && stock === 'gone') return { kind: 'refuse', reason: stock }
   return { kind: 'act' }
+}
+
+/** The status in which an order must be for a request of this kind. */
+export function wantedStatus(kind: RequestKind): 'pending' | 'delivered' {
+  return kind === 'cancel' || kind === 'address' ? 'pending' : 'delivered'
 }
 
 /** What doing as asked makes of an order. */

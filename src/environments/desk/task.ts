@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ages, prices, statuses, stocks } from './order.ts'
+import { ages, statuses, stocks } from './order.ts'
 import { type Decision, decide, type Request, requestKinds } from './rules.ts'
 
 const order = z.object({
@@ -9,7 +9,6 @@ const order = z.object({
   colour: z.string(),
   status: z.enum(statuses),
   age: z.enum(ages),
-  price: z.enum(prices),
   stock: z.enum(stocks),
   street: z.string(),
 })

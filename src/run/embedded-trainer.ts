@@ -1,0 +1,265 @@
+import type { LeafWeighting } from '../core/credit.ts'
+import type { Group } from '../core/group.ts'
+import type { Trainer, TrainerStep } from '../core/trainer.ts'
+import { type EntropyTarget, nextEntropyCoefficient } from '../math/entropy.ts'
+import type { KlPenalty } from '../math/kl.ts'
+import { lossNamed, type NamedOptions } from '../math/registry.ts'
+import {
+  type ChangedToken,
+  learn,
+  measureChange,
+  scoreRow,
+  type WeighedRow,
+} from '../model/learn.ts'
+import type { EmbeddedModel } from '../model/model.ts'
+import { rendererFor } from '../model/teach.ts'
+import { groupRows, type MemberRow } from '../sinks/row-record.ts'
+
+/** How the embedded model learns from groups. */
+export interface EmbeddedTrainerOptions {
+  /** @default 4e-4 */
+  readonly learningRate?: number
+  /** The largest gradient norm. @default 1 */
+  readonly clip?: number
+  /** @default 0 */
+  readonly weightDecay?: number
+  /** Updates over which the rate rises. @default 1 */
+  readonly warmup?: number
+  /** The policy loss. @default 'ppo' */
+  readonly loss?: string
+  /** Options of that loss. @default a clip of 0.2 below and 0.28 above, where it has one */
+  readonly lossOptions?: NamedOptions
+  /** Passes over each batch. @default 1 */
+  readonly epochs?: number
+  /** Updates per pass. @default 1 */
+  readonly parts?: number
+  /** Coefficient of the entropy bonus, or a target that it is steered by. @default 0.01 */
+  readonly entropy?: number | EntropyTarget
+  /** Holds the policy near the weights it had when the trainer was opened. @default none */
+  readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel }
+  /** @default 'uniform' */
+  readonly weighting?: LeafWeighting
+  /** Adds to the advantages of trained tokens, row by row. */
+  readonly bonus?: TokenBonus
+  /** Rows on which the change of the policy is measured after each step. @default 32 */
+  readonly measured?: number
+  /** Tokens of the largest change to report. @default 5 */
+  readonly top?: number
+  /** @default 0 */
+  readonly seed?: number
+}
+
+/** Gives each row's tokens something on top of their advantage; `undefined` gives nothing. */
+export type TokenBonus = (
+  rows: readonly MemberRow[],
+  call: { readonly signal: AbortSignal },
+) => Promise<readonly (Float64Array | undefined)[]>
+
+/** A step of the embedded trainer, with the tokens whose probability changed most. */
+export interface EmbeddedStep extends TrainerStep {
+  readonly top: readonly ChangedToken[]
+}
+
+/** A trainer whose steps also say which tokens changed most. */
+export interface EmbeddedTrainer extends Trainer {
+  step(groups: readonly Group[], call: { readonly signal: AbortSignal }): Promise<EmbeddedStep>
+}
+
+/** Trains an embedded model on groups; disposing of it leaves the model open. */
+export function embeddedTrainer(
+  model: EmbeddedModel,
+  options: EmbeddedTrainerOptions = {},
+): EmbeddedTrainer {
+  const settings = readOptions(options)
+  const { tokenizer } = rendererFor('embedded', model.files)
+  let kept = typeof settings.entropy === 'number' ? settings.entropy : 0
+  let used = kept
+  let steps = 0
+
+  return {
+    name: 'embedded',
+    async step(groups, { signal }) {
+      const members = groups.flatMap(group => groupRows(group, { weighting: settings.weighting }))
+      const rows = await toWeighedRows(members, settings, signal)
+      const worthwhile = rows.filter(hasAdvantage)
+      const metrics: Record<string, number> = batchMetrics(model, members, worthwhile)
+      if (worthwhile.length === 0) return { version: model.version(), metrics, top: [] }
+      const { reference } = settings.kl ?? {}
+      const learned = await learn(model, worthwhile, {
+        loss: lossNamed(settings.loss),
+        lossOptions: settings.lossOptions,
+        epochs: settings.epochs,
+        parts: settings.parts,
+        entropy: used,
+        ...(settings.kl &&
+          reference && {
+            kl: {
+              penalty: settings.kl.penalty,
+              reference: await Promise.all(
+                worthwhile.map(async row => (await scoreRow(reference, row, signal)).logprobs),
+              ),
+            },
+          }),
+        update: {
+          learningRate: settings.learningRate,
+          clip: settings.clip,
+          weightDecay: settings.weightDecay,
+          warmup: settings.warmup,
+        },
+        seed: settings.seed + steps++,
+        signal,
+      })
+      if (typeof settings.entropy !== 'number') {
+        ;({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
+      }
+      const change = await measureChange(model, worthwhile.slice(0, settings.measured), {
+        signal,
+        top: settings.top,
+        temperature: worthwhile[0]!.temperature,
+      })
+      Object.assign(metrics, learnedMetrics(learned), changeMetrics(change))
+      const top = (change?.change?.top ?? []).map(token => {
+        const { ids } = worthwhile[token.row]!
+        const text = tokenizer.decode(ids.subarray(token.position, token.position + 1))
+        const before = ids.subarray(Math.max(0, token.position - 12), token.position)
+        return { ...token, text, after: tokenizer.decode(before) }
+      })
+      return { version: model.version(), metrics, top }
+    },
+    async save(folder) {
+      await model.save(folder)
+      await model.saveOptimizer(folder)
+    },
+    async load(folder) {
+      await model.load(folder)
+      await model.loadOptimizer(folder)
+      return { version: model.version() }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+type Read = Required<Omit<EmbeddedTrainerOptions, 'kl' | 'bonus'>> &
+  Pick<EmbeddedTrainerOptions, 'kl' | 'bonus'>
+
+const defaults = {
+  learningRate: 4e-4,
+  clip: 1,
+  weightDecay: 0,
+  warmup: 1,
+  loss: 'ppo',
+  epochs: 1,
+  parts: 1,
+  entropy: 0.01,
+  weighting: 'uniform',
+  measured: 32,
+  top: 5,
+  seed: 0,
+} as const
+
+/** Losses with a clip of PPO's kind take DAPO's, higher above than below. */
+const clipping = ['ppo', 'grpo', 'bnpo', 'dr-grpo']
+
+function readOptions(options: EmbeddedTrainerOptions): Read {
+  const known = [...Object.keys(defaults), 'lossOptions', 'kl', 'bonus']
+  const unknown = Object.keys(options).find(key => !known.includes(key))
+  if (unknown !== undefined) {
+    throw new TypeError(`The trainer has no option "${unknown}". Known: ${known.join(', ')}.`)
+  }
+  const loss = options.loss ?? defaults.loss
+  lossNamed(loss)
+  const lossOptions = clipping.includes(loss) ? { low: 0.2, high: 0.28 } : {}
+  return { ...defaults, ...options, lossOptions: { ...lossOptions, ...options.lossOptions } }
+}
+
+async function toWeighedRows(
+  members: readonly MemberRow[],
+  { bonus }: Read,
+  signal: AbortSignal,
+): Promise<readonly WeighedRow[]> {
+  const numbers = new Map<string, number>()
+  const bonuses = bonus ? await bonus(members, { signal }) : []
+  return members.map(({ row, tree }, index) => {
+    const { ids, mask, logprobs, weights, trajectory } = row
+    const missing = logprobs.findIndex((value, token) => mask[token] === 1 && Number.isNaN(value))
+    if (missing >= 0) {
+      throw new Error(
+        `${trajectory.id} has no log-probability at token ${missing}: the embedded trainer needs a policy that gives them.`,
+      )
+    }
+    if (!numbers.has(trajectory.id)) numbers.set(trajectory.id, numbers.size)
+    const extra = bonuses[index]
+    const advantages = extra
+      ? row.advantages.map((value, token) => value + extra[token]!)
+      : row.advantages
+    // What was observed after the last sample is never trained on, and may not fit the model.
+    const end = mask.lastIndexOf(1) + 1
+    return {
+      ids: ids.subarray(0, end),
+      mask: mask.subarray(0, end),
+      logprobs: logprobs.subarray(0, end),
+      advantages: advantages.subarray(0, end),
+      weights: weights.subarray(0, end),
+      temperature: tree.sampling.temperature,
+      trajectory: numbers.get(trajectory.id)!,
+    }
+  })
+}
+
+/** A row that is worth as much as its siblings teaches nothing; going through it is wasted time. */
+function hasAdvantage({ advantages, mask }: WeighedRow): boolean {
+  return advantages.some((value, token) => mask[token] === 1 && value !== 0)
+}
+
+function batchMetrics(
+  model: EmbeddedModel,
+  members: readonly MemberRow[],
+  worthwhile: readonly WeighedRow[],
+): Record<string, number> {
+  const current = model.version()
+  const ages = members.flatMap(({ row }) => row.versions.map(({ value }) => current - value.from))
+  const tokens = worthwhile.reduce((sum, { mask }) => sum + mask.reduce((a, b) => a + b, 0), 0)
+  return {
+    rows: members.length,
+    trainedRows: worthwhile.length,
+    trainedTokens: tokens,
+    meanStaleness: ages.reduce((sum, age) => sum + age, 0) / Math.max(1, ages.length),
+    maximumStaleness: ages.reduce((most, age) => Math.max(most, age), 0),
+  }
+}
+
+function learnedMetrics(learned: Awaited<ReturnType<typeof learn>>): Record<string, number> {
+  const { loss, terms, clipped, gradientNorm, entropy, updates } = learned
+  return {
+    loss,
+    policyLoss: terms.policy,
+    klLoss: terms.kl,
+    entropyLoss: terms.entropy,
+    clippedLow: clipped.low,
+    clippedHigh: clipped.high,
+    clippedDual: clipped.dual,
+    gradientNorm,
+    entropy,
+    updates,
+  }
+}
+
+function changeMetrics(metrics: Awaited<ReturnType<typeof measureChange>>): Record<string, number> {
+  const { change } = metrics ?? {}
+  if (!metrics || !change) return {}
+  return {
+    meanLogprob: metrics.meanLogprob,
+    confidence: metrics.confidence,
+    meanOldLogprob: change.meanOldLogprob,
+    meanDifference: change.meanDifference,
+    kl: change.kl,
+    maximumKl: change.maximumKl,
+    minimumRatio: change.minimumRatio,
+    maximumRatio: change.maximumRatio,
+    effectiveSampleShare: change.effectiveSampleShare,
+    ...(change.clipped && {
+      movedBelow: change.clipped.low,
+      movedAbove: change.clipped.high,
+    }),
+  }
+}

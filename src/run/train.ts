@@ -1,0 +1,216 @@
+import { setMaxListeners } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import type { Environment } from '../core/environment.ts'
+import type { Policy } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+import type { Trainer } from '../core/trainer.ts'
+import type { Interval } from '../math/intervals.ts'
+import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
+import { rendererFor } from '../model/teach.ts'
+import type { ModelRenderer } from '../text/renderer.ts'
+import { openEmbedded } from './embedded.ts'
+import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
+import { openEstimate } from './estimate.ts'
+import type { Evaluation } from './held-out.ts'
+import { newManifest } from './manifest.ts'
+import { openTrainer, pickDefined } from './open-trainer.ts'
+import type { RollParts } from './roll.ts'
+import { createRun, readManifest, runPaths, writeManifest } from './run-folder.ts'
+import { openRunWriter } from './store.ts'
+import { openTaskStream, splitTasks } from './task-stream.ts'
+import type { TaskSource } from './tasks.ts'
+import { runTraining, type Training, type TrainingPlan } from './training.ts'
+
+/** How a policy is trained. Only the policy has to be named. */
+export interface TrainOptions<Data = unknown>
+  extends Omit<
+      RollParts<Data>,
+      'environment' | 'policy' | 'renderer' | 'estimate' | 'writer' | 'known' | 'finished'
+    >,
+    Pick<TrainingPlan<Data>, 'evaluateEvery' | 'onStep' | 'onEvaluation'>,
+    Pick<
+      EmbeddedTrainerOptions,
+      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'parts' | 'entropy'
+    > {
+  /** An embedded policy, or `embedded` or `embedded:DIR`; any policy where a trainer is given. */
+  readonly policy: Policy | string
+  /** Learns instead of the embedded trainer. */
+  readonly trainer?: Trainer
+  /** The renderer of a policy that is not embedded. */
+  readonly renderer?: Renderer
+  /** @default 60 */
+  readonly steps?: number
+  /** @default 32 */
+  readonly tasksPerStep?: number
+  /** Tasks to evaluate on, or how many. @default a split made for it, else a fifth of the tasks */
+  readonly heldOut?: TaskSource<Data>
+  /** @default 'grpo' */
+  readonly advantage?: string
+  /** Coefficient of the KL penalty to the starting weights. @default 0 */
+  readonly klPenalty?: number
+  /** @default 20 */
+  readonly checkpointEvery?: number
+  /** The reward from which on a task counts as solved. @default 1 */
+  readonly successAt?: number
+  /** Further tasks per task of a step, where filters drop whole groups. @default 2 */
+  readonly refill?: number
+  /** A run folder to keep everything in. @default none */
+  readonly out?: string
+  /** Settings to write into the run's manifest, for people and for resuming. */
+  readonly record?: Readonly<Record<string, unknown>>
+}
+
+/** What training gave. */
+export interface Trained {
+  /** On held-out tasks, before the first step and after the last. */
+  readonly successBefore: number
+  readonly successAfter: number
+  readonly intervalBefore: Interval
+  readonly intervalAfter: Interval
+  readonly steps: number
+  readonly sampledTokens: number
+  readonly seconds: number
+  readonly best: Training['best']
+  /** The run folder, where there is one. */
+  readonly run: string | undefined
+  readonly training: Training
+}
+
+/** Rolls and learns in turn; gives the success on held-out tasks before and after. */
+export async function train<Data>(
+  environment: Environment<Data>,
+  tasks: TaskSource<Data>,
+  options: TrainOptions<Data>,
+): Promise<Trained> {
+  const started = performance.now()
+  const opened = await openTrained(options.policy)
+  try {
+    const seed = options.seed ?? 0
+    const split = await splitTasks(environment, tasks, {
+      seed,
+      ...pickDefined(options, ['heldOut', 'split']),
+    })
+    const trainer = options.trainer ?? (await openLearner(opened.policy, options))
+    await using _closing = options.trainer ? undefined : trainer
+    const plan: TrainingPlan<Data> = {
+      tasks: openTaskStream(split.train, seed),
+      heldOut: split.heldOut,
+      steps: options.steps ?? 60,
+      tasksPerStep: options.tasksPerStep ?? 32,
+      checkpointEvery: options.checkpointEvery ?? 20,
+      successAt: options.successAt ?? 1,
+      refill: options.refill ?? 2,
+      ...pickDefined(options, ['evaluateEvery', 'onStep', 'onEvaluation', 'out']),
+    }
+    const parts = toRollParts(environment, opened.policy, options)
+    const training = await keepRun(options, parts, kept => runTraining(plan, kept, trainer))
+    return {
+      successBefore: training.before.success,
+      successAfter: training.after.success,
+      intervalBefore: training.before.interval,
+      intervalAfter: training.after.interval,
+      steps: plan.steps,
+      sampledTokens: training.sampledTokens,
+      seconds: (performance.now() - started) / 1000,
+      best: training.best,
+      run: options.out,
+      training,
+    }
+  } finally {
+    await opened.close()
+  }
+}
+
+/** An open policy is left open; one that was named is closed in the end. */
+async function openTrained(
+  policy: Policy | string,
+): Promise<{ readonly policy: Policy; close(): Promise<void> }> {
+  if (typeof policy !== 'string') return { policy, close: async () => {} }
+  const [scheme, ...rest] = policy.split(':')
+  if (scheme !== 'embedded') {
+    throw new Error(
+      `"${policy}" cannot be trained here: open it and give a trainer, or train "embedded".`,
+    )
+  }
+  const opened = await openEmbedded(rest.length > 0 ? rest.join(':') : undefined)
+  return { policy: opened, close: async () => opened[Symbol.asyncDispose]() }
+}
+
+function openLearner<Data>(policy: Policy, options: TrainOptions<Data>): Promise<Trainer> {
+  return openTrainer(
+    policy,
+    pickDefined(options, [
+      'learningRate',
+      'loss',
+      'lossOptions',
+      'epochs',
+      'parts',
+      'entropy',
+      'klPenalty',
+      'weighting',
+      'seed',
+    ]),
+  )
+}
+
+/** The parts that rolling needs, with limits that the model's own context sets. */
+function toRollParts<Data>(
+  environment: Environment<Data>,
+  policy: Policy,
+  options: TrainOptions<Data>,
+): RollParts<Data> {
+  const renderer = options.renderer ?? (isEmbedded(policy) ? rendererOf(policy) : undefined)
+  if (!renderer) throw new Error(`${policy.name} is not embedded: give its renderer.`)
+  const { limits, concurrency = 256, signal = new AbortController().signal } = options
+  // Hundreds of attempts wait on one signal; that is no leak.
+  setMaxListeners(0, signal)
+  const context = isEmbedded(policy) ? { context: policy.model.shape.context } : {}
+  return {
+    ...options,
+    environment,
+    policy,
+    renderer,
+    estimate: openEstimate(options.advantage ?? 'grpo'),
+    limits: { ...context, ...limits },
+    concurrency,
+    signal,
+  }
+}
+
+/** The renderer that an embedded policy's own files make. */
+export function rendererOf({ model, name }: EmbeddedPolicy): ModelRenderer {
+  return rendererFor(name, model.files)
+}
+
+/** Keeps what `work` rolls in a run folder, where one is wanted. */
+async function keepRun<Data>(
+  options: TrainOptions<Data>,
+  parts: RollParts<Data>,
+  work: (parts: RollParts<Data>) => Promise<Training>,
+): Promise<Training> {
+  const { out } = options
+  if (out === undefined) return await work(parts)
+  const config = {
+    ...options.record,
+    environment: parts.environment.name,
+    policy: parts.policy.name,
+  }
+  await createRun(out, newManifest('train', config))
+  const writer = await openRunWriter(out)
+  try {
+    const training = await work({ ...parts, writer })
+    await writer.sync()
+    await writeFile(runPaths(out).report, `${JSON.stringify(toReport(training), null, 2)}\n`)
+    const manifest = await readManifest(out)
+    const finished = new Date().toISOString()
+    await writeManifest(out, { ...manifest, status: 'finished', finished })
+    return training
+  } finally {
+    await writer[Symbol.asyncDispose]()
+  }
+}
+
+function toReport({ before, after, sampledTokens, best }: Training): object {
+  const short = ({ attempts: _, ...evaluation }: Evaluation): object => evaluation
+  return { before: short(before), after: short(after), sampledTokens, best }
+}
