@@ -1,20 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import {
-  DamagedFrameError,
-  decodeFrame,
-  encodeFrame,
-  type Frame,
-  frameSize,
-} from '../core/frame.ts'
-
-/** The first bytes of every journal: what it is, and the version of its format. */
-export const journalMagic = Buffer.from('ESPALIER JOURNAL 1\n')
-
-/** Where a frame lies in its journal. */
-export interface FramePlace {
-  readonly offset: number
-  readonly size: number
-}
+import { encodeFrame, type Frame } from '../core/frame.ts'
+import { type FramePlace, journalMagic, readPlaces } from './read-journal.ts'
+import { StoreError } from './store-error.ts'
 
 /** An append-only file of frames. One writer, any number of readers. */
 export interface Journal extends AsyncDisposable {
@@ -22,6 +9,8 @@ export interface Journal extends AsyncDisposable {
   append(frame: Frame): Promise<FramePlace>
   /** Resolves when all that was appended would survive a power cut. */
   sync(): Promise<void>
+  /** Bytes that are written. */
+  readonly size: number
 }
 
 /** How a journal is opened. */
@@ -30,59 +19,97 @@ export interface JournalOptions {
   readonly syncEvery?: number
 }
 
+interface Waiting {
+  readonly bytes: Buffer
+  readonly resolve: (place: FramePlace) => void
+  readonly reject: (error: unknown) => void
+}
+
 /**
  * Opens a journal for appending. A torn last frame, as a crash leaves it, is cut off; any other
- * damage is refused.
+ * damage is refused. Frames that arrive while the disk is busy are written together.
  */
 export async function openJournal(path: string, options: JournalOptions = {}): Promise<Journal> {
   const { syncEvery = 1 } = options
-  const handle = await open(path, 'a+')
-  let end = await findEnd(handle, path)
-  let dirty = false
-  let broken: unknown
-  let queue: Promise<void> = Promise.resolve()
+  const handle = await openToAppend(path)
+  let end = await findEnd(handle, path).catch(async (error: unknown) => {
+    await handle.close()
+    throw error
+  })
+  let isDirty = false
+  let broken: StoreError | undefined
+  let waiting: Waiting[] = []
+  let writing: Promise<void> | undefined
 
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = queue.then(work)
-    queue = result.then(
-      () => {},
-      () => {},
-    )
-    return result
+  async function writeBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      if (broken) throw broken
+      await writeAll(
+        handle,
+        batch.length === 1 ? batch[0]!.bytes : Buffer.concat(batch.map(bytesOf)),
+      )
+    } catch (cause) {
+      // What stands behind the last whole frame would hide all that came later.
+      if (!broken) await handle.truncate(end).catch(() => {})
+      broken ??= new StoreError(path, { cause, keeps: true })
+      for (const { reject } of batch) reject(broken)
+      return
+    }
+    isDirty = true
+    for (const { bytes, resolve } of batch) {
+      resolve({ offset: end, size: bytes.length })
+      end += bytes.length
+    }
   }
-  const sync = async (): Promise<void> => {
-    if (!dirty) return
-    dirty = false
+
+  async function writeWaiting(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      await writeBatch(batch)
+    }
+    writing = undefined
+  }
+
+  async function sync(): Promise<void> {
+    await writing
+    if (!isDirty) return
+    isDirty = false
     await handle.datasync()
   }
-  const timer = setInterval(() => void inTurn(sync).catch(() => {}), syncEvery * 1000)
+  const timer = setInterval(() => void sync().catch(fail), syncEvery * 1000)
   timer.unref()
 
+  function fail(cause: unknown): void {
+    broken ??= new StoreError(path, { cause, keeps: true })
+  }
+
   return {
+    get size() {
+      return end
+    },
     append: frame =>
-      inTurn(async () => {
-        if (broken) throw broken
-        const bytes = encodeFrame(frame)
-        const place = { offset: end, size: bytes.length }
-        try {
-          await writeAll(handle, bytes)
-        } catch (error) {
-          // What stands behind the last whole frame would hide all that came later.
-          await handle.truncate(end).catch(() => {})
-          broken = new Error(`${path} cannot be written: ${(error as Error).message}`, {
-            cause: error,
-          })
-          throw broken
-        }
-        end += bytes.length
-        dirty = true
-        return place
+      new Promise((resolve, reject) => {
+        waiting.push({ bytes: encodeFrame(frame), resolve, reject })
+        writing ??= writeWaiting()
       }),
-    sync: () => inTurn(sync),
+    sync,
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
-      await inTurn(sync).finally(() => handle.close())
+      // Whoever appended was told of a failure; closing has nothing to add.
+      await sync().catch(fail)
+      await handle.close()
     },
+  }
+}
+
+const bytesOf = ({ bytes }: Waiting): Buffer => bytes
+
+async function openToAppend(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'a+')
+  } catch (cause) {
+    throw new StoreError(path, { cause })
   }
 }
 
@@ -97,8 +124,10 @@ async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
 async function findEnd(handle: FileHandle, path: string): Promise<number> {
   const { size } = await handle.stat()
   if (size < journalMagic.length) {
-    await handle.truncate(0)
-    await writeAll(handle, journalMagic)
+    if (size > 0) await handle.truncate(0)
+    await writeAll(handle, journalMagic).catch((cause: unknown) => {
+      throw new StoreError(path, { cause })
+    })
     return journalMagic.length
   }
   let end = journalMagic.length
@@ -107,91 +136,4 @@ async function findEnd(handle: FileHandle, path: string): Promise<number> {
   }
   if (end < size) await handle.truncate(end)
   return end
-}
-
-/** A frame read from a journal, with its place; `isTorn` frames have no content. */
-export interface JournalEntry {
-  readonly place: FramePlace
-  readonly frame: Frame
-}
-
-/**
- * Reads a journal from its beginning, or from a place on. A torn last frame ends it quietly: its
- * writer is still at work, or died.
- */
-export async function* readJournal(path: string, from = 0): AsyncGenerator<JournalEntry> {
-  const handle = await open(path, 'r')
-  try {
-    for await (const entry of readPlaces(handle, path, from)) {
-      if (!entry.isTorn)
-        yield { place: entry.place, frame: decodeFrame(entry.bytes, entry.place.offset) }
-    }
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Reads one frame whose place is known. */
-export async function readFrame(handle: FileHandle, place: FramePlace): Promise<Frame> {
-  const bytes = Buffer.alloc(place.size)
-  await handle.read(bytes, 0, place.size, place.offset)
-  return decodeFrame(bytes, place.offset)
-}
-
-const chunkSize = 1 << 20
-
-interface PlacedBytes {
-  readonly place: FramePlace
-  readonly bytes: Buffer
-  readonly isTorn: boolean
-}
-
-async function* readPlaces(
-  handle: FileHandle,
-  path: string,
-  from = 0,
-): AsyncGenerator<PlacedBytes> {
-  const { size } = await handle.stat()
-  await checkMagic(handle, path)
-  let offset = Math.max(from, journalMagic.length)
-  let buffer: Buffer = Buffer.alloc(0)
-  let start = offset
-  while (offset < size) {
-    const known = frameSize(buffer, offset - start)
-    const wanted = known ?? 8
-    if (offset + wanted > size) {
-      yield { place: { offset, size: size - offset }, bytes: buffer, isTorn: true }
-      return
-    }
-    if (offset - start + wanted > buffer.length) {
-      const length = Math.min(size - offset, Math.max(chunkSize, wanted))
-      buffer = Buffer.alloc(length)
-      await handle.read(buffer, 0, length, offset)
-      start = offset
-      continue
-    }
-    const bytes = buffer.subarray(offset - start, offset - start + wanted)
-    const isTorn = offset + wanted === size && !isWhole(bytes, offset)
-    yield { place: { offset, size: wanted }, bytes, isTorn }
-    offset += wanted
-  }
-}
-
-/** Whether the last frame of a file is all there: a crash may leave its length without its bytes. */
-function isWhole(bytes: Buffer, offset: number): boolean {
-  try {
-    decodeFrame(bytes, offset)
-    return true
-  } catch (error) {
-    if (error instanceof DamagedFrameError) return false
-    throw error
-  }
-}
-
-async function checkMagic(handle: FileHandle, path: string): Promise<void> {
-  const magic = Buffer.alloc(journalMagic.length)
-  await handle.read(magic, 0, magic.length, 0)
-  if (magic.equals(journalMagic)) return
-  const found = magic.toString('latin1').replace(/[^ -~]/g, '.')
-  throw new Error(`${path} is not a journal of format 1: it begins with "${found}"`)
 }

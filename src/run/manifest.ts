@@ -16,6 +16,7 @@ export function newManifest(kind: string, config: Readonly<Record<string, unknow
     config: JSON.parse(JSON.stringify(config)) as Record<string, Json>,
     versions: { espalier: packageVersion(), node: process.version },
     status: 'running',
+    directory: process.cwd(),
     started: new Date().toISOString(),
   }
 }

@@ -1,13 +1,15 @@
 import type { Task } from '../core/environment.ts'
 import type { Group, Scored, Unscored } from '../core/group.ts'
 import { type GroupId, type TreeId, treeId } from '../core/ids.ts'
-import { openLane } from '../core/lane.ts'
+import { type Lane, openLane } from '../core/lane.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 import { scoreTree } from '../rollout/score.ts'
 import type { Listen } from './events.ts'
 import { type GatherOptions, gather } from './gather.ts'
+import type { Instrument } from './instrument.ts'
 import type { RunWriter } from './store.ts'
+import type { Unfinished } from './unfinished.ts'
 
 /** Rolls one attempt: a chain, a search tree, steps. A failure is in the tree, not thrown. */
 export type Strategy = (context: RolloutContext, attempt: Attempt) => Promise<Tree>
@@ -25,6 +27,10 @@ export interface PipelineOptions extends GatherOptions {
   readonly signal: AbortSignal
   readonly writer?: RunWriter
   readonly listen?: Listen
+  /** Put around every attempt, the first innermost. */
+  readonly instruments?: readonly Instrument[]
+  /** Keeps what unfinished attempts came to. */
+  readonly unfinished?: Unfinished
   /** Trees that were finished before the run was interrupted. */
   readonly known?: ReadonlyMap<TreeId, Tree>
 }
@@ -38,8 +44,11 @@ export interface Job {
   readonly step?: number
 }
 
-/** Rolls groups side by side; each comes out as soon as it is complete, slow ones delay nobody. */
-export interface Pipeline {
+/**
+ * Rolls groups side by side; each comes out as soon as it is complete, slow ones delay nobody.
+ * Disposing of it stops what is still running and waits until it has stopped.
+ */
+export interface Pipeline extends AsyncDisposable {
   submit(job: Job): void
   /** The next group to be complete; rejects when the run is aborted or its store fails. */
   next(): Promise<Group>
@@ -48,8 +57,11 @@ export interface Pipeline {
 }
 
 /** Opens a pipeline; nothing runs before a job is submitted. */
-export function openPipeline(options: PipelineOptions): Pipeline {
+export function openPipeline(given: PipelineOptions): Pipeline {
+  const stop = new AbortController()
+  const options = { ...given, signal: AbortSignal.any([given.signal, stop.signal]) }
   const lane = openLane('rollouts', options.rollouts)
+  const running = new Set<Promise<Group>>()
   const ready: Promise<Group>[] = []
   const waiting: ((group: Promise<Group>) => void)[] = []
   let pending = 0
@@ -66,12 +78,14 @@ export function openPipeline(options: PipelineOptions): Pipeline {
     },
     submit(job) {
       pending++
-      const group = rollGroup(job, options, lane)
+      const group = rollGroup(job, options, { lane, fail: error => stop.abort(error) })
+      running.add(group)
+      const settle = (): void => {
+        running.delete(group)
+        deliver(group)
+      }
       // Delivered once settled, so that whoever takes it never waits for a slow one.
-      group.then(
-        () => deliver(group),
-        () => deliver(group),
-      )
+      group.then(settle, settle)
     },
     async next() {
       if (pending === 0) throw new Error('nothing was submitted that could be taken')
@@ -81,17 +95,32 @@ export function openPipeline(options: PipelineOptions): Pipeline {
         pending--
       }
     },
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error('the run was left before its end'))
+      await Promise.allSettled(running)
+    },
   }
 }
 
-type RolloutsLane = ReturnType<typeof openLane>
+/** What the groups of a pipeline share. */
+interface Shared {
+  readonly lane: Lane
+  /** Ends the run: its store failed. */
+  fail(error: unknown): void
+}
 
-async function rollGroup(job: Job, options: PipelineOptions, lane: RolloutsLane): Promise<Group> {
-  const members = await Promise.all(
-    Array.from({ length: options.group }, (_, member) =>
-      rollMember(job, member, { options, lane }),
-    ),
+async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Promise<Group> {
+  const rolling = Array.from({ length: options.group }, (_, member) =>
+    rollMember(job, member, { options, shared }).catch((error: unknown) => {
+      shared.fail(error)
+      throw error
+    }),
   )
+  // All have stopped before the group is over.
+  await Promise.allSettled(rolling)
+  const members = await Promise.all(rolling)
+  // Rewards that were cut short are not results: a resumed run scores these members again.
+  options.signal.throwIfAborted()
   const group = gather(job, members.flat(), options)
   await options.writer?.writeGroup(group, job.task, job.order)
   options.listen?.({ kind: 'group-end', group })
@@ -101,22 +130,29 @@ async function rollGroup(job: Job, options: PipelineOptions, lane: RolloutsLane)
 async function rollMember(
   job: Job,
   member: number,
-  { options, lane }: { options: PipelineOptions; lane: RolloutsLane },
+  { options, shared }: { options: PipelineOptions; shared: Shared },
 ): Promise<readonly (Scored | Unscored)[]> {
   const { context, reward, signal } = options
   const tree =
     options.known?.get(treeId(job.id, member)) ??
-    (await lane.run({ signal }, () => rollFresh(job, member, options)))
+    (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
   return await scoreTree(tree, job.task, { reward, lanes: context.lanes, signal })
 }
 
 async function rollFresh(job: Job, member: number, options: PipelineOptions): Promise<Tree> {
-  const { context, strategy, seed, signal, writer, listen } = options
+  const { seed, signal, writer, listen, unfinished } = options
   listen?.({ kind: 'attempt-start', task: job.task.id, member })
-  const tree = await strategy(context, { task: job.task, group: job.id, member, seed, signal })
-  // An attempt that the run itself stopped is not finished: a resumed run rolls it again.
+  const tree = await attempt(options, { task: job.task, group: job.id, member, seed, signal })
+  // An attempt that the run itself stopped is not finished: a resumed run goes on with it.
   signal.throwIfAborted()
   await writer?.writeTree(tree)
+  unfinished?.forget(tree.id)
   listen?.({ kind: 'tree-end', tree })
   return tree
+}
+
+function attempt(options: PipelineOptions, which: Attempt): Promise<Tree> {
+  const { strategy, instruments = [], unfinished } = options
+  const context = instruments.reduce((inner, around) => around(inner, which), options.context)
+  return unfinished ? unfinished.roll(strategy, context, which) : strategy(context, which)
 }

@@ -1,11 +1,14 @@
+import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
-import type { GroupId, TreeId } from '../core/ids.ts'
+import type { TreeId } from '../core/ids.ts'
+import type { Policy } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import { newManifest } from './manifest.ts'
 import { type RollParts, rollGroups } from './roll.ts'
-import { createRun, readManifest, writeManifest } from './run-folder.ts'
+import { createRun, type RunManifest, readManifest, runPaths, writeManifest } from './run-folder.ts'
 import { openRunReader, openRunWriter } from './store.ts'
 import type { TaskSource } from './tasks.ts'
+import { openUnfinished, type Unfinished } from './unfinished.ts'
 
 /** Where a run is kept, and what is written about it. */
 export interface RunRecord {
@@ -14,6 +17,8 @@ export interface RunRecord {
   readonly config: Readonly<Record<string, unknown>>
   /** Whether it goes on with what the folder already holds. */
   readonly resumes?: boolean
+  /** What becomes of attempts that an interruption cut. @default 'continue' */
+  readonly unfinished?: 'continue' | 'restart'
 }
 
 /** Rolls groups into a run folder; what was finished before an interruption is never rolled again. */
@@ -22,33 +27,93 @@ export async function* rollIntoRun<Data>(
   parts: RollParts<Data>,
   record: RunRecord,
 ): AsyncGenerator<Group> {
+  await using run = await openRun(parts, record)
+  try {
+    yield* rollGroups(tasks, { ...parts, ...run.parts })
+  } catch (error) {
+    run.fail(error)
+    throw error
+  }
+  await run.finish()
+}
+
+/** A run folder that is open for writing. Disposing of it before `finish` leaves it to be resumed. */
+export interface OpenRun extends AsyncDisposable {
+  /** What rolling into it needs. */
+  readonly parts: Pick<RollParts, 'writer' | 'unfinished' | 'known' | 'finished'>
+  finish(): Promise<void>
+  /** Says why it will be left unfinished. */
+  fail(error: unknown): void
+}
+
+/** Makes a run folder, or opens one that was interrupted, for one writer. */
+export async function openRun(
+  { policy }: { readonly policy: Policy },
+  record: RunRecord,
+): Promise<OpenRun> {
   const { out, kind, config, resumes = false } = record
   if (!resumes) await createRun(out, newManifest(kind, config))
-  const before = resumes ? await readFinished(out) : undefined
   const writer = await openRunWriter(out)
   try {
-    yield* rollGroups(tasks, { ...parts, writer, ...before })
-    const manifest = await readManifest(out)
-    await writer.sync()
-    await writeManifest(out, {
-      ...manifest,
-      status: 'finished',
-      finished: new Date().toISOString(),
-    })
-  } finally {
+    const before = resumes ? await readFinished(out) : undefined
+    const unfinished = await openRecord(policy, record, before)
+    const { reason: _reason, finished: _finished, ...manifest } = await readManifest(out)
+    await writeManifest(out, { ...manifest, status: 'running' })
+    const close = async (ending: Partial<RunManifest>): Promise<void> => {
+      await unfinished?.[Symbol.asyncDispose]()
+      // Where the disk is full the folder keeps saying that it runs, and is resumed all the same.
+      await writeManifest(out, { ...manifest, ...ending }).catch(() => {})
+      await writer[Symbol.asyncDispose]()
+    }
+    let isClosed = false
+    let reason = 'it was left before its end'
+    return {
+      parts: { writer, ...(unfinished && { unfinished }), ...before?.parts },
+      async finish() {
+        isClosed = true
+        await writer.sync()
+        await unfinished?.remove()
+        await close({ status: 'finished', finished: new Date().toISOString() })
+      },
+      fail(error) {
+        reason = describeCause(error)
+      },
+      async [Symbol.asyncDispose]() {
+        if (!isClosed) await close({ status: 'stopped', reason })
+      },
+    }
+  } catch (error) {
     await writer[Symbol.asyncDispose]()
+    throw error
   }
 }
 
+/** Only servers are worth a record: what else there is gives the same answer again, at once. */
+async function openRecord(
+  policy: Policy,
+  { out, unfinished = 'continue' }: RunRecord,
+  before: Before | undefined,
+): Promise<Unfinished | undefined> {
+  if (unfinished === 'restart' || !policy.describe) return undefined
+  return await openUnfinished(
+    runPaths(out).unfinished,
+    tree => before?.finishedTrees.has(tree) ?? false,
+  )
+}
+
 /** What of a run is finished: whole groups, and trees whose group is not. */
-async function readFinished(
-  out: string,
-): Promise<{ finished: ReadonlySet<GroupId>; known: ReadonlyMap<TreeId, Tree> }> {
+interface Before {
+  readonly parts: Pick<RollParts, 'known' | 'finished'>
+  readonly finishedTrees: ReadonlySet<TreeId>
+}
+
+async function readFinished(out: string): Promise<Before> {
   const reader = await openRunReader(out)
   try {
     const known = new Map<TreeId, Tree>()
     for await (const tree of reader.looseTrees()) known.set(tree.id, tree)
-    return { finished: reader.finishedGroups, known }
+    const { finishedGroups, finishedTrees } = reader
+    return { parts: { finished: finishedGroups, known }, finishedTrees }
   } finally {
     await reader[Symbol.asyncDispose]()
   }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Json } from '../core/ids.ts'
+import { StoreError } from './store-error.ts'
 
 /** The version of the run folder's layout that this program writes. */
 export const runFormat = 1
@@ -14,8 +15,12 @@ export interface RunManifest {
   /** Every setting as it was resolved. */
   readonly config: Readonly<Record<string, Json>>
   readonly versions: Readonly<Record<string, string>>
-  /** `running` also where its writer died. */
-  readonly status: 'running' | 'finished'
+  /** `running` also where its writer died; `stopped` where it ended in order before its end. */
+  readonly status: 'running' | 'stopped' | 'finished'
+  /** Why it was stopped. */
+  readonly reason?: string
+  /** The folder it was begun in, which the paths in its settings are relative to. */
+  readonly directory?: string
   readonly started: string
   readonly finished?: string
 }
@@ -25,6 +30,7 @@ export function runPaths(folder: string) {
   return {
     manifest: join(folder, 'run.json'),
     journal: join(folder, 'journal.frames'),
+    unfinished: join(folder, 'unfinished.frames'),
     lock: join(folder, 'writer.lock'),
     events: join(folder, 'events.jsonl'),
     report: join(folder, 'report.json'),
@@ -47,15 +53,28 @@ export async function createRun(folder: string, manifest: RunManifest): Promise<
       `${folder} already holds a run: \`espalier resume ${folder}\` goes on with it, or name another --out`,
     )
   }
-  await mkdir(folder, { recursive: true })
+  try {
+    await mkdir(folder, { recursive: true })
+  } catch (cause) {
+    throw new StoreError(folder, { cause })
+  }
   await writeManifest(folder, manifest)
 }
 
 /** Writes `run.json` so that a reader never sees half of it. */
 export async function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
   const { manifest: path } = runPaths(folder)
-  await writeFile(`${path}.next`, `${JSON.stringify(manifest, null, 2)}\n`)
-  await rename(`${path}.next`, path)
+  await replaceFile(path, `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+/** Writes a file so that a reader sees the old or the new one, never half of it. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(`${path}.next`, text)
+    await rename(`${path}.next`, path)
+  } catch (cause) {
+    throw new StoreError(path, { cause })
+  }
 }
 
 /** Reads what a run folder says of itself. */
@@ -66,37 +85,23 @@ export async function readManifest(folder: string): Promise<RunManifest> {
       `${folder} is not a run: it has no run.json. Runs lie in runs/ unless --out said otherwise`,
     )
   }
-  const manifest = JSON.parse(await readFile(path, 'utf8')) as RunManifest
+  const manifest = parseManifest(await readFile(path, 'utf8'), path)
   if (manifest.format !== runFormat) {
+    const writer = manifest.versions?.espalier
     throw new Error(
-      `${folder} has run format ${manifest.format}; this program reads format ${runFormat}`,
+      `${folder} has run format ${manifest.format}; this program reads format ${runFormat}. ` +
+        `espalier ${writer ?? `with format ${manifest.format}`} reads it`,
     )
   }
   return manifest
 }
 
-/** Makes sure that one process writes to a run; a lock whose process is gone is taken over. */
-export async function lockRun(folder: string): Promise<AsyncDisposable> {
-  const { lock } = runPaths(folder)
-  const owner = await readFile(lock, 'utf8').catch(() => undefined)
-  if (owner !== undefined) {
-    if (isAlive(Number(owner))) {
-      throw new Error(`${folder} is being written by process ${owner}`)
-    }
-    await rm(lock, { force: true })
-  }
-  const handle = await open(lock, 'wx')
-  await handle.writeFile(String(process.pid))
-  await handle.close()
-  return { [Symbol.asyncDispose]: () => rm(lock, { force: true }) }
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isInteger(pid) || pid <= 0) return false
+function parseManifest(text: string, path: string): RunManifest {
   try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    const manifest = JSON.parse(text) as RunManifest
+    if (typeof manifest?.format === 'number') return manifest
+  } catch (cause) {
+    throw new Error(`${path} is not JSON: ${(cause as Error).message}`, { cause })
   }
+  throw new Error(`${path} does not say its format: it is not what espalier wrote`)
 }

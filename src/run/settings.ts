@@ -95,6 +95,10 @@ export const settings = {
   }),
   branch: setting(text, 'Where a tree branches', { argument: 'NAME[:ITEM,…]' }),
   leaves: setting(count, 'Most endings of one tree', { argument: 'N', default: 8 }),
+  stepHistory: setting(z.int().min(0), 'Turns of the past that a step is shown', {
+    argument: 'N',
+    default: 3,
+  }),
   weighting: setting(z.enum(leafWeightings), 'How the endings of a tree share their tokens', {
     argument: leafWeightings.join('|'),
     default: 'uniform',
@@ -197,6 +201,11 @@ export const settings = {
     argument: 'N',
     default: 0,
   }),
+  unfinished: setting(
+    z.enum(['continue', 'restart']),
+    'What a resumed run does with attempts that were cut: go on from their last finished turn, or begin again',
+    { argument: 'continue|restart', default: 'continue' },
+  ),
   trainer: setting(text, 'What learns: embedded, tinker:URL or ./file.ts#export', {
     argument: 'NAME',
     default: 'embedded',

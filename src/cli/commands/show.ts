@@ -16,8 +16,8 @@ export const showCommand: Command = {
   summary: 'Read a run, a group or a trajectory',
   usage: 'RUN [ID]',
   about:
-    'Without an id: the groups of a run. With the id of a group: its trajectories. With the id of a\\n' +
-    'trajectory: the conversation; with --tokens every token, sampled ones coloured by their\\n' +
+    'Without an id: the groups of a run. With the id of a group: its trajectories. With the id of a\n' +
+    'trajectory: the conversation; with --tokens every token, sampled ones coloured by their\n' +
     'log-probability. Works while the run is still being written.',
   examples: [
     'espalier show runs/0001',
