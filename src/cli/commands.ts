@@ -1,5 +1,6 @@
 import type { Command } from './command.ts'
 import { checkCommand } from './commands/check.ts'
+import { doctorCommand } from './commands/doctor.ts'
 import { exportCommand } from './commands/export.ts'
 import { resumeCommand } from './commands/resume.ts'
 import { rollCommand } from './commands/roll.ts'
@@ -11,5 +12,6 @@ export const commands: readonly Command[] = [
   resumeCommand,
   showCommand,
   exportCommand,
+  doctorCommand,
   checkCommand,
 ]

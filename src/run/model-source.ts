@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { request } from 'undici'
 import type { Policy } from '../core/policy.ts'
-import { modelFileNames, readModelFolder } from '../text/model-folder.ts'
+import { readModelFolder } from '../text/model-folder.ts'
+import type { ReasoningFormat, ToolFormat } from '../text/parser.ts'
 import { createRenderer, type ModelRenderer, type RendererOptions } from '../text/renderer.ts'
+import { fetchModel } from './hub.ts'
+import type { Settings } from './settings.ts'
 
 /** Where a model's tokenizer and template may come from. */
 export interface ModelSourceOptions {
@@ -26,21 +28,32 @@ export async function openRenderer(
   model: string,
   options: Partial<RendererOptions> & ModelSourceOptions = {},
 ): Promise<ModelRenderer> {
-  const { offline, hub, tell, ...rest } = options
-  const folder = await findModel(model, {
-    ...(offline !== undefined && { offline }),
-    ...(hub !== undefined && { hub }),
-    ...(tell && { tell }),
-  })
+  const { offline = false, hub, tell, ...rest } = options
+  const folder = await findModel(model, { offline, ...(hub && { hub }), ...(tell && { tell }) })
   // One day for the whole run, so that a template that writes the date writes the same one.
   const today = new Date()
   return createRenderer(await readModelFolder(folder), { clock: () => today, ...rest })
 }
 
+/** The settings of a run that say how its model folder is found and used. */
+export function rendererSettings(values: Settings): Partial<RendererOptions> & ModelSourceOptions {
+  const { history, templateVariables, toolInstruction, toolFormat, reasoningFormat } = values
+  return {
+    history,
+    templateVariables,
+    ...(toolInstruction && { toolInstruction }),
+    // Names that no parser has are refused by the renderer, which knows them all.
+    ...(toolFormat !== undefined && { toolFormat: toolFormat as ToolFormat }),
+    ...(reasoningFormat !== undefined && { reasoningFormat: reasoningFormat as ReasoningFormat }),
+    offline: values.offline,
+    hub: values.hub,
+  }
+}
+
 /** The model that a policy's server says it serves; without a server, the byte model of this package. */
 export async function openModelOf(
   policy: Policy,
-  signal: AbortSignal = new AbortController().signal,
+  signal = new AbortController().signal,
 ): Promise<string> {
   if (!policy.describe) return byteModel
   const { model } = await policy.describe({ signal })
@@ -50,87 +63,45 @@ export async function openModelOf(
   )
 }
 
+/** An id as Hugging Face gives them: an owner, if any, and a name. */
+const idPattern = /^(?:[A-Za-z0-9][\w.-]{0,95}\/)?[A-Za-z0-9][\w.-]{0,95}$/
+
 /** The folder of a model: itself, a snapshot in the local cache, or freshly fetched files. */
 export async function findModel(model: string, options: ModelSourceOptions = {}): Promise<string> {
   if (existsSync(model)) return model
-  if (!/^[\w.-]+\/[\w.-]+$/.test(model)) {
-    throw new Error(`no folder ${model}, and it is not a Hugging Face id of the form owner/name`)
+  if (!idPattern.test(model) || model.includes('..')) {
+    throw new Error(
+      `no folder ${model}, and it is not a Hugging Face id of the form owner/name either`,
+    )
   }
-  const cached = await findInCache(model)
+  const own = ownCache(model)
+  const cached = existsSync(join(own, 'tokenizer.json')) ? own : await findSnapshot(model)
   if (cached) return cached
   if (options.offline) {
     throw new Error(`${model} is not in the local cache, and --offline forbids fetching it`)
   }
-  return await fetchModel(model, options)
+  const { hub = 'https://huggingface.co', tell } = options
+  const key = process.env.HF_TOKEN
+  tell?.(`fetching tokenizer and chat template of ${model} from ${hub} into ${own}`)
+  await fetchModel(model, { hub, folder: own, ...(key && { key }) })
+  return own
 }
 
-function cacheRoots(): readonly string[] {
-  const home = process.env.HF_HOME ?? join(homedir(), '.cache', 'huggingface')
-  return [process.env.HF_HUB_CACHE ?? join(home, 'hub')]
-}
-
+/** Where files are kept that this program fetched. */
 function ownCache(model: string): string {
   const root = process.env.ESPALIER_CACHE ?? join(homedir(), '.cache', 'espalier')
   return join(root, 'models', model.replace('/', '--'))
 }
 
-async function findInCache(model: string): Promise<string | undefined> {
-  const own = ownCache(model)
-  if (existsSync(join(own, 'tokenizer.json'))) return own
-  for (const root of cacheRoots()) {
-    const folder = join(root, `models--${model.replace('/', '--')}`)
-    const main = await readFile(join(folder, 'refs', 'main'), 'utf8').catch(() => undefined)
-    const others = await readdir(join(folder, 'snapshots')).catch(() => [])
-    for (const revision of [main?.trim(), ...others]) {
-      const snapshot = revision && join(folder, 'snapshots', revision)
-      if (snapshot && existsSync(join(snapshot, 'tokenizer.json'))) return snapshot
-    }
-  }
-  return undefined
-}
-
-/** Only the tokenizer and template files are fetched, never weights. */
-async function fetchModel(model: string, options: ModelSourceOptions): Promise<string> {
-  const hub = (options.hub ?? 'https://huggingface.co').replace(/\/$/, '')
-  const folder = ownCache(model)
-  options.tell?.(`fetching tokenizer and chat template of ${model} from ${hub} into ${folder}`)
-  const files: [string, Buffer][] = []
-  for (const name of modelFileNames) {
-    const bytes = await fetchFile(`${hub}/${model}/resolve/main/${name}`)
-    if (bytes) files.push([name, bytes])
-    else if (name === 'tokenizer.json') throw new Error(`${hub} has no tokenizer.json for ${model}`)
-  }
-  await mkdir(folder, { recursive: true })
-  // The tokenizer comes last: its presence means that the folder is whole.
-  for (const [name, bytes] of files.reverse()) {
-    await writeFile(join(folder, `${name}.part`), bytes)
-    await rename(join(folder, `${name}.part`), join(folder, name))
-  }
-  return folder
-}
-
-const largestFile = 64 * 1024 * 1024
-
-async function fetchFile(url: string, redirects = 5): Promise<Buffer | undefined> {
-  const { statusCode, headers, body } = await request(url, { signal: AbortSignal.timeout(120_000) })
-  if (statusCode >= 300 && statusCode < 400 && headers.location && redirects > 0) {
-    await body.dump()
-    return await fetchFile(new URL(String(headers.location), url).href, redirects - 1)
-  }
-  if (statusCode === 404) {
-    await body.dump()
-    return undefined
-  }
-  if (statusCode !== 200) {
-    await body.dump()
-    throw new Error(`GET ${url} answered ${statusCode}`)
-  }
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > largestFile) throw new Error(`GET ${url}: more than ${largestFile} bytes`)
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks)
+/** A model in the cache of Hugging Face's own tools: its main revision, else any that is whole. */
+async function findSnapshot(model: string): Promise<string | undefined> {
+  const home = process.env.HF_HOME ?? join(homedir(), '.cache', 'huggingface')
+  const root = process.env.HF_HUB_CACHE ?? join(home, 'hub')
+  const folder = join(root, `models--${model.replace('/', '--')}`)
+  const main = await readFile(join(folder, 'refs', 'main'), 'utf8').catch(() => '')
+  const revisions = await readdir(join(folder, 'snapshots')).catch(() => [])
+  const ordered = revisions.sort((a, b) => Number(b === main.trim()) - Number(a === main.trim()))
+  return ordered
+    .map(revision => join(folder, 'snapshots', revision))
+    .find(snapshot => existsSync(join(snapshot, 'tokenizer.json')))
 }

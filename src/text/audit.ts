@@ -13,6 +13,8 @@ export type TurnFinding =
   | { readonly kind: 'merged' }
   /** The template shows history otherwise; `preserve` kept it, `faithful` forked with this cause. */
   | { readonly kind: 'rewritten'; readonly cause: string }
+  /** An earlier turn was rewritten, which `preserve` kept; here nothing more changed. */
+  | { readonly kind: 'preserved' }
   /** A promise was broken. */
   | { readonly kind: 'violated'; readonly problem: string }
 
@@ -31,9 +33,6 @@ export function auditConversation(
     if (finding.kind === 'violated') return finding
     const other = faithful[turn]!
     if (other.kind === 'violated') return other
-    if (finding.kind === 'rewritten' && other.kind !== 'rewritten') {
-      return { kind: 'rewritten', cause: 'the template wrote an earlier turn otherwise' }
-    }
     return other.kind === 'rewritten' ? other : finding
   })
 }
@@ -170,7 +169,7 @@ function compare(
   if (text !== shown) {
     return shown.startsWith(renderer.decode(path.subarray(0, before)))
       ? violated(`the path ends in ${show(renderer, path.subarray(before))}, not as rendered`)
-      : { kind: 'rewritten', cause: '' }
+      : { kind: 'preserved' }
   }
   const { opening, closing } = renderer.profile.borders
   const bridge = path.subarray(before)

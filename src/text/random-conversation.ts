@@ -102,7 +102,9 @@ function openDraws({ profile, random, spelled }: ConversationOptions) {
     Array.from({ length: 1 + below(6) }, () => pick([...words, ...more])).join(' ')
   /** What others say may spell control strings. */
   const told = (): string => text(random() < 0.2 ? spelled : [])
-  const thought = () => (random() < 0.3 ? { reasoning_content: text() } : {})
+  /** Thoughts and words carry a word of their own, so that their absence can be told. */
+  const thought = (turn: number) =>
+    random() < 0.3 ? { reasoning_content: `${text()} qzthought${turn}` } : {}
 
   const call = (turn: number, index: number, sentinel: string): ToolCall => {
     const isOrder = random() < 0.5
@@ -121,14 +123,14 @@ function openDraws({ profile, random, spelled }: ConversationOptions) {
       const sentinel = sentinelOf(turn)
       const content = `${text()} ${sentinel} ${text()}`
       const observed: Message[] = [{ role: 'user', content: told() }]
-      return { message: { role: 'assistant', content, ...thought() }, observed, sentinel }
+      return { message: { role: 'assistant', content, ...thought(turn) }, observed, sentinel }
     },
     callingTurn(turn: number): ConversationTurn {
       const sentinel = sentinelOf(turn)
       const count = profile.toolResults === 'single' ? 1 : 1 + below(3)
       const tool_calls = Array.from({ length: count }, (_, index) => call(turn, index, sentinel))
       const isSpoken = profile.called?.mark === 'content'
-      const content = isSpoken ? `${text()} ${sentinel}` : pick(['', text()])
+      const content = isSpoken ? `${text()} ${sentinel}` : pick(['', `${text()} qzwords${turn}`])
       const observed = tool_calls.map(
         ({ id, function: { name } }): ToolMessage => ({
           role: 'tool',
@@ -138,7 +140,7 @@ function openDraws({ profile, random, spelled }: ConversationOptions) {
         }),
       )
       return {
-        message: { role: 'assistant', content, ...thought(), tool_calls },
+        message: { role: 'assistant', content, ...thought(turn), tool_calls },
         observed,
         sentinel,
       }

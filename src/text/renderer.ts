@@ -7,7 +7,14 @@ import { findDialect } from './dialect.ts'
 import { snap } from './ending.ts'
 import { faithfulBridge } from './history.ts'
 import type { ModelFiles } from './model-folder.ts'
-import { detectFormats, openParser, type ReasoningFormat, type ToolFormat } from './parser.ts'
+import {
+  detectFormats,
+  openParser,
+  type ReasoningFormat,
+  reasoningFormats,
+  type ToolFormat,
+  toolFormats,
+} from './parser.ts'
 import { patchTemplate, type TemplatePatch } from './patches.ts'
 import { commonPrefix } from './probe.ts'
 import { type Formats, openReplies } from './reply.ts'
@@ -115,12 +122,20 @@ function prepareTemplates(
 }
 
 function formatsOf(template: string, tokenizer: Tokenizer, options: RendererOptions): Formats {
+  const { toolFormat, reasoningFormat } = options
+  if (toolFormat !== undefined) checkFormat('tool', toolFormat, toolFormats)
+  if (reasoningFormat !== undefined) checkFormat('reasoning', reasoningFormat, reasoningFormats)
   const controls = tokenizer.controls.map(({ content }) => content)
   const detected = detectFormats(template, controls)
   return {
-    tools: options.toolFormat ?? detected.tools,
-    reasoning: options.reasoningFormat ?? detected.reasoning,
+    tools: toolFormat ?? detected.tools,
+    reasoning: reasoningFormat ?? detected.reasoning,
   }
+}
+
+function checkFormat(kind: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return
+  throw new Error(`no ${kind} format called "${name}". Known: ${known.join(', ')}.`)
 }
 
 /** Whether what follows a text would be thinking, as the reasoning format reads it. */

@@ -10,6 +10,7 @@ import {
   contentMark,
   type Probe,
   probeResult,
+  probeTool,
   spokenTurn,
   thoughtMark,
   withoutThought,
@@ -85,7 +86,8 @@ function scenes({ called }: Endings): readonly Scene[] {
 function severalResults({ mark }: CallEnding): readonly Message[] {
   const results = [probeResult(1), probeResult()]
   const instructions: Message = { role: 'system', content: 'Be brief.' }
-  return [instructions, asked, callingTurn(callsOf(results), mark), ...results]
+  const turn = { ...callingTurn(callsOf(results), mark), reasoning_content: earlierThought }
+  return [instructions, asked, turn, ...results]
 }
 
 /** What of the prompt before a turn is not in the rendering of that turn. */
@@ -129,8 +131,21 @@ function changedOpening(
 
 const shownLength = 40
 
+/** What stands in for the words of synthetic conversations when people read of them. */
+const placeholders: readonly (readonly [word: string, shown: string])[] = [
+  [thoughtMark, 'THOUGHTS'],
+  [earlierThought, 'THOUGHTS'],
+  [contentMark, 'WORDS'],
+  [argumentMark, 'VALUE'],
+  [probeTool.function.name, 'TOOL'],
+  [asked.content, 'QUESTION'],
+  [again.content, 'QUESTION'],
+]
+
 function excerpt(text: string): string {
-  return JSON.stringify(text.length > shownLength ? `${text.slice(0, shownLength)}…` : text)
+  const readable = placeholders.reduce((shown, [word, name]) => shown.replaceAll(word, name), text)
+  const cut = readable.slice(0, shownLength)
+  return JSON.stringify(cut.length < readable.length ? `${cut}…` : cut)
 }
 
 /** Whether a turn without thinking is written as one whose thinking says nothing. */
