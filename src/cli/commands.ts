@@ -5,6 +5,7 @@ import { exportCommand } from './commands/export.ts'
 import { resumeCommand } from './commands/resume.ts'
 import { rollCommand } from './commands/roll.ts'
 import { showCommand } from './commands/show.ts'
+import { tauCommand } from './commands/tau.ts'
 
 /** Every command, in the order of help. */
 export const commands: readonly Command[] = [
@@ -14,4 +15,5 @@ export const commands: readonly Command[] = [
   exportCommand,
   doctorCommand,
   checkCommand,
+  tauCommand,
 ]

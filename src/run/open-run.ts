@@ -5,6 +5,7 @@ import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { openEnvironment } from '../environments/registry.ts'
+import { tauFactory } from '../environments/tau/factory.ts'
 import { openFilter } from '../filters/registry.ts'
 import { openReward } from '../rewards/registry.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
@@ -12,6 +13,7 @@ import type { ReasoningFormat, ToolFormat } from '../text/parser.ts'
 import { openEstimate } from './estimate.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
 import { openPolicy } from './open-policy.ts'
+import { openSpeaker } from './open-speaker.ts'
 import { openStrategy } from './open-strategy.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
@@ -26,7 +28,7 @@ export async function openRunParts(
   tell: Tell,
 ): Promise<{ readonly parts: RollParts } & AsyncDisposable> {
   const environment = await openEnvironmentNamed(needed(values, 'environment'))
-  const reward = await openRewards(values.reward)
+  const reward = await openRewards(values.reward, values.judge)
   const estimate = openEstimate(values.advantage)
   const opened = await openPolicyAndRenderer(values, tell)
   const rolling = await openStrategy(values, { environment, reward, renderer: opened.renderer })
@@ -55,6 +57,7 @@ export async function openRunParts(
     stop: values.stop,
     weighting: values.weighting,
     concurrency: compact(values.concurrency),
+    ...(values.budget && { budget: values.budget }),
     seed: values.seed,
     ...(values.split !== undefined && { split: values.split }),
   }
@@ -88,7 +91,7 @@ function compact<T extends object | number>(
 
 /** An environment by name, or the user's own. */
 export async function openEnvironmentNamed(name: string): Promise<Environment> {
-  if (!isUserPart(name)) return await openEnvironment(name)
+  if (!isUserPart(name)) return await openEnvironment(name, { tau: tauFactory({ openSpeaker }) })
   const part = await loadUserPart(name)
   if (typeof part === 'object' && part !== null && 'open' in part && 'readTask' in part) {
     return part as Environment
@@ -112,11 +115,14 @@ async function openFilters(names: readonly string[]): Promise<readonly Filter[]>
 
 async function openRewards(
   names: readonly string[] | undefined,
+  speaker: string | undefined,
 ): Promise<Environment['reward'] | undefined> {
   if (!names) return undefined
   const parts: Record<string, RewardPart> = {}
   for (const name of names) {
-    const part = isUserPart(name) ? await loadUserPart(name) : openReward(name)
+    const part = isUserPart(name)
+      ? await loadUserPart(name)
+      : openReward(name, speaker === undefined ? {} : { speaker: await openSpeaker(speaker) })
     const label = isUserPart(name) ? (name.split('#')[1] ?? name) : parsePartName(name).name
     if (typeof part !== 'function' && typeof part !== 'object') {
       throw new TypeError(`${name} is not a reward function`)

@@ -47,6 +47,7 @@ const budget = z.strictObject({
   money: z.number().positive().optional(),
   /** Price of a million prompt and sampled tokens. */
   price: z.strictObject({ prompt: z.number().min(0), sampled: z.number().min(0) }).optional(),
+  perRollout: z.strictObject({ money: z.number().positive().optional() }).optional(),
 })
 
 /** Every setting of a run: the source of flags, help, config keys, their JSON schema and the docs. */
@@ -107,6 +108,9 @@ export const settings = {
   reward: setting(texts, "Rewards to use instead of the environment's own", {
     argument: 'NAME|FILE#EXPORT',
     isList: true,
+  }),
+  judge: setting(text, 'The model that `--reward judge` asks, such as openai:URL', {
+    argument: 'URI',
   }),
   filters: setting(texts, 'Judges that drop trajectories, with a reason', {
     argument: 'NAME[:ITEM,…]',
@@ -194,7 +198,7 @@ export const settings = {
   }),
   budget: setting(
     budget,
-    'Limits of the whole run, as JSON: tokens, seconds, trajectories, money',
+    'Limits of the whole run, as JSON: tokens, seconds, trajectories, money (with a price per million)',
     { argument: 'JSON' },
   ),
   seed: setting(z.int().min(0), 'The seed that every random draw comes from', {

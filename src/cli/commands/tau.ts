@@ -1,0 +1,25 @@
+import { packTau } from '../../environments/tau/load.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+
+/** Packs a tau-bench checkout. */
+export const tauCommand: Command = {
+  name: 'tau',
+  summary: 'Pack a tau-bench checkout into a folder that loads fast',
+  usage: 'pack CHECKOUT DIR',
+  about:
+    'Reads the data, tools, policies and tasks of a tau-bench checkout and writes them as one folder.\n' +
+    'Run it with: espalier eval --environment tau:retail,root=DIR --results FILE',
+  examples: ['espalier tau pack ~/tau-bench tau-data'],
+  settings: [],
+  words: [3, 3],
+  run: runTau,
+}
+
+async function runTau({ words, terminal, json }: Invocation): Promise<number> {
+  const [verb, checkout, folder] = words
+  if (verb !== 'pack') throw new MisuseError(`espalier tau knows "pack", not "${verb}"`)
+  const domains = await packTau(checkout!, folder!)
+  if (json) terminal.print(JSON.stringify({ folder, domains }))
+  else terminal.print(`packed ${domains.join(' and ')} into ${folder}`)
+  return 0
+}
