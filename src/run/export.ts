@@ -1,63 +1,128 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { UnknownPartError } from '../core/part-name.ts'
-import { toJsonl } from '../sinks/jsonl.ts'
-import { readManifest } from './run-folder.ts'
-import { openRunReader } from './store.ts'
+import { type LeafWeighting, leafWeightings } from '../core/credit.ts'
+import { countUncarried } from '../sinks/features.ts'
+import type { Format, FormatWriter, Output } from '../sinks/format.ts'
+import { formatNamed } from '../sinks/formats/registry.ts'
+import { type Lost, openLossReport } from '../sinks/lost.ts'
+import { openSelection, type Selection } from '../sinks/selection.ts'
+import { type RunManifest, readManifest } from './run-folder.ts'
+import { openRunReader, type StoredGroup } from './store.ts'
 
 /** What an export is asked for. */
-export interface ExportOptions {
+export interface ExportOptions extends Selection {
   /** The format. */
   readonly to: string
   /** The file to write. */
   readonly out: string
-  /** Trajectories to write besides those that are trained on. */
-  readonly include?: readonly ('failed' | 'filtered')[]
   /** Also write what depends on clocks and servers. */
   readonly volatile?: boolean
+  readonly signal?: AbortSignal
 }
 
 /** What was written, and what the format could not carry. */
 export interface Exported {
   readonly rows: number
-  readonly lost: readonly string[]
-  /** Trajectories that were left out, by reason. */
+  readonly lost: readonly Lost[]
+  /** Trajectories that were left out, by reason: failed, filtered, where, best. */
   readonly leftOut: Readonly<Record<string, number>>
+  /** The lines that load the file where it is read. */
+  readonly loading: readonly string[]
 }
 
-/** Writes a run as training rows, in canonical order: task, member, row. */
+/**
+ * Writes a run as training rows, in canonical order: task, member, row. The file appears when it is
+ * whole; a run that the format refuses leaves none.
+ */
 export async function exportRun(run: string, options: ExportOptions): Promise<Exported> {
-  if (options.to !== 'jsonl') throw new UnknownPartError('export format', options.to, ['jsonl'])
-  await readManifest(run)
-  const include = new Set(options.include)
+  const format = formatNamed(options.to)
+  const manifest = await readManifest(run)
   const reader = await openRunReader(run)
+  const partial = `${options.out}.partial`
   try {
-    await mkdir(dirname(resolve(options.out)), { recursive: true })
-    const stream = createWriteStream(options.out)
-    const leftOut: Record<string, number> = {}
-    let rows = 0
-    for await (const { group } of reader.groups()) {
-      const text = toJsonl(group, {
-        run: basename(resolve(run)),
-        volatile: options.volatile ?? false,
-        include: { failed: include.has('failed'), filtered: include.has('filtered') },
-      })
-      rows += text === '' ? 0 : text.split('\n').length - 1
-      if (!stream.write(text)) await once(stream, 'drain')
-      if (!include.has('failed') && group.unscored.length > 0) {
-        leftOut.failed = (leftOut.failed ?? 0) + group.unscored.length
+    const file = await openExport(format, { ...options, out: partial, run, manifest })
+    try {
+      for await (const group of reader.groups()) {
+        options.signal?.throwIfAborted()
+        await file.write(group)
       }
-      const dropped = group.members.filter(member => member.dropped !== null).length
-      if (!include.has('filtered') && dropped > 0)
-        leftOut.filtered = (leftOut.filtered ?? 0) + dropped
+    } catch (error) {
+      await file.end().catch(() => undefined)
+      await rm(partial, { force: true })
+      throw error
     }
-    stream.end()
-    await finished(stream)
-    return { rows, lost: [], leftOut }
+    const written = await file.end()
+    await rename(partial, options.out)
+    return { ...written, loading: format.loading(options.out) }
   } finally {
     await reader[Symbol.asyncDispose]()
+  }
+}
+
+/** A file that groups are exported into, one after the other. */
+export interface OpenExport {
+  write(group: StoredGroup): Promise<void>
+  end(): Promise<Omit<Exported, 'loading'>>
+}
+
+/** Opens a file in a format; groups are selected before they are written. */
+export async function openExport(
+  format: Format,
+  options: Omit<ExportOptions, 'to'> & {
+    readonly run: string
+    readonly manifest: Pick<RunManifest, 'config'>
+  },
+): Promise<OpenExport> {
+  const select = openSelection(options)
+  const lost = openLossReport()
+  const output = await openFile(options.out)
+  const writer: FormatWriter = format.open(output, {
+    run: basename(resolve(options.run)),
+    weighting: weightingOf(options.manifest),
+    volatile: options.volatile ?? false,
+    lost,
+  })
+  const leftOut: Record<string, number> = {}
+  let rows = 0
+  return {
+    async write({ group, task, order }) {
+      const selected = select(group)
+      for (const [reason, count] of Object.entries(selected.leftOut)) {
+        leftOut[reason] = (leftOut[reason] ?? 0) + count
+      }
+      rows += await writer.write({ group: selected.group, task, order })
+      countUncarried(selected.group, format.carries, lost)
+    },
+    async end() {
+      await writer.end()
+      await output.close()
+      return { rows, lost: lost.entries(), leftOut }
+    },
+  }
+}
+
+function weightingOf({ config }: Pick<RunManifest, 'config'>): LeafWeighting {
+  return leafWeightings.find(each => each === config.weighting) ?? 'uniform'
+}
+
+async function openFile(path: string): Promise<Output & { close(): Promise<void> }> {
+  await mkdir(dirname(resolve(path)), { recursive: true })
+  const stream = createWriteStream(path)
+  let problem: Error | undefined
+  stream.on('error', error => {
+    problem = error
+  })
+  return {
+    async write(chunk) {
+      if (problem) throw problem
+      if (!stream.write(chunk)) await once(stream, 'drain')
+    },
+    async close() {
+      stream.end()
+      await finished(stream)
+    },
   }
 }

@@ -66,6 +66,11 @@ function extras(group: Group, tree: Tree, include: ExportSelection): ReadonlySet
   )
 }
 
+/** Whether a member never got a reward. */
+export function isUnscored(member: Weighted | Unscored): member is Unscored {
+  return !('reward' in member)
+}
+
 /** Runs as `[start, end, value]`. */
 export function toTriples<Value, Written>(
   runs: readonly Run<Value>[],

@@ -1,0 +1,64 @@
+import { isUnscored, type MemberRow } from './row-record.ts'
+
+/**
+ * A row for trainers that know one advantage per row: all its trained tokens are worth the same.
+ * The credit is the advantage times the weight; a clipped policy loss of `weight` times a token is
+ * that of the token with `weight` times its advantage.
+ */
+export interface CreditedRow extends MemberRow {
+  readonly mask: Uint8Array
+  readonly credit: number
+  /** Whether it is trained at all; failed and filtered trajectories are not. */
+  readonly isTrained: boolean
+}
+
+/**
+ * Splits a row by what its tokens are worth: one row for each value, the other tokens being context
+ * there. Each token is still trained once, and a trainer that takes one advantage per row computes
+ * the same gradient. Most rows have one value and stay whole.
+ */
+export function splitByCredit(source: MemberRow): readonly CreditedRow[] {
+  const { row, member } = source
+  if (isUnscored(member) || member.dropped || member.advantage === null) {
+    const mask = new Uint8Array(row.mask.length)
+    return [{ ...source, mask, credit: 0, isTrained: false }]
+  }
+  const masks = new Map<number, Uint8Array>()
+  for (let token = 0; token < row.mask.length; token++) {
+    if (row.mask[token] === 0) continue
+    const credit = row.advantages[token]! * row.weights[token]!
+    let mask = masks.get(credit)
+    if (!mask) {
+      mask = new Uint8Array(row.mask.length)
+      masks.set(credit, mask)
+    }
+    mask[token] = 1
+  }
+  return [...masks].map(([credit, mask]) => ({ ...source, mask, credit, isTrained: true }))
+}
+
+/** How many tokens come before the first that the policy sampled. */
+export function promptLength({ row }: MemberRow): number {
+  return row.origins.find(({ value }) => value === 'sampled')?.start ?? row.ids.length
+}
+
+/** The credit of each token of a row: advantage times weight, 0 where it is not trained. */
+export function tokenCredit({ row, member }: MemberRow): Float64Array {
+  const credit = new Float64Array(row.ids.length)
+  if (isUnscored(member) || member.dropped) return credit
+  for (let token = 0; token < credit.length; token++) {
+    if (row.mask[token] === 1) credit[token] = row.advantages[token]! * row.weights[token]!
+  }
+  return credit
+}
+
+/** The mask of a row's trained tokens; all 0 for trajectories that are only looked at. */
+export function trainedMask({ row, member }: MemberRow): Uint8Array {
+  const isTrained = !isUnscored(member) && !member.dropped && member.advantage !== null
+  return isTrained ? row.mask : new Uint8Array(row.mask.length)
+}
+
+/** Whether any sampled token of a row lacks a log-probability. */
+export function lacksLogprobs({ row }: MemberRow): boolean {
+  return row.logprobs.some(Number.isNaN)
+}

@@ -1,0 +1,83 @@
+import type { Group } from '../core/group.ts'
+import type { LossReport } from './lost.ts'
+import { isUnscored } from './row-record.ts'
+
+/** What a run knows that a format may or may not have a place for. */
+export type Feature =
+  | 'tokens'
+  | 'advantages'
+  | 'rewards'
+  | 'reward parts'
+  | 'messages'
+  | 'tools'
+  | 'outcomes'
+  | 'reports'
+  | 'sampling'
+  | 'fidelity'
+  | 'version ranges'
+  | 'entropies'
+  | 'candidates'
+
+/** What the neutral formats carry: everything but what is told of single tokens besides their own. */
+export const neutralFeatures: readonly Feature[] = [
+  'tokens',
+  'advantages',
+  'rewards',
+  'reward parts',
+  'messages',
+  'tools',
+  'outcomes',
+  'reports',
+  'sampling',
+  'fidelity',
+  'version ranges',
+]
+
+const words: Readonly<Record<Feature, string>> = {
+  tokens: 'tokens and log-probabilities of trajectories',
+  advantages: 'advantages of trajectories',
+  rewards: 'rewards of trajectories',
+  'reward parts': 'named parts of rewards',
+  messages: 'messages of trajectories',
+  tools: 'tools of trajectories',
+  outcomes: 'outcomes of trajectories: which limit, which failure',
+  reports: 'reports of environments',
+  sampling: 'temperatures, seeds and other sampling of trajectories',
+  fidelity: 'fidelity certificates of trajectories',
+  'version ranges': 'samples whose policy version is only known as a range',
+  entropies: 'entropies of tokens',
+  candidates: 'candidates of tokens with their log-probabilities',
+}
+
+/** Counts what a group has of the features that a format does not carry. */
+export function countUncarried(group: Group, carries: readonly Feature[], lost: LossReport): void {
+  for (const [feature, count] of Object.entries(countFeatures(group))) {
+    if (!carries.includes(feature as Feature)) lost.add(words[feature as Feature], count)
+  }
+}
+
+function countFeatures(group: Group): Readonly<Record<Feature, number>> {
+  const all = [...group.members, ...group.unscored]
+  const scored = group.members
+  const segments = [...new Set(all.map(({ tree }) => tree))]
+    .flatMap(({ nodes }) => nodes)
+    .map(({ segment }) => segment)
+  const sampled = segments.filter(segment => segment.origin === 'sampled')
+  return {
+    tokens: all.filter(({ trajectory }) => trajectory.turns.length > 0).length,
+    advantages: scored.filter(({ advantage }) => advantage !== null).length,
+    rewards: scored.length,
+    'reward parts': scored.filter(({ reward }) => reward.parts.length > 0).length,
+    messages: all.filter(({ trajectory }) => trajectory.messages.length > 0).length,
+    tools: all.filter(({ tree }) => tree.tools.length > 0).length,
+    outcomes: all.filter(
+      member => isUnscored(member) || member.trajectory.outcome.kind === 'truncated',
+    ).length,
+    reports: all.filter(({ trajectory }) => trajectory.report !== undefined).length,
+    sampling: all.length,
+    fidelity: all.filter(({ trajectory }) => trajectory.fidelity.kind !== 'exact').length,
+    'version ranges': sampled.filter(({ version }) => version.from !== version.to).length,
+    entropies: sampled.reduce((sum, { entropies }) => sum + (entropies?.length ?? 0), 0),
+    candidates: sampled.reduce((sum, { top }) => sum + (top?.ids.length ?? 0), 0),
+  }
+}

@@ -1,0 +1,98 @@
+import type { Group, Unscored, Weighted } from '../../core/group.ts'
+import type { Row } from '../../core/row.ts'
+import { neutralFeatures } from '../features.ts'
+import { lineFormat, selectedRows } from '../line-format.ts'
+import { isUnscored, type MemberRow, toTriples, versionNumber } from '../row-record.ts'
+
+/** The neutral format: every row with everything that is known of it, one JSON object per line. */
+export const jsonl = lineFormat({
+  name: 'jsonl',
+  summary: 'Every training row with all that is known of it, one JSON object per line',
+  carries: neutralFeatures,
+  start: ({ run, weighting, volatile }) =>
+    function* toRows({ group }) {
+      for (const row of selectedRows(group, { weighting })) {
+        yield { ...rowHead(run, group, row), ...rowTail(group, row, volatile) }
+      }
+    },
+  loading: file => [
+    `python:  rows = [json.loads(line) for line in open(${JSON.stringify(file)})]`,
+    `pandas:  pd.read_json(${JSON.stringify(file)}, lines=True)`,
+  ],
+})
+
+/** What names a row, and its tokens. */
+export function rowHead(run: string, group: Group, { row, tree }: MemberRow) {
+  return {
+    run,
+    group: group.id,
+    tree: tree.id,
+    trajectory: row.trajectory.id,
+    row: row.index,
+    rows: row.count,
+    task: group.task,
+    member: tree.member,
+    ids: row.ids,
+    mask: row.mask,
+    logprobs: row.logprobs,
+    origins: toTriples(row.origins, origin => origin),
+    versions: toTriples(row.versions, versionNumber),
+  }
+}
+
+/** What a row is worth, how it came about, and what was said. */
+export function rowTail(group: Group, { row, member, tree }: MemberRow, volatile: boolean) {
+  const { trajectory } = row
+  return {
+    ...rewardFields(member),
+    ...creditFields(row, member),
+    outcome: isUnscored(member) ? member.outcome : trajectory.outcome,
+    sampling: { ...tree.sampling, seed: tree.seed },
+    basis: row.basis,
+    messages: trajectory.messages,
+    tools: tree.tools,
+    ...(trajectory.report !== undefined && { report: trajectory.report }),
+    ...(group.step !== undefined && { step: group.step }),
+    fidelity: trajectory.fidelity,
+    filtered: isUnscored(member) || !member.dropped ? null : filteredBy(member.dropped),
+    usage: trajectory.usage,
+    ...(volatile && volatileFields(row)),
+  }
+}
+
+function rewardFields(member: Weighted | Unscored) {
+  if (isUnscored(member)) return { reward: null, rewards: {}, advantage: null }
+  const { reward, advantage } = member
+  return {
+    reward: reward.total,
+    rewards: Object.fromEntries(reward.parts.map(part => [part.name, part.score])),
+    advantage: member.dropped ? null : advantage,
+  }
+}
+
+/** Token by token only where the trajectory's own advantage and a weight of 1 do not say it all. */
+function creditFields(row: Row, member: Weighted | Unscored) {
+  if (isUnscored(member) || member.dropped) return {}
+  return {
+    ...(differs(row, row.advantages, member.advantage) && { tokenAdvantages: row.advantages }),
+    ...(differs(row, row.weights, 1) && { tokenWeights: row.weights }),
+    ...(row.trajectories.some(({ value }) => value.length > 1) && {
+      trajectories: toTriples(row.trajectories, ids => ids),
+    }),
+  }
+}
+
+function differs({ mask }: Row, values: Float64Array, usual: number | null): boolean {
+  for (let token = 0; token < mask.length; token++) {
+    if (mask[token] === 1 && values[token] !== usual) return true
+  }
+  return false
+}
+
+function filteredBy({ filter, reason }: { readonly filter: string; readonly reason: string }) {
+  return { filter, reason }
+}
+
+function volatileFields({ trajectory: { volatile } }: Row) {
+  return { seconds: volatile.seconds, cached: volatile.cached, server: volatile.servers.join(',') }
+}

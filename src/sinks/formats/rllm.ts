@@ -1,0 +1,109 @@
+import type { Outcome } from '../../core/outcome.ts'
+import { type Conversation, conversationsOf, rewardOf, spoken } from '../conversations.ts'
+import type { ExportGroup, FormatOptions } from '../format.ts'
+import { lineFormat } from '../line-format.ts'
+import { isUnscored } from '../row-record.ts'
+import type { TurnTokens } from '../turns.ts'
+
+/**
+ * rLLM's `Episode.to_dict()`, one per tree (rllm/types.py at 9beb6e0, 2026-08-15). Each step carries
+ * an advantage per token: rLLM takes it as it is with `use_precomputed_advantage`, and otherwise
+ * computes its own from the rewards of a task's trajectories. A token that another trajectory of
+ * the tree trains has advantage 0.
+ */
+export const rllm = lineFormat({
+  name: 'rllm',
+  summary: "rLLM's Episode with token ids, log-probabilities and advantages, one per line",
+  carries: ['tokens', 'advantages', 'rewards', 'messages', 'outcomes', 'fidelity'],
+  start: options => source => toEpisodes(source, options),
+  loading: file => [
+    `python:  episodes = [Episode.from_dict(json.loads(line)) for line in open(${JSON.stringify(file)})]`,
+    'rllm:    rllm.algorithm.use_precomputed_advantage=true',
+  ],
+})
+
+function toEpisodes(source: ExportGroup, options: FormatOptions): readonly object[] {
+  const conversations = conversationsOf(source.group, options)
+  const trees = [...new Set(conversations.map(({ tree }) => tree))]
+  return trees.map(tree => {
+    const own = conversations.filter(each => each.tree === tree)
+    const turns = own.flatMap(each => each.turns)
+    options.lost.add(
+      'tokens without a log-probability, in steps that therefore carry none',
+      turns.reduce((sum, { logprobs }) => sum + logprobs.filter(Number.isNaN).length, 0),
+    )
+    // rLLM splits ids at colons.
+    const task = source.group.task.replaceAll(':', '_')
+    const best = Math.max(...own.map(each => rewardOf(each) ?? 0))
+    return {
+      id: `${task}:${tree.member}`,
+      task: source.task.data,
+      termination_reason: terminationOf(outcomeOf(own[0]!)),
+      is_correct: best >= 1,
+      session_id: tree.id,
+      trajectories: own.map(each => toTrajectory(source, each)),
+      metrics: {},
+      info: { run: options.run },
+    }
+  })
+}
+
+function outcomeOf({ member }: Conversation): Outcome {
+  return isUnscored(member) ? member.outcome : member.trajectory.outcome
+}
+
+function toTrajectory({ task }: ExportGroup, conversation: Conversation): object {
+  const { member, turns } = conversation
+  return {
+    uid: member.trajectory.id,
+    name: 'espalier',
+    task: task.data,
+    steps: turns.map((turn, index) => toStep(conversation, turn, index === turns.length - 1)),
+    reward: rewardOf(conversation),
+    info: { outcome: outcomeOf(conversation), fidelity: member.trajectory.fidelity.kind },
+  }
+}
+
+function toStep(conversation: Conversation, tokens: TurnTokens, isLast: boolean): object {
+  const { turn, pathIds, start, end, logprobs, credit, version } = tokens
+  const { messages, member } = conversation
+  const message = messages[turn.messages]
+  const reply = message?.role === 'assistant' ? message : undefined
+  const hasLogprobs = !logprobs.some(Number.isNaN)
+  return {
+    prompt_ids: pathIds.subarray(0, start),
+    response_ids: pathIds.subarray(start, end),
+    logprobs: hasLogprobs ? logprobs : [],
+    routing_matrices: null,
+    chat_completions: messages.slice(0, turn.messages + 1),
+    observation: null,
+    thought: reply?.reasoning_content ?? '',
+    action: reply?.tool_calls ?? null,
+    model_response: reply ? spoken(reply) : '',
+    model_output: null,
+    info: {},
+    reward: turn.reward ?? (isLast && !isUnscored(member) ? member.reward.total : 0),
+    done: isLast,
+    mc_return: 0,
+    advantage: credit,
+    weight_version: version.to,
+  }
+}
+
+/** rLLM's `TerminationReason`. */
+function terminationOf(outcome: Outcome): string {
+  if (outcome.kind === 'completed') return 'env_done'
+  if (outcome.kind !== 'truncated') return 'error'
+  switch (outcome.limit) {
+    case 'turns':
+      return 'max_turns_exceeded'
+    case 'tokens':
+      return 'max_response_length_exceeded'
+    case 'context':
+      return 'max_prompt_length_exceeded'
+    case 'time':
+      return 'timeout'
+    default:
+      return 'unknown'
+  }
+}

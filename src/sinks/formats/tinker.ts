@@ -1,0 +1,72 @@
+import { tokenCredit, trainedMask } from '../credited-row.ts'
+import type { ExportGroup } from '../format.ts'
+import { lineFormat, selectedRows } from '../line-format.ts'
+import type { MemberRow } from '../row-record.ts'
+
+/** A tensor as Tinker's API has it. */
+export interface TensorData {
+  readonly data: Int32Array | Float32Array
+  readonly dtype: 'int64' | 'float32'
+  readonly shape: readonly number[]
+}
+
+/** What one sequence is trained on, as Tinker's API has it. */
+export interface Datum {
+  readonly model_input: {
+    readonly chunks: readonly { readonly type: 'encoded_text'; readonly tokens: Int32Array }[]
+  }
+  readonly loss_fn_inputs: Readonly<Record<string, TensorData>>
+}
+
+/**
+ * Tinker's `Datum`, one per line (tinker/types/datum.py of the SDK, 0.36). Everything is shifted by
+ * one: the model reads all tokens but the last, and the targets are all but the first. The sum over
+ * tokens is taken with the advantages given, so advantage times weight is exact, trees included;
+ * tokens that are not trained have advantage 0.
+ */
+export const tinker = lineFormat({
+  name: 'tinker',
+  summary: "Tinker's Datum for importance_sampling, ppo and cispo, one per line",
+  carries: ['tokens', 'advantages'],
+  start({ lost, weighting }) {
+    return function* toData(source: ExportGroup) {
+      for (const member of selectedRows(source.group, { weighting })) {
+        const { row } = member
+        if (row.ids.length < 2) continue
+        lost.add(
+          'tokens without a log-probability, not trained',
+          row.logprobs.filter((value, token) => row.mask[token] === 1 && Number.isNaN(value))
+            .length,
+        )
+        yield toDatum(member)
+      }
+    }
+  },
+  loading: file => [
+    'python:  from tinker import types',
+    `         data = [types.Datum(model_input=types.ModelInput.from_ints(…), …)]  # see docs/exports.md for ${file}`,
+  ],
+})
+
+/** The datum of a row; log-probabilities that are missing make their tokens untrained. */
+export function toDatum(member: MemberRow): Datum {
+  const { ids, logprobs } = member.row
+  const credit = tokenCredit(member)
+  const mask = trainedMask(member)
+  const size = ids.length - 1
+  const known = new Float32Array(size)
+  const advantages = new Float32Array(size)
+  for (let token = 0; token < size; token++) {
+    if (mask[token + 1] === 0 || Number.isNaN(logprobs[token + 1])) continue
+    known[token] = logprobs[token + 1]!
+    advantages[token] = credit[token + 1]!
+  }
+  return {
+    model_input: { chunks: [{ type: 'encoded_text', tokens: ids.subarray(0, size) }] },
+    loss_fn_inputs: {
+      target_tokens: { data: ids.subarray(1), dtype: 'int64', shape: [size] },
+      logprobs: { data: known, dtype: 'float32', shape: [size] },
+      advantages: { data: advantages, dtype: 'float32', shape: [size] },
+    },
+  }
+}

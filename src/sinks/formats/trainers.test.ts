@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest'
+import { chainGroup, toExport, treeGroup } from '../../../test/export-runs.ts'
+import { writeTo } from '../../../test/memory-output.ts'
+import {
+  addCredit,
+  artAdvantages,
+  rllmPrecomputed,
+  skyrlStepWise,
+  slimeByMetadata,
+  slimeByPosition,
+  type TokenCredit,
+  tinkerSum,
+  trlAsync,
+  trlByPosition,
+  verifiersBranches,
+  verlEspalier,
+  verlGrpo,
+} from '../../../test/trainer-formulas.ts'
+import type { LeafWeighting } from '../../core/credit.ts'
+import type { Group } from '../../core/group.ts'
+import { grpoAdvantages } from '../../math/advantages/grpo.ts'
+import { type Format, RefusedError } from '../format.ts'
+import { groupRows } from '../row-record.ts'
+import { art } from './art.ts'
+import { rllm } from './rllm.ts'
+import { skyrl } from './skyrl.ts'
+import { slime } from './slime.ts'
+import { tinker } from './tinker.ts'
+import { trl } from './trl.ts'
+import { verifiers } from './verifiers.ts'
+import { verl } from './verl.ts'
+
+/** What every token is worth to us, by the rows of the run. */
+function ours(groups: readonly Group[], weighting: LeafWeighting = 'uniform'): TokenCredit {
+  const credit: TokenCredit = new Map()
+  for (const group of groups) {
+    for (const { row } of groupRows(group, { weighting })) {
+      const values = [...row.advantages].map((advantage, token) => advantage * row.weights[token]!)
+      addCredit(credit, [...row.ids], values)
+    }
+  }
+  return credit
+}
+
+function expectSame(theirs: TokenCredit, expected: TokenCredit, tolerance = 1e-9): void {
+  expect([...theirs.keys()].sort()).toEqual([...expected.keys()].sort())
+  for (const [token, value] of expected) {
+    expect(Math.abs(theirs.get(token)! - value)).toBeLessThanOrEqual(tolerance)
+  }
+}
+
+async function linesOf(format: Format, groups: readonly Group[], weighting?: LeafWeighting) {
+  const sources = groups.map(toExport)
+  const { lines } = await writeTo(format, sources, weighting ? { weighting } : {})
+  return lines
+}
+
+const chains = [chainGroup([1, 0, 0.5, 0.25]), chainGroup([0, 1, 1, 0.75], { id: 'plums' })]
+const rewritten = [chainGroup([1, 0, 0.5], { rewritten: [0, 2] })]
+/** Trees whose policies gave all log-probabilities, so that no format has to leave tokens out. */
+const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 200 : 25 }, (_, index) => index)
+
+/** A group of trees with a log-probability for every sampled token. */
+function seeing(group: Group): Group {
+  const fill = new Map(
+    [...group.members, ...group.unscored].map(({ tree }) => [
+      tree,
+      {
+        ...tree,
+        nodes: tree.nodes.map(node =>
+          node.segment.origin === 'sampled' && node.segment.logprobs === null
+            ? {
+                ...node,
+                segment: {
+                  ...node.segment,
+                  logprobs: new Float32Array(node.segment.ids.length).fill(-1),
+                },
+              }
+            : node,
+        ),
+      },
+    ]),
+  )
+  return {
+    ...group,
+    members: group.members.map(each => ({ ...each, tree: fill.get(each.tree)! })),
+    unscored: [],
+  }
+}
+
+describe('trainers that compare rewards by position or by group', () => {
+  it('slime gives chains of equal groups the advantages of the run', async () => {
+    expectSame(slimeByPosition(await linesOf(slime, chains), 4), ours(chains))
+  })
+
+  it('verl gives chains the advantages of the run', async () => {
+    expectSame(verlGrpo(await linesOf(verl, chains)), ours(chains))
+  })
+
+  it("TRL gives chains the advantages of the run, with TRL's epsilon", async () => {
+    const scaled = chains.map(group => reweighed(group, { epsilon: 1e-4 }))
+    expectSame(trlByPosition(await linesOf(trl, scaled), 4), ours(scaled))
+  })
+
+  it('SkyRL gives all rows of a trajectory the advantages of the run, step-wise', async () => {
+    expectSame(skyrlStepWise(await linesOf(skyrl, rewritten)), ours(rewritten))
+    expectSame(skyrlStepWise(await linesOf(skyrl, chains)), ours(chains))
+  })
+
+  it('ART computes the advantages of GRPO with the deviation of a population', async () => {
+    const [line] = await linesOf(art, chains.slice(0, 1))
+    const group = reweighed(chains[0]!, { deviation: 'population' })
+    const expected = group.members.map(member => member.advantage)
+    artAdvantages(line!).forEach((value, index) => {
+      expect(value).toBeCloseTo(expected[index]!, 12)
+    })
+  })
+})
+
+describe('[T5] trainers that take our advantages', () => {
+  const ways = [
+    ['slime', slime, slimeByMetadata, 1e-9],
+    ['verl', verl, verlEspalier, 1e-9],
+    ['trl', trl, trlAsync, 1e-9],
+    ['rllm', rllm, rllmPrecomputed, 1e-9],
+    ['verifiers', verifiers, verifiersBranches, 1e-9],
+    ['tinker', tinker, tinkerSum, 1e-6],
+  ] as const
+
+  it.each(ways)(
+    '%s trains every token of a rewritten trajectory once',
+    async (_, format, formula, tolerance) => {
+      expectSame(formula(await linesOf(format, rewritten)), ours(rewritten), tolerance)
+    },
+  )
+
+  it.each(ways)(
+    '%s trains every token of a tree once, with the credit of the run',
+    async (_, format, formula, tolerance) => {
+      for (const seed of seeds) {
+        const group = seeing(treeGroup(seed))
+        for (const weighting of ['uniform', 'hard'] as const) {
+          const lines = await linesOf(format, [group], weighting)
+          expectSame(formula(lines), ours([group], weighting), tolerance * 10)
+        }
+      }
+    },
+  )
+
+  it.each([
+    ['skyrl', skyrl],
+    ['art', art],
+  ] as const)('%s refuses trees, with the reason and what to use instead', async (_, format) => {
+    await expect(linesOf(format, [seeing(treeGroup(3))])).rejects.toThrow(RefusedError)
+    await expect(linesOf(format, [seeing(treeGroup(3))])).rejects.toThrow(/holds trees.*Use verl/)
+  })
+
+  it('slime refuses to mix samples with and without log-probabilities', async () => {
+    const mixed = chainGroup([1, 0], { blind: [1] })
+    await expect(linesOf(slime, [mixed])).rejects.toThrow(/pears\/1\/0 has log-probabilities where/)
+  })
+
+  it('failed and filtered trajectories are written untrained where they are asked for', async () => {
+    const group = chainGroup([1, 0, 0.5], { dropped: [2], failed: 1 })
+    const samples = await linesOf(slime, [group])
+    expect(samples.map(({ remove_sample, status }) => [remove_sample, status])).toEqual([
+      [false, 'completed'],
+      [false, 'completed'],
+      [true, 'completed'],
+      [true, 'failed'],
+    ])
+    expectSame(slimeByMetadata(samples), ours([group]))
+  })
+})
+
+function reweighed(group: Group, options: Parameters<typeof grpoAdvantages>[1]): Group {
+  const advantages = grpoAdvantages(
+    group.members.map(({ trajectory, tree, reward }) => ({
+      group: group.id,
+      trajectory: trajectory.id,
+      tree: tree.id,
+      reward: reward.total,
+      weight: 1,
+      length: 1,
+    })),
+    options,
+  )
+  const members = group.members.map((member, index) => ({
+    ...member,
+    advantage: advantages[index] ?? null,
+  }))
+  return { ...group, members }
+}

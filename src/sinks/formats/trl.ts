@@ -1,0 +1,69 @@
+import { type CreditedRow, promptLength, splitByCredit } from '../credited-row.ts'
+import type { ExportGroup } from '../format.ts'
+import { lineFormat, selectedRows } from '../line-format.ts'
+import { isUnscored } from '../row-record.ts'
+
+/**
+ * What TRL's `rollout_func` returns, one row per line, and what `RolloutSample` of its asynchronous
+ * GRPO holds (trl/trainer/grpo_trainer.py and trl/experimental/async_grpo, 1.10.0.dev0). The first
+ * computes advantages from rewards by position, `num_generations` at a time, so only groups of
+ * equal size with one row per trajectory may go that way; the second takes our advantage as it is.
+ */
+export const trl = lineFormat({
+  name: 'trl',
+  summary: "TRL's rollout_func fields and RolloutSample, one row per line",
+  carries: ['tokens', 'advantages', 'rewards', 'reward parts', 'messages'],
+  start({ lost, weighting }) {
+    return function* toRows(source: ExportGroup) {
+      for (const member of selectedRows(source.group, { weighting })) {
+        const parts = splitByCredit(member)
+        lost.add('rows split because their tokens are worth different things', parts.length - 1)
+        lost.add(
+          'tokens without a log-probability, written as 0',
+          member.row.logprobs.filter(Number.isNaN).length,
+        )
+        for (const [part, each] of parts.entries()) {
+          yield toRow(source, each, { part, parts: parts.length })
+        }
+      }
+    }
+  },
+  loading: file => [
+    `python:  from espalier_trl import replay`,
+    `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=espalier_reward)`,
+    'several rows per trajectory, trees: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',
+  ],
+})
+
+function toRow(
+  source: ExportGroup,
+  credited: CreditedRow,
+  { part, parts }: { readonly part: number; readonly parts: number },
+): object {
+  const { row, member, tree, mask, credit, isTrained } = credited
+  const { trajectory } = row
+  const start = promptLength(credited)
+  const spoke = trajectory.turns[0]?.messages ?? trajectory.messages.length
+  return {
+    prompt: trajectory.messages.slice(0, spoke),
+    completion: trajectory.messages.slice(spoke),
+    prompt_ids: row.ids.subarray(0, start),
+    completion_ids: row.ids.subarray(start),
+    logprobs: row.logprobs.subarray(start).map(value => (Number.isNaN(value) ? 0 : value)),
+    env_mask: mask.subarray(start),
+    reward: isUnscored(member) ? null : member.reward.total,
+    rewards: isUnscored(member)
+      ? {}
+      : Object.fromEntries(member.reward.parts.map(({ name, score }) => [name, score])),
+    advantage: isTrained ? credit : 0,
+    model_version: row.versions.at(-1)?.value.to ?? 0,
+    group_id: source.order,
+    task: source.group.task,
+    trajectory: trajectory.id,
+    member: tree.member,
+    row: row.index,
+    rows: row.count,
+    part,
+    parts,
+  }
+}

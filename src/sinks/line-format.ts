@@ -1,0 +1,51 @@
+import type { Task } from '../core/environment.ts'
+import type { Group } from '../core/group.ts'
+import type { ExportGroup, Format, FormatOptions, FormatWriter } from './format.ts'
+import { openJsonBytes, writeJson } from './json-bytes.ts'
+import { groupRows, type MemberRow } from './row-record.ts'
+
+/** What a format of lines is made from. */
+export interface LineFormat extends Pick<Format, 'name' | 'summary' | 'carries' | 'loading'> {
+  /** Gives, for one export, the function that turns a group into the objects of its lines. */
+  start(options: FormatOptions): (group: ExportGroup) => Iterable<object>
+}
+
+/** A format of one JSON object per line. */
+export function lineFormat({ start, ...rest }: LineFormat): Format {
+  return {
+    ...rest,
+    open(output, options): FormatWriter {
+      const toLines = start(options)
+      const json = openJsonBytes()
+      return {
+        async write(group) {
+          let count = 0
+          for (const line of toLines(group)) {
+            writeJson(json, line)
+            json.raw('\n')
+            // Copied: the bytes are written over by the next line.
+            await output.write(Uint8Array.from(json.take()))
+            count++
+          }
+          return count
+        },
+        async end() {},
+      }
+    },
+  }
+}
+
+/** All rows of the selected members of a group. */
+export function selectedRows(
+  group: Group,
+  { weighting }: Pick<FormatOptions, 'weighting'>,
+): readonly MemberRow[] {
+  return groupRows(group, { weighting, include: { failed: true, filtered: true } })
+}
+
+/** The reference answer of a task, where it has one. */
+export function answerOf({ data }: Task): string | null {
+  if (typeof data !== 'object' || data === null || !('answer' in data)) return null
+  const { answer } = data
+  return typeof answer === 'string' ? answer : answer === undefined ? null : JSON.stringify(answer)
+}
