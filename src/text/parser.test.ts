@@ -12,7 +12,7 @@ import {
   UnknownFormatError,
 } from './parser.ts'
 
-const runs = process.env['ESPALIER_SOAK'] ? 500 : 25
+const runs = process.env.ESPALIER_SOAK ? 500 : 25
 
 const parserOf = (tools: ToolFormat | undefined, more: Partial<ParserOptions> = {}) =>
   openParser({ tools, reasoning: undefined, schemas: [reserve], ...more })
@@ -173,6 +173,7 @@ describe('calls', () => {
     const output = parserOf('qwen25').parse(`${broken}${sampleCalls.qwen25}`)
     expect(output.calls[0]).toEqual({
       kind: 'malformed',
+      name: 'f',
       raw: broken,
       problem: 'the JSON has "}" where a key belongs',
     })
@@ -201,6 +202,13 @@ describe('calls', () => {
   it('gives the id that a format carries', () => {
     const output = parserOf('kimi_k2').parse(sampleCalls.kimi_k2)
     expect(output.calls[0]).toMatchObject({ id: 'functions.reserve:0', name: 'reserve' })
+  })
+
+  it('keeps a broken call of gpt-oss in one piece', () => {
+    const broken = sampleCalls['gpt-oss'].replace('"people"', 'people')
+    const output = parserOf('gpt-oss').parse(`${broken}${sampleCalls['gpt-oss']}`)
+    expect(output.calls[0]).toMatchObject({ kind: 'malformed', name: 'reserve', raw: broken })
+    expect(output.calls[1]).toMatchObject({ kind: 'call', name: 'reserve' })
   })
 
   it('refuses formats that it does not know', () => {

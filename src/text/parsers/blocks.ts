@@ -2,7 +2,7 @@ import type { ParsedCall } from '../parser.ts'
 import { type Broken, malformed } from './call.ts'
 import { Markers } from './markers.ts'
 import type { Reader, Source } from './source.ts'
-import { readThinking, type Thinking } from './thinking.ts'
+import { type Thinking, thinkingReader } from './thinking.ts'
 
 /** What a reader found where a call may begin; `text` if it is no attempt at a call at all. */
 export type Attempt =
@@ -59,16 +59,17 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
     stops: new Markers([...strong(unit), ...fences]),
   }
   const begin = opening && beginningReader(opening)
+  const think = thinking && thinkingReader(thinking)
   return function* (source, sink) {
-    if (thinking?.inside) yield* readThinking(source, sink, thinking)
+    if (think && thinking.inside) yield* think(source, sink)
     else if (thinking?.strayClose) yield* source.take(thinking.close)
     if (begin) yield* begin(source, sink)
     for (;;) {
       const marker = yield* source.until(seen, sink.content)
       if (marker === undefined) return
       if (frames.has(marker)) source.skip(marker.length)
-      else if (marker === thinking?.open) {
-        yield* readThinking(source, sink, thinking)
+      else if (think && marker === thinking.open) {
+        yield* think(source, sink)
         if (begin) yield* begin(source, sink)
       } else if (marker === header?.open) yield* readHeader(source, sink, header)
       else if (section && inner) yield* readSection(source, sink, { ...inner, section })

@@ -30,8 +30,12 @@ export function callsOf(json: string, read: (object: string) => ParsedCall | Bro
   })
 }
 
+const writtenName = /"(?:tool_)?name"\s*:\s*"([^"\\]{1,128})"/
+
 /** A call that was tried: what is known of it, and the text it was read from. */
-export function malformed({ name, problem }: Broken, raw: string): ParsedCall {
+export function malformed(attempt: Broken, raw: string): ParsedCall {
+  const { problem } = attempt
+  const name = attempt.name ?? writtenName.exec(raw.slice(0, 512))?.[1]
   return name === undefined
     ? { kind: 'malformed', raw, problem }
     : { kind: 'malformed', name, raw, problem }

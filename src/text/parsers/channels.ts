@@ -1,7 +1,7 @@
 import { rawAttemptReader, type Sink, type StageReader, type Unit } from './blocks.ts'
 import { Markers, markers } from './markers.ts'
 import type { Reader, Source } from './source.ts'
-import { readThinking, type Thinking } from './thinking.ts'
+import { type Thinking, thinkingReader } from './thinking.ts'
 
 /** Outputs made of channels: thinking, an answer, calls. */
 export interface Channels {
@@ -23,9 +23,12 @@ export function channelReader(format: Channels): StageReader {
   const opens = new Markers([thinking.open, answer.open, calls.open, ...(end ? [end] : [])])
   const answerEnd = markers(answer.close, calls.open)
   const others = [answer.open, calls.open]
-  const ends = { ...thinking, ...(interrupts ? { ends: others } : { calls: others }) }
+  const think = thinkingReader({
+    ...thinking,
+    ...(interrupts ? { ends: others } : { calls: others }),
+  })
   return function* (source, sink) {
-    if (thinking.inside) yield* readLeadingThoughts(source, sink, { thinking: ends, opens })
+    if (thinking.inside) yield* readLeadingThoughts(source, sink, { think, opens })
     for (let answered = false; ; ) {
       const outside = source.collect()
       const marker = yield* source.until(opens)
@@ -35,7 +38,7 @@ export function channelReader(format: Channels): StageReader {
       if (marker !== answer.open && !isLayout) sink.content(text, source.position - text.length)
       if (marker === undefined) return
       if (marker === calls.open) return void (yield* source.until(nothing, sink.content))
-      if (marker === thinking.open) yield* readThinking(source, sink, ends)
+      if (marker === thinking.open) yield* think(source, sink)
       else source.skip(marker.length)
       if (marker !== answer.open) continue
       answered = true
@@ -49,20 +52,20 @@ export function channelReader(format: Channels): StageReader {
 const nothing = markers()
 
 interface Leading {
-  readonly thinking: Thinking
+  readonly think: StageReader
   readonly opens: Markers
 }
 
 /** An output that begins within thinking, unless it begins by opening something. */
 function* readLeadingThoughts(source: Source, sink: Sink, options: Leading): Reader<void> {
-  const { thinking, opens } = options
+  const { think, opens } = options
   const blank = source.collect()
   yield* source.spaces()
   for (const open of opens.strings) {
     if (yield* source.next(open)) return blank.close()
   }
   blank.giveBack()
-  yield* readThinking(source, sink, thinking)
+  yield* think(source, sink)
 }
 
 /** Thinking that blocks of calls interrupt: they are passed on, the thoughts around them are kept. */

@@ -144,13 +144,14 @@ function* endsMessage(source: Source): Reader<boolean> {
 const harmonyUnit: Unit = {
   opens: [start, channel],
   closes: [call],
+  weak: [channel],
   *read(source) {
     const first = (yield* source.next(start)) ? start : channel
     const header = yield* peekHeader(source, first)
     if (header?.recipient === undefined) return { kind: 'text' }
     const name = header.recipient.replace(/^functions\./, '')
     source.skip(header.text.length)
-    if (!(yield* source.take(message))) return broken('the header of the call is cut off', name)
+    if (!(yield* source.take(message))) return broken('the header of the call does not end')
     yield* source.spaces()
     const empty = yield* source.next(call)
     const json = empty ? undefined : yield* scanJson(source)

@@ -1,6 +1,5 @@
-import type { Sink } from './blocks.ts'
+import type { StageReader } from './blocks.ts'
 import { Markers, markers } from './markers.ts'
-import type { Reader, Source } from './source.ts'
 
 /** Thinking between two tags. */
 export interface Thinking {
@@ -17,21 +16,25 @@ export interface Thinking {
 }
 
 /** Reads a thinking block, opening tags included, up to and with its closing tag. */
-export function* readThinking(source: Source, sink: Sink, thinking: Thinking): Reader<void> {
+export function thinkingReader(thinking: Thinking): StageReader {
   const { open, close, calls = [], ends = [] } = thinking
-  while (yield* source.take(open)) {}
-  sink.reasoning('')
-  const marker = yield* source.until(new Markers([close, ...calls, ...ends]), sink.reasoning)
-  if (marker === undefined || ends.includes(marker)) return
-  if (marker === close) {
+  const stops = new Markers([close, ...calls, ...ends])
+  const closes = markers(close)
+  return function* (source, sink) {
+    while (yield* source.take(open)) {}
+    sink.reasoning('')
+    const marker = yield* source.until(stops, sink.reasoning)
+    if (marker === undefined || ends.includes(marker)) return
+    if (marker !== close) {
+      // Only if the block is never closed did the call end it.
+      const held = source.collect()
+      const isClosed = (yield* source.until(closes)) !== undefined
+      const text = held.text()
+      if (!isClosed && held.giveBack()) return
+      held.close()
+      sink.reasoning(text)
+      if (!isClosed) return
+    }
     source.skip(close.length)
-    return
   }
-  // Only if the block is never closed did the call end it.
-  const held = source.collect()
-  if ((yield* source.until(markers(close))) !== undefined) {
-    sink.reasoning(held.text())
-    held.close()
-    source.skip(close.length)
-  } else if (!held.giveBack()) sink.reasoning(held.text())
 }

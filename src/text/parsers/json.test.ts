@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isJson, jsonItems, jsonMembers, scanJson } from './json.ts'
+import { Source } from './source.ts'
+
+function scan(text: string) {
+  const source = new Source()
+  source.push(text, false)
+  source.end()
+  const step = scanJson(source).next()
+  if (!step.done) throw new Error('the scan waits although the text has ended')
+  return { scan: step.value, position: source.position }
+}
+
+const isValid = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('scanJson', () => {
+  it('ends where the value ends, markers within strings or not', () => {
+    const value = '{"a": ["</tool_call>", {"b": "\\"}"}]}'
+    expect(scan(`${value}</tool_call>`)).toEqual({
+      scan: { kind: 'value', text: value },
+      position: value.length,
+    })
+  })
+
+  it.each([
+    ['{"a": 1,}', 'the JSON has "}" where a key belongs'],
+    ['{"a" 1}', 'the JSON has "1" where a colon belongs'],
+    ['[1 2]', 'the JSON has "2" where a comma or a closing bracket belongs'],
+    ['{"a": "b', 'the JSON is cut off within a string'],
+    ['{"a": [', 'the JSON is cut off'],
+    ['{"a": "\\x"}', 'the JSON has the unknown escape "\\\\x"'],
+    ['{"a": "\n"}', 'the JSON has a raw control character within a string'],
+    ['{"a": 01}', 'the JSON has "01", which is no value'],
+    ['{"a": NaN}', 'the JSON has "NaN", which is no value'],
+    [`${'['.repeat(1001)}`, 'the JSON nests deeper than 1000'],
+  ])('says what is wrong with %s', (text, problem) => {
+    expect(scan(text).scan).toEqual({ kind: 'broken', problem })
+  })
+
+  it('accepts exactly what JSON.parse accepts', () => {
+    const tokens = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '"\\n"',
+      '1',
+      '-0.5e3',
+      '01',
+    )
+    const words = fc.constantFrom('true', 'null', 'nul', ' ', '"', '\\', '-', '.')
+    const mixed = fc.array(fc.oneof(tokens, words), { maxLength: 9 }).map(all => all.join(''))
+    const texts = fc.oneof(mixed, fc.json({ maxDepth: 3 }))
+    fc.assert(
+      fc.property(texts, text => {
+        const trimmed = text.replace(/^[ \n]+|[ \n]+$/g, '')
+        expect(isJson(trimmed)).toBe(isValid(trimmed))
+      }),
+      { seed: 11, numRuns: 2000 },
+    )
+  })
+})
+
+describe('parts of a value', () => {
+  it('are given as they are written', () => {
+    const members = jsonMembers('{ "a" : 1.0 , "b\\n": {"c": [ ]}, "a": 1e2 }')
+    expect([...members]).toEqual([
+      ['a', '1e2'],
+      ['b\n', '{"c": [ ]}'],
+    ])
+    expect(jsonMembers('{}').size).toBe(0)
+    expect(jsonItems('[ 1.0, "x,]" , [2]]')).toEqual(['1.0', '"x,]"', '[2]'])
+    expect(jsonItems('[]')).toEqual([])
+  })
+})
