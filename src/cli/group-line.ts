@@ -35,6 +35,7 @@ export function countsRecord(counts: Counts) {
     sampledTokens: counts.sampled,
     meanReward: counts.rewards === 0 ? null : counts.rewardSum / counts.rewards,
     outcomes: Object.fromEntries([...counts.outcomes].sort()),
+    ...(counts.stopped !== undefined && { stopped: counts.stopped }),
   }
 }
 

@@ -18,6 +18,8 @@ export interface Counts {
   sampled: number
   rewards: number
   rewardSum: number
+  /** Why the run ended before its tasks did. */
+  stopped?: string
   readonly outcomes: Map<string, number>
 }
 
@@ -69,7 +71,7 @@ function count(counts: Counts, event: RunEvent): void {
       counts.rewardSum += reward.total
       if (dropped) counts.dropped++
     }
-  }
+  } else if (event.kind === 'budget-spent') counts.stopped = event.message
 }
 
 function statusLine(counts: Counts, seconds: number, total: number | undefined): string {

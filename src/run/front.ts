@@ -2,6 +2,7 @@ import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
+import { BudgetSpentError } from './budget.ts'
 import { openEstimate } from './estimate.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
 import { openPolicy } from './open-policy.ts'
@@ -37,7 +38,7 @@ export async function* roll<Data>(
   try {
     const renderer = typeof model === 'object' ? model : await rendererOf(model, policy)
     const parts: RollParts<Data> = { ...rest, environment, policy, renderer, estimate }
-    if (out === undefined) yield* rollGroups(tasks, parts)
+    if (out === undefined) yield* withinBudget(rollGroups(tasks, parts))
     else {
       const config = {
         environment: environment.name,
@@ -54,4 +55,13 @@ export async function* roll<Data>(
 
 async function rendererOf(model: string | undefined, policy: Policy): Promise<Renderer> {
   return await openRenderer(model ?? (await openModelOf(policy)))
+}
+
+/** A spent budget is an end like any other where nothing is kept that could go on. */
+async function* withinBudget(groups: AsyncGenerator<Group>): AsyncGenerator<Group> {
+  try {
+    yield* groups
+  } catch (error) {
+    if (!(error instanceof BudgetSpentError)) throw error
+  }
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Task } from '../core/environment.ts'
 import type { Group, Scored, Unscored } from '../core/group.ts'
 import { type GroupId, type TreeId, treeId } from '../core/ids.ts'
@@ -60,6 +61,8 @@ export interface Pipeline extends AsyncDisposable {
 export function openPipeline(given: PipelineOptions): Pipeline {
   const stop = new AbortController()
   const options = { ...given, signal: AbortSignal.any([given.signal, stop.signal]) }
+  // Hundreds of attempts wait on one signal; that is no leak.
+  setMaxListeners(0, options.signal)
   const lane = openLane('rollouts', options.rollouts)
   const running = new Set<Promise<Group>>()
   const ready: Promise<Group>[] = []

@@ -7,6 +7,7 @@ import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
 import { rollChain } from '../rollout/chain.ts'
+import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
 import type { Listen } from './events.ts'
 import type { Estimate } from './gather.ts'
 import {
@@ -17,7 +18,7 @@ import {
   type Strategy,
 } from './pipeline.ts'
 import type { RunWriter } from './store.ts'
-import { readTasks, type TaskSource } from './tasks.ts'
+import { type ReadTasksOptions, readTasks, type TaskSource } from './tasks.ts'
 
 /** Everything `rollGroups` needs, opened. */
 export interface RollParts<Data = unknown> {
@@ -29,6 +30,8 @@ export interface RollParts<Data = unknown> {
   readonly group?: number
   /** @default chain */
   readonly strategy?: Strategy
+  /** Most trajectories of one tree. @default 1 */
+  readonly leaves?: number
   readonly sampling?: Partial<Sampling>
   readonly limits?: Partial<Limits>
   /** @default 'end' */
@@ -53,29 +56,58 @@ export interface RollParts<Data = unknown> {
   readonly unfinished?: PipelineOptions['unfinished']
   /** Groups that were finished before the run was interrupted. */
   readonly finished?: ReadonlySet<GroupId>
+  /** What the whole run may cost. @default no limit */
+  readonly budget?: BudgetLimits
+  /** What it had cost before it was interrupted. */
+  readonly spent?: Spent
   readonly more?: Pick<RolloutContext, 'budget' | 'pause' | 'guards' | 'condense'>
 }
 
-/** Rolls a group for every task; each comes out as soon as it is complete. */
+/**
+ * Rolls a group for every task; each comes out as soon as it is complete. Throws a
+ * `BudgetSpentError` where the budget ends it before the tasks do.
+ */
 export async function* rollGroups<Data>(
   tasks: TaskSource<Data>,
   parts: RollParts<Data>,
 ): AsyncGenerator<Group> {
-  const { environment, finished, split } = parts
-  await using pipeline = openRollPipeline(parts)
-  const ahead = Math.max(2, Math.ceil((2 * rolloutsOf(parts)) / (parts.group ?? 8)))
-  const source = readTasks(environment, tasks, {
-    seed: parts.seed ?? 0,
-    ...(split !== undefined && { split }),
-  })
+  using budget = openBudget(parts.budget ?? {}, parts.spent && { spent: parts.spent })
+  await using pipeline = openRollPipeline(withBudget(parts, budget))
+  const { group = 8, finished, leaves = 1 } = parts
+  const ahead = Math.max(2, Math.ceil((2 * rolloutsOf(parts)) / group))
+  const reserved = group * leaves
+  const next = async (): Promise<Group> => {
+    const taken = await pipeline.next()
+    budget.settle(reserved, taken.members.length + taken.unscored.length)
+    return taken
+  }
   let order = 0
-  for await (const task of source) {
+  for await (const task of readTasks(parts.environment, tasks, readingOf(parts))) {
     const job: Job = { id: task.id as string as GroupId, task, order: order++ }
     if (finished?.has(job.id)) continue
+    while (!budget.admit(reserved)) {
+      if (pipeline.pending === 0) throw budget.end('trajectories')
+      yield await next()
+    }
     pipeline.submit(job)
-    while (pipeline.pending >= ahead) yield await pipeline.next()
+    while (pipeline.pending >= ahead) yield await next()
   }
-  while (pipeline.pending > 0) yield await pipeline.next()
+  while (pipeline.pending > 0) yield await next()
+}
+
+/** Parts whose samples are paid from a budget, and which end with it. */
+export function withBudget<Data>(parts: RollParts<Data>, budget: Budget): RollParts<Data> {
+  const { signal, instruments = [] } = parts
+  return {
+    ...parts,
+    signal: signal ? AbortSignal.any([signal, budget.signal]) : budget.signal,
+    // Innermost: what is fed back from a record costs nothing.
+    instruments: [budget.instrument, ...instruments],
+  }
+}
+
+function readingOf({ seed = 0, split }: Pick<RollParts, 'seed' | 'split'>): ReadTasksOptions {
+  return { seed, ...(split !== undefined && { split }) }
 }
 
 /** Opens the pipeline that these parts make. */

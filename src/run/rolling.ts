@@ -3,10 +3,12 @@ import type { Group } from '../core/group.ts'
 import type { TreeId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
+import { type BudgetLimits, BudgetSpentError, type Spent } from './budget.ts'
+import { withSinks } from './live-sinks.ts'
 import { newManifest } from './manifest.ts'
 import { type RollParts, rollGroups } from './roll.ts'
 import { createRun, type RunManifest, readManifest, runPaths, writeManifest } from './run-folder.ts'
-import { openRunReader, openRunWriter } from './store.ts'
+import { openRunReader, openRunWriter, type RunReader } from './store.ts'
 import type { TaskSource } from './tasks.ts'
 import { openUnfinished, type Unfinished } from './unfinished.ts'
 
@@ -32,7 +34,10 @@ export async function* rollIntoRun<Data>(
     yield* rollGroups(tasks, { ...parts, ...run.parts })
   } catch (error) {
     run.fail(error)
-    throw error
+    // A budget is a planned end: what is left stays for a resumed run with a larger one.
+    if (!(error instanceof BudgetSpentError)) throw error
+    parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
+    return
   }
   await run.finish()
 }
@@ -40,7 +45,7 @@ export async function* rollIntoRun<Data>(
 /** A run folder that is open for writing. Disposing of it before `finish` leaves it to be resumed. */
 export interface OpenRun extends AsyncDisposable {
   /** What rolling into it needs. */
-  readonly parts: Pick<RollParts, 'writer' | 'unfinished' | 'known' | 'finished'>
+  readonly parts: Pick<RollParts, 'writer' | 'unfinished' | 'known' | 'finished' | 'spent'>
   finish(): Promise<void>
   /** Says why it will be left unfinished. */
   fail(error: unknown): void
@@ -48,12 +53,12 @@ export interface OpenRun extends AsyncDisposable {
 
 /** Makes a run folder, or opens one that was interrupted, for one writer. */
 export async function openRun(
-  { policy }: { readonly policy: Policy },
+  { policy, budget }: Pick<RollParts<never>, 'policy' | 'budget'>,
   record: RunRecord,
 ): Promise<OpenRun> {
   const { out, kind, config, resumes = false } = record
   if (!resumes) await createRun(out, newManifest(kind, config))
-  const writer = await openRunWriter(out)
+  const writer = await withSinks(await openRunWriter(out), record)
   try {
     const before = resumes ? await readFinished(out) : undefined
     const unfinished = await openRecord(policy, record, before)
@@ -68,7 +73,12 @@ export async function openRun(
     let isClosed = false
     let reason = 'it was left before its end'
     return {
-      parts: { writer, ...(unfinished && { unfinished }), ...before?.parts },
+      parts: {
+        writer,
+        ...(unfinished && { unfinished }),
+        ...before?.parts,
+        ...(before && { spent: spentBefore(before, unfinished, budget) }),
+      },
       async finish() {
         isClosed = true
         await writer.sync()
@@ -102,9 +112,21 @@ async function openRecord(
 }
 
 /** What of a run is finished: whole groups, and trees whose group is not. */
-interface Before {
+interface Before extends Pick<RunReader, 'finishedTrees' | 'usage'> {
   readonly parts: Pick<RollParts, 'known' | 'finished'>
-  readonly finishedTrees: ReadonlySet<TreeId>
+}
+
+/** What a run had cost, attempts that go on from their record included. */
+function spentBefore(
+  { usage }: Before,
+  unfinished: Unfinished | undefined,
+  { price }: BudgetLimits = {},
+): Spent {
+  const sampled = usage.sampled + (unfinished?.usage.sampled ?? 0)
+  const prompt = usage.prompt + (unfinished?.usage.prompt ?? 0)
+  const { trajectories } = usage
+  const money = price ? (prompt * price.prompt + sampled * price.sampled) / 1e6 : 0
+  return { tokens: sampled, trajectories, money }
 }
 
 async function readFinished(out: string): Promise<Before> {
@@ -112,8 +134,8 @@ async function readFinished(out: string): Promise<Before> {
   try {
     const known = new Map<TreeId, Tree>()
     for await (const tree of reader.looseTrees()) known.set(tree.id, tree)
-    const { finishedGroups, finishedTrees } = reader
-    return { parts: { finished: finishedGroups, known }, finishedTrees }
+    const { finishedGroups, finishedTrees, usage } = reader
+    return { parts: { finished: finishedGroups, known }, finishedTrees, usage }
   } finally {
     await reader[Symbol.asyncDispose]()
   }

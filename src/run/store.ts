@@ -111,8 +111,8 @@ export interface RunReader extends AsyncDisposable {
   readonly treeCount: number
   readonly finishedGroups: ReadonlySet<GroupId>
   readonly finishedTrees: ReadonlySet<TreeId>
-  /** Tokens that its finished trees cost. */
-  readonly usage: Usage
+  /** Tokens that its finished trees cost, and the trajectories of its finished groups. */
+  readonly usage: Usage & { readonly trajectories: number }
 }
 
 /** Opens a run for reading: an index of its frames is kept, the trees stay on disk. */
@@ -120,7 +120,7 @@ export async function openRunReader(folder: string): Promise<RunReader> {
   const { journal } = runPaths(folder)
   const trees = new Map<TreeId, FramePlace>()
   const records = new Map<GroupId, GroupRecord>()
-  const usage = { sampled: 0, prompt: 0 }
+  const usage = { sampled: 0, prompt: 0, trajectories: 0 }
   for await (const { frame, place } of readJournal(journal)) {
     const header = frame.header as Header
     if (header.kind === 'tree') {
@@ -128,6 +128,9 @@ export async function openRunReader(folder: string): Promise<RunReader> {
       if (!trees.has(id)) addUsage(usage, frame)
       trees.set(id, place)
     } else if (header.kind === 'group') records.set(header.group.id, header.group)
+  }
+  for (const { members, unscored } of records.values()) {
+    usage.trajectories += members.length + unscored.length
   }
   const handle = await openToRead(journal)
   const ordered = [...records.values()].sort(

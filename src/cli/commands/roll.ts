@@ -101,6 +101,9 @@ export async function rollWith(
     await opened[Symbol.asyncDispose]()
   }
   terminal.tell(progress.summary())
+  const { stopped } = progress.counts
+  if (stopped)
+    terminal.tell(`stopped: ${stopped}; \`espalier resume ${record.out} --budget JSON\` goes on`)
   terminal.tell(`next  espalier show ${record.out}`)
   if (json) terminal.print(JSON.stringify({ run: record.out, ...countsRecord(progress.counts) }))
   return progress.counts.rewards === 0 && progress.counts.done > 0 ? 1 : 0

@@ -1,0 +1,221 @@
+import type { Sample } from '../core/policy.ts'
+import { sampled } from '../core/segment.ts'
+import { tokensOf } from './attempt-record.ts'
+import { aroundSamples, type Draw, type Instrument } from './instrument.ts'
+
+/** What a whole run may cost. */
+export interface BudgetLimits {
+  /** Sampled tokens. */
+  readonly tokens?: number | undefined
+  readonly seconds?: number | undefined
+  readonly trajectories?: number | undefined
+  /** In the currency of `price`. */
+  readonly money?: number | undefined
+  /** Of a million tokens. */
+  readonly price?: { readonly prompt: number; readonly sampled: number } | undefined
+  /** What one attempt may cost; it is truncated there (`guard:money`). */
+  readonly perRollout?: { readonly money?: number | undefined } | undefined
+}
+
+/** What a run has cost. */
+export interface Spent {
+  readonly tokens: number
+  readonly trajectories: number
+  readonly money: number
+}
+
+/** Counts what a run costs before it is paid for, and stops it where a limit is reached. */
+export interface Budget extends Disposable {
+  readonly limits: BudgetLimits
+  readonly spent: Spent
+  /** Aborts with a `BudgetSpentError` when something is spent. */
+  readonly signal: AbortSignal
+  /** Reserves tokens and money around every sample. */
+  readonly instrument: Instrument
+  /** Sets aside trajectories for a group; says whether there were so many left. */
+  admit(trajectories: number): boolean
+  /** Counts what a group came to, out of what was set aside for it. */
+  settle(reserved: number, used: number): void
+  /** Ends the run: gives the error that says which limit was reached. */
+  end(kind: SpentKind): BudgetSpentError
+}
+
+/** What can be spent. */
+export type SpentKind = 'tokens' | 'seconds' | 'trajectories' | 'money'
+
+/** A limit of the run was reached: it stops in order, and can go on with a larger budget. */
+export class BudgetSpentError extends Error {
+  override name = 'BudgetSpentError'
+  readonly kind: SpentKind
+
+  constructor(kind: SpentKind, limit: number, spent: number) {
+    super(`the budget of ${limit} ${kind} is spent (${Math.round(spent * 1e6) / 1e6} used)`)
+    this.kind = kind
+  }
+}
+
+/** What a budget begins with. */
+export interface BudgetOptions {
+  /** What the run had cost before it was resumed. */
+  readonly spent?: Spent
+  /** Seconds on a clock that never runs backwards. */
+  readonly clock?: () => number
+}
+
+/** Opens the budget of a run; its clock starts now. */
+export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): Budget {
+  const { clock = () => performance.now() / 1000 } = options
+  if ((limits.money ?? limits.perRollout?.money) !== undefined && !limits.price) {
+    throw new Error(
+      'a budget of money needs a price: budget.price = { prompt, sampled } per million',
+    )
+  }
+  const account = openAccount(limits, options.spent)
+  const stop = new AbortController()
+  const started = clock()
+  const end = (kind: SpentKind): BudgetSpentError => {
+    const used = kind === 'seconds' ? clock() - started : account.spent[kind]
+    const error = new BudgetSpentError(kind, limits[kind]!, used)
+    stop.abort(error)
+    return error
+  }
+  const timer =
+    limits.seconds === undefined
+      ? undefined
+      : setTimeout(() => end('seconds'), limits.seconds * 1000)
+  return {
+    limits,
+    spent: account.spent,
+    signal: stop.signal,
+    end,
+    instrument: context => {
+      const own = { money: 0 }
+      const draw = (each: Draw): Promise<readonly Sample[]> =>
+        drawWithin(each, { account, own, limits, end })
+      return { ...context, policy: aroundSamples(context.policy, draw) }
+    },
+    admit: account.admit,
+    settle: account.settle,
+    [Symbol.dispose]: () => clearTimeout(timer),
+  }
+}
+
+interface Drawing {
+  readonly account: Account
+  /** What this attempt has cost. */
+  readonly own: { money: number }
+  readonly limits: BudgetLimits
+  end(kind: SpentKind): BudgetSpentError
+}
+
+/** Reserves, asks for at most what was granted, and gives back what was not used. */
+async function drawWithin(draw: Draw, drawing: Drawing): Promise<readonly Sample[]> {
+  const { account, own, limits, end } = drawing
+  const { request, seeds, call } = draw
+  const prompt = request.prompt.ids.length * seeds.length
+  const left = (limits.perRollout?.money ?? Number.POSITIVE_INFINITY) - own.money
+  const wanted = Math.min(request.maxTokens, perSeed(affordable(limits, left, prompt), seeds))
+  if (wanted <= 0) return seeds.map(() => stoppedSample)
+  const reserved = await account.reserve({ prompt, sampled: wanted * seeds.length }, call.signal)
+  let used: Cost = { prompt: 0, sampled: 0 }
+  try {
+    const maxTokens = perSeed(reserved.sampled, seeds)
+    if (maxTokens <= 0) throw end(account.scarce())
+    const samples = await draw.ask({ maxTokens })
+    used = { prompt, sampled: samples.reduce((sum, sample) => sum + tokensOf(sample), 0) }
+    const isCut = samples.some(({ finish }) => finish.kind === 'length')
+    if (isCut && maxTokens < wanted) throw end(account.scarce())
+    return samples
+  } finally {
+    own.money += moneyOf(limits, used)
+    account.release(reserved, used)
+  }
+}
+
+const perSeed = (tokens: number, seeds: readonly number[]): number =>
+  Math.floor(tokens / seeds.length)
+
+/** What an attempt that cannot pay for another token is given. */
+const stoppedSample: Sample = {
+  kind: 'tokens',
+  segment: sampled({
+    ids: new Int32Array(0),
+    logprobs: new Float32Array(0),
+    version: { from: 0, to: 0 },
+  }),
+  finish: { kind: 'guard', guard: 'money' },
+  usage: { prompt: 0, sampled: 0, seconds: 0 },
+}
+
+interface Cost {
+  readonly prompt: number
+  readonly sampled: number
+}
+
+function moneyOf({ price }: BudgetLimits, { prompt, sampled }: Cost): number {
+  return price ? (prompt * price.prompt + sampled * price.sampled) / 1e6 : 0
+}
+
+/** Tokens that so much money pays for behind a prompt. */
+function affordable({ price }: BudgetLimits, money: number, prompt: number): number {
+  if (!price || money === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY
+  const left = money - (prompt * price.prompt) / 1e6
+  if (left < 0) return 0
+  return price.sampled === 0 ? Number.POSITIVE_INFINITY : Math.floor((left / price.sampled) * 1e6)
+}
+
+type Account = ReturnType<typeof openAccount>
+
+/** What is spent and what is set aside. Nothing is granted that another one might still use. */
+function openAccount(limits: BudgetLimits, before?: Spent) {
+  const spent = { tokens: 0, trajectories: 0, money: 0, ...before }
+  const reserved = { tokens: 0, trajectories: 0, money: 0, samples: 0 }
+  const { tokens = Number.POSITIVE_INFINITY, money = Number.POSITIVE_INFINITY } = limits
+  const { trajectories = Number.POSITIVE_INFINITY } = limits
+  let waiting: (() => void)[] = []
+
+  const free = (prompt: number): number =>
+    Math.min(
+      tokens - spent.tokens - reserved.tokens,
+      affordable(limits, money - spent.money - reserved.money, prompt),
+    )
+  return {
+    spent,
+    /** Waits while others may give something back; grants less only where nobody can. */
+    async reserve({ prompt, sampled }: Cost, signal: AbortSignal): Promise<Cost> {
+      while (free(prompt) < sampled && reserved.samples > 0) {
+        signal.throwIfAborted()
+        await new Promise<void>(resolve => waiting.push(resolve))
+      }
+      const granted = { prompt, sampled: Math.max(0, Math.min(sampled, free(prompt))) }
+      reserved.samples++
+      reserved.tokens += granted.sampled
+      reserved.money += moneyOf(limits, granted)
+      return granted
+    },
+    release(granted: Cost, used: Cost): void {
+      reserved.samples--
+      reserved.tokens -= granted.sampled
+      reserved.money -= moneyOf(limits, granted)
+      spent.tokens += used.sampled
+      spent.money += moneyOf(limits, used)
+      const woken = waiting
+      waiting = []
+      for (const wake of woken) wake()
+    },
+    /** Which limit keeps the next sample from being drawn. */
+    scarce(): SpentKind {
+      const payable = affordable(limits, money - spent.money - reserved.money, 0)
+      return tokens - spent.tokens - reserved.tokens <= payable ? 'tokens' : 'money'
+    },
+    admit(count: number): boolean {
+      if (spent.trajectories + reserved.trajectories + count > trajectories) return false
+      reserved.trajectories += count
+      return true
+    },
+    settle(count: number, used: number): void {
+      reserved.trajectories -= count
+      spent.trajectories += used
+    },
+  }
+}

@@ -1,0 +1,81 @@
+import type { Policy, SampleRequest } from '../src/core/policy.ts'
+import { sampled } from '../src/core/segment.ts'
+
+/** How a counting policy behaves. */
+export interface CountingOptions {
+  /** Tokens it would say to a request. */
+  readonly length: (request: SampleRequest) => number
+  /** Milliseconds it takes. @default 0 */
+  readonly delay?: (request: SampleRequest) => number
+  /** The id that ends its turns. */
+  readonly end: number
+  /** The version of its weights. @default 0 */
+  readonly version?: () => number
+}
+
+/** A policy that counts what it is asked for: any tokens, and the end of the turn. */
+export function openCountingPolicy(options: CountingOptions) {
+  const counts = { sampled: 0, prompted: 0, requests: 0, running: 0, most: 0 }
+  const policy: Policy = {
+    name: 'counting',
+    capabilities: {
+      ids: true,
+      logprobs: true,
+      basis: 'tempered',
+      topLogprobs: 0,
+      entropies: false,
+      score: false,
+      several: false,
+      abort: true,
+      seed: true,
+      version: true,
+      stream: false,
+    },
+    async sample(request, { signal }) {
+      signal.throwIfAborted()
+      counts.requests++
+      counts.running++
+      counts.most = Math.max(counts.most, counts.running)
+      try {
+        await pause(options.delay?.(request) ?? 0, signal)
+      } finally {
+        counts.running--
+      }
+      const whole = options.length(request)
+      const count = Math.min(whole, request.maxTokens)
+      const ids = Int32Array.from({ length: count }, (_, at) => 65 + ((at + request.seed) % 26))
+      if (count === whole) ids[count - 1] = options.end
+      counts.sampled += count
+      counts.prompted += request.prompt.ids.length
+      const version = options.version?.() ?? 0
+      return {
+        kind: 'tokens',
+        segment: sampled({
+          ids,
+          logprobs: Float32Array.from(ids, id => -((id % 7) + 1) / 8),
+          version: { from: version, to: version },
+        }),
+        finish: { kind: count < whole ? 'length' : 'stop' },
+        usage: { prompt: request.prompt.ids.length, sampled: count, seconds: 0 },
+      }
+    },
+    // Without it a policy does not count as a server.
+    describe: async () => ({ model: 'counting' }),
+    async [Symbol.asyncDispose]() {},
+  }
+  return { policy, counts }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, milliseconds)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}
