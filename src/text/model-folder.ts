@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 /** What a Hugging Face model folder says about its tokenizer and its chat template. */
 export interface ModelFiles {
@@ -22,6 +22,7 @@ export const modelFileNames = [
   'tokenizer.json',
   'tokenizer_config.json',
   'chat_template.jinja',
+  'chat_template.json',
   'generation_config.json',
 ] as const
 
@@ -37,19 +38,23 @@ export async function readModelFolder(path: string): Promise<ModelFiles> {
     )
   }
   const config = asRecord(await readJson(folder, 'tokenizer_config.json'))
-  const written = join(folder, 'chat_template.jinja')
-  const templates = existsSync(written)
-    ? { template: await readFile(written, 'utf8') }
-    : templatesIn(config.chat_template, path)
   const generation = asRecord(await readJson(folder, 'generation_config.json'))
-  const name = folder === inner ? basename(path) : basename(folder)
   return {
-    name,
+    name: nameOf(path),
     tokenizer,
     config,
-    ...templates,
-    endIds: [generation.eos_token_id ?? []].flat() as number[],
+    ...(await readTemplates(folder, config)),
+    endIds: readEndIds(generation.eos_token_id, join(folder, 'generation_config.json')),
   }
+}
+
+/** A folder's own name; of a snapshot in the cache of Hugging Face's tools, the model's id. */
+function nameOf(path: string): string {
+  const cache = basename(dirname(dirname(path)))
+  if (basename(dirname(path)) === 'snapshots' && cache.startsWith('models--')) {
+    return cache.slice('models--'.length).replace('--', '/')
+  }
+  return basename(path)
 }
 
 async function readJson(folder: string, name: string): Promise<unknown> {
@@ -66,24 +71,44 @@ function asRecord(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-/** A template as `tokenizer_config.json` has it: one text, or a list of named ones. */
-function templatesIn(
-  value: unknown,
-  path: string,
-): { readonly template: string; readonly toolTemplate?: string } {
+function readEndIds(value: unknown, path: string): readonly number[] {
+  const ids = [value ?? []].flat()
+  const bad = ids.find(id => !Number.isInteger(id) || (id as number) < 0)
+  if (bad === undefined) return ids as number[]
+  throw new Error(`${path}: eos_token_id should be ids, but has ${JSON.stringify(bad)}`)
+}
+
+type Templates = Pick<ModelFiles, 'template' | 'toolTemplate'>
+
+/** Templates in files of their own go before those in `tokenizer_config.json`. */
+async function readTemplates(
+  folder: string,
+  config: Readonly<Record<string, unknown>>,
+): Promise<Templates> {
+  const written = await readText(join(folder, 'chat_template.jinja'))
+  const tools = await readText(join(folder, 'additional_chat_templates', 'tool_use.jinja'))
+  if (written !== undefined) {
+    return { template: written, ...(tools !== undefined && { toolTemplate: tools }) }
+  }
+  const separate = asRecord(await readJson(folder, 'chat_template.json')).chat_template
+  return templatesIn(separate ?? config.chat_template, folder)
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  return existsSync(path) ? await readFile(path, 'utf8') : undefined
+}
+
+/** A template as JSON files have it: one text, or a list of named ones. */
+function templatesIn(value: unknown, folder: string): Templates {
   if (typeof value === 'string') return { template: value }
   const named = new Map(
-    (Array.isArray(value) ? value : []).map((entry: { name: string; template: string }) => [
-      entry.name,
-      entry.template,
-    ]),
+    (Array.isArray(value) ? value.map(asRecord) : []).map(entry => [entry.name, entry.template]),
   )
-  const template = named.get('default')
-  const toolTemplate = named.get('tool_use')
-  if (template === undefined) {
+  const [template, toolTemplate] = [named.get('default'), named.get('tool_use')]
+  if (typeof template !== 'string') {
     throw new Error(
-      `${path} has no chat template, neither chat_template.jinja nor in tokenizer_config.json`,
+      `${folder} has no chat template, neither chat_template.jinja nor in tokenizer_config.json`,
     )
   }
-  return toolTemplate === undefined ? { template } : { template, toolTemplate }
+  return typeof toolTemplate === 'string' ? { template, toolTemplate } : { template }
 }
