@@ -9,7 +9,7 @@ import type { Format, FormatWriter, Output } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
-import { type RunManifest, readManifest } from './run-folder.ts'
+import { readManifest } from './run-folder.ts'
 import { openRunReader, type StoredGroup } from './store.ts'
 
 /** What an export is asked for. */
@@ -43,7 +43,8 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
   const reader = await openRunReader(run)
   const partial = `${options.out}.partial`
   try {
-    const file = await openExport(format, { ...options, out: partial, run, manifest })
+    const weighting = weightingOf(manifest.config)
+    const file = await openExport(format, { ...options, out: partial, run, weighting })
     try {
       for await (const group of reader.groups()) {
         options.signal?.throwIfAborted()
@@ -73,7 +74,7 @@ export async function openExport(
   format: Format,
   options: Omit<ExportOptions, 'to'> & {
     readonly run: string
-    readonly manifest: Pick<RunManifest, 'config'>
+    readonly weighting: LeafWeighting
   },
 ): Promise<OpenExport> {
   const select = openSelection(options)
@@ -81,7 +82,7 @@ export async function openExport(
   const output = await openFile(options.out)
   const writer: FormatWriter = format.open(output, {
     run: basename(resolve(options.run)),
-    weighting: weightingOf(options.manifest),
+    weighting: options.weighting,
     volatile: options.volatile ?? false,
     lost,
   })
@@ -104,7 +105,8 @@ export async function openExport(
   }
 }
 
-function weightingOf({ config }: Pick<RunManifest, 'config'>): LeafWeighting {
+/** How the trees of a run share their tokens, by its settings. */
+export function weightingOf(config: Readonly<Record<string, unknown>>): LeafWeighting {
   return leafWeightings.find(each => each === config.weighting) ?? 'uniform'
 }
 
