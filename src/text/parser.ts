@@ -16,7 +16,7 @@ export type { ToolFormat } from './parsers/tool-formats.ts'
  *    whose calls end or interrupt thinking by their grammar (apertus2509, inkling, kimi_k3). A block
  *    that never closes ends at the first call, where the format has such a rule. The closing tag of
  *    a block that nobody opened is text, unless the prompt opened it (`opensInReasoning`). A later
- *    block is reasoning too.
+ *    block is reasoning too; in formats of channels what follows the calls is left as it is.
  * 2. A call counts when its own closing marker has arrived, or, where a format has none, when its
  *    value is complete; the closing marker of the section around it may be missing.
  * 3. A call that is cut off or breaks its grammar is kept as `malformed`: its raw text up to its own
@@ -81,7 +81,7 @@ export type OutputPart =
 export interface ParsedOutput {
   /** All thinking blocks together; undefined where there was none. */
   readonly reasoning: string | undefined
-  /** The text around the calls. */
+  /** The text around the calls; the raw text of malformed ones is with them, and in `parts`. */
   readonly content: string
   readonly calls: readonly ParsedCall[]
   /** The same, in order; neighbours of one kind are joined. */

@@ -83,7 +83,7 @@ function* readKey(source: Source): Reader<Value> {
   }
   const found = yield* source.near(keyEnd)
   const name = found?.text.trim() ?? ''
-  if (found?.marker !== ':' || name === '' || /[{}[\],=]/.test(name)) {
+  if (found?.marker !== ':' || name === '' || /[{}[\],=<>]/.test(name)) {
     return { kind: 'broken', problem: 'a key is not followed by a colon' }
   }
   source.skip(1)
