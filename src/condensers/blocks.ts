@@ -1,0 +1,155 @@
+import type { Recall, RecallAnswer } from '../core/condenser.ts'
+import { type Message, type ToolDefinition, textOf } from '../core/message.ts'
+import { codePoints } from './chunk.ts'
+
+/** A text that was condensed, with the number under which its original can be asked for. */
+export interface Block {
+  readonly number: number
+  readonly original: string
+  /** The turn before which it was condensed. */
+  readonly turn: number
+}
+
+/** The blocks of one attempt. */
+export interface Blocks {
+  /** The number of an original; a new one where it has none. Numbers in `taken` mean something else. */
+  numberOf(original: string, turn: number, taken: ReadonlySet<number>): number
+  readonly all: readonly Block[]
+  /** The blocks there were when turn number `turn` was about to be sampled. */
+  fork(turn: number): Blocks
+}
+
+/** Opens a memory of blocks. */
+export function openBlocks(known: readonly Block[] = []): Blocks {
+  const all = [...known]
+  const numbers = new Map(all.map(({ original, number }) => [original, number]))
+  return {
+    all,
+    numberOf(original, turn, taken) {
+      const old = numbers.get(original)
+      if (old !== undefined) return old
+      let number = (all.at(-1)?.number ?? 0) + 1
+      while (taken.has(number)) number++
+      all.push({ number, original, turn })
+      numbers.set(original, number)
+      return number
+    },
+    fork: turn => openBlocks(all.filter(block => block.turn <= turn)),
+  }
+}
+
+/** A condensed text as the policy sees it. Nothing in it can pose as the beginning or end of a block. */
+export function wrapBlock(number: number, condensed: string): string {
+  const inside = condensed.replace(/<(\/?)block_/g, '<$1 block_')
+  return `<block_${number}>${inside}</block_${number}>`
+}
+
+/** The numbers that messages use as if they were blocks; new blocks keep away from them. */
+export function numbersIn(messages: readonly Message[]): ReadonlySet<number> {
+  const found = new Set<number>()
+  for (const { content } of messages) {
+    for (const [, digits] of textOf(content).matchAll(/<\/?block_(\d{1,9})>/g)) {
+      found.add(Number(digits))
+    }
+  }
+  return found
+}
+
+/** How a block is recalled. */
+export interface RecallOptions {
+  /** The tool's name. @default 'extract_condensed' */
+  readonly tool?: string
+  /** Most code points that one call gives back. @default 8000 */
+  readonly characters?: number
+}
+
+const defaults = { tool: 'extract_condensed', characters: 8000 }
+
+/** The tool that gives back a block's original, one block a call. */
+export function recallOf(blocks: Blocks, options: RecallOptions = {}): Recall {
+  const { tool, characters } = { ...defaults, ...options }
+  return {
+    definition: definitionOf(tool),
+    answer(input, shown) {
+      const asked = readNumber(input)
+      if (typeof asked === 'string') return refused(asked)
+      const block = blocks.all.find(({ number }) => number === asked)
+      if (!block) return refused(unknownBlock(asked, blocks))
+      return giveBack(block, shown, characters)
+    },
+  }
+}
+
+function definitionOf(name: string): ToolDefinition {
+  return {
+    type: 'function',
+    function: {
+      name,
+      description:
+        'Some texts are shown condensed, as <block_N>…</block_N>. Gives back the original text of ' +
+        'one such block. Ask for one block a call, for those only that the answer needs, and for ' +
+        'none twice.',
+      parameters: {
+        type: 'object',
+        properties: {
+          blocks: {
+            type: 'integer',
+            minimum: 1,
+            description: 'The number N of the block to give back, such as 3 for <block_3>.',
+          },
+        },
+        required: ['blocks'],
+      },
+    },
+  }
+}
+
+/** The number that was asked for, or what is wrong with the question. */
+function readNumber(input: unknown): number | string {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    return 'Error: arguments must be an object with an integer "blocks".'
+  }
+  const { blocks, block } = input as { readonly blocks?: unknown; readonly block?: unknown }
+  const value = blocks ?? block
+  if (value === undefined || value === null) return 'Error: missing required argument "blocks".'
+  if (Array.isArray(value)) {
+    return 'Error: "blocks" must be a single integer: ask for one block per call.'
+  }
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
+  if (typeof value === 'string' && /^\s*[+-]?\d{1,9}\s*$/.test(value)) return Number(value)
+  return `Error: "blocks" must be an integer, not ${JSON.stringify(value).slice(0, 80)}.`
+}
+
+function unknownBlock(number: number, { all }: Blocks): string {
+  if (all.length === 0) return `Error: block ${number} not found; no blocks available.`
+  return `Error: block ${number} not found; valid block ids are ${describeNumbers(all)}.`
+}
+
+/** Numbers as ranges, so that a thousand blocks fit a line: `1 to 12, 14`. */
+export function describeNumbers(blocks: readonly Block[]): string {
+  const ranges: [number, number][] = []
+  for (const { number } of blocks) {
+    const last = ranges.at(-1)
+    if (last && last[1] === number - 1) last[1] = number
+    else ranges.push([number, number])
+  }
+  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from} to ${to}`)).join(', ')
+}
+
+function refused(content: string): RecallAnswer {
+  return { content, problem: 'invalid-arguments' }
+}
+
+/** A block whose original the policy still sees is not written a second time. */
+function giveBack(block: Block, shown: readonly Message[], characters: number): RecallAnswer {
+  const { number, original } = block
+  const length = codePoints(original)
+  const cut = Math.max(0, length - characters)
+  const text =
+    cut === 0 ? original : [...original.slice(0, 2 * characters)].slice(0, characters).join('')
+  const content = cut === 0 ? text : `${text}\n[${cut} characters left out]`
+  if (shown.some(message => message.role === 'tool' && message.content === content)) {
+    return { content: `Block ${number} is already expanded above; re-read it there.` }
+  }
+  return { content, recalled: { block: number, characters: length - cut, cut } }
+}

@@ -1,0 +1,190 @@
+import type { CondenseCall, CondenseFigures } from '../core/condenser.ts'
+import { describeCause } from '../core/failure.ts'
+import type { Message } from '../core/message.ts'
+import { type Blocks, numbersIn, wrapBlock } from './blocks.ts'
+import { type ChunkOptions, chunkText, codePoints } from './chunk.ts'
+import { type Chunk, chunkMessages, withChunks } from './chunk-messages.ts'
+import { wholeBlocks } from './whole-blocks.ts'
+
+/** A chunk to condense. */
+export interface ChunkRequest {
+  readonly text: string
+  /** The question that the text should help to answer, where one is known. */
+  readonly query?: string
+}
+
+/** What condensing a chunk gave. */
+export type CondensedChunk =
+  | {
+      readonly kind: 'condensed'
+      readonly text: string
+      /** Tokens that another model took for it. */
+      readonly usage?: { readonly prompt: number; readonly sampled: number }
+    }
+  /** It could not be made shorter, or should not be. */
+  | { readonly kind: 'kept' }
+  | { readonly kind: 'failed'; readonly problem: string }
+
+/** Condenses one chunk at a time; the same chunk asked for the same question gives the same text. */
+export interface ChunkCondenser {
+  readonly name: string
+  /** Whether what it gives depends on the attempt, so that others cannot use it. */
+  readonly isPersonal?: boolean
+  condense(request: ChunkRequest, call: CondenseCall): Promise<CondensedChunk>
+}
+
+/** What condensing some messages came to. */
+export interface Done {
+  readonly messages: readonly Message[]
+  readonly condensed: readonly { readonly from: number; readonly to: number }[]
+  readonly problems: readonly string[]
+  readonly prompt: number
+  readonly sampled: number
+}
+
+/** How chunks of messages become blocks. */
+export interface ChunkWork {
+  readonly blocks: Blocks
+  readonly chunk: ChunkOptions
+  readonly query?: string
+  readonly isWorthIt: (text: string) => boolean
+  readonly condense: ChunkCondenser['condense']
+}
+
+/** Condenses the chunks of some messages side by side and puts numbered blocks in their place. */
+export async function condenseChunks(
+  messages: readonly Message[],
+  isChosen: (message: Message) => boolean,
+  { work, call }: { readonly work: ChunkWork; readonly call: CondenseCall },
+): Promise<Done> {
+  const { query, isWorthIt, blocks } = work
+  const chunks = chunksOf(messages, work)
+  const isEligible = ({ message, text, isBlock }: MarkedChunk): boolean =>
+    !isBlock && isChosen(messages[message]!) && isWorthIt(text)
+  const results = await Promise.all(
+    chunks.map(chunk =>
+      isEligible(chunk)
+        ? tryChunk({ text: chunk.text.trim(), ...(query !== undefined && { query }) }, call, work)
+        : kept,
+    ),
+  )
+  return putTogether(messages, chunks, { results, blocks, turn: call.turn })
+}
+
+const kept: CondensedChunk = { kind: 'kept' }
+
+/** What fails stands as it was, and is counted. */
+async function tryChunk(
+  request: ChunkRequest,
+  call: CondenseCall,
+  { condense }: ChunkWork,
+): Promise<CondensedChunk> {
+  try {
+    return await condense(request, call)
+  } catch (cause) {
+    call.signal.throwIfAborted()
+    return { kind: 'failed', problem: describeCause(cause) }
+  }
+}
+
+interface MarkedChunk extends Chunk {
+  /** It was condensed before, and stays as it is. */
+  readonly isBlock: boolean
+}
+
+/** Chunks of the messages; blocks that stand in them are chunks of their own. */
+function chunksOf(
+  messages: readonly Message[],
+  { blocks, chunk: options }: ChunkWork,
+): readonly MarkedChunk[] {
+  const numbers = new Set(blocks.all.map(({ number }) => number))
+  const whole = chunkMessages(messages, { size: Number.POSITIVE_INFINITY })
+  return whole.flatMap(chunk =>
+    wholeBlocks(chunk.text, numbers).flatMap(({ text, isBlock }): readonly MarkedChunk[] =>
+      isBlock
+        ? [{ ...chunk, text, isBlock }]
+        : chunkText(text, options).map(piece => ({ ...chunk, text: piece, isBlock })),
+    ),
+  )
+}
+
+/** A block is worth its marks whatever its number will be. */
+const longestNumber = 999_999
+
+function putTogether(
+  messages: readonly Message[],
+  chunks: readonly MarkedChunk[],
+  {
+    results,
+    blocks,
+    turn,
+  }: {
+    readonly results: readonly CondensedChunk[]
+    readonly blocks: Blocks
+    readonly turn: number
+  },
+): Done {
+  const own = new Set(blocks.all.map(({ number }) => number))
+  const taken = new Set([...numbersIn(messages)].filter(number => !own.has(number)))
+  const condensed: { from: number; to: number }[] = []
+  const texts = new Map<Chunk, string>()
+  chunks.forEach((chunk, index) => {
+    const result = results[index]!
+    if (result.kind !== 'condensed') return
+    const original = chunk.text.trim()
+    const from = codePoints(original)
+    if (codePoints(wrapBlock(longestNumber, result.text)) >= from) return
+    const block = wrapBlock(blocks.numberOf(original, turn, taken), result.text)
+    // White space around a passage is what tells passages apart.
+    texts.set(
+      chunk,
+      chunk.text.replace(original, () => block),
+    )
+    condensed.push({ from, to: codePoints(block) })
+  })
+  const used = results.flatMap(result => (result.kind === 'condensed' ? [result.usage] : []))
+  return {
+    messages: withChunks(messages, chunks, chunk => texts.get(chunk) ?? chunk.text),
+    condensed,
+    problems: results.flatMap(result => (result.kind === 'failed' ? [result.problem] : [])),
+    prompt: used.reduce((sum, usage) => sum + (usage?.prompt ?? 0), 0),
+    sampled: used.reduce((sum, usage) => sum + (usage?.sampled ?? 0), 0),
+  }
+}
+
+/** What two rounds of condensing came to. */
+export function joinDone(first: Done, second: Done): Done {
+  return {
+    messages: second.messages,
+    condensed: [...first.condensed, ...second.condensed],
+    problems: [...first.problems, ...second.problems],
+    prompt: first.prompt + second.prompt,
+    sampled: first.sampled + second.sampled,
+  }
+}
+
+/** What can be counted: blocks, their code points before and after, failures, tokens it took. */
+export function figuresOf({ condensed, problems, prompt, sampled }: Done): CondenseFigures {
+  const total = (key: 'from' | 'to'): number => condensed.reduce((sum, each) => sum + each[key], 0)
+  return {
+    blocks: condensed.length,
+    characters: total('from'),
+    condensed: total('to'),
+    failures: problems.length,
+    prompt,
+    sampled,
+  }
+}
+
+/** In words: how many blocks, from and to which length. */
+export function reasonOf(done: Done): string {
+  const { blocks, characters, condensed } = figuresOf(done)
+  const plural = blocks === 1 ? 'block' : 'blocks'
+  return `${blocks} ${plural} condensed, ${characters} characters to ${condensed}`
+}
+
+/** The first of the problems, where there were any. */
+export function problemOf({ problems }: Done): { readonly problem?: string } {
+  if (problems.length === 0) return {}
+  return { problem: `${problems.length} chunks could not be condensed: ${problems[0]}` }
+}

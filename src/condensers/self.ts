@@ -1,0 +1,151 @@
+import type { CondenseCall, Condensed, Condenser, Condensing } from '../core/condenser.ts'
+import { describeCause } from '../core/failure.ts'
+import { type Message, textOf } from '../core/message.ts'
+import { codePoints } from './chunk.ts'
+import { cleanAnswer } from './model.ts'
+import { defaultSummaryPrompt, fillPrompt } from './prompts.ts'
+import { trimText, trimToFit } from './trim.ts'
+import { describeTurns, leaveOutOldest, toMessages, turnsOf } from './turns.ts'
+
+/** How the policy summarises its own conversation. */
+export interface SelfOptions {
+  /** Most tokens of a summary. @default 512 */
+  readonly tokens?: number
+  /** Turns, counted from the last, that stay beside the summary. @default 1 */
+  readonly keep?: number
+  /** How often a summary that is cut or empty is asked for. @default 2 */
+  readonly tries?: number
+  /** What it is told; `{tokens}` is filled in. */
+  readonly prompt?: string
+}
+
+const defaults = { tokens: 512, keep: 1, tries: 2, prompt: defaultSummaryPrompt }
+
+/** The fewest tokens that a summary is given. */
+const leastTokens = 32
+
+/** Lets the policy write down what it needs; its notes then stand instead of the older turns. */
+export function selfCondenser(options: SelfOptions = {}): Condenser {
+  const settings = { ...defaults, ...options }
+  const lowest = { tokens: leastTokens, keep: 1, tries: 1 } as const
+  for (const name of ['tokens', 'keep', 'tries'] as const) {
+    if (settings[name] >= lowest[name]) continue
+    throw new RangeError(`self: ${name} is ${settings[name]}; at least ${lowest[name]}.`)
+  }
+  const condensing: Condensing = {
+    condense: (messages, call) => summarise(messages, call, settings),
+    fork: () => condensing,
+  }
+  return { name: 'self', condensesOpenings: false, open: () => condensing }
+}
+
+async function summarise(
+  messages: readonly Message[],
+  call: CondenseCall,
+  settings: Required<SelfOptions>,
+): Promise<Condensed> {
+  const { opening, turns } = turnsOf(messages, call)
+  if (turns.length <= settings.keep) return trimmed(messages, call)
+  const rest = { opening, turns: turns.slice(-settings.keep) }
+  const room = call.tokens - call.count(toMessages(rest))
+  const tokens = Math.max(leastTokens, Math.min(settings.tokens, room))
+  const summary = await askForSummary(messages, call, { ...settings, tokens })
+  if ('problem' in summary) return { kind: 'unchanged', problem: summary.problem }
+  const left = leaveOutOldest({ opening, turns }, call, {
+    most: settings.keep,
+    note: count => `Your own notes on ${describeTurns(count)}:\n${summary.text}`,
+  })
+  return {
+    kind: 'rewritten',
+    messages: trimToFit(left.messages, call),
+    reason: `the policy summarised ${describeTurns(left.count)}`,
+    figures: { leftOut: left.count },
+  }
+}
+
+/** With nothing to summarise, tool outputs are all that can be shortened. */
+function trimmed(messages: readonly Message[], call: CondenseCall): Condensed {
+  const shown = trimToFit(messages, call)
+  if (shown.every((each, index) => each === messages[index])) return { kind: 'unchanged' }
+  return { kind: 'rewritten', messages: shown, reason: 'tool outputs trimmed' }
+}
+
+type Summary = { readonly text: string } | { readonly problem: string }
+
+async function askForSummary(
+  messages: readonly Message[],
+  call: CondenseCall,
+  { tokens, tries, prompt }: Required<SelfOptions>,
+): Promise<Summary> {
+  const question = fillPrompt(prompt, { tokens: String(tokens) })
+  const asked = askable(messages, question, { ...call, tokens: call.context - tokens })
+  let cut = ''
+  try {
+    for (let attempt = 0; attempt < tries; attempt++) {
+      const speech = await call.self.say(asked, { signal: call.signal, maxTokens: tokens })
+      const text = cleanAnswer(textOf(speech.message.content))
+      if (speech.finish === 'stop' && text !== '') return { text }
+      if (text.length > cut.length) cut = text
+    }
+  } catch (cause) {
+    call.signal.throwIfAborted()
+    return { problem: describeCause(cause) }
+  }
+  return cut === '' ? { problem: 'the policy wrote no summary' } : { text: `${cut}…` }
+}
+
+/** What the policy is asked; as a transcript where its template refuses a question at this place. */
+function askable(
+  messages: readonly Message[],
+  question: string,
+  call: CondenseCall,
+): readonly Message[] {
+  try {
+    return fitQuestion(messages, question, call)
+  } catch {
+    const lines = messages.map(({ role, content }) =>
+      JSON.stringify({ role, said: textOf(content) }),
+    )
+    const transcript = lines.join('\n')
+    const asking = (text: string): readonly Message[] => [
+      { role: 'user', content: `${text}\n\n${question}` },
+    ]
+    let characters = codePoints(transcript)
+    while (characters > 64 && call.count(asking(trimText(transcript, characters))) > call.tokens) {
+      characters = Math.floor(characters * 0.8)
+    }
+    return asking(trimText(transcript, characters))
+  }
+}
+
+/** The conversation with the question at its end, shortened where there is no room to answer it. */
+function fitQuestion(
+  messages: readonly Message[],
+  question: string,
+  call: CondenseCall,
+): readonly Message[] {
+  const asked = withQuestion(messages, question)
+  if (call.count(asked) <= call.tokens) return asked
+  const trimmed = trimToFit(asked, call)
+  if (call.count(trimmed) <= call.tokens) return trimmed
+  const fitting = {
+    ...call,
+    count: (each: readonly Message[]) => call.count(withQuestion(each, question)),
+  }
+  const left = leaveOutOldest(turnsOf(messages, call), fitting, {
+    note: count => `The conversation went on; its ${describeTurns(count)} are not shown any more.`,
+  })
+  return trimToFit(withQuestion(left.messages, question), call)
+}
+
+/** Two messages of the user in a row confuse many templates, so the question joins the last one. */
+function withQuestion(messages: readonly Message[], question: string): readonly Message[] {
+  const last = messages.at(-1)
+  if (last?.role !== 'user') return [...messages, { role: 'user', content: question }]
+  const { content } = last
+  const joined =
+    typeof content === 'string'
+      ? `${content}\n\n${question}`
+      : [...content, { type: 'text', text: `\n\n${question}` } as const]
+  return [...messages.slice(0, -1), { ...last, content: joined }]
+}

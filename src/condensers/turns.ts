@@ -1,0 +1,100 @@
+import type { CondenseCall } from '../core/condenser.ts'
+import type { Message } from '../core/message.ts'
+
+/** A conversation as condensers see it: what it opened with, then turns that each begin with a reply. */
+export interface Turns {
+  readonly opening: readonly Message[]
+  readonly turns: readonly (readonly Message[])[]
+}
+
+/** Finds the turns of a conversation; a note that stands before them is left out. */
+export function turnsOf(
+  messages: readonly Message[],
+  { opening }: Pick<CondenseCall, 'opening'>,
+): Turns {
+  const turns: Message[][] = []
+  for (const message of messages.slice(opening)) {
+    if (message.role === 'assistant') turns.push([message])
+    else turns.at(-1)?.push(message)
+  }
+  return { opening: withoutNote(messages.slice(0, opening)), turns }
+}
+
+const [open, close] = ['\n\n<earlier>\n', '\n</earlier>']
+
+/** A conversation whose opening ends with a note on what is not shown any more. */
+export function toMessages({ opening, turns }: Turns, note?: string): readonly Message[] {
+  if (note === undefined) return [...opening, ...turns.flat()]
+  // What stands between the marks must not be able to end them.
+  const inside = note.replace(/<(\/?)earlier>/g, '<$1 earlier>')
+  return [...withNote(opening, `${open}${inside}${close}`), ...turns.flat()]
+}
+
+/** Two messages of one role in a row confuse many templates, so the note joins the last message. */
+function withNote(opening: readonly Message[], note: string): readonly Message[] {
+  const last = opening.at(-1)
+  if (last === undefined || last.role === 'assistant' || last.role === 'tool') {
+    return [...opening, { role: 'user', content: note.trim() }]
+  }
+  const { content } = last
+  const joined =
+    typeof content === 'string'
+      ? content + note
+      : [...content, { type: 'text', text: note } as const]
+  return [...opening.slice(0, -1), { ...last, content: joined }]
+}
+
+function withoutNote(opening: readonly Message[]): readonly Message[] {
+  const last = opening.at(-1)
+  if (last === undefined || last.role === 'assistant' || last.role === 'tool') return opening
+  const { content } = last
+  if (typeof content === 'string') {
+    const start = content.endsWith(close) ? content.lastIndexOf(open) : -1
+    if (start < 0) return opening
+    return [...opening.slice(0, -1), { ...last, content: content.slice(0, start) }]
+  }
+  const end = content.at(-1)
+  if (end?.type !== 'text' || !end.text.startsWith(open) || !end.text.endsWith(close))
+    return opening
+  return [...opening.slice(0, -1), { ...last, content: content.slice(0, -1) }]
+}
+
+/** How the oldest turns are left out. */
+export interface LeaveOutOptions {
+  /** Most turns to keep, even where more would fit. @default Infinity */
+  readonly most?: number
+  /** What stands instead of the first `count` turns of all that were sampled. */
+  readonly note: (count: number) => string
+}
+
+/** What is left when the oldest turns are gone. */
+export interface LeftOut {
+  readonly messages: readonly Message[]
+  /** How many of all turns that were sampled are not shown any more. */
+  readonly count: number
+  readonly kept: readonly (readonly Message[])[]
+}
+
+/** Keeps as many of the last turns as fit into the tokens, and the very last one in any case. */
+export function leaveOutOldest(all: Turns, call: CondenseCall, options: LeaveOutOptions): LeftOut {
+  const { opening, turns } = all
+  const keeping = (kept: number): LeftOut => {
+    const rest = kept === 0 ? [] : turns.slice(-kept)
+    const count = call.turn - rest.length
+    const note = count > 0 ? options.note(count) : undefined
+    return { messages: toMessages({ opening, turns: rest }, note), count, kept: rest }
+  }
+  let low = Math.min(1, turns.length)
+  let high = Math.max(low, Math.min(turns.length, options.most ?? turns.length))
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (call.count(keeping(middle).messages) <= call.tokens) low = middle
+    else high = middle - 1
+  }
+  return keeping(low)
+}
+
+/** Turns in words: `turn 1`, `turns 1 to 7`. */
+export function describeTurns(count: number): string {
+  return count === 1 ? 'turn 1' : `turns 1 to ${count}`
+}
