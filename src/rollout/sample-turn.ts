@@ -3,6 +3,7 @@ import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
+import { breathe } from './breath.ts'
 import { condenseWalk } from './condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
 import { hear, note, seedFor, type Walk } from './walk.ts'
@@ -22,6 +23,7 @@ export interface Room {
 export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const { context } = walk
   if (walk.turns.length >= context.limits.turns) return truncated('turns')
+  await breathe(context)
   await condenseWalk(walk)
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
