@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter, Group } from '../core/group.ts'
@@ -114,6 +115,8 @@ function readingOf({ seed = 0, split }: Pick<RollParts, 'seed' | 'split'>): Read
 export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline {
   const { environment, policy, renderer } = parts
   const signal = parts.signal ?? new AbortController().signal
+  // Every attempt that waits listens to it; that is no leak.
+  setMaxListeners(0, signal)
   const context: RolloutContext = {
     environment: environment as Environment,
     policy,
