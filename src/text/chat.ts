@@ -182,7 +182,8 @@ function toContent(content: Content | null, dialect: Dialect): Content {
 
 function toCall(call: ToolCall, dialect: Dialect): PythonValue {
   const entry = fromJavaScript(call) as Map<string, PythonValue>
-  if (dialect.arguments === 'dict') {
+  // Messages of data sets may have arguments as a dict already, as transformers takes them.
+  if (dialect.arguments === 'dict' && typeof call.function.arguments === 'string') {
     const inner = entry.get('function') as Map<string, PythonValue>
     inner.set('arguments', readArguments(call.function.arguments))
   }

@@ -39,8 +39,13 @@ function describePrompt({ profile, problems }: Diagnosis): readonly string[] {
   const prompt =
     profile.generationPrompt === ''
       ? 'Nothing is written to open a turn: the message before it does.'
-      : `${JSON.stringify(profile.generationPrompt)} opens a turn.`
+      : `${JSON.stringify(shorten(profile.generationPrompt))} opens a turn.`
   return profile.opensThinking ? [prompt, 'The policy begins within a thinking block.'] : [prompt]
+}
+
+/** A long text without its middle. */
+function shorten(text: string): string {
+  return text.length <= 160 ? text : `${text.slice(0, 90)} … ${text.slice(-60)}`
 }
 
 function describeEnding({ profile, stops }: Diagnosis): readonly string[] {
