@@ -1,6 +1,7 @@
 import type { Command } from './command.ts'
 import { checkCommand } from './commands/check.ts'
 import { doctorCommand } from './commands/doctor.ts'
+import { evalCommand } from './commands/eval.ts'
 import { exportCommand } from './commands/export.ts'
 import { resumeCommand } from './commands/resume.ts'
 import { rollCommand } from './commands/roll.ts'
@@ -10,6 +11,7 @@ import { tauCommand } from './commands/tau.ts'
 /** Every command, in the order of help. */
 export const commands: readonly Command[] = [
   rollCommand,
+  evalCommand,
   resumeCommand,
   showCommand,
   exportCommand,

@@ -108,8 +108,9 @@ function failures({ outcomes }: Counts): string {
     : `  ${failed.map(([name, number]) => `${name} ${number}`).join(', ')}`
 }
 
-/** Seconds for people: `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
+/** Seconds for people: `30 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
 export function duration(seconds: number): string {
+  if (seconds < 0.1) return `${Math.round(seconds * 1000)} ms`
   if (seconds < 60) return `${seconds.toFixed(1)} s`
   const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`

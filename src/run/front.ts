@@ -14,7 +14,15 @@ import type { TaskSource } from './tasks.ts'
 export interface RollOptions<Data = unknown>
   extends Omit<
     RollParts<Data>,
-    'environment' | 'policy' | 'renderer' | 'estimate' | 'writer' | 'known' | 'finished'
+    | 'environment'
+    | 'policy'
+    | 'renderer'
+    | 'estimate'
+    | 'writer'
+    | 'known'
+    | 'finished'
+    | 'unfinished'
+    | 'spent'
   > {
   readonly policy: Policy | string | readonly string[]
   /** Tokenizer and chat template: a model folder, an id, or an opened renderer. @default what the server says it serves */
@@ -23,6 +31,10 @@ export interface RollOptions<Data = unknown>
   readonly advantage?: string
   /** A run folder to keep everything in. @default none */
   readonly out?: string
+  /** Goes on with the run that `out` holds. @default false */
+  readonly resumes?: boolean
+  /** What the run folder says of itself. @default 'roll' */
+  readonly kind?: string
 }
 
 /** Rolls a group of attempts for every task; groups come out as they are complete. */
@@ -31,7 +43,8 @@ export async function* roll<Data>(
   tasks: TaskSource<Data>,
   options: RollOptions<Data>,
 ): AsyncGenerator<Group, void> {
-  const { policy: named, model, advantage = 'grpo', out, ...rest } = options
+  const { policy: named, model, advantage = 'grpo', out, resumes = false, ...more } = options
+  const { kind = 'roll', ...rest } = more
   const estimate = openEstimate(advantage)
   const isOpen = typeof named === 'object' && 'sample' in named
   const policy = isOpen ? named : await openPolicy(named)
@@ -46,7 +59,7 @@ export async function* roll<Data>(
         advantage,
         seed: rest.seed ?? 0,
       }
-      yield* rollIntoRun(tasks, parts, { out, kind: 'roll', config })
+      yield* rollIntoRun(tasks, parts, { out, kind, config, resumes })
     }
   } finally {
     if (!isOpen) await policy[Symbol.asyncDispose]()

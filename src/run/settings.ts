@@ -230,6 +230,10 @@ export const settings = {
   evaluateEvery: setting(count, 'Steps between held-out evaluations', { argument: 'N' }),
   checkpointEvery: setting(count, 'Steps between checkpoints', { argument: 'N', default: 20 }),
   trials: setting(count, 'Attempts per task in an evaluation', { argument: 'N', default: 1 }),
+  successAt: setting(z.number(), 'The reward from which on an attempt counts as a success', {
+    argument: 'REWARD',
+    default: 1,
+  }),
   k: setting(z.array(count), 'The k of pass@k and pass^k', { argument: 'K', isList: true }),
   results: setting(text, 'Where an evaluation writes its results', { argument: 'FILE' }),
   sinks: setting(

@@ -181,7 +181,7 @@ function idOf(tree: unknown): TreeId {
 }
 
 /** The group that a tree belongs to: its id without the member. */
-export function groupOf(tree: TreeId | TrajectoryId): GroupId {
+export function groupOf(tree: string): GroupId {
   return tree.slice(0, tree.lastIndexOf('/')) as GroupId
 }
 

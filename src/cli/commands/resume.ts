@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path'
 import { readManifest } from '../../run/run-folder.ts'
 import { checkSettings, type SettingsInput, withDefaults } from '../../run/settings.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { evalWith } from './eval.ts'
 import { rollWith } from './roll.ts'
 
 /** Goes on with an interrupted run. */
@@ -20,6 +21,9 @@ export const resumeCommand: Command = {
   run: runResume,
 }
 
+/** What goes on with a run, by the command that began it. */
+const kinds: Readonly<Record<string, typeof rollWith>> = { roll: rollWith, eval: evalWith }
+
 async function runResume(invocation: Invocation): Promise<number> {
   const out = resolve(invocation.words[0]!)
   const { kind, config, status, directory } = await readManifest(out)
@@ -27,13 +31,13 @@ async function runResume(invocation: Invocation): Promise<number> {
     invocation.terminal.tell(`${invocation.words[0]} is finished; nothing is left to do`)
     return 0
   }
-  if (kind !== 'roll')
-    throw new MisuseError(`${out} is a run of kind "${kind}", which cannot be resumed`)
+  const goOn = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
+  if (!goOn) throw new MisuseError(`${out} is a run of kind "${kind}", which cannot be resumed`)
   // Its settings name files as they were seen from there.
   if (directory !== undefined && existsSync(directory)) process.chdir(directory)
   const begun = checkSettings(config, `${out}/run.json`) as SettingsInput
   const values = withDefaults({ ...begun, ...invocation.flags })
   const { unfinished } = values
   const record = { out: relative('.', out), kind, config: values, unfinished, resumes: true }
-  return await rollWith(values, record, invocation)
+  return await goOn(values, record, invocation)
 }

@@ -1,11 +1,12 @@
+import type { Group } from '../../core/group.ts'
 import { resolveSettings } from '../../run/config.ts'
-import { openRunParts } from '../../run/open-run.ts'
-import { type RunRecord, rollIntoRun } from '../../run/rolling.ts'
+import type { RunRecord } from '../../run/rolling.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
 import type { SettingName, Settings } from '../../run/settings.ts'
 import type { Command, Invocation } from '../command.ts'
+import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
-import { openProgress } from '../progress.ts'
+import { rollBySettings } from '../rolling.ts'
 
 /** The settings of everything that rolls. */
 export const rollSettings: readonly SettingName[] = [
@@ -70,43 +71,33 @@ export const rollCommand: Command = {
     'espalier roll --policy scripted:answers.jsonl --environment ./shop.ts#shop --tasks tasks.jsonl',
   ],
   settings: rollSettings,
+  own: dryRunFlag,
   isCommon: true,
   words: [0, 0],
   run: runRoll,
 }
 
 async function runRoll(invocation: Invocation): Promise<number> {
-  const { values } = await resolveSettings(invocation)
+  const resolved = await resolveSettings(invocation)
+  const { values } = resolved
   const out = values.out ?? (await nextRunFolder())
+  if (isDryRun(invocation)) {
+    return await printPlan(resolved, invocation, { kind: 'roll', out, names: rollSettings })
+  }
   const { unfinished } = values
   return await rollWith(values, { out, kind: 'roll', config: values, unfinished }, invocation)
 }
 
-/** Rolls by settings into a run folder, showing how it goes. */
+/** Rolls by settings and prints every group. */
 export async function rollWith(
   values: Settings,
   record: RunRecord,
   { terminal, signal, json }: Invocation,
 ): Promise<number> {
-  const opened = await openRunParts(values, terminal.tell)
-  const tasks = values.tasks ?? defaultTasks
-  const total = typeof tasks === 'number' ? tasks * values.group : undefined
-  const progress = openProgress(terminal, total)
-  try {
-    const parts = { ...opened.parts, signal, listen: progress.listen }
-    for await (const group of rollIntoRun(tasks, parts, record)) {
-      terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
-    }
-  } finally {
-    await opened[Symbol.asyncDispose]()
-  }
-  terminal.tell(progress.summary())
-  const { stopped } = progress.counts
-  if (stopped)
-    terminal.tell(`stopped: ${stopped}; \`espalier resume ${record.out} --budget JSON\` goes on`)
+  const show = (group: Group): void =>
+    terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
+  const { counts } = await rollBySettings(values, record, { terminal, signal, show })
   terminal.tell(`next  espalier show ${record.out}`)
-  if (json) terminal.print(JSON.stringify({ run: record.out, ...countsRecord(progress.counts) }))
-  return progress.counts.rewards === 0 && progress.counts.done > 0 ? 1 : 0
+  if (json) terminal.print(JSON.stringify({ run: record.out, ...countsRecord(counts) }))
+  return counts.rewards === 0 && counts.done > 0 ? 1 : 0
 }
-
-const defaultTasks = 16

@@ -4,10 +4,12 @@ import type { Trajectory } from '../../core/trajectory.ts'
 import { type Place, pathEnds, pathTo, type Tree } from '../../core/tree.ts'
 import { openRenderer } from '../../run/model-source.ts'
 import { readManifest } from '../../run/run-folder.ts'
-import { openRunReader, type RunReader, type StoredGroup } from '../../run/store.ts'
+import { reportRun } from '../../run/run-report.ts'
+import { groupOf, openRunReader, type RunReader, type StoredGroup } from '../../run/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import { groupLine, groupRecord } from '../group-line.ts'
+import { reportLines } from '../report-lines.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** Reads runs, groups, trajectories and trees in the terminal. */
@@ -18,7 +20,7 @@ export const showCommand: Command = {
   about:
     'Without an id: the groups of a run. With the id of a group: its trajectories. With the id of a\n' +
     'trajectory: the conversation; with --tokens every token, sampled ones coloured by their\n' +
-    'log-probability. Works while the run is still being written.',
+    'log-probability; with --report what the run came to. Works while it is still being written.',
   examples: [
     'espalier show runs/0001',
     'espalier show runs/0001 7/0/0',
@@ -26,6 +28,7 @@ export const showCommand: Command = {
   ],
   settings: [],
   own: {
+    report: { help: 'Show success, rewards, outcomes, costs and fidelity of the whole run' },
     tokens: { help: 'Show tokens instead of messages' },
     model: { help: 'A model folder to write tokens as text with', argument: 'DIR' },
   },
@@ -36,6 +39,7 @@ export const showCommand: Command = {
 
 async function runShow(invocation: Invocation): Promise<number> {
   const [run, id] = invocation.words
+  if (invocation.own.report !== undefined) return await showReport(run!, invocation)
   const manifest = await readManifest(run!)
   const reader = await openRunReader(run!)
   try {
@@ -54,6 +58,13 @@ async function runShow(invocation: Invocation): Promise<number> {
   }
 }
 
+async function showReport(run: string, { terminal, json }: Invocation): Promise<number> {
+  const report = await reportRun(run)
+  if (json) terminal.print(JSON.stringify(report))
+  else for (const line of reportLines(report)) terminal.print(line)
+  return 0
+}
+
 async function showGroups(reader: RunReader, { terminal, json }: Invocation): Promise<number> {
   for await (const { group } of reader.groups()) {
     terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
@@ -62,13 +73,14 @@ async function showGroups(reader: RunReader, { terminal, json }: Invocation): Pr
 }
 
 async function showOne(reader: RunReader, id: string, invocation: Invocation): Promise<number> {
-  for await (const stored of reader.groups()) {
-    if (stored.group.id === id) return showGroup(stored, invocation)
-    for (const member of [...stored.group.members, ...stored.group.unscored]) {
-      if (member.trajectory.id !== id) continue
-      return await showTrajectory(member.tree, member.trajectory, invocation)
-    }
-  }
+  const whole = await reader.group(id)
+  if (whole) return showGroup(whole, invocation)
+  // A trajectory is GROUP/MEMBER/NUMBER.
+  const { group } = (await reader.group(groupOf(groupOf(id)))) ?? {}
+  const member = [...(group?.members ?? []), ...(group?.unscored ?? [])].find(
+    ({ trajectory }) => trajectory.id === id,
+  )
+  if (member) return await showTrajectory(member.tree, member.trajectory, invocation)
   throw new MisuseError(
     `no group or trajectory "${id}" in this run; \`espalier show RUN\` lists groups`,
   )

@@ -1,0 +1,108 @@
+import { writeFile } from 'node:fs/promises'
+import { resolveSettings } from '../../run/config.ts'
+import type { Estimated, Evaluated } from '../../run/evaluate.ts'
+import { exportRun } from '../../run/export.ts'
+import { measureRun } from '../../run/measure-run.ts'
+import type { RunRecord } from '../../run/rolling.ts'
+import { nextRunFolder } from '../../run/run-folder.ts'
+import type { SettingName, Settings } from '../../run/settings.ts'
+import type { Command, Invocation } from '../command.ts'
+import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
+import { groupLine } from '../group-line.ts'
+import { rollBySettings } from '../rolling.ts'
+import { count, percent } from '../units.ts'
+import { rollSettings } from './roll.ts'
+
+const withoutMeaning: readonly SettingName[] = [
+  'group',
+  'advantage',
+  'weighting',
+  'filters',
+  'sinks',
+]
+
+const evalSettingNames: readonly SettingName[] = [
+  ...rollSettings.filter(name => !withoutMeaning.includes(name)),
+  'trials',
+  'k',
+  'successAt',
+  'results',
+]
+
+/** Rolls without training and measures. */
+export const evalCommand: Command = {
+  name: 'eval',
+  summary: 'Measure a policy: success, pass@k and pass^k with intervals',
+  usage: '--policy URI --environment NAME --tasks FILE|N',
+  about:
+    'Attempts every task --trials times and measures: success, pass@k (one of k succeeds) and pass^k\n' +
+    '(all of k succeed), each with the bounds that hold it at 95 %. Attempts that failed outside the\n' +
+    'policy count neither way. With --json one object, tasks included.',
+  examples: [
+    'espalier eval --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --trials 4',
+    'espalier eval --policy openai:http://localhost:8000/v1 --environment tau:retail,root=DIR --results results.json',
+  ],
+  settings: evalSettingNames,
+  own: dryRunFlag,
+  isCommon: true,
+  words: [0, 0],
+  run: runEval,
+}
+
+async function runEval(invocation: Invocation): Promise<number> {
+  const resolved = await resolveSettings(invocation)
+  const { values } = resolved
+  const out = values.out ?? (await nextRunFolder())
+  if (isDryRun(invocation)) {
+    return await printPlan(resolved, invocation, { kind: 'eval', out, names: evalSettingNames })
+  }
+  const { unfinished } = values
+  return await evalWith(values, { out, kind: 'eval', config: values, unfinished }, invocation)
+}
+
+/** Evaluates by settings into a run folder. */
+export async function evalWith(
+  values: Settings,
+  record: RunRecord,
+  { terminal, signal, json }: Invocation,
+): Promise<number> {
+  const rolled = { ...values, group: values.trials, filters: [] }
+  const show = (group: Parameters<typeof groupLine>[0]): void => {
+    if (!json) terminal.print(groupLine(group))
+  }
+  await rollBySettings(rolled, record, { terminal, signal, show })
+  const { successAt, k, results } = values
+  const evaluated = await measureRun(record.out, { successAt, k })
+  if (results !== undefined) await writeResults(values, record.out, evaluated)
+  if (json) terminal.print(JSON.stringify({ run: record.out, ...evaluated }))
+  else for (const line of evaluationLines(evaluated)) terminal.print(line)
+  terminal.tell(`next  espalier show ${record.out} --report`)
+  return evaluated.trials === 0 ? 1 : 0
+}
+
+/** tau-bench's own tools read results in its own form. */
+async function writeResults(
+  { results, environment }: Settings,
+  run: string,
+  evaluated: Evaluated,
+): Promise<void> {
+  if (environment?.startsWith('tau:')) {
+    await exportRun(run, { to: 'tau-bench', out: results!, include: ['failed'] })
+  } else await writeFile(results!, `${JSON.stringify({ run, ...evaluated }, null, 2)}\n`)
+}
+
+function evaluationLines(evaluated: Evaluated): readonly string[] {
+  const { tasks, trials, unscored, success, meanReward, tokens } = evaluated
+  const ks = Object.keys(evaluated.passAtK)
+  return [
+    `${count(tasks)} tasks, ${count(trials)} attempts scored${unscored > 0 ? `, ${unscored} failed outside the policy` : ''}, ${count(tokens.sampled)} tokens sampled`,
+    `  success    ${share(success)}`,
+    `  reward     ${meanReward.value.toFixed(3)}  (${meanReward.low.toFixed(3)} to ${meanReward.high.toFixed(3)})`,
+    ...ks.map(k => `  ${`pass@${k}`.padEnd(10)} ${share(evaluated.passAtK[Number(k)]!)}`),
+    ...ks.map(k => `  ${`pass^${k}`.padEnd(10)} ${share(evaluated.passHatK[Number(k)]!)}`),
+  ]
+}
+
+function share({ value, low, high }: Estimated): string {
+  return `${percent(value)}  (${percent(low)} to ${percent(high)})`
+}

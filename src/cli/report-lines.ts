@@ -1,0 +1,93 @@
+import type { RunReport } from '../run/run-report.ts'
+import { duration } from './progress.ts'
+import { count, percent } from './units.ts'
+
+/** A report for people, one line per subject; what has nothing to say is left out. */
+export function reportLines(report: RunReport): readonly string[] {
+  return [
+    `${report.kind} ${report.status}${report.reason ? ` (${report.reason})` : ''}  ` +
+      `${count(report.groups)} groups, ${count(report.trajectories)} trajectories in ${count(report.trees)} trees`,
+    ...scoreLines(report),
+    line('outcomes', counts(report.outcomes)),
+    ...report.failures
+      .slice(0, 5)
+      .map(each => line('', `${each.count} × ${each.where}: ${each.message}`)),
+    line('filters', counts(report.filters)),
+    ...toolLines(report),
+    line('events', counts(report.events)),
+    ...costLines(report),
+    line(
+      'slowest',
+      report.slowest
+        .slice(0, 3)
+        .map(each => `${each.trajectory} ${duration(each.seconds)} (${each.turns} turns)`)
+        .join(', '),
+    ),
+    line('versions', versionsOf(report)),
+    line('fidelity', counts(report.fidelity)),
+  ].filter(each => each !== '')
+}
+
+function line(subject: string, text: string): string {
+  return text === '' ? '' : `  ${subject.padEnd(10)} ${text}`
+}
+
+function counts(record: Readonly<Record<string, number>>): string {
+  return Object.entries(record)
+    .map(([name, number]) => `${name} ${count(number)}`)
+    .join(', ')
+}
+
+function scoreLines({ success, reward, groups, groupsWithContrast }: RunReport): readonly string[] {
+  if (!success || !reward) return ['  nothing was scored']
+  const { low, high } = success.interval
+  const parts = Object.entries(reward.parts).map(
+    ([name, part]) =>
+      `${name} ${part.mean.toFixed(3)}${part.weight === 1 ? '' : ` × ${part.weight}`}`,
+  )
+  return [
+    line(
+      'success',
+      `${percent(success.rate)} (${percent(low)} to ${percent(high)}) with a reward of ${success.at} or more`,
+    ),
+    line(
+      'reward',
+      `${reward.mean.toFixed(3)} ± ${reward.deviation.toFixed(3)}  (${parts.join(', ')})`,
+    ),
+    line('contrast', `${groupsWithContrast} of ${groups} groups have different rewards`),
+  ]
+}
+
+function toolLines({ tools }: RunReport): readonly string[] {
+  return Object.entries(tools).map(([name, { calls, problems, seconds }], index) => {
+    const wrong = counts(problems)
+    const mean = duration(seconds / Math.max(1, calls))
+    return line(
+      index === 0 ? 'tools' : '',
+      `${name} ${count(calls)} calls, ${mean} each${wrong ? `; ${wrong}` : ''}`,
+    )
+  })
+}
+
+function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
+  const { perTrajectory: per } = tokens
+  const total = Object.values(seconds).reduce((sum, each) => sum + each, 0)
+  const lanes = Object.entries(seconds)
+    .filter(([, each]) => each > 0)
+    .map(([lane, each]) => `${lane} ${duration(each)} (${percent(each / total)})`)
+  const cached = tokens.prompt > 0 ? `, ${percent(tokens.cached / tokens.prompt)} of it cached` : ''
+  return [
+    line('tokens', `${count(tokens.sampled)} sampled, ${count(tokens.prompt)} prompt${cached}`),
+    line(
+      'lengths',
+      `${count(per.mean)} tokens on average, median ${count(per.median)}, 95 % under ${count(per.p95)}, at most ${count(per.most)}; ${turns.mean.toFixed(1)} turns`,
+    ),
+    line('time', lanes.join(', ')),
+  ]
+}
+
+function versionsOf({ versions }: RunReport): string {
+  const names = Object.keys(versions.tokens)
+  if (names.length < 2) return ''
+  return `${names.length} versions, ${count(versions.mixed)} tokens in trees that mix them`
+}

@@ -1,0 +1,252 @@
+import type { Group, Unscored, Weighted } from '../core/group.ts'
+import { isSampled } from '../core/segment.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import type { Tree } from '../core/tree.ts'
+import { type Interval, wilsonInterval } from '../math/intervals.ts'
+import { deviation, mean, quantile } from '../math/statistics.ts'
+import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
+
+/** A number over many trajectories. */
+export interface Spread {
+  readonly mean: number
+  readonly median: number
+  readonly p95: number
+  readonly most: number
+}
+
+/** How the calls of one tool went. */
+export interface ToolReport {
+  readonly calls: number
+  /** By problem: `unknown-tool`, `malformed-call`, `invalid-arguments`, `thrown`, `timeout`. */
+  readonly problems: Readonly<Record<string, number>>
+  readonly seconds: number
+}
+
+/** What a run came to, in numbers that people ask for. */
+export interface Report {
+  readonly groups: number
+  readonly trees: number
+  readonly trajectories: number
+  /** Share of the scored trajectories with a reward of `successAt` or more. */
+  readonly success: {
+    readonly rate: number
+    readonly interval: Interval
+    readonly at: number
+  } | null
+  readonly reward: {
+    readonly mean: number
+    readonly deviation: number
+    readonly parts: Readonly<Record<string, { readonly mean: number; readonly weight: number }>>
+  } | null
+  /** Groups whose members do not all have the same reward: those that teach. */
+  readonly groupsWithContrast: number
+  readonly outcomes: Readonly<Record<string, number>>
+  /** Failures by boundary and message, the most frequent first. */
+  readonly failures: readonly {
+    readonly where: string
+    readonly message: string
+    readonly count: number
+  }[]
+  /** Trajectories that filters dropped, by filter. */
+  readonly filters: Readonly<Record<string, number>>
+  readonly tools: Readonly<Record<string, ToolReport>>
+  /** What else happened, by kind: guards, rewrites, condensing. */
+  readonly events: Readonly<Record<string, number>>
+  readonly turns: Spread
+  readonly tokens: {
+    readonly sampled: number
+    readonly prompt: number
+    /** Prompt tokens that were in a server's prefix cache. */
+    readonly cached: number
+    readonly perTrajectory: Spread
+  }
+  /** Where the time of all attempts went, in seconds. */
+  readonly seconds: Readonly<Record<'policy' | 'tools' | 'environment' | 'reward', number>>
+  readonly slowest: readonly Slow[]
+  /** Sampled tokens by the version of the weights, and those of trees that mix versions. */
+  readonly versions: { readonly tokens: Readonly<Record<string, number>>; readonly mixed: number }
+  readonly fidelity: Readonly<Record<string, number>>
+}
+
+/** Adds up groups; nothing but numbers is kept of them. */
+export interface ReportBuilder {
+  add(group: Group): void
+  report(): Report
+}
+
+/** Opens a report. @default successAt 1 */
+export function openReport({ successAt = 1 }: { readonly successAt?: number } = {}): ReportBuilder {
+  const tally = openTally(successAt)
+  return {
+    add(group) {
+      tally.groups++
+      const trees = new Set<Tree>()
+      for (const member of [...group.members, ...group.unscored]) trees.add(member.tree)
+      for (const tree of trees) addTree(tally, tree)
+      for (const member of group.members) addScored(tally, member)
+      for (const member of group.unscored) addUnscored(tally, member)
+      const [first, ...others] = group.members
+      if (others.some(({ reward }) => reward.total !== first!.reward.total)) tally.contrast++
+    },
+    report: () => toReport(tally),
+  }
+}
+
+function openTally(successAt: number) {
+  return {
+    successAt,
+    groups: 0,
+    trees: 0,
+    contrast: 0,
+    successes: 0,
+    rewards: [] as number[],
+    parts: new Map<string, { sum: number; count: number; weight: number }>(),
+    outcomes: openCounter(),
+    failures: openCounter(),
+    filters: openCounter(),
+    tools: new Map<string, { calls: number; problems: Counter; seconds: number }>(),
+    events: openCounter(),
+    turns: [] as number[],
+    lengths: [] as number[],
+    sampled: 0,
+    prompt: 0,
+    cached: 0,
+    seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
+    slowest: openSlowest(10),
+    versions: openCounter(),
+    mixed: 0,
+    fidelity: openCounter(),
+  }
+}
+
+type Tally = ReturnType<typeof openTally>
+
+/** Trajectories of one tree share tokens, so that those are counted node by node. */
+function addTree(tally: Tally, tree: Tree): void {
+  tally.trees++
+  const versions = new Map<string, number>()
+  for (const { segment } of tree.nodes) {
+    if (!isSampled(segment)) continue
+    const { from, to } = segment.version
+    const name = from === to ? String(from) : `${from}-${to}`
+    versions.set(name, (versions.get(name) ?? 0) + segment.ids.length)
+  }
+  let sampled = 0
+  for (const [name, tokens] of versions) {
+    tally.versions.add(name, tokens)
+    sampled += tokens
+  }
+  tally.sampled += sampled
+  if (versions.size > 1) tally.mixed += sampled
+}
+
+function addScored(tally: Tally, { trajectory, reward, dropped }: Weighted): void {
+  const { outcome } = trajectory
+  tally.outcomes.add(outcome.kind === 'truncated' ? `truncated by ${outcome.limit}` : outcome.kind)
+  tally.rewards.push(reward.total)
+  if (reward.total >= tally.successAt - 1e-9) tally.successes++
+  for (const { name, score, weight } of reward.parts) {
+    const part = tally.parts.get(name) ?? { sum: 0, count: 0, weight }
+    tally.parts.set(name, { sum: part.sum + score, count: part.count + 1, weight })
+  }
+  if (dropped) tally.filters.add(dropped.filter)
+  addTrajectory(tally, trajectory)
+}
+
+function addUnscored(tally: Tally, { trajectory, outcome }: Unscored): void {
+  const where = outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : 'aborted'
+  tally.outcomes.add(where)
+  const message = outcome.kind === 'failed' ? outcome.message : outcome.by
+  tally.failures.add(JSON.stringify([where, generalise(message)]))
+  addTrajectory(tally, trajectory)
+}
+
+/** Numbers and ids differ from failure to failure; what is left tells them apart. */
+function generalise(message: string): string {
+  return message.replace(/\d+/g, 'N').slice(0, 200)
+}
+
+function addTrajectory(tally: Tally, trajectory: Trajectory): void {
+  const { turns, usage, volatile, calls, events, fidelity, id } = trajectory
+  const { seconds, cached } = volatile
+  tally.turns.push(turns.length)
+  tally.lengths.push(usage.sampled)
+  tally.prompt += usage.prompt
+  tally.cached += cached
+  for (const lane of ['policy', 'tools', 'environment', 'reward'] as const) {
+    tally.seconds[lane] += seconds[lane]
+  }
+  for (const { tool, problem, seconds: took } of calls) {
+    const entry = tally.tools.get(tool) ?? { calls: 0, problems: openCounter(), seconds: 0 }
+    entry.calls++
+    entry.seconds += took
+    if (problem) entry.problems.add(problem)
+    tally.tools.set(tool, entry)
+  }
+  for (const { kind } of events) if (!kind.startsWith('tool:')) tally.events.add(kind)
+  tally.fidelity.add(fidelity.kind)
+  const total = seconds.policy + seconds.tools + seconds.environment + seconds.reward
+  tally.slowest.add({ trajectory: id, seconds: total, turns: turns.length, sampled: usage.sampled })
+}
+
+function toReport(tally: Tally): Report {
+  const { rewards, successes, successAt } = tally
+  return {
+    groups: tally.groups,
+    trees: tally.trees,
+    trajectories: tally.lengths.length,
+    success:
+      rewards.length === 0
+        ? null
+        : {
+            rate: successes / rewards.length,
+            interval: wilsonInterval(successes, rewards.length),
+            at: successAt,
+          },
+    reward:
+      rewards.length === 0
+        ? null
+        : { mean: mean(rewards), deviation: deviation(rewards), parts: partsOf(tally) },
+    groupsWithContrast: tally.contrast,
+    outcomes: tally.outcomes.record(),
+    failures: tally.failures.entries().map(([key, count]) => {
+      const [where, message] = JSON.parse(key) as [string, string]
+      return { where, message, count }
+    }),
+    filters: tally.filters.record(),
+    tools: Object.fromEntries(
+      [...tally.tools].map(([name, { problems, ...rest }]) => [
+        name || '(none)',
+        { ...rest, problems: problems.record() },
+      ]),
+    ),
+    events: tally.events.record(),
+    turns: spreadOf(tally.turns),
+    tokens: {
+      sampled: tally.sampled,
+      prompt: tally.prompt,
+      cached: tally.cached,
+      perTrajectory: spreadOf(tally.lengths),
+    },
+    seconds: tally.seconds,
+    slowest: tally.slowest.list(),
+    versions: { tokens: tally.versions.record(), mixed: tally.mixed },
+    fidelity: tally.fidelity.record(),
+  }
+}
+
+function partsOf({ parts }: Tally) {
+  return Object.fromEntries(
+    [...parts].map(([name, { sum, count, weight }]) => [name, { mean: sum / count, weight }]),
+  )
+}
+
+function spreadOf(values: readonly number[]): Spread {
+  if (values.length === 0) return { mean: 0, median: 0, p95: 0, most: 0 }
+  return {
+    mean: mean(values),
+    median: quantile(values, 0.5),
+    p95: quantile(values, 0.95),
+    most: quantile(values, 1),
+  }
+}

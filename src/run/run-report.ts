@@ -1,0 +1,38 @@
+import { openReport, type Report } from './report.ts'
+import { type RunManifest, readManifest, replaceFile, runPaths } from './run-folder.ts'
+import { openRunReader } from './store.ts'
+
+/** The report of a run folder: what it is, and what it came to. */
+export interface RunReport extends Report, Pick<RunManifest, 'kind' | 'status' | 'started'> {
+  readonly run: string
+  readonly finished?: string
+  readonly reason?: string
+}
+
+/** Reads a run, also one that is still growing, and adds it up. */
+export async function reportRun(
+  run: string,
+  options: { readonly successAt?: number } = {},
+): Promise<RunReport> {
+  const { kind, status, started, finished, reason, config } = await readManifest(run)
+  const at = options.successAt ?? config.successAt
+  const builder = openReport(typeof at === 'number' ? { successAt: at } : {})
+  await using reader = await openRunReader(run)
+  for await (const { group } of reader.groups()) builder.add(group)
+  return {
+    run,
+    kind,
+    status,
+    started,
+    ...(finished !== undefined && { finished }),
+    ...(reason !== undefined && { reason }),
+    ...builder.report(),
+  }
+}
+
+/** Writes `report.json` into a run folder; what else it holds there is kept. */
+export async function writeReport(run: string, more: object = {}): Promise<RunReport> {
+  const report = await reportRun(run)
+  await replaceFile(runPaths(run).report, `${JSON.stringify({ ...report, ...more }, null, 2)}\n`)
+  return report
+}
