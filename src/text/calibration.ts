@@ -25,6 +25,8 @@ export interface Profile {
   readonly generationPrompt: string
   /** Whether a policy begins its turn within a thinking block. */
   readonly opensThinking: boolean
+  /** The white space that the template puts before the words of a turn. */
+  readonly lead: string
   /** What stands around the thinking of a turn; undefined where history shows none. */
   readonly thinking: ThinkingBorders | undefined
   /** How a turn that only speaks ends. */
@@ -90,6 +92,7 @@ export function calibrate(chat: Chat, options: CalibrationOptions): Profile {
   const offersTools = showsTools(probe)
   return {
     generationPrompt: prompt.generation,
+    lead: leadOf(probe, prompt.text),
     ...findThinking(probe, prompt.text, options),
     spoken: spoken ?? noEnding,
     called: toolResults === 'unsupported' ? undefined : called,
@@ -215,6 +218,13 @@ function findThinking(
     opensThinking: isOpened && start.trimEnd() !== before(plain, contentMark).trimEnd(),
     thinking: { lead: start.slice(start.trimEnd().length), end },
   }
+}
+
+function leadOf({ text }: Probe, prompt: string): string {
+  const plain = text([asked, withoutThought(spokenTurn)])
+  if (typeof plain !== 'string' || !plain.startsWith(prompt)) return ''
+  const lead = plain.slice(prompt.length, plain.indexOf(contentMark))
+  return lead.trim() === '' ? lead : ''
 }
 
 function separatorOf({ text }: Probe, spoken: Ending | undefined): string {

@@ -2,7 +2,7 @@ import { type AssistantMessage, type Reply, textOf } from '../core/message.ts'
 import type { Conversation } from './random-conversation.ts'
 import type { ModelRenderer } from './renderer.ts'
 
-/** Whether a turn is read again as what the template wrote it from. */
+/** Whether a turn is read as what the template wrote it from, and would be written so again. */
 export type ReadingFinding =
   | { readonly kind: 'read' }
   /** The template does not show this turn as a policy would sample it. */
@@ -19,9 +19,18 @@ export function readBack(
     const shown = text === undefined ? undefined : shownPart(renderer, message, text)
     if (text === undefined || shown === undefined) return { kind: 'unshown' }
     const reply = renderer.parse(renderer.tokenizer.encode(text), tools, index)
-    const problem = compareReply(shown, reply)
+    const again = turnText(renderer, { opening, tools, turns: [] }, reply.message)
+    const problem =
+      compareReply(shown, reply) ??
+      (again === text
+        ? undefined
+        : `${quote(text)} would be written again as ${quote(again ?? '')}`)
     return problem === undefined ? { kind: 'read' } : { kind: 'misread', problem }
   })
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 }
 
 /** A turn as the template writes it behind an opening; undefined where that is not continued. */

@@ -5,7 +5,7 @@ import type {
   ToolCall,
   ToolDefinition,
 } from '../core/message.ts'
-import type { Profile, ThinkingBorders } from './calibration.ts'
+import type { Profile } from './calibration.ts'
 import {
   type OutputParser,
   openParser,
@@ -44,7 +44,7 @@ export function openReplies(context: ReplyContext): ReplyReader {
     const spoken = ends.has(ids.at(-1) ?? -1) ? ids.subarray(0, -1) : ids
     const output = parserFor(tools).parse(piecesOf(spoken, tokenizer, controls))
     const stop = stopIds.includes(spoken.at(-1) ?? -1) ? tokenizer.tokenOf(spoken.at(-1)!)! : ''
-    return toReply(output, { turn, stop, thinking: profile.thinking })
+    return toReply(output, { turn, stop, profile })
   }
 }
 
@@ -99,15 +99,15 @@ interface ReplyParts {
   readonly turn: number
   /** The stop token that may still stand at the end of the words. */
   readonly stop: string
-  readonly thinking: ThinkingBorders | undefined
+  readonly profile: Profile
 }
 
 /** What was parsed, as a message; malformed calls stay in its content as they were written. */
-function toReply(output: ParsedOutput, { turn, stop, thinking }: ReplyParts): Reply {
+function toReply(output: ParsedOutput, { turn, stop, profile }: ReplyParts): Reply {
   const calls = output.calls.map((call, index) => toAttempt(call, callId(turn, index)))
   const toolCalls = calls.flatMap(call => (call.kind === 'parsed' ? [toToolCall(call)] : []))
   const words = withoutEnd(output.parts.map(wordsOf).join(''), stop)
-  const { reasoning, content } = withoutBorders(output.reasoning, words, thinking)
+  const { reasoning, content } = withoutBorders(output.reasoning, words, profile)
   const message: AssistantMessage = {
     role: 'assistant',
     content: toolCalls.length > 0 ? content.trim() : content,
@@ -120,15 +120,16 @@ function toReply(output: ParsedOutput, { turn, stop, thinking }: ReplyParts): Re
 /** Thoughts and words without the white space that the template itself puts around them. */
 function withoutBorders(
   reasoning: string | undefined,
-  content: string,
-  borders: ThinkingBorders | undefined,
+  words: string,
+  { lead, spoken, thinking }: Profile,
 ): { readonly reasoning: string | undefined; readonly content: string } {
-  if (reasoning === undefined || borders === undefined) return { reasoning, content }
-  const { lead, end } = borders
-  const before = end.slice(0, end.length - end.trimStart().length)
-  const after = end.slice(end.trimEnd().length)
+  const content = withoutEnd(words, spoken.tail.trim() === '' ? spoken.tail : '')
+  if (reasoning === undefined) return { reasoning, content: withoutStart(content, lead) }
+  if (thinking === undefined) return { reasoning, content }
+  const before = thinking.end.slice(0, thinking.end.length - thinking.end.trimStart().length)
+  const after = thinking.end.slice(thinking.end.trimEnd().length)
   return {
-    reasoning: withoutEnd(withoutStart(reasoning, lead), before),
+    reasoning: withoutEnd(withoutStart(reasoning, thinking.lead), before),
     content: withoutStart(content, after),
   }
 }
