@@ -71,7 +71,8 @@ export async function findModel(model: string, options: ModelSourceOptions = {})
   if (existsSync(model)) return model
   if (!idPattern.test(model) || model.includes('..')) {
     throw new Error(
-      `no folder ${model}, and it is not a Hugging Face id of the form owner/name either`,
+      `no folder ${model}, and it is not a Hugging Face id of the form owner/name either: ` +
+        'name the model with --model',
     )
   }
   const own = ownCache(model)
