@@ -1,7 +1,7 @@
 import type { CondenseCall, Condensed, Condenser, Condensing } from '../core/condenser.ts'
 import { type Message, textOf } from '../core/message.ts'
 import { type Blocks, describeNumbers, openBlocks, type RecallOptions, recallOf } from './blocks.ts'
-import { type ChunkOptions, codePoints } from './chunk.ts'
+import { type ChunkOptions, chunkText, codePoints } from './chunk.ts'
 import {
   type ChunkCondenser,
   type ChunkWork,
@@ -15,7 +15,7 @@ import {
 } from './condense-chunks.ts'
 import { openOnce } from './once.ts'
 import { trimToFit } from './trim.ts'
-import { describeTurns, leaveOutOldest, turnsOf } from './turns.ts'
+import { describeTurns, goneNote, leaveOutOldest, turnsOf } from './turns.ts'
 
 /** What is condensed, into chunks of which size, and how it can be recalled. */
 export interface BlockOptions {
@@ -73,9 +73,10 @@ function openerOf(settings: Settings, condense: ChunkCondenser['condense']): () 
   const { chunk, minimum, question, recall } = settings
   const skip = new RegExp(settings.skip.source, settings.skip.flags.replace(/[gy]/g, ''))
   const isWorthIt = (text: string): boolean => codePoints(text) >= minimum && !skip.test(text)
+  const cut = (text: string): readonly string[] => cutApart(text, skip, chunk)
   const workOf = (blocks: Blocks, opening: readonly Message[]): ChunkWork => {
     const query = question(opening)
-    return { blocks, chunk, isWorthIt, condense, ...(query !== undefined && { query }) }
+    return { blocks, cut, isWorthIt, condense, ...(query !== undefined && { query }) }
   }
   const open = (blocks: Blocks): Condensing => ({
     condense(messages, call) {
@@ -87,6 +88,14 @@ function openerOf(settings: Settings, condense: ChunkCondenser['condense']): () 
     fork: turn => open(blocks.fork(turn)),
   })
   return () => open(openBlocks())
+}
+
+/** Chunks of a text; a first line that is to be left as it is does not keep the rest from being condensed. */
+function cutApart(text: string, skip: RegExp, options: ChunkOptions): readonly string[] {
+  const found = skip.exec(text)
+  const end = found?.index === 0 ? text.indexOf('\n', found[0].length) + 1 : 0
+  if (end === 0) return chunkText(text, options)
+  return [text.slice(0, end), ...chunkText(text.slice(end), options)]
 }
 
 interface Tools {
@@ -151,7 +160,7 @@ function describeCondensed(
 }
 
 function noteOf(count: number, { settings, work: { blocks } }: Tools): string {
-  const gone = `The conversation went on; its ${describeTurns(count)} are not shown any more.`
+  const gone = goneNote(count)
   if (settings.recall === false || blocks.all.length === 0) return gone
   return `${gone} These blocks can still be given back: ${describeNumbers(blocks.all)}.`
 }

@@ -2,7 +2,7 @@ import type { CondenseCall, CondenseFigures } from '../core/condenser.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Message } from '../core/message.ts'
 import { type Blocks, numbersIn, wrapBlock } from './blocks.ts'
-import { type ChunkOptions, chunkText, codePoints } from './chunk.ts'
+import { codePoints } from './chunk.ts'
 import { type Chunk, chunkMessages, withChunks } from './chunk-messages.ts'
 import { wholeBlocks } from './whole-blocks.ts'
 
@@ -45,7 +45,8 @@ export interface Done {
 /** How chunks of messages become blocks. */
 export interface ChunkWork {
   readonly blocks: Blocks
-  readonly chunk: ChunkOptions
+  /** Cuts a text into chunks without losing anything of it. */
+  readonly cut: (text: string) => readonly string[]
   readonly query?: string
   readonly isWorthIt: (text: string) => boolean
   readonly condense: ChunkCondenser['condense']
@@ -95,7 +96,7 @@ interface MarkedChunk extends Chunk {
 /** Chunks of the messages; blocks that stand in them are chunks of their own. */
 function chunksOf(
   messages: readonly Message[],
-  { blocks, chunk: options }: ChunkWork,
+  { blocks, cut }: ChunkWork,
 ): readonly MarkedChunk[] {
   const numbers = new Set(blocks.all.map(({ number }) => number))
   const whole = chunkMessages(messages, { size: Number.POSITIVE_INFINITY })
@@ -103,7 +104,7 @@ function chunksOf(
     wholeBlocks(chunk.text, numbers).flatMap(({ text, isBlock }): readonly MarkedChunk[] =>
       isBlock
         ? [{ ...chunk, text, isBlock }]
-        : chunkText(text, options).map(piece => ({ ...chunk, text: piece, isBlock })),
+        : cut(text).map(piece => ({ ...chunk, text: piece, isBlock })),
     ),
   )
 }

@@ -1,7 +1,7 @@
 import type { CondenseCall, Condensed, Condenser, Condensing } from '../core/condenser.ts'
 import type { Message } from '../core/message.ts'
 import { trimToFit } from './trim.ts'
-import { describeTurns, leaveOutOldest, turnsOf } from './turns.ts'
+import { describeTurns, goneNote, leaveOutOldest, turnsOf } from './turns.ts'
 
 /** What is kept. */
 export interface KeepLastTurnsOptions {
@@ -29,7 +29,7 @@ function leaveOut(
 ): Condensed {
   const left = leaveOutOldest(turnsOf(messages, call), call, {
     ...(most !== undefined && { most }),
-    note: count => `The conversation went on; its ${describeTurns(count)} are not shown any more.`,
+    note: goneNote,
   })
   // Where even the last turn is too long, what its tools said is what can be shortened.
   const shown = trimToFit(left.messages, call)

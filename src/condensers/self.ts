@@ -5,7 +5,7 @@ import { codePoints } from './chunk.ts'
 import { cleanAnswer } from './model.ts'
 import { defaultSummaryPrompt, fillPrompt } from './prompts.ts'
 import { trimText, trimToFit } from './trim.ts'
-import { describeTurns, leaveOutOldest, toMessages, turnsOf } from './turns.ts'
+import { describeTurns, goneNote, leaveOutOldest, toMessages, turnsOf } from './turns.ts'
 
 /** How the policy summarises its own conversation. */
 export interface SelfOptions {
@@ -133,7 +133,7 @@ function fitQuestion(
     count: (each: readonly Message[]) => call.count(withQuestion(each, question)),
   }
   const left = leaveOutOldest(turnsOf(messages, call), fitting, {
-    note: count => `The conversation went on; its ${describeTurns(count)} are not shown any more.`,
+    note: goneNote,
   })
   return trimToFit(withQuestion(left.messages, question), call)
 }

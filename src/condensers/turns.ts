@@ -98,3 +98,8 @@ export function leaveOutOldest(all: Turns, call: CondenseCall, options: LeaveOut
 export function describeTurns(count: number): string {
   return count === 1 ? 'turn 1' : `turns 1 to ${count}`
 }
+
+/** What stands in the place of turns that are gone. */
+export function goneNote(count: number): string {
+  return `Left out here because the conversation is long: ${describeTurns(count)}.`
+}
