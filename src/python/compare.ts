@@ -105,8 +105,11 @@ function equalSets(left: PythonSet, right: PythonSet): boolean {
 export function findKey(dict: PythonDict, key: PythonKey): PythonKey | undefined {
   if (dict.has(key)) return key
   if (typeof key === 'string' || key === null) return undefined
+  const isNumber = typeof key === 'number'
   for (const candidate of dict.keys()) {
-    if (typeof candidate !== 'string' && equals(candidate, key)) return candidate
+    // a string equals only a string, and a number among numbers was found above
+    if (typeof candidate === 'string' || (isNumber && typeof candidate === 'number')) continue
+    if (equals(candidate, key)) return candidate
   }
   return undefined
 }
@@ -116,14 +119,24 @@ export function storeItem(dict: PythonDict, key: PythonKey, value: PythonValue):
   dict.set(findKey(dict, key) ?? key, value)
 }
 
+/** How many items a tuple may hold, at any depth, to be a key. */
+const MAXIMUM_KEY_ITEMS = 10_000
+
 /** Narrows to what Python can hash, or raises its TypeError. */
 export function requireHashable(value: PythonValue): PythonKey {
-  if (typeof value !== 'object' || value === null || value instanceof PythonFloat) return value
-  if (value instanceof PythonTuple) {
-    value.items.forEach(requireHashable)
-    return value
+  requireHashableWithin(value, { items: MAXIMUM_KEY_ITEMS })
+  return value as PythonKey
+}
+
+function requireHashableWithin(value: PythonValue, left: { items: number }): void {
+  if (--left.items < 0) {
+    throw new PythonError('OverflowError', `A key holds more than ${MAXIMUM_KEY_ITEMS} items.`)
   }
-  throw new PythonError('TypeError', `unhashable type: '${typeName(value)}'`)
+  if (typeof value !== 'object' || value === null || value instanceof PythonFloat) return
+  if (!(value instanceof PythonTuple)) {
+    throw new PythonError('TypeError', `unhashable type: '${typeName(value)}'`)
+  }
+  for (const item of value.items) requireHashableWithin(item, left)
 }
 
 type Ordering = '<' | '<=' | '>' | '>='
@@ -167,7 +180,8 @@ function compareItems(
   return decide(operator, left.length - right.length)
 }
 
-function compareNumbers(
+/** Orders two numbers. */
+export function compareNumbers(
   operator: Ordering,
   left: number | bigint,
   right: number | bigint,

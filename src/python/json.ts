@@ -2,7 +2,7 @@ import { compare, typeName } from './compare.ts'
 import { PythonError } from './error.ts'
 import { formatFloat } from './repr.ts'
 import type { PythonDict, PythonKey, PythonValue } from './value.ts'
-import { MAXIMUM_DEPTH, PythonFloat, PythonText, PythonTuple, toInt } from './value.ts'
+import { formatInt, MAXIMUM_DEPTH, PythonFloat, PythonText, PythonTuple, readInt } from './value.ts'
 
 /** Text that is not JSON; `offset` counts UTF-16 units, line and column count from one. */
 export class JsonError extends PythonError {
@@ -103,8 +103,7 @@ function readNumber(reader: Reader): PythonValue | undefined {
   if (!match) return undefined
   reader.offset = NUMBER.lastIndex
   if (match[2] !== undefined || match[3] !== undefined) return new PythonFloat(Number(match[0]))
-  const value = Number(match[0])
-  return Number.isSafeInteger(value) ? value + 0 : toInt(BigInt(match[0]))
+  return readInt(match[0])
 }
 
 function readList(reader: Reader): PythonValue[] {
@@ -219,6 +218,8 @@ export interface DumpOptions {
   readonly separators?: readonly [string, string] | null
   /** @default false */
   readonly sortKeys?: boolean
+  /** Characters after which writing stops with an error. @default none */
+  readonly maximum?: number
 }
 
 interface Writer {
@@ -228,6 +229,7 @@ interface Writer {
   readonly item: string
   readonly pair: string
   readonly sortKeys: boolean
+  readonly maximum: number
 }
 
 /** Python's `json.dumps`, to the byte. */
@@ -240,12 +242,14 @@ export function dumps(value: PythonValue, options: DumpOptions = {}): string {
     item: separators?.[0] ?? (indent === null ? ', ' : ','),
     pair: separators?.[1] ?? ': ',
     sortKeys,
+    maximum: options.maximum ?? Number.POSITIVE_INFINITY,
   }
   write(writer, value, 0)
   return writer.text
 }
 
 function write(writer: Writer, value: PythonValue, depth: number): void {
+  if (writer.text.length > writer.maximum) throw tooLong(writer)
   switch (typeof value) {
     case 'string':
       writer.text += writer.encode(value)
@@ -279,8 +283,13 @@ function writeCompound(writer: Writer, value: Exclude<PythonValue, null>, depth:
 }
 
 function lineBreak(writer: Writer, depth: number): string {
-  return writer.indent === undefined ? '' : `\n${writer.indent.repeat(depth)}`
+  if (writer.indent === undefined) return ''
+  if (writer.indent.length * depth > writer.maximum) throw tooLong(writer)
+  return `\n${writer.indent.repeat(depth)}`
 }
+
+const tooLong = (writer: Writer): PythonError =>
+  new PythonError('LimitError', `The JSON is longer than ${writer.maximum} characters.`)
 
 function writeList(writer: Writer, items: readonly PythonValue[], depth: number): void {
   if (items.length === 0) {
@@ -333,7 +342,8 @@ function keyText(key: PythonKey): string {
 }
 
 function encodeNumber(value: number | bigint): string {
-  if (typeof value === 'bigint' || Number.isSafeInteger(value)) return String(value)
+  if (typeof value === 'bigint') return formatInt(value)
+  if (Number.isSafeInteger(value)) return String(value)
   return Number.isInteger(value) ? BigInt(value).toString() : encodeFloat(value)
 }
 

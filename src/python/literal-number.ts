@@ -1,4 +1,4 @@
-import { PythonFloat, toInt } from './value.ts'
+import { PythonFloat, readInt } from './value.ts'
 
 /** A number read from a text, or why there is none. */
 export type NumberReading =
@@ -14,7 +14,7 @@ const TRAILING = /[A-Za-z0-9_]/
 export function readNumberLiteral(text: string, offset: number): NumberReading {
   RADIX.lastIndex = offset
   const radix = RADIX.exec(text)
-  if (radix) return finish(text, RADIX.lastIndex, toInt(BigInt(radix[0].replaceAll('_', ''))))
+  if (radix) return finish(text, RADIX.lastIndex, readInt(radix[0].replaceAll('_', '')))
   DECIMAL.lastIndex = offset
   const match = DECIMAL.exec(text)
   if (!match) return { problem: 'Expected a number' }
@@ -27,7 +27,7 @@ export function readNumberLiteral(text: string, offset: number): NumberReading {
   if (/^0+[1-9]/.test(whole ?? '')) {
     return { problem: 'An integer cannot begin with 0; octal numbers are written 0o17' }
   }
-  return finish(text, end, toInt(BigInt(digits)))
+  return finish(text, end, readInt(digits))
 }
 
 function finish(text: string, end: number, value: number | bigint | PythonFloat): NumberReading {

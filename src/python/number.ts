@@ -112,8 +112,8 @@ function floatPower(left: number, right: number): number {
   return power
 }
 
-/** Digits an exact power may have; more is a runaway, not arithmetic. */
-const MAXIMUM_POWER_BITS = 1_000_000
+/** Bits an exact power may have; more is a runaway, not arithmetic. */
+const MAXIMUM_POWER_BITS = 20_000
 
 function intArithmetic(
   operation: Operation,

@@ -1,6 +1,13 @@
 import { PythonError } from './error.ts'
 import type { PythonValue } from './value.ts'
-import { MAXIMUM_DEPTH, PythonFloat, PythonSet, PythonText, PythonTuple } from './value.ts'
+import {
+  formatInt,
+  MAXIMUM_DEPTH,
+  PythonFloat,
+  PythonSet,
+  PythonText,
+  PythonTuple,
+} from './value.ts'
 
 /** Renders what is not a plain Python value, or gives `undefined` to refuse it. */
 export interface ReprOptions {
@@ -24,7 +31,7 @@ function write(value: PythonValue, other: ReprOptions['other'], depth: number): 
     case 'number':
       return formatNumber(value)
     case 'bigint':
-      return value.toString()
+      return formatInt(value)
     case 'boolean':
       return value ? 'True' : 'False'
     default:

@@ -67,9 +67,38 @@ export const MAXIMUM_DEPTH = 1000
 export const isInt = (value: unknown): value is number | bigint =>
   typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint'
 
+/** As many digits as Python converts between `int` and text; longer ones raise ValueError. */
+const MAXIMUM_DIGITS = 4300
+// wide enough for every int of that many digits, small enough to compute with
+const LARGEST_INT = 1n << 20_000n
+
 /** An integer in its normal form: a number while all digits are safe, a bigint beyond. */
-export const toInt = (value: bigint): number | bigint =>
-  value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value
+export function toInt(value: bigint): number | bigint {
+  if (value >= -9007199254740991n && value <= 9007199254740991n) return Number(value)
+  if (value <= LARGEST_INT && value >= -LARGEST_INT) return value
+  throw new PythonError('OverflowError', 'The int has more than 20000 bits.')
+}
+
+/** An integer from the digits of a literal, such as `-12` or `0xff`. */
+export function readInt(digits: string): number | bigint {
+  const value = Number(digits)
+  if (Number.isSafeInteger(value)) return value + 0
+  if (digits.length > MAXIMUM_DIGITS) throw tooManyDigits()
+  return digits.startsWith('-') ? toInt(-BigInt(digits.slice(1))) : toInt(BigInt(digits))
+}
+
+/** The digits of an integer. */
+export function formatInt(value: bigint): string {
+  const text = value.toString()
+  if (text.length > MAXIMUM_DIGITS + 1) throw tooManyDigits()
+  return text
+}
+
+const tooManyDigits = (): PythonError =>
+  new PythonError(
+    'ValueError',
+    `Exceeds the limit (${MAXIMUM_DIGITS} digits) for integer string conversion`,
+  )
 
 /** Lets values of a richer kind through `fromJavaScript` untouched. */
 export interface ConversionOptions {

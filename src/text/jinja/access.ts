@@ -3,7 +3,7 @@ import { PythonFloat, PythonSet, PythonText, PythonTuple } from '../../python/va
 import { methodsOf } from './methods.ts'
 import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
-import { spend } from './run.ts'
+import { charge, spend } from './run.ts'
 import { characterOffsets, isNarrow, joinTexts, plain, sliceText, toMarkup } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
 import {
@@ -189,12 +189,16 @@ function pick(items: readonly Value[], range: Range): Value[] {
 
 function sliceOfText(run: Run, text: Text, range: Range): Text {
   const source = plain(text)
-  spend(run, source.length >> 3)
+  charge(run, text)
   const offsets = isNarrow(source) ? undefined : characterOffsets(source)
   const offset = (index: number): number => (offsets ? (offsets[index] as number) : index)
   const length = offsets ? offsets.length - 1 : source.length
   const { first, count } = span(length, range)
   if (range.step === 1) return sliceText(text, offset(first), offset(first + count))
+  spend(run, 4 * count)
+  if (typeof text === 'string' && !offsets)
+    return pickUnits(text, { first, count, step: range.step })
+  spend(run, 8 * count)
   const parts: Text[] = []
   for (let index = 0; index < count; index++) {
     const at = first + index * range.step
@@ -202,4 +206,21 @@ function sliceOfText(run: Run, text: Text, range: Range): Text {
   }
   const joined = joinTexts(parts)
   return text instanceof PythonText && text.markup ? toMarkup(joined) : joined
+}
+
+const CHUNK = 8192
+
+/** Every so-manieth unit of a text whose characters are single units. */
+function pickUnits(
+  text: string,
+  { first, count, step }: { readonly first: number; readonly count: number; readonly step: number },
+): string {
+  const units = new Uint16Array(count)
+  for (let index = 0; index < count; index++) units[index] = text.charCodeAt(first + index * step)
+  let result = ''
+  for (let start = 0; start < count; start += CHUNK) {
+    const chunk = units.subarray(start, start + CHUNK) as unknown as number[]
+    result += String.fromCharCode.apply(null, chunk)
+  }
+  return result
 }

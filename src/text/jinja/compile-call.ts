@@ -8,6 +8,8 @@ import { toList } from './iteration.ts'
 import { methodsOf } from './methods.ts'
 import type { Place } from './place.ts'
 import { refuse } from './place.ts'
+import type { Run } from './run.ts'
+import { charge } from './run.ts'
 import { findReference } from './scope.ts'
 import type { CallArguments, Expression } from './syntax.ts'
 import { TESTS } from './tests.ts'
@@ -36,10 +38,15 @@ export function compileArguments(place: Place, input: CallArguments): (frame: Fr
   return frame => {
     const values = positional.map(each => each(frame))
     const names = new Map(named.map(([name, value]): [string, Value] => [name, value(frame)]))
-    if (unpacked) values.push(...toList(unpacked(frame)))
+    if (unpacked) unpackValues(frame.run, values, unpacked(frame))
     if (unpackedNamed) unpackNames(names, unpackedNamed(frame))
     return { positional: values, named: names.size > 0 ? names : undefined }
   }
+}
+
+function unpackValues(run: Run, values: Value[], sequence: Value): void {
+  charge(run, sequence)
+  for (const value of toList(run, sequence)) values.push(value)
 }
 
 function unpackNames(names: Map<string, Value>, mapping: Value): void {
@@ -62,7 +69,7 @@ export function compileCall(place: Place, expression: Of<'call'>): Evaluate {
   const input = compileArguments(place, expression.input)
   return frame => {
     const value = called(frame)
-    return callValue(frame.run, value, input(frame))
+    return callCharged(frame.run, value, input(frame))
   }
 }
 
@@ -74,11 +81,17 @@ function compileMethodCall(place: Place, callee: Of<'attribute'>, input: CallArg
     const object = owner(frame)
     const method = methodsOf(object)?.get(name)
     if (method !== undefined && !method.isRefused) {
+      charge(frame.run, object)
       return method.call(frame.run, object, values(frame))
     }
     const called = getAttribute(object, name)
-    return callValue(frame.run, called, values(frame))
+    return callCharged(frame.run, called, values(frame))
   }
+}
+
+function callCharged(run: Run, callee: Value, input: Input): Value {
+  for (const value of input.positional) charge(run, value)
+  return callValue(run, callee, input)
 }
 
 /** Compiles a filter applied to a value. */
@@ -103,7 +116,10 @@ export function compileFilterOn(
     if (!place.isSoft) refuse(place, expression.at, `No filter named '${name}'.`)
     return () => unknownName('filter', name)
   }
-  return (frame, value) => filter.call(frame.run, value, input(frame))
+  return (frame, value) => {
+    charge(frame.run, value)
+    return filter.call(frame.run, value, input(frame))
+  }
 }
 
 /** Compiles a test. */
@@ -120,8 +136,11 @@ export function compileTest(place: Place, expression: Of<'test'>): Decide {
     if (!place.isSoft) refuse(place, expression.at, `No test named '${name}'.`)
     return () => unknownName('test', name)
   }
-  if (expression.input === undefined) return frame => test(frame.run, value(frame), NO_INPUT)
-  return frame => test(frame.run, value(frame), input(frame))
+  return frame => {
+    const tested = value(frame)
+    charge(frame.run, tested)
+    return test(frame.run, tested, input(frame))
+  }
 }
 
 /** Whether a value is there, without making an undefined value for a name that is not. */

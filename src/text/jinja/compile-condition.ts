@@ -54,26 +54,26 @@ function compileSingle(place: Place, left: Evaluate, comparison: Comparison): De
   const { operator } = comparison
   if (comparison.value.kind === 'constant' && typeof comparison.value.value === 'string') {
     const wanted = comparison.value.value
-    if (operator === '==') return frame => equalsText(left(frame), wanted)
-    if (operator === '!=') return frame => !equalsText(left(frame), wanted)
+    if (operator === '==') return frame => equalsText(frame, left(frame), wanted)
+    if (operator === '!=') return frame => !equalsText(frame, left(frame), wanted)
   }
   const right = compileExpression(place, comparison.value)
   switch (operator) {
     case '==':
-      return frame => isEqual(left(frame), right(frame))
+      return frame => isEqual(frame.run, left(frame), right(frame))
     case '!=':
-      return frame => !isEqual(left(frame), right(frame))
+      return frame => !isEqual(frame.run, left(frame), right(frame))
     case 'in':
       return frame => isIn(frame.run, left(frame), right(frame))
     case 'not in':
       return frame => !isIn(frame.run, left(frame), right(frame))
     default:
-      return frame => isOrdered(operator, left(frame), right(frame))
+      return frame => isOrdered(frame.run, operator, [left(frame), right(frame)])
   }
 }
 
-const equalsText = (value: Value, wanted: string): boolean =>
-  typeof value === 'string' ? value === wanted : isEqual(value, wanted)
+const equalsText = (frame: Frame, value: Value, wanted: string): boolean =>
+  typeof value === 'string' ? value === wanted : isEqual(frame.run, value, wanted)
 
 function holds(
   frame: Frame,
@@ -83,14 +83,14 @@ function holds(
   const [left, right] = values
   switch (operator) {
     case '==':
-      return isEqual(left, right)
+      return isEqual(frame.run, left, right)
     case '!=':
-      return !isEqual(left, right)
+      return !isEqual(frame.run, left, right)
     case 'in':
       return isIn(frame.run, left, right)
     case 'not in':
       return !isIn(frame.run, left, right)
     default:
-      return isOrdered(operator, left, right)
+      return isOrdered(frame.run, operator, values)
   }
 }

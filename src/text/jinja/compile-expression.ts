@@ -4,17 +4,17 @@ import { getAttribute, getItem, getSlice } from './access.ts'
 import { compileCall, compileFilter, compileTest } from './compile-call.ts'
 import { compileCondition } from './compile-condition.ts'
 import { fromEntries } from './dict.ts'
-import type { Evaluate } from './frame.ts'
+import type { Evaluate, Frame } from './frame.ts'
 import { compileRead } from './frame.ts'
 import { add, applySign, calculate, isTrue } from './operations.ts'
 import type { Place } from './place.ts'
-import { spendText } from './run.ts'
+import { charge, spendText } from './run.ts'
 import { findReference } from './scope.ts'
-import { strValue } from './show.ts'
+import { printable } from './show.ts'
 import type { Expression } from './syntax.ts'
 import { joinTexts } from './text.ts'
 import type { Text, Value } from './value.ts'
-import { Undefined, undefinedName } from './value.ts'
+import { isText, Undefined, undefinedName } from './value.ts'
 
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 
@@ -99,10 +99,15 @@ function compileItem(place: Place, expression: Of<'item'>): Evaluate {
   const object = compileExpression(place, expression.object)
   if (expression.key.kind === 'constant') {
     const key = expression.key.value
-    return frame => getItem(object(frame), key)
+    return frame => getCharged(frame, object(frame), key)
   }
   const key = compileExpression(place, expression.key)
-  return frame => getItem(object(frame), key(frame))
+  return frame => getCharged(frame, object(frame), key(frame))
+}
+
+function getCharged(frame: Frame, object: Value, key: Value): Value {
+  if (isText(object)) charge(frame.run, object)
+  return getItem(object, key)
 }
 
 function compileSlice(place: Place, expression: Of<'slice'>): Evaluate {
@@ -159,7 +164,7 @@ function compileConcatenation(place: Place, expression: Of<'concatenation'>): Ev
   return frame => {
     let text: Text = ''
     for (const part of parts) {
-      const value = strValue(part(frame))
+      const value = printable(frame.run, part(frame))
       text =
         typeof text === 'string' && typeof value === 'string'
           ? text + value

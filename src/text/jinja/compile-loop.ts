@@ -8,7 +8,7 @@ import { toIterable } from './iteration.ts'
 import { filtered, Loop } from './loop.ts'
 import type { Place } from './place.ts'
 import { innerPlace, refuse } from './place.ts'
-import { callDeeper, capture, spend, writeText } from './run.ts'
+import { callDeeper, capture, charge, spend, writeText } from './run.ts'
 import type { FunctionScope } from './scope.ts'
 import { declare, newFunction, newSymbols } from './scope.ts'
 import type { ForStatement } from './syntax.ts'
@@ -70,7 +70,8 @@ function compileParts(place: Place, node: ForStatement & At): LoopParts {
     otherwise: compileOtherwise(place, node),
     filter,
     loopSlot,
-    cost: place.template.cost - before + 1,
+    // even an empty round costs about as much as four expressions
+    cost: place.template.cost - before + 4,
   }
 }
 
@@ -108,6 +109,7 @@ function sourceOf(
   frame: Frame,
   value: Value,
 ): readonly Value[] | Iterator<Value> {
+  charge(frame.run, value)
   const source = toIterable(value)
   const { filter } = parts
   if (!filter) return source

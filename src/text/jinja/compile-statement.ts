@@ -12,7 +12,7 @@ import type { Place } from './place.ts'
 import { innerPlace, refuse } from './place.ts'
 import { capture, writeString, writeText } from './run.ts'
 import { findReference, newFunction, newSymbols } from './scope.ts'
-import { strValue } from './show.ts'
+import { printable } from './show.ts'
 import type { Expression, Statement, Target } from './syntax.ts'
 import type { Value } from './value.ts'
 import { isText, Namespace, typeError, typeOf } from './value.ts'
@@ -104,7 +104,7 @@ function compilePrint(place: Place, { value, at }: Of<'print'>): Execute {
     run.at = at
     const printed = evaluate(frame)
     if (typeof printed === 'string') writeString(run, printed)
-    else writeText(run, strValue(printed))
+    else writeText(run, printable(run, printed))
     return 0
   }
 }
@@ -143,7 +143,7 @@ export function compileAssign(place: Place, target: Target): Assign {
     case 'tuple': {
       const items = target.items.map(item => compileAssign(place, item))
       return (frame, value) => {
-        const values = unpack(value, items.length)
+        const values = unpack(frame.run, value, items.length)
         items.forEach((assign, index) => {
           assign(frame, values[index] as Value)
         })

@@ -4,6 +4,7 @@ import type { PythonDict, PythonKey, PythonValue } from '../../python/value.ts'
 import { PythonTuple } from '../../python/value.ts'
 import { keyValue, keyValues, rememberKey } from './foreign.ts'
 import { isOrdered, toKey } from './operations.ts'
+import type { Run } from './run.ts'
 import { reprValue } from './show.ts'
 import type { Behaviour, Dict, Value } from './value.ts'
 import { isText, TemplateObject, typeOf, Undefined } from './value.ts'
@@ -55,11 +56,11 @@ export const dictView = (dict: Dict, part: keyof typeof VIEWS): TemplateObject =
   new TemplateObject(`dict_${part}`, VIEWS[part], dict)
 
 /** The pairs of a dict sorted by key where the keys have an order, else as they are. */
-export function sortedEntries(dict: Dict): [Value, Value][] {
+export function sortedEntries(run: Run, dict: Dict): [Value, Value][] {
   const entries = [...dict.keys()].map(key => itemPair(dict, key))
   try {
     return entries.sort(([left], [right]) =>
-      isOrdered('<', left, right) ? -1 : isOrdered('<', right, left) ? 1 : 0,
+      isOrdered(run, '<', [left, right]) ? -1 : isOrdered(run, '<', [right, left]) ? 1 : 0,
     )
   } catch {
     return entries

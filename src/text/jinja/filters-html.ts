@@ -3,7 +3,9 @@ import { itemTuples, requireDict } from './dict.ts'
 import { escapeHtml, forceEscape } from './html.ts'
 import { isIterable, toList, unpack } from './iteration.ts'
 import { isTrue } from './operations.ts'
-import { softStr, strValue } from './show.ts'
+import type { Run } from './run.ts'
+import { spendText } from './run.ts'
+import { printable, softText } from './show.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
 import { joinTexts, mapText, markLike, plain, toMarkup } from './text.ts'
@@ -11,8 +13,8 @@ import type { Text, Value } from './value.ts'
 import { isText, typeError, Undefined, valueError } from './value.ts'
 
 /** Percent-encodes everything but what may stand in a URL. */
-function quote(value: Value, forQuery: boolean): Text {
-  const quoted = mapText(strValue(value), text =>
+function quote(run: Run, value: Value, forQuery: boolean): Text {
+  const quoted = mapText(printable(run, value), text =>
     encodeURIComponent(text.replace(/\p{Cs}/gu, '\ufffd'))
       .replace(/[!'()*]/g, each => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
       .replaceAll('%2F', forQuery ? '%2F' : '/')
@@ -21,30 +23,37 @@ function quote(value: Value, forQuery: boolean): Text {
   return forQuery ? mapText(quoted, text => text.replaceAll('%20', '+')) : quoted
 }
 
-const urlencode: MethodBody<Value> = value => {
-  if (isText(value) || !isIterable(value)) return quote(value, false)
-  const pairs = value instanceof Map ? itemTuples(value) : toList(value)
+const urlencode: MethodBody<Value> = (value, _, run) => {
+  if (isText(value) || !isIterable(value)) return quote(run, value, false)
+  const pairs = value instanceof Map ? itemTuples(value) : toList(run, value)
   const parts: Text[] = []
   for (const pair of pairs) {
-    const [key, item] = unpack(pair, 2)
+    const [key, item] = unpack(run, pair, 2)
     if (parts.length > 0) parts.push('&')
-    parts.push(quote(key as Value, true), '=', quote(item as Value, true))
+    parts.push(quote(run, key as Value, true), '=', quote(run, item as Value, true))
   }
   return joinTexts(parts)
 }
 
-const xmlattr: MethodBody<Value> = (value, [autospace = true]) => {
+const xmlattr: MethodBody<Value> = (value, [autospace = true], run) => {
   const parts: Text[] = []
   for (const pair of itemTuples(requireDict(value))) {
-    const [key, item] = unpack(pair, 2) as [Value, Value]
+    const [key, item] = unpack(run, pair, 2) as [Value, Value]
     if (item === null || item instanceof Undefined) continue
-    if (/[\s/>=]/.test(plain(strValue(key)))) {
-      valueError(`Invalid character in attribute name: '${plain(strValue(key))}'`)
+    const name = softText(run, key)
+    if (/[\s/>=]/.test(plain(name))) {
+      valueError(`Invalid character in attribute name: '${plain(name)}'`)
     }
     if (parts.length > 0 || isTrue(autospace)) parts.push(' ')
-    parts.push(escapeHtml(key), '="', escapeHtml(item), '"')
+    parts.push(escapeHtml(name), '="', escapeHtml(softText(run, item)), '"')
   }
   return joinTexts(parts)
+}
+
+const escapeValue: MethodBody<Value> = (value, _, run) => {
+  const text = escapeHtml(softText(run, value))
+  spendText(run, plain(text).length)
+  return text
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -85,8 +94,8 @@ function stripTags(text: string): string {
   return unescapeHtml(words.join('').replace(/ +/g, ' ').replace(/^ | $/g, ''))
 }
 
-const striptags: MethodBody<Value> = value => {
-  const text = softStr(value)
+const striptags: MethodBody<Value> = (value, _, run) => {
+  const text = softText(run, value)
   return markLike(stripTags(plain(text)), text)
 }
 
@@ -95,10 +104,13 @@ const urlize: MethodBody<Value> = () =>
 
 /** The filters that make or take HTML. */
 export const HTML_FILTERS: readonly (readonly [string, Method])[] = [
-  ['escape', method(signature('escape', '', false), value => escapeHtml(value))],
-  ['e', method(signature('e', '', false), value => escapeHtml(value))],
-  ['forceescape', method(signature('forceescape', ''), value => forceEscape(value))],
-  ['safe', method(signature('safe', ''), value => toMarkup(softStr(value)))],
+  ['escape', method(signature('escape', '', false), escapeValue)],
+  ['e', method(signature('e', '', false), escapeValue)],
+  [
+    'forceescape',
+    method(signature('forceescape', ''), (value, _, run) => forceEscape(softText(run, value))),
+  ],
+  ['safe', method(signature('safe', ''), (value, _, run) => toMarkup(softText(run, value)))],
   ['striptags', method(signature('striptags', ''), striptags)],
   ['urlencode', method(signature('urlencode', ''), urlencode)],
   [

@@ -1,5 +1,5 @@
 import { PythonError } from '../../python/error.ts'
-import { findAttribute, groupTuple } from './access.ts'
+import { findAttribute, getSlice, groupTuple } from './access.ts'
 import type { Getter } from './attribute.ts'
 import { ignoreCase, makeGetter, makeListGetter } from './attribute.ts'
 import { itemTuples, requireDict, setItem } from './dict.ts'
@@ -11,8 +11,8 @@ import { spend } from './run.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
 import { sortValues } from './sorting.ts'
-import { characters, isMarkup, joinTexts, toMarkup } from './text.ts'
-import type { Dict, Value } from './value.ts'
+import { plain, sliceText } from './text.ts'
+import type { Dict, Text, Value } from './value.ts'
 import {
   isText,
   sequenceItems,
@@ -33,32 +33,35 @@ const first: MethodBody<Value> = value => {
   return item === undefined ? empty('No first item, sequence was empty.') : item
 }
 
-const last: MethodBody<Value> = value => {
-  const item = reversible(value).at(-1)
+const last: MethodBody<Value> = (value, _, run) => {
+  const item = isText(value) ? lastCharacter(value) : reversible(run, value).at(-1)
   return item === undefined ? empty('No last item, sequence was empty.') : item
 }
 
+function lastCharacter(text: Text): Text | undefined {
+  const source = plain(text)
+  const size = /[\ud800-\udbff][\udc00-\udfff]$/.test(source.slice(-2)) ? 2 : 1
+  return source === '' ? undefined : sliceText(text, source.length - size, source.length)
+}
+
 /** The items of what Python can walk backwards; a generator cannot. */
-function reversible(value: Value): readonly Value[] {
+function reversible(run: Run, value: Value): readonly Value[] {
   if (value instanceof TemplateObject && value.behaviour.length === undefined) {
     typeError(`'${typeOf(value)}' object is not reversible`)
   }
-  return toList(value)
+  return toList(run, value)
 }
 
-const reverse: MethodBody<Value> = value => {
-  if (isText(value)) {
-    const reversed = joinTexts(characters(value).reverse())
-    return isMarkup(value) ? toMarkup(reversed) : reversed
-  }
+const reverse: MethodBody<Value> = (value, _, run) => {
+  if (isText(value)) return getSlice(run, value, [null, null, -1])
   if (!isIterable(value)) throw new PythonError('FilterArgumentError', 'argument must be iterable')
-  const items = [...toList(value)].reverse()
+  const items = [...toList(run, value)].reverse()
   if (sequenceItems(value)) return iteratorObject(items.values(), 'list_reverseiterator')
   return value instanceof Map ? iteratorObject(items.values(), 'dict_reversekeyiterator') : items
 }
 
 const list: MethodBody<Value> = (value, _, run) => {
-  const items = [...toList(value)]
+  const items = [...toList(run, value)]
   spend(run, items.length)
   return items
 }
@@ -81,7 +84,7 @@ const foldCase = (caseSensitive: Value | undefined): { change: (value: Value) =>
 })
 
 const sort: MethodBody<Value> = (value, [reversed = false, caseSensitive, attribute], run) =>
-  sortValues(run, toList(value), {
+  sortValues(run, toList(run, value), {
     key: makeListGetter(attribute, foldCase(caseSensitive)),
     reverse: isTrue(reversed),
   })
@@ -93,7 +96,7 @@ const unique: MethodBody<Value> = (value, [caseSensitive, attribute], run) => {
 
 function* distinct(run: Run, value: Value, get: Getter): Generator<Value> {
   const seen: Dict = new Map()
-  for (const item of walk(value)) {
+  for (const item of walk(run, value)) {
     const key = get(item)
     spend(run, typeof key === 'string' ? 2 : seen.size)
     const before = seen.size
@@ -104,24 +107,24 @@ function* distinct(run: Run, value: Value, get: Getter): Generator<Value> {
 
 const extreme =
   (operator: '<' | '>'): MethodBody<Value> =>
-  (value, [caseSensitive, attribute]) => {
+  (value, [caseSensitive, attribute], run) => {
     const get = makeGetter(attribute, foldCase(caseSensitive))
     let best: { item: Value; key: Value } | undefined
-    for (const item of walk(value)) {
+    for (const item of walk(run, value)) {
       const key = get(item)
-      if (!best || isOrdered(operator, key, best.key)) best = { item, key }
+      if (!best || isOrdered(run, operator, [key, best.key])) best = { item, key }
     }
     return best ? best.item : empty('No aggregated item, sequence was empty.')
   }
 
 const groupby: MethodBody<Value> = (value, [attribute, fallback, caseSensitive], run) => {
   const get = makeGetter(attribute, { ...foldCase(caseSensitive), fallback })
-  const sorted = sortValues(run, toList(value), { key: get, reverse: false })
+  const sorted = sortValues(run, toList(run, value), { key: get, reverse: false })
   const groups: { key: Value; items: Value[] }[] = []
   for (const item of sorted) {
     const key = get(item)
     const group = groups.at(-1)
-    if (group && isEqual(group.key, key)) group.items.push(item)
+    if (group && isEqual(run, group.key, key)) group.items.push(item)
     else groups.push({ key, items: [item] })
   }
   const original = makeGetter(attribute, { fallback })
@@ -132,18 +135,20 @@ const sum: MethodBody<Value> = (value, [attribute, start = 0], run) => {
   if (isText(start)) typeError("sum() can't sum strings [use ''.join(seq) instead]")
   const get = makeGetter(attribute)
   let total: Value = start
-  for (const item of walk(value)) total = add(run, total, get(item))
+  for (const item of walk(run, value)) total = add(run, total, get(item))
   return total
 }
 
-const batch: MethodBody<Value> = (value, [linecount, fill = null]) => {
-  const size = requireInt(linecount, 1)
-  return iteratorObject(batches(value, size, fill))
-}
+const batch: MethodBody<Value> = (value, [linecount, fill = null], run) =>
+  iteratorObject(batches(run, value, { size: requireInt(linecount, 1), fill }))
 
-function* batches(value: Value, size: number, fill: Value): Generator<Value> {
+function* batches(
+  run: Run,
+  value: Value,
+  { size, fill }: { readonly size: number; readonly fill: Value },
+): Generator<Value> {
   let row: Value[] = []
-  for (const item of walk(value)) {
+  for (const item of walk(run, value)) {
     if (row.length === size) {
       yield row
       row = []
@@ -151,7 +156,10 @@ function* batches(value: Value, size: number, fill: Value): Generator<Value> {
     row.push(item)
   }
   if (row.length === 0) return
-  if (fill !== null) while (row.length < Math.min(size, 100_000)) row.push(fill)
+  if (fill !== null && row.length < size) {
+    spend(run, 8 * size)
+    while (row.length < size) row.push(fill)
+  }
   yield row
 }
 
@@ -163,14 +171,14 @@ function* columns(
   value: Value,
   options: { readonly count: Value; readonly fill: Value },
 ): Generator<Value> {
-  const items = toList(value)
+  const items = toList(run, value)
   const count = requireInt(options.count, 1)
   if (count === 0) throw new PythonError('ZeroDivisionError', 'integer division or modulo by zero')
   const size = Math.floor(items.length / count)
   const extra = items.length % count
   let start = 0
   for (let index = 0; index < count; index++) {
-    spend(run, 8)
+    spend(run, 64)
     const end = start + size + (index < extra ? 1 : 0)
     const row = items.slice(start, end)
     yield options.fill !== null && index >= extra ? [...row, options.fill] : row

@@ -23,6 +23,7 @@ export function parseInteger(value: Text, base: number): number | bigint | undef
     .replace(/^[-+]/, '')
     .replaceAll('_', '')
     .replace(PREFIXES[base] ?? /^(?!)/, '')
+  if (body.length > 4300) return undefined
   let total = 0n
   for (const character of body) {
     const digit = Number.parseInt(character, 36)

@@ -5,7 +5,7 @@ import { unknownName } from './frame.ts'
 import { iteratorObject, walk } from './iteration.ts'
 import { isTrue } from './operations.ts'
 import type { Run } from './run.ts'
-import { spend } from './run.ts'
+import { charge } from './run.ts'
 import type { Method } from './signature.ts'
 import { TESTS } from './tests.ts'
 import { plain } from './text.ts'
@@ -33,7 +33,10 @@ function mapper(run: Run, input: Input, findFilter: FindFilter): Getter {
   const [name, ...rest] = positional
   if (name === undefined) argumentError('map requires a filter argument')
   const filter = findFilter(nameOf(name)) ?? unknownName('filter', nameOf(name))
-  return item => filter.call(run, item, { positional: rest, named })
+  return item => {
+    charge(run, item)
+    return filter.call(run, item, { positional: rest, named })
+  }
 }
 
 function chooser(run: Run, input: Input, byAttribute: boolean): (item: Value) => boolean {
@@ -47,25 +50,23 @@ function chooser(run: Run, input: Input, byAttribute: boolean): (item: Value) =>
   const name = values.shift()
   if (name === undefined) return item => isTrue(get(item))
   const test = TESTS.get(nameOf(name)) ?? unknownName('test', nameOf(name))
-  return item => test(run, get(item), { positional: values, named: input.named })
+  return item => {
+    const value = get(item)
+    charge(run, value)
+    return test(run, value, { positional: values, named: input.named })
+  }
 }
 
 function* mapped(run: Run, value: Value, make: () => Getter): Generator<Value> {
   if (!isTrue(value)) return
   const get = make()
-  for (const item of walk(value)) {
-    spend(run, 2)
-    yield get(item)
-  }
+  for (const item of walk(run, value)) yield get(item)
 }
 
 function* chosen(run: Run, value: Value, make: () => (item: Value) => boolean): Generator<Value> {
   if (!isTrue(value)) return
   const isChosen = make()
-  for (const item of walk(value)) {
-    spend(run, 2)
-    if (isChosen(item)) yield item
-  }
+  for (const item of walk(run, value)) if (isChosen(item)) yield item
 }
 
 function choosing(byAttribute: boolean, keep: boolean): Method {

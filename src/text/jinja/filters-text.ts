@@ -13,13 +13,14 @@ import { center, replaceText, stripText } from './methods-text.ts'
 import { add, isTrue } from './operations.ts'
 import { prettyPrint } from './pretty.ts'
 import type { Run } from './run.ts'
-import { spendText } from './run.ts'
-import { softStr, strValue } from './show.ts'
+import { chargeDeeply, spend, spendText } from './run.ts'
+import { printable, softText } from './show.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
 import {
   countCharacters,
   foreignText,
+  fromMarkup,
   isMarkup,
   joinTexts,
   mapText,
@@ -35,7 +36,7 @@ import { wrapText } from './wrap.ts'
 const changed =
   (change: (text: string) => string): MethodBody<Value> =>
   (value, _, run) => {
-    const text = softStr(value)
+    const text = softText(run, value)
     spendText(run, plain(text).length)
     return mapText(text, change)
   }
@@ -43,19 +44,22 @@ const changed =
 /** `tojson` of transformers: `json.dumps` without the HTML escapes of Jinja's own. */
 const tojson: MethodBody<Value> = (value, values, run) => {
   const [ensureAscii = false, indent = null, separators = null, sortKeys = false] = values
+  chargeDeeply(run, value)
   const text = dumps(value as PythonValue, {
     ensureAscii: isTrue(ensureAscii),
-    indent: toIndent(indent),
+    indent: toIndent(run, indent),
     separators: toSeparators(separators),
     sortKeys: isTrue(sortKeys),
+    maximum: run.limits.characters,
   })
   spendText(run, text.length)
+  spend(run, text.length)
   return run.foreign && holdsForeign(value) ? foreignText(text) : text
 }
 
-function toIndent(indent: Value): number | string | null {
+function toIndent(run: Run, indent: Value): string | null {
   if (indent === null) return null
-  return isText(indent) ? plain(indent) : Math.min(requireInt(indent, 0), 1000)
+  return isText(indent) ? plain(indent) : spaces(run, requireInt(indent, 0))
 }
 
 function toSeparators(separators: Value): readonly [string, string] | null {
@@ -67,15 +71,16 @@ function toSeparators(separators: Value): readonly [string, string] | null {
   return [plain(item), plain(pair)]
 }
 
-const trim: MethodBody<Value> = (value, [chars]) => stripText(softStr(value), chars, 'both')
+const trim: MethodBody<Value> = (value, [chars], run) =>
+  stripText(softText(run, value), chars, 'both')
 
 const join: MethodBody<Value> = (value, [delimiter = '', attribute = null], run) => {
-  const between = strValue(delimiter)
+  const between = printable(run, delimiter)
   const get = attribute === null ? undefined : makeGetter(attribute)
   const parts: Text[] = []
-  for (const item of walk(value)) {
+  for (const item of walk(run, value)) {
     if (parts.length > 0) parts.push(between)
-    parts.push(strValue(get ? get(item) : item))
+    parts.push(printable(run, get ? get(item) : item))
   }
   const joined = joinTexts(parts)
   spendText(run, plain(joined).length + parts.length)
@@ -83,20 +88,23 @@ const join: MethodBody<Value> = (value, [delimiter = '', attribute = null], run)
 }
 
 const replace: MethodBody<Value> = (value, [old, replacement, count = null], run) =>
-  replaceText(run, strValue(value), [
-    plain(strValue(old as Value)),
-    strValue(replacement as Value),
+  replaceText(run, printable(run, value), [
+    plain(printable(run, old as Value)),
+    printable(run, replacement as Value),
     count === null ? -1 : requireInt(count, -1),
   ])
+
+function spaces(run: Run, count: number): string {
+  spendText(run, count)
+  return ' '.repeat(Math.max(0, count))
+}
 
 const indent: MethodBody<Value> = (value, [width = 4, first = false, blank = false], run) => {
   if (!isText(value)) {
     if (value instanceof Undefined) value.raise()
     typeError(`unsupported operand type(s) for +=: '${typeOf(value)}' and 'str'`)
   }
-  const space = isText(width)
-    ? width
-    : ' '.repeat(Math.min(Math.max(0, requireInt(width, 4)), 10_000))
+  const space = isText(width) ? width : spaces(run, requireInt(width, 4))
   const text = add(run, value, '\n') as Text
   const lines = lineRanges(plain(text), false).map(([start, end]) => sliceText(text, start, end))
   const parts: Text[] = isTrue(first) ? [space] : []
@@ -138,15 +146,16 @@ const titleWords = changed(text =>
     .join(''),
 )
 
-const title: MethodBody<Value> = (value, values, run) => strValue(titleWords(value, values, run))
+const title: MethodBody<Value> = (value, values, run) =>
+  fromMarkup(titleWords(value, values, run) as Text)
 
-const wordcount: MethodBody<Value> = value =>
-  plain(softStr(value)).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0
+const wordcount: MethodBody<Value> = (value, _, run) =>
+  plain(softText(run, value)).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0
 
 const wordwrap: MethodBody<Value> = (value, values, run) => {
   const [width, breakLong = true, wrapstring = '\n', breakHyphens = true] = values
-  const text = softStr(value)
-  const wrapped = wrapText(plain(text), {
+  const text = softText(run, value)
+  const wrapped = wrapText(run, plain(text), {
     width: requireInt(width, 79),
     breakLongWords: isTrue(breakLong),
     breakOnHyphens: isTrue(breakHyphens),
@@ -163,19 +172,19 @@ function format(run: Run, value: Value, { positional, named }: Input): Value {
       "can't handle positional and keyword arguments at the same time",
     )
   }
-  const text = softStr(value)
+  const text = softText(run, value)
   return formatPercent(run, text, named ? new Map(named) : new PythonTuple(positional))
 }
 
 const centered: MethodBody<Value> = (value, [width], run) =>
-  center(run, softStr(value), requireInt(width, 80))
+  center(run, softText(run, value), requireInt(width, 80))
 
-const text: MethodBody<Value> = value => softStr(value)
+const text: MethodBody<Value> = (value, _, run) => softText(run, value)
 
 const pprint: MethodBody<Value> = (value, _, run) => {
-  const printed = prettyPrint(value)
+  const printed = prettyPrint(run, value)
   spendText(run, printed.length)
-  return markLike(printed, strValue(value))
+  return markLike(printed, printable(run, value))
 }
 
 const table = (

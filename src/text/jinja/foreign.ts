@@ -76,3 +76,11 @@ export function holdsForeign(value: Value): boolean {
   if (!(value instanceof Map)) return false
   return foreignKeys.has(value) || [...value.values()].some(holdsForeign)
 }
+
+/** A copy of a dict that knows as much about its keys. */
+export function copyDict(dict: Dict): Dict {
+  const copy: Dict = new Map(dict)
+  const marked = foreignKeys.get(dict)
+  if (marked) foreignKeys.set(copy, marked)
+  return copy
+}

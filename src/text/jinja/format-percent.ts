@@ -8,8 +8,8 @@ import { escapeHtml } from './html.ts'
 import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
 import { spendText } from './run.ts'
-import { reprValue, strValue } from './show.ts'
-import { isMarkup, joinTexts, markLike, plain, sliceText, toMarkup } from './text.ts'
+import { printable, printableRepr, softText } from './show.ts'
+import { isMarkup, joinTexts, plain, sliceText, toMarkup } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { isList, isText, typeError, typeOf, Undefined, valueError } from './value.ts'
 
@@ -95,11 +95,14 @@ function convertValue(formatter: Formatter, value: Value, conversion: Conversion
   switch (conversion.type) {
     case 's':
       return pad(
-        limitText(formatter.escapes ? escapeHtml(value) : strValue(value), conversion.precision),
+        limitText(
+          formatter.escapes ? escapeHtml(softText(run, value)) : printable(run, value),
+          conversion.precision,
+        ),
       )
     case 'r':
     case 'a':
-      return pad(limitText(markLike(reprValue(value), strValue(value)), conversion.precision))
+      return pad(limitText(printableRepr(run, value), conversion.precision))
     case 'c':
       return pad(toCharacter(value))
     default:

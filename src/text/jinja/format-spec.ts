@@ -5,7 +5,7 @@ import type { NumberFormat } from './format-number.ts'
 import { floatDigits, intDigits, splitPrefix } from './format-number.ts'
 import type { Run } from './run.ts'
 import { spendText } from './run.ts'
-import { strValue } from './show.ts'
+import { printable } from './show.ts'
 import { characterOffsets, countCharacters, joinTexts, plain, sliceText } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { isText, typeError, typeOf, valueError } from './value.ts'
@@ -67,7 +67,7 @@ export function padText(run: Run, text: Text, padding: Padding): Text {
 
 /** Python's `format(value, specification)`. */
 export function formatValue(run: Run, value: Value, specification: string): Text {
-  if (specification === '') return strValue(value)
+  if (specification === '') return printable(run, value)
   if (isText(value)) return formatText(run, value, specification)
   const number = asNumber(value)
   if (number === undefined) {
@@ -84,7 +84,7 @@ function formatText(run: Run, value: Text, specification: string): Text {
   if (parsed.align === '=' || parsed.sign !== '-' || parsed.grouping !== '' || parsed.coerces) {
     valueError(`Invalid format specifier '${specification}' for object of type 'str'`)
   }
-  const text = limitText(strValue(value), parsed.precision)
+  const text = limitText(printable(run, value), parsed.precision)
   return padText(run, text, { ...parsed, align: parsed.align || '<' })
 }
 

@@ -4,9 +4,9 @@ import { formatValue } from './format-spec.ts'
 import { escapeHtml } from './html.ts'
 import type { Run } from './run.ts'
 import { spendText } from './run.ts'
-import { reprValue, strValue } from './show.ts'
+import { printable, printableRepr } from './show.ts'
 import type { Method } from './signature.ts'
-import { isMarkup, joinTexts, markLike, plain, sliceText, toMarkup } from './text.ts'
+import { isMarkup, joinTexts, plain, sliceText, toMarkup } from './text.ts'
 import type { Input, Text, Value } from './value.ts'
 import { typeError, valueError } from './value.ts'
 
@@ -69,16 +69,16 @@ function formatField(formatter: Formatter, field: Text, depth: number): Text {
   const match = FIELD.exec(plain(field))
   if (!match) valueError(`The replacement field '${plain(field)}' cannot be read`)
   const [, name = '', conversion, specification = ''] = match
-  const value = convert(findField(formatter, name), conversion)
+  const value = convert(formatter.run, findField(formatter, name), conversion)
   const expanded = plain(expand(formatter, specification, depth - 1))
   if (!formatter.escapes) return formatValue(formatter.run, value, expanded)
-  return escapeHtml(isMarkup(value) ? value : formatValue(formatter.run, value, expanded))
+  return escapeHtml(isMarkup(value) ? (value as Text) : formatValue(formatter.run, value, expanded))
 }
 
-function convert(value: Value, conversion: string | undefined): Value {
+function convert(run: Run, value: Value, conversion: string | undefined): Value {
   if (conversion === undefined) return value
-  if (conversion === 's') return strValue(value)
-  if (conversion === 'r' || conversion === 'a') return markLike(reprValue(value), strValue(value))
+  if (conversion === 's') return printable(run, value)
+  if (conversion === 'r' || conversion === 'a') return printableRepr(run, value)
   return valueError(`Unknown conversion specifier ${conversion}`)
 }
 

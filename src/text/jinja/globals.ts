@@ -1,9 +1,11 @@
 import { PythonError } from '../../python/error.ts'
-import { fromEntries, itemPair, setItem } from './dict.ts'
+import { fromEntries, setItem } from './dict.ts'
+import { copyDict } from './foreign.ts'
 import { toList, unpack, walk } from './iteration.ts'
 import { requireInt } from './methods-split.ts'
+import type { Run } from './run.ts'
 import { spend } from './run.ts'
-import { strValue } from './show.ts'
+import { printable } from './show.ts'
 import { formatTime } from './strftime.ts'
 import { markLike, plain } from './text.ts'
 import type { Callable, Dict, Input, Value } from './value.ts'
@@ -50,15 +52,14 @@ function rangeObject(start: number, step: number, length: number): TemplateObjec
 }
 
 /** What `dict(…)` and `namespace(…)` make of their arguments. */
-function toDict({ positional, named }: Input): Dict {
+function toDict(run: Run, { positional, named }: Input): Dict {
   if (positional.length > 1) typeError(`dict expected at most 1 argument, got ${positional.length}`)
   const [source] = positional
-  const dict: Dict = new Map()
-  if (source instanceof Map) {
-    for (const key of source.keys()) setItem(dict, ...itemPair(source, key))
-  } else if (source !== undefined) {
-    for (const pair of walk(source)) {
-      const [key, value] = unpack(pair, 2)
+  const dict: Dict = source instanceof Map ? copyDict(source) : new Map()
+  spend(run, 8 * dict.size)
+  if (!(source instanceof Map) && source !== undefined) {
+    for (const pair of walk(run, source)) {
+      const [key, value] = unpack(run, pair, 2)
       setItem(dict, key as Value, value as Value)
     }
   }
@@ -66,9 +67,9 @@ function toDict({ positional, named }: Input): Dict {
   return dict
 }
 
-const namespace: Callable = (_, input) => {
+const namespace: Callable = (run, input) => {
   const attributes = new Map<string, Value>()
-  for (const [key, value] of toDict(input)) attributes.set(String(key), value)
+  for (const [key, value] of toDict(run, input)) attributes.set(String(key), value)
   return new Namespace(attributes)
 }
 
@@ -107,10 +108,10 @@ const joiner: Callable = (_, { positional: [separator = ', '] }) => {
   })
 }
 
-const raiseException: Callable = (_, { positional: [message], named }) => {
+const raiseException: Callable = (run, { positional: [message], named }) => {
   const text = message ?? named?.get('message')
   if (text === undefined) typeError("raise_exception() missing argument: 'message'")
-  throw new PythonError('TemplateError', plain(strValue(text)))
+  throw new PythonError('TemplateError', plain(printable(run, text)))
 }
 
 const strftimeNow: Callable = (run, { positional: [format], named }) => {
@@ -126,7 +127,7 @@ const strftimeNow: Callable = (run, { positional: [format], named }) => {
 }
 
 const fromkeys: Callable = (run, { positional: [keys = [], value = null] }) => {
-  const list = toList(keys)
+  const list = toList(run, keys)
   spend(run, 8 * list.length)
   return fromEntries(list.map((key): [Value, Value] => [key, value]))
 }
@@ -142,7 +143,7 @@ export const GLOBALS: ReadonlyMap<string, Value> = new Map<string, Value>([
   [
     'dict',
     new TemplateObject('type', {
-      call: (_, input) => toDict(input),
+      call: toDict,
       attribute: name => (name === 'fromkeys' ? callable(fromkeys) : undefined),
       show: () => "<class 'dict'>",
     }),

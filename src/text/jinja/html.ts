@@ -1,6 +1,5 @@
-import { softStr } from './show.ts'
-import { isMarkup, mapText, toMarkup } from './text.ts'
-import type { Text, Value } from './value.ts'
+import { fromMarkup, isMarkup, mapText, toMarkup } from './text.ts'
+import type { Text } from './value.ts'
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -13,12 +12,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const escapeCharacters = (text: string): string =>
   text.replace(/[&<>'"]/g, character => ENTITIES[character] as string)
 
-/** Escapes a value for HTML, unless it is Markup already; the result is Markup. */
-export function escapeHtml(value: Value): Text {
-  const text = softStr(value)
-  return isMarkup(text) ? text : toMarkup(mapText(text, escapeCharacters))
-}
+/** Escapes a text for HTML, unless it is Markup already; the result is Markup. */
+export const escapeHtml = (text: Text): Text =>
+  isMarkup(text) ? text : toMarkup(mapText(text, escapeCharacters))
 
-/** Escapes a value for HTML even if it is Markup. */
-export const forceEscape = (value: Value): Text =>
-  toMarkup(mapText(softStr(value), escapeCharacters))
+/** Escapes a text for HTML even if it is Markup. */
+export const forceEscape = (text: Text): Text =>
+  toMarkup(mapText(fromMarkup(text), escapeCharacters))

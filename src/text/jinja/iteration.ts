@@ -1,16 +1,24 @@
 import { PythonSet, PythonText } from '../../python/value.ts'
 import { keyValues } from './foreign.ts'
+import type { Run } from './run.ts'
+import { spend } from './run.ts'
 import { characters, countCharacters } from './text.ts'
 import type { Value } from './value.ts'
-import { sequenceItems, TemplateObject, typeError, typeOf, Undefined, valueError } from './value.ts'
+import {
+  isText,
+  sequenceItems,
+  TemplateObject,
+  typeError,
+  typeOf,
+  Undefined,
+  valueError,
+} from './value.ts'
 
 /** The items of an iterable whose items are at hand, else `undefined`. */
 function itemsAtHand(value: Value): readonly Value[] | undefined {
-  if (typeof value === 'string') return characters(value)
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return value
   if (value instanceof Map) return keyValues(value)
-  if (value instanceof PythonText) return characters(value)
   if (value instanceof PythonSet) return value.items as readonly Value[]
   if (value instanceof Undefined) return []
   if (value instanceof TemplateObject) return value.behaviour.items?.(value.state)
@@ -19,11 +27,15 @@ function itemsAtHand(value: Value): readonly Value[] | undefined {
 
 /** Whether Python could iterate over the value. */
 export const isIterable = (value: Value): boolean =>
-  itemsAtHand(value) !== undefined ||
-  (value instanceof TemplateObject && value.behaviour.iterate !== undefined)
+  isText(value) ||
+  (value instanceof TemplateObject
+    ? (value.behaviour.items ?? value.behaviour.iterate) !== undefined
+    : itemsAtHand(value) !== undefined)
 
 /** Python's `iter`: items at hand as an array, or an iterator for what is made on the way. */
 export function toIterable(value: Value): readonly Value[] | Iterator<Value> {
+  if (typeof value === 'string') return value[Symbol.iterator]()
+  if (value instanceof PythonText) return characters(value).values()
   const items = itemsAtHand(value)
   if (items) return items
   const iterator = value instanceof TemplateObject ? value.behaviour.iterate?.() : undefined
@@ -31,26 +43,19 @@ export function toIterable(value: Value): readonly Value[] | Iterator<Value> {
 }
 
 /** All items of an iterable, as Python's `list` collects them. */
-export function toList(value: Value): readonly Value[] {
+export function toList(run: Run, value: Value): readonly Value[] {
   const iterable = toIterable(value)
-  return Array.isArray(iterable) ? iterable : drain(iterable as Iterator<Value>)
-}
-
-function drain(iterator: Iterator<Value>): Value[] {
-  const items: Value[] = []
-  for (let step = iterator.next(); !step.done; step = iterator.next()) items.push(step.value)
-  return items
+  return Array.isArray(iterable) ? iterable : [...walk(run, value)]
 }
 
 /** Walks an iterable once, making items only as they are asked for. */
-export function* walk(value: Value): Generator<Value> {
+export function* walk(run: Run, value: Value): Generator<Value> {
   const iterable = toIterable(value)
-  if (Array.isArray(iterable)) {
-    yield* iterable as readonly Value[]
-    return
+  const iterator = Array.isArray(iterable) ? iterable.values() : (iterable as Iterator<Value>)
+  for (let step = iterator.next(); !step.done; step = iterator.next()) {
+    spend(run, 2)
+    yield step.value
   }
-  const iterator = iterable as Iterator<Value>
-  for (let step = iterator.next(); !step.done; step = iterator.next()) yield step.value
 }
 
 /** An iterator object of a template: it can be walked once. */
@@ -76,9 +81,9 @@ export const requireLength = (value: Value): number =>
   lengthOf(value) ?? typeError(`object of type '${typeOf(value)}' has no len()`)
 
 /** Unpacks a value into exactly so many items. */
-export function unpack(value: Value, count: number): readonly Value[] {
+export function unpack(run: Run, value: Value, count: number): readonly Value[] {
   if (!isIterable(value)) typeError(`cannot unpack non-iterable ${typeOf(value)} object`)
-  const items = toList(value)
+  const items = toList(run, value)
   if (items.length < count) {
     valueError(`not enough values to unpack (expected ${count}, got ${items.length})`)
   }

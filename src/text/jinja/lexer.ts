@@ -1,5 +1,5 @@
 import { unescapeString } from '../../python/literal-string.ts'
-import { PythonFloat, toInt } from '../../python/value.ts'
+import { PythonFloat, readInt } from '../../python/value.ts'
 import { TemplateSyntaxError } from './error.ts'
 
 /** One token of a template; `at` is its offset in the normalized source. */
@@ -169,7 +169,7 @@ function readToken(lexer: Lexer, open: string[]): void {
   }
   const integer = match(INTEGER, lexer)
   if (integer !== undefined) {
-    const value = toInt(BigInt(take(integer).replaceAll('_', '')))
+    const value = readInt(take(integer).replaceAll('_', ''))
     tokens.push({ kind: 'number', at, value })
     return
   }

@@ -1,6 +1,7 @@
 import { PythonTuple } from '../../python/value.ts'
 import { callValue } from './frame.ts'
 import { isEqual } from './operations.ts'
+import type { Run } from './run.ts'
 import type { Behaviour, Input, Value } from './value.ts'
 import { TemplateObject, typeError, Undefined } from './value.ts'
 
@@ -94,7 +95,9 @@ export class Loop {
       case 'cycle':
         return new TemplateObject('method', { call: (_, input) => this.#cycle(input) })
       case 'changed':
-        return new TemplateObject('method', { call: (_, input) => this.#hasChanged(input) })
+        return new TemplateObject('method', {
+          call: (run, input) => this.#hasChanged(run, input),
+        })
       default:
         return undefined
     }
@@ -105,9 +108,9 @@ export class Loop {
     return positional[this.index0 % positional.length] as Value
   }
 
-  #hasChanged({ positional }: Input): boolean {
+  #hasChanged(run: Run, { positional }: Input): boolean {
     const value = new PythonTuple(positional)
-    if (this.#changed !== undefined && isEqual(this.#changed, value)) return false
+    if (this.#changed !== undefined && isEqual(run, this.#changed, value)) return false
     this.#changed = value
     return true
   }

@@ -1,10 +1,12 @@
-import { dictView, fromEntries, itemPair } from './dict.ts'
+import { dictView } from './dict.ts'
+import { copyDict } from './foreign.ts'
 import { requireInt } from './methods-split.ts'
 import { isEqual, lookUp } from './operations.ts'
 import { spend } from './run.ts'
-import { reprValue } from './show.ts'
+import { printableRepr } from './show.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, REFUSED, signature } from './signature.ts'
+import { plain } from './text.ts'
 import type { Dict, Value } from './value.ts'
 import { sequenceItems, typeError, typeOf, valueError } from './value.ts'
 
@@ -26,7 +28,7 @@ export const DICT_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>
     'copy',
     method<Dict>(signature('copy', '', false), (self, _, run) => {
       spend(run, 8 * self.size)
-      return fromEntries([...self.keys()].map(key => itemPair(self, key)))
+      return copyDict(self)
     }),
   ],
   ...refused('clear pop popitem setdefault update'),
@@ -38,15 +40,15 @@ const index: MethodBody<Value> = (self, [item, start, stop], run) => {
   const clamp = (bound: number): number => (bound < 0 ? Math.max(0, bound + items.length) : bound)
   const end = Math.min(items.length, clamp(requireInt(stop, items.length)))
   for (let at = clamp(requireInt(start, 0)); at < end; at++) {
-    if (isEqual(items[at] as Value, item as Value)) return at
+    if (isEqual(run, items[at] as Value, item as Value)) return at
   }
-  return valueError(`${reprValue(item as Value)} is not in ${typeOf(self)}`)
+  return valueError(`${plain(printableRepr(run, item as Value))} is not in ${typeOf(self)}`)
 }
 
 const count: MethodBody<Value> = (self, [item], run) => {
   const items = sequenceItems(self) as readonly Value[]
   spend(run, items.length)
-  return items.filter(each => isEqual(each, item as Value)).length
+  return items.filter(each => isEqual(run, each, item as Value)).length
 }
 
 /** The methods of `tuple`. */

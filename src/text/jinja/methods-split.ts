@@ -1,5 +1,6 @@
 import { PythonTuple } from '../../python/value.ts'
 import { isLineEnd, isSpace } from './character.ts'
+import type { Run } from './run.ts'
 import { spend } from './run.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
@@ -86,25 +87,29 @@ const splitBody =
   (onSpaces: typeof splitSpaces, onSeparator: typeof splitAt): MethodBody<Text> =>
   (self, [separator, maximum], run) => {
     const text = plain(self)
-    spend(run, text.length >> 3)
     const count = requireInt(maximum, -1)
     const limit = count < 0 ? Number.POSITIVE_INFINITY : count
-    let ranges: Ranges
-    if (separator === undefined || separator === null) ranges = onSpaces(text, limit)
-    else {
-      const wanted = requireText(separator, 'separator')
-      if (wanted === '') valueError('empty separator')
-      ranges = onSeparator(text, wanted, limit)
+    if (separator === undefined || separator === null) {
+      return cut(run, self, onSpaces(text, limit))
     }
-    spend(run, ranges.length)
-    return ranges.map(([start, end]) => sliceText(self, start, end))
+    const wanted = requireText(separator, 'separator')
+    if (wanted === '') valueError('empty separator')
+    if (typeof self !== 'string' || count >= 0)
+      return cut(run, self, onSeparator(text, wanted, limit))
+    const parts = self.split(wanted)
+    spend(run, 8 * parts.length)
+    return parts
   }
+
+function cut(run: Run, text: Text, ranges: Ranges): Text[] {
+  spend(run, 16 * ranges.length)
+  return ranges.map(([start, end]) => sliceText(text, start, end))
+}
 
 const splitlines: MethodBody<Text> = (self, [keep], run) => {
   const text = plain(self)
-  spend(run, text.length >> 3)
   const ends = keep !== undefined && keep !== false && keep !== 0
-  return lineRanges(text, ends).map(([start, end]) => sliceText(self, start, end))
+  return cut(run, self, lineRanges(text, ends))
 }
 
 /** Where the lines of a text are, with or without what ends them. */

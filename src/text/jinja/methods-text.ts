@@ -7,7 +7,7 @@ import { toList } from './iteration.ts'
 import { requireInt, requireText } from './methods-split.ts'
 import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
-import { spend, spendText } from './run.ts'
+import { spendText } from './run.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
 import {
@@ -58,7 +58,6 @@ const stripBody =
 export function replaceText(run: Run, text: Text, change: readonly [string, Text, number]): Text {
   const [old, replacement, count] = change
   const source = plain(text)
-  spend(run, source.length >> 3)
   if (count !== 0 && old !== '' && !source.includes(old)) return text
   if (typeof text === 'string' && typeof replacement === 'string' && count < 0 && old !== '') {
     const replaced = text.replaceAll(old, () => replacement)
@@ -78,8 +77,7 @@ function joinReplaced(run: Run, text: Text, change: readonly [string, Text, numb
     parts.push(sliceText(text, start, found), replacement)
     start = found + old.length
     length += plain(replacement).length + 1
-    spendText(run, Math.min(length, run.limits.characters + 1))
-    run.steps += length >> 3
+    if (length > run.limits.characters) spendText(run, length)
   }
   parts.push(sliceText(text, start, source.length))
   const joined = joinTexts(parts)
@@ -113,7 +111,7 @@ const replace: MethodBody<Text> = (self, [old, replacement, count], run) => {
 }
 
 const join: MethodBody<Text> = (self, [iterable], run) => {
-  const items = toList(iterable as Value)
+  const items = toList(run, iterable as Value)
   const parts: Text[] = []
   for (const [index, item] of items.entries()) {
     if (!isText(item)) {

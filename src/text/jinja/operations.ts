@@ -1,4 +1,11 @@
-import { asNumber, compare, equals, findKey, requireHashable } from '../../python/compare.ts'
+import {
+  asNumber,
+  compare,
+  compareNumbers,
+  equals,
+  findKey,
+  requireHashable,
+} from '../../python/compare.ts'
 import type { PythonNumber } from '../../python/number.ts'
 import { arithmetic, negate } from '../../python/number.ts'
 import type { PythonKey, PythonValue } from '../../python/value.ts'
@@ -7,7 +14,7 @@ import { formatPercent } from './format-percent.ts'
 import { escapeHtml } from './html.ts'
 import { isIterable, lengthOf, walk } from './iteration.ts'
 import type { Run } from './run.ts'
-import { spend, spendText } from './run.ts'
+import { charge, chargeDeeply, spend, spendText } from './run.ts'
 import type { ArithmeticOperator } from './syntax.ts'
 import { isMarkup, joinTexts, plain, toMarkup } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
@@ -41,29 +48,35 @@ export function isTrue(value: Value): boolean {
 function isTrueObject(value: Exclude<Value, null>): boolean {
   if (value instanceof PythonFloat) return value.value !== 0
   if (value instanceof Undefined) return false
+  if (value instanceof PythonText) return value.text !== ''
   return lengthOf(value) !== 0
 }
 
+/** Counts the work of comparing two values, where it is more than a glance. */
+function chargeComparison(run: Run, left: Value, right: Value): void {
+  if (typeof left === 'string') charge(run, left)
+  else if (typeof left === 'object' && typeof right === 'object') chargeDeeply(run, left)
+}
+
 /** Python's `==`. */
-export function isEqual(left: Value, right: Value): boolean {
+export function isEqual(run: Run, left: Value, right: Value): boolean {
   if (left === right) return !(left instanceof PythonFloat && Number.isNaN(left.value))
-  if (typeof left === 'string' && typeof right === 'string') return false
+  chargeComparison(run, left, right)
   return equals(left as PythonValue, right as PythonValue)
 }
 
 /** Python's orderings; an undefined value on either side raises. */
-export function isOrdered(operator: '<' | '<=' | '>' | '>=', left: Value, right: Value): boolean {
+export function isOrdered(
+  run: Run,
+  operator: '<' | '<=' | '>' | '>=',
+  [left, right]: readonly [Value, Value],
+): boolean {
   if (typeof left === 'number' && typeof right === 'number') {
-    return operator === '<'
-      ? left < right
-      : operator === '<='
-        ? left <= right
-        : operator === '>'
-          ? left > right
-          : left >= right
+    return compareNumbers(operator, left, right)
   }
   if (left instanceof Undefined) left.raise()
   if (right instanceof Undefined) right.raise()
+  chargeComparison(run, left, right)
   return compare(operator, left as PythonValue, right as PythonValue)
 }
 
@@ -94,19 +107,18 @@ export function isIn(run: Run, item: Value, container: Value): boolean {
       typeError(`'in <string>' requires string as left operand, not ${typeOf(item)}`)
     }
     const text = plain(container)
-    spend(run, text.length >> 3)
+    charge(run, text)
     return text.includes(plain(item))
   }
   if (container instanceof Map) return lookUp(container, item) !== undefined
   const items = sequenceItems(container)
   if (items) {
-    spend(run, items.length)
-    return items.some(each => each === item || isEqual(each, item))
+    charge(run, container)
+    return items.some(each => each === item || isEqual(run, each, item))
   }
   if (!isIterable(container)) typeError(`argument of type '${typeOf(container)}' is not iterable`)
-  for (const each of walk(container)) {
-    spend(run, 1)
-    if (each === item || isEqual(each, item)) return true
+  for (const each of walk(run, container)) {
+    if (each === item || isEqual(run, each, item)) return true
   }
   return false
 }
@@ -175,7 +187,10 @@ export function calculate(
   if (operator === '%' && isText(left)) return formatPercent(run, left, right)
   refuseUndefined(left, right)
   const [one, other] = [asNumber(left), asNumber(right)]
-  if (one !== undefined && other !== undefined) return arithmetic(operator, one, other)
+  if (one !== undefined && other !== undefined) {
+    if (typeof one === 'bigint' || typeof other === 'bigint' || operator === '**') spend(run, 1000)
+    return arithmetic(operator, one, other)
+  }
   if (operator === '*') return repeat(run, left, right)
   return unsupported(operator, left, right)
 }

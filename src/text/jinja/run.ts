@@ -1,10 +1,11 @@
 import { PythonError } from '../../python/error.ts'
-import { PythonText } from '../../python/value.ts'
+import { PythonText, PythonTuple } from '../../python/value.ts'
 import type { Text, Value } from './value.ts'
+import { Namespace, TemplateObject } from './value.ts'
 
 /** How much a rendering may do before it is stopped. */
 export interface Limits {
-  /** Units of work: about one per expression evaluated and per eight characters made. @default 50 million */
+  /** Units of work: about one per expression evaluated and per eight characters worked on. @default 100 million */
   readonly steps: number
   /** Characters of the output, and of any one string on the way. @default 16 million */
   readonly characters: number
@@ -49,6 +50,39 @@ function exhausted(run: Run): never {
 export function spend(run: Run, steps: number): void {
   run.steps -= steps
   if (run.steps < 0) exhausted(run)
+}
+
+/**
+ * Counts work on a value by its size, before anything walks over it. Short strings are free: what
+ * works on them is paid by the expression it stands in.
+ */
+export function charge(run: Run, value: Value): void {
+  if (typeof value === 'string') {
+    if (value.length > 64) spend(run, value.length >> 3)
+  } else if (typeof value === 'object' && value !== null) chargeObject(run, value)
+}
+
+function chargeObject(run: Run, value: object): void {
+  if (Array.isArray(value)) spend(run, value.length)
+  else if (value instanceof Map) spend(run, value.size)
+  else if (value instanceof PythonText) spend(run, value.text.length >> 3)
+  else if (value instanceof PythonTuple) spend(run, value.items.length)
+}
+
+/** Counts work on a value by its size and that of everything inside it. */
+export function chargeDeeply(run: Run, value: Value): void {
+  charge(run, value)
+  if (typeof value !== 'object' || value === null) return
+  spend(run, 1)
+  for (const item of itemsInside(value)) chargeDeeply(run, item)
+}
+
+function itemsInside(value: object): Iterable<Value> {
+  if (Array.isArray(value)) return value
+  if (value instanceof Map) return value.values()
+  if (value instanceof PythonTuple) return value.items
+  if (value instanceof Namespace) return value.attributes.values()
+  return (value instanceof TemplateObject && value.behaviour.items?.(value.state)) || []
 }
 
 /** Counts the making of a text, and refuses one that is too long. */

@@ -14,10 +14,10 @@ export function sortValues(
   spend(run, items.length * 8)
   const keyed = items.map(item => ({ item, key: key(item) }))
   keyed.sort((left, right) => {
-    spend(run, 1)
-    const order = isOrdered('<', left.key, right.key)
+    spend(run, 16)
+    const order = isOrdered(run, '<', [left.key, right.key])
       ? -1
-      : isOrdered('<', right.key, left.key)
+      : isOrdered(run, '<', [right.key, left.key])
         ? 1
         : 0
     return reverse ? -order : order

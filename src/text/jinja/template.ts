@@ -48,7 +48,7 @@ export interface Template {
   render(variables: TemplateVariables, options?: RenderOptions): Rendering
 }
 
-const DEFAULT_LIMITS: Limits = { steps: 50_000_000, characters: 16_000_000 }
+const DEFAULT_LIMITS: Limits = { steps: 100_000_000, characters: 16_000_000 }
 
 interface Program {
   readonly source: string

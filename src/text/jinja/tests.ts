@@ -5,7 +5,7 @@ import { FILTERS } from './filters.ts'
 import { isIterable, lengthOf } from './iteration.ts'
 import { calculate, isEqual, isIn, isOrdered } from './operations.ts'
 import type { Run } from './run.ts'
-import { strValue } from './show.ts'
+import { printable } from './show.ts'
 import type { Signature } from './signature.ts'
 import { bind, signature } from './signature.ts'
 import { plain } from './text.ts'
@@ -36,12 +36,12 @@ const comparing = (
 const remainder = (run: Run, value: Value, divisor: Value): Value =>
   calculate(run, '%', [value, divisor])
 
-const equal = comparing('eq', 'b', (_, value, other) => isEqual(value, other))
-const unequal = comparing('ne', 'b', (_, value, other) => !isEqual(value, other))
-const greater = comparing('gt', 'b', (_, value, other) => isOrdered('>', value, other))
-const atLeast = comparing('ge', 'b', (_, value, other) => isOrdered('>=', value, other))
-const less = comparing('lt', 'b', (_, value, other) => isOrdered('<', value, other))
-const atMost = comparing('le', 'b', (_, value, other) => isOrdered('<=', value, other))
+const equal = comparing('eq', 'b', isEqual)
+const unequal = comparing('ne', 'b', (run, value, other) => !isEqual(run, value, other))
+const greater = comparing('gt', 'b', (run, ...pair) => isOrdered(run, '>', pair))
+const atLeast = comparing('ge', 'b', (run, ...pair) => isOrdered(run, '>=', pair))
+const less = comparing('lt', 'b', (run, ...pair) => isOrdered(run, '<', pair))
+const atMost = comparing('le', 'b', (run, ...pair) => isOrdered(run, '<=', pair))
 
 const isSame = (value: Value, other: Value): boolean =>
   value === other ||
@@ -59,12 +59,12 @@ const isFloat = (value: Value): boolean =>
 
 /** Every test a chat template can use. */
 export const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
-  ['odd', (run, value) => isEqual(remainder(run, value, 2), 1)],
-  ['even', (run, value) => isEqual(remainder(run, value, 2), 0)],
+  ['odd', (run, value) => isEqual(run, remainder(run, value, 2), 1)],
+  ['even', (run, value) => isEqual(run, remainder(run, value, 2), 0)],
   [
     'divisibleby',
     comparing('divisibleby', 'num', (run, value, divisor) =>
-      isEqual(remainder(run, value, divisor), 0),
+      isEqual(run, remainder(run, value, divisor), 0),
     ),
   ],
   ['defined', asking(value => !(value instanceof Undefined))],
@@ -77,8 +77,8 @@ export const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['true', asking(value => value === true)],
   ['integer', asking(isInteger)],
   ['float', asking(isFloat)],
-  ['lower', asking(value => isLower(plain(strValue(value))))],
-  ['upper', asking(value => isUpper(plain(strValue(value))))],
+  ['lower', (run, value) => isLower(plain(printable(run, value)))],
+  ['upper', (run, value) => isUpper(plain(printable(run, value)))],
   ['string', asking(value => isText(value))],
   ['mapping', asking(value => value instanceof Map)],
   ['number', asking(value => asNumber(value) !== undefined)],

@@ -1,4 +1,6 @@
 import { lineRanges } from './methods-split.ts'
+import type { Run } from './run.ts'
+import { spend } from './run.ts'
 
 /** How text is wrapped, as Python's `textwrap.wrap` names it. */
 export interface WrapOptions {
@@ -12,13 +14,14 @@ const SPACES = /([\t\n\v\f\r ]+)/
 const HYPHENATED = /(?<=[\p{L}\p{N}_]{2}-)(?=[\p{L}\p{N}_]{2})/u
 
 /** Wraps every line of a text to a width in characters. */
-export function wrapText(text: string, options: WrapOptions): string {
+export function wrapText(run: Run, text: string, options: WrapOptions): string {
+  spend(run, 16 * text.length)
   return lineRanges(text, false)
-    .map(([start, end]) => wrapLine(text.slice(start, end), options).join(options.lineBreak))
+    .map(([start, end]) => wrapLine(run, text.slice(start, end), options).join(options.lineBreak))
     .join(options.lineBreak)
 }
 
-function wrapLine(line: string, options: WrapOptions): string[] {
+function wrapLine(run: Run, line: string, options: WrapOptions): string[] {
   const chunks = line
     .split(SPACES)
     .flatMap(word => (options.breakOnHyphens ? word.split(HYPHENATED) : [word]))
@@ -27,6 +30,9 @@ function wrapLine(line: string, options: WrapOptions): string[] {
   const lines: string[] = []
   while (chunks.length > 0) {
     if (lines.length > 0 && isBlank(chunks.at(-1))) chunks.pop()
+    // breaking a long word walks over what is left of it
+    const { length } = chunks.at(-1) ?? ''
+    spend(run, length > options.width ? 4 * length : 4)
     const row = takeRow(chunks, options)
     if (isBlank(row.at(-1))) row.pop()
     if (row.length > 0) lines.push(row.join(''))
