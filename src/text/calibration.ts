@@ -108,7 +108,9 @@ export function calibrate(chat: Chat, options: CalibrationOptions): Profile {
     toolResults,
     bridgeNeeds: findBridgeNeeds(probe, { called, needsTools }),
     rewrites: findRewrites(probe, endings),
-    limits: findLimits(probe, { ...endings, toolResults, offersTools, needsTools, stops }),
+    limits: error
+      ? []
+      : findLimits(probe, { ...endings, toolResults, offersTools, needsTools, stops }),
     problems: findProblems({ error, spoken, prompt, stops }),
   }
 }
