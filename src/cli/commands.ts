@@ -1,10 +1,12 @@
 import type { Command } from './command.ts'
 import { checkCommand } from './commands/check.ts'
+import { compareCommand } from './commands/compare.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { evalCommand } from './commands/eval.ts'
 import { exportCommand } from './commands/export.ts'
 import { resumeCommand } from './commands/resume.ts'
 import { rollCommand } from './commands/roll.ts'
+import { scoreCommand } from './commands/score.ts'
 import { showCommand } from './commands/show.ts'
 import { tauCommand } from './commands/tau.ts'
 
@@ -13,6 +15,8 @@ export const commands: readonly Command[] = [
   rollCommand,
   evalCommand,
   resumeCommand,
+  scoreCommand,
+  compareCommand,
   showCommand,
   exportCommand,
   doctorCommand,

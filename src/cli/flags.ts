@@ -82,13 +82,28 @@ function parse(
   }
   refuseUnknown(command, argv, Object.keys(options))
   try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true }) as {
+    return parseArgs({ args: joinNegatives(argv, options), options, allowPositionals: true }) as {
       values: Values
       positionals: string[]
     }
   } catch (error) {
     throw new MisuseError(`${(error as Error).message.split('. ')[0]}`)
   }
+}
+
+/** `--fail-below -0.02`: a number after a flag is its value, not another flag. */
+function joinNegatives(
+  argv: readonly string[],
+  options: Readonly<Record<string, { readonly type: string }>>,
+): string[] {
+  const joined: string[] = []
+  for (const word of argv) {
+    const flag = joined.at(-1)?.startsWith('--') ? joined.at(-1)!.slice(2) : undefined
+    const takesValue = flag !== undefined && options[flag]?.type === 'string'
+    if (takesValue && /^-[\d.]/.test(word)) joined[joined.length - 1] = `--${flag}=${word}`
+    else joined.push(word)
+  }
+  return joined
 }
 
 function refuseUnknown(command: Command, argv: readonly string[], known: readonly string[]): void {

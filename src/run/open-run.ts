@@ -99,7 +99,8 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
   throw new TypeError(`${name} is not an environment: make one with environment({ … })`)
 }
 
-async function openFilters(names: readonly string[]): Promise<readonly Filter[]> {
+/** Filters by name, or the user's own. */
+export async function openFilters(names: readonly string[]): Promise<readonly Filter[]> {
   const opened: Filter[] = []
   for (const name of names) {
     const part = isUserPart(name)
@@ -113,7 +114,8 @@ async function openFilters(names: readonly string[]): Promise<readonly Filter[]>
   return opened
 }
 
-async function openRewards(
+/** Rewards by name, or the user's own; nothing where none are named. */
+export async function openRewards(
   names: readonly string[] | undefined,
   speaker: string | undefined,
 ): Promise<Environment['reward'] | undefined> {

@@ -1,8 +1,5 @@
-import { existsSync } from 'node:fs'
-import { relative, resolve } from 'node:path'
-import { readManifest } from '../../run/run-folder.ts'
-import { checkSettings, type SettingsInput, withDefaults } from '../../run/settings.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { enterRun } from '../enter-run.ts'
 import { evalWith } from './eval.ts'
 import { rollWith } from './roll.ts'
 
@@ -25,19 +22,15 @@ export const resumeCommand: Command = {
 const kinds: Readonly<Record<string, typeof rollWith>> = { roll: rollWith, eval: evalWith }
 
 async function runResume(invocation: Invocation): Promise<number> {
-  const out = resolve(invocation.words[0]!)
-  const { kind, config, status, directory } = await readManifest(out)
+  const { run, manifest, values } = await enterRun(invocation)
+  const { kind, status } = manifest
   if (status === 'finished') {
     invocation.terminal.tell(`${invocation.words[0]} is finished; nothing is left to do`)
     return 0
   }
   const goOn = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
-  if (!goOn) throw new MisuseError(`${out} is a run of kind "${kind}", which cannot be resumed`)
-  // Its settings name files as they were seen from there.
-  if (directory !== undefined && existsSync(directory)) process.chdir(directory)
-  const begun = checkSettings(config, `${out}/run.json`) as SettingsInput
-  const values = withDefaults({ ...begun, ...invocation.flags })
+  if (!goOn) throw new MisuseError(`${run} is a run of kind "${kind}", which cannot be resumed`)
   const { unfinished } = values
-  const record = { out: relative('.', out), kind, config: values, unfinished, resumes: true }
+  const record = { out: run, kind, config: values, unfinished, resumes: true }
   return await goOn(values, record, invocation)
 }

@@ -1,0 +1,83 @@
+import { type Comparison, compareRuns, type Difference, readByTask } from '../../run/compare.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { count, percent } from '../units.ts'
+
+/** Compares runs task by task. */
+export const compareCommand: Command = {
+  name: 'compare',
+  summary: 'Compare runs task by task: differences with intervals, tasks gained and lost',
+  usage: 'RUN RUN…',
+  about:
+    'Compares every further run with the first on the tasks they share: mean differences of success,\n' +
+    'reward and sampled tokens with the bounds that hold them at 95 %, and the tasks that were gained\n' +
+    'and lost. With --fail-below the exit code is 1 where the difference of success is below it.',
+  examples: [
+    'espalier compare runs/0001 runs/0002',
+    'espalier compare runs/before runs/after --fail-below -0.02',
+  ],
+  settings: [],
+  own: {
+    'fail-below': {
+      help: 'Exit 1 where success changed by less than this',
+      argument: 'DIFFERENCE',
+    },
+    'success-at': {
+      help: 'The reward from which on an attempt counts as a success',
+      argument: 'REWARD',
+    },
+  },
+  words: [2, 100],
+  run: runCompare,
+}
+
+async function runCompare({ words, own, terminal, json }: Invocation): Promise<number> {
+  const limit = readNumber('fail-below', own['fail-below'])
+  const successAt = readNumber('success-at', own['success-at'])
+  const options = successAt === undefined ? {} : { successAt }
+  const base = await readByTask(words[0]!, options)
+  let isBelow = false
+  for (const word of words.slice(1)) {
+    const comparison = compareRuns(base, await readByTask(word, options))
+    if (json) terminal.print(JSON.stringify(comparison))
+    else for (const line of comparisonLines(comparison)) terminal.print(line)
+    if (limit === undefined || comparison.success.difference >= limit) continue
+    isBelow = true
+    terminal.tell(
+      `${word}: success changed by ${signed(comparison.success.difference)}, below ${limit}`,
+    )
+  }
+  return isBelow ? 1 : 0
+}
+
+function readNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const number = Number(text)
+  if (text.trim() !== '' && Number.isFinite(number)) return number
+  throw new MisuseError(`--${flag} takes a number, not "${text}"`)
+}
+
+function comparisonLines(comparison: Comparison): readonly string[] {
+  const { base, run, tasks, unpaired, success, reward, tokens, gained, lost } = comparison
+  const left = unpaired > 0 ? `, ${unpaired} only in one of them` : ''
+  return [
+    `${run} against ${base}: ${count(tasks)} tasks in both${left}`,
+    `  success  ${percent(success.before)} → ${percent(success.after)}  ${range(success)}`,
+    `  reward   ${reward.before.toFixed(3)} → ${reward.after.toFixed(3)}  ${range(reward)}`,
+    `  tokens   ${count(tokens.before)} → ${count(tokens.after)}  ${range(tokens, 1)}`,
+    `  gained   ${gained.length}${some(gained)}`,
+    `  lost     ${lost.length}${some(lost)}`,
+  ]
+}
+
+function range({ difference, low, high }: Difference, digits = 3): string {
+  return `${signed(difference, digits)} (${signed(low, digits)} to ${signed(high, digits)})`
+}
+
+function signed(value: number, digits = 3): string {
+  return `${value < 0 ? '' : '+'}${value.toFixed(digits)}`
+}
+
+function some(tasks: readonly string[]): string {
+  if (tasks.length === 0) return ''
+  return `: ${tasks.slice(0, 8).join(', ')}${tasks.length > 8 ? ', …' : ''}`
+}

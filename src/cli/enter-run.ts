@@ -1,0 +1,24 @@
+import { existsSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
+import { type RunManifest, readManifest } from '../run/run-folder.ts'
+import { checkSettings, type Settings, type SettingsInput, withDefaults } from '../run/settings.ts'
+import type { Invocation } from './command.ts'
+
+/** A run that a command goes back to. */
+export interface EnteredRun {
+  /** Its folder, as seen from here. */
+  readonly run: string
+  readonly manifest: RunManifest
+  /** The settings it was begun with, and the flags of now over them. */
+  readonly values: Settings
+}
+
+/** Reads a run's settings and goes to the folder they name their files from. */
+export async function enterRun({ words, flags }: Invocation): Promise<EnteredRun> {
+  const folder = resolve(words[0]!)
+  const manifest = await readManifest(words[0]!)
+  const { config, directory } = manifest
+  if (directory !== undefined && existsSync(directory)) process.chdir(directory)
+  const begun = checkSettings(config, `${words[0]}/run.json`) as SettingsInput
+  return { run: relative('.', folder), manifest, values: withDefaults({ ...begun, ...flags }) }
+}

@@ -1,0 +1,74 @@
+import type { Environment, OpenCall, Task } from '../core/environment.ts'
+import { describeCause } from '../core/failure.ts'
+import { openLanes } from '../core/lane.ts'
+import { textOf } from '../core/message.ts'
+import { type Player, scorePlay } from '../environments/play.ts'
+import { replyOf } from '../environments/reply.ts'
+import { mean } from '../math/statistics.ts'
+
+/** What an answer that should be worth nothing earns. */
+export interface ProbeResult {
+  readonly probe: string
+  readonly about: string
+  /** Over the tasks that could be scored; `null` where none could. */
+  readonly reward: number | null
+  readonly most: number | null
+  readonly tasks: number
+  readonly problem?: string
+}
+
+/** Answers that do none of the work. A reward that pays for them will be earned by them. */
+const probes: Readonly<Record<string, { readonly about: string; readonly player: Player }>> = {
+  empty: { about: 'says nothing', player: ({ turn }) => (turn === 0 ? replyOf('') : undefined) },
+  copied: {
+    about: 'repeats what it was told',
+    player: ({ turn, messages }) => {
+      const last = messages.findLast(message => message.role === 'user')
+      return turn === 0 ? replyOf(last ? textOf(last.content) : '') : undefined
+    },
+  },
+  'format only': {
+    about: 'has the form of an answer and no content',
+    player: ({ turn }) =>
+      turn === 0
+        ? replyOf('<think>\n\n</think>\n<answer></answer>\n#### \n\\boxed{}\nAnswer:')
+        : undefined,
+  },
+  refusal: {
+    about: 'refuses politely',
+    player: ({ turn }) =>
+      turn === 0 ? replyOf('I am sorry, but I cannot help with that.') : undefined,
+  },
+}
+
+/** Plays answers that should be worth nothing in the worlds of some tasks and scores them. */
+export async function probeRewards(
+  environment: Environment,
+  tasks: readonly Task[],
+  { signal, seed }: Pick<OpenCall, 'signal' | 'seed'>,
+): Promise<readonly ProbeResult[]> {
+  const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+  const results: ProbeResult[] = []
+  for (const [probe, { about, player }] of Object.entries(probes)) {
+    const rewards: number[] = []
+    let problem: string | undefined
+    for (const task of tasks) {
+      try {
+        const call = { player, turns: 1, signal, seed, lanes }
+        rewards.push((await scorePlay(environment, task, call)).total)
+      } catch (cause) {
+        signal.throwIfAborted()
+        problem ??= describeCause(cause)
+      }
+    }
+    results.push({
+      probe,
+      about,
+      reward: rewards.length === 0 ? null : mean(rewards),
+      most: rewards.length === 0 ? null : Math.max(...rewards),
+      tasks: rewards.length,
+      ...(problem !== undefined && { problem }),
+    })
+  }
+  return results
+}

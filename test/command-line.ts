@@ -1,0 +1,41 @@
+import { commands } from '../src/cli/commands.ts'
+import { readFlags } from '../src/cli/flags.ts'
+import { describeCause } from '../src/core/failure.ts'
+
+/** What a command printed and ended with. */
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command in this process: what it prints is kept, an error is told as the program does. */
+export async function runCommand(
+  words: readonly string[],
+  { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
+): Promise<Ran> {
+  const printed: string[] = []
+  const told: string[] = []
+  const [name, ...rest] = words
+  const command = commands.find(each => each.name === name)
+  if (!command) throw new Error(`no command ${name}`)
+  const text = (lines: readonly string[]): string => lines.map(line => `${line}\n`).join('')
+  try {
+    const code = await command.run({
+      ...readFlags(command, rest),
+      signal,
+      terminal: {
+        print: line => printed.push(line),
+        tell: line => told.push(line),
+        status: () => {},
+        isLive: false,
+        paint: (_colour, painted) => painted,
+        width: 100,
+      },
+    })
+    return { code, stdout: text(printed), stderr: text(told) }
+  } catch (error) {
+    told.push(describeCause(error))
+    return { code: 1, stdout: text(printed), stderr: text(told) }
+  }
+}
