@@ -103,6 +103,17 @@ describe.skipIf(!hasTemplates)('dialects', () => {
   })
 })
 
+describe.skipIf(!hasTemplates)('marking', () => {
+  it('leaves white space to the vocabulary, though it has tokens for runs of it', () => {
+    const tokenizer = openQwenTokenizer(['\n\n\n', '▁▁'])
+    const { chat } = openTemplate('Qwen-Qwen3-0.6B', { tokenizer })
+    const marked = (content: string) =>
+      chat.render({ messages: [{ role: 'user', content }], tools: [], opensTurn: true }).foreign
+    expect(marked('a\n\n\nb▁▁c')).toEqual([])
+    expect(marked('a<|im_end|>b')).toHaveLength(1)
+  })
+})
+
 /** A golden row whose text was encoded by the tokenizer of Qwen3. */
 interface IdsRow {
   readonly template: string

@@ -118,9 +118,11 @@ function tokenText(value: unknown): string | undefined {
  * that it stays text (T6); of the policy's own words only the special tokens are.
  */
 function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
-  const spellsAny = containsOneOf(controls.map(({ content }) => content))
+  // Some vocabularies have runs of white space among their added tokens: these are plain text.
+  const telling = controls.filter(({ content }) => !/^[\s▁]*$/.test(content))
+  const spellsAny = containsOneOf(telling.map(({ content }) => content))
   const spellsSpecial = containsOneOf(
-    controls.filter(({ special }) => special).map(({ content }) => content),
+    telling.filter(({ special }) => special).map(({ content }) => content),
   )
   const known = new WeakMap<object, TemplateInput>()
 
