@@ -14,7 +14,11 @@ const server = createServer({ keepAlive: true }, (request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     if (most === 0) response.end(body)
     // Spread without randomness, so that runs compare.
-    else setTimeout(() => response.end(body), least + ((count++ * 617) % 1000) * ((most - least) / 1000))
+    else
+      setTimeout(
+        () => response.end(body),
+        least + ((count++ * 617) % 1000) * ((most - least) / 1000),
+      )
   })
 })
 server.keepAliveTimeout = 60_000

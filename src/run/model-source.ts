@@ -53,7 +53,7 @@ export function rendererSettings(values: Settings): Partial<RendererOptions> & M
 /** The model that a policy's server says it serves; without a server, the byte model of this package. */
 export async function openModelOf(
   policy: Policy,
-  signal = new AbortController().signal,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<string> {
   if (!policy.describe) return byteModel
   const { model } = await policy.describe({ signal })
