@@ -60,6 +60,10 @@ function chargeComparison(run: Run, left: Value, right: Value): void {
 
 /** Python's `==`. */
 export function isEqual(run: Run, left: Value, right: Value): boolean {
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length > 64 && left.length === right.length) charge(run, left)
+    return left === right
+  }
   if (left === right) return !(left instanceof PythonFloat && Number.isNaN(left.value))
   chargeComparison(run, left, right)
   return equals(left as PythonValue, right as PythonValue)
