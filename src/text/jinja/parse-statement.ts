@@ -1,10 +1,5 @@
-import {
-  isTupleEnd,
-  parseExpression,
-  parseFilterCall,
-  parsePrimary,
-  parseTuple,
-} from './parse-expression.ts'
+import { parseFilterCall } from './parse-call.ts'
+import { isTupleEnd, parseExpression, parsePrimary, parseTuple } from './parse-expression.ts'
 import type { Branch, Expression, Parameter, Statement, Target } from './syntax.ts'
 import type { TokenStream } from './tokens.ts'
 import {
