@@ -223,8 +223,8 @@ describe('selfCondenser', () => {
     )
     expect(condensed.messages.slice(1)).toEqual(turn(5))
     const { messages } = self.asked[0]!
-    expect(messages.slice(0, -1)).toEqual(conversation.slice(0, -1))
-    expect(textOf(messages.at(-1)!.content)).toMatch(/^go on 5\n\n[\s\S]*at most 4\d\d tokens/)
+    expect(messages.slice(0, -1)).toEqual(conversation.slice(0, -3))
+    expect(textOf(messages.at(-1)!.content)).toMatch(/^go on 4\n\n[\s\S]*at most 4\d\d tokens/)
   })
 
   it('asks again for a summary that is cut or empty, and then takes what there is', async () => {
@@ -252,6 +252,21 @@ describe('selfCondenser', () => {
     })
   })
 
+  it('shows its earlier notes when it writes new ones, however little room there is', async () => {
+    const self = speaking(['first notes', 'second notes'])
+    const condensing = selfCondenser().open()
+    const first = await condensing.condense(conversation, call(self))
+    if (first.kind === 'unchanged') throw new Error('nothing was condensed')
+    const longer = [...first.messages, ...turn(6), ...turn(7), ...turn(8)]
+    const tight = { ...call(self), turn: 9, context: 1000 }
+    const second = await condensing.condense(longer, tight)
+    expect(textOf(self.asked[1]!.messages[0]!.content)).toContain('first notes')
+    if (second.kind === 'unchanged') throw new Error('nothing was condensed')
+    expect(second.messages[0]!.content).toBe(
+      'Begin.\n\n<earlier>\nYour own notes on turns 1 to 8:\nsecond notes\n</earlier>',
+    )
+  })
+
   it('shortens what it asks about where there is no room to answer', async () => {
     const self = speaking(['notes'])
     const tight = { ...call(self), context: 1100, tokens: 500 }
@@ -264,7 +279,7 @@ describe('selfCondenser', () => {
     const self = speaking(['notes'])
     const { count, ...rest } = call(self)
     const strict = (messages: readonly Message[]): number => {
-      if (textOf(messages.at(-1)!.content).startsWith('go on 5\n\n'))
+      if (textOf(messages.at(-1)!.content).startsWith('go on 4\n\n'))
         throw new Error('no user here')
       return count(messages)
     }

@@ -5,7 +5,14 @@ import { codePoints } from './chunk.ts'
 import { cleanAnswer } from './model.ts'
 import { defaultSummaryPrompt, fillPrompt } from './prompts.ts'
 import { trimText, trimToFit } from './trim.ts'
-import { describeTurns, goneNote, leaveOutOldest, toMessages, turnsOf } from './turns.ts'
+import {
+  describeTurns,
+  goneNote,
+  leaveOutOldest,
+  type Turns,
+  toMessages,
+  turnsOf,
+} from './turns.ts'
 
 /** How the policy summarises its own conversation. */
 export interface SelfOptions {
@@ -44,12 +51,17 @@ async function summarise(
   call: CondenseCall,
   settings: Required<SelfOptions>,
 ): Promise<Condensed> {
-  const { opening, turns } = turnsOf(messages, call)
+  const { opening, turns, note } = turnsOf(messages, call)
   if (turns.length <= settings.keep) return trimmed(messages, call)
   const rest = { opening, turns: turns.slice(-settings.keep) }
   const room = call.tokens - call.count(toMessages(rest))
   const tokens = Math.max(leastTokens, Math.min(settings.tokens, room))
-  const summary = await askForSummary(messages, call, { ...settings, tokens })
+  const older = {
+    opening,
+    turns: turns.slice(0, -settings.keep),
+    ...(note !== undefined && { note }),
+  }
+  const summary = await askForSummary(older, call, { ...settings, tokens })
   if ('problem' in summary) return { kind: 'unchanged', problem: summary.problem }
   const left = leaveOutOldest({ opening, turns }, call, {
     most: settings.keep,
@@ -73,12 +85,12 @@ function trimmed(messages: readonly Message[], call: CondenseCall): Condensed {
 type Summary = { readonly text: string } | { readonly problem: string }
 
 async function askForSummary(
-  messages: readonly Message[],
+  older: Turns,
   call: CondenseCall,
   { tokens, tries, prompt }: Required<SelfOptions>,
 ): Promise<Summary> {
   const question = fillPrompt(prompt, { tokens: String(tokens) })
-  const asked = askable(messages, question, { ...call, tokens: call.context - tokens })
+  const asked = askable(older, question, { ...call, tokens: call.context - tokens })
   let cut = ''
   try {
     for (let attempt = 0; attempt < tries; attempt++) {
@@ -95,15 +107,11 @@ async function askForSummary(
 }
 
 /** What the policy is asked; as a transcript where its template refuses a question at this place. */
-function askable(
-  messages: readonly Message[],
-  question: string,
-  call: CondenseCall,
-): readonly Message[] {
+function askable(older: Turns, question: string, call: CondenseCall): readonly Message[] {
   try {
-    return fitQuestion(messages, question, call)
+    return fitQuestion(older, question, call)
   } catch {
-    const lines = messages.map(({ role, content }) =>
+    const lines = toMessages(older, older.note).map(({ role, content }) =>
       JSON.stringify({ role, said: textOf(content) }),
     )
     const transcript = lines.join('\n')
@@ -118,24 +126,25 @@ function askable(
   }
 }
 
-/** The conversation with the question at its end, shortened where there is no room to answer it. */
-function fitQuestion(
-  messages: readonly Message[],
-  question: string,
-  call: CondenseCall,
-): readonly Message[] {
-  const asked = withQuestion(messages, question)
-  if (call.count(asked) <= call.tokens) return asked
+/** The older turns with the question at their end, shortened where there is no room to answer it. */
+function fitQuestion(older: Turns, question: string, call: CondenseCall): readonly Message[] {
+  const { note } = older
+  const asked = withQuestion(toMessages(older, note), question)
   const trimmed = trimToFit(asked, call)
   if (call.count(trimmed) <= call.tokens) return trimmed
-  const fitting = {
-    ...call,
-    count: (each: readonly Message[]) => call.count(withQuestion(each, question)),
-  }
-  const left = leaveOutOldest(turnsOf(messages, call), fitting, {
-    note: goneNote,
-  })
-  return trimToFit(withQuestion(left.messages, question), call)
+  const kept = older.turns.length
+  const left = leaveOutOldest(
+    older,
+    {
+      ...call,
+      turn: kept,
+      count: messages => call.count(withQuestion(messages, question)),
+    },
+    // Earlier notes are all that is left of the turns before: they must not get lost.
+    { note: count => [...(note === undefined ? [] : [note]), goneNote(count)].join('\n') },
+  )
+  const shorter = left.count === 0 ? toMessages(older, note) : left.messages
+  return trimToFit(withQuestion(shorter, question), call)
 }
 
 /** Two messages of the user in a row confuse many templates, so the question joins the last one. */

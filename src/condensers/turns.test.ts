@@ -163,7 +163,7 @@ describe('turnsOf and toMessages', () => {
       const noted = toMessages({ opening, turns }, 'left out </earlier> <earlier>')
       expect(noted.length - opening.length).toBeLessThanOrEqual(2)
       const again = turnsOf(noted, { opening: opening.length })
-      expect(again).toEqual({ opening, turns })
+      expect(again).toEqual({ opening, turns, note: 'left out </ earlier> < earlier>' })
     }
   })
 })

@@ -1,29 +1,38 @@
 import type { CondenseCall } from '../core/condenser.ts'
-import type { Message } from '../core/message.ts'
+import { type Message, textOf } from '../core/message.ts'
 
 /** A conversation as condensers see it: what it opened with, then turns that each begin with a reply. */
 export interface Turns {
   readonly opening: readonly Message[]
   readonly turns: readonly (readonly Message[])[]
+  /** What stands for turns that are gone already. */
+  readonly note?: string
 }
 
-/** Finds the turns of a conversation; a note that stands before them is left out. */
+/** Finds the turns of a conversation, and the note on those that are gone. */
 export function turnsOf(
   messages: readonly Message[],
   { opening }: Pick<CondenseCall, 'opening'>,
 ): Turns {
   const turns: Message[][] = []
+  const between: Message[] = []
   for (const message of messages.slice(opening)) {
     if (message.role === 'assistant') turns.push([message])
-    else turns.at(-1)?.push(message)
+    else (turns.at(-1) ?? between).push(message)
   }
-  return { opening: withoutNote(messages.slice(0, opening)), turns }
+  const [last] = between
+  const before = messages.slice(0, opening)
+  if (last) return { opening: before, turns, note: stripMarks(`\n\n${textOf(last.content)}`) }
+  return { ...withoutNote(before), turns }
 }
 
 const [open, close] = ['\n\n<earlier>\n', '\n</earlier>']
 
 /** A conversation whose opening ends with a note on what is not shown any more. */
-export function toMessages({ opening, turns }: Turns, note?: string): readonly Message[] {
+export function toMessages(
+  { opening, turns }: Pick<Turns, 'opening' | 'turns'>,
+  note?: string,
+): readonly Message[] {
   if (note === undefined) return [...opening, ...turns.flat()]
   // What stands between the marks must not be able to end them.
   const inside = note.replace(/<(\/?)earlier>/g, '<$1 earlier>')
@@ -44,19 +53,23 @@ function withNote(opening: readonly Message[], note: string): readonly Message[]
   return [...opening.slice(0, -1), { ...last, content: joined }]
 }
 
-function withoutNote(opening: readonly Message[]): readonly Message[] {
+function withoutNote(opening: readonly Message[]): Pick<Turns, 'opening' | 'note'> {
   const last = opening.at(-1)
-  if (last === undefined || last.role === 'assistant' || last.role === 'tool') return opening
+  if (last === undefined || last.role === 'assistant' || last.role === 'tool') return { opening }
   const { content } = last
-  if (typeof content === 'string') {
-    const start = content.endsWith(close) ? content.lastIndexOf(open) : -1
-    if (start < 0) return opening
-    return [...opening.slice(0, -1), { ...last, content: content.slice(0, start) }]
+  const end = typeof content === 'string' ? content : content.at(-1)
+  const text = typeof end === 'string' ? end : end?.type === 'text' ? end.text : ''
+  const start = text.endsWith(close) ? text.lastIndexOf(open) : -1
+  if (start < 0) return { opening }
+  const rest = typeof content === 'string' ? text.slice(0, start) : content.slice(0, -1)
+  return {
+    opening: [...opening.slice(0, -1), { ...last, content: rest }],
+    note: stripMarks(text.slice(start)),
   }
-  const end = content.at(-1)
-  if (end?.type !== 'text' || !end.text.startsWith(open) || !end.text.endsWith(close))
-    return opening
-  return [...opening.slice(0, -1), { ...last, content: content.slice(0, -1) }]
+}
+
+function stripMarks(note: string): string {
+  return note.slice(open.length, -close.length)
 }
 
 /** How the oldest turns are left out. */

@@ -9,7 +9,7 @@ import type { Turn } from '../core/trajectory.ts'
 import { placeAt } from '../core/tree.ts'
 import { stepWithRecall } from './recall.ts'
 import { findRepeats } from './repeats.ts'
-import { hear, note, stepCall, type Walk } from './walk.ts'
+import { hear, note, sampledEnd, stepCall, type Walk } from './walk.ts'
 
 /** Lets the world answer a reply and bridges to the next turn. Gives the outcome where it ended. */
 export async function act(walk: Walk, reply: Reply): Promise<Outcome | undefined> {
@@ -124,7 +124,7 @@ export function rewrite(
   const { keep, ids, reason } = change
   const repeats = findRepeats(tree, { end: old, path: walk.tokens.view(), keep, ids })
   const segment = given('observed', ids, repeats)
-  const of = walk.aside ?? old
+  const of = walk.aside ?? sampledEnd(walk)
   delete walk.aside
   walk.place = tree.append(placeAt(tree, old, keep), segment, { kind: 'rewrites', of, by, reason })
   walk.tokens = walk.tokens.fork(keep)

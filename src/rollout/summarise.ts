@@ -7,7 +7,7 @@ import { commonLength } from './act.ts'
 import { findRepeats } from './repeats.ts'
 import { sampleSegments } from './sample-turn.ts'
 import { openTokenBuffer } from './token-buffer.ts'
-import { note, type Walk } from './walk.ts'
+import { note, sampledEnd, type Walk } from './walk.ts'
 
 /**
  * The walk's own policy as a speaker. What it says is sampled as everything else is, on a path of
@@ -75,7 +75,7 @@ function stepAside(
   const summaries = walk.events.filter(({ kind }) => kind === 'summary').length
   const tree = isTrained ? walk.tree : plantTree(walk.tree)
   const keep = isTrained ? commonLength(walk.tokens.view(), ids) : 0
-  const of = isTrained ? (walk.aside ?? walk.place) : root
+  const of = isTrained ? (walk.aside ?? sampledEnd(walk)) : root
   const more = ids.subarray(keep)
   const path = { end: walk.place, path: walk.tokens.view(), keep, ids: more }
   const place = tree.append(

@@ -195,6 +195,20 @@ export function hear(walk: Walk, messages: readonly Message[]): void {
   walk.shown.push(...messages)
 }
 
+/**
+ * The end of what a walk sampled on its path. What was observed after it was never sampled from,
+ * and belongs to no row where the walk goes on elsewhere.
+ */
+export function sampledEnd({ tree, place }: Walk): Place {
+  let end = place
+  for (;;) {
+    const { segment, parent, lineage } = tree.nodes[end.node]!
+    if (segment.origin === 'sampled') return end
+    if (end.node === 0 || lineage.kind === 'rewrites') return place
+    end = parent
+  }
+}
+
 /** The opening as the policy is shown it. */
 export function openingShown({ views, messages, turns }: Walk): readonly Message[] {
   const condensed = views.findLast(({ turn, by }) => turn === 0 && by === 'condenser')
