@@ -4,6 +4,7 @@ import { compareCommand } from './commands/compare.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { evalCommand } from './commands/eval.ts'
 import { exportCommand } from './commands/export.ts'
+import { importCommand } from './commands/import.ts'
 import { resumeCommand } from './commands/resume.ts'
 import { rollCommand } from './commands/roll.ts'
 import { scoreCommand } from './commands/score.ts'
@@ -19,6 +20,7 @@ export const commands: readonly Command[] = [
   compareCommand,
   showCommand,
   exportCommand,
+  importCommand,
   doctorCommand,
   checkCommand,
   tauCommand,

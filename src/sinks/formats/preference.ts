@@ -34,21 +34,26 @@ export const openaiDpo = lineFormat({
   summary: "Pairs of a better and a worse reply for OpenAI's preference fine-tuning",
   carries: ['messages', 'tools'],
   start: options => source =>
-    pairsIn(source, options).map(pair => {
-      const { chosen, prompt, better, worse } = pair
+    pairsIn(source, options).flatMap(({ chosen, prompt, better, worse }) => {
+      if (JSON.stringify(better[0]) === JSON.stringify(worse[0])) {
+        options.lost.add('pairs whose first difference is not a reply')
+        return []
+      }
       const { tools } = chosen.tree
       options.lost.add(
         'messages after the reply in which a pair differs',
         better.length + worse.length - 2,
       )
-      return {
-        input: {
-          messages: prompt.map(withoutReasoning),
-          ...(tools.length > 0 && { tools, parallel_tool_calls: true }),
+      return [
+        {
+          input: {
+            messages: prompt.map(withoutReasoning),
+            ...(tools.length > 0 && { tools, parallel_tool_calls: true }),
+          },
+          preferred_output: [withoutReasoning(better[0]!)],
+          non_preferred_output: [withoutReasoning(worse[0]!)],
         },
-        preferred_output: [withoutReasoning(better[0]!)],
-        non_preferred_output: [withoutReasoning(worse[0]!)],
-      }
+      ]
     }),
   loading: file => [
     `curl https://api.openai.com/v1/files -F purpose=fine-tune -F file=@${file} -H "Authorization: Bearer $KEY"`,

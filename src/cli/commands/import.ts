@@ -1,0 +1,59 @@
+import { importRun } from '../../run/import.ts'
+import { openRenderer } from '../../run/model-source.ts'
+import { nextRunFolder } from '../../run/run-folder.ts'
+import { readerNamed, readers } from '../../sinks/readers/registry.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+
+/** Makes a run of a file that another program wrote. */
+export const importCommand: Command = {
+  name: 'import',
+  summary: 'Make a run of a file in the format of a trainer',
+  usage: 'FILE --from FORMAT [--out RUN]',
+  about:
+    'Reads trajectories back from a file, so that show, score and export work on them. Formats that\n' +
+    'keep messages only need --model to encode them; such trajectories are marked re-encoded.\n\n' +
+    `Formats: ${readers.map(({ name }) => name).join(', ')}`,
+  examples: [
+    'espalier import rows.parquet --from parquet --out runs/imported',
+    'espalier import results.json --from tau-bench --model Qwen/Qwen3-4B',
+  ],
+  settings: ['model', 'offline', 'hub', 'out'],
+  own: { from: { help: 'The format of the file', argument: 'FORMAT' } },
+  words: [1, 1],
+  run: runImport,
+}
+
+async function runImport({ words, own, flags, json, terminal }: Invocation): Promise<number> {
+  const { from } = own
+  if (!from) throw new MisuseError('import needs --from FORMAT')
+  checkFormat(from)
+  const out = flags.out ?? (await nextRunFolder())
+  const { model, offline, hub } = flags
+  const renderer =
+    model === undefined
+      ? undefined
+      : await openRenderer(model, {
+          tell: terminal.tell,
+          ...(offline !== undefined && { offline }),
+          ...(hub !== undefined && { hub }),
+        })
+  const file = words[0]!
+  const counts = await importRun(file, { from, out, ...(renderer && { renderer }) })
+  if (json) {
+    terminal.print(JSON.stringify({ run: out, ...counts }))
+    return 0
+  }
+  const { groups, trajectories, rows, encodedAgain } = counts
+  terminal.print(`${trajectories} trajectories in ${groups} groups, ${rows} rows, read into ${out}`)
+  if (encodedAgain > 0) terminal.print(`re-encoded from messages: ${encodedAgain} trajectories`)
+  terminal.print(`next  espalier show ${out}`)
+  return 0
+}
+
+function checkFormat(from: string): void {
+  try {
+    readerNamed(from)
+  } catch (error) {
+    throw new MisuseError((error as Error).message)
+  }
+}

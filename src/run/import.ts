@@ -1,0 +1,213 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { gunzipSync } from 'node:zlib'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { describeCause } from '../core/failure.ts'
+import type { Group, Unscored, Weighted } from '../core/group.ts'
+import type { GroupId, TaskId } from '../core/ids.ts'
+import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
+import type { Renderer } from '../core/renderer.ts'
+import type { Gradable } from '../core/trajectory.ts'
+import { type Fields, openFields, ReadError } from '../sinks/fields.ts'
+import type { FormatReader, ReadTrajectory } from '../sinks/reader.ts'
+import { readerNamed } from '../sinks/readers/registry.ts'
+import { openEstimate } from './estimate.ts'
+import { weigh } from './gather.ts'
+import { type Grown, growImported } from './imported-tree.ts'
+import { newManifest } from './manifest.ts'
+import { encodeAgain } from './re-encode.ts'
+import { createRun, readManifest, writeManifest } from './run-folder.ts'
+import { openRunWriter, type RunWriter } from './store.ts'
+
+/** What an import is asked for. */
+export interface ImportOptions {
+  /** The format of the file. */
+  readonly from: string
+  /** The run folder to make. */
+  readonly out: string
+  /** Encodes messages, for formats that keep nothing else. */
+  readonly renderer?: Renderer
+}
+
+/** What was read. */
+export interface Imported {
+  readonly groups: number
+  readonly trajectories: number
+  readonly rows: number
+  /** Trajectories whose tokens were made anew from their messages. */
+  readonly encodedAgain: number
+}
+
+/** Makes a run of a foreign file, so that it can be shown, scored and exported. */
+export async function importRun(file: string, options: ImportOptions): Promise<Imported> {
+  const reader = readerNamed(options.from)
+  if (!existsSync(file)) throw new Error(`no file ${file}`)
+  if (reader.hasOnlyMessages && !options.renderer) {
+    throw new Error(
+      `${reader.name} keeps messages only: name the model to encode them with --model DIR|ID`,
+    )
+  }
+  const config = { from: options.from, file, renderer: options.renderer?.name ?? null }
+  await createRun(options.out, newManifest('import', config))
+  const counts = { groups: 0, trajectories: 0, rows: 0, encodedAgain: 0 }
+  const writer = await openRunWriter(options.out)
+  const manifest = await readManifest(options.out)
+  try {
+    for await (const group of readGroups(reader, file)) {
+      await writeImported(writer, group, { order: counts.groups, counts, options })
+      counts.groups++
+    }
+    await writer.sync()
+    const finished = new Date().toISOString()
+    await writeManifest(options.out, { ...manifest, status: 'finished', finished })
+  } catch (error) {
+    const reason = describeCause(error)
+    await writeManifest(options.out, { ...manifest, status: 'stopped', reason })
+    throw error
+  } finally {
+    await writer[Symbol.asyncDispose]()
+  }
+  return counts
+}
+
+/** Trajectories that follow each other with the same group. */
+async function* readGroups(
+  reader: FormatReader,
+  file: string,
+): AsyncGenerator<readonly ReadTrajectory[]> {
+  const seen = new Set<string>()
+  let group: ReadTrajectory[] = []
+  for await (const trajectory of reader.read(readRecords(reader, file))) {
+    if (group.length > 0 && group[0]!.group !== trajectory.group) {
+      yield group
+      group = []
+    }
+    if (group.length === 0) {
+      if (seen.has(trajectory.group)) {
+        throw new ReadError(`${file}: group ${trajectory.group} comes a second time`)
+      }
+      seen.add(trajectory.group)
+    }
+    group.push(trajectory)
+  }
+  if (group.length > 0) yield group
+}
+
+async function* readRecords({ kind }: FormatReader, file: string): AsyncGenerator<Fields> {
+  if (kind === 'table') yield* readTable(file)
+  else if (kind === 'array') yield* readArray(file)
+  else yield* readLines(file)
+}
+
+async function* readLines(file: string): AsyncGenerator<Fields> {
+  const input = createReadStream(file)
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+  let number = 0
+  for await (const line of lines) {
+    number++
+    if (line.trim() === '') continue
+    yield openFields(parse(line, `${file}:${number}`), `${file}:${number}`)
+  }
+}
+
+async function* readArray(file: string): AsyncGenerator<Fields> {
+  const value = parse(await readFile(file, 'utf8'), file)
+  if (!Array.isArray(value)) throw new ReadError(`${file} should be one JSON array`)
+  for (const [index, entry] of value.entries()) yield openFields(entry, `${file}[${index}]`)
+}
+
+function parse(text: string, place: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ReadError(`${place}: not JSON: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** One row group at a time, so that a table need not fit into memory. */
+async function* readTable(path: string): AsyncGenerator<Fields> {
+  const file = await asyncBufferFromFile(path)
+  const metadata = await parquetMetadataAsync(file)
+  const compressors = { GZIP: (input: Uint8Array) => gunzipSync(input) }
+  let rowStart = 0
+  for (const { num_rows } of metadata.row_groups) {
+    const rowEnd = rowStart + Number(num_rows)
+    const rows = await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors })
+    for (const [index, row] of rows.entries()) {
+      yield openFields(toLists(row), `${path}: row ${rowStart + index}`)
+    }
+    rowStart = rowEnd
+  }
+}
+
+/** Lists of a table may come as typed arrays; readers expect plain ones. */
+function toLists(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      ArrayBuffer.isView(value) ? Array.from(value as unknown as ArrayLike<number>) : value,
+    ]),
+  )
+}
+
+async function writeImported(
+  writer: RunWriter,
+  sources: readonly ReadTrajectory[],
+  context: {
+    readonly order: number
+    readonly counts: { trajectories: number; rows: number; encodedAgain: number }
+    readonly options: ImportOptions
+  },
+): Promise<void> {
+  const { order, counts, options } = context
+  const encoded = sources.map(source => {
+    counts.trajectories++
+    if (source.paths.length > 0 || source.messages.length === 0 || !options.renderer) return source
+    counts.encodedAgain++
+    return encodeAgain(source, options.renderer)
+  })
+  const trees = new Map<string, ReadTrajectory[]>()
+  for (const source of encoded) {
+    const key = source.tree ?? `${source.group}/${source.member}`
+    trees.set(key, [...(trees.get(key) ?? []), source])
+    counts.rows += source.paths.length
+  }
+  const grown = [...trees.values()].flatMap(each =>
+    growImported(each, options.renderer?.name ?? `import:${options.from}`),
+  )
+  for (const tree of new Set(grown.map(each => each.tree))) await writer.writeTree(tree)
+  const first = sources[0]!
+  const task = { id: first.task as TaskId, data: first.data }
+  await writer.writeGroup(toGroup(first, grown), task, order)
+}
+
+function toGroup(first: ReadTrajectory, grown: readonly Grown[]): Group {
+  const members: Weighted[] = []
+  const unscored: Unscored[] = []
+  for (const { source, tree, trajectory } of grown) {
+    const { reward, advantage, weight, dropped, turns } = source
+    if (reward && isGradableOutcome(trajectory.outcome)) {
+      const more = turns ? { turns } : {}
+      const gradable = trajectory as Gradable
+      members.push({ tree, trajectory: gradable, reward, dropped, advantage, weight, ...more })
+    } else unscored.push({ tree, trajectory, outcome: failedOutcome(trajectory.outcome) })
+  }
+  const { group, task, step } = first
+  const read: Group = {
+    id: group as GroupId,
+    task: task as TaskId,
+    ...(step !== undefined && { step }),
+    members,
+    unscored,
+  }
+  // A file without advantages has them computed, so that the run can be trained on.
+  const isCompared = members.some(({ advantage }) => advantage !== null)
+  return isCompared ? read : weigh(read, { estimate: openEstimate('grpo'), weighting: 'uniform' })
+}
+
+/** What has no reward failed, at the latest when it was to be scored. */
+function failedOutcome(outcome: Outcome): Unscored['outcome'] {
+  if (!isGradableOutcome(outcome)) return outcome
+  return { kind: 'failed', boundary: 'reward', message: 'the file has no reward for it' }
+}

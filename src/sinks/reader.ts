@@ -1,0 +1,99 @@
+import type { Dropped } from '../core/group.ts'
+import type { Json } from '../core/ids.ts'
+import type { Message, ToolDefinition } from '../core/message.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Sampling } from '../core/policy.ts'
+import type { Reward } from '../core/reward.ts'
+import type { LogprobBasis, Segment, VersionRange } from '../core/segment.ts'
+import type { Fidelity, Usage } from '../core/trajectory.ts'
+import type { Fields } from './fields.ts'
+
+/** A run of tokens of one origin. */
+export interface ReadSpan {
+  readonly start: number
+  readonly end: number
+  readonly origin: Segment['origin']
+  /** Of sampled tokens. */
+  readonly version: VersionRange
+}
+
+/** One token sequence of a trajectory; a rewrite starts the next. */
+export interface ReadPath {
+  readonly ids: Int32Array
+  /** NaN where there is none. */
+  readonly logprobs: Float32Array
+  readonly spans: readonly ReadSpan[]
+}
+
+/** A trajectory as a foreign file tells it. */
+export interface ReadTrajectory {
+  readonly group: string
+  readonly task: string
+  readonly data: unknown
+  readonly member: number
+  /** The ids it had, where the file keeps them. */
+  readonly tree?: string
+  readonly id?: string
+  readonly step?: number
+  /** Empty where the file has messages only: they are encoded again. */
+  readonly paths: readonly ReadPath[]
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDefinition[]
+  /** `null`: it never got one. */
+  readonly reward: Reward | null
+  readonly advantage: number | null
+  readonly weight: number
+  /** Advantages turn by turn. */
+  readonly turns?: readonly number[]
+  readonly dropped: Dropped | null
+  readonly outcome: Outcome
+  readonly sampling: Sampling
+  readonly seed: number
+  readonly basis: LogprobBasis
+  readonly fidelity: Fidelity
+  readonly usage?: Usage
+  readonly report?: Json
+}
+
+/** Reads a format back. */
+export interface FormatReader {
+  readonly name: string
+  /** One object per line, one array of objects, or a Parquet table. */
+  readonly kind: 'lines' | 'array' | 'table'
+  /** Whether it only has messages, so that tokens have to be made anew. */
+  readonly hasOnlyMessages?: boolean
+  read(records: AsyncIterable<Fields>): AsyncGenerator<ReadTrajectory>
+}
+
+/** What a trajectory is where a format has no word for it. */
+export const unknownParts = {
+  tools: [] as readonly ToolDefinition[],
+  messages: [] as readonly Message[],
+  advantage: null,
+  weight: 1,
+  dropped: null,
+  outcome: { kind: 'completed' },
+  sampling: { temperature: 1, topP: 1, topK: 0, minP: 0 },
+  seed: 0,
+  basis: 'tempered',
+  fidelity: { kind: 'exact', forks: [] },
+} as const
+
+/** A reward of one unnamed part. */
+export function plainReward(total: number | null): Reward | null {
+  return total === null ? null : { total, parts: [{ name: 'reward', score: total, weight: 1 }] }
+}
+
+/** Named scores as a reward; what they do not sum to is kept in a part of its own. */
+export function namedReward(
+  total: number | null,
+  scores: Readonly<Record<string, number>>,
+): Reward | null {
+  if (total === null) return null
+  const entries = Object.entries(scores)
+  if (entries.length === 0) return plainReward(total)
+  const isSum = Math.abs(entries.reduce((sum, [, score]) => sum + score, 0) - total) < 1e-9
+  // Weights are not written; where the scores do not sum to the total they are metrics beside it.
+  const parts = entries.map(([name, score]) => ({ name, score, weight: isSum ? 1 : 0 }))
+  return { total, parts: isSum ? parts : [...parts, { name: 'total', score: total, weight: 1 }] }
+}
