@@ -25,6 +25,7 @@ const comma = 44
 const minus = 45
 const point = 46
 const zero = 48
+const letterE = 101
 
 /** Opens an empty text. */
 export function openJsonBytes(): JsonBytes {
@@ -126,6 +127,8 @@ function putDecimal(bytes: Buffer, start: number, packed: number): number {
     places--
   }
   if (places === 0) return putInteger(bytes, start, rest)
+  // JavaScript's own border between the two notations.
+  if (places - countDigits(rest) >= 6) return putExponent(bytes, start, { digits: rest, places })
   const width = Math.max(countDigits(rest), places + 1)
   const end = start + width + 1
   let at = end
@@ -136,6 +139,24 @@ function putDecimal(bytes: Buffer, start: number, packed: number): number {
     rest = next
   }
   return end
+}
+
+/** Digits with an exponent: `1.1920929e-7`. */
+function putExponent(
+  bytes: Buffer,
+  start: number,
+  { digits, places }: { readonly digits: number; readonly places: number },
+): number {
+  const count = countDigits(digits)
+  let at = start + count + (count > 1 ? 1 : 0)
+  putDigits(bytes, at, digits)
+  if (count > 1) {
+    bytes[start] = bytes[start + 1]!
+    bytes[start + 1] = point
+  }
+  bytes[at++] = letterE
+  bytes[at++] = minus
+  return putInteger(bytes, at, places - count + 1)
 }
 
 const steps = [10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9] as const

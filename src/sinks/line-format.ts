@@ -24,7 +24,7 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
             writeJson(json, line)
             json.raw('\n')
             // Copied: the bytes are written over by the next line.
-            await output.write(Uint8Array.from(json.take()))
+            await output.write(new Uint8Array(json.take()))
             count++
           }
           return count

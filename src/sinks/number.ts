@@ -6,10 +6,10 @@ const shift = 2 ** 30
 /**
  * The shortest decimal that reads back as the same 32-bit float, as `digits / 10^scale`, packed into
  * one number so that nothing is allocated for it: `digitsOf` and `scaleOf` take it apart. −1 where
- * the value is too large or too small to be written without an exponent.
+ * the value is too large or too small for powers of ten that a double holds exactly.
  */
 export function shortestDecimal(value: number): number {
-  if (!(value >= 1e-6 && value < 1e9)) return -1
+  if (!(value >= 1e-14 && value < 1e9)) return -1
   let magnitude = 0
   if (value >= 1) while (value >= powers[magnitude + 1]!) magnitude++
   else while (value * powers[-magnitude]! < 1) magnitude--

@@ -33,7 +33,7 @@ export const tauBench: Format = {
             traj: isUnscored(member) ? [] : messages.map(withoutReasoning),
             trial: tree.member,
           })
-          await output.write(Uint8Array.from(json.take()))
+          await output.write(new Uint8Array(json.take()))
         }
         return conversations.length
       },

@@ -165,12 +165,18 @@ function writeLevels(column: NumberListColumn, rows: readonly (NumberList | unde
 }
 
 function addGaps(definition: Runs, row: NumberList, full: number): number {
-  let gaps = 0
-  for (let token = 0; token < row.length; token++) {
-    const isGap = Number.isNaN(row[token]!)
-    if (isGap) gaps++
-    definition.add(isGap ? full - 1 : full, 1)
+  const gaps = countGaps(row)
+  if (gaps === 0) {
+    definition.add(full, row.length)
+    return 0
   }
+  for (const value of row) definition.add(Number.isNaN(value) ? full - 1 : full, 1)
+  return gaps
+}
+
+function countGaps(list: NumberList): number {
+  let gaps = 0
+  for (let token = 0; token < list.length; token++) if (Number.isNaN(list[token])) gaps++
   return gaps
 }
 
@@ -213,7 +219,13 @@ function writeMask(rows: readonly (NumberList | undefined)[]): Uint8Array {
   const runs = openRuns(1)
   for (const row of rows) {
     if (!row) continue
-    for (let token = 0; token < row.length; token++) runs.add(row[token]!, 1)
+    for (let start = 0; start < row.length; ) {
+      const bit = row[start]!
+      const change = row.indexOf(1 - bit, start)
+      const end = change < 0 ? row.length : change
+      runs.add(bit, end - start)
+      start = end
+    }
   }
   const written = runs.end()
   const bytes = new Uint8Array(written.length + 1)
@@ -237,5 +249,5 @@ function gatherBytes(
 }
 
 function withoutGaps(list: NumberList): NumberList {
-  return list.some(Number.isNaN) ? list.filter(value => !Number.isNaN(value)) : list
+  return countGaps(list) > 0 ? list.filter(value => !Number.isNaN(value)) : list
 }
