@@ -15,6 +15,7 @@ export function reportLines(report: RunReport): readonly string[] {
     line('filters', counts(report.filters)),
     ...toolLines(report),
     line('events', counts(report.events)),
+    ...condenseLines(report),
     ...costLines(report),
     line(
       'slowest',
@@ -90,4 +91,31 @@ function versionsOf({ versions }: RunReport): string {
   const names = Object.keys(versions.tokens)
   if (names.length < 2) return ''
   return `${names.length} versions, ${count(versions.mixed)} tokens in trees that mix them`
+}
+
+function condenseLines({ condensing }: RunReport): readonly string[] {
+  if (!condensing) return []
+  const { tokens, recalls, summaries, cost, reward } = condensing
+  const own =
+    summaries.count > 0
+      ? `, ${summaries.count} summaries of ${count(summaries.sampled)} tokens`
+      : ''
+  const paid =
+    cost.prompt > 0 ? `, ${count(cost.prompt + cost.sampled)} tokens of other models` : ''
+  const failed = condensing.failed > 0 ? `, ${condensing.failed} times in vain` : ''
+  const means = [reward.withRecall, reward.withoutRecall].map(each => each?.toFixed(3) ?? '–')
+  return [
+    line(
+      'condensed',
+      `${count(condensing.condensings)} times, ${count(tokens.before)} tokens to ` +
+        `${count(tokens.after)} (${tokens.ratio.toFixed(1)} : 1)${own}${paid}${failed}`,
+    ),
+    recalls.count === 0
+      ? ''
+      : line(
+          'recalled',
+          `${count(recalls.count)} blocks, ${recalls.perTrajectory.toFixed(2)} a trajectory, ` +
+            `${count(recalls.sampled + recalls.observed)} tokens; reward ${means[0]} with, ${means[1]} without`,
+        ),
+  ]
 }

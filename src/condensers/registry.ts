@@ -16,9 +16,8 @@ export interface CondenserNeeds {
   countTokens?(text: string): number
 }
 
-/** A condenser with when and how far it condenses. Disposing of it lets go of the model it opened. */
-export interface OpenedCondenser extends AsyncDisposable {
-  readonly condenser: Condenser
+/** When and how far contexts are condensed. */
+interface Shares {
   /** Share of the context from which on a conversation is condensed. @default 0.75 */
   readonly above: number
   /** Share of the context that the condensed conversation may take. @default 0.5 */
@@ -26,6 +25,14 @@ export interface OpenedCondenser extends AsyncDisposable {
   /** Whether the policy's own summaries are trained. @default true */
   readonly trainSummaries: boolean
 }
+
+/** A condenser with when and how far it condenses. Disposing of it lets go of the model it opened. */
+export interface OpenedCondenser extends Shares, AsyncDisposable {
+  readonly condenser: Condenser
+}
+
+/** When and how far contexts are condensed where nothing else is said. */
+export const defaultCondensing = { above: 0.75, to: 0.5, trainSummaries: true } as const
 
 type Kind = 'number' | 'share' | 'switch' | 'text' | readonly string[]
 type Values = Readonly<Record<string, never>>
@@ -112,16 +119,19 @@ export async function openCondenser(text: string, needs: CondenserNeeds): Promis
   const values = Object.fromEntries(
     [...options].map(([key, value]) => [key, readOption(name, known, { key, value })]),
   )
-  const { above = 0.75, to = 0.5, trainSummaries = true, ...own } = values
-  if ((to as number) >= (above as number)) {
+  const { above, to, trainSummaries, ...own }: Shares & Record<string, unknown> = {
+    ...defaultCondensing,
+    ...values,
+  }
+  if (to >= above) {
     throw new RangeError(`condenser "${name}": to is ${to}; it must be below above, ${above}.`)
   }
   const condenser = await factory.open(own as Values, needs)
   return {
     condenser,
-    above: above as number,
-    to: to as number,
-    trainSummaries: trainSummaries as boolean,
+    above,
+    to,
+    trainSummaries,
     [Symbol.asyncDispose]: async () =>
       await (condenser as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.(),
   }

@@ -27,12 +27,12 @@ async function condenseOnce(walk: Walk): Promise<void> {
   if (before <= Math.max(limits.context * condense.above, walk.condenseFrom)) return
   const condensed = await askCondenser(walk, walk.condensing)
   if (condensed.kind === 'unchanged') {
-    giveUp(walk, before, condensed.problem ?? 'nothing could be condensed')
+    giveUp(walk, condensed, condensed.problem ?? 'nothing could be condensed')
     return
   }
   const after = await countIn(walk, condensed.messages)
   if (after >= before) {
-    giveUp(walk, before, `${condensed.reason}: ${after} tokens instead of ${before}`)
+    giveUp(walk, condensed, `${condensed.reason}: ${after} tokens instead of ${before}`)
     return
   }
   noteCondensed(walk, condensed, { before, after })
@@ -41,8 +41,9 @@ async function condenseOnce(walk: Walk): Promise<void> {
 }
 
 /** The walk goes on with what it was shown; a summary that the policy wrote in vain stays trained. */
-function giveUp(walk: Walk, before: number, problem: string): void {
-  note(walk, 'condense-failed', { detail: problem, figures: { before } })
+function giveUp(walk: Walk, { figures }: Condensed, problem: string): void {
+  const before = walk.tokens.length
+  note(walk, 'condense-failed', { detail: problem, figures: { ...figures, before } })
   walk.condenseFrom = before * patience
   if (!walk.aside) return
   const keep = before - 1
@@ -56,7 +57,8 @@ export async function condenseOpening(walk: Walk): Promise<void> {
   if (!walk.condensing || !condense?.condenser.condensesOpenings) return
   const condensed = await askCondenser(walk, walk.condensing)
   if (condensed.kind === 'unchanged') {
-    if (condensed.problem) note(walk, 'condense-failed', condensed.problem)
+    const { problem, figures = {} } = condensed
+    if (problem) note(walk, 'condense-failed', { detail: problem, figures })
     return
   }
   const before = await countIn(walk, walk.shown)

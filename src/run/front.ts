@@ -2,9 +2,11 @@ import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
+import type { CondenseSettings } from '../rollout/attempt.ts'
 import { BudgetSpentError } from './budget.ts'
 import { openEstimate } from './estimate.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
+import { openCondense } from './open-condense.ts'
 import { openPolicy } from './open-policy.ts'
 import { type RollParts, rollGroups } from './roll.ts'
 import { rollIntoRun } from './rolling.ts'
@@ -29,6 +31,8 @@ export interface RollOptions<Data = unknown>
   readonly model?: string | Renderer
   /** How the members of a group are compared. @default 'grpo' */
   readonly advantage?: string
+  /** How long contexts are condensed: a name as on the command line, or an opened condenser. @default not */
+  readonly condense?: string | CondenseSettings
   /** A run folder to keep everything in. @default none */
   readonly out?: string
   /** Goes on with the run that `out` holds. @default false */
@@ -44,13 +48,21 @@ export async function* roll<Data>(
   options: RollOptions<Data>,
 ): AsyncGenerator<Group, void> {
   const { policy: named, model, advantage = 'grpo', out, resumes = false, ...more } = options
-  const { kind = 'roll', ...rest } = more
+  const { kind = 'roll', condense: condenser, ...rest } = more
   const estimate = openEstimate(advantage)
   const isOpen = typeof named === 'object' && 'sample' in named
   const policy = isOpen ? named : await openPolicy(named)
   try {
     const renderer = typeof model === 'object' ? model : await rendererOf(model, policy)
-    const parts: RollParts<Data> = { ...rest, environment, policy, renderer, estimate }
+    await using condense = await openCondensing(condenser, renderer)
+    const parts: RollParts<Data> = {
+      ...rest,
+      environment,
+      policy,
+      renderer,
+      estimate,
+      more: { ...rest.more, ...condense.more },
+    }
     if (out === undefined) yield* withinBudget(rollGroups(tasks, parts))
     else {
       const config = {
@@ -63,6 +75,21 @@ export async function* roll<Data>(
     }
   } finally {
     if (!isOpen) await policy[Symbol.asyncDispose]()
+  }
+}
+
+/** What is added to the parts of a run whose contexts are condensed. */
+async function openCondensing(
+  condenser: string | CondenseSettings | undefined,
+  renderer: Renderer,
+): Promise<{ readonly more: RollParts['more'] } & AsyncDisposable> {
+  const isNamed = typeof condenser === 'string'
+  const condense = isNamed ? await openCondense(condenser, renderer) : condenser
+  return {
+    more: condense ? { condense } : {},
+    async [Symbol.asyncDispose]() {
+      if (isNamed) await (condense as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.()
+    },
   }
 }
 

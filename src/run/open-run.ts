@@ -12,6 +12,7 @@ import { openGuard } from '../rollout/guards/registry.ts'
 import type { ReasoningFormat, ToolFormat } from '../text/parser.ts'
 import { openEstimate } from './estimate.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
+import { openCondense } from './open-condense.ts'
 import { openPolicy } from './open-policy.ts'
 import { openSpeaker } from './open-speaker.ts'
 import { openStrategy } from './open-strategy.ts'
@@ -31,6 +32,8 @@ export async function openRunParts(
   const reward = await openRewards(values.reward, values.judge)
   const estimate = openEstimate(values.advantage)
   const opened = await openPolicyAndRenderer(values, tell)
+  const { condense: condenser } = values
+  const condense = condenser ? await openCondense(condenser, opened.renderer) : undefined
   const rolling = await openStrategy(values, { environment, reward, renderer: opened.renderer })
   const parts: RollParts = {
     estimate,
@@ -38,7 +41,7 @@ export async function openRunParts(
     ...rolling,
     ...(reward && { reward }),
     filters: await openFilters(values.filters),
-    more: { guards: values.guards.map(openGuard) },
+    more: { guards: values.guards.map(openGuard), ...(condense && { condense }) },
     group: values.group,
     sampling: {
       temperature: values.temperature,
@@ -65,6 +68,7 @@ export async function openRunParts(
     parts,
     async [Symbol.asyncDispose]() {
       await opened.policy[Symbol.asyncDispose]()
+      await condense?.[Symbol.asyncDispose]()
       await (environment as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.()
     },
   }

@@ -4,6 +4,7 @@ import type { Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
 import { deviation, mean, quantile } from '../math/statistics.ts'
+import { type CondenseReport, openCondenseReport } from './condense-report.ts'
 import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
 
 /** A number over many trajectories. */
@@ -66,6 +67,8 @@ export interface Report {
   /** Sampled tokens by the version of the weights, and those of trees that mix versions. */
   readonly versions: { readonly tokens: Readonly<Record<string, number>>; readonly mixed: number }
   readonly fidelity: Readonly<Record<string, number>>
+  /** What condensing did, where contexts were condensed. */
+  readonly condensing?: CondenseReport
 }
 
 /** Adds up groups; nothing but numbers is kept of them. */
@@ -77,9 +80,11 @@ export interface ReportBuilder {
 /** Opens a report. @default successAt 1 */
 export function openReport({ successAt = 1 }: { readonly successAt?: number } = {}): ReportBuilder {
   const tally = openTally(successAt)
+  const condensing = openCondenseReport()
   return {
     add(group) {
       tally.groups++
+      condensing.add(group)
       const trees = new Set<Tree>()
       for (const member of [...group.members, ...group.unscored]) trees.add(member.tree)
       for (const tree of trees) addTree(tally, tree)
@@ -88,7 +93,10 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
       const [first, ...others] = group.members
       if (others.some(({ reward }) => reward.total !== first!.reward.total)) tally.contrast++
     },
-    report: () => toReport(tally),
+    report() {
+      const condensed = condensing.report()
+      return { ...toReport(tally), ...(condensed && { condensing: condensed }) }
+    },
   }
 }
 
