@@ -1,8 +1,16 @@
 import type { MakeTasksOptions, Task } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { pick, type Random, random, randomAt, seedOf } from '../../math/random.ts'
-import { ages, type Order, stocks } from './order.ts'
-import { decide, type RequestKind, requestKinds, wantedStatus } from './rules.ts'
+import { ages, type Order, statuses, stocks } from './order.ts'
+import {
+  type ActionKind,
+  actionKinds,
+  decide,
+  isQuestion,
+  questionKinds,
+  type RequestKind,
+  wantedStatus,
+} from './rules.ts'
 import { type DeskRequest, type DeskTask, hintOf } from './task.ts'
 
 /** Which tasks a desk makes. */
@@ -10,6 +18,8 @@ export interface DeskTaskOptions {
   readonly level: 1 | 2 | 3 | 'mixed'
   /** Requests per task: at least, at most. */
   readonly requests: readonly [number, number]
+  /** The share of requests that are mere questions, which take no judgement. */
+  readonly questions: number
 }
 
 const names = 'Ann Ben Cid Dee Eve Fay Gus Hal Ida Jon Kim Leo May Ned Ola Pam'.split(' ')
@@ -23,10 +33,10 @@ const phrases: Readonly<Record<RequestKind, readonly string[]>> = {
   address: ['ship ORDER to "VALUE"', 'send ORDER to "VALUE"'],
   exchange: ['exchange ORDER for "VALUE"', 'swap ORDER for "VALUE"'],
   refund: ['refund ORDER', 'return ORDER'],
+  status: ['where is ORDER?'],
+  age: ['how old is ORDER?'],
+  stock: ['is ORDER in stock?'],
 }
-
-/** How often it is right to act; what else is right is spread evenly, so that no answer wins. */
-const actShare = 0.4
 
 /** Tasks are told apart by what is in them, so that no seed puts one into both splits. */
 const heldOutShare = 0.25
@@ -59,7 +69,8 @@ function drawTask(draw: Random, options: DeskTaskOptions): DeskTask {
   const customer = pick(names, draw)
   const ids = drawDistinct(wanted + 2, () => 10 + Math.floor(draw() * 90))
   const others = drawDistinct(2, () => pick(names, draw), customer)
-  const drawn = ids.slice(0, wanted).map(id => drawRequest(id, customer, { draw, level }))
+  const drawing = { draw, level, questions: options.questions }
+  const drawn = ids.slice(0, wanted).map(id => drawRequest(id, customer, drawing))
   const strangers = ids
     .slice(wanted)
     .map((id, index) => drawOrder('cancel', { id, customer: others[index]!, draw }))
@@ -84,12 +95,18 @@ function drawDistinct<T>(count: number, next: () => T, not?: T): readonly T[] {
   return [...found]
 }
 
+interface Drawing {
+  readonly draw: Random
+  readonly level: number
+  readonly questions: number
+}
+
 function drawRequest(
   id: number,
   customer: string,
-  { draw, level }: { readonly draw: Random; readonly level: number },
+  { draw, level, questions }: Drawing,
 ): { readonly request: DeskRequest; readonly order: Order } {
-  const kind = pick(requestKinds, draw)
+  const kind = draw() < questions ? pick(questionKinds, draw) : pick(actionKinds, draw)
   const order = drawOrder(kind, { id, customer, draw })
   const value =
     kind === 'address'
@@ -128,18 +145,26 @@ function drawOrder(
 /** What is the case about an order: at most one thing forbids the request. */
 function drawCase(kind: RequestKind, draw: Random): Pick<Order, 'status' | 'age' | 'stock'> {
   const any = { age: pick(ages, draw), stock: pick(stocks, draw) }
+  if (isQuestion(kind)) return { ...any, status: pick(statuses.slice(0, 4), draw) }
   const wanted = wantedStatus(kind)
-  const isRight = draw() < actShare
-  const forbidding = Math.floor(draw() * 3)
-  if (!isRight && forbidding === 0) return { ...any, status: 'disputed' }
-  if (wanted === 'pending') {
-    const status = isRight ? wanted : forbidding === 1 ? 'shipped' : 'delivered'
-    return { ...any, status }
-  }
+  const found = pick(answersTo(kind), draw)
+  if (found === 'transfer') return { ...any, status: 'disputed' }
   const fine = kind === 'refund' ? ({ age: 'new' } as const) : ({ stock: 'stocked' } as const)
-  if (isRight) return { ...any, ...fine, status: wanted }
-  if (forbidding === 1) {
-    return { ...any, ...fine, status: pick(['pending', 'shipped'] as const, draw) }
-  }
+  if (found === 'status') return { ...any, ...fine, status: pick(others[wanted], draw) }
+  if (found === 'act') return { ...any, ...fine, status: wanted }
   return { ...any, ...(kind === 'refund' ? { age: 'old' } : { stock: 'gone' }), status: wanted }
 }
+
+/** What can be right, by the status that a request needs: no answer pays much by itself. */
+const answers = {
+  pending: ['act', 'transfer', 'status'],
+  delivered: ['act', 'act', 'transfer', 'status', 'field'],
+} as const
+
+/** What can be right about something to do, each as often as it is right. */
+export function answersTo(kind: ActionKind): readonly ('act' | 'transfer' | 'status' | 'field')[] {
+  return answers[wantedStatus(kind)]
+}
+
+/** Statuses that forbid a request. */
+const others = { pending: ['shipped', 'delivered'], delivered: ['pending', 'shipped'] } as const

@@ -2,12 +2,13 @@ import { type Message, textOf } from '../../core/message.ts'
 import { pick, type Random, random, seedOf } from '../../math/random.ts'
 import type { Player, Situation } from '../play.ts'
 import { replyOf } from '../reply.ts'
+import { answersTo } from './make-tasks.ts'
 import { ages, statuses, stocks } from './order.ts'
-import { type Decision, type RequestKind, reasons } from './rules.ts'
+import { type ActionKind, type Decision, isQuestion, orderWords } from './rules.ts'
 import { understand } from './speech.ts'
 import { type DeskRequest, type DeskTask, rightDecision } from './task.ts'
 
-/** Decides about one request of a task. */
+/** Decides about something that a customer wants done. */
 export type Judge = (about: {
   readonly data: DeskTask
   readonly request: DeskRequest
@@ -33,10 +34,13 @@ export function deskPlayer(
       return replyOf('', { tool: 'find', input: { name: known.name } })
     }
     const id = known.number
-    if (known.shown.length === 0 && looks(situation)) {
+    if (known.shown.length === 0 && (isQuestion(request.kind) || looks(situation))) {
       return replyOf('', { tool: 'order', input: { id } })
     }
-    const decision = judge({ data, request, shown: known.shown, index: known.index })
+    const decision = isQuestion(request.kind)
+      ? rightDecision(data, request)
+      : judge({ data, request, shown: known.shown, index: known.index })
+    if (decision.kind === 'tell') return replyOf(decision.word)
     if (decision.kind === 'refuse') return replyOf(`sorry, ${decision.reason}`)
     if (decision.kind === 'transfer') return replyOf('', { tool: 'transfer' })
     return replyOf('', { tool: request.kind, input: { id, ...argumentOf(request) } })
@@ -61,7 +65,7 @@ export function carelessPlayer(seed: number): Player<DeskTask> {
   return deskPlayer(
     ({ data, request, shown, index }) =>
       carelessDecision(
-        request.kind,
+        request.kind as ActionKind,
         shown,
         random(seedOf(seed, 'careless', JSON.stringify(data), index)),
       ),
@@ -72,24 +76,23 @@ export function carelessPlayer(seed: number): Player<DeskTask> {
   )
 }
 
-/** A decision by chance: it acts about as often as that is right. */
+/** A decision by chance, each as likely as it is right. */
 export function carelessDecision(
-  kind: RequestKind,
+  kind: ActionKind,
   shown: readonly string[],
   draw: Random,
 ): Decision {
-  const chance = draw()
-  if (chance < 0.4) return { kind: 'act' }
-  if (chance < 0.6) return { kind: 'transfer' }
   const fields = fieldsOf(kind)
-  const words = shown.filter(word => fields.has(word))
-  return { kind: 'refuse', reason: pick(words.length > 0 ? words : [...fields], draw) }
+  const found = pick(answersTo(kind), draw)
+  if (found === 'act' || found === 'transfer') return { kind: found }
+  const words: readonly string[] = fields[found === 'status' ? 0 : 1]!
+  return { kind: 'refuse', reason: shown.find(word => words.includes(word)) ?? pick(words, draw) }
 }
 
-/** The words of an order that a refusal of this kind could name. */
-function fieldsOf(kind: RequestKind): ReadonlySet<string> {
-  if (kind === 'cancel' || kind === 'address') return new Set(statuses)
-  return new Set<string>([...statuses, ...(kind === 'refund' ? ages : stocks)])
+/** The fields of an order that a refusal of this kind could name a word of. */
+function fieldsOf(kind: ActionKind): readonly (readonly string[])[] {
+  if (kind === 'cancel' || kind === 'address') return [statuses]
+  return [statuses, kind === 'refund' ? ages : stocks]
 }
 
 /** Policies that need not read a thing; none of them may get far. */
@@ -97,7 +100,7 @@ export const shortcuts: Readonly<Record<string, Player<DeskTask>>> = {
   'always-comply': deskPlayer(() => ({ kind: 'act' })),
   'always-transfer': deskPlayer(() => ({ kind: 'transfer' })),
   ...Object.fromEntries(
-    [...reasons].map(reason => [
+    [...orderWords].map(reason => [
       `always-refuse:${reason}`,
       deskPlayer(() => ({ kind: 'refuse', reason })),
     ]),
@@ -161,5 +164,5 @@ function read(known: Known, tool: string | undefined, output: string): void {
 function isClosing(known: Known, message: Extract<Message, { role: 'assistant' }>): boolean {
   if (message.tool_calls?.length) return false
   const { kind } = understand(textOf(message.content))
-  return known.isTransferred || kind === 'done' || kind === 'refusal'
+  return known.isTransferred || kind === 'done' || kind === 'refusal' || kind === 'answer'
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ages, statuses, stocks } from './order.ts'
-import { type Decision, decide, type Request, requestKinds } from './rules.ts'
+import { actionKinds, type Decision, decide, questionKinds, type Request } from './rules.ts'
 
 const order = z.object({
   id: z.int(),
@@ -14,7 +14,7 @@ const order = z.object({
 })
 
 const request = z.object({
-  kind: z.enum(requestKinds),
+  kind: z.enum([...actionKinds, ...questionKinds]),
   order: z.int(),
   value: z.string().optional(),
   /** What the customer says first. */
@@ -45,7 +45,8 @@ export type DeskRequest = DeskTask['requests'][number]
 
 /** A decision as a hint says it. */
 export function hintOf(decision: Decision): string {
-  return decision.kind === 'refuse' ? `sorry, ${decision.reason}` : decision.kind
+  if (decision.kind === 'refuse') return `sorry, ${decision.reason}`
+  return decision.kind === 'tell' ? decision.word : decision.kind
 }
 
 /** The decision that is right about a request of a task. */
