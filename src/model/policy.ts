@@ -1,8 +1,9 @@
 import type { Call } from '../core/call.ts'
 import type { Policy, PolicyCapabilities, SampleRequest, TokenSample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
-import { draw } from './draw.ts'
+import { draw, tokenizerOf } from './draw.ts'
 import type { EmbeddedModel } from './model.ts'
+import { isByteToken } from './vocabulary.ts'
 
 /** What an embedded policy is told besides its model. */
 export interface EmbeddedPolicyOptions {
@@ -12,6 +13,8 @@ export interface EmbeddedPolicyOptions {
   readonly clock?: () => number
   /** Whether disposing of the policy ends the model too. @default true */
   readonly ownsModel?: boolean
+  /** Told once where an opening is in words that the model does not know. */
+  readonly warn?: (message: string) => void
 }
 
 /** The policy that runs inside, with the model behind it: trainers change its weights. */
@@ -29,12 +32,22 @@ export function embeddedPolicy(
   model: EmbeddedModel,
   options: EmbeddedPolicyOptions = {},
 ): EmbeddedPolicy {
-  const { folder, clock = () => 0, ownsModel = true } = options
+  const { folder, clock = () => 0, ownsModel = true, warn } = options
+  const name = folder === undefined ? 'embedded' : `embedded:${folder}`
+  let isChecked = warn === undefined
   return {
-    name: folder === undefined ? 'embedded' : `embedded:${folder}`,
+    name,
     capabilities,
     model,
-    sample: (request, call) => sample(request, call, { model, clock }),
+    async sample(request, call) {
+      if (!isChecked && request.key.turn === 0) {
+        isChecked = true
+        const problem = strangeWords(model, request.prompt.ids)
+        if (problem)
+          warn?.(`${problem} to ${name}: \`espalier teach\` makes a model that knows them.`)
+      }
+      return await sample(request, call, { model, clock })
+    },
     async score(ids, from, { temperature }, call) {
       checkScored(ids.length, from)
       const before = model.version()
@@ -63,6 +76,17 @@ const capabilities: PolicyCapabilities = {
   seed: true,
   version: true,
   stream: true,
+}
+
+/** The most of an opening that may be spelled in bytes before somebody should know. */
+const bearableBytes = 0.2
+
+/** What share of an opening are bytes, in words; nothing where it is bearable. */
+function strangeWords(model: EmbeddedModel, opening: Int32Array): string | undefined {
+  const tokenizer = tokenizerOf(model)
+  const bytes = opening.filter(id => isByteToken(tokenizer.tokenOf(id))).length
+  if (bytes <= bearableBytes * opening.length) return undefined
+  return `${Math.round((100 * bytes) / opening.length)} % of the opening are bytes, not words,`
 }
 
 /** Greedy tokens have the log-probabilities of temperature 1. */
