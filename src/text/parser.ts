@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../core/message.ts'
-import { openOutput } from './parsers/output.ts'
+import { openOutput, readersOf } from './parsers/output.ts'
 import { type ReasoningFormat, reasoningReadings } from './parsers/reasoning-formats.ts'
 import { type ToolFormat, toolReadings } from './parsers/tool-formats.ts'
 
@@ -137,7 +137,8 @@ export function openParser(options: ParserOptions): OutputParser {
   if (reasoning !== undefined && !reasoningFormats.includes(reasoning)) {
     throw new UnknownFormatError('reasoning', reasoning, reasoningFormats)
   }
-  const open = (): StreamingParser => openOutput(options)
+  const readers = readersOf(options)
+  const open = (): StreamingParser => openOutput(options, readers)
   return {
     open,
     parse(output) {

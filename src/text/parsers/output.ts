@@ -12,7 +12,10 @@ import { type Reader, Source } from './source.ts'
 import { toolReadings } from './tool-formats.ts'
 
 /** Opens the stages that an output passes: thinking, calls, the end of the turn. */
-export function openOutput(options: ParserOptions): StreamingParser {
+export function openOutput(
+  options: ParserOptions,
+  stageReaders: readonly StageReader[] = readersOf(options),
+): StreamingParser {
   const fresh: OutputPart[] = []
   const all: OutputPart[] = []
   const add = (part: OutputPart) => {
@@ -20,7 +23,7 @@ export function openOutput(options: ParserOptions): StreamingParser {
     if (part.kind !== 'reasoning' || part.text !== '') fresh.push(part)
   }
   const ends = new EndKeeper(text => add({ kind: 'content', text }))
-  const stages = openStages(readers(options), options.controls, {
+  const stages = openStages(stageReaders, options.controls, {
     push: (text, control) => ends.add(text, options.controls && control),
     end: () => ends.end(),
     other(part) {
@@ -43,7 +46,8 @@ export function openOutput(options: ParserOptions): StreamingParser {
 const pieces = (output: OutputText) =>
   typeof output === 'string' ? [{ text: output, control: false }] : output
 
-function readers(options: ParserOptions): StageReader[] {
+/** The readers of a model's way of writing; they keep no state, so one list serves every output. */
+export function readersOf(options: ParserOptions): readonly StageReader[] {
   const { schemas, controls, opensInReasoning } = options
   const reasoning = options.reasoning && reasoningReadings[options.reasoning]
   const tools = options.tools && toolReadings[options.tools]

@@ -28,6 +28,15 @@ interface Collecting {
 
 const layout = /[^ \t\r\n]/g
 
+const sorted = new WeakMap<readonly string[], readonly string[]>()
+
+/** A vocabulary in the order it is searched, made once: it is the same for every output. */
+function longestFirst(vocabulary: readonly string[]): readonly string[] {
+  const known = sorted.get(vocabulary) ?? [...vocabulary].sort((a, b) => b.length - a.length)
+  sorted.set(vocabulary, known)
+  return known
+}
+
 /**
  * Text that grows while coroutines read it. Only what nobody has read yet is kept, so a stream of
  * many small pieces costs time in proportion to its length.
@@ -49,7 +58,7 @@ export class Source {
   #furthest = 0
 
   constructor(vocabulary?: readonly string[]) {
-    this.#vocabulary = vocabulary && [...vocabulary].sort((a, b) => b.length - a.length)
+    this.#vocabulary = vocabulary && longestFirst(vocabulary)
   }
 
   /** How many characters were consumed. */
