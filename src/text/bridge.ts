@@ -1,4 +1,4 @@
-import type { Message, ToolMessage } from '../core/message.ts'
+import type { AssistantMessage, Message, ToolMessage } from '../core/message.ts'
 import type { BridgeRequest } from '../core/renderer.ts'
 import type { Profile } from './calibration.ts'
 import type { Chat, ChatText } from './chat.ts'
@@ -88,11 +88,32 @@ function anchorOf(
   const id = (called.mark === 'first' ? calls[0] : calls.at(-1))?.id ?? ''
   const ending = results.length > 1 ? called.several : called
   return {
-    before: [...beginning, callingTurn(calls, called.mark)],
+    before: [...beginning, knownTurn(profile, calls, called.mark)],
     mark: markOf(called.mark),
     tail: ending.tail.replaceAll(lastProbeId, () => id),
     ending,
   }
+}
+
+const turnsKept = 512
+const turns = new WeakMap<Profile, Map<string, AssistantMessage>>()
+
+/**
+ * The synthetic turn that made these calls. The same ones come again and again, turn by turn over
+ * all attempts, and a message that is the same object is turned into template values only once.
+ */
+function knownTurn(
+  profile: Profile,
+  calls: ReturnType<typeof callsOf>,
+  mark: Parameters<typeof callingTurn>[1],
+): AssistantMessage {
+  const known = turns.get(profile) ?? new Map<string, AssistantMessage>()
+  turns.set(profile, known)
+  const key = JSON.stringify(calls)
+  const turn = known.get(key) ?? callingTurn(calls, mark)
+  if (known.size >= turnsKept) known.clear()
+  known.set(key, turn)
+  return turn
 }
 
 /** Where no control token ends a turn, white space that the policy sampled is not written again. */
