@@ -46,6 +46,11 @@ describe('parseJson', () => {
     expect(() => parseJson(text)).toThrow(message)
   })
 
+  it('refuses ints with more digits than Python converts', () => {
+    expect(dumps(parseJson('9'.repeat(4300)))).toBe('9'.repeat(4300))
+    expect(() => parseJson('9'.repeat(4301))).toThrow('Exceeds the limit (4300 digits)')
+  })
+
   it('bounds the depth', () => {
     expect(() => parseJson('['.repeat(100_000))).toThrow(JsonError)
     expect(parseJson('['.repeat(900) + ']'.repeat(900))).toHaveLength(1)
@@ -86,6 +91,10 @@ describe('dumps', () => {
     )
     expect(dumps([1, true], { indent: 0 })).toBe('[\n1,\ntrue\n]')
     expect(dumps([1, true], { indent: '\t' })).toBe('[\n\t1,\n\ttrue\n]')
+  })
+
+  it('stops where the caller says', () => {
+    expect(() => dumps(['a'.repeat(50), 'b'], { maximum: 20 })).toThrow('longer than 20 characters')
   })
 
   it('sorts keys by code points and takes separators', () => {
