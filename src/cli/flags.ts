@@ -159,6 +159,7 @@ function readings(word: string): unknown[] {
 }
 
 function listReadings(words: readonly string[]): unknown[] {
+  if (words.some(word => /^\s*[[{]/.test(word))) return [words.flatMap(word => readings(word)[0])]
   const numbers = words.flatMap(word => word.split(',')).map(Number)
   return [numbers.every(Number.isFinite) ? numbers : words, words]
 }

@@ -72,6 +72,9 @@ function count(counts: Counts, event: RunEvent): void {
       if (dropped) counts.dropped++
     }
   } else if (event.kind === 'budget-spent') counts.stopped = event.message
+  else if (event.kind === 'early-stop') {
+    counts.stopped = `${event.kept} groups are kept, ${event.cut} were cut`
+  }
 }
 
 function statusLine(counts: Counts, seconds: number, total: number | undefined): string {

@@ -1,4 +1,6 @@
 import type { Group } from '../core/group.ts'
+import { listenAll } from '../run/events.ts'
+import { type ObserverNotes, openObservers } from '../run/observe.ts'
 import { openRunParts } from '../run/open-run.ts'
 import { type RunRecord, rollIntoRun } from '../run/rolling.ts'
 import { writeReport } from '../run/run-report.ts'
@@ -13,26 +15,35 @@ export const defaultTasks = 16
 export async function rollBySettings(
   values: Settings,
   record: RunRecord,
-  {
-    terminal,
-    signal,
-    show,
-  }: Pick<Invocation, 'terminal' | 'signal'> & { show(group: Group): void },
+  invocation: Pick<Invocation, 'terminal' | 'signal'> & { show(group: Group): void },
 ): Promise<Progress> {
-  const opened = await openRunParts(values, terminal.tell)
+  const { terminal } = invocation
   const tasks = values.tasks ?? defaultTasks
   const total = typeof tasks === 'number' ? tasks * values.group : undefined
   const progress = openProgress(terminal, total)
-  try {
-    const parts = { ...opened.parts, signal, listen: progress.listen }
-    for await (const group of rollIntoRun(tasks, parts, record)) show(group)
-  } finally {
-    await opened[Symbol.asyncDispose]()
-  }
-  await writeReport(record.out)
+  const notes = await rollWatched(values, record, { ...invocation, progress })
+  await writeReport(record.out, notes)
   terminal.tell(progress.summary())
   const { stopped } = progress.counts
-  if (stopped)
-    terminal.tell(`stopped: ${stopped}; \`espalier resume ${record.out} --budget JSON\` goes on`)
+  if (stopped) terminal.tell(`stopped: ${stopped}; \`espalier resume ${record.out}\` goes on`)
   return progress
+}
+
+type Watched = Parameters<typeof rollBySettings>[2] & { readonly progress: Progress }
+
+/** Rolls with everything that settings ask to watch it; all of it is closed in the end. */
+async function rollWatched(
+  values: Settings,
+  record: RunRecord,
+  { terminal, signal, show, progress }: Watched,
+): Promise<ObserverNotes> {
+  await using opened = await openRunParts(values, terminal.tell)
+  const { renderer } = opened.parts
+  const context = { out: record.out, tell: terminal.tell, renderer }
+  await using observers = await openObservers(values, context)
+  const listen = listenAll(progress.listen, observers.listen)
+  const { instruments } = observers
+  const parts = { ...opened.parts, signal, listen, instruments }
+  for await (const group of rollIntoRun(values.tasks ?? defaultTasks, parts, record)) show(group)
+  return observers.notes()
 }

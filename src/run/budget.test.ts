@@ -4,9 +4,10 @@ import { openCountingPolicy } from '../../test/counting-policy.ts'
 import { openByteRenderer } from '../../test/rolling.ts'
 import type { Group } from '../core/group.ts'
 import { singleTurn } from '../environments/single-turn.ts'
-import { type BudgetLimits, BudgetSpentError } from './budget.ts'
+import type { BudgetLimits } from './budget.ts'
 import { openEstimate } from './estimate.ts'
 import { type RollParts, rollGroups } from './roll.ts'
+import { RunStoppedError } from './stopped.ts'
 
 const renderer = await openByteRenderer()
 const environment = singleTurn()
@@ -56,8 +57,8 @@ describe('a budget', () => {
         const { counts, error, groups } = await roll({ tokens })
         expect(counts.sampled).toBeLessThanOrEqual(tokens)
         if (tokens < whole.counts.sampled) {
-          expect(error).toBeInstanceOf(BudgetSpentError)
-          expect((error as BudgetSpentError).kind).toBe('tokens')
+          expect(error).toBeInstanceOf(RunStoppedError)
+          expect((error as RunStoppedError).kind).toBe('tokens')
           // One sample was cut by the end of the budget, so that nothing is left of it.
           expect(counts.sampled).toBe(tokens)
         }

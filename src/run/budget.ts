@@ -2,6 +2,7 @@ import type { Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
 import { tokensOf } from './attempt-record.ts'
 import { aroundSamples, type Draw, type Instrument } from './instrument.ts'
+import { RunStoppedError, type StopKind } from './stopped.ts'
 
 /** What a whole run may cost. */
 export interface BudgetLimits {
@@ -28,7 +29,7 @@ export interface Spent {
 export interface Budget extends Disposable {
   readonly limits: BudgetLimits
   readonly spent: Spent
-  /** Aborts with a `BudgetSpentError` when something is spent. */
+  /** Aborts with a `RunStoppedError` when something is spent. */
   readonly signal: AbortSignal
   /** Reserves tokens and money around every sample. */
   readonly instrument: Instrument
@@ -37,22 +38,11 @@ export interface Budget extends Disposable {
   /** Counts what a group came to, out of what was set aside for it. */
   settle(reserved: number, used: number): void
   /** Ends the run: gives the error that says which limit was reached. */
-  end(kind: SpentKind): BudgetSpentError
+  end(kind: SpentKind): RunStoppedError
 }
 
 /** What can be spent. */
-export type SpentKind = 'tokens' | 'seconds' | 'trajectories' | 'money'
-
-/** A limit of the run was reached: it stops in order, and can go on with a larger budget. */
-export class BudgetSpentError extends Error {
-  override name = 'BudgetSpentError'
-  readonly kind: SpentKind
-
-  constructor(kind: SpentKind, limit: number, spent: number) {
-    super(`the budget of ${limit} ${kind} is spent (${Math.round(spent * 1e6) / 1e6} used)`)
-    this.kind = kind
-  }
-}
+export type SpentKind = Extract<StopKind, 'tokens' | 'seconds' | 'trajectories' | 'money'>
 
 /** What a budget begins with. */
 export interface BudgetOptions {
@@ -73,9 +63,11 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
   const account = openAccount(limits, options.spent)
   const stop = new AbortController()
   const started = clock()
-  const end = (kind: SpentKind): BudgetSpentError => {
+  const end = (kind: SpentKind): RunStoppedError => {
     const used = kind === 'seconds' ? clock() - started : account.spent[kind]
-    const error = new BudgetSpentError(kind, limits[kind]!, used)
+    const amount = Math.round(used * 1e6) / 1e6
+    const message = `the budget of ${limits[kind]} ${kind} is spent (${amount} used)`
+    const error = new RunStoppedError(kind, message)
     stop.abort(error)
     return error
   }
@@ -105,7 +97,7 @@ interface Drawing {
   /** What this attempt has cost. */
   readonly own: { money: number }
   readonly limits: BudgetLimits
-  end(kind: SpentKind): BudgetSpentError
+  end(kind: SpentKind): RunStoppedError
 }
 
 /** Reserves, asks for at most what was granted, and gives back what was not used. */

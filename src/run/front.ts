@@ -3,13 +3,13 @@ import type { Group } from '../core/group.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { CondenseSettings } from '../rollout/attempt.ts'
-import { BudgetSpentError } from './budget.ts'
 import { openEstimate } from './estimate.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
 import { openCondense } from './open-condense.ts'
 import { openPolicy } from './open-policy.ts'
 import { type RollParts, rollGroups } from './roll.ts'
 import { rollIntoRun } from './rolling.ts'
+import { RunStoppedError } from './stopped.ts'
 import type { TaskSource } from './tasks.ts'
 
 /** How groups are rolled. Only the policy has to be named. */
@@ -102,6 +102,6 @@ async function* withinBudget(groups: AsyncGenerator<Group>): AsyncGenerator<Grou
   try {
     yield* groups
   } catch (error) {
-    if (!(error instanceof BudgetSpentError)) throw error
+    if (!(error instanceof RunStoppedError)) throw error
   }
 }

@@ -1,12 +1,11 @@
 import type { Environment } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import { parsePartName } from '../core/part-name.ts'
-import type { Policy } from '../core/policy.ts'
-import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { openEnvironment } from '../environments/registry.ts'
 import { tauFactory } from '../environments/tau/factory.ts'
 import { openFilter } from '../filters/registry.ts'
+import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import type { ReasoningFormat, ToolFormat } from '../text/parser.ts'
@@ -18,6 +17,7 @@ import { openSpeaker } from './open-speaker.ts'
 import { openStrategy } from './open-strategy.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
+import { openSignals, type Signals } from './signals.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
 /** Tells people what is going on, line by line. */
@@ -61,6 +61,11 @@ export async function openRunParts(
     weighting: values.weighting,
     concurrency: compact(values.concurrency),
     ...(values.budget && { budget: values.budget }),
+    leaves: values.strategy === 'tree' ? values.leaves : 1,
+    adaptive: values.adaptive,
+    ...(values.keep !== undefined && { keep: values.keep }),
+    overSample: values.overSample,
+    refill: values.refill,
     seed: values.seed,
     ...(values.split !== undefined && { split: values.split }),
   }
@@ -141,13 +146,19 @@ export async function openRewards(
 async function openPolicyAndRenderer(
   values: Settings,
   tell: Tell,
-): Promise<{ readonly policy: Policy; readonly renderer: Renderer }> {
+): Promise<Pick<RollParts, 'policy' | 'renderer'> & { readonly signals: Signals }> {
   const key = process.env[values.keyVariable]
+  const signals = openSignals()
+  const onRetry = ({ attempt, waitSeconds, cause }: Retry): void => {
+    const { problem, status } = cause
+    const told = { problem, attempt, waitSeconds, ...(status !== undefined && { status }) }
+    signals.emit({ kind: 'retry', ...told })
+  }
   const policy = await openPolicy(needed(values, 'policy'), {
     ...(key !== undefined && { key }),
     ...(values.servedModel !== undefined && { servedModel: values.servedModel }),
     deadlineSeconds: values.deadline,
-    retries: values.retries === 0 ? false : { attempts: values.retries + 1 },
+    retries: values.retries === 0 ? false : { attempts: values.retries + 1, onRetry },
     ...(values.record !== undefined && { record: values.record }),
     ...(values.model !== undefined && { model: values.model }),
   })
@@ -164,5 +175,5 @@ async function openPolicyAndRenderer(
     hub: values.hub,
     tell,
   })
-  return { policy, renderer }
+  return { policy, renderer, signals }
 }

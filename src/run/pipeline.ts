@@ -30,6 +30,8 @@ export interface PipelineOptions extends GatherOptions {
   readonly listen?: Listen
   /** Put around every attempt, the first innermost. */
   readonly instruments?: readonly Instrument[]
+  /** Called when the pipeline is disposed of. */
+  readonly onClose?: () => void
   /** Keeps what unfinished attempts came to. */
   readonly unfinished?: Unfinished
   /** Trees that were finished before the run was interrupted. */
@@ -101,6 +103,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
     async [Symbol.asyncDispose]() {
       stop.abort(new Error('the run was left before its end'))
       await Promise.allSettled(running)
+      options.onClose?.()
     },
   }
 }

@@ -8,9 +8,11 @@ import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
 import { rollChain } from '../rollout/chain.ts'
+import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
 import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
-import type { Listen } from './events.ts'
+import { type Listen, listenAll } from './events.ts'
 import type { Estimate } from './gather.ts'
+import type { Instrument } from './instrument.ts'
 import {
   type Job,
   openPipeline,
@@ -18,11 +20,13 @@ import {
   type PipelineOptions,
   type Strategy,
 } from './pipeline.ts'
+import { openQuota, type QuotaOptions } from './quota.ts'
+import type { Signals } from './signals.ts'
 import type { RunWriter } from './store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from './tasks.ts'
 
 /** Everything `rollGroups` needs, opened. */
-export interface RollParts<Data = unknown> {
+export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly environment: Environment<Data>
   readonly policy: Policy
   readonly renderer: Renderer
@@ -61,12 +65,16 @@ export interface RollParts<Data = unknown> {
   readonly budget?: BudgetLimits
   /** What it had cost before it was interrupted. */
   readonly spent?: Spent
+  /** Lets the server's signals move the requests at one time. @default false */
+  readonly adaptive?: boolean
+  /** What the policy tells besides its answers. */
+  readonly signals?: Signals
   readonly more?: Pick<RolloutContext, 'budget' | 'pause' | 'guards' | 'condense'>
 }
 
 /**
  * Rolls a group for every task; each comes out as soon as it is complete. Throws a
- * `BudgetSpentError` where the budget ends it before the tasks do.
+ * `RunStoppedError` where a budget or a quota ends it before the tasks do.
  */
 export async function* rollGroups<Data>(
   tasks: TaskSource<Data>,
@@ -74,13 +82,21 @@ export async function* rollGroups<Data>(
 ): AsyncGenerator<Group> {
   using budget = openBudget(parts.budget ?? {}, parts.spent && { spent: parts.spent })
   await using pipeline = openRollPipeline(withBudget(parts, budget))
-  const { group = 8, finished, leaves = 1 } = parts
-  const ahead = Math.max(2, Math.ceil((2 * rolloutsOf(parts)) / group))
+  const quota = openQuota(parts)
+  const { group = 8, finished, leaves = 1, listen } = parts
+  const most = Math.max(2, Math.ceil((2 * rolloutsOf(parts)) / group))
   const reserved = group * leaves
   const next = async (): Promise<Group> => {
     const taken = await pipeline.next()
     budget.settle(reserved, taken.members.length + taken.unscored.length)
+    quota.take(taken)
     return taken
+  }
+  const stopWhereMet = (): void => {
+    const { end, kept } = quota
+    if (!end) return
+    listen?.({ kind: 'early-stop', kept, cut: pipeline.pending })
+    throw end
   }
   let order = 0
   for await (const task of readTasks(parts.environment, tasks, readingOf(parts))) {
@@ -90,10 +106,18 @@ export async function* rollGroups<Data>(
       if (pipeline.pending === 0) throw budget.end('trajectories')
       yield await next()
     }
+    stopWhereMet()
+    quota.begin()
     pipeline.submit(job)
-    while (pipeline.pending >= ahead) yield await next()
+    while (pipeline.pending >= quota.ahead(most)) {
+      yield await next()
+      stopWhereMet()
+    }
   }
-  while (pipeline.pending > 0) yield await next()
+  while (pipeline.pending > 0) {
+    yield await next()
+    if (pipeline.pending > 0) stopWhereMet()
+  }
 }
 
 /** Parts whose samples are paid from a budget, and which end with it. */
@@ -117,6 +141,9 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   const signal = parts.signal ?? new AbortController().signal
   // Every attempt that waits listens to it; that is no leak.
   setMaxListeners(0, signal)
+  const clock = (): number => performance.now() / 1000
+  const lanes = openLanes(laneLimits(parts))
+  const heard = hearSignals(parts, { lane: lanes.policy, clock })
   const context: RolloutContext = {
     environment: environment as Environment,
     policy,
@@ -126,8 +153,8 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     onLength: parts.onLength ?? 'end',
     stopStrings: parts.stop ?? [],
     topLogprobs: parts.topLogprobs ?? 0,
-    lanes: openLanes(laneLimits(parts)),
-    clock: () => performance.now() / 1000,
+    lanes,
+    clock,
     ...parts.more,
   }
   return openPipeline({
@@ -144,9 +171,20 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     ...(parts.writer && { writer: parts.writer }),
     ...(parts.listen && { listen: parts.listen }),
     ...(parts.known && { known: parts.known }),
-    ...(parts.instruments && { instruments: parts.instruments }),
+    instruments: [...heard.instruments, ...(parts.instruments ?? [])],
+    onClose: heard.stop,
     ...(parts.unfinished && { unfinished: parts.unfinished }),
   })
+}
+
+/** Passes on what the policy tells, and lets it move the concurrency where that is wanted. */
+function hearSignals(
+  { adaptive, signals, listen }: Pick<RollParts, 'adaptive' | 'signals' | 'listen'>,
+  { lane, clock }: Pick<AdaptiveOptions, 'lane' | 'clock'>,
+): { readonly instruments: readonly Instrument[]; stop(): void } {
+  const moved = adaptive ? openAdaptive({ lane, clock, listen }) : undefined
+  const stop = signals?.on(listenAll(listen, moved?.listen))
+  return { instruments: moved ? [moved.instrument] : [], stop: () => stop?.() }
 }
 
 function rolloutsOf({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): number {

@@ -3,11 +3,13 @@ import type { Group } from '../core/group.ts'
 import type { TreeId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
-import { type BudgetLimits, BudgetSpentError, type Spent } from './budget.ts'
+import type { BudgetLimits, Spent } from './budget.ts'
+import type { RunEnd } from './events.ts'
 import { withSinks } from './live-sinks.ts'
 import { newManifest } from './manifest.ts'
 import { type RollParts, rollGroups } from './roll.ts'
 import { createRun, type RunManifest, readManifest, runPaths, writeManifest } from './run-folder.ts'
+import { RunStoppedError } from './stopped.ts'
 import { openRunReader, openRunWriter, type RunReader } from './store.ts'
 import type { TaskSource } from './tasks.ts'
 import { openUnfinished, type Unfinished } from './unfinished.ts'
@@ -34,9 +36,11 @@ export async function* rollIntoRun<Data>(
     yield* rollGroups(tasks, { ...parts, ...run.parts })
   } catch (error) {
     run.fail(error)
-    // A budget is a planned end: what is left stays for a resumed run with a larger one.
-    if (!(error instanceof BudgetSpentError)) throw error
-    parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
+    // A planned end: what is left stays for a resumed run that is allowed more.
+    if (!(error instanceof RunStoppedError)) throw error
+    if (error.kind !== 'keep') {
+      parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
+    }
     return
   }
   await run.finish()
@@ -45,15 +49,20 @@ export async function* rollIntoRun<Data>(
 /** A run folder that is open for writing. Disposing of it before `finish` leaves it to be resumed. */
 export interface OpenRun extends AsyncDisposable {
   /** What rolling into it needs. */
-  readonly parts: Pick<RollParts, 'writer' | 'unfinished' | 'known' | 'finished' | 'spent'>
+  readonly parts: Pick<
+    RollParts,
+    'writer' | 'unfinished' | 'known' | 'finished' | 'spent' | 'before'
+  >
   finish(): Promise<void>
   /** Says why it will be left unfinished. */
   fail(error: unknown): void
 }
 
+type OpenRunPart = 'policy' | 'budget' | 'listen' | 'signal'
+
 /** Makes a run folder, or opens one that was interrupted, for one writer. */
 export async function openRun(
-  { policy, budget }: Pick<RollParts<never>, 'policy' | 'budget'>,
+  { policy, budget, listen, signal }: Pick<RollParts<never>, OpenRunPart>,
   record: RunRecord,
 ): Promise<OpenRun> {
   const { out, kind, config, resumes = false } = record
@@ -64,6 +73,7 @@ export async function openRun(
     const unfinished = await openRecord(policy, record, before)
     const { reason: _reason, finished: _finished, ...manifest } = await readManifest(out)
     await writeManifest(out, { ...manifest, status: 'running' })
+    listen?.({ kind: 'run-start', run: out, command: kind })
     const close = async (ending: Partial<RunManifest>): Promise<void> => {
       await unfinished?.[Symbol.asyncDispose]()
       // Where the disk is full the folder keeps saying that it runs, and is resumed all the same.
@@ -71,25 +81,37 @@ export async function openRun(
       await writer[Symbol.asyncDispose]()
     }
     let isClosed = false
-    let reason = 'it was left before its end'
+    let ending: RunEnd = {
+      kind: 'run-end',
+      status: 'stopped',
+      reason: 'it was left before its end',
+    }
     return {
       parts: {
         writer,
         ...(unfinished && { unfinished }),
         ...before?.parts,
-        ...(before && { spent: spentBefore(before, unfinished, budget) }),
+        ...(before && {
+          spent: spentBefore(before, unfinished, budget),
+          before: { kept: before.usage.kept, begun: before.parts.finished!.size },
+        }),
       },
       async finish() {
         isClosed = true
         await writer.sync()
         await unfinished?.remove()
         await close({ status: 'finished', finished: new Date().toISOString() })
+        listen?.({ kind: 'run-end', status: 'finished' })
       },
       fail(error) {
-        reason = describeCause(error)
+        const isPlanned = error instanceof RunStoppedError || signal?.aborted
+        const status = isPlanned ? 'stopped' : 'failed'
+        ending = { kind: 'run-end', status, reason: describeCause(error), error }
       },
       async [Symbol.asyncDispose]() {
-        if (!isClosed) await close({ status: 'stopped', reason })
+        if (isClosed) return
+        await close({ status: 'stopped', reason: ending.reason! })
+        listen?.(ending)
       },
     }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { leafWeightings } from '../core/credit.ts'
+import { channelSchema } from './notify/channels.ts'
 
 /** One setting: what it may be, and how people are told about it. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
@@ -205,6 +206,37 @@ export const settings = {
     argument: 'N',
     default: 0,
   }),
+  adaptive: setting(
+    z.boolean(),
+    "Let the server's signals move the requests at one time, up to --concurrency",
+    { default: false },
+  ),
+  keep: setting(
+    count,
+    'Stop early when so many groups have something to train on; the attempts that are cut go on when the run is resumed',
+    { argument: 'GROUPS' },
+  ),
+  overSample: setting(z.number().min(1), 'Groups begun for each one that --keep still wants', {
+    argument: 'FACTOR',
+    default: 1,
+  }),
+  refill: setting(
+    z.number().min(0),
+    'Groups that may be rolled in place of those that filters emptied, per group wanted',
+    { argument: 'FACTOR', default: 2 },
+  ),
+  sentinels: setting(z.boolean(), 'Warn of failures that make no noise', { default: true }),
+  metricsPort: setting(z.int().min(0).max(65_535), 'Serve metrics for Prometheus on this port', {
+    argument: 'PORT',
+  }),
+  traces: setting(z.url(), 'Send OpenTelemetry traces to this collector (OTLP over HTTP)', {
+    argument: 'URL',
+  }),
+  notify: setting(
+    z.array(channelSchema),
+    'Tell people of failures, warnings and the end: JSON {"kind":"slack","urlVariable":"NAME"} and others',
+    { argument: 'JSON', isList: true, default: [] },
+  ),
   unfinished: setting(
     z.enum(['continue', 'restart']),
     'What a resumed run does with attempts that were cut: go on from their last finished turn, or begin again',

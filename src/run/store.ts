@@ -10,6 +10,7 @@ import type { Tree } from '../core/tree.ts'
 import { treeFromFrame, treeToFrame } from '../core/tree-frame.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { lockFile } from './lock.ts'
+import { isUseful } from './quota.ts'
 import { type FramePlace, openToRead, readFrame, readJournal } from './read-journal.ts'
 import { runPaths } from './run-folder.ts'
 
@@ -111,8 +112,8 @@ export interface RunReader extends AsyncDisposable {
   readonly treeCount: number
   readonly finishedGroups: ReadonlySet<GroupId>
   readonly finishedTrees: ReadonlySet<TreeId>
-  /** Tokens that its finished trees cost, and the trajectories of its finished groups. */
-  readonly usage: Usage & { readonly trajectories: number }
+  /** Tokens that its finished trees cost; trajectories of its finished groups, and those that can be trained on. */
+  readonly usage: Usage & { readonly trajectories: number; readonly kept: number }
 }
 
 /** Opens a run for reading: an index of its frames is kept, the trees stay on disk. */
@@ -120,7 +121,7 @@ export async function openRunReader(folder: string): Promise<RunReader> {
   const { journal } = runPaths(folder)
   const trees = new Map<TreeId, FramePlace>()
   const records = new Map<GroupId, GroupRecord>()
-  const usage = { sampled: 0, prompt: 0, trajectories: 0 }
+  const usage = { sampled: 0, prompt: 0, trajectories: 0, kept: 0 }
   for await (const { frame, place } of readJournal(journal)) {
     const header = frame.header as Header
     if (header.kind === 'tree') {
@@ -131,6 +132,7 @@ export async function openRunReader(folder: string): Promise<RunReader> {
   }
   for (const { members, unscored } of records.values()) {
     usage.trajectories += members.length + unscored.length
+    if (isUseful({ members })) usage.kept++
   }
   const handle = await openToRead(journal)
   const ordered = [...records.values()].sort(

@@ -13,7 +13,17 @@ export const resumeCommand: Command = {
     'never rolled again; the exported rows are those of an undisturbed run. The flags change where\n' +
     'and how fast it samples and how much it may spend, nothing else.',
   examples: ['espalier resume runs/0007'],
-  settings: ['policy', 'concurrency', 'budget', 'deadline', 'retries', 'keyVariable', 'unfinished'],
+  settings: [
+    'policy',
+    'concurrency',
+    'keep',
+    'refill',
+    'budget',
+    'deadline',
+    'retries',
+    'keyVariable',
+    'unfinished',
+  ],
   words: [1, 1],
   run: runResume,
 }

@@ -1,0 +1,63 @@
+import type { Group, Weighted } from '../core/group.ts'
+import { RunStoppedError } from './stopped.ts'
+
+/** How many groups are wanted, and how many may be rolled for them. */
+export interface QuotaOptions {
+  /** Groups with something to train on. @default every task's */
+  readonly keep?: number
+  /** Groups begun for each one that is still wanted. @default 1 */
+  readonly overSample?: number
+  /** Groups that may be rolled in place of those that filters emptied, per group wanted. @default 2 */
+  readonly refill?: number
+  /** What the run had kept and begun before it was interrupted. */
+  readonly before?: { readonly kept: number; readonly begun: number }
+}
+
+/** Counts groups that were kept against those that are wanted. */
+export interface Quota {
+  /** Groups that may be under way at one time, at most `most`. */
+  ahead(most: number): number
+  /** Counts a group that is begun; throws where refilling has gone on for long enough. */
+  begin(): void
+  take(group: Group): void
+  /** Why the run should end now, if it should. */
+  readonly end: RunStoppedError | undefined
+  readonly kept: number
+}
+
+/** Opens the quota of a run. */
+export function openQuota(options: QuotaOptions): Quota {
+  const { keep, overSample = 1, refill = 2, before = { kept: 0, begun: 0 } } = options
+  let { kept, begun } = before
+  const wanted = keep ?? Number.POSITIVE_INFINITY
+  const most = Math.ceil(wanted * Math.max(1 + refill, overSample))
+  return {
+    ahead: limit => Math.max(1, Math.min(limit, Math.ceil((wanted - kept) * overSample))),
+    begin() {
+      if (begun >= most) {
+        throw new RunStoppedError(
+          'refill',
+          `${begun} groups were rolled for ${wanted} wanted, and filters left ${kept}: --refill ${refill} allows no more`,
+        )
+      }
+      begun++
+    },
+    take(group) {
+      if (isUseful(group)) kept++
+    },
+    get end() {
+      if (kept < wanted) return undefined
+      return new RunStoppedError('keep', `${kept} groups are kept, as many as were wanted`)
+    },
+    get kept() {
+      return kept
+    },
+  }
+}
+
+/** Whether anything of a group would be trained on. */
+export function isUseful(group: {
+  readonly members: readonly Pick<Weighted, 'dropped' | 'advantage'>[]
+}): boolean {
+  return group.members.some(({ dropped, advantage }) => dropped === null && advantage !== null)
+}

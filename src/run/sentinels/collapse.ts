@@ -1,0 +1,132 @@
+import { textOf } from '../../core/message.ts'
+import { isSampled } from '../../core/segment.ts'
+import { isGradable, type Trajectory } from '../../core/trajectory.ts'
+import type { Tree } from '../../core/tree.ts'
+import { mean } from '../../math/statistics.ts'
+import type { Alarm, Sentinel } from './sentinel.ts'
+
+const window = 64
+
+/** The first and the last values of a long row. */
+function openWindows() {
+  const first: number[] = []
+  let last: number[] = []
+  return {
+    add(value: number): void {
+      if (first.length < window) first.push(value)
+      last.push(value)
+      if (last.length >= 2 * window) last = last.slice(-window)
+    },
+    /** The means of both, once they do not overlap. */
+    means(total: number): { readonly first: number; readonly last: number } | undefined {
+      if (total < 2 * window) return undefined
+      return { first: mean(first), last: mean(last.slice(-window)) }
+    },
+  }
+}
+
+/** The policy has stopped exploring. */
+export function entropyCollapse(): Sentinel {
+  return drifting('entropy-collapse', surpriseOf, (first, last) =>
+    last < 0.05 && last < first / 10
+      ? {
+          message: `surprise per sampled token fell from ${first.toFixed(3)} to ${last.toFixed(3)}`,
+          likely:
+            'the policy has become certain: raise the entropy bonus or the temperature, lower the learning rate, or stop here',
+        }
+      : undefined,
+  )
+}
+
+/** Answers have become much shorter or longer. */
+export function lengthDrift(): Sentinel {
+  const lengthOf = (tree: Tree): number =>
+    mean(tree.trajectories.filter(isGradable).map(({ usage }) => usage.sampled))
+  return drifting('length-drift', lengthOf, (first, last) =>
+    last < first / 4 || last > first * 4
+      ? {
+          message: `sampled tokens per trajectory went from ${first.toFixed(0)} to ${last.toFixed(0)}`,
+          likely:
+            'the reward pays for length or for its absence: look at the shortest and longest answers, and at espalier score --probe',
+        }
+      : undefined,
+  )
+}
+
+function drifting(
+  name: string,
+  measure: (tree: Tree) => number,
+  judge: (first: number, last: number) => Alarm | undefined,
+): Sentinel {
+  const windows = openWindows()
+  let count = 0
+  let isOver = false
+  return {
+    name,
+    seeTree(tree): Alarm | undefined {
+      const value = isOver ? Number.NaN : measure(tree)
+      if (Number.isNaN(value)) return undefined
+      windows.add(value)
+      const means = windows.means(++count)
+      const alarm = means && judge(means.first, means.last)
+      if (alarm) isOver = true
+      return alarm
+    },
+  }
+}
+
+/** Minus the mean log-probability of what a tree sampled. */
+function surpriseOf(tree: Tree): number {
+  let sum = 0
+  let count = 0
+  for (const { segment } of tree.nodes) {
+    if (!isSampled(segment) || !segment.logprobs) continue
+    for (const logprob of segment.logprobs) sum -= logprob
+    count += segment.ids.length
+  }
+  return count === 0 ? Number.NaN : sum / count
+}
+
+/** Different tasks all get the same last words. */
+export function oneAnswer(): Sentinel {
+  let answers: { readonly task: string; readonly answer: string }[] = []
+  let isOver = false
+  return {
+    name: 'one-answer',
+    seeTree(tree): Alarm | undefined {
+      if (isOver) return undefined
+      for (const trajectory of tree.trajectories.filter(isGradable)) {
+        answers.push({ task: tree.task, answer: lastWords(trajectory) })
+      }
+      if (answers.length < window) return undefined
+      answers = answers.slice(-window)
+      const [answer, count] = mostFrequent(answers.map(each => each.answer))
+      const tasks = new Set(answers.map(each => each.task)).size
+      if (tasks < 8 || count < 0.9 * window) return undefined
+      isOver = true
+      return {
+        message: `${count} of the last ${window} answers, to ${tasks} different tasks, are ${JSON.stringify(answer.slice(0, 80))}`,
+        likely:
+          answer === ''
+            ? 'the policy says nothing: its first token ends the turn, or the parser takes everything for reasoning'
+            : 'the policy has collapsed to a shortcut, or does not see the task: compare prompts with espalier show --tokens',
+      }
+    },
+  }
+}
+
+/** What the policy said or called last. */
+function lastWords({ messages }: Trajectory): string {
+  const last = messages.findLast(message => message.role === 'assistant')
+  if (!last) return ''
+  const calls = (last.tool_calls ?? []).map(
+    ({ function: { name, arguments: text } }) => name + text,
+  )
+  return [textOf(last.content).trim(), ...calls].join(' ').trim()
+}
+
+function mostFrequent(words: readonly string[]): readonly [string, number] {
+  const counts = new Map<string, number>()
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return [...counts].reduce((best, each) => (each[1] > best[1] ? each : best))
+}

@@ -1,0 +1,37 @@
+import type { Listen, Warned } from '../events.ts'
+import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
+import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
+import { oddLogprobs } from './logprobs.ts'
+import { missingOpening } from './opening.ts'
+import { equalRewards } from './rewards.ts'
+import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
+
+/** Every sentinel, fresh for one run; each raises its alarm once. */
+export function allSentinels(context: SentinelContext): readonly Sentinel[] {
+  return [
+    noToolCalls(),
+    parserMismatch(),
+    constantObservations(),
+    equalRewards(),
+    missingOpening(context),
+    oddLogprobs(),
+    entropyCollapse(),
+    lengthDrift(),
+    oneAnswer(),
+  ]
+}
+
+/** Lets sentinels listen to a run; their alarms are told as warnings. */
+export function openSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
+  const sentinels = allSentinels(context)
+  const raise = (sentinel: string, alarm: Alarm | undefined): void => {
+    if (alarm) warn({ kind: 'warning', sentinel, ...alarm })
+  }
+  return event => {
+    if (event.kind === 'tree-end') {
+      for (const each of sentinels) raise(each.name, each.seeTree?.(event.tree))
+    } else if (event.kind === 'group-end') {
+      for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { type Message, textOf } from '../../core/message.ts'
+import type { Tree } from '../../core/tree.ts'
+import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
+
+/** What the task says is not in the prompt that the policy saw. */
+export function missingOpening({ renderer }: SentinelContext): Sentinel {
+  let looked = 0
+  return {
+    name: 'missing-opening',
+    seeTree(tree): Alarm | undefined {
+      if (looked >= 16) return undefined
+      const words = openingWords(tree)
+      const prompt = tree.nodes[1]?.segment
+      if (words === undefined || prompt?.origin !== 'prompt') return undefined
+      looked++
+      if (plain(renderer.decode(prompt.ids)).includes(words)) return undefined
+      looked = Number.POSITIVE_INFINITY
+      return {
+        message: `the prompt of task ${tree.task} does not hold the text of its opening: ${JSON.stringify(words)}`,
+        likely:
+          'the chat template drops it, or this is not the model that the prompt was rendered for',
+      }
+    },
+  }
+}
+
+/** The first words of the last thing the user said; nothing where it was condensed away. */
+function openingWords(tree: Tree): string | undefined {
+  const { messages = [], turns = [], events = [] } = tree.trajectories[0] ?? {}
+  if (events.some(({ kind }) => kind.startsWith('rewrite') || kind.startsWith('condense'))) {
+    return undefined
+  }
+  const opening: readonly Message[] = messages.slice(0, turns[0]?.messages ?? messages.length)
+  const last = opening.findLast(message => message.role === 'user')
+  const words = last && plain(textOf(last.content)).slice(0, 40)
+  return words === '' ? undefined : words
+}
+
+function plain(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,23 @@
+import type { Group } from '../../core/group.ts'
+import type { Renderer } from '../../core/renderer.ts'
+import type { Tree } from '../../core/tree.ts'
+
+/** What a sentinel saw, and what is probably behind it. */
+export interface Alarm {
+  readonly message: string
+  readonly likely: string
+}
+
+/** Watches what a run makes for one way to fail in silence. */
+export interface Sentinel {
+  readonly name: string
+  /** Looks at a tree that ended; gives an alarm when it has seen enough. */
+  seeTree?(tree: Tree): Alarm | undefined
+  /** Looks at a group that is complete. */
+  seeGroup?(group: Group): Alarm | undefined
+}
+
+/** What sentinels may look things up in. */
+export interface SentinelContext {
+  readonly renderer: Pick<Renderer, 'decode'>
+}

@@ -1,0 +1,103 @@
+import type { Group } from '../../core/group.ts'
+import { describeOutcome } from '../../core/outcome.ts'
+import type { Tree } from '../../core/tree.ts'
+import type {
+  ConcurrencyChanged,
+  EarlyStop,
+  Retried,
+  RunEvent,
+  SampleEnd,
+  Warned,
+} from '../events.ts'
+
+/** One line of `events.jsonl`: an event as plain JSON, with the time it was told. */
+export type EventRecord = { readonly time: string } & (
+  | { readonly kind: 'run-start'; readonly run: string; readonly command: string }
+  | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
+  | SampleEnd
+  | Retried
+  | TreeRecord
+  | GroupRecord
+  | Warned
+  | ConcurrencyChanged
+  | EarlyStop
+  | { readonly kind: 'budget-spent'; readonly of: string; readonly message: string }
+  | { readonly kind: 'run-end'; readonly status: string; readonly reason?: string }
+)
+
+/** A tree that ended, in numbers. */
+export interface TreeRecord {
+  readonly kind: 'tree-end'
+  readonly tree: string
+  readonly task: string
+  readonly outcomes: readonly string[]
+  readonly turns: number
+  readonly sampled: number
+  readonly prompt: number
+  readonly calls: number
+  readonly problems: number
+  readonly seconds: Readonly<Record<'policy' | 'tools' | 'environment' | 'reward', number>>
+}
+
+/** A group that is complete, in numbers. */
+export interface GroupRecord {
+  readonly kind: 'group-end'
+  readonly group: string
+  readonly task: string
+  readonly step?: number
+  readonly rewards: readonly number[]
+  readonly dropped: number
+  readonly unscored: number
+}
+
+/** An event as it is written. */
+export function toEventRecord(event: RunEvent, time: string): EventRecord {
+  switch (event.kind) {
+    case 'tree-end':
+      return { time, ...treeRecord(event.tree) }
+    case 'group-end':
+      return { time, ...groupRecord(event.group) }
+    case 'run-end': {
+      const { kind, status, reason } = event
+      return { time, kind, status, ...(reason !== undefined && { reason }) }
+    }
+    default:
+      return { time, ...event }
+  }
+}
+
+function treeRecord(tree: Tree): TreeRecord {
+  const { trajectories } = tree
+  const sum = (value: (trajectory: (typeof trajectories)[number]) => number): number =>
+    trajectories.reduce((total, trajectory) => total + value(trajectory), 0)
+  const calls = trajectories.flatMap(trajectory => trajectory.calls)
+  return {
+    kind: 'tree-end',
+    tree: tree.id,
+    task: tree.task,
+    outcomes: trajectories.map(({ outcome }) => describeOutcome(outcome).slice(0, 300)),
+    turns: sum(({ turns }) => turns.length),
+    sampled: sum(({ usage }) => usage.sampled),
+    prompt: sum(({ usage }) => usage.prompt),
+    calls: calls.length,
+    problems: calls.filter(call => call.problem !== undefined).length,
+    seconds: {
+      policy: sum(({ volatile }) => volatile.seconds.policy),
+      tools: sum(({ volatile }) => volatile.seconds.tools),
+      environment: sum(({ volatile }) => volatile.seconds.environment),
+      reward: sum(({ volatile }) => volatile.seconds.reward),
+    },
+  }
+}
+
+function groupRecord({ id, task, step, members, unscored }: Group): GroupRecord {
+  return {
+    kind: 'group-end',
+    group: id,
+    task,
+    ...(step !== undefined && { step }),
+    rewards: members.map(({ reward }) => reward.total),
+    dropped: members.filter(({ dropped }) => dropped !== null).length,
+    unscored: unscored.length,
+  }
+}
