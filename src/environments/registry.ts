@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Environment } from '../core/environment.ts'
 import { parsePartName, UnknownPartError } from '../core/part-name.ts'
 import { calculator } from './calculator.ts'
+import { interpreterOptions, openInterpreterNamed } from './interpreter/interpreter.ts'
 import { keyValue } from './key-value.ts'
 import { openMcpTools } from './mcp.ts'
 import { singleTurn } from './single-turn.ts'
@@ -34,6 +35,11 @@ export const builtInEnvironments: Readonly<Record<string, EnvironmentFactory>> =
     about: 'Arithmetic with a tool that calculates; makes its own tasks.',
     options: z.strictObject({}),
     open: calculator,
+  }),
+  interpreter: environmentFactory({
+    about: 'Python or JavaScript in a closed process, an answer compared; makes its own tasks.',
+    options: interpreterOptions,
+    open: openInterpreterNamed,
   }),
   'key-value': environmentFactory({
     about: 'A small store behind four tools; makes its own tasks.',

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { Environment } from '../../core/environment.ts'
+import { environment } from '../environment.ts'
+import { type PromptTask, promptTask } from '../prompt-task.ts'
+import { type Match, matches } from '../single-turn.ts'
+import type { InterpreterLimits } from './child.ts'
+import { type Interpreters, openInterpreters } from './interpreters.ts'
+import { findInstalled, type Language } from './language.ts'
+import { makeTasks, splits } from './make-tasks.ts'
+import { openWorld } from './world.ts'
+
+/** What an interpreter offers and allows. */
+export interface InterpreterOptions extends Partial<InterpreterLimits> {
+  /** @default ['python'] */
+  readonly languages?: readonly Language[]
+  /**
+   * `calls`: code is the argument of a tool. `fences`: code is the first complete fenced block of a
+   * turn, as in SimpleTIR; a turn with neither code nor a boxed answer ends the attempt. @default 'calls'
+   */
+  readonly style?: 'calls' | 'fences'
+  /** @default 'number' */
+  readonly match?: Match
+  /** Processes of a language at one time. @default one per core, between 2 and 8 */
+  readonly workers?: number
+  /** Processes of a language kept ready. @default 1 */
+  readonly warm?: number
+}
+
+const defaults = {
+  languages: ['python'] as readonly Language[],
+  style: 'calls' as const,
+  match: 'number' as Match,
+  seconds: 10,
+  memory: 512,
+  characters: 4000,
+  cpu: 300,
+}
+
+/**
+ * Reasoning with code: the policy writes code, reads what it gives, and answers. Code runs in a child
+ * process of its own that has no files, no network and no secrets; what it defines is kept within
+ * the attempt.
+ */
+export function interpreter(given: InterpreterOptions = {}): Environment<PromptTask> {
+  const options = { ...defaults, ...given }
+  checkLimits(options)
+  // What is missing is told before anything is rolled.
+  for (const language of options.languages) findInstalled(language)
+  const opened = new Map<Language, Interpreters>()
+  const of = (language: Language): Interpreters => {
+    const known = opened.get(language) ?? openInterpreters(language, options)
+    opened.set(language, known)
+    return known
+  }
+  return environment({
+    name: 'interpreter',
+    task: promptTask,
+    open: call => openWorld(call, { ...options, of }),
+    reward: {
+      right: ({ task, answer, report }) =>
+        Number(matches[options.match](report.printed ?? answer, task.data)),
+    },
+    makeTasks,
+    splits,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...opened.values()].map(pool => pool[Symbol.asyncDispose]()))
+    },
+  })
+}
+
+/** How an interpreter is named: `interpreter:javascript`, `interpreter:python,style=fences`. */
+export const interpreterOptions = z.strictObject({
+  variant: z.enum(['python', 'javascript', 'both']).default('python'),
+  style: z.enum(['calls', 'fences']).optional(),
+  match: z.enum(['exact', 'number']).optional(),
+  seconds: z.coerce.number().positive().optional(),
+  memory: z.coerce.number().int().min(64).max(4096).optional(),
+  characters: z.coerce.number().int().min(100).max(1_000_000).optional(),
+  cpu: z.coerce.number().int().min(1).optional(),
+  workers: z.coerce.number().int().min(1).optional(),
+  warm: z.coerce.number().int().min(0).optional(),
+})
+
+/** Opens an interpreter as it is named. */
+export function openInterpreterNamed(
+  options: z.output<typeof interpreterOptions>,
+): Environment<PromptTask> {
+  const { variant, ...rest } = options
+  const languages: readonly Language[] = variant === 'both' ? ['python', 'javascript'] : [variant]
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined)
+  return interpreter({ languages, ...Object.fromEntries(given) })
+}
+
+function checkLimits({ seconds, memory, characters, cpu }: InterpreterLimits): void {
+  for (const [name, value] of Object.entries({ seconds, memory, characters, cpu })) {
+    if (value > 0 && Number.isFinite(value)) continue
+    throw new RangeError(`The interpreter's ${name} are ${value}; they must be above 0 and finite.`)
+  }
+}
