@@ -11,6 +11,7 @@ import { type GrowingTree, type Place, plantTree, root } from '../core/tree.ts'
 import { seedOf } from '../math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
+import { sameTools } from './tools.ts'
 
 /** One path of a tree while it is walked: what the loops of all strategies move forward. */
 export interface Walk {
@@ -74,7 +75,7 @@ export function emptyWalk(
     member: attempt.member,
     seed: attempt.seed,
     sampling,
-    tools: [...(world?.tools ?? []), ...(recall ? [recall.definition] : [])],
+    tools: sameTools(context, [...(world?.tools ?? []), ...(recall ? [recall.definition] : [])]),
     renderer: `${renderer.name} (${renderer.history})`,
   })
   return {
