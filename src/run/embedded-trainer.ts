@@ -1,11 +1,18 @@
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
-import { type EntropyTarget, nextEntropyCoefficient } from '../math/entropy.ts'
+import {
+  type EntropyCoefficient,
+  type EntropyTarget,
+  nextEntropyCoefficient,
+} from '../math/entropy.ts'
 import type { KlPenalty } from '../math/kl.ts'
+import type { DivergentToken } from '../math/metrics.ts'
 import { lossNamed, type NamedOptions } from '../math/registry.ts'
+import { type Schedule, scheduleAt } from '../math/schedule.ts'
 import {
   type ChangedToken,
+  type LearnOptions,
   learn,
   measureChange,
   scoreRow,
@@ -14,11 +21,12 @@ import {
 import type { EmbeddedModel } from '../model/model.ts'
 import { rendererFor } from '../model/teach.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
+import type { Tokenizer } from '../text/tokenizer.ts'
 
 /** How the embedded model learns from groups. */
 export interface EmbeddedTrainerOptions {
-  /** @default 4e-4 */
-  readonly learningRate?: number
+  /** The same for every step, or as a schedule has it. @default 4e-4 */
+  readonly learningRate?: number | Schedule
   /** The largest gradient norm. @default 1 */
   readonly clip?: number
   /** @default 0 */
@@ -72,10 +80,7 @@ export function embeddedTrainer(
 ): EmbeddedTrainer {
   const settings = readOptions(options)
   const { tokenizer } = rendererFor('embedded', model.files)
-  let kept = typeof settings.entropy === 'number' ? settings.entropy : 0
-  let used = kept
-  let steps = 0
-
+  const state: State = { entropy: openEntropy(settings.entropy), steps: 0 }
   return {
     name: 'embedded',
     async step(groups, { signal }) {
@@ -83,47 +88,20 @@ export function embeddedTrainer(
       const rows = await toWeighedRows(members, settings, signal)
       const worthwhile = rows.filter(hasAdvantage)
       const metrics: Record<string, number> = batchMetrics(model, members, worthwhile)
+      const step = state.steps++
       if (worthwhile.length === 0) return { version: model.version(), metrics, top: [] }
-      const { reference } = settings.kl ?? {}
       const learned = await learn(model, worthwhile, {
-        loss: lossNamed(settings.loss),
-        lossOptions: settings.lossOptions,
-        epochs: settings.epochs,
-        parts: settings.parts,
-        entropy: used,
-        ...(settings.kl &&
-          reference && {
-            kl: {
-              penalty: settings.kl.penalty,
-              reference: await Promise.all(
-                worthwhile.map(async row => (await scoreRow(reference, row, signal)).logprobs),
-              ),
-            },
-          }),
-        update: {
-          learningRate: settings.learningRate,
-          clip: settings.clip,
-          weightDecay: settings.weightDecay,
-          warmup: settings.warmup,
-        },
-        seed: settings.seed + steps++,
-        signal,
+        ...(await learnOptions(worthwhile, settings, { signal, step })),
+        entropy: state.entropy.used,
       })
-      if (typeof settings.entropy !== 'number') {
-        ;({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
-      }
+      state.entropy = nextEntropy(state.entropy, learned.entropy, settings.entropy)
       const change = await measureChange(model, worthwhile.slice(0, settings.measured), {
         signal,
         top: settings.top,
         temperature: worthwhile[0]!.temperature,
       })
       Object.assign(metrics, learnedMetrics(learned), changeMetrics(change))
-      const top = (change?.change?.top ?? []).map(token => {
-        const { ids } = worthwhile[token.row]!
-        const text = tokenizer.decode(ids.subarray(token.position, token.position + 1))
-        const before = ids.subarray(Math.max(0, token.position - 12), token.position)
-        return { ...token, text, after: tokenizer.decode(before) }
-      })
+      const top = (change?.change?.top ?? []).map(token => inWords(token, worthwhile, tokenizer))
       return { version: model.version(), metrics, top }
     },
     async save(folder) {
@@ -136,6 +114,68 @@ export function embeddedTrainer(
       return { version: model.version() }
     },
     async [Symbol.asyncDispose]() {},
+  }
+}
+
+interface State {
+  entropy: EntropyCoefficient
+  steps: number
+}
+
+function openEntropy(entropy: number | EntropyTarget): EntropyCoefficient {
+  const kept = typeof entropy === 'number' ? entropy : 0
+  return { kept, used: kept }
+}
+
+function nextEntropy(
+  coefficient: EntropyCoefficient,
+  measured: number,
+  entropy: number | EntropyTarget,
+): EntropyCoefficient {
+  if (typeof entropy === 'number') return coefficient
+  return nextEntropyCoefficient(coefficient.kept, measured, entropy)
+}
+
+async function learnOptions(
+  rows: readonly WeighedRow[],
+  settings: Read,
+  { signal, step }: { readonly signal: AbortSignal; readonly step: number },
+): Promise<Omit<LearnOptions, 'entropy'>> {
+  const { loss, lossOptions, epochs, parts, kl, clip, weightDecay, warmup, seed } = settings
+  const learningRate =
+    typeof settings.learningRate === 'number'
+      ? settings.learningRate
+      : scheduleAt(settings.learningRate, step)
+  const reference = kl && (await Promise.all(rows.map(row => scoreRow(kl.reference, row, signal))))
+  return {
+    loss: lossNamed(loss),
+    lossOptions,
+    epochs,
+    parts,
+    ...(kl &&
+      reference && {
+        kl: { penalty: kl.penalty, reference: reference.map(({ logprobs }) => logprobs) },
+      }),
+    update: { learningRate, clip, weightDecay, warmup },
+    seed: seed + step,
+    signal,
+  }
+}
+
+/** How many tokens before a changed one are shown with it. */
+const shownBefore = 12
+
+function inWords(
+  token: DivergentToken,
+  rows: readonly WeighedRow[],
+  tokenizer: Tokenizer,
+): ChangedToken {
+  const { ids } = rows[token.row]!
+  const { position } = token
+  return {
+    ...token,
+    text: tokenizer.decode(ids.subarray(position, position + 1)),
+    after: tokenizer.decode(ids.subarray(Math.max(0, position - shownBefore), position)),
   }
 }
 

@@ -12,40 +12,29 @@ import { openEmbedded } from './embedded.ts'
 import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
 import { openEstimate } from './estimate.ts'
 import type { Evaluation } from './held-out.ts'
-import { newManifest } from './manifest.ts'
 import { openTrainer, pickDefined } from './open-trainer.ts'
 import type { RollParts } from './roll.ts'
-import { createRun, readManifest, runPaths, writeManifest } from './run-folder.ts'
-import { openRunWriter } from './store.ts'
+import { openRun } from './rolling.ts'
+import { runPaths } from './run-folder.ts'
 import { openTaskStream, splitTasks } from './task-stream.ts'
 import type { TaskSource } from './tasks.ts'
 import { runTraining, type Training, type TrainingPlan } from './training.ts'
 
-/** How a policy is trained. Only the policy has to be named. */
-export interface TrainOptions<Data = unknown>
-  extends Omit<
-      RollParts<Data>,
-      'environment' | 'policy' | 'renderer' | 'estimate' | 'writer' | 'known' | 'finished'
-    >,
-    Pick<TrainingPlan<Data>, 'evaluateEvery' | 'onStep' | 'onEvaluation'>,
+/** How long and how a policy learns. */
+export interface LearningOptions<Data = unknown>
+  extends Pick<TrainingPlan<Data>, 'evaluateEvery' | 'onStep' | 'onEvaluation'>,
     Pick<
       EmbeddedTrainerOptions,
-      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'parts' | 'entropy'
+      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'parts' | 'entropy' | 'bonus'
     > {
-  /** An embedded policy, or `embedded` or `embedded:DIR`; any policy where a trainer is given. */
-  readonly policy: Policy | string
-  /** Learns instead of the embedded trainer. */
+  /** Learns instead of the embedded trainer; it is left open. */
   readonly trainer?: Trainer
-  /** The renderer of a policy that is not embedded. */
-  readonly renderer?: Renderer
   /** @default 60 */
   readonly steps?: number
   /** @default 32 */
   readonly tasksPerStep?: number
   /** Tasks to evaluate on, or how many. @default a split made for it, else a fifth of the tasks */
   readonly heldOut?: TaskSource<Data>
-  /** @default 'grpo' */
-  readonly advantage?: string
   /** Coefficient of the KL penalty to the starting weights. @default 0 */
   readonly klPenalty?: number
   /** @default 20 */
@@ -58,6 +47,21 @@ export interface TrainOptions<Data = unknown>
   readonly out?: string
   /** Settings to write into the run's manifest, for people and for resuming. */
   readonly record?: Readonly<Record<string, unknown>>
+}
+
+/** How a policy is trained. Only the policy has to be named. */
+export interface TrainOptions<Data = unknown>
+  extends Omit<
+      RollParts<Data>,
+      'environment' | 'policy' | 'renderer' | 'estimate' | 'writer' | 'known' | 'finished'
+    >,
+    LearningOptions<Data> {
+  /** An embedded policy, or `embedded` or `embedded:DIR`; any policy where a trainer is given. */
+  readonly policy: Policy | string
+  /** The renderer of a policy that is not embedded. */
+  readonly renderer?: Renderer
+  /** @default 'grpo' */
+  readonly advantage?: string
 }
 
 /** What training gave. */
@@ -82,42 +86,55 @@ export async function train<Data>(
   tasks: TaskSource<Data>,
   options: TrainOptions<Data>,
 ): Promise<Trained> {
-  const started = performance.now()
   const opened = await openTrained(options.policy)
   try {
-    const seed = options.seed ?? 0
-    const split = await splitTasks(environment, tasks, {
-      seed,
-      ...pickDefined(options, ['heldOut', 'split']),
-    })
-    const trainer = options.trainer ?? (await openLearner(opened.policy, options))
-    await using _closing = options.trainer ? undefined : trainer
-    const plan: TrainingPlan<Data> = {
-      tasks: openTaskStream(split.train, seed),
-      heldOut: split.heldOut,
-      steps: options.steps ?? 60,
-      tasksPerStep: options.tasksPerStep ?? 32,
-      checkpointEvery: options.checkpointEvery ?? 20,
-      successAt: options.successAt ?? 1,
-      refill: options.refill ?? 2,
-      ...pickDefined(options, ['evaluateEvery', 'onStep', 'onEvaluation', 'out']),
-    }
     const parts = toRollParts(environment, opened.policy, options)
-    const training = await keepRun(options, parts, kept => runTraining(plan, kept, trainer))
-    return {
-      successBefore: training.before.success,
-      successAfter: training.after.success,
-      intervalBefore: training.before.interval,
-      intervalAfter: training.after.interval,
-      steps: plan.steps,
-      sampledTokens: training.sampledTokens,
-      seconds: (performance.now() - started) / 1000,
-      best: training.best,
-      run: options.out,
-      training,
-    }
+    return await trainParts(tasks, parts, options)
   } finally {
     await opened.close()
+  }
+}
+
+/** Trains with everything opened; what is given is left open. */
+export async function trainParts<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+  options: LearningOptions<Data>,
+): Promise<Trained> {
+  const started = performance.now()
+  const { environment, policy, seed = 0, split } = parts
+  const tasksOf = await splitTasks(environment, tasks, {
+    seed,
+    ...(split !== undefined && { split }),
+    ...pickDefined(options, ['heldOut']),
+  })
+  const plan: TrainingPlan<Data> = {
+    tasks: openTaskStream(tasksOf.train, seed),
+    heldOut: tasksOf.heldOut,
+    steps: options.steps ?? 60,
+    tasksPerStep: options.tasksPerStep ?? 32,
+    checkpointEvery: options.checkpointEvery ?? 20,
+    successAt: options.successAt ?? 1,
+    refill: options.refill ?? 2,
+    ...pickDefined(options, ['evaluateEvery', 'onStep', 'onEvaluation', 'out']),
+  }
+  const trainer =
+    options.trainer ??
+    (await openLearner(policy, { ...options, ...pickDefined(parts, ['weighting']), seed }))
+  await using _closing = options.trainer ? undefined : trainer
+  const training = await keepRun(options, bounded(parts), kept => runTraining(plan, kept, trainer))
+  const { before, after, sampledTokens, best } = training
+  return {
+    successBefore: before.success,
+    successAfter: after.success,
+    intervalBefore: before.interval,
+    intervalAfter: after.interval,
+    steps: plan.steps,
+    sampledTokens,
+    seconds: (performance.now() - started) / 1000,
+    best,
+    run: options.out,
+    training,
   }
 }
 
@@ -136,7 +153,10 @@ async function openTrained(
   return { policy: opened, close: async () => opened[Symbol.asyncDispose]() }
 }
 
-function openLearner<Data>(policy: Policy, options: TrainOptions<Data>): Promise<Trainer> {
+function openLearner<Data>(
+  policy: Policy,
+  options: LearningOptions<Data> & Pick<RollParts, 'seed' | 'weighting'>,
+): Promise<Trainer> {
   return openTrainer(
     policy,
     pickDefined(options, [
@@ -147,13 +167,13 @@ function openLearner<Data>(policy: Policy, options: TrainOptions<Data>): Promise
       'parts',
       'entropy',
       'klPenalty',
+      'bonus',
       'weighting',
       'seed',
     ]),
   )
 }
 
-/** The parts that rolling needs, with limits that the model's own context sets. */
 function toRollParts<Data>(
   environment: Environment<Data>,
   policy: Policy,
@@ -161,20 +181,18 @@ function toRollParts<Data>(
 ): RollParts<Data> {
   const renderer = options.renderer ?? (isEmbedded(policy) ? rendererOf(policy) : undefined)
   if (!renderer) throw new Error(`${policy.name} is not embedded: give its renderer.`)
-  const { limits, concurrency = 256, signal = new AbortController().signal } = options
+  const estimate = openEstimate(options.advantage ?? 'grpo')
+  return { concurrency: 256, ...options, environment, policy, renderer, estimate }
+}
+
+/** The parts with limits that the model's own context sets. */
+function bounded<Data>(parts: RollParts<Data>): RollParts<Data> {
+  const { policy, limits = {}, signal = new AbortController().signal } = parts
   // Hundreds of attempts wait on one signal; that is no leak.
   setMaxListeners(0, signal)
-  const context = isEmbedded(policy) ? { context: policy.model.shape.context } : {}
-  return {
-    ...options,
-    environment,
-    policy,
-    renderer,
-    estimate: openEstimate(options.advantage ?? 'grpo'),
-    limits: { ...context, ...limits },
-    concurrency,
-    signal,
-  }
+  if (!isEmbedded(policy)) return { ...parts, signal }
+  const context = Math.min(policy.model.shape.context, limits.context ?? Number.POSITIVE_INFINITY)
+  return { ...parts, signal, limits: { ...limits, context } }
 }
 
 /** The renderer that an embedded policy's own files make. */
@@ -184,29 +202,23 @@ export function rendererOf({ model, name }: EmbeddedPolicy): ModelRenderer {
 
 /** Keeps what `work` rolls in a run folder, where one is wanted. */
 async function keepRun<Data>(
-  options: TrainOptions<Data>,
+  options: LearningOptions<Data>,
   parts: RollParts<Data>,
   work: (parts: RollParts<Data>) => Promise<Training>,
 ): Promise<Training> {
   const { out } = options
   if (out === undefined) return await work(parts)
-  const config = {
-    ...options.record,
-    environment: parts.environment.name,
-    policy: parts.policy.name,
-  }
-  await createRun(out, newManifest('train', config))
-  const writer = await openRunWriter(out)
+  const { environment, policy } = parts
+  const config = { environment: environment.name, policy: policy.name, ...options.record }
+  await using run = await openRun(parts, { out, kind: 'train', config, unfinished: 'restart' })
   try {
-    const training = await work({ ...parts, writer })
-    await writer.sync()
+    const training = await work({ ...parts, ...run.parts })
     await writeFile(runPaths(out).report, `${JSON.stringify(toReport(training), null, 2)}\n`)
-    const manifest = await readManifest(out)
-    const finished = new Date().toISOString()
-    await writeManifest(out, { ...manifest, status: 'finished', finished })
+    await run.finish()
     return training
-  } finally {
-    await writer[Symbol.asyncDispose]()
+  } catch (error) {
+    run.fail(error)
+    throw error
   }
 }
 

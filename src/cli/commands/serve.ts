@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { openModel } from '../../model/model.ts'
+import { serveModel } from '../../model/serving/server.ts'
+import { baseModel } from '../../run/embedded.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+
+/** Serves an embedded model over HTTP. */
+export const serveCommand: Command = {
+  name: 'serve',
+  summary: 'Serve an embedded model over HTTP',
+  usage: '[--model DIR] [--port N]',
+  about:
+    "Speaks SGLang's /generate (ids in, ids and log-probabilities out, streaming, aborting, new\n" +
+    "weights from disk) and OpenAI's chat and completions. Requests at one time share the model's\n" +
+    'steps. Rolling against it gives the same trajectories as rolling the model in process.',
+  examples: [
+    'espalier serve --port 30000',
+    'espalier roll --policy sglang:http://127.0.0.1:30000 --environment desk --tasks 16',
+  ],
+  settings: [],
+  own: {
+    model: { help: 'The model folder (default: the base model of this package)', argument: 'DIR' },
+    port: { help: 'The port; 0 takes any free one (default: 30000)', argument: 'N' },
+    host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
+    name: { help: 'The name that clients may know the model by', argument: 'NAME' },
+    threads: { help: 'Threads of the model (default: as many as cores)', argument: 'N' },
+  },
+  words: [0, 0],
+  run: runServe,
+}
+
+async function runServe({ own, json, terminal, signal }: Invocation): Promise<number> {
+  const { model: folder = baseModel, host, name } = own
+  const port = readCount('port', own.port)
+  const threads = readCount('threads', own.threads)
+  await using model = await openModel({ folder }, threads === undefined ? {} : { threads })
+  await using server = await serveModel(model, {
+    folder,
+    ...(port !== undefined && { port }),
+    ...(host !== undefined && { host }),
+    ...(name !== undefined && { name }),
+  })
+  const { url } = server
+  if (json) terminal.print(JSON.stringify({ url, model: folder, kernel: model.kernel }))
+  else terminal.print(`serving ${folder} at ${url}  (${model.threads} threads, ${model.kernel})`)
+  terminal.tell(`next  espalier roll --policy sglang:${url} --environment desk --tasks 16`)
+  if (!signal.aborted) await once(signal, 'abort')
+  return 0
+}
+
+function readCount(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d{1,5}$/.test(text)) return Number(text)
+  throw new MisuseError(`--${flag} takes a number, not "${text}"`)
+}

@@ -1,0 +1,103 @@
+import type { Environment, Task } from '../../core/environment.ts'
+import type { Conversation, SupervisedStep } from '../../model/supervised.ts'
+import { resolveSettings } from '../../run/config.ts'
+import {
+  demonstrate,
+  mistakenWords,
+  readDemonstrations,
+  type Show,
+} from '../../run/demonstrations.ts'
+import { openEnvironmentNamed } from '../../run/open-run.ts'
+import type { Settings } from '../../run/settings.ts'
+import { readTasks } from '../../run/tasks.ts'
+import { teachFrom } from '../../run/teach.ts'
+import { isUserPart, loadUserPart } from '../../run/user-part.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
+
+/** Makes an embedded model from demonstrations. */
+export const teachCommand: Command = {
+  name: 'teach',
+  summary: 'Make an embedded model from demonstrations',
+  usage: '--environment NAME --demonstrations FILE|RUN --out DIR',
+  about:
+    'Builds a vocabulary from demonstrations, with bytes for every other text, and trains a small\n' +
+    'model on what the assistant says in them. Demonstrations are a file with one {"messages"} per\n' +
+    'line, the solved trajectories of a run, or ./file.ts#export: a function that shows each turn.',
+  examples: [
+    'espalier teach --environment ./shop.ts#shop --demonstrations shown.jsonl --out models/shop',
+    'espalier teach --environment ./shop.ts#shop --demonstrations ./shop.ts#show --tasks 500 --out models/shop',
+  ],
+  settings: ['environment', 'tasks', 'split', 'seed', 'epochs', 'learningRate', 'out'],
+  own: {
+    demonstrations: { help: 'What to learn from', argument: 'FILE|RUN|FILE#EXPORT' },
+  },
+  words: [0, 0],
+  run: runTeach,
+}
+
+async function runTeach(invocation: Invocation): Promise<number> {
+  const { own, terminal, json, flags, signal } = invocation
+  const { demonstrations } = own
+  const { values } = await resolveSettings(invocation)
+  if (!demonstrations)
+    throw new MisuseError('teach needs --demonstrations FILE, RUN or FILE#EXPORT')
+  if (!values.environment) throw new MisuseError('teach needs --environment NAME')
+  if (!values.out) throw new MisuseError('teach needs --out DIR, the folder to write the model to')
+  const environment = await openEnvironmentNamed(values.environment)
+  const tasks = await someTasks(environment, values)
+  const conversations = await openDemonstrations(environment, { tasks, demonstrations, signal })
+  const texts = tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
+  terminal.tell(`${conversations.length} demonstrations`)
+  await using policy = await teachFrom(conversations, {
+    seed: values.seed,
+    out: values.out,
+    texts,
+    signal,
+    onStep: progressOf(terminal),
+    ...(flags.epochs !== undefined && { epochs: values.epochs }),
+    ...(flags.learningRate !== undefined && { learningRate: values.learningRate }),
+  })
+  const { shape, kernel } = policy.model
+  const result = { out: values.out, demonstrations: conversations.length, shape, kernel }
+  if (json) terminal.print(JSON.stringify(result))
+  else terminal.print(`${values.out}: a vocabulary of ${shape.vocabulary}, ${shape.layers} layers`)
+  const next = `--policy embedded:${values.out} --environment ${values.environment}`
+  terminal.tell(`next  espalier train ${next}`)
+  return 0
+}
+
+/** The tasks to demonstrate; for demonstrations from elsewhere one is enough, to know the tools. */
+async function someTasks(environment: Environment, values: Settings): Promise<readonly Task[]> {
+  const source = values.tasks ?? (environment.makeTasks ? 500 : undefined)
+  if (source === undefined) return []
+  const tasks: Task[] = []
+  const reading = { seed: values.seed, ...(values.split !== undefined && { split: values.split }) }
+  for await (const task of readTasks(environment, source, reading)) tasks.push(task)
+  return tasks
+}
+
+async function openDemonstrations(
+  environment: Environment,
+  from: {
+    readonly tasks: readonly Task[]
+    readonly demonstrations: string
+    readonly signal: AbortSignal
+  },
+): Promise<readonly Conversation[]> {
+  const { tasks, demonstrations, signal } = from
+  if (!isUserPart(demonstrations) || demonstrations.endsWith('.jsonl')) {
+    return await readDemonstrations(demonstrations, environment, { successAt: 1 })
+  }
+  const show = await loadUserPart(demonstrations)
+  if (typeof show !== 'function') throw new MisuseError(`${demonstrations} is not a function`)
+  if (tasks.length === 0) throw new MisuseError('teach needs --tasks FILE to demonstrate')
+  return await demonstrate(environment, tasks, { show: show as Show, turns: 32, signal })
+}
+
+function progressOf(terminal: Terminal): (step: SupervisedStep) => void {
+  return ({ step, steps, loss }) => {
+    terminal.status(`step ${step + 1}/${steps}  loss ${loss.toFixed(4)}`)
+    if (step + 1 === steps) terminal.tell(`${steps} steps  loss ${loss.toFixed(4)}`)
+  }
+}

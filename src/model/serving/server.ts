@@ -1,0 +1,61 @@
+import fastify from 'fastify'
+import type { EmbeddedModel } from '../model.ts'
+import { rendererFor } from '../teach.ts'
+import { BadRequest } from './fields.ts'
+import { toServed } from './generation.ts'
+import { addOpenAiRoutes } from './openai.ts'
+import { addSglangRoutes } from './sglang.ts'
+
+/** How a model is served. */
+export interface ServeOptions {
+  /** The folder the model came from. */
+  readonly folder: string
+  /** The name that clients may know it by. @default the folder */
+  readonly name?: string
+  /** 0 takes any free one. @default 30000 */
+  readonly port?: number
+  /** @default '127.0.0.1' */
+  readonly host?: string
+  /** Seeds requests that bring none. @default 0 */
+  readonly seed?: number
+}
+
+/** A server that runs; disposing of it ends what is under way and leaves the model open. */
+export interface ModelServer extends AsyncDisposable {
+  readonly url: string
+}
+
+/** The largest body: a batch of prompts, never a flood. */
+const bodyLimit = 64 * 1024 * 1024
+
+/** Serves an embedded model over SGLang's protocol and OpenAI's; requests at one time share steps. */
+export async function serveModel(
+  model: EmbeddedModel,
+  options: ServeOptions,
+): Promise<ModelServer> {
+  const { folder, name, port = 30_000, host = '127.0.0.1', seed = 0 } = options
+  const renderer = rendererFor(name ?? folder, model.files)
+  const served = toServed(model, {
+    folder,
+    ...(name !== undefined && { name }),
+    stopIds: renderer.stopIds,
+    seed,
+  })
+  const server = fastify({ bodyLimit, forceCloseConnections: true })
+  server.setErrorHandler(async (cause, _, reply) => {
+    const isOurs = cause instanceof BadRequest || (cause as { validation?: unknown }).validation
+    const code = isOurs ? 400 : ((cause as { statusCode?: number }).statusCode ?? 500)
+    const { message } = cause as Error
+    await reply.code(code).send({ error: { message, type: 'invalid_request', code } })
+  })
+  addSglangRoutes(server, served)
+  addOpenAiRoutes(server, served, renderer)
+  const url = await server.listen({ port, host })
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      for (const controller of served.running.values()) controller.abort()
+      await server.close()
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { Trainer } from '../core/trainer.ts'
+import type { RollParts } from './roll.ts'
+import { SettingError, type Settings } from './settings.ts'
+import { type LearningOptions, type Trained, trainParts } from './train.ts'
+import { isUserPart, loadUserPart } from './user-part.ts'
+
+/** Trains as settings say, with parts that were opened by them. */
+export async function trainWith(
+  values: Settings,
+  parts: RollParts,
+  more: Pick<LearningOptions, 'out' | 'onStep' | 'onEvaluation'>,
+): Promise<Trained> {
+  const trainer = await openTrainerNamed(values.trainer, parts)
+  try {
+    return await trainParts(values.tasks ?? values.steps * values.tasksPerStep, parts, {
+      steps: values.steps,
+      tasksPerStep: values.tasksPerStep,
+      checkpointEvery: values.checkpointEvery,
+      learningRate: values.learningRate,
+      loss: values.loss,
+      epochs: values.epochs,
+      entropy: values.entropyBonus,
+      klPenalty: values.klPenalty,
+      record: values,
+      ...(values.evaluateEvery !== undefined && { evaluateEvery: values.evaluateEvery }),
+      ...(values.heldOut !== undefined && { heldOut: values.heldOut }),
+      ...(trainer && { trainer }),
+      ...more,
+    })
+  } finally {
+    await trainer?.[Symbol.asyncDispose]()
+  }
+}
+
+/** A trainer of the user's own; nothing for the embedded one, which the policy brings along. */
+async function openTrainerNamed(name: string, parts: RollParts): Promise<Trainer | undefined> {
+  if (name === 'embedded') return undefined
+  if (!isUserPart(name)) {
+    throw new SettingError(`no trainer "${name}". Known: embedded, ./file.ts#export.`)
+  }
+  const part = await loadUserPart(name)
+  const trainer: unknown = typeof part === 'function' ? await part(parts) : part
+  if (typeof trainer === 'object' && trainer !== null && 'step' in trainer)
+    return trainer as Trainer
+  throw new SettingError(`${name} is not a trainer: it needs step, save and load`)
+}
