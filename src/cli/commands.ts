@@ -7,6 +7,7 @@ import { exportCommand } from './commands/export.ts'
 import { importCommand } from './commands/import.ts'
 import { resumeCommand } from './commands/resume.ts'
 import { rollCommand } from './commands/roll.ts'
+import { rolloutsCommand } from './commands/rollouts.ts'
 import { scoreCommand } from './commands/score.ts'
 import { showCommand } from './commands/show.ts'
 import { tauCommand } from './commands/tau.ts'
@@ -21,6 +22,7 @@ export const commands: readonly Command[] = [
   showCommand,
   exportCommand,
   importCommand,
+  rolloutsCommand,
   doctorCommand,
   checkCommand,
   tauCommand,

@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import type { Task } from '../../core/environment.ts'
+import { resolveSettings } from '../../run/config.ts'
+import { openPolicy } from '../../run/open-policy.ts'
+import { openRunParts } from '../../run/open-run.ts'
+import type { RollParts } from '../../run/roll.ts'
+import { openRun } from '../../run/rolling.ts'
+import { Rollouts } from '../../run/rollouts.ts'
+import { serveRollouts } from '../../run/rollouts-server.ts'
+import type { Settings } from '../../run/settings.ts'
+import { readTasks, type TaskSource } from '../../run/tasks.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { rollSettings } from './roll.ts'
+
+/** Serves rollouts to trainers in other languages. */
+export const rolloutsCommand: Command = {
+  name: 'rollouts',
+  summary: 'Roll for trainers in other languages, over HTTP',
+  usage: '--policy URI --environment NAME [--port N]',
+  about:
+    'Trainers submit prompts or task ids, with a policy endpoint and its version if they like, and take\n' +
+    'finished groups as rows in the format they name, by long polling or as server-sent events. New\n' +
+    'weights can be announced, samples paused and resumed. GET /openapi.json describes all of it;\n' +
+    'integrations/python has clients. With --out every group is also kept in a run folder.',
+  examples: [
+    'espalier rollouts --policy sglang:http://localhost:30000 --environment calculator --port 8900',
+    'ESPALIER_TOKEN=… espalier rollouts --policy vllm:http://gpu:8000 --environment ./shop.ts#shop --host 0.0.0.0',
+  ],
+  settings: rollSettings.filter(name => name !== 'budget' && name !== 'record'),
+  own: {
+    port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },
+    host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
+    queue: { help: 'Groups that may wait to be rolled (default: 4096)', argument: 'N' },
+    results: { help: 'Finished groups that may wait to be taken (default: 256)', argument: 'N' },
+    'token-variable': {
+      help: 'The environment variable that holds the token clients send (default: ESPALIER_TOKEN)',
+      argument: 'NAME',
+    },
+  },
+  words: [0, 0],
+  run: runRollouts,
+}
+
+async function runRollouts(invocation: Invocation): Promise<number> {
+  const { own, terminal, json, signal } = invocation
+  const { values } = await resolveSettings(invocation)
+  await using opened = await openRunParts(values, terminal.tell)
+  await using kept =
+    values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
+  const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }), signal }
+  await using rollouts = new Rollouts({
+    parts,
+    openPolicy: uri => openServed(uri, values),
+    findTask: taskFinder(parts, values.tasks),
+    ...counted('queue', own.queue),
+    ...counted('results', own.results),
+  })
+  const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
+  await using server = await serveRollouts(rollouts, {
+    ...counted('port', own.port),
+    ...(own.host !== undefined && { host: own.host }),
+    ...(token !== undefined && { token }),
+  })
+  if (json) terminal.print(JSON.stringify({ url: server.url, policy: parts.policy.name }))
+  else terminal.print(`rolling ${parts.environment.name} for trainers at ${server.url}`)
+  if (!signal.aborted) await once(signal, 'abort')
+  await kept?.finish()
+  return 0
+}
+
+async function keepIn(out: string, parts: RollParts, values: Settings) {
+  return await openRun(parts, { out, kind: 'rollouts', config: values, unfinished: 'restart' })
+}
+
+/** Endpoints that clients may name: servers, never files of this machine. */
+const servers = ['sglang', 'vllm', 'llama-cpp', 'openai']
+
+async function openServed(uri: string, values: Settings) {
+  const scheme = uri.slice(0, Math.max(0, uri.indexOf(':')))
+  if (!servers.includes(scheme)) {
+    throw new Error(
+      `a policy is one of ${servers.map(each => `${each}:URL`).join(', ')}, not "${uri}"`,
+    )
+  }
+  const key = process.env[values.keyVariable]
+  return await openPolicy(uri, {
+    ...(key !== undefined && { key }),
+    deadlineSeconds: values.deadline,
+    retries: values.retries === 0 ? false : { attempts: values.retries + 1 },
+    ...(values.model !== undefined && { model: values.model }),
+  })
+}
+
+/** Finds tasks of the service by id; they are read when the first is asked for. */
+function taskFinder(parts: RollParts, source: TaskSource | undefined) {
+  let known: Promise<ReadonlyMap<string, Task>> | undefined
+  const read = async (): Promise<ReadonlyMap<string, Task>> => {
+    const tasks = new Map<string, Task>()
+    if (source === undefined) return tasks
+    const options = {
+      seed: parts.seed ?? 0,
+      ...(parts.split !== undefined && { split: parts.split }),
+    }
+    for await (const task of readTasks(parts.environment, source, options)) tasks.set(task.id, task)
+    return tasks
+  }
+  return async (id: string): Promise<Task | undefined> => {
+    known ??= read()
+    return (await known).get(id)
+  }
+}
+
+function counted<Name extends string>(
+  name: Name,
+  text: string | undefined,
+): { [Key in Name]?: number } {
+  if (text === undefined) return {}
+  if (/^\d{1,9}$/.test(text)) return { [name]: Number(text) } as { [Key in Name]?: number }
+  throw new MisuseError(`--${name} takes a whole number, not "${text}"`)
+}

@@ -1,0 +1,223 @@
+import { z } from 'zod'
+
+const sampling = z
+  .strictObject({
+    temperature: z.number().min(0).optional(),
+    topP: z.number().min(0).max(1).optional(),
+    topK: z.int().min(0).optional(),
+    minP: z.number().min(0).max(1).optional(),
+  })
+  .describe('Sampling that differs from the settings of the service')
+
+/** What a client asks to be rolled. */
+export const submission = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[\w.-]{1,100}$/)
+    .describe('A name the client chooses; the same submission sent again is not rolled again'),
+  tasks: z
+    .array(z.union([z.string(), z.int(), z.record(z.string(), z.unknown())]))
+    .min(1)
+    .describe("Ids of the service's tasks, or the data of tasks: prompt or messages, answer, …"),
+  policy: z
+    .string()
+    .optional()
+    .describe('The endpoint to sample from, such as sglang:http://host:30000'),
+  version: z.int().min(0).optional().describe('The version of the weights behind the policy'),
+  group: z.int().min(1).max(1024).optional().describe('Attempts per task'),
+  step: z.int().min(0).optional().describe('The training step it is for'),
+  seed: z.int().min(0).optional().describe('Where every random draw comes from'),
+  sampling: sampling.optional(),
+  format: z
+    .string()
+    .optional()
+    .describe('The format of the rows of finished groups: jsonl, trl, verl, slime, …'),
+})
+
+/** A submission as it was checked. */
+export type Submission = z.output<typeof submission>
+
+/** How far a submission is. */
+export const submissionStatus = z.strictObject({
+  id: z.string(),
+  state: z.enum(['running', 'finished', 'cancelled', 'failed']),
+  groups: z.int(),
+  finished: z.int().describe('Groups that are complete'),
+  taken: z.int().describe('Groups that the client has acknowledged'),
+  reason: z.string().optional().describe('Why it failed'),
+})
+
+/** How far a submission is, as the API tells it. */
+export type SubmissionStatus = z.output<typeof submissionStatus>
+
+/** A finished group as clients get it. */
+export const finishedGroup = z.strictObject({
+  cursor: z.int().describe('Its place in the submission; send the last one as after'),
+  group: z.string(),
+  task: z.string(),
+  index: z.int().describe('The place of its task in the submission'),
+  step: z.int().optional(),
+  rewards: z.array(z.number()).describe('Of the members that were scored'),
+  failed: z.int().describe('Attempts that never got a reward'),
+  dropped: z.int().describe('Members that a filter dropped'),
+  rows: z.array(z.record(z.string(), z.unknown())).describe('In the format that was asked for'),
+})
+
+/** A finished group as clients get it. */
+export type FinishedGroup = z.output<typeof finishedGroup>
+
+/** The answer to taking groups. */
+export const takenGroups = z.strictObject({
+  groups: z.array(finishedGroup),
+  cursor: z.int().describe('What to send as after next time'),
+  state: submissionStatus.shape.state,
+})
+
+/** What a client has. */
+export const acknowledgement = z.strictObject({
+  cursor: z.int().min(0).describe('The last group the client has'),
+})
+
+/** New weights. */
+export const weights = z.strictObject({
+  version: z.int().min(0),
+  policy: z.string().optional().describe('Where they are served from now on'),
+  interrupt: z
+    .boolean()
+    .optional()
+    .describe('Whether samples under way are cut and go on under the new weights'),
+})
+
+const problem = z.strictObject({ error: z.string() })
+
+const state = z.strictObject({
+  paused: z.boolean(),
+  version: z.int().nullable(),
+})
+
+interface Operation {
+  readonly path: string
+  readonly method: 'get' | 'post' | 'delete'
+  readonly summary: string
+  readonly body?: z.ZodType
+  readonly answer: z.ZodType | string
+  readonly code?: number
+  readonly query?: Readonly<Record<string, string>>
+}
+
+const operations: readonly Operation[] = [
+  {
+    path: '/v1/rollouts',
+    method: 'post',
+    summary: 'Submit tasks to be rolled; 429 where the queue is full',
+    body: submission,
+    answer: submissionStatus,
+    code: 202,
+  },
+  { path: '/v1/rollouts/{id}', method: 'get', summary: 'How far it is', answer: submissionStatus },
+  {
+    path: '/v1/rollouts/{id}',
+    method: 'delete',
+    summary: 'Cancel it; finished groups stay',
+    answer: submissionStatus,
+  },
+  {
+    path: '/v1/rollouts/{id}/groups',
+    method: 'get',
+    summary: 'Take finished groups, waiting for the next where there is none',
+    answer: takenGroups,
+    query: {
+      after: 'Acknowledges every group up to this cursor, and gives those after it',
+      wait: 'Seconds to wait for a group, at most 60',
+      max: 'The most groups to give',
+    },
+  },
+  {
+    path: '/v1/rollouts/{id}/acknowledge',
+    method: 'post',
+    summary: 'Let go of groups that were received as events',
+    body: acknowledgement,
+    answer: submissionStatus,
+  },
+  {
+    path: '/v1/rollouts/{id}/events',
+    method: 'get',
+    summary: 'Finished groups as server-sent events; Last-Event-ID goes on after a cursor',
+    answer: 'text/event-stream',
+  },
+  {
+    path: '/v1/weights',
+    method: 'post',
+    summary: 'Announce new weights',
+    body: weights,
+    answer: state,
+  },
+  {
+    path: '/v1/pause',
+    method: 'post',
+    summary: 'Cut samples under way and start none until resumed; what was sampled is kept',
+    answer: state,
+  },
+  { path: '/v1/resume', method: 'post', summary: 'Go on', answer: state },
+  {
+    path: '/health',
+    method: 'get',
+    summary: 'Whether it is up',
+    answer: z.strictObject({ status: z.literal('ok') }),
+  },
+  { path: '/metrics', method: 'get', summary: 'Counters for Prometheus', answer: 'text/plain' },
+]
+
+/** The OpenAPI document of the service, made from the schemas that requests are checked by. */
+export function openApiDocument(version: string): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const operation of operations) {
+    paths[operation.path] ??= {}
+    paths[operation.path]![operation.method] = describeOperation(operation)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Espalier rollouts', version },
+    security: [{ bearer: [] }],
+    components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+    paths,
+  }
+}
+
+function describeOperation({ path, summary, body, answer, code = 200, query = {} }: Operation) {
+  const inPath = path.includes('{id}')
+    ? [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }]
+    : []
+  const inQuery = Object.entries(query).map(([name, description]) => ({
+    name,
+    in: 'query',
+    description,
+    schema: { type: 'number' },
+  }))
+  const content =
+    typeof answer === 'string'
+      ? { [answer]: { schema: { type: 'string' } } }
+      : { 'application/json': { schema: schemaOf(answer, 'output') } }
+  return {
+    summary,
+    parameters: [...inPath, ...inQuery],
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: schemaOf(body, 'input') } },
+      },
+    }),
+    responses: {
+      [code]: { description: summary, content },
+      default: {
+        description: 'What was wrong, in words',
+        content: { 'application/json': { schema: schemaOf(problem, 'output') } },
+      },
+    },
+  }
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): object {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io })
+  return rest
+}

@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import type { Policy, Sample } from '../core/policy.ts'
+import { sampled } from '../core/segment.ts'
+import { around } from '../policies/around.ts'
+
+/** What a trainer says of the weights: which version they are, and whether they are being changed. */
+export interface WeightsDesk {
+  readonly isPaused: boolean
+  /** `null` until somebody told. */
+  readonly version: number | null
+  pause(): void
+  resume(): void
+  /** Says that the weights are another version from now on. */
+  announce(version: number, options?: { readonly interrupt?: boolean }): void
+  /**
+   * A policy that starts no sample while the weights are changed. Where it keeps what an aborted
+   * sample had, samples under way are cut and go on under the new weights.
+   */
+  watch(policy: Policy): Policy
+}
+
+/** Opens a desk at which nothing was said yet. */
+export function openWeightsDesk(): WeightsDesk {
+  let version: number | null = null
+  let cut = new AbortController()
+  let pausing: AbortController | undefined
+
+  async function wait(signal: AbortSignal): Promise<void> {
+    while (pausing && !signal.aborted) {
+      await once(AbortSignal.any([pausing.signal, signal]), 'abort')
+    }
+    signal.throwIfAborted()
+  }
+
+  function interrupt(): void {
+    const old = cut
+    cut = new AbortController()
+    old.abort(new Error('the weights are being changed'))
+  }
+
+  return {
+    get isPaused() {
+      return pausing !== undefined
+    },
+    get version() {
+      return version
+    },
+    pause() {
+      pausing ??= new AbortController()
+      interrupt()
+    },
+    resume() {
+      const over = pausing
+      pausing = undefined
+      over?.abort()
+    },
+    announce(next, options = {}) {
+      version = next
+      if (options.interrupt) interrupt()
+    },
+    watch(policy) {
+      const told = (sample: Sample): Sample => withVersion(policy, sample, version)
+      const { sampleSeveral } = policy
+      return {
+        ...around(policy, (_, __, work) => work()),
+        async sample(request, { signal }) {
+          for (;;) {
+            await wait(signal)
+            const mine = cut
+            const isCut = (): boolean => mine.signal.aborted && !signal.aborted
+            try {
+              const both = policy.capabilities.abort
+                ? AbortSignal.any([signal, mine.signal])
+                : signal
+              const sample = await policy.sample(request, { signal: both })
+              if (isCut() && isEmpty(sample)) continue
+              return told(sample)
+            } catch (error) {
+              // Cut before its first token: nothing is lost by asking again.
+              if (!isCut()) throw error
+            }
+          }
+        },
+        ...(sampleSeveral && {
+          async sampleSeveral(request, seeds, call) {
+            await wait(call.signal)
+            return (await sampleSeveral.call(policy, request, seeds, call)).map(told)
+          },
+        }),
+      }
+    },
+  }
+}
+
+function isEmpty(sample: Sample): boolean {
+  return (
+    sample.kind === 'tokens' && sample.finish.kind === 'abort' && sample.segment.ids.length === 0
+  )
+}
+
+/** The version that was announced, for servers that do not tell theirs. */
+function withVersion(policy: Policy, sample: Sample, version: number | null): Sample {
+  if (version === null || policy.capabilities.version) return sample
+  const range = { from: version, to: version }
+  if (sample.kind === 'text') return { ...sample, version: range }
+  return { ...sample, segment: sampled({ ...sample.segment, version: range }) }
+}
