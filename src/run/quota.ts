@@ -17,8 +17,10 @@ export interface QuotaOptions {
 export interface Quota {
   /** Groups that may be under way at one time, at most `most`. */
   ahead(most: number): number
-  /** Counts a group that is begun; throws where refilling has gone on for long enough. */
-  begin(): void
+  /** Counts a group that is begun; says whether refilling has not gone on for long enough. */
+  begin(): boolean
+  /** What to end with where no further group may be begun. */
+  exhausted(): RunStoppedError
   take(group: Group): void
   /** Why the run should end now, if it should. */
   readonly end: RunStoppedError | undefined
@@ -34,14 +36,15 @@ export function openQuota(options: QuotaOptions): Quota {
   return {
     ahead: limit => Math.max(1, Math.min(limit, Math.ceil((wanted - kept) * overSample))),
     begin() {
-      if (begun >= most) {
-        throw new RunStoppedError(
-          'refill',
-          `${begun} groups were rolled for ${wanted} wanted, and filters left ${kept}: --refill ${refill} allows no more`,
-        )
-      }
+      if (begun >= most) return false
       begun++
+      return true
     },
+    exhausted: () =>
+      new RunStoppedError(
+        'refill',
+        `${begun} groups were rolled for ${wanted} wanted, and filters left ${kept}: --refill ${refill} allows no more`,
+      ),
     take(group) {
       if (isUseful(group)) kept++
     },

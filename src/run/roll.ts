@@ -10,8 +10,8 @@ import { defaultLimits, type Limits, type RolloutContext } from '../rollout/atte
 import { rollChain } from '../rollout/chain.ts'
 import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
 import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
+import type { Estimate } from './estimate.ts'
 import { type Listen, listenAll } from './events.ts'
-import type { Estimate } from './gather.ts'
 import type { Instrument } from './instrument.ts'
 import {
   type Job,
@@ -107,7 +107,11 @@ export async function* rollGroups<Data>(
       yield await next()
     }
     stopWhereMet()
-    quota.begin()
+    while (!quota.begin()) {
+      if (pipeline.pending === 0) throw quota.exhausted()
+      yield await next()
+      stopWhereMet()
+    }
     pipeline.submit(job)
     while (pipeline.pending >= quota.ahead(most)) {
       yield await next()

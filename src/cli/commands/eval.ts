@@ -19,6 +19,9 @@ const withoutMeaning: readonly SettingName[] = [
   'weighting',
   'filters',
   'sinks',
+  'keep',
+  'overSample',
+  'refill',
 ]
 
 const evalSettingNames: readonly SettingName[] = [

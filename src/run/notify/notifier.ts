@@ -24,6 +24,8 @@ export interface NotifierOptions {
   readonly perHour?: number
   /** Told where a channel cannot be reached, once per channel. */
   readonly tell?: (line: string) => void
+  /** Seconds that closing waits for channels. @default 5 */
+  readonly patience?: number
   /** Milliseconds since 1970. @default the machine's */
   readonly clock?: () => number
 }
@@ -109,10 +111,13 @@ export function openNotifier(options: NotifierOptions): Notifier {
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
       for (const problem of problems.values()) if (problem.count > 0) repeat(problem)
-      const patience = new Promise(resolve => setTimeout(resolve, 5000).unref())
-      await Promise.race([Promise.allSettled(sending), patience])
+      await Promise.race([Promise.allSettled(sending), wait((options.patience ?? 5) * 1000)])
     },
   }
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, milliseconds).unref())
 }
 
 function toNotice(
