@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Environment } from '../core/environment.ts'
 import { parsePartName, UnknownPartError } from '../core/part-name.ts'
 import { calculator } from './calculator.ts'
+import { desk } from './desk/desk.ts'
 import { interpreterOptions, openInterpreterNamed } from './interpreter/interpreter.ts'
 import { keyValue } from './key-value.ts'
 import { openMcpTools } from './mcp.ts'
@@ -40,6 +41,19 @@ export const builtInEnvironments: Readonly<Record<string, EnvironmentFactory>> =
     about: 'Python or JavaScript in a closed process, an answer compared; makes its own tasks.',
     options: interpreterOptions,
     open: openInterpreterNamed,
+  }),
+  desk: environmentFactory({
+    about:
+      'A service desk with a customer, a database and rules to be found out; makes its own tasks.',
+    options: z.strictObject({
+      level: z
+        .enum(['1', '2', '3', 'mixed'])
+        .default('mixed')
+        .transform(level => (level === 'mixed' ? level : (Number(level) as 1 | 2 | 3))),
+      length: z.enum(['short', 'long']).default('short'),
+      rules: z.enum(['hidden', 'told']).default('hidden'),
+    }),
+    open: desk,
   }),
   'key-value': environmentFactory({
     about: 'A small store behind four tools; makes its own tasks.',
