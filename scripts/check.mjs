@@ -61,13 +61,13 @@ step('format and lint', () =>
 )
 step('rooms', () => run('scripts/check-rooms.mjs'))
 step('types', () => run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.json']))
-if (mode === 'quick') step('unit', () => vitest(['src']))
+if (mode === 'quick') step('unit', () => vitest(['src/']))
 else {
   const more = mode === 'soak' ? { ESPALIER_SOAK: '20' } : {}
   step('build', () => run('scripts/build.mjs'))
-  step('unit', () => vitest(['src'], more))
+  step('unit', () => vitest(['src/'], more))
   step('golden', golden)
-  step('end to end, examples and docs', () => vitest(['test'], more))
+  step('end to end, examples and docs', () => vitest(['test/'], more))
 }
 rmSync(folder, { recursive: true, force: true })
 console.log(`\n${passed} passed, ${failed} failed`)

@@ -159,7 +159,7 @@ describe('single turn', () => {
 
 describe('names', () => {
   it.each([
-    ['calculater', /No environment called "calculater". Known: calculator, key-value/],
+    ['calculater', /No environment called "calculater". Known: .*calculator.*key-value/],
     ['calculator:fast', /"variant". It has no options/],
     ['single-turn:match=fuzzy', /match: .*Its options: match/],
     ['tool-loop', /mcp: .*Its options: match, mcp/],
