@@ -19,6 +19,16 @@ export interface Credit {
   readonly weight: number
   /** Advantages turn by turn, where they differ from the trajectory's own. */
   readonly turns?: readonly number[]
+  /** Advantages of parts of turns, where they differ from the turn's own. */
+  readonly stretches?: readonly Stretch[]
+}
+
+/** The tokens `[start, end)` of a node, and their advantage. */
+export interface Stretch {
+  readonly node: number
+  readonly start: number
+  readonly end: number
+  readonly advantage: number
 }
 
 /** The credit of the first `length` tokens of a node: those trajectories pass through them. */
@@ -58,12 +68,15 @@ export function creditByNode(
     const credit = byTrajectory.get(trajectory.id)
     if (!credit) continue
     const turnOf = credit.turns && turnByNode(tree, trajectory)
+    const stretchesOf = credit.stretches && stretchesByNode(credit.stretches)
     for (const [node, length] of coverageOf(tree, trajectory)) {
       if (tree.nodes[node]!.segment.origin !== 'sampled') continue
       const turn = turnOf?.get(node)
       const advantage =
         turn === undefined ? credit.advantage : (credit.turns?.[turn] ?? credit.advantage)
-      const passage = { length, advantage, weight: credit.weight, trajectory: trajectory.id }
+      const stretches = stretchesOf?.get(node) ?? []
+      const { weight } = credit
+      const passage = { length, advantage, stretches, weight, trajectory: trajectory.id }
       const others = passing.get(node)
       if (others) others.push(passage)
       else passing.set(node, [passage])
@@ -75,8 +88,19 @@ export function creditByNode(
 interface Passage {
   readonly length: number
   readonly advantage: number
+  readonly stretches: readonly Stretch[]
   readonly weight: number
   readonly trajectory: TrajectoryId
+}
+
+function stretchesByNode(stretches: readonly Stretch[]): ReadonlyMap<number, readonly Stretch[]> {
+  const byNode = new Map<number, Stretch[]>()
+  for (const stretch of stretches) {
+    const others = byNode.get(stretch.node)
+    if (others) others.push(stretch)
+    else byNode.set(stretch.node, [stretch])
+  }
+  return byNode
 }
 
 function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<number, number> {
@@ -91,11 +115,14 @@ function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<number, num
 }
 
 function toSpans(passages: readonly Passage[], weighting: LeafWeighting): readonly CreditSpan[] {
-  const ends = [...new Set(passages.map(passage => passage.length))].sort((a, b) => a - b)
+  const ends = endsOf(passages)
   return ends.map((end, index) => {
     const through = passages.filter(passage => passage.length >= end)
     const total = through.reduce((sum, { weight }) => sum + weight, 0)
-    const weighed = through.reduce((sum, { weight, advantage }) => sum + weight * advantage, 0)
+    const weighed = through.reduce(
+      (sum, passage) => sum + passage.weight * advantageAt(passage, end),
+      0,
+    )
     return {
       start: ends[index - 1] ?? 0,
       end,
@@ -104,4 +131,21 @@ function toSpans(passages: readonly Passage[], weighting: LeafWeighting): readon
       trajectories: through.map(passage => passage.trajectory),
     }
   })
+}
+
+/** Where the credit of a node's tokens can change. */
+function endsOf(passages: readonly Passage[]): readonly number[] {
+  const longest = passages.reduce((most, { length }) => Math.max(most, length), 0)
+  const ends = passages.flatMap(({ length, stretches }) => [
+    length,
+    ...stretches.flatMap(({ start, end }) => [start, end]),
+  ])
+  return [...new Set(ends)].filter(end => end > 0 && end <= longest).sort((a, b) => a - b)
+}
+
+/** The advantage of the token before `end`. */
+function advantageAt({ stretches, advantage }: Passage, end: number): number {
+  return (
+    stretches.find(stretch => stretch.start < end && end <= stretch.end)?.advantage ?? advantage
+  )
 }

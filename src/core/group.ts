@@ -1,3 +1,4 @@
+import type { Stretch } from './credit.ts'
 import type { GroupId, TaskId, TrajectoryId } from './ids.ts'
 import type { Aborted, Failed } from './outcome.ts'
 import type { Reward } from './reward.ts'
@@ -38,6 +39,8 @@ export interface Weighted extends Judged {
   readonly weight: number
   /** Advantages turn by turn, where the estimator gives them. */
   readonly turns?: readonly number[]
+  /** Advantages of parts of turns, where the estimator gives them. */
+  readonly stretches?: readonly Stretch[]
 }
 
 /** Attempts at the same task, compared with each other. */

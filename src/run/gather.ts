@@ -2,11 +2,8 @@ import { type LeafWeighting, leafWeight } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
 import type { Filter, Group, Judged, Scored, Unscored } from '../core/group.ts'
 import type { GroupId, TrajectoryId } from '../core/ids.ts'
-import type { Advantages, RewardedTrajectory } from '../math/advantage.ts'
 import { isScored } from '../rollout/score.ts'
-
-/** Compares the trajectories of a group: one advantage each, by reward. */
-export type Estimate = (entries: readonly RewardedTrajectory[]) => Advantages
+import type { Estimate } from './estimate.ts'
 
 /** How scored trajectories become a weighted group. */
 export interface GatherOptions {
@@ -56,19 +53,10 @@ export function judge(group: Group<Scored>, filters: readonly Filter[]): Group<J
 /** Gives each member its advantage and the weight its tokens are trained with. */
 export function weigh(group: Group<Judged>, options: Omit<GatherOptions, 'filters'>): Group {
   const { estimate, weighting } = options
-  const advantages = estimate(
-    group.members.map(member => ({
-      group: group.id,
-      trajectory: member.trajectory.id,
-      tree: member.tree.id,
-      reward: member.dropped?.from === 'loss-and-statistics' ? undefined : member.reward.total,
-      weight: leafWeight(member.trajectory, weighting),
-      length: member.trajectory.usage.sampled,
-    })),
-  )
+  const compared = estimate(group, weighting)
   const members = group.members.map((member, index) => ({
     ...member,
-    advantage: advantages[index] ?? null,
+    ...compared[index]!,
     weight: leafWeight(member.trajectory, weighting),
   }))
   return { ...group, members }

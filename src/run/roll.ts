@@ -6,6 +6,7 @@ import type { GroupId } from '../core/ids.ts'
 import { type LaneLimits, openLanes } from '../core/lane.ts'
 import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
+import { mean } from '../math/statistics.ts'
 import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
 import { rollChain } from '../rollout/chain.ts'
 import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
@@ -93,9 +94,11 @@ export async function* rollGroups<Data>(
     return taken
   }
   const stopWhereMet = (): void => {
-    const { end, kept } = quota
+    const { end, kept, length } = quota
     if (!end) return
-    listen?.({ kind: 'early-stop', kept, cut: pipeline.pending })
+    const cut = parts.unfinished?.lengths() ?? []
+    const lengths = { kept: length, cut: cut.length === 0 ? null : mean(cut) }
+    listen?.({ kind: 'early-stop', kept, cut: pipeline.pending, lengths })
     throw end
   }
   let order = 0

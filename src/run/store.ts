@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import type { Stretch } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
 import type { Frame } from '../core/frame.ts'
 import type { Dropped, Group, Unscored, Weighted } from '../core/group.ts'
@@ -32,6 +33,7 @@ interface MemberRecord {
   readonly advantage: number | null
   readonly weight: number
   readonly turns?: readonly number[]
+  readonly stretches?: readonly Stretch[]
 }
 
 type Header =
@@ -78,13 +80,14 @@ function toRecord(group: Group, task: Task, order: number): GroupRecord {
     order,
     ...(group.step !== undefined && { step: group.step }),
     task,
-    members: group.members.map(({ trajectory, reward, dropped, advantage, weight, turns }) => ({
+    members: group.members.map(({ trajectory, reward, dropped, advantage, weight, ...more }) => ({
       trajectory: trajectory.id,
       reward,
       dropped,
       advantage,
       weight,
-      ...(turns && { turns }),
+      ...(more.turns && { turns: more.turns }),
+      ...(more.stretches && { stretches: more.stretches }),
     })),
     unscored: group.unscored.map(({ trajectory, outcome }) => ({
       trajectory: trajectory.id,
@@ -104,6 +107,8 @@ export interface StoredGroup {
 export interface RunReader extends AsyncDisposable {
   /** Finished groups in the run's own order: step, task, then id. */
   groups(): AsyncGenerator<StoredGroup>
+  /** The tasks of finished groups, in the same order. */
+  tasks(): readonly Task[]
   /** One finished group, if there is one with this id. */
   group(id: string): Promise<StoredGroup | undefined>
   /** Finished trees whose group is not finished yet. */
@@ -147,6 +152,7 @@ export async function openRunReader(folder: string): Promise<RunReader> {
     async *groups() {
       for (const record of ordered) yield await loadGroup(handle!, trees, record)
     },
+    tasks: () => ordered.map(({ task }) => task),
     async group(id) {
       const record = records.get(id as GroupId)
       return record && (await loadGroup(handle!, trees, record))
