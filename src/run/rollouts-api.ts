@@ -88,6 +88,31 @@ export const weights = z.strictObject({
     .describe('Whether samples under way are cut and go on under the new weights'),
 })
 
+/** A world to open. */
+export const worldRequest = z.strictObject({
+  task: z
+    .union([z.string(), z.int(), z.record(z.string(), z.unknown())])
+    .describe("The id of one of the service's tasks, or the data of a task"),
+  seed: z.int().min(0).optional(),
+})
+
+/** A tool to call. */
+export const worldCall = z.strictObject({
+  name: z.string(),
+  arguments: z.record(z.string(), z.unknown()).default({}),
+})
+
+/** The end of a world. */
+export const worldClose = z.strictObject({
+  answer: z.string().optional().describe('The last words of the policy'),
+})
+
+const world = z.strictObject({
+  id: z.string(),
+  messages: z.array(z.record(z.string(), z.unknown())).describe('How it begins'),
+  tools: z.array(z.record(z.string(), z.unknown())),
+})
+
 const problem = z.strictObject({ error: z.string() })
 
 const state = z.strictObject({
@@ -144,6 +169,28 @@ const operations: readonly Operation[] = [
     method: 'get',
     summary: 'Finished groups as server-sent events; Last-Event-ID goes on after a cursor',
     answer: 'text/event-stream',
+  },
+  {
+    path: '/v1/worlds',
+    method: 'post',
+    summary: 'Open a world, for trainers that roll by themselves',
+    body: worldRequest,
+    answer: world,
+    code: 201,
+  },
+  {
+    path: '/v1/worlds/{id}/calls',
+    method: 'post',
+    summary: 'Call one of its tools',
+    body: worldCall,
+    answer: z.strictObject({ content: z.string(), isOver: z.boolean() }),
+  },
+  {
+    path: '/v1/worlds/{id}/close',
+    method: 'post',
+    summary: 'Close it, and learn what it was worth',
+    body: worldClose,
+    answer: z.strictObject({ reward: z.number(), rewards: z.record(z.string(), z.number()) }),
   },
   {
     path: '/v1/weights',

@@ -3,7 +3,16 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { z } from 'zod'
 import { packageVersion } from './manifest.ts'
 import { type Rollouts, RolloutsError } from './rollouts.ts'
-import { acknowledgement, openApiDocument, submission, weights } from './rollouts-api.ts'
+import {
+  acknowledgement,
+  openApiDocument,
+  submission,
+  weights,
+  worldCall,
+  worldClose,
+  worldRequest,
+} from './rollouts-api.ts'
+import type { Worlds } from './rollouts-worlds.ts'
 
 /** Where a service listens, and who may use it. */
 export interface RolloutsServerOptions {
@@ -26,9 +35,10 @@ const heartbeatSeconds = 15
 
 /** Serves rollouts over HTTP. */
 export async function serveRollouts(
-  rollouts: Rollouts,
+  service: { readonly rollouts: Rollouts; readonly worlds: Worlds },
   options: RolloutsServerOptions = {},
 ): Promise<RolloutsServer> {
+  const { rollouts, worlds } = service
   const { port = 8900, host = '127.0.0.1', token } = options
   if (token === undefined && !isLoopback(host)) {
     throw new Error(`listening on ${host} needs a token: others could use the service`)
@@ -45,6 +55,7 @@ export async function serveRollouts(
   })
   if (token !== undefined) server.addHook('onRequest', guardWith(token))
   addRolloutRoutes(server, rollouts)
+  addWorldRoutes(server, rollouts, worlds)
   addWeightRoutes(server, rollouts)
   addServiceRoutes(server, rollouts)
   const url = await server.listen({ port, host })
@@ -144,6 +155,24 @@ function closing(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => controller.abort())
   return controller.signal
+}
+
+function addWorldRoutes(server: FastifyInstance, rollouts: Rollouts, worlds: Worlds): void {
+  server.post('/v1/worlds', async ({ body }, reply) => {
+    const { task, seed } = parse(worldRequest, body)
+    const opened = await worlds.open(await rollouts.task(task), seed)
+    await reply.code(201).send(opened)
+  })
+  server.post<WithId>('/v1/worlds/:id/calls', async ({ params, body }) => {
+    const call = parse(worldCall, body)
+    return await worlds.call(params.id, call.name, call.arguments)
+  })
+  server.post<WithId>('/v1/worlds/:id/close', async ({ params, body }) => {
+    const { answer } = parse(worldClose, body ?? {})
+    const { total, parts } = await worlds.close(params.id, answer)
+    const rewards = Object.fromEntries(parts.map(({ name, score }) => [name, score]))
+    return { reward: total, rewards }
+  })
 }
 
 function addWeightRoutes(server: FastifyInstance, rollouts: Rollouts): void {

@@ -9,6 +9,7 @@ import { openEstimate } from './estimate.ts'
 import type { RollParts } from './roll.ts'
 import { Rollouts, type RolloutsOptions } from './rollouts.ts'
 import { serveRollouts } from './rollouts-server.ts'
+import { Worlds } from './rollouts-worlds.ts'
 
 const renderer = await openByteRenderer()
 const environment = calculator()
@@ -63,9 +64,10 @@ async function openService(more: Partial<RollParts> = {}, options: Partial<Rollo
       id === 'known' ? { id: 'known' as TaskId, data: environment.readTask(task(1)) } : undefined,
     ...options,
   })
-  const server = await serveRollouts(rollouts, { port: 0, token: 'secret' })
-  closing.push(rollouts, server)
-  return { rollouts, ask: asking(server.url), url: server.url }
+  const worlds = new Worlds({ environment, reward: environment.reward, most: 2 })
+  const server = await serveRollouts({ rollouts, worlds }, { port: 0, token: 'secret' })
+  closing.push(rollouts, worlds, server)
+  return { rollouts, worlds, ask: asking(server.url), url: server.url }
 }
 
 const task = (number: number) => ({ prompt: `${number} + 1`, answer: String(number + 1) })
@@ -215,6 +217,29 @@ describe('rollouts over HTTP', () => {
     expect(value.groups[0].rows[0].model_version).toBe(12)
   })
 
+  it('opens worlds for trainers that roll by themselves, and scores them', async () => {
+    const { ask } = await openService()
+    const { code, value: world } = await ask('/v1/worlds', {
+      task: { prompt: '6 * 7', answer: 42 },
+    })
+    expect(code).toBe(201)
+    expect(world.messages.at(-1)).toMatchObject({ role: 'user' })
+    expect(world.tools[0].function.name).toBe('calculate')
+    const path = `/v1/worlds/${world.id}`
+    const called = await ask(`${path}/calls`, {
+      name: 'calculate',
+      arguments: { expression: '6*7' },
+    })
+    expect(called.value).toEqual({ content: '42', isOver: false })
+    const wrong = await ask(`${path}/calls`, { name: 'divide', arguments: {} })
+    expect(wrong.value.content).toMatch(/divide/)
+    expect((await ask(`${path}/close`, { answer: '42' })).value.reward).toBe(1)
+    expect((await ask(`${path}/calls`, { name: 'calculate' })).code).toBe(404)
+    await ask('/v1/worlds', { task: 'known' })
+    await ask('/v1/worlds', { task: 'known' })
+    expect((await ask('/v1/worlds', { task: 'known' })).code).toBe(429)
+  })
+
   it.each([
     ['/v1/rollouts', { tasks: [] }, 400, /id: .*; tasks: /],
     ['/v1/rollouts', { id: 'x', tasks: [{}], polcy: 'x' }, 400, /Unrecognized key: "polcy"/],
@@ -240,8 +265,8 @@ describe('rollouts over HTTP', () => {
   })
 
   it('listens beyond this machine only with a token', async () => {
-    const { rollouts } = await openService()
-    await expect(serveRollouts(rollouts, { host: '0.0.0.0', port: 0 })).rejects.toThrow(
+    const { rollouts, worlds } = await openService()
+    await expect(serveRollouts({ rollouts, worlds }, { host: '0.0.0.0', port: 0 })).rejects.toThrow(
       /needs a token/,
     )
   })

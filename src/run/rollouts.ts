@@ -83,6 +83,11 @@ export class Rollouts implements AsyncDisposable {
     this.#policy = options.parts.policy
   }
 
+  /** A task of a client: one of the service's, or its own. */
+  task(entry: Submission['tasks'][number]): Promise<Task> {
+    return taskOf(entry, { ...this.#options, place: 'task', index: 0 })
+  }
+
   /** Counters for people and for Prometheus. */
   get counts(): Readonly<Record<string, number>> {
     return { ...this.#counts }
@@ -300,24 +305,36 @@ async function readJobs(
 ): Promise<readonly RolloutJob[]> {
   const jobs: RolloutJob[] = []
   for (const [index, entry] of tasks.entries()) {
-    const task =
-      typeof entry === 'object' ? readTask(entry, index, parts) : await findTask(String(entry))
-    if (!task) throw new RolloutsError(400, `tasks[${index}]: no task with id "${entry}"`)
+    const task = await taskOf(entry, { place: `tasks[${index}]`, index, parts, findTask })
     jobs.push({ id: `${id}/${index}` as GroupId, task, index })
   }
   return jobs
 }
 
+/** A task by its id, or from its data. */
+async function taskOf(
+  entry: Submission['tasks'][number],
+  context: Pick<RolloutsOptions, 'parts' | 'findTask'> & {
+    readonly place: string
+    readonly index: number
+  },
+): Promise<Task> {
+  const { place, index, parts, findTask } = context
+  if (typeof entry === 'object') return readTask(entry, { place, index, parts })
+  const task = await findTask(String(entry))
+  if (!task) throw new RolloutsError(400, `${place}: no task with id "${entry}"`)
+  return task
+}
+
 function readTask(
   entry: Readonly<Record<string, unknown>>,
-  index: number,
-  { environment }: RollParts,
+  { place, index, parts }: { place: string; index: number; parts: RollParts },
 ): Task {
   try {
-    const data = environment.readTask(entry)
+    const data = parts.environment.readTask(entry)
     return { id: String(entry.id ?? index) as TaskId, data }
   } catch (cause) {
-    throw new RolloutsError(400, `tasks[${index}]: ${(cause as Error).message}`)
+    throw new RolloutsError(400, `${place}: ${(cause as Error).message}`)
   }
 }
 

@@ -7,6 +7,7 @@ import type { RollParts } from '../../run/roll.ts'
 import { openRun } from '../../run/rolling.ts'
 import { Rollouts } from '../../run/rollouts.ts'
 import { serveRollouts } from '../../run/rollouts-server.ts'
+import { Worlds } from '../../run/rollouts-worlds.ts'
 import type { Settings } from '../../run/settings.ts'
 import { readTasks, type TaskSource } from '../../run/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -55,12 +56,19 @@ async function runRollouts(invocation: Invocation): Promise<number> {
     ...counted('queue', own.queue),
     ...counted('results', own.results),
   })
-  const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
-  await using server = await serveRollouts(rollouts, {
-    ...counted('port', own.port),
-    ...(own.host !== undefined && { host: own.host }),
-    ...(token !== undefined && { token }),
+  await using worlds = new Worlds({
+    environment: parts.environment,
+    reward: parts.reward ?? parts.environment.reward,
   })
+  const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
+  await using server = await serveRollouts(
+    { rollouts, worlds },
+    {
+      ...counted('port', own.port),
+      ...(own.host !== undefined && { host: own.host }),
+      ...(token !== undefined && { token }),
+    },
+  )
   if (json) terminal.print(JSON.stringify({ url: server.url, policy: parts.policy.name }))
   else terminal.print(`rolling ${parts.environment.name} for trainers at ${server.url}`)
   if (!signal.aborted) await once(signal, 'abort')
