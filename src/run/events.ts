@@ -64,6 +64,8 @@ export interface EarlyStop {
   readonly kept: number
   /** Groups that were cut. */
   readonly cut: number
+  /** Sampled tokens per attempt: of those that came out, and of those that were cut, so far. */
+  readonly lengths: { readonly kept: number; readonly cut: number | null }
 }
 
 /** The run is over, for now or for good. */

@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path'
-import type { Listen, RunEvent, Warned } from './events.ts'
+import type { EarlyStop, Listen, RunEvent, Warned } from './events.ts'
 import { listenAll } from './events.ts'
 import type { Instrument } from './instrument.ts'
 import { packageVersion } from './manifest.ts'
@@ -31,6 +31,8 @@ export interface ObserverNotes {
   /** What depended on the clock, and so may differ in a repetition. */
   readonly clock: readonly string[]
   readonly retries: number
+  /** Lengths of what was kept and what an early stop cut. */
+  readonly earlyStop?: Omit<EarlyStop, 'kind'>
   readonly notices?: { readonly sent: number; readonly held: number; readonly failed: number }
   readonly spans?: { readonly sent: number; readonly lost: number }
 }
@@ -134,6 +136,7 @@ function openNotes() {
   const warnings: Omit<Warned, 'kind'>[] = []
   const clock = new Set<string>()
   let retries = 0
+  let earlyStop: ObserverNotes['earlyStop']
   const notes = {
     notices: undefined as ObserverNotes['notices'],
     spans: undefined as ObserverNotes['spans'],
@@ -144,12 +147,17 @@ function openNotes() {
       } else if (event.kind === 'retry') retries++
       else if (event.kind === 'concurrency-change') clock.add('adaptive concurrency')
       else if (event.kind === 'budget-spent' && event.of === 'seconds') clock.add('a time budget')
-      else if (event.kind === 'early-stop') clock.add('an early stop')
+      else if (event.kind === 'early-stop') {
+        const { kind: _kind, ...stop } = event
+        clock.add('an early stop')
+        earlyStop = stop
+      }
     },
     take: (): ObserverNotes => ({
       warnings,
       clock: [...clock],
       retries,
+      ...(earlyStop && { earlyStop }),
       ...(notes.notices && { notices: notes.notices }),
       ...(notes.spans && { spans: notes.spans }),
     }),

@@ -57,6 +57,12 @@ export interface Pipeline extends AsyncDisposable {
   next(): Promise<Group>
   /** Groups that were submitted and not taken yet. */
   readonly pending: number
+  /** Groups that are complete and can be taken without waiting. */
+  readonly ready: number
+  /** Attempts that were submitted and are not over: a group's last one does not count for eight. */
+  readonly attempts: number
+  /** Resolves when the next attempt is over or the next group complete. */
+  change(): Promise<void>
 }
 
 /** Opens a pipeline; nothing runs before a job is submitted. */
@@ -70,20 +76,44 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   const ready: Promise<Group>[] = []
   const waiting: ((group: Promise<Group>) => void)[] = []
   let pending = 0
+  let attempts = 0
+  let watching: (() => void)[] = []
 
+  const change = (): void => {
+    const woken = watching
+    watching = []
+    for (const wake of woken) wake()
+  }
   const deliver = (group: Promise<Group>): void => {
     const taker = waiting.shift()
     if (taker) taker(group)
     else ready.push(group)
+    change()
+  }
+  const shared: Shared = {
+    lane,
+    fail: error => stop.abort(error),
+    over() {
+      attempts--
+      change()
+    },
   }
 
   return {
     get pending() {
       return pending
     },
+    get ready() {
+      return ready.length
+    },
+    get attempts() {
+      return attempts
+    },
+    change: () => new Promise(resolve => watching.push(resolve)),
     submit(job) {
       pending++
-      const group = rollGroup(job, options, { lane, fail: error => stop.abort(error) })
+      attempts += options.group
+      const group = rollGroup(job, options, shared)
       running.add(group)
       const settle = (): void => {
         running.delete(group)
@@ -113,14 +143,18 @@ interface Shared {
   readonly lane: Lane
   /** Ends the run: its store failed. */
   fail(error: unknown): void
+  /** An attempt is over. */
+  over(): void
 }
 
 async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Promise<Group> {
   const rolling = Array.from({ length: options.group }, (_, member) =>
-    rollMember(job, member, { options, shared }).catch((error: unknown) => {
-      shared.fail(error)
-      throw error
-    }),
+    rollMember(job, member, { options, shared })
+      .catch((error: unknown) => {
+        shared.fail(error)
+        throw error
+      })
+      .finally(shared.over),
   )
   // All have stopped before the group is over.
   await Promise.allSettled(rolling)

@@ -15,8 +15,8 @@ export interface QuotaOptions {
 
 /** Counts groups that were kept against those that are wanted. */
 export interface Quota {
-  /** Groups that may be under way at one time, at most `most`. */
-  ahead(most: number): number
+  /** Groups that may be under way at one time. */
+  readonly ahead: number
   /** Counts a group that is begun; says whether refilling has not gone on for long enough. */
   begin(): boolean
   /** What to end with where no further group may be begun. */
@@ -25,16 +25,22 @@ export interface Quota {
   /** Why the run should end now, if it should. */
   readonly end: RunStoppedError | undefined
   readonly kept: number
+  /** Sampled tokens per trajectory of all that was taken. */
+  readonly length: number
 }
 
 /** Opens the quota of a run. */
 export function openQuota(options: QuotaOptions): Quota {
   const { keep, overSample = 1, refill = 2, before = { kept: 0, begun: 0 } } = options
   let { kept, begun } = before
+  let sampled = 0
+  let trajectories = 0
   const wanted = keep ?? Number.POSITIVE_INFINITY
   const most = Math.ceil(wanted * Math.max(1 + refill, overSample))
   return {
-    ahead: limit => Math.max(1, Math.min(limit, Math.ceil((wanted - kept) * overSample))),
+    get ahead() {
+      return Math.max(1, Math.ceil((wanted - kept) * overSample))
+    },
     begin() {
       if (begun >= most) return false
       begun++
@@ -47,6 +53,10 @@ export function openQuota(options: QuotaOptions): Quota {
       ),
     take(group) {
       if (isUseful(group)) kept++
+      for (const { trajectory } of group.members) {
+        sampled += trajectory.usage.sampled
+        trajectories++
+      }
     },
     get end() {
       if (kept < wanted) return undefined
@@ -54,6 +64,9 @@ export function openQuota(options: QuotaOptions): Quota {
     },
     get kept() {
       return kept
+    },
+    get length() {
+      return sampled / Math.max(1, trajectories)
     },
   }
 }

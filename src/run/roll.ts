@@ -85,7 +85,7 @@ export async function* rollGroups<Data>(
   await using pipeline = openRollPipeline(withBudget(parts, budget))
   const quota = openQuota(parts)
   const { group = 8, finished, leaves = 1, listen } = parts
-  const most = Math.max(2, Math.ceil((2 * rolloutsOf(parts)) / group))
+  const most = 2 * rolloutsOf(parts)
   const reserved = group * leaves
   const next = async (): Promise<Group> => {
     const taken = await pipeline.next()
@@ -116,8 +116,10 @@ export async function* rollGroups<Data>(
       stopWhereMet()
     }
     pipeline.submit(job)
-    while (pipeline.pending >= quota.ahead(most)) {
-      yield await next()
+    // Attempts are counted, not groups: one that waits for its last member leaves room for others.
+    while (pipeline.attempts >= most || pipeline.pending >= quota.ahead || pipeline.ready > 0) {
+      if (pipeline.ready === 0) await pipeline.change()
+      else yield await next()
       stopWhereMet()
     }
   }

@@ -38,6 +38,11 @@ export function runPaths(folder: string) {
   }
 }
 
+/** Whether a folder holds a run. */
+export function isRun(folder: string): boolean {
+  return existsSync(runPaths(folder).manifest)
+}
+
 /** `runs/<next number>`, four digits. */
 export async function nextRunFolder(parent = 'runs'): Promise<string> {
   const entries = existsSync(parent) ? await readdir(parent) : []

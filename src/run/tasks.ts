@@ -3,8 +3,10 @@ import { createInterface } from 'node:readline'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
+import { isRun } from './run-folder.ts'
+import { openRunReader } from './store.ts'
 
-/** Where tasks come from: a file, a number to make, or anything that gives their data one by one. */
+/** Where tasks come from: a file, another run, a number to make, or anything that gives their data one by one. */
 export type TaskSource<Data = unknown> =
   | string
   | number
@@ -30,6 +32,10 @@ export async function* readTasks<Data>(
     yield* makeTasks(environment, source, options)
     return
   }
+  if (typeof source === 'string' && isRun(source)) {
+    yield* tasksOfRun(environment, source)
+    return
+  }
   const seen = new Set<string>()
   let number = 0
   for await (const entry of typeof source === 'string' ? readFile(source) : source) {
@@ -53,6 +59,24 @@ function makeTasks<Data>(
     )
   }
   return environment.makeTasks({ count, seed, ...(split !== undefined && { split }) })
+}
+
+/** The tasks of another run, each once, in its order. */
+async function* tasksOfRun<Data>(
+  environment: Environment<Data>,
+  run: string,
+): AsyncGenerator<Task<Data>> {
+  const seen = new Set<string>()
+  await using reader = await openRunReader(run)
+  for (const { id, data } of reader.tasks()) {
+    if (seen.has(id)) continue
+    seen.add(id)
+    try {
+      yield { id, data: environment.readTask(data) }
+    } catch (cause) {
+      throw new Error(`${run}, task "${id}": ${(cause as Error).message}`, { cause })
+    }
+  }
 }
 
 function toTask<Data>(

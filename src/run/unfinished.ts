@@ -31,6 +31,8 @@ export interface Unfinished extends AsyncDisposable {
   readonly usage: Usage
   /** Attempts that went on from their record, and those whose world did not repeat itself. */
   readonly counts: { readonly continued: number; readonly restarted: number }
+  /** Tokens that each attempt which is under way has sampled so far. */
+  lengths(): readonly number[]
   /** Removes the file: the run is finished. */
   remove(): Promise<void>
 }
@@ -44,7 +46,7 @@ export async function openUnfinished(
   isFinished: (tree: TreeId) => boolean,
 ): Promise<Unfinished> {
   const before = new Map<TreeId, AttemptRecord>()
-  const live = new Map<TreeId, number>()
+  const live = new Map<TreeId, { bytes: number; sampled: number }>()
   const usage = { sampled: 0, prompt: 0 }
   const counts = { continued: 0, restarted: 0 }
   for await (const { frame } of readJournal(path)) {
@@ -62,7 +64,10 @@ export async function openUnfinished(
   }
   const file = await openCompactFile(path, tree => live.has(tree) || before.has(tree))
   const append = async (entry: AttemptEntry): Promise<void> => {
-    live.set(entry.tree, (live.get(entry.tree) ?? 0) + (await file.append(entry)))
+    const sofar = live.get(entry.tree) ?? { bytes: 0, sampled: 0 }
+    live.set(entry.tree, sofar)
+    if (entry.kind === 'sample') sofar.sampled += tokensOf(entry.sample)
+    sofar.bytes += await file.append(entry)
   }
 
   return {
@@ -86,10 +91,11 @@ export async function openUnfinished(
       return await strategy(kept, attempt)
     },
     forget(tree) {
-      file.waste(live.get(tree) ?? 0)
+      file.waste(live.get(tree)?.bytes ?? 0)
       live.delete(tree)
       before.delete(tree)
     },
+    lengths: () => [...live.values()].map(({ sampled }) => sampled),
     remove: () => file.remove(),
     [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
   }

@@ -110,7 +110,7 @@ describe('traces', () => {
       }));
       expect(exporter.counts.lost).toBe(0)
     }
-    const [{ path, body }] = receiver.received as [{ path: string; body: Body }]
+    const { path, body } = receiver.received[0] as { path: string; body: Body }
     expect(path).toBe('/v1/traces')
     const spans = body.resourceSpans[0]!.scopeSpans[0]!.spans
     expect(spans.map(({ name }) => name)).toEqual([
