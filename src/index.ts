@@ -47,7 +47,8 @@ export { openPool } from './environments/pool.ts'
 export { singleTurn } from './environments/single-turn.ts'
 export { tool } from './environments/tool.ts'
 export { toolLoop } from './environments/tool-loop.ts'
-
+// filters: judges
+export { openFilter } from './filters/registry.ts'
 // math: numbers in, numbers out
 export { spreadAdvantages } from './math/advantage.ts'
 export { grpoAdvantages } from './math/advantages/grpo.ts'
@@ -56,18 +57,33 @@ export { ppoLoss } from './math/losses/ppo.ts'
 export { passAtK, passHatK } from './math/pass-at-k.ts'
 export { random, seedOf } from './math/random.ts'
 export { advantageNamed, advantageNames, lossNamed, lossNames } from './math/registry.ts'
-
+// policies: ways to sample and to speak
+export { scripted } from './policies/scripted.ts'
+export { chatSpeaker, speakerOf } from './policies/speaker.ts'
 // rewards: ways to score
 export { exactMatch } from './rewards/exact-match.ts'
 export { f1 } from './rewards/f1.ts'
 export { format } from './rewards/format.ts'
 export { judge } from './rewards/judge.ts'
 export { numberMatch } from './rewards/number-match.ts'
-
+// rollout: ways to roll, and where trees branch
+export type { BranchPolicy } from './rollout/branch.ts'
+export { openBranchPolicy } from './rollout/branches/registry.ts'
+export { rollChain } from './rollout/chain.ts'
+export { rollSteps } from './rollout/step.ts'
+export { rollTree } from './rollout/tree.ts'
 // run: the verbs
-export { defineConfig } from './run/config.ts'
+export { type Config, defineConfig } from './run/config.ts'
+export { evaluate } from './run/evaluate.ts'
 export { type Exported, type ExportOptions, exportRun } from './run/export.ts'
 export { type RollOptions, roll } from './run/front.ts'
+export { importRun } from './run/import.ts'
 export { openRenderer } from './run/model-source.ts'
 export { openPolicy } from './run/open-policy.ts'
 export { openRunReader, type RunReader, type StoredGroup } from './run/store.ts'
+export { teach } from './run/teach.ts'
+export { train } from './run/train.ts'
+// text: the border between messages and tokens
+export { type OutputParser, openParser, reasoningFormats, toolFormats } from './text/parser.ts'
+export type { ModelRenderer } from './text/renderer.ts'
+export { openTokenizer, type Tokenizer } from './text/tokenizer.ts'
