@@ -1,6 +1,7 @@
 import type { Command } from './command.ts'
 import { checkCommand } from './commands/check.ts'
 import { compareCommand } from './commands/compare.ts'
+import { datasetCommand } from './commands/dataset.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { evalCommand } from './commands/eval.ts'
 import { exportCommand } from './commands/export.ts'
@@ -22,6 +23,7 @@ export const commands: readonly Command[] = [
   showCommand,
   exportCommand,
   importCommand,
+  datasetCommand,
   rolloutsCommand,
   doctorCommand,
   checkCommand,

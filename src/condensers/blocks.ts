@@ -153,3 +153,16 @@ function giveBack(block: Block, shown: readonly Message[], characters: number): 
   }
   return { content, recalled: { block: number, characters: length - cut, cut } }
 }
+
+/** The condensed texts that messages show, by the numbers of their blocks. */
+export function blocksIn(messages: readonly Message[]): ReadonlyMap<number, string> {
+  const found = new Map<number, string>()
+  for (const { content } of messages) {
+    const text = textOf(content)
+    for (const { index, 0: open, 1: digits } of text.matchAll(/<block_(\d{1,9})>/g)) {
+      const end = text.indexOf(`</block_${digits}>`, index)
+      if (end >= 0) found.set(Number(digits), text.slice(index + open.length, end))
+    }
+  }
+  return found
+}

@@ -35,7 +35,7 @@ export function writeFacts(
   options: { readonly limits: FactLimits; readonly query?: string; readonly text: string },
 ): string {
   const { limits, text } = options
-  const asked = new Set(wordsOf(options.query ?? ''))
+  const asked = tellingWords(options.query ?? '')
   const lines = new Lines(budget)
   const opening = cutAtWord(facts.opening, Math.min(limits.opening, budget - 'Open: '.length))
   if (opening !== '' && limits.opening > 0) lines.add('Open: ', opening, '')
@@ -94,6 +94,19 @@ function isNews(text: string, known: ReadonlySet<string>): boolean {
 
 function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
   return some.size <= all.size && [...some].every(word => all.has(word))
+}
+
+/** Words that stand in every text and every question, and tell nothing of what they are about. */
+const common = new Set(
+  (
+    'the of and to is was with for that by at from which are were his her their has had this in on a ' +
+    'an as it its be or what who when where why how did does do many much'
+  ).split(' '),
+)
+
+/** The words of a text that tell what it is about. */
+export function tellingWords(text: string): ReadonlySet<string> {
+  return new Set(wordsOf(text).filter(word => !common.has(word)))
 }
 
 /** The words of a text, small and without punctuation. */

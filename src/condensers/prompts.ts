@@ -34,6 +34,16 @@ export const defaultPrompts: CondensePrompts = {
   again: 'That was no use: {problem}. Try once more, in at most {budget} characters.',
 }
 
+/** What a model is told that condenses as the keyword condenser does. */
+export const keywordSystemPrompt = [
+  'You condense passages for a reader who can get any passage back in full.',
+  'Answer with up to three lines and nothing else:',
+  'Open: the first sentence, shortened where it is long',
+  'Rel: who did what to whom, as (subject | verb | object); (…)',
+  'More: names, dates and notions that are not told yet, separated by commas',
+  'Write in the language of the passage, and add nothing that is not in it.',
+].join('\n')
+
 /** What the policy is told when it summarises its own conversation. `{tokens}` is filled in. */
 export const defaultSummaryPrompt = [
   'The conversation is getting too long to be shown in full. Write down, in at most {tokens} tokens,',

@@ -2,6 +2,7 @@ import type { Environment } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import { parsePartName } from '../core/part-name.ts'
 import type { RewardPart } from '../core/reward.ts'
+import { passagesFactory } from '../environments/passages.ts'
 import { openEnvironment } from '../environments/registry.ts'
 import { tauFactory } from '../environments/tau/factory.ts'
 import { openFilter } from '../filters/registry.ts'
@@ -100,7 +101,10 @@ function compact<T extends object | number>(
 
 /** An environment by name, or the user's own. */
 export async function openEnvironmentNamed(name: string): Promise<Environment> {
-  if (!isUserPart(name)) return await openEnvironment(name, { tau: tauFactory({ openSpeaker }) })
+  if (!isUserPart(name)) {
+    const factories = { passages: passagesFactory, tau: tauFactory({ openSpeaker }) }
+    return await openEnvironment(name, factories)
+  }
   const part = await loadUserPart(name)
   if (typeof part === 'object' && part !== null && 'open' in part && 'readTask' in part) {
     return part as Environment
