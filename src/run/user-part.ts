@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createJiti } from 'jiti'
@@ -22,13 +23,27 @@ export async function loadUserPart(name: string): Promise<unknown> {
 
 /** Imports a JavaScript or TypeScript file; errors point to its own lines. */
 export async function importFile(file: string): Promise<Record<string, unknown>> {
-  const ours = fileURLToPath(
-    new URL(import.meta.url.endsWith('.ts') ? '../index.ts' : '../index.js', import.meta.url),
-  )
   const jiti = createJiti(import.meta.url, {
-    alias: { espalier: ours },
+    alias: { ...ourPaths, ...zodFor(file) },
     sourceMaps: true,
     fsCache: false,
   })
   return await jiti.import(file)
+}
+
+const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+const pathTo = (name: string): string =>
+  fileURLToPath(new URL(`../${name}.${ending}`, import.meta.url))
+
+/** A user's file and the program that runs it share one Espalier. */
+const ourPaths = { 'espalier/testing': pathTo('testing'), espalier: pathTo('index') }
+
+/** A folder without packages of its own, as `espalier init` leaves it, gets our zod. */
+function zodFor(file: string): Readonly<Record<string, string>> {
+  try {
+    createRequire(file).resolve('zod')
+    return {}
+  } catch {
+    return { zod: fileURLToPath(import.meta.resolve('zod')) }
+  }
 }

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { initFiles } from '../init-files.ts'
+
+/** Writes a small project that runs at once. */
+export const initCommand: Command = {
+  name: 'init',
+  summary: 'Write a small project that runs at once',
+  usage: '[DIR]',
+  about:
+    'Writes an environment with two tools, a few tasks, a config with a `laptop` profile that needs\n' +
+    'no server, and a test with a scripted policy. Files that are already there are never changed.',
+  examples: ['espalier init pears && cd pears && npx espalier roll --profile laptop'],
+  settings: [],
+  isCommon: true,
+  words: [0, 1],
+  run: runInit,
+}
+
+async function runInit({ words, terminal, json }: Invocation): Promise<number> {
+  const folder = words[0] ?? '.'
+  const files = initFiles(
+    basename(resolve(folder))
+      .toLowerCase()
+      .replace(/[^a-z0-9-]+/g, '-'),
+  )
+  const taken = Object.keys(files).filter(name => existsSync(join(folder, name)))
+  if (taken.length > 0) {
+    throw new MisuseError(`${folder} already has ${taken.join(', ')}: name an empty folder`)
+  }
+  await mkdir(folder, { recursive: true })
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  if (json) terminal.print(JSON.stringify({ folder, files: Object.keys(files) }))
+  else for (const name of Object.keys(files)) terminal.print(join(folder, name))
+  const enter = words[0] === undefined ? '' : `cd ${words[0]} && `
+  terminal.tell(`next  ${enter}npx espalier roll --profile laptop`)
+  return 0
+}
