@@ -69,6 +69,34 @@ export function treeGroup(seed: number, trees = 3): Group {
   return weighed({ id: 'g' as GroupId, task: 'task' as TaskId, members, unscored })
 }
 
+/** A group of trees with a log-probability for every sampled token. */
+export function seeingGroup(group: Group): Group {
+  const fill = new Map(
+    [...group.members, ...group.unscored].map(({ tree }) => [
+      tree,
+      {
+        ...tree,
+        nodes: tree.nodes.map(node =>
+          node.segment.origin === 'sampled' && node.segment.logprobs === null
+            ? {
+                ...node,
+                segment: {
+                  ...node.segment,
+                  logprobs: new Float32Array(node.segment.ids.length).fill(-1),
+                },
+              }
+            : node,
+        ),
+      },
+    ]),
+  )
+  return {
+    ...group,
+    members: group.members.map(each => ({ ...each, tree: fill.get(each.tree)! })),
+    unscored: [],
+  }
+}
+
 /** A group as exports take it. */
 export function toExport(group: Group, order = 0): ExportGroup {
   return { group, task: { id: group.task, data: { prompt: 'How many pears?' } }, order }
@@ -109,7 +137,8 @@ function chainTree(id: string, member: number, { rewritten = [], blind = [] }: G
     ],
     renderer: 'test',
   })
-  const base = 100 * (member + 1)
+  // Groups say different things, so that a token tells which group it is of.
+  const base = 100 * (member + 1) + (id.startsWith('pears') ? 0 : 1000 * id.charCodeAt(0))
   const speak = (at: Place, from: number): Place =>
     tree.append(
       at,

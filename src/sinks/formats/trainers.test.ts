@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chainGroup, toExport, treeGroup } from '../../../test/export-runs.ts'
+import { chainGroup, seeingGroup, toExport, treeGroup } from '../../../test/export-runs.ts'
 import { writeTo } from '../../../test/memory-output.ts'
 import {
   addCredit,
@@ -57,36 +57,7 @@ async function linesOf(format: Format, groups: readonly Group[], weighting?: Lea
 
 const chains = [chainGroup([1, 0, 0.5, 0.25]), chainGroup([0, 1, 1, 0.75], { id: 'plums' })]
 const rewritten = [chainGroup([1, 0, 0.5], { rewritten: [0, 2] })]
-/** Trees whose policies gave all log-probabilities, so that no format has to leave tokens out. */
 const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 200 : 25 }, (_, index) => index)
-
-/** A group of trees with a log-probability for every sampled token. */
-function seeing(group: Group): Group {
-  const fill = new Map(
-    [...group.members, ...group.unscored].map(({ tree }) => [
-      tree,
-      {
-        ...tree,
-        nodes: tree.nodes.map(node =>
-          node.segment.origin === 'sampled' && node.segment.logprobs === null
-            ? {
-                ...node,
-                segment: {
-                  ...node.segment,
-                  logprobs: new Float32Array(node.segment.ids.length).fill(-1),
-                },
-              }
-            : node,
-        ),
-      },
-    ]),
-  )
-  return {
-    ...group,
-    members: group.members.map(each => ({ ...each, tree: fill.get(each.tree)! })),
-    unscored: [],
-  }
-}
 
 describe('trainers that compare rewards by position or by group', () => {
   it('slime gives chains of equal groups the advantages of the run', async () => {
@@ -138,7 +109,7 @@ describe('[T5] trainers that take our advantages', () => {
     '%s trains every token of a tree once, with the credit of the run',
     async (_, format, formula, tolerance) => {
       for (const seed of seeds) {
-        const group = seeing(treeGroup(seed))
+        const group = seeingGroup(treeGroup(seed))
         for (const weighting of ['uniform', 'hard'] as const) {
           const lines = await linesOf(format, [group], weighting)
           expectSame(formula(lines), ours([group], weighting), tolerance * 10)
@@ -151,8 +122,10 @@ describe('[T5] trainers that take our advantages', () => {
     ['skyrl', skyrl],
     ['art', art],
   ] as const)('%s refuses trees, with the reason and what to use instead', async (_, format) => {
-    await expect(linesOf(format, [seeing(treeGroup(3))])).rejects.toThrow(RefusedError)
-    await expect(linesOf(format, [seeing(treeGroup(3))])).rejects.toThrow(/holds trees.*Use verl/)
+    await expect(linesOf(format, [seeingGroup(treeGroup(3))])).rejects.toThrow(RefusedError)
+    await expect(linesOf(format, [seeingGroup(treeGroup(3))])).rejects.toThrow(
+      /holds trees.*Use verl/,
+    )
   })
 
   it('slime refuses to mix samples with and without log-probabilities', async () => {

@@ -29,8 +29,8 @@ export const trl = lineFormat({
     }
   },
   loading: file => [
-    `python:  from espalier_trl import replay`,
-    `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=espalier_reward)`,
+    'python:  from espalier_trl import replay, reward',
+    `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=reward)`,
     'several rows per trajectory, trees: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',
   ],
 })

@@ -1,0 +1,116 @@
+"""A client for `espalier rollouts`: submit tasks, take finished groups, tell about new weights.
+
+Standard library only. Answers that are refused for lack of room (429) and broken connections are
+tried again; every request may be repeated, because submissions have names and groups cursors.
+"""
+
+import json
+import time
+import urllib.error
+import urllib.request
+import uuid
+
+
+class EspalierError(RuntimeError):
+    """What the service refused, in its own words."""
+
+    def __init__(self, code, message):
+        super().__init__(f"{code}: {message}")
+        self.code = code
+
+
+class Client:
+    """Talks to one service. `token` is what the service was started with, if anything."""
+
+    def __init__(self, url="http://127.0.0.1:8900", token=None, timeout=120.0, retries=8):
+        self.url = url.rstrip("/")
+        self.token = token
+        self.timeout = timeout
+        self.retries = retries
+
+    def ask(self, path, body=None, method=None):
+        """One request, tried again where that can help; gives the JSON of the answer."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json"} if data is not None else {}
+        if self.token:
+            headers["authorization"] = f"Bearer {self.token}"
+        for attempt in range(self.retries + 1):
+            request = urllib.request.Request(
+                self.url + path,
+                data=data,
+                headers=headers,
+                method=method or ("GET" if data is None else "POST"),
+            )
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+                    return json.loads(answer.read() or b"null")
+            except urllib.error.HTTPError as error:
+                message = _message(error)
+                if error.code not in (429, 502, 503) or attempt == self.retries:
+                    raise EspalierError(error.code, message) from None
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                if attempt == self.retries:
+                    raise
+            time.sleep(min(10.0, 0.25 * 2**attempt))
+
+    def submit(self, tasks, **options):
+        """Submits tasks (ids or data); gives the name of the submission.
+
+        Options: id, policy, version, group, step, seed, sampling, format.
+        """
+        options.setdefault("id", uuid.uuid4().hex)
+        body = {"tasks": list(tasks), **{k: v for k, v in options.items() if v is not None}}
+        return self.ask("/v1/rollouts", body)["id"]
+
+    def groups(self, submission, wait=30.0):
+        """Finished groups of a submission as they come; ends when it is over."""
+        cursor = 0
+        while True:
+            taken = self.ask(f"/v1/rollouts/{submission}/groups?after={cursor}&wait={wait}")
+            yield from taken["groups"]
+            cursor = taken["cursor"]
+            if taken["groups"]:
+                continue
+            if taken["state"] == "failed":
+                raise EspalierError(500, self.status(submission).get("reason", "it failed"))
+            if taken["state"] != "running":
+                return
+
+    def roll(self, tasks, **options):
+        """Submits tasks and waits for all of them; groups in the order of the tasks."""
+        submission = self.submit(tasks, **options)
+        return sorted(self.groups(submission), key=lambda group: group["index"])
+
+    def status(self, submission):
+        return self.ask(f"/v1/rollouts/{submission}")
+
+    def cancel(self, submission):
+        return self.ask(f"/v1/rollouts/{submission}", method="DELETE")
+
+    def announce(self, version, policy=None, interrupt=False):
+        """Says that the weights are another version from now on."""
+        body = {"version": version, "interrupt": interrupt}
+        return self.ask("/v1/weights", body if policy is None else {**body, "policy": policy})
+
+    def pause(self):
+        return self.ask("/v1/pause", {})
+
+    def resume(self):
+        return self.ask("/v1/resume", {})
+
+    def open_world(self, task, seed=0):
+        return self.ask("/v1/worlds", {"task": task, "seed": seed})
+
+    def call(self, world, name, arguments):
+        return self.ask(f"/v1/worlds/{world}/calls", {"name": name, "arguments": arguments})
+
+    def close_world(self, world, answer=None):
+        return self.ask(f"/v1/worlds/{world}/close", {} if answer is None else {"answer": answer})
+
+
+def _message(error):
+    text = error.read().decode(errors="replace")
+    try:
+        return json.loads(text)["error"]
+    except (ValueError, KeyError, TypeError):
+        return text or error.reason

@@ -1,0 +1,34 @@
+"""Exports of Espalier as SkyRL's `GeneratorOutput` (a956457, 2026-08-21), for step-wise training."""
+
+import json
+
+
+def read_generator_output(path):
+    """All rows of an export, those of one trajectory side by side, its last marked."""
+    with open(path, encoding="utf-8") as lines:
+        return to_generator_output([json.loads(line) for line in lines if line.strip()])
+
+
+def to_generator_output(rows, make_id=None):
+    """`make_id` is SkyRL's `TrajectoryID` where it is not to be imported."""
+    if make_id is None:
+        from skyrl.train.generators.base import TrajectoryID as make_id
+
+    has_logprobs = all(row["rollout_logprobs"] is not None for row in rows)
+    return {
+        "prompt_token_ids": [row["prompt_token_ids"] for row in rows],
+        "response_ids": [row["response_ids"] for row in rows],
+        "rewards": [row["reward"] for row in rows],
+        "loss_masks": [row["loss_mask"] for row in rows],
+        "stop_reasons": [row["stop_reason"] for row in rows],
+        "rollout_metrics": None,
+        "rollout_logprobs": [row["rollout_logprobs"] for row in rows] if has_logprobs else None,
+        "trajectory_ids": [make_id(**row["trajectory_id"]) for row in rows],
+        "trajectory_generation_times": None,
+        "trajectory_time_splits": None,
+        "rollout_expert_indices": None,
+        "is_last_step": [row["is_last_step"] for row in rows],
+        "env_metrics": [row["env_metrics"] for row in rows],
+        "pixel_values": None,
+        "image_grid_thw": None,
+    }

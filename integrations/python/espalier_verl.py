@@ -1,0 +1,144 @@
+"""Espalier's rollouts in verl (0.8): an agent loop over the service, and batches from a file.
+
+    actor_rollout_ref.rollout.agent.default_agent_loop=espalier     # after importing this module
+    algorithm.adv_estimator=espalier                                # our advantages, token by token
+
+An agent loop gives one output per prompt, so it takes trajectories of one row; `read_batch` makes a
+`DataProto` of an export whatever its shape. verl's own estimators compare one score per row by
+`uid`; the estimator registered here returns the scores of single tokens as they are.
+"""
+
+import asyncio
+import json
+import os
+
+from espalier_client import Client
+
+
+def client():
+    return Client(os.environ.get("ESPALIER_URL", "http://127.0.0.1:8900"), os.environ.get("ESPALIER_TOKEN"))
+
+
+def padded(rows, prompt_length, response_length, pad_token_id):
+    """The rows as equally long lists, as verl's agent loop worker pads them.
+
+    Prompts are padded on the left, responses on the right. Rows that are too long are refused:
+    cutting one would train something else.
+    """
+    batch = {name: [] for name in ("prompts", "responses", "response_mask", "attention_mask")}
+    batch.update(input_ids=[], position_ids=[], rollout_log_probs=[], token_level_scores=[])
+    for row in rows:
+        prompt, response = row["prompt_ids"], row["response_ids"]
+        if len(prompt) > prompt_length or len(response) > response_length:
+            raise ValueError(
+                f"{row['espalier']['trajectory']} has {len(prompt)} + {len(response)} tokens, more "
+                f"than {prompt_length} + {response_length}"
+            )
+        left, right = prompt_length - len(prompt), response_length - len(response)
+        mask = [0] * left + [1] * (len(prompt) + len(response)) + [0] * right
+        positions, seen = [], 0
+        for bit in mask:
+            seen += bit
+            positions.append(max(0, seen - 1))
+        batch["prompts"].append([pad_token_id] * left + prompt)
+        batch["responses"].append(response + [pad_token_id] * right)
+        batch["input_ids"].append([pad_token_id] * left + prompt + response + [pad_token_id] * right)
+        batch["attention_mask"].append(mask)
+        batch["position_ids"].append(positions)
+        batch["response_mask"].append(row["response_mask"] + [0] * right)
+        logprobs = row["response_logprobs"] or [0.0] * len(response)
+        batch["rollout_log_probs"].append(logprobs + [0.0] * right)
+        batch["token_level_scores"].append(row["token_level_scores"] + [0.0] * right)
+    return batch
+
+
+def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
+    """A `DataProto` of an export, ready for log-probabilities, advantages and the update."""
+    import numpy as np
+    import torch
+    from verl import DataProto
+
+    rows = list(_read(path_or_rows)) if isinstance(path_or_rows, str) else path_or_rows
+    lists = padded(rows, prompt_length, response_length, pad_token_id)
+    whole = ("rollout_log_probs", "token_level_scores")
+    tensors = {
+        name: torch.tensor(values, dtype=torch.float32 if name in whole else torch.long)
+        for name, values in lists.items()
+    }
+    tensors["token_level_rewards"] = tensors["token_level_scores"]
+    return DataProto.from_dict(
+        tensors=tensors,
+        non_tensors={
+            "uid": np.array([row["uid"] for row in rows], dtype=object),
+            "data_source": np.array([row["data_source"] for row in rows], dtype=object),
+            "__num_turns__": np.array([row["num_turns"] for row in rows], dtype=np.int32),
+        },
+    )
+
+
+def token_advantages(token_level_rewards, response_mask, **kwargs):
+    """Advantages as they were weighed, on the tokens that are trained."""
+    advantages = token_level_rewards * response_mask
+    return advantages, advantages
+
+
+def output_of(row):
+    """The arguments of an `AgentLoopOutput` for one row of the service."""
+    if row["espalier"]["rows"] > 1:
+        raise ValueError(
+            f"{row['espalier']['trajectory']} has {row['espalier']['rows']} rows, and an agent loop "
+            "gives one; roll without condensing, or train from an export with read_batch"
+        )
+    names = ("prompt_ids", "response_ids", "response_mask", "reward_score", "num_turns", "extra_fields")
+    return {**{name: row[name] for name in names}, "response_logprobs": row["response_logprobs"]}
+
+
+async def roll_one(raw_prompt, sampling_params, answer=None, service=None):
+    """One attempt at a prompt, through the service."""
+    task = {"messages": [dict(message) for message in raw_prompt]}
+    if answer is not None:
+        task["answer"] = answer
+    sampling = {
+        "temperature": sampling_params.get("temperature", 1.0),
+        "topP": sampling_params.get("top_p", 1.0),
+        "topK": max(0, sampling_params.get("top_k", 0) or 0),
+    }
+    service = service or client()
+    groups = await asyncio.to_thread(
+        service.roll, [task], format="verl", group=1, sampling=sampling
+    )
+    rows = groups[0]["rows"]
+    if not rows:
+        raise RuntimeError("the attempt failed; the service's run folder says at which boundary")
+    return rows[0]
+
+
+def _read(path):
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+try:
+    from verl.experimental.agent_loop.agent_loop import (
+        AgentLoopBase,
+        AgentLoopMetrics,
+        AgentLoopOutput,
+        register,
+    )
+    from verl.trainer.ppo.core_algos import register_adv_est
+except ImportError:  # the file can be used to read exports where verl is not installed
+    AgentLoopBase = None
+else:
+    register_adv_est("espalier")(token_advantages)
+
+    @register("espalier")
+    class EspalierAgentLoop(AgentLoopBase):
+        """Rolls each prompt through the service; the world, its tools and the reward are there."""
+
+        async def run(self, sampling_params, **kwargs):
+            truth = (kwargs.get("reward_model") or {}).get("ground_truth")
+            row = await roll_one(kwargs["raw_prompt"], sampling_params, answer=truth)
+            metrics = AgentLoopMetrics(**row["metrics"])
+            return AgentLoopOutput(**output_of(row), metrics=metrics)

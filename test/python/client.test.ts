@@ -1,0 +1,80 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { calculator } from '../../src/environments/calculator.ts'
+import { openEstimate } from '../../src/run/estimate.ts'
+import { Rollouts } from '../../src/run/rollouts.ts'
+import { serveRollouts } from '../../src/run/rollouts-server.ts'
+import { Worlds } from '../../src/run/rollouts-worlds.ts'
+import { dicePolicy, openByteRenderer } from '../rolling.ts'
+
+const folder = fileURLToPath(new URL('../../integrations/python', import.meta.url))
+const python = spawnSync('python3', ['--version']).status === 0
+if (!python) console.warn('SKIPPED: no python3 here; the Python client was not run.')
+
+const program = `
+import json, sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+from espalier_client import Client, EspalierError
+client = Client(sys.argv[2], token="secret", retries=0)
+tasks = [{"prompt": f"{n} + 1", "answer": str(n + 1)} for n in range(3)]
+groups = client.roll(tasks, group=2, format="trl", step=1)
+assert [group["index"] for group in groups] == [0, 1, 2]
+from espalier_trl import _output, _members, environment
+output = _output([_members(group, 2) for group in groups])
+assert len(output["prompt_ids"]) == 6
+for ids, mask, logprobs in zip(output["completion_ids"], output["env_mask"], output["logprobs"]):
+    assert len(ids) == len(mask) == len(logprobs)
+client.announce(5)
+client.pause(); client.resume()
+submission = client.submit(tasks)
+assert client.cancel(submission)["state"] in ("cancelled", "finished")
+world_class = environment(client, {"prompt": "1 + 1", "answer": "2"})
+world = world_class()
+world.reset(prompt=[{"role": "user", "content": "2 + 2"}], answer="4")
+assert world.calculate(expression="2+2") == "4", world.calculate.__doc__
+assert client.close_world(world._world, answer="4")["reward"] == 1
+try:
+    Client(sys.argv[2], token="wrong", retries=0).status("x")
+    raise SystemExit("a wrong token was let in")
+except EspalierError as error:
+    assert error.code == 401
+print(json.dumps({"groups": len(groups), "rewards": [group["rewards"] for group in groups]}))
+`
+
+function run(words: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  return new Promise(resolve => {
+    const child = spawn('python3', [...words])
+    let out = ''
+    let err = ''
+    child.stdout.on('data', chunk => (out += chunk))
+    child.stderr.on('data', chunk => (err += chunk))
+    child.on('close', code => resolve({ code, out, err }))
+  })
+}
+
+describe.skipIf(!python)('the Python client', () => {
+  it('submits, takes, announces, cancels, and calls worlds', async () => {
+    const renderer = await openByteRenderer()
+    const environment = calculator()
+    const parts = {
+      environment,
+      policy: dicePolicy(renderer),
+      renderer,
+      estimate: openEstimate('grpo'),
+      limits: { turns: 3 },
+    }
+    await using rollouts = new Rollouts({
+      parts,
+      openPolicy: async () => dicePolicy(renderer),
+      findTask: async () => undefined,
+    })
+    await using worlds = new Worlds({ environment, reward: environment.reward })
+    await using server = await serveRollouts({ rollouts, worlds }, { port: 0, token: 'secret' })
+    const { code, out, err } = await run(['-c', program, folder, server.url])
+    expect(err).toBe('')
+    expect(code).toBe(0)
+    expect(JSON.parse(out).groups).toBe(3)
+  })
+})

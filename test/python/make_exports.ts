@@ -1,0 +1,33 @@
+// Writes every format for `check_exports.py`: chains, a rewritten context, and trees.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Group } from '../../src/core/group.ts'
+import { RefusedError } from '../../src/sinks/format.ts'
+import { formats } from '../../src/sinks/formats/registry.ts'
+import { chainGroup, seeingGroup, toExport, treeGroup } from '../export-runs.ts'
+import { writeTo } from '../memory-output.ts'
+
+const folder = process.argv[2]
+if (folder === undefined) throw new Error('say where to: make_exports.ts FOLDER')
+
+const shapes: Readonly<Record<string, readonly Group[]>> = {
+  chains: [chainGroup([1, 0, 0.5, 0.25]), chainGroup([0, 1, 1, 0.75], { id: 'plums' })],
+  rewritten: [chainGroup([1, 0, 0.5], { rewritten: [0, 2] })],
+  trees: [3, 5, 8].map(seed => ({
+    ...seeingGroup(treeGroup(seed)),
+    id: `g${seed}` as Group['id'],
+  })),
+}
+
+for (const [shape, groups] of Object.entries(shapes)) {
+  for (const format of formats) {
+    const file = join(folder, shape, format.name)
+    mkdirSync(join(folder, shape), { recursive: true })
+    try {
+      writeFileSync(file, (await writeTo(format, groups.map(toExport))).bytes)
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error
+      writeFileSync(`${file}.refused`, error.message)
+    }
+  }
+}
