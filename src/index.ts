@@ -1,7 +1,17 @@
 // The front door: what Espalier promises, by room.
 
+// condensers: ways to shorten a context
+export { type ChunkOptions, chunkText } from './condensers/chunk.ts'
+export { keepLastTurns } from './condensers/keep-last-turns.ts'
+export { keywordCondenser } from './condensers/keyword.ts'
+export { modelCondenser } from './condensers/model.ts'
+export { measureLoss } from './condensers/probe.ts'
+export { openCondenser } from './condensers/registry.ts'
+export { selfCondenser } from './condensers/self.ts'
+export { trimToolOutput } from './condensers/trim-tool-output.ts'
 // core: nouns and contracts
 export type { Call } from './core/call.ts'
+export type { CondenseCall, Condensed, Condenser, Condensing } from './core/condenser.ts'
 export type { Credit, LeafWeighting } from './core/credit.ts'
 export type {
   Environment,
@@ -43,6 +53,7 @@ export { calculator } from './environments/calculator.ts'
 export { environment } from './environments/environment.ts'
 export { keyValue } from './environments/key-value.ts'
 export { openMcpTools } from './environments/mcp.ts'
+export { type PassageTask, passages } from './environments/passages.ts'
 export { openPool } from './environments/pool.ts'
 export { singleTurn } from './environments/single-turn.ts'
 export { tool } from './environments/tool.ts'
