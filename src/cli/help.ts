@@ -1,4 +1,4 @@
-import { flagOf, type Setting, settings } from '../run/settings.ts'
+import { flagOf, type Setting, type SettingName, settings } from '../run/settings.ts'
 import type { Command } from './command.ts'
 import { commonFlags, configFlags } from './flags.ts'
 
@@ -18,7 +18,19 @@ export function programHelp(commands: readonly Command[], isAll: boolean): strin
     '',
     isAll
       ? 'espalier COMMAND --help shows a command. Exit codes: 0 done, 1 failed, 2 misused.'
-      : 'espalier --help all shows every command; espalier COMMAND --help shows one.',
+      : 'espalier --help all shows every command, --help config every setting; espalier COMMAND --help shows one.',
+  ].join('\n')
+}
+
+/** Every setting, whichever command takes it. */
+export function settingsHelp(): string {
+  const names = Object.keys(settings) as SettingName[]
+  return [
+    'Settings, as flags; a config file has the same names in camelCase:',
+    '',
+    ...names.map(name => flagLine(flagOf(name), settings[name])),
+    '',
+    'espalier --help config --json prints a JSON schema for editors.',
   ].join('\n')
 }
 

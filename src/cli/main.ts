@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
+import { configSchema } from '../run/config-schema.ts'
 import { packageVersion } from '../run/manifest.ts'
 import { nearest, SettingError } from '../run/settings.ts'
 import { type Command, MisuseError } from './command.ts'
 import { commands } from './commands.ts'
 import { readFlags } from './flags.ts'
-import { commandHelp, programHelp } from './help.ts'
+import { commandHelp, programHelp, settingsHelp } from './help.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 const terminal = openTerminal(process)
@@ -21,7 +22,8 @@ function onInterrupt(): void {
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv
   if (name === undefined || name === '--help' || name === 'help') {
-    terminal.print(programHelp(commands, rest[0] === 'all'))
+    if (rest[0] === 'config') printConfigHelp(rest.includes('--json'))
+    else terminal.print(programHelp(commands, rest[0] === 'all'))
     return 0
   }
   if (name === '--version') {
@@ -35,6 +37,12 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0
   }
   return await command.run({ ...read, terminal, signal: stop.signal })
+}
+
+/** Every setting, for people or as a JSON schema for editors. */
+function printConfigHelp(isSchema: boolean): void {
+  if (isSchema) terminal.print(JSON.stringify(configSchema(), null, 2))
+  else terminal.print(settingsHelp())
 }
 
 function findCommand(name: string): Command {

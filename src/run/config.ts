@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
@@ -15,6 +15,8 @@ import { importFile } from './user-part.ts'
 
 /** What a config file holds: settings, and profiles that change some of them. */
 export type Config = SettingsInput & {
+  /** Where editors find the schema of this file. */
+  readonly $schema?: string
   readonly profiles?: Readonly<Record<string, SettingsInput>>
 }
 
@@ -48,10 +50,11 @@ export interface ResolvedSettings {
 /** Lays defaults, the config file, a profile and flags over each other. */
 export async function resolveSettings(sources: SettingSources): Promise<ResolvedSettings> {
   const path = sources.config ?? configNames.find(name => existsSync(name))
-  const { profiles = {}, ...base } = path === undefined ? ({} as Config) : await readConfig(path)
+  const config = path === undefined ? {} : await readConfig(path)
+  const { profiles = {}, $schema: _schema, ...base } = config
   const chosen = profileOf(profiles, sources.profile, path)
   const layers: [string, SettingsInput][] = [
-    [path ?? 'config', checkSettings(base, path ?? 'config')],
+    [path ?? 'config', checkSettings(base, path === undefined ? 'config' : placesIn(path))],
     [`${path} profile ${sources.profile}`, chosen],
     ['flag', sources.flags],
   ]
@@ -85,7 +88,26 @@ function profileOf(
         : `${path} has no profile "${name}". ${hint}`,
     )
   }
-  return checkSettings(profiles[name]!, `${path} profile ${name}`)
+  return checkSettings(profiles[name]!, placesIn(path!, name))
+}
+
+/** Where a config file writes a setting: its line, as far as that can be seen from its text. */
+function placesIn(path: string, profile?: string): (name: string) => string {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const lineOf = (name: string, from: number): number =>
+    lines.findIndex((line, index) => index >= from && isKey(line, name))
+  const start = profile === undefined ? 0 : Math.max(0, lineOf(profile, lineOf('profiles', 0)))
+  return name => {
+    const line = lineOf(name, start)
+    const place = line < 0 ? path : `${path}:${line + 1}`
+    return profile === undefined ? place : `${place} (profile ${profile})`
+  }
+}
+
+/** `name = 1`, `"name": 1`, `name: 1`, `[name]`, `[some.name]`. */
+function isKey(line: string, name: string): boolean {
+  const [key = ''] = line.split(/[=:]/, 1)
+  return key.split(/[^\w$-]+/).includes(name)
 }
 
 /** Reads a config file by its ending. */
@@ -99,7 +121,8 @@ export async function readConfig(path: string): Promise<Config> {
 
 async function parseConfig(path: string): Promise<unknown> {
   if (/\.[cm]?[jt]s$/.test(path)) {
-    const { default: value } = await importFile(resolve(path))
+    const module = await importFile(resolve(path))
+    const value = Object.keys(module).includes('default') ? module.default : undefined
     if (value === undefined)
       throw new SettingError(
         `${path} has no default export: write export default defineConfig({ … })`,
@@ -110,6 +133,15 @@ async function parseConfig(path: string): Promise<unknown> {
   try {
     return path.endsWith('.toml') ? parseToml(text) : JSON.parse(text)
   } catch (cause) {
-    throw new SettingError(`${path}: ${(cause as Error).message}`, { cause })
+    const message = (cause as Error).message.split('\n', 1)[0]!
+    throw new SettingError(`${path}${lineOfError(cause, text)}: ${message}`, { cause })
   }
+}
+
+/** The line that a parser stopped at: TOML's says it, JSON's says how many characters it read. */
+function lineOfError(cause: unknown, text: string): string {
+  const { line, message } = cause as { readonly line?: number; readonly message: string }
+  const position = /at position (\d+)/.exec(message)?.[1]
+  if (line !== undefined) return `:${line}`
+  return position === undefined ? '' : `:${text.slice(0, Number(position)).split('\n').length}`
 }

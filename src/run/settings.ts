@@ -302,21 +302,24 @@ export class SettingError extends Error {
   override name = 'SettingError'
 }
 
+/** Where a setting was written, for errors: one place for all, or one for each. */
+export type SettingPlace = string | ((name: string) => string)
+
 /** Checks settings from one place; unknown keys and wrong values say what was possible. */
 export function checkSettings(
   values: Readonly<Record<string, unknown>>,
-  from: string,
+  from: SettingPlace,
 ): SettingsInput {
+  const placeOf = (name: string): string => (typeof from === 'string' ? from : from(name))
   const checked: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue
     if (!Object.hasOwn(settings, name)) {
       const near = nearest(name, Object.keys(settings))
-      throw new SettingError(
-        `${from}: no setting called "${name}".${near ? ` Did you mean "${near}"?` : ''}`,
-      )
+      const hint = near ? `Did you mean "${near}"?` : 'espalier --help config lists them.'
+      throw new SettingError(`${placeOf(name)}: no setting called "${name}". ${hint}`)
     }
-    checked[name] = checkSetting(name as SettingName, value, from)
+    checked[name] = checkSetting(name as SettingName, value, `${placeOf(name)}: ${name}`)
   }
   return checked as SettingsInput
 }
@@ -353,9 +356,8 @@ export function nearest(word: string, known: readonly string[]): string | undefi
       distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
     }))
     .sort((a, b) => a.distance - b.distance)[0]
-  return ranked && ranked.distance <= Math.max(2, Math.floor(word.length / 3))
-    ? ranked.candidate
-    : undefined
+  const most = Math.min(word.length - 1, Math.max(2, Math.floor(word.length / 3)))
+  return ranked && ranked.distance <= most ? ranked.candidate : undefined
 }
 
 function editDistance(a: string, b: string): number {
