@@ -50,7 +50,10 @@ export async function walkToEnd(walk: Walk): Promise<Outcome> {
 }
 
 /** An attempt whose signal also runs out of time, and how to stop its clock. */
-function withTime(attempt: Attempt, seconds: number): { attempt: Attempt; clear(): void } {
+export function withTime(
+  attempt: Attempt,
+  seconds: number,
+): { readonly attempt: Attempt; clear(): void } {
   if (!Number.isFinite(seconds)) return { attempt, clear: () => {} }
   const timer = new AbortController()
   const handle = setTimeout(() => timer.abort(new TimeIsUp(`${seconds} s`)), seconds * 1000)

@@ -62,7 +62,11 @@ function sampledBefore({ tree }: Walk, { ending }: Grown, turn: number): number 
     .reduce((sum, { from, end }) => sum + lengthTo(tree, end) - tree.nodes[from]!.start, 0)
 }
 
-function copyWalk(walk: Walk, parts: { readonly branch: string; readonly world: World }): Walk {
+/** A walk of its own at the same place. */
+export function copyWalk(
+  walk: Walk,
+  parts: { readonly branch: string; readonly world: World },
+): Walk {
   const { begun: _begun, drawn: _drawn, ...rest } = walk
   return {
     ...rest,

@@ -24,7 +24,8 @@ async function sampleOne(walk: Walk): Promise<Stepped> {
   }
 }
 
-function drawTogether(walks: readonly Walk[]): void {
+/** Draws the next samples of walks that stand at one place together, where the policy can. */
+export function drawTogether(walks: readonly Walk[]): void {
   const byPlace = new Map<string, Walk[]>()
   for (const walk of walks) {
     const key = `${walk.place.node}:${walk.place.offset}`

@@ -24,7 +24,8 @@ export function rollSteps(
   return (context, attempt) => rollWalk(context, attempt, walk => stepToEnd(walk, history))
 }
 
-async function stepToEnd(walk: Walk, history: number): Promise<Outcome> {
+/** Samples, acts and shows the next prompt in turn until something ends the walk. */
+export async function stepToEnd(walk: Walk, history: number): Promise<Outcome> {
   for (;;) {
     walk.attempt.signal.throwIfAborted()
     const sampled = await sampleTurn(walk)
@@ -39,7 +40,7 @@ async function stepToEnd(walk: Walk, history: number): Promise<Outcome> {
 }
 
 /** The opening, condensed where it was, and the messages of the last turns. */
-function lastTurns(walk: Walk, history: number): readonly Message[] {
+export function lastTurns(walk: Walk, history: number): readonly Message[] {
   const opening = openingShown(walk)
   const first = walk.turns.at(-history)?.messages ?? walk.turns[0]!.messages
   return [...opening, ...(history === 0 ? lastObserved(walk) : walk.messages.slice(first))]

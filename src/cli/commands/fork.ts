@@ -1,0 +1,109 @@
+import { readFile } from 'node:fs/promises'
+import { describeOutcome } from '../../core/outcome.ts'
+import { type Forked, forkTrajectory, parseForkAt } from '../../run/fork.ts'
+import { openRunParts } from '../../run/open-run.ts'
+import { nextRunFolder } from '../../run/run-folder.ts'
+import type { Settings } from '../../run/settings.ts'
+import type { ModelRenderer } from '../../text/renderer.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { enterRun } from '../enter-run.ts'
+import { groupRecord } from '../group-line.ts'
+import { rollSettings } from './roll.ts'
+
+/** Settings that would change what is continued, and not how. */
+const fixed = new Set([
+  'tasks',
+  'split',
+  'group',
+  'strategy',
+  'branch',
+  'leaves',
+  'stepHistory',
+  'condense',
+])
+
+/** Continues a stored trajectory from one of its turns or tokens. */
+export const forkCommand: Command = {
+  name: 'fork',
+  summary: 'Continue a stored trajectory from a turn or a token',
+  usage: 'RUN ID --at TURN|TOKEN --samples N',
+  about:
+    'Reopens a stored trajectory at a turn (3, counted from 0) or after a token (t512), replays its\n' +
+    'world to that point and checks that it answers as it did, and continues it N times under any\n' +
+    'policy. Prints what the state is worth: the mean reward with its 95 % interval. The new run holds\n' +
+    'one tree whose beginning is given, not trained. With --edit the file’s text stands at that\n' +
+    'place before the policy goes on; a text that ends the turn is answered by the world at once.',
+  examples: [
+    'espalier fork runs/0007 7/0/0 --at 3 --samples 16',
+    'espalier fork runs/0007 7/0/0 --at t512 --samples 8 --policy sglang:http://localhost:30000',
+    'espalier fork runs/0007 7/0/0 --at 2 --edit better-call.txt --samples 8',
+  ],
+  settings: rollSettings.filter(name => !fixed.has(name)),
+  own: {
+    at: { help: 'The turn (3) or the token (t512) to continue from', argument: 'PLACE' },
+    samples: { help: 'Continuations (default 8)', argument: 'N' },
+    edit: { help: 'A text that begins the turn, or replaces the rest of it', argument: 'FILE' },
+  },
+  words: [2, 2],
+  run: runFork,
+}
+
+async function runFork(invocation: Invocation): Promise<number> {
+  const { words, own, flags, terminal, signal, json } = invocation
+  if (own.at === undefined) throw new MisuseError('fork needs --at TURN or --at tTOKEN')
+  const at = parseForkAt(own.at)
+  const samples = readSamples(own.samples)
+  // The run's own folder is entered below; the file is named from here.
+  const text = own.edit === undefined ? undefined : await readFile(own.edit, 'utf8')
+  const { run, values: begun } = await enterRun(invocation)
+  const out = flags.out ?? (await nextRunFolder())
+  const values: Settings = { ...begun, strategy: 'chain', condense: undefined, out }
+  const opened = await openRunParts(values, terminal.tell)
+  try {
+    const { tokenizer } = opened.parts.renderer as ModelRenderer
+    const forked = await forkTrajectory(
+      run,
+      { ...opened.parts, signal },
+      {
+        id: words[1]!,
+        at,
+        samples,
+        ...(text !== undefined && { edit: tokenizer.encode(text) }),
+        ...(begun.strategy === 'step' && { stepHistory: begun.stepHistory }),
+        out,
+        config: values,
+      },
+    )
+    const { group, ...rest } = forked
+    if (json) terminal.print(JSON.stringify({ run: out, ...rest, ...groupRecord(group) }))
+    else for (const line of linesOf(forked, out)) terminal.print(line)
+    return forked.value === undefined ? 1 : 0
+  } finally {
+    await opened[Symbol.asyncDispose]()
+  }
+}
+
+function readSamples(text = '8'): number {
+  const samples = Number(text)
+  if (Number.isInteger(samples) && samples >= 1 && samples <= 4096) return samples
+  throw new MisuseError(`--samples is a whole number from 1 to 4096, not "${text}"`)
+}
+
+function linesOf({ turn, given, group, value, before }: Forked, out: string): readonly string[] {
+  const rewards = group.members.map(({ reward }) => reward.total)
+  const failed = group.unscored.map(
+    ({ trajectory, outcome }) => `${trajectory.id}  ${describeOutcome(outcome)}`,
+  )
+  const worth = value
+    ? `value ${value.mean.toFixed(3)}  [${value.low.toFixed(3)}, ${value.high.toFixed(3)}]  over ${value.samples} continuations`
+    : 'value unknown: no continuation could be scored'
+  return [
+    `turn ${turn}, ${given} tokens given`,
+    ...(rewards.length > 0
+      ? [`rewards ${rewards.map(reward => Number(reward.toFixed(3))).join(' ')}`]
+      : []),
+    ...failed,
+    `${worth}${before === undefined ? '' : `  (the stored one got ${Number(before.toFixed(3))})`}`,
+    `next  espalier show ${out}`,
+  ]
+}

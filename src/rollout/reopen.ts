@@ -1,0 +1,173 @@
+import type { World } from '../core/environment.ts'
+import { across } from '../core/failure.ts'
+import { trajectoryId } from '../core/ids.ts'
+import type { Message } from '../core/message.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { given, type Segment } from '../core/segment.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import { type GrowingTree, idsTo, type Place, pathEnds, pathTo, type Tree } from '../core/tree.ts'
+import { act } from './act.ts'
+import type { Attempt, RolloutContext } from './attempt.ts'
+import { copyWalk } from './fork-walk.ts'
+import { sharesOf } from './shares.ts'
+import { drawTogether } from './siblings.ts'
+import { openTokenBuffer } from './token-buffer.ts'
+import { closeWalk, type Ending, emptyWalk, hear, note, outcomeOf, type Walk } from './walk.ts'
+
+/** A trajectory that ended, and where it is taken up again. */
+export interface Reopening {
+  readonly tree: Tree
+  readonly trajectory: Trajectory
+  /** The turn that is sampled anew. */
+  readonly turn: number
+  /** The start of that turn, or a place inside it. */
+  readonly place: Place
+  /** Put behind that place before the policy goes on: the policy observes it, and is not trained on it. */
+  readonly edit?: Int32Array
+}
+
+/**
+ * A walk in a new tree that stands where an ended one once stood, in a world that was brought there.
+ * All that came before is given now: nothing of it is trained again.
+ */
+export function reopenWalk(
+  context: RolloutContext,
+  attempt: Attempt,
+  { world, of, branch }: { readonly world: World; readonly of: Reopening; readonly branch: string },
+): Walk {
+  const { trajectory, turn, place, edit } = of
+  const { condense: _condense, ...plain } = context
+  const walk = emptyWalk(plain, attempt, { world: { ...world, tools: of.tree.tools } })
+  const numbers = copyPaths(of.tree, place, walk.tree)
+  const there = (old: Place): Place => ({ ...old, node: numbers.get(old.node)! })
+  const begun = trajectory.turns[turn]!
+  const start = of.tree.nodes[begun.from]!.parent
+  const isInside = place.node !== start.node || place.offset !== start.offset
+  const views = (trajectory.views ?? []).filter(view => view.turn <= turn)
+  const reopened: Walk = {
+    ...walk,
+    branch,
+    place: there(place),
+    tokens: openTokenBuffer(idsTo(of.tree, place)),
+    messages: trajectory.messages.slice(0, begun.messages),
+    shown: shownAt(trajectory, turn),
+    views,
+    turns: trajectory.turns.slice(0, turn).map(each => ({
+      ...each,
+      from: numbers.get(each.from)!,
+      end: there(each.end),
+    })),
+    calls: trajectory.calls.filter(call => call.turn < turn),
+    forks: trajectory.fidelity.forks.slice(0, pathEnds(of.tree, place).length - 1),
+    isReencoded: trajectory.fidelity.kind === 're-encoded',
+    ...(isInside && { begun: numbers.get(begun.from)! }),
+  }
+  note(reopened, 'reopened', `${trajectory.id} at turn ${turn}, token ${reopened.tokens.length}`)
+  reopened.openingEvents = 1
+  if (edit && edit.length > 0) putEdit(reopened, edit)
+  return reopened
+}
+
+function putEdit(walk: Walk, edit: Int32Array): void {
+  walk.place = walk.tree.append(walk.place, given('observed', edit))
+  walk.tokens.append(edit)
+  walk.begun ??= walk.place.node
+}
+
+/** What the policy was shown before a turn. */
+function shownAt({ views = [], messages, turns }: Trajectory, turn: number): Message[] {
+  const view = views.findLast(each => each.turn <= turn)
+  return [...(view?.shown ?? []), ...messages.slice(view?.from ?? 0, turns[turn]!.messages)]
+}
+
+/** Copies the paths to a place into another tree; what was sampled is observed there. */
+function copyPaths(from: Tree, place: Place, to: GrowingTree): ReadonlyMap<number, number> {
+  const lengths = new Map<number, number>()
+  for (const end of pathEnds(from, place)) {
+    for (const { node, length } of pathTo(from, end)) {
+      lengths.set(node, Math.max(length, lengths.get(node) ?? 0))
+    }
+  }
+  const numbers = new Map([[0, 0]])
+  const there = (old: Place): Place => ({ ...old, node: numbers.get(old.node)! })
+  for (const [node, length] of [...lengths].sort(([one], [other]) => one - other)) {
+    const { segment, parent, lineage } = from.nodes[node]!
+    const copied = lineage.kind === 'rewrites' ? { ...lineage, of: there(lineage.of) } : lineage
+    numbers.set(node, to.append(there(parent), asGiven(segment, length), copied).node)
+  }
+  return numbers
+}
+
+function asGiven({ origin, ids }: Segment, length: number): Segment {
+  return given(origin === 'prompt' ? 'prompt' : 'observed', ids.subarray(0, length))
+}
+
+/** Another walk from where this one stands, in a world that was brought there too. */
+export function walkBeside(walk: Walk, world: World, branch: string): Walk {
+  const beside = copyWalk(walk, { branch, world: { ...world, tools: walk.tree.tools } })
+  return walk.begun === undefined ? beside : { ...beside, begun: walk.begun }
+}
+
+/**
+ * Lets walks of one tree that stand at one place go to their ends, each on its own; their first
+ * samples are drawn together. The tree's endings stand in the order of the walks.
+ */
+export async function continueWalks(
+  walks: readonly Walk[],
+  toEnd: (walk: Walk) => Promise<Outcome>,
+): Promise<Tree> {
+  const { tree } = walks[0]!
+  const isWhole = endsTurn(walks[0]!)
+  if (!isWhole) drawTogether(walks)
+  const endings = await Promise.all(
+    walks.map(async walk => await closeWalk(walk, await goOn(walk, { isWhole, toEnd }))),
+  )
+  endAll(tree, endings)
+  return tree
+}
+
+function endAll(tree: GrowingTree, endings: readonly Ending[]): void {
+  const shares = sharesOf(
+    tree,
+    endings.map(({ end }) => end),
+  )
+  endings.forEach((ending, index) => {
+    tree.end({ ...ending, id: trajectoryId(tree.id, index), share: shares[index]! })
+  })
+}
+
+async function goOn(
+  walk: Walk,
+  how: { readonly isWhole: boolean; readonly toEnd: (walk: Walk) => Promise<Outcome> },
+): Promise<Outcome> {
+  try {
+    return (await (how.isWhole ? takeEdit(walk) : undefined)) ?? (await how.toEnd(walk))
+  } catch (error) {
+    return outcomeOf(error, walk.attempt.signal)
+  }
+}
+
+/** Whether an edit made a whole turn: it ends as turns do. */
+function endsTurn({ begun, tokens, context }: Walk): boolean {
+  return begun !== undefined && context.renderer.stopIds.includes(tokens.view().at(-1)!)
+}
+
+/** Lets the world answer a turn that was written, not sampled. */
+async function takeEdit(walk: Walk): Promise<Outcome | undefined> {
+  const from = walk.begun!
+  delete walk.begun
+  const { renderer } = walk.context
+  const turn = walk.turns.length
+  walk.turns.push({
+    from,
+    end: walk.place,
+    finish: { kind: 'stop' },
+    messages: walk.messages.length,
+  })
+  const ids = walk.tokens.view(walk.tree.nodes[from]!.start)
+  const reply = await across('renderer', walk.attempt, () =>
+    renderer.parse(ids, walk.tree.tools, turn),
+  )
+  hear(walk, [reply.message])
+  return await act(walk, reply)
+}
