@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Call } from '../core/call.ts'
 import type { Condenser } from '../core/condenser.ts'
 import { openLane } from '../core/lane.ts'
@@ -47,7 +48,9 @@ export async function measureLoss(
   probes: readonly Probe[],
   options: ProbeOptions,
 ): Promise<LossReport> {
-  const { concurrency = 8 } = options
+  const { concurrency = 8, signal } = options
+  // Every question that waits listens to it; that is no leak.
+  setMaxListeners(0, signal)
   const lane = openLane('probes', concurrency)
   const results = await Promise.all(
     probes.map(probe => lane.run(options, () => measureOne(condenser, probe, options))),

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import { type LossReport, measureLoss, type Probe } from '../../condensers/probe.ts'
 import { keywordSystemPrompt } from '../../condensers/prompts.ts'
 import { parsePartName } from '../../core/part-name.ts'
@@ -104,7 +103,6 @@ export async function* measureLosses(
   },
 ): AsyncGenerator<LossReport> {
   const { seed, judge, model = byteModel, signal } = options
-  setMaxListeners(0, signal)
   const probes: Probe[] = []
   for await (const { text, questions } of passageTexts(source, seed)) {
     for (const { question, answers } of questions) probes.push({ text, question, answers })
