@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { createJiti } from 'jiti'
+import { describeCause } from '../core/failure.ts'
 
 /** Whether a name means a part of the user's own: `./file.ts#export`. */
 export function isUserPart(name: string): boolean {
@@ -14,36 +14,46 @@ export async function loadUserPart(name: string): Promise<unknown> {
   const [path = '', wanted = 'default'] = name.split('#')
   const file = resolve(path)
   if (!existsSync(file)) throw new Error(`no file ${path} (looked in ${dirname(file)})`)
-  const module = await importFile(file)
+  const module = await importFile(file).catch((cause: unknown) => {
+    throw new Error(`${path}${lineIn(file, cause)}: ${describeCause(cause)}`, { cause })
+  })
   if (wanted in module) return module[wanted]
   const known = Object.keys(module)
   const hint = known.length > 0 ? `It exports: ${known.join(', ')}.` : 'It exports nothing.'
   throw new Error(`${path} has no export "${wanted}". ${hint} Write ${path}#NAME.`)
 }
 
+/** The line of a file that an error came from, where it came from there. */
+function lineIn(file: string, cause: unknown): string {
+  const stack = cause instanceof Error ? (cause.stack ?? '') : ''
+  const at = stack.indexOf(`${file}:`)
+  return at < 0 ? '' : (/^:\d+/.exec(stack.slice(at + file.length))?.[0] ?? '')
+}
+
 /** Imports a JavaScript or TypeScript file; errors point to its own lines. */
 export async function importFile(file: string): Promise<Record<string, unknown>> {
   const jiti = createJiti(import.meta.url, {
-    alias: { ...ourPaths, ...zodFor(file) },
+    virtualModules: { ...(await ourModules()), ...(await zodFor(file)) },
     sourceMaps: true,
     fsCache: false,
   })
   return await jiti.import(file)
 }
 
-const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-const pathTo = (name: string): string =>
-  fileURLToPath(new URL(`../${name}.${ending}`, import.meta.url))
-
 /** A user's file and the program that runs it share one Espalier. */
-const ourPaths = { 'espalier/testing': pathTo('testing'), espalier: pathTo('index') }
+async function ourModules(): Promise<Record<string, unknown>> {
+  return {
+    espalier: await import('../index.ts'),
+    'espalier/testing': await import('../testing.ts'),
+  }
+}
 
 /** A folder without packages of its own, as `espalier init` leaves it, gets our zod. */
-function zodFor(file: string): Readonly<Record<string, string>> {
+async function zodFor(file: string): Promise<Record<string, unknown>> {
   try {
     createRequire(file).resolve('zod')
     return {}
   } catch {
-    return { zod: fileURLToPath(import.meta.resolve('zod')) }
+    return { zod: await import('zod') }
   }
 }
