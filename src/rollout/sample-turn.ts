@@ -31,8 +31,12 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
     if (room.limit === 'context') walk.place = sampledEnd(walk)
     return truncated(room.limit)
   }
-  const { from, turnStart } = turnOf(walk)
-  const { finish, text } = await sampleSegments(walk, room.tokens)
+  const { begun } = walk
+  delete walk.begun
+  const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
+  const { finish, text, first } = await sampleSegments(walk, room.tokens)
+  // A turn begins here, or where the path that this one forked from began it.
+  const from = begun ?? first
   walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
   const reply = text ? replyOf(text) : await readReply(walk, turnStart)
   hear(walk, [reply.message])
@@ -47,14 +51,6 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   return { kind: 'reply', reply }
 }
 
-/** Where the turn begins: here, or where the path that this one forked from began it. */
-function turnOf(walk: Walk): { readonly from: number; readonly turnStart: number } {
-  const { begun } = walk
-  if (begun === undefined) return { from: walk.tree.nodes.length, turnStart: walk.tokens.length }
-  delete walk.begun
-  return { from: begun, turnStart: walk.tree.nodes[begun]!.start }
-}
-
 function truncated(limit: Extract<Outcome, { kind: 'truncated' }>['limit']): Sampled {
   return { kind: 'end', outcome: { kind: 'truncated', limit } }
 }
@@ -67,24 +63,32 @@ export function roomOf(walk: Walk): Room {
   return context < tokens ? { tokens: context, limit: 'context' } : { tokens, limit: 'tokens' }
 }
 
+/** What sampling a turn appended, from node `first` on. */
+export interface SampledSegments {
+  readonly finish: Finish
+  /** Set where the server gave no ids. */
+  readonly text: TextSample | undefined
+  readonly first: number
+}
+
 /** Samples until the turn is over; a sample stopped for new weights goes on under them. */
-export async function sampleSegments(
-  walk: Walk,
-  room: number,
-): Promise<{ readonly finish: Finish; readonly text: TextSample | undefined }> {
+export async function sampleSegments(walk: Walk, room: number): Promise<SampledSegments> {
   const { signal } = walk.attempt
   let left = room
+  // Known once it is there: siblings append to the same tree meanwhile.
+  let first: number | undefined
   for (let part = 0; ; part++) {
     const sample = await sampleOnce(walk, left, part)
     const segment = sample.kind === 'tokens' ? sample.segment : encoded(walk, sample)
     checkIds(walk, segment, left)
     walk.place = walk.tree.append(walk.place, segment)
+    first ??= walk.place.node
     walk.tokens.append(segment.ids)
     walk.sampled += segment.ids.length
     left -= segment.ids.length
     if (sample.finish.kind !== 'abort' || left <= 0) {
       const finish = sample.finish.kind === 'abort' ? ({ kind: 'length' } as const) : sample.finish
-      return { finish, text: sample.kind === 'text' ? sample : undefined }
+      return { finish, text: sample.kind === 'text' ? sample : undefined, first }
     }
     signal.throwIfAborted()
     await walk.context.pause?.wait(signal)
