@@ -24,7 +24,7 @@ export interface LearnOptions {
   /** Passes over the rows. */
   readonly epochs: number
   /** Updates per pass: the rows are dealt into as many parts. */
-  readonly parts: number
+  readonly updates: number
   readonly entropy: number
   /** Holds the policy near a reference, whose log-probabilities these are, row by row. */
   readonly kl?: { readonly penalty: KlPenalty; readonly reference: readonly Float32Array[] }
@@ -118,15 +118,15 @@ function toBatch(rows: readonly WeighedRow[], reference?: readonly Float32Array[
 /** Deals rows into parts, trajectories kept whole; the order is the seed's. */
 function dealRows(
   rows: readonly WeighedRow[],
-  { parts, seed }: LearnOptions,
+  { updates, seed }: LearnOptions,
   epoch: number,
 ): readonly (readonly number[])[] {
   const all = rows.map((_, index) => index)
-  if (parts === 1) return [all]
+  if (updates === 1) return [all]
   const trajectories = [...new Set(rows.map(row => row.trajectory))]
   const order = shuffle(trajectories, random(seedOf(seed, 'parts', epoch)))
-  const partOf = new Map(order.map((trajectory, index) => [trajectory, index % parts]))
-  return Array.from({ length: parts }, (_, part) =>
+  const partOf = new Map(order.map((trajectory, index) => [trajectory, index % updates]))
+  return Array.from({ length: updates }, (_, part) =>
     all.filter(index => partOf.get(rows[index]!.trajectory) === part),
   ).filter(part => part.length > 0)
 }

@@ -1,11 +1,7 @@
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
-import {
-  type EntropyCoefficient,
-  type EntropyTarget,
-  nextEntropyCoefficient,
-} from '../math/entropy.ts'
+import { type EntropyTarget, nextEntropyCoefficient } from '../math/entropy.ts'
 import type { KlPenalty } from '../math/kl.ts'
 import type { DivergentToken } from '../math/metrics.ts'
 import { lossNamed, type NamedOptions } from '../math/registry.ts'
@@ -40,9 +36,9 @@ export interface EmbeddedTrainerOptions {
   /** Passes over each batch. @default 1 */
   readonly epochs?: number
   /** Updates per pass. @default 1 */
-  readonly parts?: number
-  /** Coefficient of the entropy bonus, or a target that it is steered by. @default 0.01 */
-  readonly entropy?: number | EntropyTarget
+  readonly updates?: number
+  /** Coefficient of the entropy bonus: fixed, by schedule, or steered by a target. @default 0.01 */
+  readonly entropy?: number | Schedule | EntropyTarget
   /** Holds the policy near the weights it had when the trainer was opened. @default none */
   readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel }
   /** @default 'uniform' */
@@ -80,28 +76,31 @@ export function embeddedTrainer(
 ): EmbeddedTrainer {
   const settings = readOptions(options)
   const { tokenizer } = rendererFor('embedded', model.files)
-  const state: State = { entropy: openEntropy(settings.entropy), steps: 0 }
+  let steps = 0
+  let kept = 0
+  let used = coefficientAt(settings.entropy, 0)
   return {
     name: 'embedded',
     async step(groups, { signal }) {
       const members = groups.flatMap(group => groupRows(group, { weighting: settings.weighting }))
       const rows = await toWeighedRows(members, settings, signal)
-      const worthwhile = rows.filter(hasAdvantage)
-      const metrics: Record<string, number> = batchMetrics(model, members, worthwhile)
-      const step = state.steps++
-      if (worthwhile.length === 0) return { version: model.version(), metrics, top: [] }
-      const learned = await learn(model, worthwhile, {
-        ...(await learnOptions(worthwhile, settings, { signal, step })),
-        entropy: state.entropy.used,
-      })
-      state.entropy = nextEntropy(state.entropy, learned.entropy, settings.entropy)
-      const change = await measureChange(model, worthwhile.slice(0, settings.measured), {
+      // Without a bonus and a penalty, a row worth as much as its siblings would be wasted time.
+      const trained = used === 0 && !settings.kl ? rows.filter(hasAdvantage) : rows
+      const metrics: Record<string, number> = batchMetrics(model, members, trained)
+      const step = steps++
+      if (!trained.some(hasAdvantage)) return { version: model.version(), metrics, top: [] }
+      const options = await learnOptions(trained, settings, { signal, step })
+      const learned = await learn(model, trained, { ...options, entropy: used })
+      if (typeof settings.entropy === 'number' || 'kind' in settings.entropy) {
+        used = coefficientAt(settings.entropy, steps)
+      } else ({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
+      const change = await measureChange(model, trained.slice(0, settings.measured), {
         signal,
         top: settings.top,
-        temperature: worthwhile[0]!.temperature,
+        temperature: trained[0]!.temperature,
       })
       Object.assign(metrics, learnedMetrics(learned), changeMetrics(change))
-      const top = (change?.change?.top ?? []).map(token => inWords(token, worthwhile, tokenizer))
+      const top = (change?.change?.top ?? []).map(token => inWords(token, trained, tokenizer))
       return { version: model.version(), metrics, top }
     },
     async save(folder) {
@@ -117,23 +116,10 @@ export function embeddedTrainer(
   }
 }
 
-interface State {
-  entropy: EntropyCoefficient
-  steps: number
-}
-
-function openEntropy(entropy: number | EntropyTarget): EntropyCoefficient {
-  const kept = typeof entropy === 'number' ? entropy : 0
-  return { kept, used: kept }
-}
-
-function nextEntropy(
-  coefficient: EntropyCoefficient,
-  measured: number,
-  entropy: number | EntropyTarget,
-): EntropyCoefficient {
-  if (typeof entropy === 'number') return coefficient
-  return nextEntropyCoefficient(coefficient.kept, measured, entropy)
+/** The coefficient before a step, where no measurement decides it. */
+function coefficientAt(entropy: number | Schedule | EntropyTarget, step: number): number {
+  if (typeof entropy === 'number') return entropy
+  return 'kind' in entropy ? scheduleAt(entropy, step) : 0
 }
 
 async function learnOptions(
@@ -141,7 +127,7 @@ async function learnOptions(
   settings: Read,
   { signal, step }: { readonly signal: AbortSignal; readonly step: number },
 ): Promise<Omit<LearnOptions, 'entropy'>> {
-  const { loss, lossOptions, epochs, parts, kl, clip, weightDecay, warmup, seed } = settings
+  const { loss, lossOptions, epochs, updates, kl, clip, weightDecay, warmup, seed } = settings
   const learningRate =
     typeof settings.learningRate === 'number'
       ? settings.learningRate
@@ -151,7 +137,7 @@ async function learnOptions(
     loss: lossNamed(loss),
     lossOptions,
     epochs,
-    parts,
+    updates,
     ...(kl &&
       reference && {
         kl: { penalty: kl.penalty, reference: reference.map(({ logprobs }) => logprobs) },
@@ -189,7 +175,7 @@ const defaults = {
   warmup: 1,
   loss: 'ppo',
   epochs: 1,
-  parts: 1,
+  updates: 1,
   entropy: 0.01,
   weighting: 'uniform',
   measured: 32,
@@ -246,7 +232,6 @@ async function toWeighedRows(
   })
 }
 
-/** A row that is worth as much as its siblings teaches nothing; going through it is wasted time. */
 function hasAdvantage({ advantages, mask }: WeighedRow): boolean {
   return advantages.some((value, token) => mask[token] === 1 && value !== 0)
 }

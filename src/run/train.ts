@@ -25,7 +25,7 @@ export interface LearningOptions<Data = unknown>
   extends Pick<TrainingPlan<Data>, 'evaluateEvery' | 'onStep' | 'onEvaluation'>,
     Pick<
       EmbeddedTrainerOptions,
-      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'parts' | 'entropy' | 'bonus'
+      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy' | 'bonus'
     > {
   /** Learns instead of the embedded trainer; it is left open. */
   readonly trainer?: Trainer
@@ -164,7 +164,7 @@ function openLearner<Data>(
       'loss',
       'lossOptions',
       'epochs',
-      'parts',
+      'updates',
       'entropy',
       'klPenalty',
       'bonus',

@@ -5,8 +5,8 @@ import type { WorldBehaviour } from '../opened-world.ts'
 import { tool } from '../tool.ts'
 import { type DeskTaskOptions, makeDeskTasks } from './make-tasks.ts'
 import { changesBetween, type Database, describeOrder, type Order } from './order.ts'
-import { type ActionKind, carryOut, rulesText } from './rules.ts'
-import { type Meaning, understand } from './speech.ts'
+import { carryOut, type RequestKind, rulesText } from './rules.ts'
+import { understand } from './speech.ts'
 import { type DeskTask, deskTask, rightDecision } from './task.ts'
 
 /** What kind of desk to open. */
@@ -17,8 +17,6 @@ export interface DeskOptions {
   readonly length?: 'short' | 'long'
   /** Whether the policy is told the rules or has to find them out. @default 'hidden' */
   readonly rules?: 'hidden' | 'told'
-  /** The share of requests that are mere questions, which take no judgement. @default 0 */
-  readonly questions?: number
 }
 
 /** One request as it was left: what was said last, and what had changed in the database. */
@@ -42,7 +40,7 @@ const lengths = { short: [1, 1], long: [7, 9] } as const
  * true reason, or to hand over. Rewarded by the database and by what was said.
  */
 export function desk(options: DeskOptions = {}): Environment<DeskTask> {
-  const { level = 'mixed', length = 'short', rules = 'hidden', questions = 0 } = options
+  const { level = 'mixed', length = 'short', rules = 'hidden' } = options
   if (length === 'long' && level === 3) {
     throw new RangeError(
       'A long desk has no level 3: a name does not tell which of several orders is meant.',
@@ -61,7 +59,7 @@ export function desk(options: DeskOptions = {}): Environment<DeskTask> {
         data.requests.filter((_, index) => isRight(data, index, report.closed[index])).length /
         data.requests.length,
     },
-    makeTasks: call => makeDeskTasks(call, { level, requests: lengths[length], questions }),
+    makeTasks: call => makeDeskTasks(call, { level, requests: lengths[length] }),
     splits: ['train', 'held-out'],
   })
 }
@@ -136,7 +134,7 @@ function answer(data: DeskTask, state: DeskState, text: string): string {
 
 function toolsOf(state: DeskState) {
   const id = z.int()
-  const act = (kind: ActionKind, order: number, value?: string): string => {
+  const act = (kind: RequestKind, order: number, value?: string): string => {
     const found = state.orders.get(order)
     if (!found) return 'none'
     state.orders.set(order, carryOut({ kind, order, value }, found))
@@ -203,10 +201,9 @@ export function isRight(data: DeskTask, index: number, closed: ClosedRequest | u
   const made = Object.entries(changes)
   if (right.kind === 'transfer') return isTransferred && made.length === 0
   const meaning = understand(said)
-  if (right.kind !== 'act') {
-    const named = namedIn(meaning, right.kind === 'tell' ? 'answer' : 'refusal')
-    const wanted = right.kind === 'tell' ? right.word : right.reason
-    return !isTransferred && made.length === 0 && named.length === 1 && named[0] === wanted
+  if (right.kind === 'refuse') {
+    const named = meaning.kind === 'refusal' ? meaning.words : []
+    return !isTransferred && made.length === 0 && named.length === 1 && named[0] === right.reason
   }
   const order = data.orders.find(({ id }) => id === request.order)!
   const wanted = changesBetween(
@@ -220,8 +217,4 @@ export function isRight(data: DeskTask, index: number, closed: ClosedRequest | u
     made.length === Object.keys(wanted).length &&
     meaning.kind === 'done'
   )
-}
-
-function namedIn(meaning: Meaning, kind: 'answer' | 'refusal'): readonly string[] {
-  return meaning.kind === kind ? meaning.words : []
 }

@@ -1,16 +1,8 @@
 import type { MakeTasksOptions, Task } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { pick, type Random, random, randomAt, seedOf } from '../../math/random.ts'
-import { ages, type Order, statuses, stocks } from './order.ts'
-import {
-  type ActionKind,
-  actionKinds,
-  decide,
-  isQuestion,
-  questionKinds,
-  type RequestKind,
-  wantedStatus,
-} from './rules.ts'
+import { ages, type Order, stocks } from './order.ts'
+import { decide, type RequestKind, requestKinds, wantedStatus } from './rules.ts'
 import { type DeskRequest, type DeskTask, hintOf } from './task.ts'
 
 /** Which tasks a desk makes. */
@@ -18,8 +10,6 @@ export interface DeskTaskOptions {
   readonly level: 1 | 2 | 3 | 'mixed'
   /** Requests per task: at least, at most. */
   readonly requests: readonly [number, number]
-  /** The share of requests that are mere questions, which take no judgement. */
-  readonly questions: number
 }
 
 const names = 'Ann Ben Cid Dee Eve Fay Gus Hal Ida Jon Kim Leo May Ned Ola Pam'.split(' ')
@@ -33,9 +23,6 @@ const phrases: Readonly<Record<RequestKind, readonly string[]>> = {
   address: ['ship ORDER to "VALUE"', 'send ORDER to "VALUE"'],
   exchange: ['exchange ORDER for "VALUE"', 'swap ORDER for "VALUE"'],
   refund: ['refund ORDER', 'return ORDER'],
-  status: ['where is ORDER?'],
-  age: ['how old is ORDER?'],
-  stock: ['is ORDER in stock?'],
 }
 
 /** Tasks are told apart by what is in them, so that no seed puts one into both splits. */
@@ -69,8 +56,7 @@ function drawTask(draw: Random, options: DeskTaskOptions): DeskTask {
   const customer = pick(names, draw)
   const ids = drawDistinct(wanted + 2, () => 10 + Math.floor(draw() * 90))
   const others = drawDistinct(2, () => pick(names, draw), customer)
-  const drawing = { draw, level, questions: options.questions }
-  const drawn = ids.slice(0, wanted).map(id => drawRequest(id, customer, drawing))
+  const drawn = ids.slice(0, wanted).map(id => drawRequest(id, customer, { draw, level }))
   const strangers = ids
     .slice(wanted)
     .map((id, index) => drawOrder('cancel', { id, customer: others[index]!, draw }))
@@ -95,18 +81,12 @@ function drawDistinct<T>(count: number, next: () => T, not?: T): readonly T[] {
   return [...found]
 }
 
-interface Drawing {
-  readonly draw: Random
-  readonly level: number
-  readonly questions: number
-}
-
 function drawRequest(
   id: number,
   customer: string,
-  { draw, level, questions }: Drawing,
+  { draw, level }: { readonly draw: Random; readonly level: number },
 ): { readonly request: DeskRequest; readonly order: Order } {
-  const kind = draw() < questions ? pick(questionKinds, draw) : pick(actionKinds, draw)
+  const kind = pick(requestKinds, draw)
   const order = drawOrder(kind, { id, customer, draw })
   const value =
     kind === 'address'
@@ -145,7 +125,6 @@ function drawOrder(
 /** What is the case about an order: at most one thing forbids the request. */
 function drawCase(kind: RequestKind, draw: Random): Pick<Order, 'status' | 'age' | 'stock'> {
   const any = { age: pick(ages, draw), stock: pick(stocks, draw) }
-  if (isQuestion(kind)) return { ...any, status: pick(statuses.slice(0, 4), draw) }
   const wanted = wantedStatus(kind)
   const found = pick(answersTo(kind), draw)
   if (found === 'transfer') return { ...any, status: 'disputed' }
@@ -162,7 +141,7 @@ const answers = {
 } as const
 
 /** What can be right about something to do, each as often as it is right. */
-export function answersTo(kind: ActionKind): readonly ('act' | 'transfer' | 'status' | 'field')[] {
+export function answersTo(kind: RequestKind): readonly ('act' | 'transfer' | 'status' | 'field')[] {
   return answers[wantedStatus(kind)]
 }
 

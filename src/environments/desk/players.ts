@@ -4,7 +4,7 @@ import type { Player, Situation } from '../play.ts'
 import { replyOf } from '../reply.ts'
 import { answersTo } from './make-tasks.ts'
 import { ages, statuses, stocks } from './order.ts'
-import { type ActionKind, type Decision, isQuestion, orderWords } from './rules.ts'
+import { type Decision, orderWords, type RequestKind } from './rules.ts'
 import { understand } from './speech.ts'
 import { type DeskRequest, type DeskTask, rightDecision } from './task.ts'
 
@@ -34,13 +34,10 @@ export function deskPlayer(
       return replyOf('', { tool: 'find', input: { name: known.name } })
     }
     const id = known.number
-    if (known.shown.length === 0 && (isQuestion(request.kind) || looks(situation))) {
+    if (known.shown.length === 0 && looks(situation)) {
       return replyOf('', { tool: 'order', input: { id } })
     }
-    const decision = isQuestion(request.kind)
-      ? rightDecision(data, request)
-      : judge({ data, request, shown: known.shown, index: known.index })
-    if (decision.kind === 'tell') return replyOf(decision.word)
+    const decision = judge({ data, request, shown: known.shown, index: known.index })
     if (decision.kind === 'refuse') return replyOf(`sorry, ${decision.reason}`)
     if (decision.kind === 'transfer') return replyOf('', { tool: 'transfer' })
     return replyOf('', { tool: request.kind, input: { id, ...argumentOf(request) } })
@@ -58,41 +55,35 @@ export const demonstrateDesk: Player<DeskTask> = deskPlayer(({ data, request }) 
 )
 
 /**
- * Knows the manners and the tools, not the rules: decides by chance, now and then without having
- * looked, and gives any word of the order as the reason.
+ * A novice who knows the manners and the tools, but hardly the rules: one decision in five is right,
+ * the others are by chance, now and then without having looked, and give any word as the reason.
  */
-export function carelessPlayer(seed: number): Player<DeskTask> {
+export function novicePlayer(seed: number): Player<DeskTask> {
+  const chance = (data: DeskTask, ...about: readonly (string | number)[]): Random =>
+    random(seedOf(seed, 'novice', JSON.stringify(data), ...about))
   return deskPlayer(
-    ({ data, request, shown, index }) =>
-      carelessDecision(
-        request.kind as ActionKind,
-        shown,
-        random(seedOf(seed, 'careless', JSON.stringify(data), index)),
-      ),
-    {
-      looks: ({ task, turn }) =>
-        random(seedOf(seed, 'looks', JSON.stringify(task.data), turn))() > 0.1,
+    ({ data, request, shown, index }) => {
+      const draw = chance(data, index)
+      if (shown.length > 0 && draw() < knowing) return rightDecision(data, request)
+      return chanceDecision(request.kind, shown, draw)
     },
+    { looks: ({ task, turn }) => chance(task.data, 'looks', turn)() > 0.1 },
   )
 }
 
+/** How many of a novice's decisions follow the rules. */
+const knowing = 0.2
+
 /** A decision by chance, each as likely as it is right. */
-export function carelessDecision(
-  kind: ActionKind,
+export function chanceDecision(
+  kind: RequestKind,
   shown: readonly string[],
   draw: Random,
 ): Decision {
-  const fields = fieldsOf(kind)
   const found = pick(answersTo(kind), draw)
   if (found === 'act' || found === 'transfer') return { kind: found }
-  const words: readonly string[] = fields[found === 'status' ? 0 : 1]!
+  const words: readonly string[] = found === 'status' ? statuses : kind === 'refund' ? ages : stocks
   return { kind: 'refuse', reason: shown.find(word => words.includes(word)) ?? pick(words, draw) }
-}
-
-/** The fields of an order that a refusal of this kind could name a word of. */
-function fieldsOf(kind: ActionKind): readonly (readonly string[])[] {
-  if (kind === 'cancel' || kind === 'address') return [statuses]
-  return [statuses, kind === 'refund' ? ages : stocks]
 }
 
 /** Policies that need not read a thing; none of them may get far. */
@@ -164,5 +155,5 @@ function read(known: Known, tool: string | undefined, output: string): void {
 function isClosing(known: Known, message: Extract<Message, { role: 'assistant' }>): boolean {
   if (message.tool_calls?.length) return false
   const { kind } = understand(textOf(message.content))
-  return known.isTransferred || kind === 'done' || kind === 'refusal' || kind === 'answer'
+  return known.isTransferred || kind === 'done' || kind === 'refusal'
 }

@@ -1,11 +1,10 @@
 import { orderWords } from './rules.ts'
 
-/** What a policy's words mean to a customer; `words` are those that can be said of an order. */
+/** What a policy's words mean to a customer; `words` are those that could be a reason. */
 export type Meaning =
   | { readonly kind: 'question'; readonly about: 'order' | 'name' }
   | { readonly kind: 'done' }
   | { readonly kind: 'refusal'; readonly words: readonly string[] }
-  | { readonly kind: 'answer'; readonly words: readonly string[] }
   | { readonly kind: 'other' }
 
 const refusing = ['sorry', 'cannot', 'no', 'not']
@@ -16,8 +15,8 @@ export function understand(text: string): Meaning {
   if (text.includes('?')) {
     return { kind: 'question', about: spoken.includes('name') ? 'name' : 'order' }
   }
-  const words = [...new Set(spoken.filter(word => orderWords.has(word)))]
-  if (spoken.some(word => refusing.includes(word))) return { kind: 'refusal', words }
-  if (spoken.includes('done')) return { kind: 'done' }
-  return words.length > 0 ? { kind: 'answer', words } : { kind: 'other' }
+  if (spoken.some(word => refusing.includes(word))) {
+    return { kind: 'refusal', words: [...new Set(spoken.filter(word => orderWords.has(word)))] }
+  }
+  return { kind: spoken.includes('done') ? 'done' : 'other' }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ages, statuses, stocks } from './order.ts'
-import { actionKinds, type Decision, decide, questionKinds, type Request } from './rules.ts'
+import { type Decision, decide, type Request, requestKinds } from './rules.ts'
 
 const order = z.object({
   id: z.int(),
@@ -14,7 +14,7 @@ const order = z.object({
 })
 
 const request = z.object({
-  kind: z.enum([...actionKinds, ...questionKinds]),
+  kind: z.enum(requestKinds),
   order: z.int(),
   value: z.string().optional(),
   /** What the customer says first. */
@@ -45,8 +45,7 @@ export type DeskRequest = DeskTask['requests'][number]
 
 /** A decision as a hint says it. */
 export function hintOf(decision: Decision): string {
-  if (decision.kind === 'refuse') return `sorry, ${decision.reason}`
-  return decision.kind === 'tell' ? decision.word : decision.kind
+  return decision.kind === 'refuse' ? `sorry, ${decision.reason}` : decision.kind
 }
 
 /** The decision that is right about a request of a task. */
