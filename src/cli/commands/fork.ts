@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describeOutcome } from '../../core/outcome.ts'
-import { type Forked, forkTrajectory, parseForkAt } from '../../run/fork.ts'
+import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run/fork.ts'
 import { openRunParts } from '../../run/open-run.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
 import type { Settings } from '../../run/settings.ts'
@@ -51,7 +51,7 @@ export const forkCommand: Command = {
 async function runFork(invocation: Invocation): Promise<number> {
   const { words, own, flags, terminal, signal, json } = invocation
   if (own.at === undefined) throw new MisuseError('fork needs --at TURN or --at tTOKEN')
-  const at = parseForkAt(own.at)
+  const at = readPlace(own.at)
   const samples = readSamples(own.samples)
   // The run's own folder is entered below; the file is named from here.
   const text = own.edit === undefined ? undefined : await readFile(own.edit, 'utf8')
@@ -80,6 +80,14 @@ async function runFork(invocation: Invocation): Promise<number> {
     return forked.value === undefined ? 1 : 0
   } finally {
     await opened[Symbol.asyncDispose]()
+  }
+}
+
+function readPlace(text: string): ForkAt {
+  try {
+    return parseForkAt(text)
+  } catch (error) {
+    throw new MisuseError((error as Error).message)
   }
 }
 

@@ -17,6 +17,7 @@ export const trainSettings: readonly SettingName[] = [
   'learningRate',
   'loss',
   'epochs',
+  'updates',
   'entropyBonus',
   'klPenalty',
   'evaluateEvery',
