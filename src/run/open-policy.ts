@@ -6,10 +6,12 @@ import {
 } from '../policies/open-policy.ts'
 import { openEmbedded } from './embedded.ts'
 import { byteModel, openRenderer } from './model-source.ts'
+import { openTinkerPolicy } from './tinker-session.ts'
 
 /** Schemes of policies that run inside this program, by name. */
 const schemes: Readonly<Record<string, OpenScheme>> = {
   embedded: folder => openEmbedded(folder === '' ? undefined : folder),
+  tinker: openTinkerPolicy,
 }
 
 /** Whether a URI names the policy that runs inside. */
@@ -19,7 +21,7 @@ export function isEmbeddedUri(uri: string): boolean {
 
 /**
  * Opens a policy by its URI: `embedded`, `embedded:DIR`, `sglang:URL`, `vllm:URL`, `llama-cpp:URL`,
- * `openai:URL`, `scripted:FILE`, `replay:FILE`. Several balance. `model` names the folder that texts of a script
+ * `openai:URL`, `tinker:URL`, `scripted:FILE`, `replay:FILE`. Several balance. `model` names the folder that texts of a script
  * are encoded with.
  */
 export async function openPolicy(

@@ -1,6 +1,8 @@
 import type { Trainer } from '../core/trainer.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
+import { sessionAt } from './tinker-session.ts'
+import { openTinkerTrainer } from './tinker-trainer.ts'
 import { type LearningOptions, type Trained, trainParts } from './train.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
@@ -10,7 +12,7 @@ export async function trainWith(
   parts: RollParts,
   more: Pick<LearningOptions, 'out' | 'onStep' | 'onEvaluation'>,
 ): Promise<Trained> {
-  const trainer = await openTrainerNamed(values.trainer, parts)
+  const trainer = await openTrainerNamed(values, parts)
   try {
     return await trainParts(values.tasks ?? values.steps * values.tasksPerStep, parts, {
       steps: values.steps,
@@ -19,6 +21,7 @@ export async function trainWith(
       learningRate: values.learningRate,
       loss: values.loss,
       epochs: values.epochs,
+      updates: values.updates,
       entropy: values.entropyBonus,
       klPenalty: values.klPenalty,
       record: values,
@@ -32,11 +35,19 @@ export async function trainWith(
   }
 }
 
-/** A trainer of the user's own; nothing for the embedded one, which the policy brings along. */
-async function openTrainerNamed(name: string, parts: RollParts): Promise<Trainer | undefined> {
+/** A trainer by name; nothing for the embedded one, which the policy brings along. */
+async function openTrainerNamed(values: Settings, parts: RollParts): Promise<Trainer | undefined> {
+  const { trainer: name, learningRate, loss, epochs, seed, weighting } = values
   if (name === 'embedded') return undefined
+  if (name.startsWith('tinker:')) {
+    const session = sessionAt(name.slice('tinker:'.length))
+    if (!session) {
+      throw new SettingError(`--trainer ${name} needs --policy ${name}, so that samples follow it`)
+    }
+    return await openTinkerTrainer(session, { learningRate, loss, epochs, seed, weighting })
+  }
   if (!isUserPart(name)) {
-    throw new SettingError(`no trainer "${name}". Known: embedded, ./file.ts#export.`)
+    throw new SettingError(`no trainer "${name}". Known: embedded, tinker:URL, ./file.ts#export.`)
   }
   const part = await loadUserPart(name)
   const trainer: unknown = typeof part === 'function' ? await part(parts) : part

@@ -1,0 +1,208 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fastify from 'fastify'
+import { type EmbeddedModel, type ModelShape, openModel } from '../../src/model/model.ts'
+
+/** A server that speaks Tinker's API over embedded models. */
+export interface TinkerServer extends AsyncDisposable {
+  readonly url: string
+  /** The model that learns. */
+  readonly trained: EmbeddedModel
+  /** Paths that were asked for, in order. */
+  readonly asked: string[]
+}
+
+interface Datum {
+  readonly model_input: { readonly chunks: readonly { readonly tokens: readonly number[] }[] }
+  readonly loss_fn_inputs: Readonly<Record<string, { readonly data: readonly number[] }>>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever a client sent
+type Body = any
+
+/**
+ * Opens the server: what learns is one model, what is sampled from another, which takes over the
+ * weights when they are saved for it, as the API wants. Results are futures; the first question
+ * for each is answered with `try_again`.
+ */
+export async function openTinkerServer(shape: ModelShape, seed = 3): Promise<TinkerServer> {
+  const trained = await openModel({ shape, seed }, { threads: 1, kernel: 'plain' })
+  const sampler = await openModel({ shape, seed }, { threads: 1, kernel: 'plain' })
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-tinker-'))
+  const asked: string[] = []
+  const futures = new Map<string, { tries: number; result: Promise<unknown> }>()
+  const samplers = new Set<string>()
+  let counter = 0
+  let requestsOfModel = 0
+
+  const later = (work: () => Promise<unknown>): object => {
+    const request_id = String(++counter)
+    const result = work().catch((error: Error) => ({ error: error.message, category: 'user' }))
+    futures.set(request_id, { tries: 0, result })
+    return { request_id, future_id: request_id, status: 'pending' }
+  }
+  const posts: Readonly<Record<string, (body: Body) => unknown>> = {
+    create_session: () => ({ type: 'create_session', session_id: 'session_1' }),
+    session_heartbeat: () => ({ type: 'session_heartbeat' }),
+    create_sampling_session: ({ base_model, model_path }) => {
+      if ((base_model === undefined) === (model_path === undefined)) {
+        throw new Error('Exactly one of base_model or model_path must be provided')
+      }
+      const id = `sampling_${++counter}`
+      samplers.add(id)
+      return { type: 'create_sampling_session', sampling_session_id: id }
+    },
+    create_model: ({ lora_config }) => {
+      requestsOfModel = 0
+      return later(async () => ({ model_id: 'model_1', lora_config }))
+    },
+    asample: body => later(() => sample(sampler, samplers, body)),
+    forward_backward: body => {
+      requestsOfModel++
+      return later(() => forwardBackward(trained, body.forward_backward_input))
+    },
+    optim_step: ({ adam_params }) =>
+      later(async () => {
+        const { learning_rate, beta1, beta2, eps } = adam_params
+        const { gradientNorm } = await trained.applyGradient({
+          learningRate: learning_rate,
+          clip: Number.MAX_VALUE,
+          betas: [beta1, beta2],
+          epsilon: eps,
+        })
+        return { metrics: { 'grad_norm:mean': gradientNorm } }
+      }),
+    save_weights_for_sampler: () =>
+      later(async () => {
+        await trained.save(join(folder, 'sampler'))
+        await sampler.load(join(folder, 'sampler'))
+        const id = `sampling_${++counter}`
+        samplers.add(id)
+        return { type: 'save_weights_for_sampler', path: null, sampling_session_id: id }
+      }),
+    save_weights: ({ path }) =>
+      later(async () => {
+        await trained.save(join(folder, path))
+        await trained.saveOptimizer(join(folder, path))
+        return { type: 'save_weights', path: `tinker://model_1/weights/${path}` }
+      }),
+    load_weights: ({ path }) => {
+      if (requestsOfModel > 0) throw new Error('LoadWeights is only a first request')
+      const name = String(path).split('/').at(-1)!
+      return later(async () => {
+        await trained.load(join(folder, name))
+        await trained.loadOptimizer(join(folder, name))
+        return { type: 'load_weights', path }
+      })
+    },
+    retrieve_future: async ({ request_id }) => {
+      const future = futures.get(request_id)
+      if (!future) throw new Error('Future not found')
+      if (future.tries++ === 0) return { type: 'try_again', request_id, queue_state: 'active' }
+      return await future.result
+    },
+  }
+  const server = fastify({ bodyLimit: 1 << 26, forceCloseConnections: true })
+  server.get('/api/v1/get_server_capabilities', async () => ({
+    supported_models: [{ model_name: 'espalier/small' }],
+  }))
+  for (const [path, answer] of Object.entries(posts)) {
+    server.post(`/api/v1/${path}`, async ({ body }, reply) => {
+      asked.push(path)
+      try {
+        return await answer(body)
+      } catch (error) {
+        return await reply.code(400).send({ detail: (error as Error).message })
+      }
+    })
+  }
+  const url = await server.listen({ port: 0, host: '127.0.0.1' })
+  return {
+    url,
+    trained,
+    asked,
+    async [Symbol.asyncDispose]() {
+      await server.close()
+      await trained[Symbol.asyncDispose]()
+      await sampler[Symbol.asyncDispose]()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function sample(model: EmbeddedModel, samplers: ReadonlySet<string>, body: Body) {
+  const { prompt, sampling_params: parameters, sampling_session_id } = body
+  if (!samplers.has(sampling_session_id)) throw new Error('Sampling session not found')
+  const drawn = await model.sample(
+    {
+      prompt: Int32Array.from(prompt.chunks[0].tokens),
+      maxTokens: parameters.max_tokens,
+      temperature: parameters.temperature,
+      topP: parameters.top_p,
+      topK: parameters.top_k < 0 ? 0 : parameters.top_k,
+      stop: parameters.stop,
+      seed: parameters.seed,
+    },
+    { signal: new AbortController().signal },
+  )
+  return {
+    type: 'sample',
+    sequences: [
+      { tokens: [...drawn.ids], logprobs: [...drawn.logprobs], stop_reason: drawn.finish },
+    ],
+    prompt_logprobs: null,
+  }
+}
+
+/** Tinker's ppo and importance_sampling: a sum over targets (skyrl/tinker/loss_fns.py at a956457). */
+async function forwardBackward(model: EmbeddedModel, input: Body) {
+  const data: readonly Datum[] = input.data
+  const { clip_low_threshold: low = 0.8, clip_high_threshold: high = 1.2 } =
+    input.loss_fn_config ?? {}
+  const isClipped = input.loss_fn === 'ppo'
+  if (!isClipped && input.loss_fn !== 'importance_sampling') {
+    throw new Error(`loss_fn ${input.loss_fn} is not supported here`)
+  }
+  const rows = data.map(toRow)
+  let sum = 0
+  const { logprobs, offsets } = await model.gradient(rows, numbers => {
+    const logprobGradient = new Float64Array(numbers.logprobs.length)
+    data.forEach(({ loss_fn_inputs }, row) => {
+      const then = loss_fn_inputs.logprobs!.data
+      loss_fn_inputs.advantages!.data.forEach((advantage, target) => {
+        if (advantage === 0) return
+        const place = numbers.offsets[row]! + target + 1
+        const ratio = Math.exp(numbers.logprobs[place]! - then[target]!)
+        const isCut = isClipped && (advantage > 0 ? ratio > high : ratio < low)
+        sum -= isCut ? Math.min(Math.max(ratio, low), high) * advantage : ratio * advantage
+        logprobGradient[place] = isCut ? 0 : -ratio * advantage
+      })
+    })
+    return { ...numbers, logprobGradient }
+  })
+  return {
+    loss_fn_output_type: 'ArrayRecord',
+    loss_fn_outputs: rows.map(({ ids }, row) => ({
+      logprobs: {
+        data: [...logprobs.subarray(offsets[row]! + 1, offsets[row]! + ids.length)],
+        dtype: 'float32',
+      },
+    })),
+    metrics: { 'loss:sum': sum },
+  }
+}
+
+function toRow({ model_input, loss_fn_inputs }: Datum) {
+  const tokens = model_input.chunks.flatMap(chunk => [...chunk.tokens])
+  const targets = loss_fn_inputs.target_tokens!.data
+  const advantages = loss_fn_inputs.advantages!.data
+  if (tokens.length !== targets.length || targets.length !== advantages.length) {
+    throw new Error('model_input and loss_fn_inputs have different lengths')
+  }
+  return {
+    ids: Int32Array.from([tokens[0]!, ...targets]),
+    mask: Uint8Array.from([0, ...advantages], value => (value === 0 ? 0 : 1)),
+    temperature: 1,
+  }
+}
