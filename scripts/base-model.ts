@@ -2,8 +2,8 @@
 // The plain kernel and one seed give the same bytes on every Node.
 import { openLanes } from '../src/core/lane.ts'
 import { desk } from '../src/environments/desk/desk.ts'
-import { carelessDecision, carelessPlayer, deskPlayer } from '../src/environments/desk/players.ts'
-import { type ActionKind, type Decision, isQuestion } from '../src/environments/desk/rules.ts'
+import { chanceDecision, deskPlayer, novicePlayer } from '../src/environments/desk/players.ts'
+import type { Decision } from '../src/environments/desk/rules.ts'
 import { type DeskTask, hintOf } from '../src/environments/desk/task.ts'
 import { type Player, playWorld } from '../src/environments/play.ts'
 import { random, randomAt, seedOf } from '../src/math/random.ts'
@@ -14,29 +14,27 @@ import { mistakenWords } from '../src/run/demonstrations.ts'
 const seed = 6
 const [folder = 'base-model', count = '14000', epochs = '3', rate = '3e-3'] = process.argv.slice(2)
 
-/** A quarter of the demonstrations answer questions, which take reading and no judgement. */
-const environment = desk({ questions: 0.25 })
+const environment = desk()
 /** One in eight follows a hint, so that the model knows what a hint is for. */
 const hinted = 0.125
 
 const { signal } = new AbortController()
 const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
-const careless = carelessPlayer(seed)
+const novice = novicePlayer(seed)
 
 /** A decision by chance that a hint gives away beforehand. */
-function chanceDecision(data: DeskTask): Decision {
+function hintedDecision(data: DeskTask): Decision {
   const { kind, order: id } = data.requests[0]!
   const { status, age, stock } = data.orders.find(order => order.id === id)!
   const draw = random(seedOf(seed, 'hint', JSON.stringify(data)))
-  return carelessDecision(kind as ActionKind, [status, age, stock], draw)
+  return chanceDecision(kind, [status, age, stock], draw)
 }
 
 async function converse(data: DeskTask, index: number): Promise<Conversation> {
   const task = { id: `${index}` as never, data }
-  const isHinted =
-    !isQuestion(data.requests[0]!.kind) && randomAt(seedOf(seed, 'hinted'), index) < hinted
-  const decision = isHinted ? chanceDecision(data) : undefined
-  const player: Player<DeskTask> = decision ? deskPlayer(() => decision) : careless
+  const isHinted = randomAt(seedOf(seed, 'hinted'), index) < hinted
+  const decision = isHinted ? hintedDecision(data) : undefined
+  const player: Player<DeskTask> = decision ? deskPlayer(() => decision) : novice
   await using world = await environment.open(task, { signal, seed, lanes })
   const { messages } = await playWorld(world, task, { player, turns: 16, signal })
   const hint = decision ? [{ role: 'system', content: hintOf(decision) } as const] : []
@@ -47,7 +45,7 @@ async function converse(data: DeskTask, index: number): Promise<Conversation> {
 function blockWords(): readonly string[] {
   const numbers = Array.from({ length: 100 }, (_, number) => number)
   return numbers.map(
-    number => `<block_${number}>\n</block_${number}> recall:block [recall(block=${number})]`,
+    number => `<block_${number}>\n</block_${number}> recall:blocks [recall(blocks=${number})]`,
   )
 }
 
