@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { World } from '../core/environment.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
@@ -58,6 +59,8 @@ export function withTime(
   const timer = new AbortController()
   const handle = setTimeout(() => timer.abort(new TimeIsUp(`${seconds} s`)), seconds * 1000)
   const signal = AbortSignal.any([attempt.signal, timer.signal])
+  // The paths of a tree all listen to it.
+  setMaxListeners(0, signal)
   return { attempt: { ...attempt, signal }, clear: () => clearTimeout(handle) }
 }
 

@@ -15,20 +15,30 @@ export async function forkWalk(walk: Walk, branch: string): Promise<Walk> {
   return copyWalk(walk, { branch, world })
 }
 
+/** Where a walk goes on from a path that has ended. */
+export interface EarlierPlace {
+  readonly turn: number
+  /** Inside that turn; its start where nothing is said. */
+  readonly place?: Place
+  readonly branch: string
+}
+
 /** A walk from an earlier turn of a path, or from inside that turn. */
-export async function forkEarlier(
-  walk: Walk,
-  from: Grown,
-  at: { readonly turn: number; readonly place?: Place; readonly branch: string },
-): Promise<Walk> {
-  const { tree, attempt } = walk
+export async function forkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Promise<Walk> {
+  const { attempt } = walk
+  const world = await across('environment', attempt, () =>
+    forkable(walk.world).forkAt(worldSteps(walk, from.ending.calls, at.turn), attempt),
+  )
+  return { ...walkEarlier(walk, from, at), world }
+}
+
+/** The same walk, still in the world of the one that it is taken from. */
+export function walkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Walk {
+  const { tree } = walk
   const { turns, messages, calls, events } = from.ending
   const begun = turns[at.turn]!
-  const world = await across('environment', attempt, () =>
-    forkable(walk.world).forkAt(worldSteps(walk, calls, at.turn), attempt),
-  )
   const place = at.place ?? tree.nodes[begun.from]!.parent
-  const forked = copyWalk(walk, { branch: at.branch, world })
+  const forked = copyWalk(walk, { branch: at.branch, world: walk.world })
   const start = tree.nodes[begun.from]!.start
   return {
     ...forked,

@@ -7,7 +7,7 @@ import { random, seedOf } from '../math/random.ts'
 import { act } from './act.ts'
 import type { BranchPoint, BranchPolicy, Grown, Growth } from './branch.ts'
 import { condenseWalk } from './condense.ts'
-import { forkEarlier, forkWalk } from './fork-walk.ts'
+import { copyWalk, forkEarlier, forkWalk, walkEarlier } from './fork-walk.ts'
 import { sharesOf } from './shares.ts'
 import { type Stepped, sampleWalks } from './siblings.ts'
 import { closeWalk, outcomeOf, type Walk } from './walk.ts'
@@ -21,6 +21,12 @@ export interface SearchOptions {
 
 interface GrownWalk extends Grown {
   readonly walk: Walk
+}
+
+/** A path that is to begin, and what it is where its world cannot be had. */
+interface Fork {
+  open(): Promise<Walk>
+  failed(): Walk
 }
 
 /**
@@ -134,22 +140,46 @@ export class Search implements AsyncDisposable {
   async #fork(walk: Walk, turn: number, wanted: number): Promise<readonly Walk[]> {
     const count = this.#reserve(wanted)
     const names = Array.from({ length: count }, (_, index) => `${walk.branch}/${turn}.${index + 1}`)
-    const forks = await Promise.all(names.map(name => forkWalk(walk, name)))
-    for (const { world } of forks) this.#worlds.add(world)
-    return forks
+    return await this.#open(
+      names.map(branch => ({
+        open: () => forkWalk(walk, branch),
+        failed: () => copyWalk(walk, { branch, world: walk.world }),
+      })),
+    )
+  }
+
+  /** Opens forks side by side; one whose world cannot be brought there is an ending that says why. */
+  async #open(forks: readonly Fork[]): Promise<readonly Walk[]> {
+    const opened = await Promise.all(
+      forks.map(async ({ open, failed }) => {
+        try {
+          const walk = await open()
+          this.#worlds.add(walk.world)
+          return walk
+        } catch (error) {
+          const walk = failed()
+          const outcome = outcomeOf(error, walk.attempt.signal)
+          this.#grown.push({ branch: walk.branch, ending: await closeWalk(walk, outcome), walk })
+          return undefined
+        }
+      }),
+    )
+    return opened.filter(walk => walk !== undefined)
   }
 
   async #startGrowths(growths: readonly Growth[], round: number): Promise<readonly Walk[]> {
     const taken = growths.slice(0, this.#reserve(growths.length))
-    const walks = await Promise.all(
+    return await this.#open(
       taken.map((growth, index) => {
         const { walk } = this.#grown.find(({ branch }) => branch === growth.from.branch)!
         const branch = `${growth.from.branch}/${growth.turn}.g${round}-${index}`
-        return forkEarlier(walk, growth.from, { ...growth, branch })
+        const at = { ...growth, branch }
+        return {
+          open: () => forkEarlier(walk, growth.from, at),
+          failed: () => walkEarlier(walk, growth.from, at),
+        }
       }),
     )
-    for (const { world } of walks) this.#worlds.add(world)
-    return walks
   }
 
   #reserve(wanted: number): number {

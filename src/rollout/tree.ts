@@ -6,6 +6,7 @@ import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import type { BranchPolicy, Grown } from './branch.ts'
 import { breathe } from './breath.ts'
+import { withTime } from './chain.ts'
 import { scoreTrajectory } from './score.ts'
 import { Search } from './search.ts'
 import { openWorld, startWalk } from './start.ts'
@@ -29,18 +30,26 @@ export function rollTree(
 ): (context: RolloutContext, attempt: Attempt) => Promise<Tree> {
   return async (context, attempt) => {
     checkNeeds(options.branch, context)
-    const walk = await openWalk(context, attempt)
-    if (!walk.world.fork) return walk.tree
-    const score = (path: Grown): Promise<number | undefined> =>
-      scoreEnding(walk, path, options.reward)
-    const search = new Search(walk, { ...options, score })
+    const timed = withTime(attempt, context.limits.seconds)
     try {
-      await search.grow()
+      const walk = await openWalk(context, timed.attempt)
+      return walk.world.fork ? await growTree(walk, options) : walk.tree
     } finally {
-      await search[Symbol.asyncDispose]()
+      timed.clear()
     }
-    return search.finish()
   }
+}
+
+async function growTree(walk: Walk, options: TreeOptions): Promise<Tree> {
+  const score = (path: Grown): Promise<number | undefined> =>
+    scoreEnding(walk, path, options.reward)
+  const search = new Search(walk, { ...options, score })
+  try {
+    await search.grow()
+  } finally {
+    await search[Symbol.asyncDispose]()
+  }
+  return search.finish()
 }
 
 /** What the branch policy needs and the policy cannot do is refused, naming both. */

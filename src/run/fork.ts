@@ -129,7 +129,7 @@ export function resolvePlace(
   if (at.kind === 'turn') {
     const turn = turns[at.turn]
     if (turn) return { turn: at.turn, place: tree.nodes[turn.from]!.parent }
-    throw new RangeError(
+    throw new Error(
       `${id} has ${turns.length} turns: it can be forked at 0 to ${turns.length - 1}, not at ${at.turn}`,
     )
   }
@@ -145,7 +145,7 @@ export function resolvePlace(
   const inside = spans.find(({ start, end }) => start <= at.token && at.token < end)
   if (inside) return { turn: inside.turn, place: placeAt(tree, trajectory.end, at.token) }
   const places = spans.map(({ turn, start, end }) => `turn ${turn} has t${start} to t${end - 1}`)
-  throw new RangeError(
+  throw new Error(
     `t${at.token} of ${id} is not inside a turn that the policy sampled: ${places.join(', ')}`,
   )
 }

@@ -1,0 +1,229 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { attemptAt, call, contextOf, dicePolicy, openByteRenderer } from '../../test/rolling.ts'
+import type { Environment, World } from '../core/environment.ts'
+import type { TaskId } from '../core/ids.ts'
+import { openLanes } from '../core/lane.ts'
+import type { Policy } from '../core/policy.ts'
+import { isSampled } from '../core/segment.ts'
+import { idsTo, pathTo, type Tree } from '../core/tree.ts'
+import { calculator } from '../environments/calculator.ts'
+import { environment } from '../environments/environment.ts'
+import { withFork } from '../environments/fork.ts'
+import { keyValue } from '../environments/key-value.ts'
+import { replyOf } from '../environments/reply.ts'
+import { tool } from '../environments/tool.ts'
+import { random, seedOf } from '../math/random.ts'
+import { defaultLimits, type RolloutContext } from './attempt.ts'
+import { openBranchPolicy } from './branches/registry.ts'
+import { rollTree } from './tree.ts'
+
+const renderer = await openByteRenderer({ toolFormat: 'hermes' })
+const world = withFork(calculator())
+const names = ['fixed', 'arpo:initial=2,chance=0.8', 'tree-grpo:expansions=3,rounds=2', 'tree-rl']
+const soak = Number(process.env.ESPALIER_SOAK ?? 1)
+
+function roll(
+  name: string,
+  seed: number,
+  parts: Partial<RolloutContext> & { leaves?: number } = {},
+) {
+  const { leaves = 6, ...more } = parts
+  const base = { environment: world, renderer, policy: dicePolicy(renderer) }
+  const context = contextOf({ ...base, limits: { ...defaultLimits, turns: 6 }, ...more })
+  const branch = openBranchPolicy(name, renderer.vocabulary)
+  const attempt = attemptAt(context.environment, { prompt: 'What is 2+3?', answer: '5' }, { seed })
+  return rollTree({ branch, leaves })(context, attempt)
+}
+
+/** A token budget that knows at every moment what is set aside. */
+function openPurse(tokens: number) {
+  let left = tokens
+  let lowest = tokens
+  return {
+    get left() {
+      return left
+    },
+    get lowest() {
+      return lowest
+    },
+    reserve(wanted: number): number {
+      const granted = Math.min(wanted, left)
+      left -= granted
+      lowest = Math.min(lowest, left)
+      return granted
+    },
+    giveBack(unused: number): void {
+      left += unused
+    },
+  }
+}
+
+/** The same policy, whose answers come in any order. */
+function unsteady(policy: Policy, seed: number): Policy {
+  let count = 0
+  const delay = () => wait(Math.floor(random(seedOf('delay', seed, count++))() * 4))
+  const { sampleSeveral: _several, ...rest } = policy
+  return {
+    ...rest,
+    async sample(request, given) {
+      await delay()
+      return await policy.sample(request, given)
+    },
+  }
+}
+
+const sampledIn = (tree: Tree): number =>
+  tree.nodes.reduce((sum, { segment }) => sum + (isSampled(segment) ? segment.ids.length : 0), 0)
+
+describe.each(names)('a tree grown by %s', name => {
+  it('[R1] has at most as many endings as it may have', async () => {
+    for (let seed = 0; seed < 8 * soak; seed++) {
+      const leaves = 1 + (seed % 9)
+      const tree = await roll(name, seed, { leaves })
+      expect(tree.trajectories.length).toBeLessThanOrEqual(leaves)
+    }
+  })
+
+  it('[R1] samples no token that was not set aside, and gives back what it did not use', async () => {
+    for (let seed = 0; seed < 10 * soak; seed++) {
+      const tokens = 20 + seed * 97
+      const budget = openPurse(tokens)
+      const tree = await roll(name, seed, { budget })
+      expect(budget.lowest).toBeGreaterThanOrEqual(0)
+      expect(sampledIn(tree)).toBe(tokens - budget.left)
+    }
+  })
+
+  it('[R2] is the same in whatever order its samples arrive', async () => {
+    const policy = dicePolicy(renderer)
+    const trees = await Promise.all(
+      [1, 2, 3].map(seed => roll(name, 7, { policy: unsteady(policy, seed) })),
+    )
+    const [one, ...others] = trees.map(tree =>
+      tree.trajectories.map(({ end, messages, share }) => [[...idsTo(tree, end)], messages, share]),
+    )
+    for (const other of others) expect(other).toEqual(one)
+  })
+
+  it('[R2] has turns that begin at their own first sampled token', async () => {
+    for (let seed = 0; seed < 6 * soak; seed++) {
+      const tree = await roll(name, seed, { policy: unsteady(dicePolicy(renderer), seed) })
+      for (const { turns, end } of tree.trajectories) {
+        const path = pathTo(tree, end).map(({ node }) => node)
+        for (const { from } of turns) {
+          expect(path).toContain(from)
+          expect(tree.nodes[from]!.segment.origin).toBe('sampled')
+        }
+      }
+    }
+  })
+})
+
+describe('forked worlds', () => {
+  const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+  const signal = new AbortController().signal
+  const open = (of: Environment): Promise<World> => {
+    const data = of.readTask({ prompt: 'p', want: {}, store: { a: '1' } })
+    return of.open({ id: 't' as TaskId, data }, { seed: 1, signal, lanes })
+  }
+  /** The same world without a fork of its own: it is forked by replay. */
+  const native: Environment = keyValue()
+  const replayed: Environment = {
+    ...native,
+    async open(task, given) {
+      const { fork: _fork, ...opened } = await native.open(task, given)
+      return opened
+    },
+  }
+
+  it.each([
+    ['natively', withFork(native)],
+    ['by replay', withFork(replayed)],
+  ])('[R3] %s stand byte for byte where the first stood, and go their own way', async (_, of) => {
+    for (let seed = 0; seed < 25 * soak; seed++) {
+      const next = random(seedOf('worlds', seed))
+      const pick = (): string => 'abcd'[Math.floor(next() * 4)]!
+      await using first = await open(of)
+      let turn = 0
+      const act = (on: World, key: string) =>
+        on.step(replyOf('', { tool: 'put', input: { key, value: `v${turn}` } }), {
+          signal,
+          messages: [],
+          turn: turn++,
+        })
+      for (let step = Math.floor(next() * 6); step > 0; step--) await act(first, pick())
+      await using fork = await first.fork!({ signal })
+      const before = JSON.stringify(await first.report!())
+      expect(JSON.stringify(await fork.report!())).toBe(before)
+      await act(fork, pick())
+      expect(JSON.stringify(await first.report!())).toBe(before)
+      expect(JSON.stringify(await fork.report!())).not.toBe(before)
+    }
+  })
+
+  it('[R4] that cannot be brought there are failures in the tree; what grew without them stands', async () => {
+    let drawn = 0
+    const moody = withFork(
+      environment({
+        name: 'moody',
+        task: z.object({ prompt: z.string(), answer: z.string() }),
+        open: ({ data }) => ({
+          opening: [{ role: 'user' as const, content: data.prompt }],
+          tools: {
+            calculate: tool({
+              inputSchema: z.object({ expression: z.string() }),
+              execute: () => `${drawn++}`,
+            }),
+          },
+        }),
+        reward: { one: () => 1 },
+      }) as Environment,
+    )
+    const tree = await roll('fixed:width=2,depth=4', 2, { environment: moody, leaves: 8 })
+    const failed = tree.trajectories.filter(({ outcome }) => outcome.kind === 'failed')
+    const ended = tree.trajectories.filter(({ outcome }) => outcome.kind !== 'failed')
+    expect(ended.length).toBeGreaterThan(0)
+    expect(failed.length).toBeGreaterThan(0)
+    for (const { outcome } of failed) {
+      expect(outcome).toMatchObject({
+        boundary: 'environment',
+        message: expect.stringContaining('A replayed world went another way at turn'),
+      })
+    }
+  })
+})
+
+describe('time', () => {
+  it('[R1] ends a tree within one abort; what was sampled is kept and gradable', async () => {
+    const policy = dicePolicy(renderer)
+    const slow: Policy = {
+      ...policy,
+      async sample(request, { signal }) {
+        if (request.key.turn > 0) await wait(10_000, undefined, { signal })
+        return await policy.sample(request, { signal })
+      },
+    }
+    const { sampleSeveral: _several, ...alone } = slow
+    const limits = { ...defaultLimits, seconds: 0.2 }
+    const said = call('calculate', { expression: '1+1' })
+    const first: Policy = {
+      ...alone,
+      async sample(request, given) {
+        const sample = await slow.sample(request, given)
+        if (request.key.turn > 0 || sample.kind !== 'tokens') return sample
+        const ids = renderer.tokenizer.encode(said)
+        const logprobs = new Float32Array(ids.length)
+        return { ...sample, segment: { ...sample.segment, ids, logprobs } }
+      },
+    }
+    const started = performance.now()
+    const tree = await roll('fixed:width=2,depth=1', 1, { policy: first, limits, leaves: 2 })
+    expect(performance.now() - started).toBeLessThan(5000)
+    for (const { outcome, turns } of tree.trajectories) {
+      expect(outcome).toEqual({ kind: 'truncated', limit: 'time' })
+      expect(turns).toHaveLength(1)
+    }
+  })
+})
