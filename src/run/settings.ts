@@ -251,6 +251,7 @@ export const settings = {
   learningRate: setting(z.number().min(0), 'Learning rate', { argument: 'RATE', default: 4e-4 }),
   loss: setting(text, 'The loss to learn with', { argument: 'NAME', default: 'ppo' }),
   epochs: setting(count, 'Passes over each batch', { argument: 'N', default: 1 }),
+  updates: setting(count, 'Updates of the weights per pass', { argument: 'N', default: 1 }),
   entropyBonus: setting(z.number(), 'Coefficient of the entropy bonus', {
     argument: 'C',
     default: 0.01,
@@ -259,6 +260,11 @@ export const settings = {
     argument: 'C',
     default: 0,
   }),
+  oracleBonus: setting(
+    z.number().min(0),
+    'What a nat under a task’s oracle prompt adds to the advantage of successful tokens',
+    { argument: 'C', default: 0 },
+  ),
   evaluateEvery: setting(count, 'Steps between held-out evaluations', { argument: 'N' }),
   checkpointEvery: setting(count, 'Steps between checkpoints', { argument: 'N', default: 20 }),
   trials: setting(count, 'Attempts per task in an evaluation', { argument: 'N', default: 1 }),

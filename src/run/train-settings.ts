@@ -24,6 +24,7 @@ export async function trainWith(
       updates: values.updates,
       entropy: values.entropyBonus,
       klPenalty: values.klPenalty,
+      oracleBonus: values.oracleBonus,
       record: values,
       ...(values.evaluateEvery !== undefined && { evaluateEvery: values.evaluateEvery }),
       ...(values.heldOut !== undefined && { heldOut: values.heldOut }),

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import type { Environment } from '../core/environment.ts'
+import type { Environment, Task } from '../core/environment.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { Trainer } from '../core/trainer.ts'
@@ -13,6 +13,7 @@ import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
 import { openEstimate } from './estimate.ts'
 import type { Evaluation } from './held-out.ts'
 import { openTrainer, pickDefined } from './open-trainer.ts'
+import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
 import type { RollParts } from './roll.ts'
 import { openRun } from './rolling.ts'
 import { runPaths } from './run-folder.ts'
@@ -25,7 +26,7 @@ export interface LearningOptions<Data = unknown>
   extends Pick<TrainingPlan<Data>, 'evaluateEvery' | 'onStep' | 'onEvaluation'>,
     Pick<
       EmbeddedTrainerOptions,
-      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy' | 'bonus'
+      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy'
     > {
   /** Learns instead of the embedded trainer; it is left open. */
   readonly trainer?: Trainer
@@ -37,6 +38,8 @@ export interface LearningOptions<Data = unknown>
   readonly heldOut?: TaskSource<Data>
   /** Coefficient of the KL penalty to the starting weights. @default 0 */
   readonly klPenalty?: number
+  /** What a nat under a task's oracle prompt adds to a token's advantage. @default 0 */
+  readonly oracleBonus?: number
   /** @default 20 */
   readonly checkpointEvery?: number
   /** The reward from which on a task counts as solved. @default 1 */
@@ -102,7 +105,7 @@ export async function trainParts<Data>(
   options: LearningOptions<Data>,
 ): Promise<Trained> {
   const started = performance.now()
-  const { environment, policy, seed = 0, split } = parts
+  const { environment, seed = 0, split } = parts
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
     ...(split !== undefined && { split }),
@@ -118,9 +121,7 @@ export async function trainParts<Data>(
     refill: options.refill ?? 2,
     ...pickDefined(options, ['evaluateEvery', 'onStep', 'onEvaluation', 'out']),
   }
-  const trainer =
-    options.trainer ??
-    (await openLearner(policy, { ...options, ...pickDefined(parts, ['weighting']), seed }))
+  const trainer = options.trainer ?? (await openLearner(parts, options, tasksOf.train))
   await using _closing = options.trainer ? undefined : trainer
   const training = await keepRun(options, bounded(parts), kept => runTraining(plan, kept, trainer))
   const { before, after, sampledTokens, best } = training
@@ -154,12 +155,14 @@ async function openTrained(
 }
 
 function openLearner<Data>(
-  policy: Policy,
-  options: LearningOptions<Data> & Pick<RollParts, 'seed' | 'weighting'>,
+  { policy, renderer, weighting, seed = 0 }: RollParts<Data>,
+  options: LearningOptions<Data>,
+  tasks: readonly Task<Data>[],
 ): Promise<Trainer> {
-  return openTrainer(
-    policy,
-    pickDefined(options, [
+  const { oracleBonus: coefficient = 0, successAt = 1 } = options
+  const promptOf = oraclePrompts(tasks)
+  return openTrainer(policy, {
+    ...pickDefined(options, [
       'learningRate',
       'loss',
       'lossOptions',
@@ -167,11 +170,13 @@ function openLearner<Data>(
       'updates',
       'entropy',
       'klPenalty',
-      'bonus',
-      'weighting',
-      'seed',
     ]),
-  )
+    ...(weighting && { weighting }),
+    seed,
+    ...(coefficient > 0 && {
+      bonus: oracleTokenBonus({ policy, renderer, promptOf, coefficient, successAt }),
+    }),
+  })
 }
 
 function toRollParts<Data>(

@@ -20,6 +20,7 @@ export const trainSettings: readonly SettingName[] = [
   'updates',
   'entropyBonus',
   'klPenalty',
+  'oracleBonus',
   'evaluateEvery',
   'checkpointEvery',
 ]
