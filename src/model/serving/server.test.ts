@@ -179,7 +179,9 @@ describe('serving SGLang’s protocol', () => {
       })
     }
     expect((await fetch(`${server.url}/health`)).status).toBe(200)
-    const info = await (await fetch(`${server.url}/server_info`)).json()
+    const info = (await (await fetch(`${server.url}/server_info`)).json()) as {
+      context_length: number
+    }
     expect(info.context_length).toBe(96)
   })
 
@@ -218,7 +220,9 @@ describe('serving SGLang’s protocol', () => {
       })
       expect(named.body.meta_info.weight_version).toBe('second')
       await post('/update_weights_from_disk', { model_path: folder })
-      const counted = await (await fetch(`${server.url}/model_info`)).json()
+      const counted = (await (await fetch(`${server.url}/model_info`)).json()) as {
+        weight_version: string
+      }
       expect(counted.weight_version).toBe(String(model.version()))
       const missing = await post('/update_weights_from_disk', { model_path: `${folder}/no` })
       expect(missing.status).toBe(400)
@@ -283,7 +287,9 @@ describe('serving OpenAI’s protocol', () => {
     })
     expect(event.object).toBe('chat.completion.chunk')
     expect((await post('/v1/chat/completions', { messages: [] })).status).toBe(400)
-    const models = await (await fetch(`${server.url}/v1/models`)).json()
+    const models = (await (await fetch(`${server.url}/v1/models`)).json()) as {
+      data: readonly [{ id: string }]
+    }
     expect(models.data[0].id).toBe('models/tiny')
   })
 })
