@@ -1,0 +1,243 @@
+import { setMaxListeners } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Policy, SampleRequest, TokenSample } from '../src/core/policy.ts'
+import { isSampled, sampled } from '../src/core/segment.ts'
+import type { Tree } from '../src/core/tree.ts'
+import { calculator } from '../src/environments/calculator.ts'
+import { withFork } from '../src/environments/fork.ts'
+import { random, seedOf } from '../src/math/random.ts'
+import { defaultLimits } from '../src/rollout/attempt.ts'
+import { openBranchPolicy } from '../src/rollout/branches/registry.ts'
+import { rollChain } from '../src/rollout/chain.ts'
+import { rollTree } from '../src/rollout/tree.ts'
+import type { ModelRenderer } from '../src/text/renderer.ts'
+import { attemptAt, call, contextOf, openByteRenderer } from '../test/rolling.ts'
+
+const leaves = 16
+const tasks = 12
+const environment = withFork(calculator())
+
+/** Branch policies that give sixteen endings: from one tree, or from two or four. */
+const strategies = {
+  'fixed:width=2,depth=4': { trees: 1 },
+  'tree-grpo:expansions=7,rounds=1': { trees: 2 },
+  'arpo:initial=2,chance=0.8': { trees: 4 },
+  'tree-rl:tokens=5,branches=3': { trees: 1 },
+} as const
+
+/** Sampled and sent tokens of trees against chains with as many endings, and the memory of a large tree. */
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const renderer = await openByteRenderer({ toolFormat: 'hermes' })
+  const chain = await measure(renderer, { name: 'chain', trees: leaves })
+  const figures: Record<string, unknown> = { leaves, tasks, chain }
+  if (!json) print('chain', chain, chain)
+  for (const [name, { trees }] of Object.entries(strategies)) {
+    const cost = await measure(renderer, { name, trees })
+    figures[name] = { ...cost, ratio: ratios(cost, chain) }
+    if (!json) print(name, cost, chain)
+  }
+  figures.memory = await measureMemory(renderer)
+  if (!json) console.log('memory', figures.memory)
+  return figures
+}
+
+interface Cost {
+  /** Endings per task. */
+  readonly leaves: number
+  /** Sampled tokens per ending. */
+  readonly sampledPerLeaf: number
+  /** Prompt tokens sent, those found in the prefix cache, and those computed anew; per ending. */
+  readonly promptPerLeaf: number
+  readonly cachedPerLeaf: number
+  readonly computedPerLeaf: number
+  /** Requests per ending; siblings drawn together are one. */
+  readonly requestsPerLeaf: number
+  /** Share of prompt tokens that were in the cache. */
+  readonly hits: number
+}
+
+interface Strategy {
+  readonly name: string
+  /** Trees per task. */
+  readonly trees: number
+}
+
+async function measure(renderer: ModelRenderer, { name, trees }: Strategy): Promise<Cost> {
+  const engine = openEngine(renderer)
+  const limits = { ...defaultLimits, turns: 6 }
+  const context = contextOf({ environment, renderer, policy: engine.policy, limits })
+  const roll =
+    name === 'chain'
+      ? rollChain
+      : rollTree({
+          branch: openBranchPolicy(name, renderer.vocabulary),
+          leaves: leaves / trees,
+        })
+  let endings = 0
+  let tokens = 0
+  for (let task = 0; task < tasks; task++) {
+    const data = { prompt: `${task}: ${'Compute it step by step. '.repeat(20)}`, answer: '5' }
+    for (let member = 0; member < trees; member++) {
+      const attempt = attemptAt(environment, data, { member, seed: task + 1 })
+      const tree = await roll(context, attempt)
+      endings += tree.trajectories.length
+      tokens += sampledIn(tree)
+    }
+  }
+  const { prompt, cached, requests } = engine.counts
+  return {
+    leaves: round(endings / tasks),
+    sampledPerLeaf: round(tokens / endings),
+    promptPerLeaf: round(prompt / endings),
+    cachedPerLeaf: round(cached / endings),
+    computedPerLeaf: round((prompt - cached) / endings),
+    requestsPerLeaf: round(requests / endings),
+    hits: round(cached / prompt),
+  }
+}
+
+function sampledIn({ nodes }: Tree): number {
+  return nodes.reduce((sum, { segment }) => sum + (isSampled(segment) ? segment.ids.length : 0), 0)
+}
+
+/**
+ * An engine that counts: what it says is drawn from the request's seed, and its prefix cache keeps
+ * every page of sixteen tokens it has seen, as a radix cache with room enough does.
+ */
+function openEngine(renderer: ModelRenderer) {
+  const pages = new Set<string>()
+  const counts = { prompt: 0, cached: 0, requests: 0 }
+  const see = (ids: Int32Array): number => {
+    let hash = 0
+    let known = 0
+    for (let end = 16; end <= ids.length; end += 16) {
+      for (let at = end - 16; at < end; at++) hash = (Math.imul(hash, 31) + ids[at]! + 1) | 0
+      const key = `${end}:${hash}`
+      if (known === end - 16 && pages.has(key)) known = end
+      pages.add(key)
+    }
+    return known
+  }
+  const answer = (
+    { prompt: { ids: prompt }, key }: SampleRequest,
+    seed: number,
+    cached: number,
+  ): TokenSample => {
+    const ids = renderer.tokenizer.encode(speech(seed, key.turn))
+    const whole = new Int32Array(prompt.length + ids.length)
+    whole.set(prompt)
+    whole.set(ids, prompt.length)
+    see(whole)
+    const next = random(seedOf('numbers', seed))
+    return {
+      kind: 'tokens',
+      segment: sampled({
+        ids,
+        logprobs: Float32Array.from(ids, () => -3 * next()),
+        entropies: Float32Array.from(ids, next),
+        version: { from: 0, to: 0 },
+      }),
+      finish: { kind: 'stop' },
+      usage: { prompt: prompt.length, sampled: ids.length, cached, seconds: 0 },
+    }
+  }
+  const send = (prompt: Int32Array): number => {
+    const cached = see(prompt)
+    counts.prompt += prompt.length
+    counts.cached += cached
+    counts.requests++
+    return cached
+  }
+  const policy: Policy = {
+    name: 'counting',
+    capabilities: {
+      ids: true,
+      logprobs: true,
+      basis: 'tempered',
+      topLogprobs: 0,
+      entropies: true,
+      score: false,
+      several: true,
+      abort: false,
+      seed: true,
+      version: false,
+      stream: false,
+    },
+    sample: async request => answer(request, request.seed, send(request.prompt.ids)),
+    async sampleSeveral(request, seeds) {
+      const cached = send(request.prompt.ids)
+      return seeds.map(seed => answer(request, seed, cached))
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+  return { policy, counts }
+}
+
+/** Some reasoning, then a call of the calculator or, in the fifth turn, an answer. */
+function speech(seed: number, turn: number): string {
+  const next = random(seedOf('speech', seed))
+  const thought = 'so '.repeat(10 + Math.floor(next() * 30))
+  const expression = `${Math.floor(next() * 9)}+${Math.floor(next() * 9)}`
+  return turn < 4 ? `${thought}${call('calculate', { expression })}` : `${thought}<|im_end|>`
+}
+
+/** What a tree of 64 endings over a prefix of 30,000 tokens takes, against 64 rows of their own. */
+async function measureMemory(renderer: ModelRenderer): Promise<object> {
+  const context = contextOf({
+    environment,
+    renderer,
+    policy: openEngine(renderer).policy,
+    limits: { ...defaultLimits, turns: 1, context: 100_000 },
+  })
+  const branch = openBranchPolicy('fixed:width=64,depth=1', renderer.vocabulary)
+  const attempt = attemptAt(environment, { prompt: 'x'.repeat(30_000), answer: '5' })
+  setMaxListeners(0, attempt.signal)
+  const roll = (): Promise<Tree> => rollTree({ branch, leaves: 64 })(context, attempt)
+  // The first one fills what is made once and kept.
+  await roll()
+  const before = await settledBytes()
+  const tree = await roll()
+  const after = await settledBytes()
+  const tokens = tree.nodes.reduce((sum, { segment }) => sum + segment.ids.length, 0)
+  const prefix = tree.nodes[1]!.segment.ids.length
+  const rows = tree.trajectories.length * prefix * Int32Array.BYTES_PER_ELEMENT
+  return {
+    leaves: tree.trajectories.length,
+    prefixTokens: prefix,
+    storedTokens: tokens,
+    treeMegabytes: round((after - before) / 1e6),
+    rowsMegabytes: round(rows / 1e6),
+    ratio: round((after - before) / rows),
+  }
+}
+
+async function settledBytes(): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  for (let round = 0; round < 4; round++) {
+    runInNewContext('gc')()
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+function ratios(cost: Cost, floor: Cost): object {
+  return {
+    sampled: round(cost.sampledPerLeaf / floor.sampledPerLeaf),
+    prompt: round(cost.promptPerLeaf / floor.promptPerLeaf),
+    computed: round(cost.computedPerLeaf / floor.computedPerLeaf),
+  }
+}
+
+function print(name: string, cost: Cost, floor: Cost): void {
+  console.log(
+    `${name.padEnd(34)} ${cost.leaves} endings  sampled ${cost.sampledPerLeaf}  sent ${cost.promptPerLeaf}  ` +
+      `computed ${cost.computedPerLeaf} (hits ${(100 * cost.hits).toFixed(0)} %)  requests ${cost.requestsPerLeaf}  ` +
+      `against chains ${JSON.stringify(ratios(cost, floor))}`,
+  )
+}
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000
+}
