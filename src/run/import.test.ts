@@ -111,6 +111,17 @@ describe('what is exported and imported comes back', () => {
   })
 })
 
+it('gives tasks their data again from a file', async () => {
+  const folder = join(scratch, `${count++}`)
+  const { bytes } = await writeTo(formatNamed('jsonl'), chains.slice(0, 1).map(toExport))
+  writeFileSync(`${folder}.jsonl`, bytes)
+  writeFileSync(`${folder}.tasks.jsonl`, '{"id":"pears","prompt":"How many pears?","answer":"0"}\n')
+  const tasks = `${folder}.tasks.jsonl`
+  await importRun(`${folder}.jsonl`, { from: 'jsonl', out: folder, tasks })
+  await using reader = await openRunReader(folder)
+  for await (const { task } of reader.groups()) expect(task.data).toMatchObject({ answer: '0' })
+})
+
 describe('files that are not what they say', () => {
   const read = async (name: string, text: string): Promise<unknown> => {
     const folder = join(scratch, `${count++}`)

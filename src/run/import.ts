@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { gunzipSync } from 'node:zlib'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import type { Environment } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { GroupId, TaskId } from '../core/ids.ts'
@@ -19,6 +20,7 @@ import { newManifest } from './manifest.ts'
 import { encodeAgain } from './re-encode.ts'
 import { createRun, readManifest, writeManifest } from './run-folder.ts'
 import { openRunWriter, type RunWriter } from './store.ts'
+import { readTasks } from './tasks.ts'
 
 /** What an import is asked for. */
 export interface ImportOptions {
@@ -28,6 +30,8 @@ export interface ImportOptions {
   readonly out: string
   /** Encodes messages, for formats that keep nothing else. */
   readonly renderer?: Renderer
+  /** A file of tasks by id, for formats that do not keep what tasks are made of. */
+  readonly tasks?: string
 }
 
 /** What was read. */
@@ -48,14 +52,14 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
       `${reader.name} keeps messages only: name the model to encode them with --model DIR|ID`,
     )
   }
-  const config = { from: options.from, file, renderer: options.renderer?.name ?? null }
-  await createRun(options.out, newManifest('import', config))
+  const tasks = options.tasks === undefined ? new Map() : await readTaskData(options.tasks)
+  await createRun(options.out, newManifest('import', {}))
   const counts = { groups: 0, trajectories: 0, rows: 0, encodedAgain: 0 }
   const writer = await openRunWriter(options.out)
   const manifest = await readManifest(options.out)
   try {
     for await (const group of readGroups(reader, file)) {
-      await writeImported(writer, group, { order: counts.groups, counts, options })
+      await writeImported(writer, group, { order: counts.groups, counts, options, tasks })
       counts.groups++
     }
     await writer.sync()
@@ -69,6 +73,19 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
     await writer[Symbol.asyncDispose]()
   }
   return counts
+}
+
+/** What tasks are made of, as their file has it: no environment is there to check it. */
+async function readTaskData(file: string): Promise<ReadonlyMap<string, unknown>> {
+  const anything: Environment = {
+    name: 'import',
+    readTask: data => data,
+    open: () => Promise.reject(new Error('an import opens no worlds')),
+    reward: {},
+  }
+  const tasks = new Map<string, unknown>()
+  for await (const { id, data } of readTasks(anything, file, { seed: 0 })) tasks.set(id, data)
+  return tasks
 }
 
 /** Trajectories that follow each other with the same group. */
@@ -158,9 +175,10 @@ async function writeImported(
     readonly order: number
     readonly counts: { trajectories: number; rows: number; encodedAgain: number }
     readonly options: ImportOptions
+    readonly tasks: ReadonlyMap<string, unknown>
   },
 ): Promise<void> {
-  const { order, counts, options } = context
+  const { order, counts, options, tasks } = context
   const encoded = sources.map(source => {
     counts.trajectories++
     if (source.paths.length > 0 || source.messages.length === 0 || !options.renderer) return source
@@ -178,7 +196,7 @@ async function writeImported(
   )
   for (const tree of new Set(grown.map(each => each.tree))) await writer.writeTree(tree)
   const first = sources[0]!
-  const task = { id: first.task as TaskId, data: first.data }
+  const task = { id: first.task as TaskId, data: tasks.get(first.task) ?? first.data }
   await writer.writeGroup(toGroup(first, grown), task, order)
 }
 

@@ -11,13 +11,14 @@ export const importCommand: Command = {
   usage: 'FILE --from FORMAT [--out RUN]',
   about:
     'Reads trajectories back from a file, so that show, score and export work on them. Formats that\n' +
-    'keep messages only need --model to encode them; such trajectories are marked re-encoded.\n\n' +
+    'keep messages only need --model to encode them; such trajectories are marked re-encoded. --tasks\n' +
+    'gives tasks their data again, which rewards may need and rows do not keep.\n\n' +
     `Formats: ${readers.map(({ name }) => name).join(', ')}`,
   examples: [
     'espalier import rows.parquet --from parquet --out runs/imported',
     'espalier import results.json --from tau-bench --model Qwen/Qwen3-4B',
   ],
-  settings: ['model', 'offline', 'hub', 'out'],
+  settings: ['model', 'offline', 'hub', 'tasks', 'out'],
   own: { from: { help: 'The format of the file', argument: 'FORMAT' } },
   words: [1, 1],
   run: runImport,
@@ -38,7 +39,14 @@ async function runImport({ words, own, flags, json, terminal }: Invocation): Pro
           ...(hub !== undefined && { hub }),
         })
   const file = words[0]!
-  const counts = await importRun(file, { from, out, ...(renderer && { renderer }) })
+  const { tasks } = flags
+  if (typeof tasks === 'number') throw new MisuseError('--tasks names a file here, not a number')
+  const counts = await importRun(file, {
+    from,
+    out,
+    ...(renderer && { renderer }),
+    ...(tasks !== undefined && { tasks }),
+  })
   if (json) {
     terminal.print(JSON.stringify({ run: out, ...counts }))
     return 0
