@@ -15,7 +15,7 @@ const [task] = quiz.makeTasks!({ count: 1, seed: 4 })
 const { question, answer, supporting, passages: all } = task!.data
 const blocks = supporting.map(title => all.findIndex(each => each.title === title) + 1)
 const reader = await scripted([
-  ...blocks.map(block => call('extract_condensed', { blocks: block })),
+  ...blocks.map(block => call('recall', { block: block })),
   `It says so there. \\boxed{${answer[0]}}`,
 ])
 const condense = 'keyword:boundary=blank-line'

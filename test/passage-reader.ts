@@ -69,6 +69,6 @@ function textOn(shown: string, title: string): string | undefined {
 
 function recallOn(shown: string, title: string): string {
   const block = new RegExp(`<block_(\\d+)>Open: ${title}:`).exec(shown)?.[1]
-  if (!block || !shown.includes('extract_condensed')) return '\\boxed{unknown}'
-  return call('extract_condensed', { blocks: Number(block) }).replace('<|im_end|>', '')
+  if (!block || !shown.includes('recall')) return '\\boxed{unknown}'
+  return call('recall', { block: Number(block) }).replace('<|im_end|>', '')
 }

@@ -36,12 +36,12 @@ describe('recallOf', () => {
     ['text', 'Error: arguments must be an object'],
     [[1], 'Error: arguments must be an object'],
     [null, 'Error: arguments must be an object'],
-    [{}, 'Error: missing required argument "blocks".'],
-    [{ blocks: [1] }, 'Error: "blocks" must be a single integer: ask for one block per call.'],
-    [{ blocks: true }, 'Error: "blocks" must be an integer, not true.'],
-    [{ blocks: 1.5 }, 'Error: "blocks" must be an integer, not 1.5.'],
-    [{ blocks: 'two' }, 'Error: "blocks" must be an integer, not "two".'],
-    [{ blocks: { n: 1 } }, 'Error: "blocks" must be an integer, not {"n":1}.'],
+    [{}, 'Error: missing required argument "block".'],
+    [{ block: [1] }, 'Error: "block" must be a single integer: ask for one block per call.'],
+    [{ block: true }, 'Error: "block" must be an integer, not true.'],
+    [{ block: 1.5 }, 'Error: "block" must be an integer, not 1.5.'],
+    [{ block: 'two' }, 'Error: "block" must be an integer, not "two".'],
+    [{ block: { n: 1 } }, 'Error: "block" must be an integer, not {"n":1}.'],
     [{ blocks: 3 }, 'Error: block 3 not found; valid block ids are 1 to 2.'],
     [{ blocks: 0 }, 'Error: block 0 not found; valid block ids are 1 to 2.'],
     [{ blocks: -1 }, 'Error: block -1 not found'],
@@ -53,7 +53,7 @@ describe('recallOf', () => {
   })
 
   it('says so where nothing was condensed', () => {
-    expect(recallOf(openBlocks()).answer({ blocks: 1 }, []).content).toBe(
+    expect(recallOf(openBlocks()).answer({ block: 1 }, []).content).toBe(
       'Error: block 1 not found; no blocks available.',
     )
   })
@@ -64,25 +64,34 @@ describe('recallOf', () => {
     expect(again.content).toBe('Block 1 is already expanded above; re-read it there.')
     expect(again.content.startsWith('Error')).toBe(false)
     expect(again.problem).toBeUndefined()
-    expect(answer({ blocks: 1 }, []).content).toBe('the first original')
+    expect(answer({ block: 1 }, []).content).toBe('the first original')
   })
 
   it('bounds what it gives back, in code points', () => {
     const blocks = openBlocks()
     blocks.numberOf('🌳'.repeat(30), 0, none)
-    const { content, recalled } = recallOf(blocks, { characters: 10 }).answer({ blocks: 1 }, [])
+    const { content, recalled } = recallOf(blocks, { characters: 10 }).answer({ block: 1 }, [])
     expect(content).toBe(`${'🌳'.repeat(10)}\n[20 characters left out]`)
     expect(recalled).toEqual({ block: 1, characters: 10, cut: 20 })
   })
 
   it('is advertised with a valid JSON schema that takes one integer', () => {
-    const { function: tool } = recallOf(openBlocks(), { tool: 'recall' }).definition
+    const { function: tool } = recallOf(openBlocks()).definition
     const validate = new Ajv({ strict: true }).compile(tool.parameters)
     expect(tool.name).toBe('recall')
-    expect(validate({ blocks: 3 })).toBe(true)
-    for (const wrong of [{}, { blocks: '3' }, { blocks: [3] }, { blocks: 0 }, { blocks: 1.5 }]) {
+    expect(validate({ block: 3 })).toBe(true)
+    for (const wrong of [{}, { block: '3' }, { block: [3] }, { block: 0 }, { block: 1.5 }]) {
       expect(validate(wrong)).toBe(false)
     }
+  })
+})
+
+describe('recallOf under the name that Twinkle’s models know', () => {
+  it('has their argument, and still takes both', () => {
+    const { definition, answer: give } = recallOf(twoBlocks(), { tool: 'extract_condensed' })
+    expect(definition.function.parameters).toMatchObject({ required: ['blocks'] })
+    expect(give({}, []).content).toBe('Error: missing required argument "blocks".')
+    expect(give({ block: 1 }, []).content).toBe('the first original')
   })
 })
 

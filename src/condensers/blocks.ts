@@ -57,21 +57,22 @@ export function numbersIn(messages: readonly Message[]): ReadonlySet<number> {
 
 /** How a block is recalled. */
 export interface RecallOptions {
-  /** The tool's name. @default 'extract_condensed' */
+  /** The tool's name; as `extract_condensed` it is the tool that Twinkle's models know. @default 'recall' */
   readonly tool?: string
   /** Most code points that one call gives back. @default 8000 */
   readonly characters?: number
 }
 
-const defaults = { tool: 'extract_condensed', characters: 8000 }
+const defaults = { tool: 'recall', characters: 8000 }
 
 /** The tool that gives back a block's original, one block a call. */
 export function recallOf(blocks: Blocks, options: RecallOptions = {}): Recall {
   const { tool, characters } = { ...defaults, ...options }
+  const argument = tool === 'extract_condensed' ? 'blocks' : 'block'
   return {
-    definition: definitionOf(tool),
+    definition: definitionOf(tool, argument),
     answer(input, shown) {
-      const asked = readNumber(input)
+      const asked = readNumber(input, argument)
       if (typeof asked === 'string') return refused(asked)
       const block = blocks.all.find(({ number }) => number === asked)
       if (!block) return refused(unknownBlock(asked, blocks))
@@ -80,7 +81,7 @@ export function recallOf(blocks: Blocks, options: RecallOptions = {}): Recall {
   }
 }
 
-function definitionOf(name: string): ToolDefinition {
+function definitionOf(name: string, argument: string): ToolDefinition {
   return {
     type: 'function',
     function: {
@@ -92,32 +93,32 @@ function definitionOf(name: string): ToolDefinition {
       parameters: {
         type: 'object',
         properties: {
-          blocks: {
+          [argument]: {
             type: 'integer',
             minimum: 1,
             description: 'The number N of the block to give back, such as 3 for <block_3>.',
           },
         },
-        required: ['blocks'],
+        required: [argument],
       },
     },
   }
 }
 
-/** The number that was asked for, or what is wrong with the question. */
-function readNumber(input: unknown): number | string {
+/** The number that was asked for, under either name, or what is wrong with the question. */
+function readNumber(input: unknown, name: string): number | string {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    return 'Error: arguments must be an object with an integer "blocks".'
+    return `Error: arguments must be an object with an integer "${name}".`
   }
   const { blocks, block } = input as { readonly blocks?: unknown; readonly block?: unknown }
   const value = blocks ?? block
-  if (value === undefined || value === null) return 'Error: missing required argument "blocks".'
+  if (value === undefined || value === null) return `Error: missing required argument "${name}".`
   if (Array.isArray(value)) {
-    return 'Error: "blocks" must be a single integer: ask for one block per call.'
+    return `Error: "${name}" must be a single integer: ask for one block per call.`
   }
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
   if (typeof value === 'string' && /^\s*[+-]?\d{1,9}\s*$/.test(value)) return Number(value)
-  return `Error: "blocks" must be an integer, not ${JSON.stringify(value).slice(0, 80)}.`
+  return `Error: "${name}" must be an integer, not ${JSON.stringify(value).slice(0, 80)}.`
 }
 
 function unknownBlock(number: number, { all }: Blocks): string {

@@ -165,8 +165,8 @@ describe('keywordCondenser', () => {
       characters: dam.length + library.length,
       failures: 0,
     })
-    expect(condensing.recall!.answer({ blocks: 1 }, []).content).toBe(dam)
-    expect(condensing.recall!.answer({ blocks: 2 }, []).content).toBe(library)
+    expect(condensing.recall!.answer({ block: 1 }, []).content).toBe(dam)
+    expect(condensing.recall!.answer({ block: 2 }, []).content).toBe(library)
   })
 
   it('does not condense a second time what it condensed', async () => {

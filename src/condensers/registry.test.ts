@@ -53,7 +53,7 @@ describe('openCondenser', () => {
     const condensed = await condensing.condense([{ role: 'user', content: text }], condenseCall())
     expect(condensed).toMatchObject({ kind: 'rewritten' })
     expect(condensing.recall!.definition.function.name).toBe('recall')
-    const answer = condensing.recall!.answer({ blocks: 1 }, [])
+    const answer = condensing.recall!.answer({ block: 1 }, [])
     expect(answer.recalled).toMatchObject({ characters: 60 })
     const silent = await openCondenser('keyword:recall=false', needs)
     expect(silent.condenser.open().recall).toBeUndefined()

@@ -104,7 +104,7 @@ export const condensers: Readonly<Record<string, CondenserFactory>> = {
   },
   self: {
     about: 'The policy writes notes on what it needs of the older turns; they are trained.',
-    options: { tokens: 'number', keep: 'number', tries: 'number' },
+    options: { tokens: 'number', keep: 'number', tries: 'number', prompt: 'text' },
     open: values => selfCondenser(values),
   },
 }

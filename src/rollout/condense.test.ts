@@ -435,7 +435,7 @@ describe('summaries that the policy writes itself', () => {
 describe('recall', () => {
   const opening = `Question: Who is the mayor of Ardle2?\n\n${page(1)}\n\n${page(2)}`
   const condense = settingsOf(keywordCondenser({ minimum: 100, chunk: { boundary: /(?<=\n\n)/ } }))
-  const recall = (block: unknown): string => call('extract_condensed', { blocks: block })
+  const recall = (block: unknown): string => call('recall', { block: block })
 
   async function play(turns: readonly string[], limits: Partial<Limits> = {}) {
     const speak = ({ key }: Said): string => turns[key.turn] ?? 'Ida Moor2<|im_end|>'
@@ -447,13 +447,11 @@ describe('recall', () => {
   it('gives the original back; the world never sees the call', async () => {
     const { tree, policy, trajectory } = await play([recall(2)])
     expect(trajectory.outcome).toEqual({ kind: 'completed' })
-    expect(tree.tools.map(each => each.function.name)).toEqual(['turn_page', 'extract_condensed'])
+    expect(tree.tools.map(each => each.function.name)).toEqual(['turn_page', 'recall'])
     const answer = trajectory.messages.find(({ role }) => role === 'tool')!
     expect(answer.content).toBe(page(2))
     expect(trajectory.report).toEqual({ read: 0 })
-    expect(trajectory.calls).toMatchObject([
-      { tool: 'extract_condensed', turn: 0, input: { blocks: 2 } },
-    ])
+    expect(trajectory.calls).toMatchObject([{ tool: 'recall', turn: 0, input: { block: 2 } }])
     const recalled = trajectory.events.find(({ kind }) => kind === 'recalled')!
     expect(recalled).toMatchObject({
       turn: 0,
@@ -464,8 +462,8 @@ describe('recall', () => {
   })
 
   it('answers calls in their order, whoever answers them, and repeats within one turn', async () => {
-    const both = ['turn_page', 'extract_condensed', 'extract_condensed']
-      .map((name, index) => call(name, index === 0 ? {} : { blocks: 1 }).replace('<|im_end|>', ''))
+    const both = ['turn_page', 'recall', 'recall']
+      .map((name, index) => call(name, index === 0 ? {} : { block: 1 }).replace('<|im_end|>', ''))
       .join('\n')
     const { trajectory } = await play([`${both}<|im_end|>`])
     const answers = trajectory.messages.filter(({ role }) => role === 'tool')
@@ -502,7 +500,7 @@ describe('recall', () => {
       task: z.object({}),
       open: () => ({
         opening: [{ role: 'user', content: 'go' }],
-        tools: { extract_condensed: tool({ inputSchema: z.object({}), execute: () => 1 }) },
+        tools: { recall: tool({ inputSchema: z.object({}), execute: () => 1 }) },
       }),
     })
     const policy = acting(reads)
@@ -513,7 +511,7 @@ describe('recall', () => {
     expect(tree.trajectories[0]!.outcome).toMatchObject({
       kind: 'failed',
       boundary: 'condenser',
-      message: expect.stringContaining('a tool "extract_condensed" already'),
+      message: expect.stringContaining('a tool "recall" already'),
     })
   })
 
@@ -534,9 +532,7 @@ describe('recall', () => {
         expect(report).toEqual({ read: pages.length })
         const given = messages.filter(
           each =>
-            each.role === 'tool' &&
-            each.name === 'extract_condensed' &&
-            !/^Block/.test(textOf(each.content)),
+            each.role === 'tool' && each.name === 'recall' && !/^Block/.test(textOf(each.content)),
         )
         expect(new Set(given.map(({ content }) => content)).size).toBe(given.length)
         expect(events[0]!.kind).toBe('condensed')

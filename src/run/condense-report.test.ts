@@ -27,7 +27,7 @@ const towns = environment({
 })
 
 async function rollTowns(condense?: string): Promise<readonly Group[]> {
-  const recall = (block: number): string => call('extract_condensed', { blocks: block })
+  const recall = (block: number): string => call('recall', { block: block })
   const policy = script(renderer, [
     { text: recall(1), task: 'a' },
     { text: 'Ida of Ardle<|im_end|>', task: 'a' },

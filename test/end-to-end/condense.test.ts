@@ -72,7 +72,7 @@ describe('questions over passages', () => {
     const answers = tasks.flatMap(({ id, data }) => [
       ...data.supporting.map(title => {
         const block = data.passages.findIndex(each => each.title === title) + 1
-        return { task: id, text: call('extract_condensed', { blocks: block }) }
+        return { task: id, text: call('recall', { block: block }) }
       }),
       { task: id, text: `\\boxed{${data.answer[0]}}<|im_end|>` },
     ])

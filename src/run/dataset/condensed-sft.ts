@@ -78,7 +78,7 @@ export async function condenseOpening(
 function recallAll({ recall }: Condensing, count: number): readonly Block[] {
   const blocks: Block[] = []
   for (let number = 1; blocks.length < count && number <= 10 * count; number++) {
-    const { content, recalled } = recall!.answer({ blocks: number }, [])
+    const { content, recalled } = recall!.answer({ block: number }, [])
     if (recalled) blocks.push({ number, original: content, turn: 0 })
   }
   return blocks
@@ -101,7 +101,10 @@ function showRecalls(
   needed.forEach(({ block }, index) => {
     const id = `call_${index + 1}`
     const title = block.original.split(':')[0]!.slice(0, 80)
-    const call = { name: definition.function.name, arguments: `{"blocks": ${block.number}}` }
+    const call = {
+      name: definition.function.name,
+      arguments: recallArguments(condensing, block.number),
+    }
     messages.push(
       {
         role: 'assistant',
@@ -112,7 +115,7 @@ function showRecalls(
         role: 'tool',
         tool_call_id: id,
         name: definition.function.name,
-        content: recall({ blocks: block.number }, messages).content,
+        content: recall({ block: block.number }, messages).content,
       },
     )
   })
@@ -121,6 +124,12 @@ function showRecalls(
     kind: 'kept',
     rows: [toRow(task, messages, { condensing, figures, recalls: needed.length })],
   }
+}
+
+/** The arguments of a call that recalls a block, as JSON with Python's spaces. */
+export function recallArguments({ recall }: Condensing, number: number): string {
+  const { required } = recall!.definition.function.parameters as { required: readonly string[] }
+  return `{"${required[0]}": ${number}}`
 }
 
 /** The passage that the question speaks of is read before those that it leads to. */

@@ -58,7 +58,7 @@ describe('condensedSftItem', () => {
       const built = await condensedSftItem(task, { condenser }).build({ signal })
       if (built.kind === 'rejected') throw new Error(built.reason)
       const { messages, tools } = built.rows[0]!.example
-      expect(tools!.map(tool => tool.function.name)).toEqual(['extract_condensed'])
+      expect(tools!.map(tool => tool.function.name)).toEqual(['recall'])
       expect(messages.map(({ role }) => role)).toEqual([
         'system',
         'user',
@@ -242,7 +242,7 @@ describe('readSplits', () => {
 })
 
 const renderer = await openByteRenderer()
-const recall = (block: number): string => call('extract_condensed', { blocks: block })
+const recall = (block: number): string => call('recall', { block: block })
 
 /** The numbers of the blocks on the supporting passages, as the policy sees them. */
 async function supportingNumbers({ data }: Task<PassageTask>): Promise<readonly number[]> {
@@ -284,7 +284,7 @@ describe('taughtSftItem', () => {
     [
       'not-completed',
       Array(9).fill(
-        '<tool_call>\n{"name": "extract_condensed", "arguments": {"blocks": 1}}\n</tool_call><|im_end|>',
+        '<tool_call>\n{"name": "recall", "arguments": {"block": 1}}\n</tool_call><|im_end|>',
       ),
     ],
   ])('[D1] rejects for %s', async (reason, answers) => {
@@ -327,7 +327,7 @@ describe('runSftItems', () => {
     const { report, lines } = await rolled('keyword:boundary=blank-line')
     expect(report).toMatchObject({ rows: { all: 1 }, rejected: { 'low-reward': 1 } })
     const { messages, tools } = lines[0]!
-    expect(tools!.map(tool => tool.function.name)).toEqual(['extract_condensed'])
+    expect(tools!.map(tool => tool.function.name)).toEqual(['recall'])
     expect(textOf(messages[1]!.content)).toContain('<block_1>')
     expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(2)
     expectPaired(messages)

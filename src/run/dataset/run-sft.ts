@@ -3,7 +3,7 @@ import { type Message, textOf } from '../../core/message.ts'
 import type { Trajectory } from '../../core/trajectory.ts'
 import { openRunReader } from '../store.ts'
 import type { Built, DatasetItem, DatasetRow } from './build.ts'
-import { condenseOpening, contentKey, rejected } from './condensed-sft.ts'
+import { condenseOpening, contentKey, recallArguments, rejected } from './condensed-sft.ts'
 import { neededBlocks } from './needed.ts'
 
 /** Which stored trajectories are taken, and how openings that were not condensed are. */
@@ -71,7 +71,7 @@ async function fromMember(
   }
   const recalls = needed.flatMap(({ block }, index): readonly Message[] => {
     const [id, name] = [`call_recall_${index + 1}`, definition.function.name]
-    const asked = { name, arguments: `{"blocks": ${block.number}}` }
+    const asked = { name, arguments: recallArguments(condensing, block.number) }
     return [
       {
         role: 'assistant',
