@@ -66,7 +66,8 @@ async function runRollouts(invocation: Invocation): Promise<number> {
     {
       ...counted('port', own.port),
       ...(own.host !== undefined && { host: own.host }),
-      ...(token !== undefined && { token }),
+      // A variable that is set to nothing is no token.
+      ...(token && { token }),
     },
   )
   if (json) terminal.print(JSON.stringify({ url: server.url, policy: parts.policy.name }))
