@@ -51,6 +51,8 @@ export { idsTo, pathTo, type Tree } from './core/tree.ts'
 // environments: worlds and their tools
 export { calculator } from './environments/calculator.ts'
 export { environment } from './environments/environment.ts'
+export { withFork } from './environments/fork.ts'
+export { type InterpreterOptions, interpreter } from './environments/interpreter/interpreter.ts'
 export { keyValue } from './environments/key-value.ts'
 export { openMcpTools } from './environments/mcp.ts'
 export { type PassageTask, passages } from './environments/passages.ts'
