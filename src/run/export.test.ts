@@ -2,13 +2,27 @@ import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { toExport } from '../../test/export-runs.ts'
+import { writeTo } from '../../test/memory-output.ts'
 import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
+import {
+  addCredit,
+  rllmPrecomputed,
+  slimeByMetadata,
+  type TokenCredit,
+  tinkerSum,
+  trlAsync,
+  verifiersBranches,
+  verlEspalier,
+} from '../../test/trainer-formulas.ts'
+import type { Group } from '../core/group.ts'
 import { calculator } from '../environments/calculator.ts'
-import { formats } from '../sinks/formats/registry.ts'
+import { formatNamed, formats } from '../sinks/formats/registry.ts'
+import { groupRows } from '../sinks/row-record.ts'
 import { openEstimate } from './estimate.ts'
 import { exportRun } from './export.ts'
 import { openStrategy } from './open-strategy.ts'
-import type { RollParts } from './roll.ts'
+import { type RollParts, rollGroups } from './roll.ts'
 import { rollIntoRun } from './rolling.ts'
 
 const renderer = await openByteRenderer()
@@ -97,6 +111,48 @@ describe('export of a run', () => {
     const asked = exportRun(run, { to: 'tlr', out: join(scratch, 'x') })
     await expect(asked).rejects.toThrow(/No format called "tlr". Known: jsonl, parquet, trl/)
   })
+})
+
+describe('[T5] what trainers train of a rolled run', () => {
+  const ways = {
+    slime: slimeByMetadata,
+    verl: verlEspalier,
+    trl: trlAsync,
+    rllm: rllmPrecomputed,
+    verifiers: verifiersBranches,
+    tinker: tinkerSum,
+  }
+
+  it.each([
+    ['chain', undefined],
+    ['step', undefined],
+    ['tree', 'fixed'],
+    ['tree', 'tree-rl'],
+    ['tree', 'tree-grpo'],
+  ] as const)(
+    'strategy %s %s: every token once, with the credit of the run',
+    async (name, branch) => {
+      const opened = await openStrategy(
+        { strategy: name, branch, leaves: 4, stepHistory: 2, topLogprobs: 0 },
+        { environment: calculator(), renderer },
+      )
+      const groups: Group[] = []
+      for await (const group of rollGroups(tasks, parts({ ...opened, group: 2 })))
+        groups.push(group)
+      const ours: TokenCredit = new Map()
+      for (const { row } of groups.flatMap(group => groupRows(group))) {
+        const values = [...row.advantages].map((value, token) => value * row.weights[token]!)
+        addCredit(ours, [...row.ids], values)
+      }
+      expect(ours.size).toBeGreaterThan(50)
+      for (const [format, formula] of Object.entries(ways)) {
+        const { lines } = await writeTo(formatNamed(format), groups.map(toExport))
+        const theirs = formula(lines)
+        expect([...theirs.keys()].sort()).toEqual([...ours.keys()].sort())
+        for (const [token, value] of ours) expect(theirs.get(token)).toBeCloseTo(value, 5)
+      }
+    },
+  )
 })
 
 describe('live sinks', () => {
