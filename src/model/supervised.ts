@@ -76,9 +76,9 @@ export interface SupervisedOptions {
   readonly seed: number
   /** Passes over all rows. @default 4 */
   readonly epochs?: number
-  /** Rows per step. @default 64 */
+  /** Rows per step. @default 32 */
   readonly batch?: number
-  /** The highest rate; it rises over the first steps and falls to 0 in a straight line. @default 2e-3 */
+  /** The highest rate; it rises over the first steps and falls to 0 in a straight line. @default 3e-3 */
   readonly learningRate?: number
   /** @default 0.01 */
   readonly weightDecay?: number
@@ -101,7 +101,7 @@ export async function trainSupervised(
   rows: readonly TrainingRow[],
   options: SupervisedOptions,
 ): Promise<void> {
-  const { epochs = 4, batch = 64, learningRate = 2e-3, weightDecay = 0.01 } = options
+  const { epochs = 4, batch = 32, learningRate = 3e-3, weightDecay = 0.01 } = options
   const { seed, onStep, signal } = options
   const perEpoch = Math.ceil(rows.length / batch)
   const steps = epochs * perEpoch
