@@ -35,7 +35,7 @@ const chains = [
   chainGroup([0.25, 1], { id: 'figs', blind: [0] }),
 ]
 const seeing = chains.slice(0, 2)
-const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 100 : 12 }, (_, index) => index)
+const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 100 : 8 }, (_, index) => index)
 
 describe('what is exported and imported comes back', () => {
   it.each(['jsonl', 'parquet'])('%s: every field of every row of a chain', async name => {

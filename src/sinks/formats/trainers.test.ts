@@ -57,7 +57,7 @@ async function linesOf(format: Format, groups: readonly Group[], weighting?: Lea
 
 const chains = [chainGroup([1, 0, 0.5, 0.25]), chainGroup([0, 1, 1, 0.75], { id: 'plums' })]
 const rewritten = [chainGroup([1, 0, 0.5], { rewritten: [0, 2] })]
-const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 200 : 25 }, (_, index) => index)
+const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 200 : 10 }, (_, index) => index)
 
 describe('trainers that compare rewards by position or by group', () => {
   it('slime gives chains of equal groups the advantages of the run', async () => {

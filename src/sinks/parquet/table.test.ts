@@ -96,7 +96,7 @@ describe('Parquet tables', () => {
   })
 
   it('are cut into row groups and pages, so that only a part is ever in memory', async () => {
-    const long = Array.from({ length: 90 }, (_, number) => ({
+    const long = Array.from({ length: 60 }, (_, number) => ({
       name: `row ${number}`,
       number,
       ids: Int32Array.from({ length: 8000 }, (_, token) => (token * 31 + number) % 150_000),
