@@ -80,7 +80,8 @@ function clockedPolicy(answer: Int32Array, marks: number[][]): Policy {
     },
     async sample({ key, prompt }) {
       const { user, system } = process.cpuUsage()
-      const rollout = (marks[Number(key.task)] ??= [])
+      const rollout = marks[Number(key.task)] ?? []
+      marks[Number(key.task)] = rollout
       rollout[key.turn] = user + system
       return {
         kind: 'tokens',

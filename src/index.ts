@@ -50,6 +50,7 @@ export { idsTo, pathTo, type Tree } from './core/tree.ts'
 
 // environments: worlds and their tools
 export { calculator } from './environments/calculator.ts'
+export { desk } from './environments/desk/desk.ts'
 export { environment } from './environments/environment.ts'
 export { withFork } from './environments/fork.ts'
 export { type InterpreterOptions, interpreter } from './environments/interpreter/interpreter.ts'
