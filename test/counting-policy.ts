@@ -13,7 +13,7 @@ export interface CountingOptions {
   readonly version?: () => number
 }
 
-/** A policy that counts what it is asked for: any tokens, and the end of the turn. */
+/** A policy that counts what it is asked for: any tokens, and the end of the turn; one where it is aborted. */
 export function openCountingPolicy(options: CountingOptions) {
   const counts = { sampled: 0, prompted: 0, requests: 0, running: 0, most: 0 }
   const policy: Policy = {
@@ -36,13 +36,10 @@ export function openCountingPolicy(options: CountingOptions) {
       counts.requests++
       counts.running++
       counts.most = Math.max(counts.most, counts.running)
-      try {
-        await pause(options.delay?.(request) ?? 0, signal)
-      } finally {
-        counts.running--
-      }
+      const isWhole = await pause(options.delay?.(request) ?? 0, signal)
+      counts.running--
       const whole = options.length(request)
-      const count = Math.min(whole, request.maxTokens)
+      const count = Math.min(isWhole ? whole : 1, request.maxTokens)
       const ids = Int32Array.from({ length: count }, (_, at) => 65 + ((at + request.seed) % 26))
       if (count === whole) ids[count - 1] = options.end
       counts.sampled += count
@@ -55,7 +52,7 @@ export function openCountingPolicy(options: CountingOptions) {
           logprobs: Float32Array.from(ids, id => -((id % 7) + 1) / 8),
           version: { from: version, to: version },
         }),
-        finish: { kind: count < whole ? 'length' : 'stop' },
+        finish: { kind: !isWhole ? 'abort' : count < whole ? 'length' : 'stop' },
         usage: { prompt: request.prompt.ids.length, sampled: count, seconds: 0 },
       }
     },
@@ -66,15 +63,16 @@ export function openCountingPolicy(options: CountingOptions) {
   return { policy, counts }
 }
 
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** Waits; says whether nothing aborted it. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise(resolve => {
     const stop = (): void => {
       clearTimeout(timer)
-      reject(signal.reason)
+      resolve(false)
     }
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', stop)
-      resolve()
+      resolve(true)
     }, milliseconds)
     signal.addEventListener('abort', stop, { once: true })
   })

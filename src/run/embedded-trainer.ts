@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
@@ -106,14 +108,26 @@ export function embeddedTrainer(
     async save(folder) {
       await model.save(folder)
       await model.saveOptimizer(folder)
+      await writeFile(join(folder, progressName), `${JSON.stringify({ steps, kept, used })}\n`)
     },
     async load(folder) {
       await model.load(folder)
       await model.loadOptimizer(folder)
+      const text = await readFile(join(folder, progressName), 'utf8')
+      ;({ steps, kept, used } = JSON.parse(text) as Progress)
       return { version: model.version() }
     },
     async [Symbol.asyncDispose]() {},
   }
+}
+
+/** How far schedules and targets have come; written beside the weights. */
+const progressName = 'schedule.json'
+
+interface Progress {
+  readonly steps: number
+  readonly kept: number
+  readonly used: number
 }
 
 /** The coefficient before a step, where no measurement decides it. */

@@ -265,6 +265,16 @@ export const settings = {
     'What a nat under a task’s oracle prompt adds to the advantage of successful tokens',
     { argument: 'C', default: 0 },
   ),
+  maxStaleness: setting(
+    z.int().min(0),
+    'Steps that what is learned from may be behind the weights; 0 rolls and learns in turn',
+    { argument: 'STEPS', default: 0 },
+  ),
+  onUpdate: setting(
+    z.enum(['abort', 'finish']),
+    'What samples under way do when weights change: go on under the new ones, or end under the old',
+    { argument: 'abort|finish', default: 'abort' },
+  ),
   evaluateEvery: setting(count, 'Steps between held-out evaluations', { argument: 'N' }),
   checkpointEvery: setting(count, 'Steps between checkpoints', { argument: 'N', default: 20 }),
   trials: setting(count, 'Attempts per task in an evaluation', { argument: 'N', default: 1 }),

@@ -111,6 +111,8 @@ export interface RunReader extends AsyncDisposable {
   tasks(): readonly Task[]
   /** One finished group, if there is one with this id. */
   group(id: string): Promise<StoredGroup | undefined>
+  /** Finished trees whose ids begin so. */
+  trees(prefix: string): AsyncGenerator<Tree>
   /** Finished trees whose group is not finished yet. */
   looseTrees(): AsyncGenerator<Tree>
   readonly groupCount: number
@@ -156,6 +158,11 @@ export async function openRunReader(folder: string): Promise<RunReader> {
     async group(id) {
       const record = records.get(id as GroupId)
       return record && (await loadGroup(handle!, trees, record))
+    },
+    async *trees(prefix) {
+      for (const [id, place] of trees) {
+        if (id.startsWith(prefix)) yield await loadTree(handle!, place)
+      }
     },
     async *looseTrees() {
       for (const [id, place] of trees) {

@@ -10,7 +10,7 @@ import { isUserPart, loadUserPart } from './user-part.ts'
 export async function trainWith(
   values: Settings,
   parts: RollParts,
-  more: Pick<LearningOptions, 'out' | 'onStep' | 'onEvaluation'>,
+  more: Pick<LearningOptions, 'out' | 'resumes' | 'onStep' | 'onEvaluation'>,
 ): Promise<Trained> {
   const trainer = await openTrainerNamed(values, parts)
   try {
@@ -25,6 +25,10 @@ export async function trainWith(
       entropy: values.entropyBonus,
       klPenalty: values.klPenalty,
       oracleBonus: values.oracleBonus,
+      refill: values.refill,
+      successAt: values.successAt,
+      maxStaleness: values.maxStaleness,
+      onUpdate: values.onUpdate,
       record: values,
       ...(values.evaluateEvery !== undefined && { evaluateEvery: values.evaluateEvery }),
       ...(values.heldOut !== undefined && { heldOut: values.heldOut }),

@@ -1,29 +1,37 @@
 import { setMaxListeners } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import type { Environment, Task } from '../core/environment.ts'
+import type { TreeId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { Trainer } from '../core/trainer.ts'
+import type { Tree } from '../core/tree.ts'
 import type { Interval } from '../math/intervals.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import type { ModelRenderer } from '../text/renderer.ts'
+import { openBudget } from './budget.ts'
 import { openEmbedded } from './embedded.ts'
 import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
 import { openEstimate } from './estimate.ts'
 import type { Evaluation } from './held-out.ts'
 import { openTrainer, pickDefined } from './open-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
-import type { RollParts } from './roll.ts'
+import { type RollParts, withBudget } from './roll.ts'
 import { openRun } from './rolling.ts'
 import { runPaths } from './run-folder.ts'
+import { openRunReader } from './store.ts'
 import { openTaskStream, splitTasks } from './task-stream.ts'
 import type { TaskSource } from './tasks.ts'
 import { runTraining, type Training, type TrainingPlan } from './training.ts'
+import { readState } from './training-state.ts'
 
 /** How long and how a policy learns. */
 export interface LearningOptions<Data = unknown>
-  extends Pick<TrainingPlan<Data>, 'evaluateEvery' | 'onStep' | 'onEvaluation'>,
+  extends Pick<
+      TrainingPlan<Data>,
+      'evaluateEvery' | 'onStep' | 'onEvaluation' | 'maxStaleness' | 'onUpdate'
+    >,
     Pick<
       EmbeddedTrainerOptions,
       'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy'
@@ -48,6 +56,8 @@ export interface LearningOptions<Data = unknown>
   readonly refill?: number
   /** A run folder to keep everything in. @default none */
   readonly out?: string
+  /** Goes on with the training run that `out` holds, from its newest checkpoint. @default false */
+  readonly resumes?: boolean
   /** Settings to write into the run's manifest, for people and for resuming. */
   readonly record?: Readonly<Record<string, unknown>>
 }
@@ -111,6 +121,7 @@ export async function trainParts<Data>(
     ...(split !== undefined && { split }),
     ...pickDefined(options, ['heldOut']),
   })
+  const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
     tasks: openTaskStream(tasksOf.train, seed),
     heldOut: tasksOf.heldOut,
@@ -119,7 +130,15 @@ export async function trainParts<Data>(
     checkpointEvery: options.checkpointEvery ?? 20,
     successAt: options.successAt ?? 1,
     refill: options.refill ?? 2,
-    ...pickDefined(options, ['evaluateEvery', 'onStep', 'onEvaluation', 'out']),
+    ...pickDefined(options, [
+      'evaluateEvery',
+      'onStep',
+      'onEvaluation',
+      'maxStaleness',
+      'onUpdate',
+      'out',
+    ]),
+    ...(from && { from }),
   }
   const trainer = options.trainer ?? (await openLearner(parts, options, tasksOf.train))
   await using _closing = options.trainer ? undefined : trainer
@@ -212,12 +231,26 @@ async function keepRun<Data>(
   work: (parts: RollParts<Data>) => Promise<Training>,
 ): Promise<Training> {
   const { out } = options
-  if (out === undefined) return await work(parts)
+  if (parts.budget?.trajectories !== undefined) {
+    throw new Error(
+      'a budget of trajectories is for rolling: bound training with steps, tokens, seconds or money',
+    )
+  }
+  if (out === undefined) {
+    using budget = openBudget(parts.budget ?? {})
+    return await work(withBudget(parts, budget))
+  }
   const { environment, policy } = parts
   const config = { environment: environment.name, policy: policy.name, ...options.record }
-  await using run = await openRun(parts, { out, kind: 'train', config, unfinished: 'restart' })
+  const { resumes = false } = options
+  const record = { out, kind: 'train', config, unfinished: 'restart', resumes } as const
+  await using run = await openRun(parts, record)
   try {
-    const training = await work({ ...parts, ...run.parts })
+    const known = resumes ? await knownTrees(out, options) : undefined
+    const { spent } = run.parts
+    using budget = openBudget(parts.budget ?? {}, spent && { spent })
+    const kept = { ...parts, ...run.parts, ...(known && { known }) }
+    const training = await work(withBudget(kept, budget))
     await writeFile(runPaths(out).report, `${JSON.stringify(toReport(training), null, 2)}\n`)
     await run.finish()
     return training
@@ -225,6 +258,22 @@ async function keepRun<Data>(
     run.fail(error)
     throw error
   }
+}
+
+/**
+ * The trees of the step that an interrupted run was at: the weights that sampled them are those of
+ * the checkpoint. Where rolling runs ahead of learning they may be older, and are rolled again.
+ */
+async function knownTrees<Data>(
+  out: string,
+  { maxStaleness = 0 }: LearningOptions<Data>,
+): Promise<ReadonlyMap<TreeId, Tree>> {
+  const known = new Map<TreeId, Tree>()
+  const state = await readState(out)
+  if (!state || maxStaleness > 0) return known
+  await using reader = await openRunReader(out)
+  for await (const tree of reader.trees(`${state.step + 1}/`)) known.set(tree.id, tree)
+  return known
 }
 
 function toReport({ before, after, sampledTokens, best }: Training): object {

@@ -5,10 +5,13 @@ import type { Group } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import { seedOf } from '../math/random.ts'
+import { type Fed, openFeed } from './feed.ts'
 import { type Evaluation, evaluateHeldOut } from './held-out.ts'
+import type { OnUpdate } from './pause.ts'
 import { openRollPipeline, type RollParts } from './roll.ts'
-import { runPaths } from './run-folder.ts'
+import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
 import type { TaskStream } from './task-stream.ts'
+import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
 
 /** How long and on what a policy trains. */
 export interface TrainingPlan<Data = unknown> {
@@ -24,6 +27,12 @@ export interface TrainingPlan<Data = unknown> {
   readonly successAt: number
   /** Further tasks per task of a step, where filters drop whole groups. */
   readonly refill: number
+  /** Steps that what is learned from may be behind the weights; 0 rolls and learns in turn. */
+  readonly maxStaleness?: number
+  /** What samples under way do when the weights change, where rolling runs ahead. @default 'abort' */
+  readonly onUpdate?: OnUpdate
+  /** Where an interrupted run goes on from. */
+  readonly from?: TrainingState
   /** The run folder; without one nothing is kept. */
   readonly out?: string
   readonly onStep?: (record: StepRecord) => void
@@ -44,6 +53,10 @@ export interface StepRecord {
   readonly unscored: number
   readonly sampledTokens: number
   readonly turns: number
+  /** How many steps behind the weights what was learned from is. */
+  readonly staleness: Staleness
+  /** Groups that had grown too old to learn from. */
+  readonly stale: number
   readonly seconds: { readonly roll: number; readonly learn: number }
   readonly metrics: TrainerStep['metrics']
   /** What else the trainer said, such as the tokens that changed most. */
@@ -67,60 +80,104 @@ export async function runTraining<Data>(
 ): Promise<Training> {
   const signal = parts.signal ?? new AbortController().signal
   const keep = openKeeper(plan, trainer, signal)
-  const evaluate = async (step: number): Promise<Evaluation> => {
-    const evaluation = await evaluateHeldOut(
-      plan.heldOut,
-      { ...parts, seed: seedFor(parts, 'evaluation', step) },
-      {
-        name: `evaluation-${step}`,
-        successAt: plan.successAt,
-        order: step * plan.tasksPerStep,
-        step,
-      },
-    )
-    plan.onEvaluation?.(evaluation, step)
-    return evaluation
-  }
-  await keep.checkpoint(0)
-  const before = await evaluate(0)
-  let after = before
-  let best: Training['best'] | undefined
-  let sampledTokens = 0
-  for (let step = 1; step <= plan.steps; step++) {
-    const record = await trainStep(step, plan, { parts, trainer, signal })
+  const state = plan.from ?? (await begin(plan, parts, keep))
+  const { version } = await keep.restore(plan.from)
+  const history = openHistory(version ?? state.version)
+  let { after, best, sampledTokens } = state
+  await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
+  for (let step = state.step + 1; step <= plan.steps; step++) {
+    const record = await steps.take(step)
     sampledTokens += record.sampledTokens
     await keep.metrics(record)
     plan.onStep?.(record)
     const isLast = step === plan.steps
     const isEvaluated = isLast || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
-    if (isEvaluated) after = await evaluate(step)
+    if (isEvaluated) after = await evaluateAt(step, plan, parts)
     const isBest = isEvaluated && after.success > (best?.success ?? -1)
-    if (isBest || isLast || step % plan.checkpointEvery === 0) await keep.checkpoint(step)
     if (isBest) best = { step, success: after.success, ...keep.folderOf(step) }
+    if (isBest || isLast || step % plan.checkpointEvery === 0) {
+      const now = { step, version: record.version, before: state.before, after, sampledTokens }
+      await keep.checkpoint({ ...now, ...(best && { best }) })
+    }
   }
+  const { before } = state
   return { before, after, sampledTokens, best: best ?? { step: 0, success: before.success } }
 }
 
-interface Stepping<Data> {
-  readonly parts: RollParts<Data>
-  readonly trainer: Trainer
-  readonly signal: AbortSignal
+/** The start of a run: its weights are kept and measured before anything is learned. */
+async function begin<Data>(
+  plan: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+  keep: ReturnType<typeof openKeeper>,
+): Promise<TrainingState> {
+  await keep.save(0)
+  const before = await evaluateAt(0, plan, parts)
+  const state = { step: 0, version: 0, before, after: before, sampledTokens: 0 }
+  await keep.state(state)
+  return state
 }
 
-async function trainStep<Data>(
+async function evaluateAt<Data>(
   step: number,
   plan: TrainingPlan<Data>,
-  { parts, trainer, signal }: Stepping<Data>,
-): Promise<StepRecord> {
-  const started = performance.now()
-  const groups = await rollStep(step, plan, parts)
-  const rolled = performance.now()
-  const { version, metrics, ...more } = await trainer.step(groups, { signal })
-  const seconds = {
-    roll: (rolled - started) / 1000,
-    learn: (performance.now() - rolled) / 1000,
+  parts: RollParts<Data>,
+): Promise<Evaluation> {
+  const { successAt, tasksPerStep, heldOut } = plan
+  const seeded = { ...parts, seed: seedFor(parts, 'evaluation', step) }
+  const evaluation = await evaluateHeldOut(heldOut, seeded, {
+    name: `evaluation-${step}`,
+    successAt,
+    order: step * tasksPerStep,
+    step,
+  })
+  plan.onEvaluation?.(evaluation, step)
+  return evaluation
+}
+
+interface Stepping {
+  readonly trainer: Trainer
+  readonly signal: AbortSignal
+  readonly history: VersionHistory
+  /** The first step that is taken. */
+  readonly first: number
+}
+
+/** Takes steps: rolls for each of them, or learns from what is rolled meanwhile. */
+function openSteps<Data>(
+  plan: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+  { trainer, signal, history, first }: Stepping,
+): { take(step: number): Promise<StepRecord> } & AsyncDisposable {
+  const { maxStaleness = 0, onUpdate = 'abort' } = plan
+  const feed =
+    maxStaleness > 0
+      ? openFeed(parts, { ...plan, maxStaleness, onUpdate, history, first })
+      : undefined
+  const inTurn = async (step: number): Promise<Fed> => ({
+    groups: await rollStep(step, plan, parts),
+    stale: 0,
+    emptied: 0,
+  })
+  return {
+    async take(step) {
+      const started = performance.now()
+      const { groups, stale } = await (feed ? feed.take(step) : inTurn(step))
+      const rolled = performance.now()
+      const staleness = stalenessOf(groups, history)
+      const learn = (): Promise<TrainerStep> => trainer.step(groups, { signal })
+      const { version, metrics, ...more } = await (feed ? feed.change(learn) : learn())
+      history.push(version)
+      const seconds = {
+        roll: (rolled - started) / 1000,
+        learn: (performance.now() - rolled) / 1000,
+      }
+      const counts = countGroups(groups, plan.successAt)
+      return { step, version, ...counts, staleness, stale, seconds, metrics, more }
+    },
+    async [Symbol.asyncDispose]() {
+      await feed?.[Symbol.asyncDispose]()
+    },
   }
-  return { step, version, ...countGroups(groups, plan.successAt), seconds, metrics, more }
 }
 
 /** A step's groups in the order of their tasks, whichever was complete first. */
@@ -129,7 +186,7 @@ async function rollStep<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
 ): Promise<readonly Group[]> {
-  const pipeline = openRollPipeline({ ...parts, seed: seedFor(parts, 'step', step) })
+  await using pipeline = openRollPipeline({ ...parts, seed: seedFor(parts, 'step', step) })
   const { tasksPerStep, refill, tasks } = plan
   const most = tasksPerStep * (1 + ((parts.filters?.length ?? 0) > 0 ? refill : 0))
   // Each step has its own stretch of the stream, so that refilling one does not move the others.
@@ -180,15 +237,31 @@ function seedFor({ seed = 0 }: { readonly seed?: number }, kind: string, step: n
 
 function openKeeper<Data>({ out }: TrainingPlan<Data>, trainer: Trainer, signal: AbortSignal) {
   const pathOf = (step: number): string | undefined =>
-    out === undefined ? undefined : join(runPaths(out).checkpoints, String(step).padStart(6, '0'))
+    out === undefined ? undefined : checkpointFolder(out, step)
+  const save = async (step: number): Promise<void> => {
+    const folder = pathOf(step)
+    if (folder !== undefined) await trainer.save(folder, { signal })
+  }
+  const state = async (now: TrainingState): Promise<void> => {
+    if (out !== undefined) await writeState(out, now)
+  }
   return {
+    save,
+    state,
     folderOf(step: number): { readonly folder?: string } {
       const folder = pathOf(step)
       return folder === undefined ? {} : { folder }
     },
-    async checkpoint(step: number): Promise<void> {
-      const folder = pathOf(step)
-      if (folder !== undefined) await trainer.save(folder, { signal })
+    async checkpoint(now: TrainingState): Promise<void> {
+      await save(now.step)
+      await state(now)
+    },
+    /** Goes back to where an interrupted run stood; steps after that are taken again. */
+    async restore(from: TrainingState | undefined): Promise<{ readonly version?: number }> {
+      const folder = from && pathOf(from.step)
+      if (!from || folder === undefined) return {}
+      await cutMetrics(out!, from.step)
+      return await trainer.load(folder, { signal })
     },
     async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
       if (out === undefined) return

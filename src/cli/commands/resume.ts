@@ -2,6 +2,7 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { evalWith } from './eval.ts'
 import { rollWith } from './roll.ts'
+import { trainInto } from './train.ts'
 
 /** Goes on with an interrupted run. */
 export const resumeCommand: Command = {
@@ -29,7 +30,11 @@ export const resumeCommand: Command = {
 }
 
 /** What goes on with a run, by the command that began it. */
-const kinds: Readonly<Record<string, typeof rollWith>> = { roll: rollWith, eval: evalWith }
+const kinds: Readonly<Record<string, typeof rollWith>> = {
+  roll: rollWith,
+  eval: evalWith,
+  train: trainInto,
+}
 
 async function runResume(invocation: Invocation): Promise<number> {
   const { run, manifest, values } = await enterRun(invocation)

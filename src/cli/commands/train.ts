@@ -1,10 +1,15 @@
 import { resolveSettings } from '../../run/config.ts'
+import { openObservers } from '../../run/observe.ts'
 import { openRunParts } from '../../run/open-run.ts'
+import type { RunRecord } from '../../run/rolling.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
-import type { SettingName } from '../../run/settings.ts'
+import { writeReport } from '../../run/run-report.ts'
+import type { SettingName, Settings } from '../../run/settings.ts'
+import { RunStoppedError } from '../../run/stopped.ts'
 import type { Trained } from '../../run/train.ts'
 import { trainWith } from '../../run/train-settings.ts'
 import type { Command, Invocation } from '../command.ts'
+import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 import { rollSettings } from './roll.ts'
 
@@ -21,8 +26,19 @@ export const trainSettings: readonly SettingName[] = [
   'entropyBonus',
   'klPenalty',
   'oracleBonus',
+  'maxStaleness',
+  'onUpdate',
   'evaluateEvery',
   'checkpointEvery',
+  'successAt',
+]
+
+/** Settings of rolling that mean nothing where steps are taken. */
+const withoutMeaning: readonly SettingName[] = ['keep', 'overSample', 'unfinished']
+
+const settingNames: readonly SettingName[] = [
+  ...rollSettings.filter(name => !withoutMeaning.includes(name)),
+  ...trainSettings,
 ]
 
 /** Rolls and learns in turn. */
@@ -37,19 +53,42 @@ export const trainCommand: Command = {
     'espalier train --policy embedded --environment desk --tasks 2000 --steps 60',
     'espalier train --policy embedded:models/shop --environment ./shop.ts#shop --tasks tasks.jsonl',
   ],
-  settings: [...rollSettings, ...trainSettings],
+  settings: settingNames,
+  own: dryRunFlag,
   isCommon: true,
   words: [0, 0],
   run: runTrain,
 }
 
 async function runTrain(invocation: Invocation): Promise<number> {
-  const { terminal, signal, json } = invocation
-  const { values } = await resolveSettings(invocation)
+  const resolved = await resolveSettings(invocation)
+  const { values } = resolved
   const out = values.out ?? (await nextRunFolder())
+  if (isDryRun(invocation)) {
+    return await printPlan(resolved, invocation, { kind: 'train', out, names: settingNames })
+  }
+  return await trainInto(values, { out, kind: 'train', config: values }, invocation)
+}
+
+/** Trains by settings into a run folder, or goes on with the one it holds. */
+export async function trainInto(
+  values: Settings,
+  { out, resumes = false }: RunRecord,
+  { terminal, signal, json }: Invocation,
+): Promise<number> {
   const display = openTrainingDisplay(terminal, values.steps)
   await using opened = await openRunParts(values, terminal.tell)
-  const trained = await trainWith(values, { ...opened.parts, signal }, { out, ...display })
+  const context = { out, tell: terminal.tell, renderer: opened.parts.renderer }
+  await using observers = await openObservers(values, context)
+  const { listen, instruments } = observers
+  const parts = { ...opened.parts, signal, listen, instruments }
+  const trained = await trainWith(values, parts, { out, resumes, ...display }).catch(stoppedIn)
+  if (trained instanceof RunStoppedError) {
+    terminal.tell(`stopped: ${trained.message}; \`espalier resume ${out}\` goes on`)
+    return 0
+  }
+  const { training: _training, ...record } = trained
+  await writeReport(out, { training: record, ...observers.notes() })
   if (json) terminal.print(JSON.stringify(trainedRecord(trained)))
   else {
     const { successBefore, successAfter } = trained
@@ -57,6 +96,12 @@ async function runTrain(invocation: Invocation): Promise<number> {
   }
   terminal.tell(`next  espalier show ${out}`)
   return 0
+}
+
+/** A spent budget is a planned end; everything else is an error. */
+function stoppedIn(error: unknown): RunStoppedError {
+  if (error instanceof RunStoppedError) return error
+  throw error
 }
 
 /** What training gave, as one JSON object. */

@@ -1,0 +1,83 @@
+import { aroundSamples, type Instrument } from './instrument.ts'
+
+/** What samples that are under way do when weights change. */
+export type OnUpdate = 'abort' | 'finish'
+
+/** Keeps sampling and changes of the weights apart. */
+export interface WeightsGate {
+  /** Put around every attempt: its samples wait while weights change. */
+  readonly instrument: Instrument
+  /** Runs what changes the weights, while nothing is sampled from them. */
+  change<T>(work: () => Promise<T>): Promise<T>
+}
+
+/**
+ * Opens the gate between sampling and learning. With `abort`, samples under way are cut, keep what
+ * they have, and go on under the new version; with `finish`, they end under the old one first. A
+ * policy that loses an aborted sample always finishes.
+ */
+export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
+  let stop = new AbortController()
+  let running = 0
+  let closed: Promise<void> | undefined
+  let idle: (() => void) | undefined
+
+  async function enter(signal: AbortSignal): Promise<void> {
+    while (closed) await orAborted(closed, signal)
+    running++
+  }
+  function leave(): void {
+    running--
+    if (running === 0) idle?.()
+  }
+  return {
+    instrument: context => ({
+      ...context,
+      policy: aroundSamples(context.policy, async ({ call, ask }) => {
+        const cuts = onUpdate === 'abort' && context.policy.capabilities.abort
+        for (;;) {
+          await enter(call.signal)
+          const { signal } = stop
+          try {
+            return await ask({
+              signal: cuts ? AbortSignal.any([call.signal, signal]) : call.signal,
+            })
+          } catch (error) {
+            // It was cut before it had begun: there is nothing to keep, and it begins again.
+            if (!signal.aborted || call.signal.aborted || error !== signal.reason) throw error
+          } finally {
+            leave()
+          }
+        }
+      }),
+    }),
+    async change(work) {
+      while (closed) await closed
+      let open = (): void => {}
+      closed = new Promise(resolve => {
+        open = resolve
+      })
+      stop.abort(new Error('the weights change'))
+      try {
+        while (running > 0) await new Promise<void>(resolve => (idle = resolve))
+        return await work()
+      } finally {
+        stop = new AbortController()
+        closed = undefined
+        open()
+      }
+    },
+  }
+}
+
+function orAborted(waited: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason)
+    if (signal.aborted) return leave()
+    signal.addEventListener('abort', leave, { once: true })
+    void waited.then(() => {
+      signal.removeEventListener('abort', leave)
+      resolve()
+    })
+  })
+}
