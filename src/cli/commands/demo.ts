@@ -27,7 +27,7 @@ export const demoCommand: Command = {
 
 const heldOut = 512
 const tasksPerStep = 32
-const defaultSteps = 60
+const defaultSteps = 80
 
 async function runDemo(invocation: Invocation): Promise<number> {
   const { terminal, signal, json, flags } = invocation
@@ -54,7 +54,8 @@ async function runDemo(invocation: Invocation): Promise<number> {
     steps,
     tasksPerStep,
     learningRate,
-    entropy: 0.01,
+    // Explores at first; what is left of it fades while the policy settles.
+    entropy: { kind: 'linear', from: 0.015, to: 0, steps: 50 },
     lossOptions: { low: 0.2, high: 0.28 },
     heldOut,
     limits: { turns: 10, tokens: 160, newTokens: 24 },
