@@ -305,6 +305,16 @@ describe('condensing', () => {
     expect(policy.requests.every(({ prompt }) => prompt.ids.length < 1200)).toBe(true)
   })
 
+  it('tries again when the context is full, and as usual once it has helped', async () => {
+    let tries = 0
+    const late = sized(messages => (++tries === 1 ? messages : messages.slice(0, 1)))
+    const { trajectory } = await rollOne(settingsOf(late))
+    const kinds = kindsOf(trajectory).filter(kind => kind.startsWith('condense'))
+    expect(kinds[0]).toBe('condense-failed')
+    expect(kinds.filter(kind => kind === 'condensed').length).toBeGreaterThan(1)
+    expect(trajectory.outcome).toEqual({ kind: 'completed' })
+  })
+
   it('[O1] a condenser that throws, or changes who said what, is its own failure', async () => {
     const throwing = sized(() => {
       throw new Error('out of ideas')

@@ -5,7 +5,7 @@ import { rewrite, showInstead } from './act.ts'
 import { selfSpeaker } from './summarise.ts'
 import { note, type Walk } from './walk.ts'
 
-/** After condensing did not help, the context grows by this share before it is tried again. */
+/** After condensing did not help, the context grows by this share, or fills up, before it is tried again. */
 const patience = 1.1
 
 /**
@@ -36,6 +36,7 @@ async function condenseOnce(walk: Walk): Promise<void> {
     return
   }
   noteCondensed(walk, condensed, { before, after })
+  walk.condenseFrom = 0
   const { reason } = condensed
   await showInstead(walk, condensed.messages, { by: 'condenser', reason })
 }
@@ -44,7 +45,7 @@ async function condenseOnce(walk: Walk): Promise<void> {
 function giveUp(walk: Walk, { figures }: Condensed, problem: string): void {
   const before = walk.tokens.length
   note(walk, 'condense-failed', { detail: problem, figures: { ...figures, before } })
-  walk.condenseFrom = before * patience
+  walk.condenseFrom = Math.min(before * patience, walk.context.limits.context - 1)
   if (!walk.aside) return
   const keep = before - 1
   const ids = walk.tokens.view(keep).slice()
