@@ -53,7 +53,7 @@ async function runDemo(invocation: Invocation): Promise<number> {
     group: strategy === 'tree' ? 2 : 8,
     steps,
     tasksPerStep,
-    learningRate,
+    learningRate: { kind: 'linear', from: learningRate, to: learningRate / 6, steps },
     // Explores at first; what is left of it fades while the policy settles.
     entropy: { kind: 'linear', from: 0.015, to: 0, steps: 50 },
     lossOptions: { low: 0.2, high: 0.28 },
