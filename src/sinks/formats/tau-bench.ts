@@ -26,8 +26,9 @@ export const tauBench: Format = {
             reward: rewardOf(conversation) ?? 0,
             info: {
               task: source.task.data,
-              source: source.group.task,
-              reward_info: rewardInfo(conversation),
+              source: reported(conversation, 'source') ?? source.group.task,
+              // The benchmark's own world reports what its reward came from.
+              reward_info: reported(conversation, 'reward_info') ?? rewardInfo(conversation),
               ...(isUnscored(member) && { error: member.outcome }),
             },
             traj: isUnscored(member) ? [] : messages.map(withoutReasoning),
@@ -47,6 +48,13 @@ export const tauBench: Format = {
 
 function taskNumber({ group, order }: ExportGroup): number {
   return /^\d{1,15}$/.test(group.task) ? Number(group.task) : order
+}
+
+/** A field of the world's report, where it has one. */
+function reported({ member }: Conversation, field: string): unknown {
+  const { report } = member.trajectory
+  if (typeof report !== 'object' || report === null || Array.isArray(report)) return undefined
+  return (report as Readonly<Record<string, unknown>>)[field]
 }
 
 function rewardInfo({ member }: Conversation): object {
