@@ -27,7 +27,7 @@ export const demoCommand: Command = {
 
 const heldOut = 512
 const tasksPerStep = 32
-const defaultSteps = 80
+const defaultSteps = 100
 
 async function runDemo(invocation: Invocation): Promise<number> {
   const { terminal, signal, json, flags } = invocation
@@ -55,7 +55,7 @@ async function runDemo(invocation: Invocation): Promise<number> {
     tasksPerStep,
     learningRate: { kind: 'linear', from: learningRate, to: learningRate / 6, steps },
     // Explores at first; what is left of it fades while the policy settles.
-    entropy: { kind: 'linear', from: 0.015, to: 0, steps: 50 },
+    entropy: { kind: 'linear', from: 0.015, to: 0, steps: 60 },
     lossOptions: { low: 0.2, high: 0.28 },
     heldOut,
     limits: { turns: 10, tokens: 160, newTokens: 24 },
