@@ -135,7 +135,8 @@ describe('a training run', () => {
         onStep: record => records.push(record),
       })
       expect(records.map(({ staleness }) => staleness.most <= maxStaleness)).not.toContain(false)
-      expect(records.at(-1)!.staleness.most).toBeGreaterThan(0)
+      // Which step gets what was rolled ahead depends on the clock; some step does.
+      expect(Math.max(...records.map(({ staleness }) => staleness.most))).toBeGreaterThan(0)
       expect(learned.map(groups => groups.length)).toEqual([4, 4, 4, 4, 4, 4])
       expect(sampling.atChange).toBe(0)
       const ids = learned.flat().map(group => group.id)
