@@ -68,6 +68,8 @@ process.on('SIGINT', onInterrupt)
 process.on('SIGTERM', onInterrupt)
 try {
   process.exitCode = await main(process.argv.slice(2))
+  terminal.status('')
 } catch (error) {
+  terminal.status('')
   process.exitCode = report(terminal, error)
 }

@@ -1,8 +1,8 @@
 import type { RunEvent } from '../run/events.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Counts a run while it goes on, and shows it on stderr. */
-export interface Progress {
+/** Counts a run while it goes on, and shows it on stderr; closing it ends the live line. */
+export interface Progress extends Disposable {
   listen(event: RunEvent): void
   /** The closing line. */
   summary(): string
@@ -11,6 +11,8 @@ export interface Progress {
 
 /** What a run came to so far. */
 export interface Counts {
+  /** Trees that were finished before an interruption. */
+  before: number
   attempts: number
   done: number
   groups: number
@@ -27,6 +29,7 @@ export interface Counts {
 export function openProgress(terminal: Terminal, total: number | undefined): Progress {
   const started = performance.now()
   const counts: Counts = {
+    before: 0,
     attempts: 0,
     done: 0,
     groups: 0,
@@ -45,18 +48,25 @@ export function openProgress(terminal: Terminal, total: number | undefined): Pro
     terminal.status(statusLine(counts, (now - started) / 1000, total))
   }
 
+  // The time that is left runs on while nothing happens.
+  const timer = terminal.isLive ? setInterval(show, 500).unref() : undefined
   return {
     counts,
     listen(event) {
       count(counts, event)
       show()
     },
+    [Symbol.dispose]() {
+      clearInterval(timer)
+      terminal.status('')
+    },
     summary: () => summaryLine(counts, (performance.now() - started) / 1000),
   }
 }
 
 function count(counts: Counts, event: RunEvent): void {
-  if (event.kind === 'attempt-start') counts.attempts++
+  if (event.kind === 'run-start') counts.before = event.finished
+  else if (event.kind === 'attempt-start') counts.attempts++
   else if (event.kind === 'tree-end') {
     counts.done++
     for (const { outcome, usage } of event.tree.trajectories) {
@@ -78,14 +88,27 @@ function count(counts: Counts, event: RunEvent): void {
 }
 
 function statusLine(counts: Counts, seconds: number, total: number | undefined): string {
-  const rate = counts.done / seconds
-  const left =
-    total !== undefined && rate > 0 ? `  ${duration((total - counts.done) / rate)} left` : ''
-  const of = total === undefined ? '' : `/${total}`
-  return (
-    `done ${counts.done}${of}  running ${counts.attempts - counts.done}  ${speed(counts, seconds)}` +
-    `  reward ${meanReward(counts)}${failures(counts)}${left}`
-  )
+  const { before, done, attempts } = counts
+  const finished = before + done
+  const left = total === undefined || done === 0 ? undefined : ((total - finished) * seconds) / done
+  const head =
+    total === undefined ? `done ${finished}` : `${bar(finished / total)} ${finished}/${total}`
+  return [
+    head,
+    `running ${attempts - done}`,
+    speed(counts, seconds),
+    `reward ${meanReward(counts)}`,
+    ...(counts.dropped > 0 ? [`dropped ${counts.dropped}`] : []),
+    ...failures(counts),
+    ...(left === undefined ? [] : [`${duration(left)} left`]),
+  ].join('  ')
+}
+
+const barWidth = 16
+
+function bar(share: number): string {
+  const full = Math.min(barWidth, Math.floor(share * barWidth))
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`
 }
 
 function summaryLine(counts: Counts, seconds: number): string {
@@ -104,11 +127,10 @@ function meanReward({ rewards, rewardSum }: Counts): string {
   return rewards === 0 ? '–' : (rewardSum / rewards).toFixed(3)
 }
 
-function failures({ outcomes }: Counts): string {
-  const failed = [...outcomes].filter(([name]) => name.startsWith('failed'))
-  return failed.length === 0
-    ? ''
-    : `  ${failed.map(([name, number]) => `${name} ${number}`).join(', ')}`
+function failures({ outcomes }: Counts): readonly string[] {
+  return [...outcomes]
+    .filter(([name]) => name.startsWith('failed'))
+    .map(([name, number]) => `${name} ${number}`)
 }
 
 /** Seconds for people: `30 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
