@@ -333,6 +333,15 @@ describe('condensing', () => {
     })
   })
 
+  it.each([2, 3, 4, 5, 6])(
+    'no row is longer than the context, also where the last of %i turns was answered at length',
+    async turns => {
+      const limits = { turns, context: 700 }
+      const { tree, policy } = await rollOne(settingsOf(keepLastTurns()), { limits })
+      expectExact(tree, policy.requests, 700)
+    },
+  )
+
   it('tells what was condensed, from and to which length', async () => {
     const { trajectory } = await rollOne(settingsOf(keepLastTurns()))
     const event = trajectory.events.find(({ kind }) => kind === 'condensed')!
