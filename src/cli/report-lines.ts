@@ -90,7 +90,8 @@ function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
 function versionsOf({ versions }: RunReport): string {
   const names = Object.keys(versions.tokens)
   if (names.length < 2) return ''
-  return `${names.length} versions, ${count(versions.mixed)} tokens in trees that mix them`
+  const { mixed, stale } = versions
+  return `${names.length} versions, ${count(stale)} stale tokens, ${count(mixed)} in trees that mix versions`
 }
 
 function condenseLines({ condensing }: RunReport): readonly string[] {

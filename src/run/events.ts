@@ -10,6 +10,7 @@ export type RunEvent =
   | SampleEnd
   | Retried
   | { readonly kind: 'tree-end'; readonly tree: Tree }
+  | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | { readonly kind: 'group-end'; readonly group: Group }
   | Warned
   | ConcurrencyChanged

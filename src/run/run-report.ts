@@ -1,3 +1,4 @@
+import type { ObserverNotes } from './observe.ts'
 import { openReport, type Report } from './report.ts'
 import { type RunManifest, readManifest, replaceFile, runPaths } from './run-folder.ts'
 import { openRunReader } from './store.ts'
@@ -30,9 +31,20 @@ export async function reportRun(
   }
 }
 
+/** What a report holds besides what its groups tell. */
+export interface ReportNotes extends Partial<ObserverNotes> {
+  /** What training came to. */
+  readonly training?: object
+}
+
 /** Writes `report.json` into a run folder; what else it holds there is kept. */
-export async function writeReport(run: string, more: object = {}): Promise<RunReport> {
+export async function writeReport(
+  run: string,
+  { scoringSeconds = 0, ...more }: ReportNotes = {},
+): Promise<RunReport> {
   const report = await reportRun(run)
-  await replaceFile(runPaths(run).report, `${JSON.stringify({ ...report, ...more }, null, 2)}\n`)
+  const seconds = { ...report.seconds, reward: report.seconds.reward + scoringSeconds }
+  const text = JSON.stringify({ ...report, seconds, ...more }, null, 2)
+  await replaceFile(runPaths(run).report, `${text}\n`)
   return report
 }

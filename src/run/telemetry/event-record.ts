@@ -18,6 +18,7 @@ export type EventRecord = { readonly time: string } & (
   | SampleEnd
   | Retried
   | TreeRecord
+  | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | GroupRecord
   | Warned
   | ConcurrencyChanged
