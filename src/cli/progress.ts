@@ -1,3 +1,4 @@
+import type { BudgetLimits } from '../run/budget.ts'
 import type { RunEvent } from '../run/events.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -25,8 +26,15 @@ export interface Counts {
   readonly outcomes: Map<string, number>
 }
 
-/** Opens the progress of a run; `total` is the number of attempts, where it is known. */
-export function openProgress(terminal: Terminal, total: number | undefined): Progress {
+/** What is known of a run before it begins. */
+export interface Expected {
+  /** Attempts, where that is known. */
+  readonly attempts?: number | undefined
+  readonly budget?: BudgetLimits | undefined
+}
+
+/** Opens the progress of a run. */
+export function openProgress(terminal: Terminal, expected: Expected): Progress {
   const started = performance.now()
   const counts: Counts = {
     before: 0,
@@ -45,7 +53,7 @@ export function openProgress(terminal: Terminal, total: number | undefined): Pro
     const now = performance.now()
     if (now - shown < 100) return
     shown = now
-    terminal.status(statusLine(counts, (now - started) / 1000, total))
+    terminal.status(statusLine(counts, (now - started) / 1000, expected))
   }
 
   // The time that is left runs on while nothing happens.
@@ -87,10 +95,11 @@ function count(counts: Counts, event: RunEvent): void {
   }
 }
 
-function statusLine(counts: Counts, seconds: number, total: number | undefined): string {
+function statusLine(counts: Counts, seconds: number, expected: Expected): string {
   const { before, done, attempts } = counts
+  const { attempts: total } = expected
   const finished = before + done
-  const left = total === undefined || done === 0 ? undefined : ((total - finished) * seconds) / done
+  const left = secondsLeft(counts, seconds, expected)
   const head =
     total === undefined ? `done ${finished}` : `${bar(finished / total)} ${finished}/${total}`
   return [
@@ -102,6 +111,24 @@ function statusLine(counts: Counts, seconds: number, total: number | undefined):
     ...failures(counts),
     ...(left === undefined ? [] : [`${duration(left)} left`]),
   ].join('  ')
+}
+
+/** Until the tasks are over, or the budget is spent, whichever comes first. */
+function secondsLeft(
+  { before, done, sampled }: Counts,
+  seconds: number,
+  { attempts, budget = {} }: Expected,
+): number | undefined {
+  const ends = [
+    attempts === undefined || done === 0
+      ? undefined
+      : ((attempts - before - done) * seconds) / done,
+    budget.tokens === undefined || sampled === 0
+      ? undefined
+      : ((budget.tokens - sampled) * seconds) / sampled,
+    budget.seconds === undefined ? undefined : budget.seconds - seconds,
+  ].filter(end => end !== undefined)
+  return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends))
 }
 
 const barWidth = 16

@@ -21,7 +21,8 @@ export async function rollBySettings(
   const { terminal } = invocation
   const tasks = values.tasks ?? defaultTasks
   const known = await countTasks(tasks)
-  using progress = openProgress(terminal, known && known * values.group)
+  const attempts = known === undefined ? undefined : known * values.group
+  using progress = openProgress(terminal, { attempts, budget: values.budget })
   const notes = await rollWatched(values, record, { ...invocation, progress }).catch(error => {
     if (invocation.signal.aborted)
       terminal.tell(`\`espalier resume ${record.out}\` goes on from here`)

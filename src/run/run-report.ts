@@ -1,10 +1,14 @@
+import { readFile } from 'node:fs/promises'
 import type { ObserverNotes } from './observe.ts'
 import { openReport, type Report } from './report.ts'
 import { type RunManifest, readManifest, replaceFile, runPaths } from './run-folder.ts'
 import { openRunReader } from './store.ts'
 
 /** The report of a run folder: what it is, and what it came to. */
-export interface RunReport extends Report, Pick<RunManifest, 'kind' | 'status' | 'started'> {
+export interface RunReport
+  extends Report,
+    ReportNotes,
+    Pick<RunManifest, 'kind' | 'status' | 'started'> {
   readonly run: string
   readonly finished?: string
   readonly reason?: string
@@ -27,7 +31,30 @@ export async function reportRun(
     started,
     ...(finished !== undefined && { finished }),
     ...(reason !== undefined && { reason }),
+    ...(await readNotes(run)),
     ...builder.report(),
+  }
+}
+
+const noteNames = [
+  'warnings',
+  'clock',
+  'retries',
+  'earlyStop',
+  'notices',
+  'spans',
+  'training',
+] as const
+
+/** What was noticed while the run went on; its groups do not tell it. */
+async function readNotes(run: string): Promise<ReportNotes> {
+  try {
+    const written = JSON.parse(await readFile(runPaths(run).report, 'utf8')) as ReportNotes
+    const names = noteNames.filter(name => written[name] !== undefined)
+    return Object.fromEntries(names.map(name => [name, written[name]]))
+  } catch {
+    // A run that has not ended yet has none.
+    return {}
   }
 }
 
