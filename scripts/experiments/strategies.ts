@@ -123,13 +123,14 @@ export async function strategies(options: {
   const budget: Budget = { tokens, heldOut: 256, evaluations: 4, model }
   const arms = new Map(blocks.flatMap(block => block.arms).map(arm => [arm.name, arm]))
   const file = `${folder}/strategies-${tokens}.jsonl`
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
   const known = readKnown(file)
   // Seed by seed, so that an experiment that is cut short has all arms of some seeds.
   for (let seed = 1; seed <= seeds; seed++) {
     for (const arm of arms.values()) {
       if (known.has(`${arm.name}/${seed}`) || (only && !only.includes(arm.name))) continue
       const started = performance.now()
-      const measured = await measureArm(arm, seed, budget)
+      const measured: Kept = { ...(await measureArm(arm, seed, budget)), commit }
       known.set(`${arm.name}/${seed}`, measured)
       appendFileSync(file, `${JSON.stringify(measured)}\n`)
       const [first, last] = [measured.curve[0]!, measured.curve.at(-1)!]
@@ -147,22 +148,27 @@ export async function strategies(options: {
   console.log(page)
 }
 
-function readKnown(file: string): Map<string, Measured> {
+/** What was measured, and with which code. */
+interface Kept extends Measured {
+  readonly commit: string
+}
+
+function readKnown(file: string): Map<string, Kept> {
   mkdirSync(folder, { recursive: true })
-  const known = new Map<string, Measured>()
+  const known = new Map<string, Kept>()
   if (!existsSync(file)) return known
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     if (line === '') continue
-    const measured = JSON.parse(line) as Measured
+    const measured = JSON.parse(line) as Kept
     known.set(`${measured.arm}/${measured.seed}`, measured)
   }
   return known
 }
 
-function writePage(measured: readonly Measured[], budget: Budget, seeds: number): string {
-  const of = (name: string): readonly Measured[] =>
+function writePage(measured: readonly Kept[], budget: Budget, seeds: number): string {
+  const of = (name: string): readonly Kept[] =>
     measured.filter(({ arm }) => arm === name).sort((a, b) => a.seed - b.seed)
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const commits = [...new Set(measured.map(({ commit }) => commit))].join(', ')
   const tables = blocks.map(({ title, question, arms }) => {
     const base = of(arms[0]!.name)
     const rows = arms
@@ -174,7 +180,7 @@ function writePage(measured: readonly Measured[], budget: Budget, seeds: number)
     '# Experiments',
     'Made by `npm run experiment -- strategies`; the text between the tables is what they say. ' +
       `${seeds} seeds per arm (1 to ${seeds}), ${budget.tokens.toLocaleString('en')} sampled tokens per run to learn from, ` +
-      `${budget.heldOut} held-out tasks, at commit \`${commit}\`. Runs are short: the demo learns from about seven times ` +
+      `${budget.heldOut} held-out tasks, at commit ${commits}. Runs are short: the demo learns from about seven times ` +
       'as many tokens, so these tables show how fast arms set out, not where they end.',
     'The desk, the base model of this package, GRPO with the demo’s settings and 16 tasks per step (4 on the long desk). Reward is the ' +
       'mean over held-out tasks, evaluated with chains (steps with steps). All numbers are means over seeds with 95 % intervals ' +

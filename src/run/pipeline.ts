@@ -177,7 +177,8 @@ async function rollMember(
     options.known?.get(treeId(job.id, member)) ??
     (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
   const started = context.clock()
-  const scored = await scoreTree(tree, job.task, { reward, lanes: context.lanes, signal })
+  const { lanes, guards } = context
+  const scored = await scoreTree(tree, job.task, { reward, lanes, guards, signal })
   listen?.({ kind: 'score-end', tree: tree.id, seconds: context.clock() - started })
   return scored
 }
