@@ -17,10 +17,17 @@ function check(isGood: boolean, line: string): void {
   console.log(`${isGood ? 'ok    ' : 'FAILED'}  ${line}`)
 }
 
+const strategies = [
+  { words: [], width: 1 },
+  { words: ['--strategy', 'tree', '--branch', 'fixed', '--leaves', '4'], width: 4 },
+  { words: ['--strategy', 'step'], width: 1 },
+]
+
 async function kill(): Promise<void> {
   let kills = 0
   for (let round = 0; kills < wanted; round++) {
-    const trial = { seed: seed + round, tasks: 30, group: 4, latency: 20 }
+    const { words, width } = strategies[round % strategies.length]!
+    const trial = { seed: seed + round, tasks: 30, group: 4, latency: 20, words }
     await using plain = await openTrial(trial)
     await espalier(...plain.words)
     await using killed = await openTrial(trial)
@@ -34,8 +41,8 @@ async function kill(): Promise<void> {
     const isSame = rows === (await killed.rows())
     const again = killed.generations() - plain.generations()
     check(
-      isSame && again <= result.kills * 8,
-      `round ${round}: ${result.kills} kills, ${rows.split('\n').length - 1} rows equal to the undisturbed run's, ` +
+      isSame && again <= result.kills * 8 * width,
+      `round ${round} ${words[1] ?? 'chain'}: ${result.kills} kills, ${rows.split('\n').length - 1} rows equal to the undisturbed run's, ` +
         `${again} of ${plain.generations()} samples drawn again`,
     )
   }

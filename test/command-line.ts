@@ -1,4 +1,4 @@
-import { commands } from '../src/cli/commands.ts'
+import { loadCommand } from '../src/cli/commands.ts'
 import { readFlags } from '../src/cli/flags.ts'
 import { describeCause } from '../src/core/failure.ts'
 
@@ -17,7 +17,7 @@ export async function runCommand(
   const printed: string[] = []
   const told: string[] = []
   const [name, ...rest] = words
-  const command = commands.find(each => each.name === name)
+  const command = await loadCommand(name ?? '')
   if (!command) throw new Error(`no command ${name}`)
   const text = (lines: readonly string[]): string => lines.map(line => `${line}\n`).join('')
   try {

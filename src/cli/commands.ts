@@ -1,47 +1,39 @@
 import type { Command } from './command.ts'
-import { auditCommand } from './commands/audit.ts'
-import { checkCommand } from './commands/check.ts'
-import { compareCommand } from './commands/compare.ts'
-import { convertCommand } from './commands/convert.ts'
-import { datasetCommand } from './commands/dataset.ts'
-import { demoCommand } from './commands/demo.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { evalCommand } from './commands/eval.ts'
-import { exportCommand } from './commands/export.ts'
-import { forkCommand } from './commands/fork.ts'
-import { importCommand } from './commands/import.ts'
-import { initCommand } from './commands/init.ts'
-import { resumeCommand } from './commands/resume.ts'
-import { rollCommand } from './commands/roll.ts'
-import { rolloutsCommand } from './commands/rollouts.ts'
-import { scoreCommand } from './commands/score.ts'
-import { serveCommand } from './commands/serve.ts'
-import { showCommand } from './commands/show.ts'
-import { tauCommand } from './commands/tau.ts'
-import { teachCommand } from './commands/teach.ts'
-import { trainCommand } from './commands/train.ts'
 
-/** Every command, in the order of help. */
-export const commands: readonly Command[] = [
-  demoCommand,
-  initCommand,
-  rollCommand,
-  trainCommand,
-  evalCommand,
-  resumeCommand,
-  scoreCommand,
-  forkCommand,
-  compareCommand,
-  showCommand,
-  exportCommand,
-  importCommand,
-  convertCommand,
-  datasetCommand,
-  rolloutsCommand,
-  doctorCommand,
-  auditCommand,
-  teachCommand,
-  checkCommand,
-  serveCommand,
-  tauCommand,
-]
+/** Every command by its name, in the order of help; each is loaded when it is called. */
+const loaders: Readonly<Record<string, () => Promise<Command>>> = {
+  demo: async () => (await import('./commands/demo.ts')).demoCommand,
+  init: async () => (await import('./commands/init.ts')).initCommand,
+  roll: async () => (await import('./commands/roll.ts')).rollCommand,
+  train: async () => (await import('./commands/train.ts')).trainCommand,
+  eval: async () => (await import('./commands/eval.ts')).evalCommand,
+  resume: async () => (await import('./commands/resume.ts')).resumeCommand,
+  score: async () => (await import('./commands/score.ts')).scoreCommand,
+  fork: async () => (await import('./commands/fork.ts')).forkCommand,
+  compare: async () => (await import('./commands/compare.ts')).compareCommand,
+  show: async () => (await import('./commands/show.ts')).showCommand,
+  export: async () => (await import('./commands/export.ts')).exportCommand,
+  import: async () => (await import('./commands/import.ts')).importCommand,
+  convert: async () => (await import('./commands/convert.ts')).convertCommand,
+  dataset: async () => (await import('./commands/dataset.ts')).datasetCommand,
+  rollouts: async () => (await import('./commands/rollouts.ts')).rolloutsCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  audit: async () => (await import('./commands/audit.ts')).auditCommand,
+  teach: async () => (await import('./commands/teach.ts')).teachCommand,
+  check: async () => (await import('./commands/check.ts')).checkCommand,
+  serve: async () => (await import('./commands/serve.ts')).serveCommand,
+  tau: async () => (await import('./commands/tau.ts')).tauCommand,
+}
+
+/** The names of all commands, in the order of help. */
+export const commandNames: readonly string[] = Object.keys(loaders)
+
+/** The command of this name, if there is one. */
+export async function loadCommand(name: string): Promise<Command | undefined> {
+  return Object.hasOwn(loaders, name) ? await loaders[name]!() : undefined
+}
+
+/** All commands, for help. */
+export async function loadCommands(): Promise<readonly Command[]> {
+  return await Promise.all(Object.values(loaders).map(load => load()))
+}

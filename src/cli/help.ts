@@ -5,10 +5,8 @@ import { commonFlags, configFlags } from './flags.ts'
 /** The first screen: what the program is, and the commands people begin with. */
 export function programHelp(commands: readonly Command[], isAll: boolean): string {
   const shown = commands.filter(command => isAll || command.isCommon)
-  const width = Math.max(...shown.map(({ name, usage }) => `${name} ${usage}`.length))
-  const lines = shown.map(
-    ({ name, usage, summary }) => `  ${`${name} ${usage}`.padEnd(width)}  ${summary}`,
-  )
+  const width = Math.max(...shown.map(({ name }) => name.length))
+  const lines = shown.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
   return [
     'espalier: rollouts for training language-model agents, exact to the token.',
     '',
@@ -18,7 +16,7 @@ export function programHelp(commands: readonly Command[], isAll: boolean): strin
     '',
     isAll
       ? 'espalier COMMAND --help shows a command. Exit codes: 0 done, 1 failed, 2 misused.'
-      : 'espalier --help all shows every command, --help config every setting; espalier COMMAND --help shows one.',
+      : 'espalier --help all shows every command, --help config every setting,\nespalier COMMAND --help one of them.',
   ].join('\n')
 }
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
-import { configSchema } from '../run/config-schema.ts'
 import { packageVersion } from '../run/manifest.ts'
 import { nearest, SettingError } from '../run/settings.ts'
 import { type Command, MisuseError } from './command.ts'
-import { commands } from './commands.ts'
+import { commandNames, loadCommand, loadCommands } from './commands.ts'
 import { readFlags } from './flags.ts'
 import { commandHelp, programHelp, settingsHelp } from './help.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
@@ -22,15 +21,15 @@ function onInterrupt(): void {
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv
   if (name === undefined || name === '--help' || name === 'help') {
-    if (rest[0] === 'config') printConfigHelp(rest.includes('--json'))
-    else terminal.print(programHelp(commands, rest[0] === 'all'))
+    if (rest[0] === 'config') await printConfigHelp(rest.includes('--json'))
+    else terminal.print(programHelp(await loadCommands(), rest[0] === 'all'))
     return 0
   }
   if (name === '--version') {
     terminal.print(packageVersion())
     return 0
   }
-  const command = findCommand(name)
+  const command = await findCommand(name)
   const read = readFlags(command, rest)
   if (read.help) {
     terminal.print(commandHelp(command))
@@ -40,18 +39,16 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 /** Every setting, for people or as a JSON schema for editors. */
-function printConfigHelp(isSchema: boolean): void {
+async function printConfigHelp(isSchema: boolean): Promise<void> {
+  const { configSchema } = await import('../run/config-schema.ts')
   if (isSchema) terminal.print(JSON.stringify(configSchema(), null, 2))
   else terminal.print(settingsHelp())
 }
 
-function findCommand(name: string): Command {
-  const command = commands.find(each => each.name === name)
+async function findCommand(name: string): Promise<Command> {
+  const command = await loadCommand(name)
   if (command) return command
-  const near = nearest(
-    name,
-    commands.map(each => each.name),
-  )
+  const near = nearest(name, commandNames)
   throw new MisuseError(
     `no command "${name}".${near ? ` Did you mean "${near}"?` : ' espalier --help all lists them.'}`,
   )
@@ -68,6 +65,8 @@ process.on('SIGINT', onInterrupt)
 process.on('SIGTERM', onInterrupt)
 try {
   process.exitCode = await main(process.argv.slice(2))
+  terminal.status('')
 } catch (error) {
+  terminal.status('')
   process.exitCode = report(terminal, error)
 }

@@ -1,8 +1,9 @@
+import type { BudgetLimits } from '../run/budget.ts'
 import type { RunEvent } from '../run/events.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Counts a run while it goes on, and shows it on stderr. */
-export interface Progress {
+/** Counts a run while it goes on, and shows it on stderr; closing it ends the live line. */
+export interface Progress extends Disposable {
   listen(event: RunEvent): void
   /** The closing line. */
   summary(): string
@@ -11,6 +12,8 @@ export interface Progress {
 
 /** What a run came to so far. */
 export interface Counts {
+  /** Trees that were finished before an interruption. */
+  before: number
   attempts: number
   done: number
   groups: number
@@ -23,10 +26,18 @@ export interface Counts {
   readonly outcomes: Map<string, number>
 }
 
-/** Opens the progress of a run; `total` is the number of attempts, where it is known. */
-export function openProgress(terminal: Terminal, total: number | undefined): Progress {
+/** What is known of a run before it begins. */
+export interface Expected {
+  /** Attempts, where that is known. */
+  readonly attempts?: number | undefined
+  readonly budget?: BudgetLimits | undefined
+}
+
+/** Opens the progress of a run. */
+export function openProgress(terminal: Terminal, expected: Expected): Progress {
   const started = performance.now()
   const counts: Counts = {
+    before: 0,
     attempts: 0,
     done: 0,
     groups: 0,
@@ -42,21 +53,28 @@ export function openProgress(terminal: Terminal, total: number | undefined): Pro
     const now = performance.now()
     if (now - shown < 100) return
     shown = now
-    terminal.status(statusLine(counts, (now - started) / 1000, total))
+    terminal.status(statusLine(counts, (now - started) / 1000, expected))
   }
 
+  // The time that is left runs on while nothing happens.
+  const timer = terminal.isLive ? setInterval(show, 500).unref() : undefined
   return {
     counts,
     listen(event) {
       count(counts, event)
       show()
     },
+    [Symbol.dispose]() {
+      clearInterval(timer)
+      terminal.status('')
+    },
     summary: () => summaryLine(counts, (performance.now() - started) / 1000),
   }
 }
 
 function count(counts: Counts, event: RunEvent): void {
-  if (event.kind === 'attempt-start') counts.attempts++
+  if (event.kind === 'run-start') counts.before = event.finished
+  else if (event.kind === 'attempt-start') counts.attempts++
   else if (event.kind === 'tree-end') {
     counts.done++
     for (const { outcome, usage } of event.tree.trajectories) {
@@ -77,15 +95,47 @@ function count(counts: Counts, event: RunEvent): void {
   }
 }
 
-function statusLine(counts: Counts, seconds: number, total: number | undefined): string {
-  const rate = counts.done / seconds
-  const left =
-    total !== undefined && rate > 0 ? `  ${duration((total - counts.done) / rate)} left` : ''
-  const of = total === undefined ? '' : `/${total}`
-  return (
-    `done ${counts.done}${of}  running ${counts.attempts - counts.done}  ${speed(counts, seconds)}` +
-    `  reward ${meanReward(counts)}${failures(counts)}${left}`
-  )
+function statusLine(counts: Counts, seconds: number, expected: Expected): string {
+  const { before, done, attempts } = counts
+  const { attempts: total } = expected
+  const finished = before + done
+  const left = secondsLeft(counts, seconds, expected)
+  const head =
+    total === undefined ? `done ${finished}` : `${bar(finished / total)} ${finished}/${total}`
+  return [
+    head,
+    `running ${attempts - done}`,
+    speed(counts, seconds),
+    `reward ${meanReward(counts)}`,
+    ...(counts.dropped > 0 ? [`dropped ${counts.dropped}`] : []),
+    ...failures(counts),
+    ...(left === undefined ? [] : [`${duration(left)} left`]),
+  ].join('  ')
+}
+
+/** Until the tasks are over, or the budget is spent, whichever comes first. */
+function secondsLeft(
+  { before, done, sampled }: Counts,
+  seconds: number,
+  { attempts, budget = {} }: Expected,
+): number | undefined {
+  const ends = [
+    attempts === undefined || done === 0
+      ? undefined
+      : ((attempts - before - done) * seconds) / done,
+    budget.tokens === undefined || sampled === 0
+      ? undefined
+      : ((budget.tokens - sampled) * seconds) / sampled,
+    budget.seconds === undefined ? undefined : budget.seconds - seconds,
+  ].filter(end => end !== undefined)
+  return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends))
+}
+
+const barWidth = 16
+
+function bar(share: number): string {
+  const full = Math.min(barWidth, Math.floor(share * barWidth))
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`
 }
 
 function summaryLine(counts: Counts, seconds: number): string {
@@ -104,11 +154,10 @@ function meanReward({ rewards, rewardSum }: Counts): string {
   return rewards === 0 ? '–' : (rewardSum / rewards).toFixed(3)
 }
 
-function failures({ outcomes }: Counts): string {
-  const failed = [...outcomes].filter(([name]) => name.startsWith('failed'))
-  return failed.length === 0
-    ? ''
-    : `  ${failed.map(([name, number]) => `${name} ${number}`).join(', ')}`
+function failures({ outcomes }: Counts): readonly string[] {
+  return [...outcomes]
+    .filter(([name]) => name.startsWith('failed'))
+    .map(([name, number]) => `${name} ${number}`)
 }
 
 /** Seconds for people: `30 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */

@@ -26,7 +26,22 @@ export function reportLines(report: RunReport): readonly string[] {
     ),
     line('versions', versionsOf(report)),
     line('fidelity', counts(report.fidelity)),
+    ...noteLines(report),
   ].filter(each => each !== '')
+}
+
+function noteLines({ warnings = [], clock = [], earlyStop }: RunReport): readonly string[] {
+  const lengths = earlyStop?.lengths
+  return [
+    ...warnings.map(each => line('warning', `${each.sentinel}: ${each.message}`)),
+    line('clock', clock.length > 0 ? `${clock.join(', ')} acted: a repetition may differ` : ''),
+    lengths
+      ? line(
+          'early stop',
+          `${count(lengths.kept)} tokens per attempt kept, ${lengths.cut === null ? 'none' : count(lengths.cut)} per attempt cut so far`,
+        )
+      : '',
+  ]
 }
 
 function line(subject: string, text: string): string {
@@ -90,7 +105,8 @@ function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
 function versionsOf({ versions }: RunReport): string {
   const names = Object.keys(versions.tokens)
   if (names.length < 2) return ''
-  return `${names.length} versions, ${count(versions.mixed)} tokens in trees that mix them`
+  const { mixed, stale } = versions
+  return `${names.length} versions, ${count(stale)} stale tokens, ${count(mixed)} in trees that mix versions`
 }
 
 function condenseLines({ condensing }: RunReport): readonly string[] {

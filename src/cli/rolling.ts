@@ -5,6 +5,7 @@ import { openRunParts } from '../run/open-run.ts'
 import { type RunRecord, rollIntoRun } from '../run/rolling.ts'
 import { writeReport } from '../run/run-report.ts'
 import type { Settings } from '../run/settings.ts'
+import { countTasks } from '../run/tasks.ts'
 import type { Invocation } from './command.ts'
 import { openProgress, type Progress } from './progress.ts'
 
@@ -19,10 +20,16 @@ export async function rollBySettings(
 ): Promise<Progress> {
   const { terminal } = invocation
   const tasks = values.tasks ?? defaultTasks
-  const total = typeof tasks === 'number' ? tasks * values.group : undefined
-  const progress = openProgress(terminal, total)
-  const notes = await rollWatched(values, record, { ...invocation, progress })
+  const known = await countTasks(tasks)
+  const attempts = known === undefined ? undefined : known * values.group
+  using progress = openProgress(terminal, { attempts, budget: values.budget })
+  const notes = await rollWatched(values, record, { ...invocation, progress }).catch(error => {
+    if (invocation.signal.aborted)
+      terminal.tell(`\`espalier resume ${record.out}\` goes on from here`)
+    throw error
+  })
   await writeReport(record.out, notes)
+  terminal.status('')
   terminal.tell(progress.summary())
   const { stopped } = progress.counts
   if (stopped) terminal.tell(`stopped: ${stopped}; \`espalier resume ${record.out}\` goes on`)

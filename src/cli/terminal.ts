@@ -4,7 +4,7 @@ export interface Terminal {
   print(line: string): void
   /** A line for people: progress, warnings, hints. */
   tell(line: string): void
-  /** Replaces the last status line where stderr is a terminal; says nothing elsewhere. */
+  /** Keeps a line below all others where stderr is a terminal, '' takes it away; says nothing elsewhere. */
   status(line: string): void
   /** Whether stderr shows live progress. */
   readonly isLive: boolean
@@ -27,24 +27,22 @@ export interface Streams {
 /** Opens the terminal of this process. */
 export function openTerminal({ stdout, stderr }: Streams): Terminal {
   const isLive = stderr.isTTY === true
-  let hasStatus = false
-  const clear = (): string => (hasStatus ? '\r\x1b[2K' : '')
+  let status = ''
+  const clear = (): string => (status === '' ? '' : '\r\x1b[2K')
   return {
     isLive,
     width: stdout.columns ?? 100,
     print: line => {
-      if (hasStatus) stderr.write(clear())
-      hasStatus = false
+      if (status !== '') stderr.write(clear())
       stdout.write(`${line}\n`)
+      if (status !== '') stderr.write(status)
     },
-    tell: line => {
-      stderr.write(`${clear()}${line}\n`)
-      hasStatus = false
-    },
+    tell: line => void stderr.write(`${clear()}${line}\n${status}`),
     status: line => {
       if (!isLive) return
-      stderr.write(`${clear()}${line.slice(0, (stderr.columns ?? 100) - 1)}`)
-      hasStatus = true
+      const next = line.slice(0, (stderr.columns ?? 100) - 1)
+      stderr.write(`${clear()}${next}`)
+      status = next
     },
     paint: (colour, text) => (stdout.isTTY ? `\x1b[${codes[colour]}m${text}\x1b[0m` : text),
   }

@@ -10,6 +10,8 @@ export interface GrowingSample {
 /** Watches an attempt and stops paying for it early. What was sampled is kept and gradable. */
 export interface Guard {
   readonly name: string
+  /** What an attempt that it stops is given for a reward. @default what its rewards say of it */
+  readonly reward?: number
   /** Asked while a turn is sampled; `true` stops it. */
   watch?(sample: GrowingSample): boolean
   /** Asked after a turn was read, with all calls of the attempt; `true` ends it. */

@@ -80,5 +80,7 @@ export interface CallRecord {
   readonly problem?: ToolProblem
   /** Characters of the output that were cut off. */
   readonly cut?: number
+  /** It asked for something that was condensed: the world never saw it. */
+  readonly isRecall?: true
   readonly seconds: number
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Environment, OpenCall, Task, Transition, World } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
-import type { Message, Reply } from '../core/message.ts'
+import type { Message, Reply, ToolCall } from '../core/message.ts'
 import { environment } from './environment.ts'
 import { forkWorld, recordOfTrajectory, recordWorld, replayWorld, withFork } from './fork.ts'
 import { keyValue } from './key-value.ts'
@@ -194,4 +194,53 @@ it('a stored trajectory is replayed from its messages, up to any turn it went on
   expect(await twin.report?.()).toBe(3)
   const tooFar = () => recordOfTrajectory(stored, { turns: 3, replyAt: turn => replies[turn]! })
   expect(tooFar).toThrow(/has no answer to turn 2/)
+})
+
+it('turns that recalled what was condensed are no part of what the world is replayed with', async () => {
+  const counter = worldsOf(counting)
+  const call = openCall()
+  const world = recordWorld(await counter.open(task, call))
+  const reply = add(1)
+  const [transition] = await act(world, [reply])
+  const asking: ToolCall = {
+    id: 'r',
+    type: 'function',
+    function: { name: 'recall', arguments: '{"block": 1}' },
+  }
+  const given: Message = {
+    role: 'tool',
+    tool_call_id: 'r',
+    name: 'recall',
+    content: 'the original',
+  }
+  const only: Message = { role: 'assistant', content: null, tool_calls: [asking] }
+  const both: Reply = {
+    message: { ...reply.message, tool_calls: [...(reply.message.tool_calls ?? []), asking] },
+    calls: [...reply.calls, { kind: 'parsed', id: 'r', name: 'recall', arguments: '{"block": 1}' }],
+  }
+  const messages = [...opening, only, given, both.message, ...transition!.observed!, given, only]
+  const recalled = {
+    id: 'r',
+    tool: 'recall',
+    input: {},
+    output: '',
+    seconds: 0,
+    isRecall: true,
+  } as const
+  const calls = [
+    { ...recalled, turn: 0 },
+    { ...recalled, turn: 1 },
+    ...transition!.calls!.map(record => ({ ...record, turn: 1 })),
+  ]
+  const turn = { from: 0, end: { node: 0, offset: 0 }, finish: { kind: 'stop' } as const }
+  const starts = [opening.length, opening.length + 2, messages.length - 1]
+  const turns = starts.map(start => ({ ...turn, messages: start }))
+  const replies = [{ message: only as Reply['message'], calls: [] }, both]
+  const record = recordOfTrajectory(
+    { messages, turns, calls },
+    { turns: 2, replyAt: index => replies[index]! },
+  )
+  expect(record.steps).toHaveLength(1)
+  expect(record.steps[0]!.action).toEqual(reply)
+  expect(record.steps[0]!.transition.observed).toEqual(transition!.observed)
 })

@@ -185,19 +185,46 @@ export function recordOfTrajectory(
     if (to !== undefined && isNonEmpty(messages)) return messages
     throw new RangeError(`A trajectory of ${bounds.length} turns has no ${what}.`)
   }
-  const steps = Array.from({ length: turns }, (_, turn): RecordedStep => {
+  const steps = Array.from({ length: turns }, (_, turn): readonly RecordedStep[] => {
     const { reward, anchor } = trajectory.turns[turn] ?? {}
     const from = (bounds[turn] ?? 0) + 1
-    return {
+    const observed = between(from, bounds[turn + 1], `answer to turn ${turn} that it went on from`)
+    const calls = trajectory.calls.filter(call => call.turn === turn)
+    const step: RecordedStep = {
       action: replyAt(turn),
       transition: {
         kind: 'continue',
-        observed: between(from, bounds[turn + 1], `answer to turn ${turn} that it went on from`),
-        calls: trajectory.calls.filter(call => call.turn === turn),
+        observed,
+        calls,
         ...(reward !== undefined && { reward }),
         ...(anchor !== undefined && { anchor }),
       },
     }
-  })
+    return calls.some(({ isRecall }) => isRecall) ? withoutRecalls(step) : [step]
+  }).flat()
   return { opening: between(0, bounds[0], 'opening'), steps }
+}
+
+/** A step as the world saw it: calls that recalled something never reached it. */
+function withoutRecalls({ action, transition }: RecordedStep): readonly RecordedStep[] {
+  const { calls = [], observed = [] } = transition
+  const recalled = new Set(calls.flatMap(({ id, isRecall }) => (isRecall ? [id] : [])))
+  const rest = observed.filter(each => each.role !== 'tool' || !recalled.has(each.tool_call_id))
+  if (recalled.size === calls.length || !isNonEmpty(rest)) return []
+  const { tool_calls: toolCalls = [], ...message } = action.message
+  const kept = toolCalls.filter(({ id }) => !recalled.has(id))
+  return [
+    {
+      action: {
+        message: { ...message, tool_calls: kept },
+        calls: action.calls.filter(({ id }) => !recalled.has(id)),
+      },
+      transition: {
+        ...transition,
+        kind: 'continue',
+        observed: rest,
+        calls: calls.filter(({ id }) => !recalled.has(id)),
+      },
+    },
+  ]
 }

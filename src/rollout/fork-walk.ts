@@ -27,7 +27,7 @@ export interface EarlierPlace {
 export async function forkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Promise<Walk> {
   const { attempt } = walk
   const world = await across('environment', attempt, () =>
-    forkable(walk.world).forkAt(worldSteps(walk, from.ending.calls, at.turn), attempt),
+    forkable(walk.world).forkAt(worldSteps(from.ending.calls, at.turn), attempt),
   )
   return { ...walkEarlier(walk, from, at), world }
 }

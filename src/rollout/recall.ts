@@ -25,16 +25,10 @@ export async function stepWithRecall(
 }
 
 /** How many of a walk's first turns its world was stepped with: those that did not only recall. */
-export function worldSteps(
-  { condensing }: Walk,
-  calls: readonly CallRecord[],
-  turns: number,
-): number {
-  const recall = condensing?.recall
-  if (!recall) return turns
+export function worldSteps(calls: readonly CallRecord[], turns: number): number {
   const recalling = new Set<number>()
   const acting = new Set<number>()
-  for (const { turn, tool } of calls) (isRecall(recall, tool) ? recalling : acting).add(turn)
+  for (const { turn, isRecall: asks } of calls) (asks ? recalling : acting).add(turn)
   const onlyRecalled = [...recalling].filter(turn => turn < turns && !acting.has(turn))
   return turns - onlyRecalled.length
 }
@@ -79,6 +73,7 @@ function answerOne(
     message: { role: 'tool', tool_call_id: attempt.id, name, content },
     record: {
       ...record,
+      isRecall: true,
       seconds: 0,
       ...(problem && { problem }),
       ...(recalled?.cut && { cut: recalled.cut }),

@@ -6,7 +6,7 @@ import { type SampledSegment, sampled } from '../core/segment.ts'
 import { breathe } from './breath.ts'
 import { condenseWalk } from './condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
-import { hear, note, sampledEnd, seedFor, type Walk } from './walk.ts'
+import { hear, note, seedFor, type Walk } from './walk.ts'
 
 /** What a turn's sampling came to: something to act on, or the end of the trajectory. */
 export type Sampled =
@@ -26,11 +26,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   await breathe(context)
   await condenseWalk(walk)
   const room = roomOf(walk)
-  if (room.tokens <= 0) {
-    // An observation that does not fit the context was never seen by the policy.
-    if (room.limit === 'context') walk.place = sampledEnd(walk)
-    return truncated(room.limit)
-  }
+  if (room.tokens <= 0) return truncated(room.limit)
   const { begun } = walk
   delete walk.begun
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start

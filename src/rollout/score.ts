@@ -1,6 +1,7 @@
 import type { Environment, Task } from '../core/environment.ts'
 import { across, Failure } from '../core/failure.ts'
 import type { Scored, Unscored } from '../core/group.ts'
+import type { Guard } from '../core/guard.ts'
 import type { Lanes } from '../core/lane.ts'
 import { textOf } from '../core/message.ts'
 import {
@@ -19,6 +20,8 @@ export interface ScoreContext {
   readonly reward: Environment['reward']
   readonly lanes: Pick<Lanes, 'reward'>
   readonly signal: AbortSignal
+  /** Those that may have stopped attempts: some set the reward of what they stopped. */
+  readonly guards?: readonly Guard[] | undefined
 }
 
 /** Scores every trajectory of a tree that may be scored; the rest keep the reason why not. */
@@ -62,11 +65,21 @@ export async function scoreTrajectory(
   task: Task,
   context: ScoreContext,
 ): Promise<Reward> {
+  const set = guardReward(trajectory, context)
+  if (set) return set
   const input = rewardInputOf(trajectory, task)
   const names = Object.keys(context.reward)
   if (names.length === 0) return stepReward(trajectory)
   const parts = await Promise.all(names.map(name => scorePart(name, input, context)))
   return toReward(parts)
+}
+
+/** The reward that a guard sets for what it stopped, if one does. */
+function guardReward({ outcome }: Gradable, { guards = [] }: ScoreContext): Reward | undefined {
+  if (outcome.kind !== 'truncated') return undefined
+  const guard = guards.find(({ name }) => outcome.limit === `guard:${name}`)
+  if (guard?.reward === undefined) return undefined
+  return toReward([{ name: outcome.limit, score: guard.reward, weight: 1 }])
 }
 
 /** Without a reward function, what the environment said of the steps is the reward. */

@@ -86,7 +86,8 @@ async function scoreEnding(
   if (!isGradableOutcome(outcome)) return undefined
   const { context, attempt, tree } = walk
   const trajectory = { ...ending, outcome, id: trajectoryId(tree.id, 0), share: 1 }
-  const scoring = { reward, lanes: context.lanes, signal: attempt.signal }
+  const { lanes, guards } = context
+  const scoring = { reward, lanes, guards, signal: attempt.signal }
   // A reward that fails is found and told when the trajectory is scored for good.
   return await scoreTrajectory(trajectory, attempt.task, scoring).then(
     ({ total }) => total,

@@ -141,7 +141,7 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
     }
   }
   return {
-    end: walk.place,
+    end: endOf(walk),
     outcome: final,
     turns: walk.turns,
     messages: walk.messages,
@@ -153,6 +153,11 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
     events: walk.events,
     volatile: { seconds: walk.seconds, cached: walk.cached, servers: [...walk.servers].sort() },
   }
+}
+
+/** An observation that does not fit the context was never seen by the policy: it is in no row. */
+function endOf(walk: Walk): Place {
+  return walk.tokens.length > walk.context.limits.context ? sampledEnd(walk) : walk.place
 }
 
 /** Only what was condensed is kept: what a step shows follows from the conversation. */

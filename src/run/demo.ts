@@ -1,33 +1,38 @@
+import type { Environment } from '../core/environment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
-import { openRunParts, type Tell } from './open-run.ts'
-import { type Settings, withDefaults } from './settings.ts'
-import type { LearningOptions, Trained } from './train.ts'
-import { trainWith } from './train-settings.ts'
+import { desk } from '../environments/desk/desk.ts'
+import { type Control, withControl } from './control.ts'
+import { openEmbedded } from './embedded.ts'
+import { embeddedTrainer } from './embedded-trainer.ts'
+import { openStrategy } from './open-strategy.ts'
+import type { Strategy } from './pipeline.ts'
+import type { Settings } from './settings.ts'
+import { type LearningOptions, rendererOf, type Trained, train } from './train.ts'
 
-/** The settings that the demo trains with; everything else is as for `espalier train`. */
-export const demoSettings = {
-  policy: 'embedded',
-  environment: 'desk',
-  group: 8,
-  steps: 60,
+/** What the demo does where nothing else is said. */
+export const demoDefaults = {
+  seed: 1,
+  steps: 100,
   tasksPerStep: 32,
+  group: 8,
   heldOut: 512,
-  maxTurns: 10,
-  maxNewTokens: 24,
-  maxRolloutTokens: 160,
-  concurrency: 256,
-  learningRate: 4e-4,
-  entropyBonus: 0.01,
+  learningRate: 6e-4,
+  strategy: 'chain',
+  leaves: 4,
 } as const
 
 /** What can be chosen about a demo. */
-export interface DemoOptions extends Pick<LearningOptions, 'onStep' | 'onEvaluation'> {
-  readonly seed: number
-  readonly steps: number
-  readonly strategy: Settings['strategy']
-  readonly out: string
-  readonly signal: AbortSignal
-  readonly tell: Tell
+export interface DemoOptions extends Pick<LearningOptions, 'onStep' | 'onEvaluation' | 'out'> {
+  readonly seed?: number
+  readonly steps?: number
+  readonly strategy?: Settings['strategy']
+  /** Endings of a tree, where trees are rolled. */
+  readonly leaves?: number
+  readonly learningRate?: number
+  readonly oracleBonus?: number
+  /** Takes the information out of what is learned from: nothing may come of it then. */
+  readonly control?: Control
+  readonly signal?: AbortSignal
 }
 
 /** A demo that was run, with one task as it went before and after. */
@@ -42,14 +47,57 @@ export interface Example {
   readonly after: Trajectory
 }
 
-/** Trains the base model of this package at the desk; the number of steps is fixed by the settings. */
-export async function runDemo(options: DemoOptions): Promise<Demo> {
-  const { seed, steps, strategy, out, signal, tell, onStep, onEvaluation } = options
-  const values = withDefaults({ ...demoSettings, policy: ['embedded'], seed, steps, strategy, out })
-  await using opened = await openRunParts(values, tell)
-  const more = { out, ...(onStep && { onStep }), ...(onEvaluation && { onEvaluation }) }
-  const trained = await trainWith(values, { ...opened.parts, signal }, more)
+/**
+ * Rolls the base model of this package at the desk, trains it with GRPO on its own trajectories and
+ * evaluates it before and after; the number of steps is fixed, whatever the clock says.
+ */
+export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
+  const settings = { ...demoDefaults, ...options }
+  const { seed, steps, tasksPerStep, strategy, leaves, heldOut, control } = settings
+  await using policy = await openEmbedded()
+  const rolling = await openStrategy(
+    { strategy, branch: undefined, leaves, stepHistory: 3, topLogprobs: 0 },
+    { environment: desk() as Environment, renderer: rendererOf(policy) },
+  )
+  const learning = learningOf(settings)
+  const trainer = control && withControl(embeddedTrainer(policy.model, learning), control, seed)
+  const trained = await train(rolling.environment, steps * tasksPerStep, {
+    policy,
+    strategy: rolling.strategy as Strategy,
+    // Trees share their prompts: fewer of them have as many endings.
+    group: strategy === 'tree' ? settings.group / leaves : settings.group,
+    ...learning,
+    ...(trainer ? { trainer } : { oracleBonus: settings.oracleBonus ?? 0 }),
+    steps,
+    tasksPerStep,
+    heldOut,
+    limits: { turns: 10, tokens: 160, newTokens: 24 },
+    record: { seed, steps, strategy },
+    ...pickWatchers(options),
+  })
   return { ...trained, example: findExample(trained) }
+}
+
+/** The rate falls and the exploring ends while the policy settles. */
+function learningOf({
+  steps,
+  learningRate: from,
+  seed,
+}: Required<Pick<DemoOptions, 'steps' | 'learningRate' | 'seed'>>) {
+  return {
+    learningRate: { kind: 'linear', from, to: from / 6, steps },
+    entropy: { kind: 'linear', from: 0.015, to: 0, steps: Math.ceil(0.6 * steps) },
+    seed,
+  } as const
+}
+
+function pickWatchers({ onStep, onEvaluation, signal, out }: DemoOptions) {
+  return {
+    ...(onStep && { onStep }),
+    ...(onEvaluation && { onEvaluation }),
+    ...(signal && { signal }),
+    ...(out !== undefined && { out }),
+  }
 }
 
 /** The first task, in the order of tasks, that was failed before and solved after. */

@@ -5,17 +5,28 @@ import type { StopKind } from './stopped.ts'
 
 /** What a run tells whoever listens, as it happens. */
 export type RunEvent =
-  | { readonly kind: 'run-start'; readonly run: string; readonly command: string }
+  | RunStart
   | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
   | SampleEnd
   | Retried
   | { readonly kind: 'tree-end'; readonly tree: Tree }
+  | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | { readonly kind: 'group-end'; readonly group: Group }
   | Warned
   | ConcurrencyChanged
   | EarlyStop
   | { readonly kind: 'budget-spent'; readonly of: StopKind; readonly message: string }
   | RunEnd
+
+/** A run begins, or goes on. */
+export interface RunStart {
+  readonly kind: 'run-start'
+  readonly run: string
+  /** The command that made it. */
+  readonly command: string
+  /** Trees that were finished before an interruption. */
+  readonly finished: number
+}
 
 /** A sample that was drawn. */
 export interface SampleEnd {

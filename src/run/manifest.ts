@@ -14,7 +14,11 @@ export function newManifest(kind: string, config: Readonly<Record<string, unknow
     format: runFormat,
     kind,
     config: JSON.parse(JSON.stringify(config)) as Record<string, Json>,
-    versions: { espalier: packageVersion(), node: process.version },
+    versions: {
+      espalier: packageVersion(),
+      node: process.version,
+      platform: `${process.platform}-${process.arch}`,
+    },
     status: 'running',
     directory: process.cwd(),
     started: new Date().toISOString(),

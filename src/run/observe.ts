@@ -31,6 +31,8 @@ export interface ObserverNotes {
   /** What depended on the clock, and so may differ in a repetition. */
   readonly clock: readonly string[]
   readonly retries: number
+  /** Seconds that rewards took, which trees cannot know. */
+  readonly scoringSeconds: number
   /** Lengths of what was kept and what an early stop cut. */
   readonly earlyStop?: Omit<EarlyStop, 'kind'>
   readonly notices?: { readonly sent: number; readonly held: number; readonly failed: number }
@@ -136,6 +138,7 @@ function openNotes() {
   const warnings: Omit<Warned, 'kind'>[] = []
   const clock = new Set<string>()
   let retries = 0
+  let scoringSeconds = 0
   let earlyStop: ObserverNotes['earlyStop']
   const notes = {
     notices: undefined as ObserverNotes['notices'],
@@ -145,6 +148,7 @@ function openNotes() {
         const { kind: _kind, ...warning } = event
         warnings.push(warning)
       } else if (event.kind === 'retry') retries++
+      else if (event.kind === 'score-end') scoringSeconds += event.seconds
       else if (event.kind === 'concurrency-change') clock.add('adaptive concurrency')
       else if (event.kind === 'budget-spent' && event.of === 'seconds') clock.add('a time budget')
       else if (event.kind === 'early-stop') {
@@ -157,6 +161,7 @@ function openNotes() {
       warnings,
       clock: [...clock],
       retries,
+      scoringSeconds,
       ...(earlyStop && { earlyStop }),
       ...(notes.notices && { notices: notes.notices }),
       ...(notes.spans && { spans: notes.spans }),

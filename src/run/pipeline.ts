@@ -172,11 +172,15 @@ async function rollMember(
   member: number,
   { options, shared }: { options: PipelineOptions; shared: Shared },
 ): Promise<readonly (Scored | Unscored)[]> {
-  const { context, reward, signal } = options
+  const { context, reward, signal, listen } = options
   const tree =
     options.known?.get(treeId(job.id, member)) ??
     (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
-  return await scoreTree(tree, job.task, { reward, lanes: context.lanes, signal })
+  const started = context.clock()
+  const { lanes, guards } = context
+  const scored = await scoreTree(tree, job.task, { reward, lanes, guards, signal })
+  listen?.({ kind: 'score-end', tree: tree.id, seconds: context.clock() - started })
+  return scored
 }
 
 async function rollFresh(job: Job, member: number, options: PipelineOptions): Promise<Tree> {

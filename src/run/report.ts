@@ -1,11 +1,11 @@
 import type { Group, Unscored, Weighted } from '../core/group.ts'
-import { isSampled } from '../core/segment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
 import { deviation, mean, quantile } from '../math/statistics.ts'
 import { type CondenseReport, openCondenseReport } from './condense-report.ts'
 import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
+import { openVersionTally, type VersionReport } from './version-tally.ts'
 
 /** A number over many trajectories. */
 export interface Spread {
@@ -64,8 +64,7 @@ export interface Report {
   /** Where the time of all attempts went, in seconds. */
   readonly seconds: Readonly<Record<'policy' | 'tools' | 'environment' | 'reward', number>>
   readonly slowest: readonly Slow[]
-  /** Sampled tokens by the version of the weights, and those of trees that mix versions. */
-  readonly versions: { readonly tokens: Readonly<Record<string, number>>; readonly mixed: number }
+  readonly versions: VersionReport
   readonly fidelity: Readonly<Record<string, number>>
   /** What condensing did, where contexts were condensed. */
   readonly condensing?: CondenseReport
@@ -87,7 +86,8 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
       condensing.add(group)
       const trees = new Set<Tree>()
       for (const member of [...group.members, ...group.unscored]) trees.add(member.tree)
-      for (const tree of trees) addTree(tally, tree)
+      tally.trees += trees.size
+      for (const tree of trees) tally.sampled += tally.versions.add(tree, group.step)
       for (const member of group.members) addScored(tally, member)
       for (const member of group.unscored) addUnscored(tally, member)
       const [first, ...others] = group.members
@@ -121,32 +121,12 @@ function openTally(successAt: number) {
     cached: 0,
     seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
     slowest: openSlowest(10),
-    versions: openCounter(),
-    mixed: 0,
+    versions: openVersionTally(),
     fidelity: openCounter(),
   }
 }
 
 type Tally = ReturnType<typeof openTally>
-
-/** Trajectories of one tree share tokens, so that those are counted node by node. */
-function addTree(tally: Tally, tree: Tree): void {
-  tally.trees++
-  const versions = new Map<string, number>()
-  for (const { segment } of tree.nodes) {
-    if (!isSampled(segment)) continue
-    const { from, to } = segment.version
-    const name = from === to ? String(from) : `${from}-${to}`
-    versions.set(name, (versions.get(name) ?? 0) + segment.ids.length)
-  }
-  let sampled = 0
-  for (const [name, tokens] of versions) {
-    tally.versions.add(name, tokens)
-    sampled += tokens
-  }
-  tally.sampled += sampled
-  if (versions.size > 1) tally.mixed += sampled
-}
 
 function addScored(tally: Tally, { trajectory, reward, dropped }: Weighted): void {
   const { outcome } = trajectory
@@ -238,7 +218,7 @@ function toReport(tally: Tally): Report {
     },
     seconds: tally.seconds,
     slowest: tally.slowest.list(),
-    versions: { tokens: tally.versions.record(), mixed: tally.mixed },
+    versions: tally.versions.report(),
     fidelity: tally.fidelity.record(),
   }
 }

@@ -73,7 +73,8 @@ export async function openRun(
     const unfinished = await openRecord(policy, record, before)
     const { reason: _reason, finished: _finished, ...manifest } = await readManifest(out)
     await writeManifest(out, { ...manifest, status: 'running' })
-    listen?.({ kind: 'run-start', run: out, command: kind })
+    const finished = before?.finishedTrees.size ?? 0
+    listen?.({ kind: 'run-start', run: out, command: kind, finished })
     const close = async (ending: Partial<RunManifest>): Promise<void> => {
       await unfinished?.[Symbol.asyncDispose]()
       // Where the disk is full the folder keeps saying that it runs, and is resumed all the same.

@@ -1,9 +1,14 @@
+import { readFile } from 'node:fs/promises'
+import type { ObserverNotes } from './observe.ts'
 import { openReport, type Report } from './report.ts'
 import { type RunManifest, readManifest, replaceFile, runPaths } from './run-folder.ts'
 import { openRunReader } from './store.ts'
 
 /** The report of a run folder: what it is, and what it came to. */
-export interface RunReport extends Report, Pick<RunManifest, 'kind' | 'status' | 'started'> {
+export interface RunReport
+  extends Report,
+    ReportNotes,
+    Pick<RunManifest, 'kind' | 'status' | 'started'> {
   readonly run: string
   readonly finished?: string
   readonly reason?: string
@@ -26,13 +31,47 @@ export async function reportRun(
     started,
     ...(finished !== undefined && { finished }),
     ...(reason !== undefined && { reason }),
+    ...(await readNotes(run)),
     ...builder.report(),
   }
 }
 
+const noteNames = [
+  'warnings',
+  'clock',
+  'retries',
+  'earlyStop',
+  'notices',
+  'spans',
+  'training',
+] as const
+
+/** What was noticed while the run went on; its groups do not tell it. */
+async function readNotes(run: string): Promise<ReportNotes> {
+  try {
+    const written = JSON.parse(await readFile(runPaths(run).report, 'utf8')) as ReportNotes
+    const names = noteNames.filter(name => written[name] !== undefined)
+    return Object.fromEntries(names.map(name => [name, written[name]]))
+  } catch {
+    // A run that has not ended yet has none.
+    return {}
+  }
+}
+
+/** What a report holds besides what its groups tell. */
+export interface ReportNotes extends Partial<ObserverNotes> {
+  /** What training came to. */
+  readonly training?: object
+}
+
 /** Writes `report.json` into a run folder; what else it holds there is kept. */
-export async function writeReport(run: string, more: object = {}): Promise<RunReport> {
+export async function writeReport(
+  run: string,
+  { scoringSeconds = 0, ...more }: ReportNotes = {},
+): Promise<RunReport> {
   const report = await reportRun(run)
-  await replaceFile(runPaths(run).report, `${JSON.stringify({ ...report, ...more }, null, 2)}\n`)
+  const seconds = { ...report.seconds, reward: report.seconds.reward + scoringSeconds }
+  const text = JSON.stringify({ ...report, seconds, ...more }, null, 2)
+  await replaceFile(runPaths(run).report, `${text}\n`)
   return report
 }

@@ -1,6 +1,6 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { isRun } from './run-folder.ts'
@@ -46,6 +46,23 @@ export async function* readTasks<Data>(
     seen.add(task.id)
     yield task
   }
+}
+
+/** How many tasks a source holds, where that can be seen without reading them one by one. */
+export async function countTasks(source: TaskSource<never>): Promise<number | undefined> {
+  if (typeof source === 'number') return source
+  if (typeof source !== 'string' || !existsSync(source)) return undefined
+  if (isRun(source)) {
+    await using reader = await openRunReader(source)
+    return new Set(reader.tasks().map(({ id }) => id)).size
+  }
+  if (source.endsWith('.parquet')) {
+    const file = await asyncBufferFromFile(source)
+    return Number((await parquetMetadataAsync(file)).num_rows)
+  }
+  let lines = 0
+  for await (const line of linesOf(source)) if (line.trim() !== '') lines++
+  return lines
 }
 
 function makeTasks<Data>(
@@ -101,10 +118,7 @@ async function* readFile(path: string): AsyncGenerator<unknown> {
     return
   }
   let number = 0
-  for await (const line of createInterface({
-    input: createReadStream(path),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })) {
+  for await (const line of linesOf(path)) {
     number++
     if (line.trim() === '') continue
     try {
@@ -113,4 +127,11 @@ async function* readFile(path: string): AsyncGenerator<unknown> {
       throw new Error(`${path}:${number}: not JSON: ${(cause as Error).message}`, { cause })
     }
   }
+}
+
+function linesOf(path: string): AsyncIterable<string> {
+  return createInterface({
+    input: createReadStream(path),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })
 }

@@ -126,6 +126,39 @@ describe('questions over passages', () => {
   })
 })
 
+describe('the embedded model at a long desk', () => {
+  it('[T5] keeps prompts and rows in 256 tokens, tells every rewrite, and passes the audit', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'condense-desk-'))
+    const [run, file] = [join(folder, 'run'), join(folder, 'rows.jsonl')]
+    const named = ['--policy', 'embedded', '--environment', 'desk:length=long']
+    const small = [
+      '--condense',
+      'keep-last-turns',
+      '--max-context',
+      '256',
+      '--tasks',
+      '4',
+      '--group',
+      '2',
+    ]
+    const rolled = await espalier('roll', ...named, ...small, '--out', run)
+    expect(rolled.code, rolled.stderr).toBe(0)
+    const exported = await espalier('export', run, '--to', 'jsonl', '--out', file)
+    expect(exported.code, exported.stderr).toBe(0)
+    const rows = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(Math.max(...rows.map(row => row.ids.length))).toBeLessThanOrEqual(256)
+    const forks = rows.flatMap(row => row.fidelity.forks)
+    expect(forks.length).toBeGreaterThan(0)
+    for (const { reason } of forks) expect(reason).toMatch(/^turns? 1.* left out$|trimmed/)
+    const audited = await espalier('audit', run, '--policy', 'embedded', '--json')
+    expect(audited.code, audited.stderr).toBe(0)
+    expect(JSON.parse(audited.stdout)).toMatchObject({ wrong: 0, unchecked: {} })
+  })
+})
+
 describe('a conversation of 100 turns', () => {
   /** About 200 tokens a page. */
   const page = (number: number): string =>

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { attemptAt, call, contextOf, openByteRenderer, script } from '../../../test/rolling.ts'
+import type { Environment } from '../../core/environment.ts'
+import { openLanes } from '../../core/lane.ts'
+import type { Gradable } from '../../core/trajectory.ts'
 import { calculator } from '../../environments/calculator.ts'
 import { rollChain } from '../chain.ts'
+import { scoreTrajectory } from '../score.ts'
 import { isImpossibleJson } from './json.ts'
 import { openGuard } from './registry.ts'
 
@@ -16,6 +20,25 @@ async function roll(guard: string, answers: readonly string[]) {
 }
 
 describe('guards', () => {
+  it('set the reward of what they stop where they are told to', async () => {
+    const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+    const { signal } = new AbortController()
+    const guards = [openGuard('repetition:cycle=4,times=5,reward=-1')]
+    const score = async (said: string) => {
+      const { trajectory } = await roll('repetition:cycle=4,times=5', [said])
+      const task = attemptAt(world, { prompt: '2+3?', answer: '5' }).task
+      return await scoreTrajectory(trajectory as Gradable, task, {
+        reward: world.reward as Environment['reward'],
+        lanes,
+        signal,
+        guards,
+      })
+    }
+    expect((await score('so ababababababababababab')).total).toBe(-1)
+    expect((await score('5')).total).toBe(1)
+    expect(() => openGuard('json:reward=much')).toThrow('reward must be a number')
+  })
+
   it('[O1] stop a sample that repeats itself, and keep what was sampled', async () => {
     const { trajectory, sampled } = await roll('repetition:cycle=4,times=5', [
       'so abababababababababababab',
@@ -53,7 +76,7 @@ describe('guards', () => {
     expect(() => openGuard('jsn')).toThrow(
       'No guard called "jsn". Known: repetition, thinking, json, same-call.',
     )
-    expect(() => openGuard('json:x=1')).toThrow('guard "json" has no option "x". Known: none.')
+    expect(() => openGuard('json:x=1')).toThrow('guard "json" has no option "x". Known: reward.')
   })
 })
 

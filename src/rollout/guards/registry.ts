@@ -28,11 +28,12 @@ export function openGuard(text: string): Guard {
   const { name, options } = parsePartName(text)
   const factory = Object.hasOwn(guardFactories, name) ? guardFactories[name] : undefined
   if (!factory) throw new UnknownPartError('guard', name, Object.keys(guardFactories))
+  const { reward, ...own } = Object.fromEntries(options)
   const given = Object.fromEntries(
-    [...options].map(([key, value]) => {
+    Object.entries(own).map(([key, value]) => {
       if (!factory.options.includes(key)) {
         throw new Error(
-          `guard "${name}" has no option "${key}". Known: ${factory.options.join(', ') || 'none'}.`,
+          `guard "${name}" has no option "${key}". Known: ${[...factory.options, 'reward'].join(', ')}.`,
         )
       }
       if (!(Number(value) >= 1))
@@ -40,5 +41,12 @@ export function openGuard(text: string): Guard {
       return [key, Number(value)]
     }),
   )
-  return factory.open(given)
+  const guard = factory.open(given)
+  return reward === undefined ? guard : { ...guard, reward: readReward(name, reward) }
+}
+
+function readReward(name: string, text: string): number {
+  const reward = Number(text)
+  if (text.trim() !== '' && Number.isFinite(reward)) return reward
+  throw new Error(`guard "${name}": reward must be a number, not "${text}"`)
 }

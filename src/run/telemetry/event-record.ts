@@ -6,17 +6,19 @@ import type {
   EarlyStop,
   Retried,
   RunEvent,
+  RunStart,
   SampleEnd,
   Warned,
 } from '../events.ts'
 
 /** One line of `events.jsonl`: an event as plain JSON, with the time it was told. */
 export type EventRecord = { readonly time: string } & (
-  | { readonly kind: 'run-start'; readonly run: string; readonly command: string }
+  | RunStart
   | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
   | SampleEnd
   | Retried
   | TreeRecord
+  | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | GroupRecord
   | Warned
   | ConcurrencyChanged

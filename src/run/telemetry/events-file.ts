@@ -4,7 +4,11 @@ import type { Listen, RunEvent } from '../events.ts'
 import { toEventRecord } from './event-record.ts'
 
 /** Told in memory only: there are many of them, and trees hold what they say. */
-const unwritten: ReadonlySet<RunEvent['kind']> = new Set(['attempt-start', 'sample-end'])
+const unwritten: ReadonlySet<RunEvent['kind']> = new Set([
+  'attempt-start',
+  'sample-end',
+  'score-end',
+])
 
 /** Bytes that may wait for a slow disk before lines are dropped. */
 const mostWaiting = 16 * 1024 * 1024

@@ -18,7 +18,7 @@ import { openTraces } from './traces.ts'
 import { watchSamples } from './watch-samples.ts'
 
 const events: readonly RunEvent[] = [
-  { kind: 'run-start', run: 'runs/0001', command: 'roll' },
+  { kind: 'run-start', run: 'runs/0001', command: 'roll', finished: 0 },
   { kind: 'attempt-start', task: 'a', member: 0 },
   {
     kind: 'sample-end',

@@ -1,0 +1,67 @@
+// Runs the demo for several seeds, its controls and the shortcuts, and prints a table:
+// `npx tsx scripts/demo-seeds.ts [SEEDS] [--controls] [--oracle C] [--steps N]`, SEEDS as `1-5` or `1,2,3`.
+import { parseArgs } from 'node:util'
+import { openLanes } from '../src/core/lane.ts'
+import { desk } from '../src/environments/desk/desk.ts'
+import { shortcuts } from '../src/environments/desk/players.ts'
+import { scorePlay } from '../src/environments/play.ts'
+import { controls } from '../src/run/control.ts'
+import { type DemoOptions, demoDefaults, runDemo } from '../src/run/demo.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    controls: { type: 'boolean' },
+    oracle: { type: 'string' },
+    steps: { type: 'string' },
+  },
+})
+
+function readSeeds(text: string): readonly number[] {
+  const [from, to] = text.split('-').map(Number)
+  if (to === undefined) return text.split(',').map(Number)
+  return Array.from({ length: to - from! + 1 }, (_, index) => from! + index)
+}
+
+/** One demo as a row of a table. */
+async function row(label: string, options: DemoOptions): Promise<void> {
+  const cpu = process.cpuUsage()
+  const demo = await runDemo(options)
+  const { user, system } = process.cpuUsage(cpu)
+  const range = ({ low, high }: { low: number; high: number }) =>
+    `${low.toFixed(3)}–${high.toFixed(3)}`
+  console.log(
+    `| ${label} | ${demo.successBefore.toFixed(3)} | ${range(demo.intervalBefore)} | ${demo.successAfter.toFixed(3)}` +
+      ` | ${range(demo.intervalAfter)} | ${demo.seconds.toFixed(0)} | ${((user + system) / 1e6).toFixed(0)} | ${demo.sampledTokens} |`,
+  )
+}
+
+async function printShortcuts(): Promise<void> {
+  const environment = desk()
+  const { signal } = new AbortController()
+  const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+  const { heldOut: count, seed } = demoDefaults
+  const tasks = environment.makeTasks!({ count, seed, split: 'held-out' })
+  for (const [name, player] of Object.entries(shortcuts)) {
+    let total = 0
+    for (const task of tasks) {
+      total += (await scorePlay(environment, task, { player, turns: 10, seed, signal, lanes }))
+        .total
+    }
+    console.log(`| ${name} | ${(total / tasks.length).toFixed(3)} |`)
+  }
+}
+
+const more = {
+  ...(values.steps !== undefined && { steps: Number(values.steps) }),
+  ...(values.oracle !== undefined && { oracleBonus: Number(values.oracle) }),
+}
+console.log('| seed | before | 95 % | after | 95 % | seconds | CPU seconds | sampled tokens |')
+console.log('|---|---|---|---|---|---|---|---|')
+for (const seed of readSeeds(positionals[0] ?? '1-5')) await row(String(seed), { seed, ...more })
+if (values.controls) {
+  await row('learning rate 0', { learningRate: 0, ...more })
+  for (const control of controls) await row(control, { control, ...more })
+  console.log('\n| shortcut | success |\n|---|---|')
+  await printShortcuts()
+}

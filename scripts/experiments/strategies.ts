@@ -1,0 +1,230 @@
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { baseModel } from '../../src/run/embedded.ts'
+import { type Arm, type Budget, type Measured, measureArm } from './arm.ts'
+import { plotCurves } from './plot.ts'
+import { cell, difference, interval } from './table.ts'
+
+const group = { group: 2, leaves: 4 }
+const long = { length: 'long', tasks: 4, rolloutTokens: 640 } as const
+const noise = 0.2
+
+/** What is compared. Each block has its own question; the first arm of a block is what the others are held against. */
+const blocks: readonly {
+  readonly title: string
+  readonly question: string
+  readonly arms: readonly Arm[]
+}[] = [
+  {
+    title: 'Strategy',
+    question: 'Which way of rolling learns most from the same number of sampled tokens?',
+    arms: [
+      { name: 'chain', about: '8 chains per task' },
+      {
+        name: 'tree fixed',
+        about: '2 trees of 4 endings, width 2 to depth 2',
+        strategy: 'tree',
+        branch: 'fixed:width=2,depth=2',
+        ...group,
+      },
+      {
+        name: 'tree tree-grpo',
+        about: '2 trees of 4 endings, 3 random expansions',
+        strategy: 'tree',
+        branch: 'tree-grpo:expansions=3',
+        ...group,
+      },
+      {
+        name: 'step',
+        about: '8 attempts, each turn behind the last one',
+        strategy: 'step',
+        stepHistory: 1,
+      },
+    ],
+  },
+  {
+    title: 'Filters under noise',
+    question:
+      'A fifth of all attempts is sampled at temperature 3 and taken for samples at 1. Does dropping what shows it help?',
+    arms: [
+      { name: 'noise', about: 'nothing dropped', noise },
+      {
+        name: 'noise filtered',
+        about: 'overlong, malformed and failing attempts dropped from the loss',
+        noise,
+        filters: ['overlong', 'malformed-calls', 'tool-errors:calls=1'],
+      },
+      {
+        name: 'noise filtered wholly',
+        about: 'the same, dropped from the statistics too',
+        noise,
+        filters: [
+          'overlong:from=loss-and-statistics',
+          'malformed-calls:from=loss-and-statistics',
+          'tool-errors:calls=1,from=loss-and-statistics',
+        ],
+      },
+    ],
+  },
+  {
+    title: 'Entropy bonus',
+    question: 'Does an entropy bonus of 0.01 help?',
+    arms: [
+      { name: 'chain', about: 'bonus 0.01' },
+      { name: 'no entropy bonus', about: 'bonus 0', entropy: 0 },
+    ],
+  },
+  {
+    title: 'Temperature',
+    question: 'At which temperature should be rolled? Evaluated at the same one.',
+    arms: [
+      { name: 'chain', about: '1.0' },
+      { name: 'temperature 0.7', about: '0.7', temperature: 0.7 },
+      { name: 'temperature 1.3', about: '1.3', temperature: 1.3 },
+    ],
+  },
+  {
+    title: 'Turns',
+    question:
+      'One customer with 7 to 9 requests: are longer attempts less stable? All are evaluated with 16 turns.',
+    arms: [
+      { name: 'at most 16 turns', about: 'long desk', ...long, turns: 16 },
+      { name: 'at most 8 turns', about: 'long desk', ...long, turns: 8 },
+      { name: 'at most 4 turns', about: 'long desk', ...long, turns: 4 },
+    ],
+  },
+  {
+    title: 'Condensing',
+    question: 'The same customers in a context of 120 tokens: does leaving out old turns help?',
+    arms: [
+      { name: 'small context', about: 'cut by the context', ...long, turns: 16, context: 120 },
+      {
+        name: 'small context condensed',
+        about: 'keep-last-turns',
+        ...long,
+        turns: 16,
+        context: 120,
+        condense: 'keep-last-turns',
+      },
+    ],
+  },
+]
+
+const folder = 'runs/experiments'
+
+/** Runs what is not measured yet, and writes docs/experiments.md with its plot. */
+export async function strategies(options: {
+  readonly seeds?: number
+  readonly tokens?: number
+  readonly model?: string
+  readonly only?: readonly string[]
+}): Promise<void> {
+  const { seeds = 5, tokens = 60_000, model = baseModel, only } = options
+  const budget: Budget = { tokens, heldOut: 256, evaluations: 4, model }
+  const arms = new Map(blocks.flatMap(block => block.arms).map(arm => [arm.name, arm]))
+  const file = `${folder}/strategies-${tokens}.jsonl`
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const known = readKnown(file)
+  // Seed by seed, so that an experiment that is cut short has all arms of some seeds.
+  for (let seed = 1; seed <= seeds; seed++) {
+    for (const arm of arms.values()) {
+      if (known.has(`${arm.name}/${seed}`) || (only && !only.includes(arm.name))) continue
+      const started = performance.now()
+      const measured: Kept = { ...(await measureArm(arm, seed, budget)), commit }
+      known.set(`${arm.name}/${seed}`, measured)
+      appendFileSync(file, `${JSON.stringify(measured)}\n`)
+      const [first, last] = [measured.curve[0]!, measured.curve.at(-1)!]
+      const seconds = ((performance.now() - started) / 1000).toFixed(0)
+      console.error(
+        `${arm.name} seed ${seed}: ${first.reward.toFixed(3)} → ${last.reward.toFixed(3)} in ${measured.steps} steps, ${seconds} s`,
+      )
+    }
+  }
+  const page = writePage(
+    [...known.values()].filter(({ seed }) => seed <= seeds),
+    budget,
+    seeds,
+  )
+  console.log(page)
+}
+
+/** What was measured, and with which code. */
+interface Kept extends Measured {
+  readonly commit: string
+}
+
+function readKnown(file: string): Map<string, Kept> {
+  mkdirSync(folder, { recursive: true })
+  const known = new Map<string, Kept>()
+  if (!existsSync(file)) return known
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    if (line === '') continue
+    const measured = JSON.parse(line) as Kept
+    known.set(`${measured.arm}/${measured.seed}`, measured)
+  }
+  return known
+}
+
+function writePage(measured: readonly Kept[], budget: Budget, seeds: number): string {
+  const of = (name: string): readonly Kept[] =>
+    measured.filter(({ arm }) => arm === name).sort((a, b) => a.seed - b.seed)
+  const commits = [...new Set(measured.map(({ commit }) => commit))].join(', ')
+  const tables = blocks.map(({ title, question, arms }) => {
+    const base = of(arms[0]!.name)
+    const rows = arms
+      .filter(({ name }) => of(name).length > 0)
+      .map(arm => rowOf(arm, of(arm.name), base))
+    return [`## ${title}`, question, [header, rule, ...rows].join('\n')].join('\n\n')
+  })
+  const text = [
+    '# Experiments',
+    'Made by `npm run experiment -- strategies`; the text between the tables is what they say. ' +
+      `${seeds} seeds per arm (1 to ${seeds}), ${budget.tokens.toLocaleString('en')} sampled tokens per run to learn from, ` +
+      `${budget.heldOut} held-out tasks, at commit ${commits}. Runs are short: the demo learns from about seven times ` +
+      'as many tokens, so these tables show how fast arms set out, not where they end.',
+    'The desk, the base model of this package, GRPO with the demo’s settings and 16 tasks per step (4 on the long desk). Reward is the ' +
+      'mean over held-out tasks, evaluated with chains (steps with steps). All numbers are means over seeds with 95 % intervals ' +
+      '(Student’s t); the difference is paired by seed, against the first row. “Unequal” are groups whose rewards differ: nothing is learned from others.',
+    '![Reward on held-out tasks over sampled tokens](experiments-strategies.svg)',
+    ...tables,
+  ].join('\n\n')
+  writeFileSync(
+    'docs/experiments-strategies.svg',
+    plotCurves(blocks[0]!.arms.map(({ name }) => ({ name, runs: of(name) }))),
+  )
+  const page = 'docs/experiments.md'
+  writeFileSync(page, `${withRemarks(page, text)}\n`)
+  return text
+}
+
+const header =
+  '| arm | reward before | after | difference | spread over seeds | unequal groups per 1,000 tokens | gradient norm, mean / highest | ratio, lowest / highest | turns |'
+const rule = '|---|---|---|---|---|---|---|---|---|'
+
+function rowOf({ name, about }: Arm, runs: readonly Measured[], base: readonly Measured[]): string {
+  const last = runs.map(({ curve }) => curve.at(-1)!.reward)
+  const cells = [
+    `${name} (${about})`,
+    cell(runs.map(({ curve }) => curve[0]!.reward)),
+    cell(last),
+    name === base[0]?.arm ? '' : difference(runs, base),
+    interval(last).deviation.toFixed(3),
+    `${cell(
+      runs.map(each => each.mixedPerThousand),
+      2,
+    )} (${(100 * interval(runs.map(each => each.mixedShare)).mean).toFixed(0)} %)`,
+    `${cell(runs.map(each => each.gradientNorm.mean))} / ${Math.max(...runs.map(each => each.gradientNorm.highest)).toFixed(2)}`,
+    `${Math.min(...runs.map(each => each.ratio.lowest)).toFixed(2)} / ${Math.max(...runs.map(each => each.ratio.highest)).toFixed(2)}`,
+    interval(runs.map(each => each.turns)).mean.toFixed(1),
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+const marker = '## What they say'
+
+/** What people wrote about the tables stays when they are made again. */
+function withRemarks(page: string, text: string): string {
+  const before = existsSync(page) ? readFileSync(page, 'utf8') : ''
+  const at = before.indexOf(marker)
+  return at < 0 ? text : `${text}\n\n${before.slice(at).trimEnd()}`
+}

@@ -1,0 +1,55 @@
+import { isSampled } from '../core/segment.ts'
+import type { Tree } from '../core/tree.ts'
+import { openCounter } from './tallies.ts'
+
+/** Which weights sampled the tokens of a run. */
+export interface VersionReport {
+  /** Sampled tokens by the version of the weights. */
+  readonly tokens: Readonly<Record<string, number>>
+  /** Tokens of trees that mix versions. */
+  readonly mixed: number
+  /** Sampled by older weights than the newest of their step. */
+  readonly stale: number
+}
+
+/** Adds up sampled tokens by version. Trajectories share tokens, so that trees are counted. */
+export interface VersionTally {
+  /** Gives the tokens that the tree sampled. */
+  add(tree: Tree, step?: number): number
+  report(): VersionReport
+}
+
+/** Opens a tally; what belongs to no step is one step. */
+export function openVersionTally(): VersionTally {
+  const tokens = openCounter()
+  const steps = new Map<number, Map<number, number>>()
+  let mixed = 0
+  return {
+    add(tree, step = 0) {
+      const own = new Map<number, number>()
+      for (const { segment } of tree.nodes) {
+        if (!isSampled(segment)) continue
+        const { from, to } = segment.version
+        const count = segment.ids.length
+        tokens.add(from === to ? String(from) : `${from}-${to}`, count)
+        own.set(from, (own.get(from) ?? 0) + count)
+      }
+      const sampled = [...own.values()].reduce((sum, count) => sum + count, 0)
+      if (own.size > 1) mixed += sampled
+      const all = steps.get(step) ?? new Map<number, number>()
+      for (const [version, count] of own) all.set(version, (all.get(version) ?? 0) + count)
+      steps.set(step, all)
+      return sampled
+    },
+    report: () => ({
+      tokens: tokens.record(),
+      mixed,
+      stale: [...steps.values()].reduce((sum, versions) => sum + staleIn(versions), 0),
+    }),
+  }
+}
+
+function staleIn(versions: ReadonlyMap<number, number>): number {
+  const newest = [...versions.keys()].reduce((most, version) => Math.max(most, version), -Infinity)
+  return [...versions].reduce((sum, [version, count]) => sum + (version < newest ? count : 0), 0)
+}
