@@ -8,6 +8,8 @@ const mode = process.argv[2] ?? 'quick'
 const folder = mkdtempSync(join(tmpdir(), 'espalier-check-'))
 let passed = 0
 let failed = 0
+/** What failed, told once more at the end, where people look first. */
+const failures = []
 
 /** Runs a program of node_modules or a script; gives whether it succeeded. */
 function run(file, words = [], more = {}) {
@@ -20,7 +22,10 @@ function step(name, work) {
   console.log(`\n== ${name}`)
   const isGood = work()
   if (isGood) passed++
-  else failed++
+  else {
+    failed++
+    failures.push(name)
+  }
   console.log(
     `== ${name}: ${isGood ? 'ok' : 'FAILED'} (${((Date.now() - started) / 1000).toFixed(1)} s)`,
   )
@@ -39,11 +44,20 @@ function vitest(filters, more) {
   ]
   const isGood = run('node_modules/vitest/vitest.mjs', words, more)
   if (existsSync(report)) {
-    const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'))
+    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'))
     passed += numPassedTests
     failed += numFailedTests
+    failures.push(...testResults.flatMap(failuresOf))
   }
   return isGood
+}
+
+/** The failed tests of one file, or the file itself where it could not be run. */
+function failuresOf({ name: file, status, message, assertionResults }) {
+  const tests = assertionResults
+    .filter(test => test.status === 'failed')
+    .map(test => `${file} > ${test.fullName}\n${test.failureMessages.join('\n')}`)
+  return tests.length > 0 || status !== 'failed' ? tests : [`${file}\n${message}`]
 }
 
 function golden() {
@@ -70,5 +84,6 @@ else {
   step('end to end, examples and docs', () => vitest(['test/'], more))
 }
 rmSync(folder, { recursive: true, force: true })
+for (const failure of failures) console.log(`\nFAILED ${failure}`)
 console.log(`\n${passed} passed, ${failed} failed`)
 process.exit(failed > 0 ? 1 : 0)
