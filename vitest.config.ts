@@ -5,5 +5,7 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'viewer/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // What passing tests print hides what failed.
+    silent: 'passed-only',
   },
 })
