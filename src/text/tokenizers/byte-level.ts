@@ -1,4 +1,4 @@
-import { Cuts } from './buffers.ts'
+import { Cuts, toUnits } from './buffers.ts'
 import { toBytes } from './byte-alphabet.ts'
 import { BytePairs } from './byte-pairs.ts'
 import { openDecoder } from './decoders.ts'
@@ -60,24 +60,14 @@ function isByteLevelDecoder(decoder: Fields | undefined): boolean {
 }
 
 function openPlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePairs): PlainEncoder {
+  const all = new Cuts()
   return given => {
     const text = prefixesBlank && !given.startsWith(' ') ? ` ${given}` : given
     const units = toUnits(text)
-    const all = new Cuts()
-    all.add(0, text.length)
+    all.clear().add(0, text.length)
     const pieces = split({ text, units }, all)
     for (let index = 0; index < pieces.count; index++) {
       pairs.encode(units, pieces.start(index), pieces.end(index))
     }
   }
-}
-
-const scratch = new Uint16Array(1 << 15)
-
-/** The units of a text as an array, which loops read faster than a string; good until the next. */
-function toUnits(text: string): Uint16Array {
-  const units = text.length <= scratch.length ? scratch : new Uint16Array(text.length)
-  if (text.length < 128) for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at)
-  else Buffer.from(units.buffer).write(text, 'utf16le')
-  return units
 }

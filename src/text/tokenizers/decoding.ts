@@ -34,24 +34,28 @@ function remembering(
   }
 }
 
+let scratch = new Uint8Array(1 << 14)
+
+/** The bytes of tokens; good until the next. */
 function gather(
   ids: ArrayLike<number>,
   bytesOf: (id: number) => Uint8Array | undefined,
   isSkipped: (id: number) => boolean,
 ): Uint8Array {
-  let bytes = new Uint8Array(8 * ids.length + 64)
+  // What a very long text needed is not kept.
+  if (scratch.length > 1 << 20) scratch = new Uint8Array(1 << 14)
   let length = 0
   for (let index = 0; index < ids.length; index++) {
     const id = ids[index]!
     const token = isSkipped(id) ? NO_BYTES : (bytesOf(id) ?? NO_BYTES)
-    if (length + token.length > bytes.length) {
+    if (length + token.length > scratch.length) {
       const larger = new Uint8Array(2 * (length + token.length))
-      larger.set(bytes)
-      bytes = larger
+      larger.set(scratch)
+      scratch = larger
     }
-    for (let at = 0; at < token.length; at++) bytes[length++] = token[at]!
+    for (let at = 0; at < token.length; at++) scratch[length++] = token[at]!
   }
-  return bytes.subarray(0, length)
+  return scratch.subarray(0, length)
 }
 
 /** Bytes that are no UTF-8 become U+FFFD, one for each maximal part; a byte order mark stays. */

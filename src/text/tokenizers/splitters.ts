@@ -17,7 +17,10 @@ export interface Source {
   readonly units: Uint16Array
 }
 
-/** Cuts each piece of a text further. A piece never sees the text beyond its own ends. */
+/**
+ * Cuts each piece of a text further. A piece never sees the text beyond its own ends. What it gives
+ * is good until it is called again.
+ */
 export type Splitter = (source: Source, pieces: Cuts) => Cuts
 
 /** How a pre-tokenizer of tokenizer.json cuts, and what it does to the text besides. */
@@ -120,8 +123,9 @@ function toBehaviour(value: unknown): Behaviour {
 
 /** The patterns with a scanner match every character, so that what is left over is nothing. */
 function scan(scanner: Scanner): Splitter {
+  const cuts = new Cuts()
   return ({ units }, pieces) => {
-    const cuts = new Cuts()
+    cuts.clear()
     for (let index = 0; index < pieces.count; index++) {
       const end = pieces.end(index)
       for (let at = pieces.start(index); at < end; ) {
@@ -135,9 +139,10 @@ function scan(scanner: Scanner): Splitter {
 }
 
 function match(expression: RegExp, behaviour: Behaviour, isInverted = false): Splitter {
+  const cuts = new Cuts()
+  const spans = new Spans(cuts, behaviour, isInverted)
   return ({ text }, pieces) => {
-    const cuts = new Cuts()
-    const spans = new Spans(cuts, behaviour, isInverted)
+    cuts.clear()
     for (let index = 0; index < pieces.count; index++) {
       const start = pieces.start(index)
       const piece = text.slice(start, pieces.end(index))

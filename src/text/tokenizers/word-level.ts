@@ -1,5 +1,5 @@
 import type { ControlToken } from '../tokenizer.ts'
-import { Cuts, type IdBuffer } from './buffers.ts'
+import { Cuts, type IdBuffer, toUnits } from './buffers.ts'
 import { openDecoder } from './decoders.ts'
 import { byteDecoding } from './decoding.ts'
 import type { Definition } from './definition.ts'
@@ -49,10 +49,10 @@ interface Words {
 }
 
 function openPlainEncoder(split: Splitter, { ids, lookUp, onUnknown }: Words): PlainEncoder {
+  const all = new Cuts()
   return text => {
-    const all = new Cuts()
-    all.add(0, text.length)
-    const units = Uint16Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
+    const units = toUnits(text)
+    all.clear().add(0, text.length)
     const pieces = split({ text, units }, all)
     for (let index = 0; index < pieces.count; index++) {
       const piece = text.slice(pieces.start(index), pieces.end(index))
