@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { openModel } from '../../model/model.ts'
 import { serveModel } from '../../model/serving/server.ts'
 import { baseModel } from '../../run/embedded.ts'
@@ -31,8 +33,13 @@ export const serveCommand: Command = {
 
 async function runServe({ own, json, terminal, signal }: Invocation): Promise<number> {
   const { model: folder = baseModel, host, name } = own
-  const port = readCount('port', own.port)
-  const threads = readCount('threads', own.threads)
+  const port = readCount('port', own.port, 65_535)
+  const threads = readCount('threads', own.threads, 64)
+  if (!existsSync(join(folder, 'config.json'))) {
+    throw new MisuseError(
+      `${folder} is no model folder (it has no config.json); \`espalier teach\` makes one`,
+    )
+  }
   await using model = await openModel({ folder }, threads === undefined ? {} : { threads })
   await using server = await serveModel(model, {
     folder,
@@ -48,8 +55,8 @@ async function runServe({ own, json, terminal, signal }: Invocation): Promise<nu
   return 0
 }
 
-function readCount(flag: string, text: string | undefined): number | undefined {
+function readCount(flag: string, text: string | undefined, most: number): number | undefined {
   if (text === undefined) return undefined
-  if (/^\d{1,5}$/.test(text)) return Number(text)
-  throw new MisuseError(`--${flag} takes a number, not "${text}"`)
+  if (/^\d{1,5}$/.test(text) && Number(text) <= most) return Number(text)
+  throw new MisuseError(`--${flag} takes a whole number up to ${most}, not "${text}"`)
 }

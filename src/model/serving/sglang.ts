@@ -110,15 +110,19 @@ async function answerGenerate(
   return await sendEvents(reply, send => streamOne(served, wanted[0]!, { gone, send }))
 }
 
-/** Every event repeats all tokens so far, as SGLang does unless told otherwise. */
+/**
+ * Every event repeats all tokens so far, as SGLang does unless told otherwise; so tokens that came
+ * together are told together, and a long sample does not keep other requests waiting.
+ */
 async function streamOne(
   served: Served,
   wanted: Wanted,
   { gone, send }: { readonly gone: AbortSignal; readonly send: (event: unknown) => void },
 ): Promise<void> {
   const tokens: TokenNews[] = []
-  const onToken = (token: TokenNews): void => {
-    tokens.push(token)
+  let pending: NodeJS.Immediate | undefined
+  const tell = (): void => {
+    pending = undefined
     const soFar = {
       ids: Int32Array.from(tokens, ({ id }) => id),
       logprobs: Float32Array.from(tokens, ({ logprob }) => logprob),
@@ -126,8 +130,17 @@ async function streamOne(
     }
     send(toPart(served, wanted, soFar))
   }
-  const generated = await generate(served, { ...wanted.generation, onToken }, gone)
-  send(await toAnswer(served, wanted, generated))
+  const onToken = (token: TokenNews): void => {
+    tokens.push(token)
+    pending ??= setImmediate(tell)
+  }
+  try {
+    const generated = await generate(served, { ...wanted.generation, onToken }, gone)
+    clearImmediate(pending)
+    send(await toAnswer(served, wanted, generated))
+  } finally {
+    clearImmediate(pending)
+  }
 }
 
 function isBatch(fields: Fields): boolean {
