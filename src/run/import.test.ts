@@ -135,7 +135,7 @@ describe('files that are not what they say', () => {
     ['slime', sample({ tokens: [1, -2, 3] }), /tokens\[1\] should be a token id, found -2/],
     ['slime', sample({ loss_mask: [1, 7] }), /loss_mask\[1\] should be 0 or 1, found 7/],
     ['skyrl', '[]', /expected an object, found a list of 0/],
-    ['tau-bench', '{}', /keeps messages only: name the model/],
+    ['art', '{}', /keeps messages only: name the model/],
     ['tinker', '{}', /tinker cannot be imported: it keeps neither rewards nor messages/],
     ['parket', '{}', /No format to import called "parket". Known: jsonl/],
   ])('%s: %s', async (name, text, reason) => {

@@ -11,11 +11,14 @@ export const importCommand: Command = {
   usage: 'FILE --from FORMAT [--out RUN]',
   about:
     'Reads trajectories back from a file, so that show, score and export work on them. Formats that\n' +
-    'keep messages only need --model to encode them; such trajectories are marked re-encoded. --tasks\n' +
-    'gives tasks their data again, which rewards may need and rows do not keep.\n\n' +
+    'keep messages only need --model to encode them; such trajectories are marked re-encoded. Results\n' +
+    'of tau-bench are read without it too: then they can be shown, compared and exported to tau-bench\n' +
+    'again, not to trainers. --tasks gives tasks their data again, which rewards may need and rows do\n' +
+    'not keep.\n\n' +
     `Formats: ${readers.map(({ name }) => name).join(', ')}`,
   examples: [
     'espalier import rows.parquet --from parquet --out runs/imported',
+    'espalier import results.json --from tau-bench --out runs/published',
     'espalier import results.json --from tau-bench --model Qwen/Qwen3-4B',
   ],
   settings: ['model', 'offline', 'hub', 'tasks', 'out'],
@@ -54,6 +57,9 @@ async function runImport({ words, own, flags, json, terminal }: Invocation): Pro
   const { groups, trajectories, rows, encodedAgain } = counts
   terminal.print(`${trajectories} trajectories in ${groups} groups, ${rows} rows, read into ${out}`)
   if (encodedAgain > 0) terminal.print(`re-encoded from messages: ${encodedAgain} trajectories`)
+  if (rows === 0 && trajectories > 0 && !renderer) {
+    terminal.print('no tokens, messages only: --model DIR|ID encodes them for trainers')
+  }
   terminal.print(`next  espalier show ${out}`)
   return 0
 }

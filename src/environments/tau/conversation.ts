@@ -1,16 +1,17 @@
 import type { StepCall, Transition, World } from '../../core/environment.ts'
 import { across } from '../../core/failure.ts'
-import type { Json, NonEmpty } from '../../core/ids.ts'
+import type { NonEmpty } from '../../core/ids.ts'
 import { type CallAttempt, type Message, type Reply, textOf } from '../../core/message.ts'
 import type { CallRecord, ToolProblem } from '../../core/tool.ts'
 import { PythonError } from '../../python/error.ts'
-import { dumps, parseJson } from '../../python/json.ts'
+import { parseJson } from '../../python/json.ts'
 import { str } from '../../python/repr.ts'
-import type { PythonDict } from '../../python/value.ts'
+import { type PythonDict, toJavaScript } from '../../python/value.ts'
 import type { User } from '../users/user.ts'
 import type { TauAgent } from './agents.ts'
-import type { TauReport } from './report.ts'
-import { rewardToPython } from './results.ts'
+import { reportedCost, type TauReport, type UserPrice, usageOf } from './report.ts'
+import { toInfo } from './results.ts'
+import type { TauReward } from './reward.ts'
 import { RESPOND, STOP, type TauAction, type TauTaskData } from './task.ts'
 import { NoAnswer, type TauWorld } from './world.ts'
 
@@ -21,18 +22,20 @@ export interface ConversationParts {
   readonly agent: TauAgent
   readonly user: User
   readonly data: TauTaskData
+  /** Of the model that plays the user, where it is known. */
+  readonly price?: UserPrice
   readonly clock?: () => number
 }
 
 /** What changes as a conversation goes on. */
 interface Progress {
   readonly source: string
-  readonly reward: number
-  readonly rewardInfo: Json
+  /** Absent before the end. */
+  readonly reward?: TauReward
   readonly error: string | null
 }
 
-const begun: Progress = { source: 'user', reward: 0, rewardInfo: null, error: null }
+const begun: Progress = { source: 'user', error: null }
 
 /** What an action was answered with. */
 interface Answered {
@@ -46,7 +49,7 @@ interface Answered {
 
 /** Opens a conversation as a world that can be stepped, reported on and forked natively. */
 export function openConversation(parts: ConversationParts, from: Progress = begun): World {
-  const { opening, world, agent, user, data } = parts
+  const { opening, world, agent, user } = parts
   let progress = from
   return {
     opening,
@@ -56,21 +59,29 @@ export function openConversation(parts: ConversationParts, from: Progress = begu
       progress = stepped.progress
       return stepped.transition
     },
-    report: (): TauReport => ({
-      domain: world.domain.name,
-      split: data.split,
-      index: data.index,
-      source: progress.source,
-      reward: progress.reward,
-      reward_info: progress.rewardInfo,
-      error: progress.error,
-      user: user.usage ?? null,
-    }),
+    report: () => reportOn(parts, progress),
     fork: async () => {
       const forked = { ...parts, world: world.fork(), user: user.fork() }
       return openConversation(forked, progress)
     },
     [Symbol.asyncDispose]: async () => {},
+  }
+}
+
+function reportOn(
+  { world, user, data, price }: ConversationParts,
+  { source, reward, error }: Progress,
+): TauReport {
+  const userCost = reward && reportedCost(user, price)
+  const info = toInfo({ task: world.task, source, userCost, reward })
+  return {
+    domain: world.domain.name,
+    split: data.split,
+    index: data.index,
+    reward: reward?.reward ?? 0,
+    ...(toJavaScript(info) as Pick<TauReport, 'task' | 'source' | 'user_cost' | 'reward_info'>),
+    error,
+    user: usageOf(user, price),
   }
 }
 
@@ -90,14 +101,8 @@ async function stepConversation(
   if (!answered.done) {
     return { transition: { kind: 'continue', observed, calls }, progress: { ...begun, source } }
   }
-  const scored = error === null ? score(parts.world) : { reward: 0, rewardInfo: null }
+  const scored = error === null ? { reward: parts.world.calculateReward() } : {}
   return { transition: { kind: 'end', observed, calls }, progress: { source, error, ...scored } }
-}
-
-function score(world: TauWorld): Pick<Progress, 'reward' | 'rewardInfo'> {
-  const reward = world.calculateReward()
-  const rewardInfo = JSON.parse(dumps(rewardToPython(reward))) as Json
-  return { reward: reward.reward, rewardInfo }
 }
 
 type Read =

@@ -13,7 +13,7 @@ import type { OpenUser } from '../users/user.ts'
 import { type AgentKind, chooseFewShots, tauAgent } from './agents.ts'
 import { openConversation } from './conversation.ts'
 import type { TauDomain } from './domain.ts'
-import type { TauReport } from './report.ts'
+import type { TauReport, UserPrice } from './report.ts'
 import type { TauTask, TauTaskData } from './task.ts'
 import { openTauWorld } from './world.ts'
 
@@ -30,6 +30,8 @@ export interface TauEnvironmentOptions {
   readonly fixed?: boolean
   /** Tells the policy to make one call at a time and to trust only what tools answer. @default false */
   readonly toolInstruction?: boolean
+  /** What the model that plays the user costs. @default unknown */
+  readonly price?: UserPrice
 }
 
 const defaults = { agent: 'tool-calling' as AgentKind, fixed: false, toolInstruction: false }
@@ -115,7 +117,7 @@ async function openWorld(
   call: OpenCall,
 ): Promise<World> {
   call.signal.throwIfAborted()
-  const { domain, fixed, agent: kind, toolInstruction } = settings
+  const { domain, fixed, agent: kind, toolInstruction, price } = settings
   const task = taskAt(domain, data)
   const user = settings.user({ seed: call.seed })
   const fewShots = kind === 'few-shot' ? drawFewShots(domain, call.seed) : []
@@ -135,6 +137,7 @@ async function openWorld(
     agent,
     user,
     data,
+    ...(price && { price }),
     ...(call.clock && { clock: call.clock }),
   })
 }

@@ -43,6 +43,15 @@ const options = z.strictObject({
   script: z.string().optional(),
   /** Times to ask a simulated user again for a reply that cannot be read. */
   retries: z.coerce.number().int().min(0).default(2),
+  /** What a million tokens of that model cost: those it reads, then those it says. */
+  price: z
+    .string()
+    .regex(/^\d+(\.\d+)?\/\d+(\.\d+)?$/, 'write PROMPT/SAMPLED per million tokens, such as 2.5/10')
+    .transform(text => {
+      const [prompt, sampled] = text.split('/').map(Number) as [number, number]
+      return { prompt, sampled }
+    })
+    .optional(),
   fixed: flag,
   instruction: flag,
 })
@@ -72,6 +81,7 @@ async function openTau(read: Options, services: TauServices): Promise<Environmen
     fixed: read.fixed,
     toolInstruction: read.instruction,
     ...(read.split !== undefined && { split: read.split }),
+    ...(read.price && { price: read.price }),
   })
   // Tasks only reach an environment after its own `readTask` has read them.
   return environment as Environment

@@ -1,17 +1,47 @@
 import type { Json } from '../../core/ids.ts'
-import type { UserUsage } from '../users/user.ts'
+import type { Speech } from '../../core/speaker.ts'
+import { SimulatedUser } from '../users/simulated.ts'
+import type { User, UserUsage } from '../users/user.ts'
 
 /** What is left of an attempt at tau-bench: all that its reward and its result file need. */
 export type TauReport = {
   readonly domain: string
   readonly split: string
   readonly index: number
+  readonly reward: number
+  /** The task as the original writes it into result files. */
+  readonly task: Json
   /** Who answered last: `user`, or the tool. */
   readonly source: string
-  readonly reward: number
+  /** What the original counts: the user's last reply; null before the end, or without a price. */
+  readonly user_cost: number | null
   /** tau-bench's own account of the reward; null where the conversation did not come to its end. */
   readonly reward_info: Json
   /** Why the original would have broken off here. */
   readonly error: string | null
-  readonly user: UserUsage | null
+  /** All that simulating the user took; null where no model plays it. */
+  readonly user: (UserUsage & { readonly cost: number | null }) | null
+}
+
+/** What a million tokens of the user's model cost. */
+export interface UserPrice {
+  readonly prompt: number
+  readonly sampled: number
+}
+
+function costOf(price: UserPrice, { prompt, sampled }: Speech['usage']): number {
+  return (prompt * price.prompt + sampled * price.sampled) / 1e6
+}
+
+/** What simulating a user took so far. */
+export function usageOf(user: User, price: UserPrice | undefined): TauReport['user'] {
+  const { usage } = user
+  return usage ? { ...usage, cost: price ? costOf(price, usage) : null } : null
+}
+
+/** The cost that tau-bench reports: nothing for people and scripts, else that of the last reply. */
+export function reportedCost(user: User, price: UserPrice | undefined): number | undefined {
+  if (!user.usage) return 0
+  const last = user instanceof SimulatedUser ? user.last : undefined
+  return price && last ? costOf(price, last.usage) : undefined
 }

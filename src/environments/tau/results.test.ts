@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { dumps } from '../../python/json.ts'
 import { formatMetrics, measure } from './metrics.ts'
-import { readResults, resultsFileName, toInfo, writeResults } from './results.ts'
+import { toInfo } from './results.ts'
 
 const task = { userId: 'u', instruction: 'é', actions: [], outputs: ['1'] }
 
@@ -23,55 +23,17 @@ describe('metrics', () => {
   })
 })
 
-describe('result files', () => {
+describe('accounts of attempts', () => {
   const reward = {
     reward: 1,
     info: { r_outputs: 1, outputs: new Map([['1', true]]) },
     actions: [],
   } as const
   const info = toInfo({ task, source: 'user', userCost: 0.002, reward })
-  const message = new Map([
-    ['role', 'user'],
-    ['content', 'hi'],
-  ])
-  const results = [{ taskId: 3, trial: 0, reward: 1, info, messages: [message] }]
 
-  it('are written in the form of the original', () => {
-    const text = writeResults(results)
-    expect(text).toContain(
-      '[\n  {\n    "task_id": 3,\n    "reward": 1.0,\n    "info": {\n      "task": {\n        "user_id"',
-    )
+  it('have every number in the form of the original', () => {
     expect(dumps(info)).toBe(
       '{"task": {"user_id": "u", "actions": [], "instruction": "\\u00e9", "outputs": ["1"]}, "source": "user", "user_cost": 0.002, "reward_info": {"reward": 1.0, "info": {"r_outputs": 1.0, "outputs": {"1": true}}, "actions": []}}',
     )
-  })
-
-  it('come back as they were written', () => {
-    const text = writeResults(results)
-    expect(writeResults(readResults(text))).toBe(text)
-    expect(readResults(text)[0]).toMatchObject({ taskId: 3, trial: 0, reward: 1 })
-  })
-
-  it.each([
-    ['{}', 'a list of attempts'],
-    ['[1]', 'Entry 0 of the result file is not an object'],
-    ['[{"task_id": 1, "trial": 0, "reward": "1", "info": {}, "traj": []}]', '"reward"'],
-    ['[{"task_id": 1, "trial": 0, "reward": 1, "info": {}}]', '"traj"'],
-  ])('%s is refused', (text, problem) => {
-    expect(() => readResults(text)).toThrow(problem)
-  })
-
-  it('are named after the run', () => {
-    const name = resultsFileName({
-      agent: 'tool-calling',
-      model: 'org/model',
-      temperature: 0,
-      start: 0,
-      end: -1,
-      userModel: 'a/b',
-      userStrategy: 'llm',
-      time: '0102030405',
-    })
-    expect(name).toBe('tool-calling-model-0.0_range_0--1_user-a/b-llm_0102030405.json')
   })
 })

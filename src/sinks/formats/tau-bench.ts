@@ -1,64 +1,131 @@
-import { type Conversation, conversationsOf, rewardOf, withoutReasoning } from '../conversations.ts'
+import { describeOutcome } from '../../core/outcome.ts'
+import { dumps } from '../../python/json.ts'
+import {
+  fromJavaScript,
+  type PythonDict,
+  PythonFloat,
+  type PythonValue,
+} from '../../python/value.ts'
+import { type Conversation, conversationsOf, withoutReasoning } from '../conversations.ts'
 import type { ExportGroup, Format } from '../format.ts'
-import { openJsonBytes, writeJson } from '../json-bytes.ts'
 import { isUnscored } from '../row-record.ts'
 
 /**
- * tau-bench's results: one JSON array of runs (tau_bench/run.py and types.py). Task ids are numbers
- * there; other ids count from 0 in the order of the run, and the id itself is kept in `info`.
+ * tau-bench's results (tau_bench/run.py and types.py), written as the original writes them, floats
+ * and all. Task ids are numbers there; the ids of other environments count from 0 in the order of
+ * the run.
  */
 export const tauBench: Format = {
   name: 'tau-bench',
   summary: "tau-bench's results: one JSON array of conversations with rewards and trials",
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
-    const json = openJsonBytes()
-    let isFirst = true
+    const taken = new Set<string>()
     return {
       async write(source) {
         const conversations = conversationsOf(source.group, options)
         for (const conversation of conversations) {
-          json.raw(isFirst ? '[\n' : ',\n')
-          isFirst = false
-          const { member, tree, messages } = conversation
-          writeJson(json, {
-            task_id: taskNumber(source),
-            reward: rewardOf(conversation) ?? 0,
-            info: {
-              task: source.task.data,
-              source: reported(conversation, 'source') ?? source.group.task,
-              // The benchmark's own world reports what its reward came from.
-              reward_info: reported(conversation, 'reward_info') ?? rewardInfo(conversation),
-              ...(isUnscored(member) && { error: member.outcome }),
-            },
-            traj: isUnscored(member) ? [] : messages.map(withoutReasoning),
-            trial: tree.member,
-          })
-          await output.write(new Uint8Array(json.take()))
+          const entry = dumps(toEntry(source, conversation, taken), { indent: 2 })
+          await output.write(`${taken.size === 1 ? '[' : ','}\n  ${entry.replaceAll('\n', '\n  ')}`)
         }
         return conversations.length
       },
       async end() {
-        await output.write(isFirst ? '[]\n' : '\n]\n')
+        await output.write(taken.size === 0 ? '[]' : '\n]')
       },
     }
   },
   loading: file => [`python:  results = json.load(open(${JSON.stringify(file)}))`],
 }
 
-function taskNumber({ group, order }: ExportGroup): number {
+type Report = Readonly<Record<string, unknown>>
+
+function toEntry(source: ExportGroup, conversation: Conversation, taken: Set<string>): PythonDict {
+  const { member, tree, messages } = conversation
+  const report = tauReportOf(member.trajectory.report)
+  const task = taskNumber(source, report)
+  const problem = isUnscored(member) ? describeOutcome(member.outcome) : report?.error
+  const broke = typeof problem === 'string'
+  return new Map<string, PythonValue>([
+    ['task_id', task],
+    ['reward', new PythonFloat(isUnscored(member) ? 0 : member.reward.total)],
+    [
+      'info',
+      broke ? errorInfo(problem) : report ? tauInfo(report) : plainInfo(source, conversation),
+    ],
+    ['traj', broke ? [] : messages.map(message => fromJavaScript(withoutReasoning(message)))],
+    ['trial', takeTrial(task, tree.member, taken)],
+  ])
+}
+
+/** A task that is gone through again has further trials; no trial of a task is there twice. */
+function takeTrial(task: number, member: number, taken: Set<string>): number {
+  let trial = member
+  while (taken.has(`${task}/${trial}`)) trial++
+  taken.add(`${task}/${trial}`)
+  return trial
+}
+
+function taskNumber({ group, task, order }: ExportGroup, report: Report | undefined): number {
+  const index = report?.index ?? (task.data as { readonly index?: unknown } | null)?.index
+  if (typeof index === 'number') return index
   return /^\d{1,15}$/.test(group.task) ? Number(group.task) : order
 }
 
-/** A field of the world's report, where it has one. */
-function reported({ member }: Conversation, field: string): unknown {
-  const { report } = member.trajectory
-  if (typeof report !== 'object' || report === null || Array.isArray(report)) return undefined
-  return (report as Readonly<Record<string, unknown>>)[field]
+/** The report, if it is that of tau-bench's own world: all of a result's `info` is in it. */
+function tauReportOf(report: unknown): Report | undefined {
+  if (typeof report !== 'object' || report === null) return undefined
+  return 'reward_info' in report && 'task' in report ? (report as Report) : undefined
 }
 
-function rewardInfo({ member }: Conversation): object {
-  if (isUnscored(member)) return {}
-  const { total, parts } = member.reward
-  return { reward: total, info: { parts }, actions: [] }
+function errorInfo(problem: string): PythonDict {
+  return new Map([
+    ['error', problem],
+    ['traceback', ''],
+  ])
+}
+
+function tauInfo({ task, source, user_cost, reward_info }: Report): PythonDict {
+  const { outputs } = task as { readonly outputs?: readonly string[] }
+  return new Map<string, PythonValue>([
+    ['task', fromJavaScript(task)],
+    ['source', fromJavaScript(source)],
+    ['user_cost', toFloat(fromJavaScript(user_cost))],
+    ['reward_info', rewardInfo(fromJavaScript(reward_info), outputs ?? [])],
+  ])
+}
+
+/** Restores what JSON in JavaScript forgets: floats that are whole, and the order of numeric keys. */
+function rewardInfo(value: PythonValue, outputs: readonly string[]): PythonValue {
+  if (!(value instanceof Map)) return value
+  const info = value.get('info')
+  value.set('reward', toFloat(value.get('reward') ?? null))
+  if (!(info instanceof Map)) return value
+  for (const name of ['r_outputs', 'r_actions']) {
+    const verdict = info.get(name)
+    if (verdict !== undefined) info.set(name, toFloat(verdict))
+  }
+  const said = info.get('outputs')
+  if (said instanceof Map) {
+    info.set('outputs', new Map(outputs.map(output => [output, said.get(output) ?? false])))
+  }
+  return value
+}
+
+const toFloat = (value: PythonValue): PythonValue =>
+  typeof value === 'number' ? new PythonFloat(value) : value
+
+function plainInfo(source: ExportGroup, { member }: Conversation): PythonDict {
+  const reward = isUnscored(member) ? null : member.reward
+  return new Map<string, PythonValue>([
+    ['task', fromJavaScript(source.task.data)],
+    ['source', source.group.task],
+    ['user_cost', null],
+    [
+      'reward_info',
+      fromJavaScript(
+        reward && { reward: reward.total, info: { parts: reward.parts }, actions: [] },
+      ),
+    ],
+  ])
 }

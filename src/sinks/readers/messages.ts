@@ -36,37 +36,6 @@ async function* readExamples(records: AsyncIterable<Fields>): AsyncGenerator<Rea
   }
 }
 
-/** tau-bench's results; runs of one task are compared with each other. */
-export const tauBenchReader: FormatReader = {
-  name: 'tau-bench',
-  kind: 'array',
-  hasOnlyMessages: true,
-  async *read(records) {
-    for await (const result of records) {
-      const task = String(result.integer('task_id'))
-      const info = result.has('info') ? result.inner('info') : undefined
-      const messages = readMessages(result, 'traj')
-      yield {
-        ...unknownParts,
-        group: task,
-        task,
-        data: info?.value.task ?? null,
-        member: result.has('trial') ? result.integer('trial') : 0,
-        paths: [],
-        messages,
-        reward: messages.length === 0 ? null : plainReward(result.number('reward')),
-        ...(messages.length === 0 && {
-          outcome: {
-            kind: 'failed',
-            boundary: 'environment',
-            message: JSON.stringify(info?.value.error ?? 'no conversation'),
-          } as const,
-        }),
-      }
-    }
-  },
-}
-
 /** ART's groups: what the policy said are choices, whose token ids alone do not make a sequence. */
 export const artReader: FormatReader = {
   name: 'art',
@@ -96,14 +65,19 @@ export const artReader: FormatReader = {
 }
 
 /** Messages in OpenAI's schema; calls with objects for arguments get their text back. */
-function readMessages(record: Fields, name: string): readonly Message[] {
+export function readMessages(record: Fields, name: string): readonly Message[] {
   return record.each(name).map(entry => {
     const message = entry.has('message') ? entry.inner('message') : entry
     const role = message.text('role')
     if (!['system', 'developer', 'user', 'assistant', 'tool'].includes(role)) {
       throw new ReadError(`${message.place}: no role called "${role}"`)
     }
-    const { weight: _weight, ...plain } = message.value
+    const plain = Object.fromEntries(
+      // Libraries write out the fields a message does not have; only the words may be missing.
+      Object.entries(message.value).filter(
+        ([name, value]) => name !== 'weight' && (value !== null || name === 'content'),
+      ),
+    )
     if (!message.has('tool_calls')) return plain as unknown as Message
     const calls = message.each('tool_calls').map(readCall)
     return { ...plain, tool_calls: calls } as unknown as Message

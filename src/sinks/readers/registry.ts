@@ -1,8 +1,9 @@
 import { UnknownPartError } from '../../core/part-name.ts'
 import type { FormatReader } from '../reader.ts'
-import { artReader, openaiSftReader, tauBenchReader, trlSftReader } from './messages.ts'
+import { artReader, openaiSftReader, trlSftReader } from './messages.ts'
 import { jsonlReader, parquetReader } from './neutral.ts'
 import { atifReader, rllmReader } from './steps.ts'
+import { tauBenchReader } from './tau-bench.ts'
 import { skyrlReader, slimeReader, trlReader, verlReader } from './trainer-rows.ts'
 import { verifiersReader } from './verifiers.ts'
 
