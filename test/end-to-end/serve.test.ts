@@ -88,6 +88,7 @@ describe('rolling against espalier serve', () => {
     ['chains, cooler', ['--temperature', '0.7', '--top-p', '0.9']],
     ['trees, siblings in one request', ['--strategy', 'tree', '--leaves', '4']],
     ['steps', ['--strategy', 'step']],
+    ['guards', ['--guard', 'repetition:cycle=4,times=2', '--temperature', '1.8']],
   ])('[S1] gives the rows that the model gives in process: %s', async (_, flags) => {
     const expected = await rowsBy('embedded', ...flags)
     expect(expected.length).toBeGreaterThan(10)

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenNews } from '../protocol.ts'
 import {
@@ -111,8 +112,8 @@ async function answerGenerate(
 }
 
 /**
- * Every event repeats all tokens so far, as SGLang does unless told otherwise; so tokens that came
- * together are told together, and a long sample does not keep other requests waiting.
+ * One event per token, so that guards see a sample grow here as they do in process; each repeats all
+ * tokens so far, as SGLang does unless told otherwise. Between them other requests have their turn.
  */
 async function streamOne(
   served: Served,
@@ -120,26 +121,34 @@ async function streamOne(
   { gone, send }: { readonly gone: AbortSignal; readonly send: (event: unknown) => void },
 ): Promise<void> {
   const tokens: TokenNews[] = []
-  let pending: NodeJS.Immediate | undefined
-  const tell = (): void => {
-    pending = undefined
-    const soFar = {
-      ids: Int32Array.from(tokens, ({ id }) => id),
-      logprobs: Float32Array.from(tokens, ({ logprob }) => logprob),
-      rid: wanted.generation.rid ?? '',
+  let told = 0
+  let telling: Promise<void> | undefined
+  let isOver = false
+  const tell = async (): Promise<void> => {
+    while (told < tokens.length && !isOver) {
+      const soFar = tokens.slice(0, ++told)
+      send(
+        toPart(served, wanted, {
+          ids: Int32Array.from(soFar, ({ id }) => id),
+          logprobs: Float32Array.from(soFar, ({ logprob }) => logprob),
+          rid: wanted.generation.rid ?? '',
+        }),
+      )
+      await setImmediate()
     }
-    send(toPart(served, wanted, soFar))
+    telling = undefined
   }
   const onToken = (token: TokenNews): void => {
     tokens.push(token)
-    pending ??= setImmediate(tell)
+    telling ??= tell()
   }
   try {
     const generated = await generate(served, { ...wanted.generation, onToken }, gone)
-    clearImmediate(pending)
+    isOver = generated.finish.kind === 'abort'
+    await telling
     send(await toAnswer(served, wanted, generated))
   } finally {
-    clearImmediate(pending)
+    isOver = true
   }
 }
 
