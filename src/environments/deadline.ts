@@ -12,18 +12,24 @@ export class DeadlineError extends Error {
 // A timer's delay is a 32-bit number of milliseconds.
 const longestDelay = 2 ** 31 - 1
 
+/** Gives the signal that tells work to stop; it is made when it is asked for, as most work never asks. */
+export type Stopping = () => AbortSignal
+
 /**
  * Runs `work` until it is done, its seconds are over or the caller stops it, whichever is first;
- * work that does not listen to the signal it is given is left behind.
+ * work that does not listen to the signal it is given is left behind. What is done at once is given
+ * without a clock.
  */
-export function withDeadline<T>(
+export async function withDeadline<T>(
   seconds: number,
   { signal }: Call,
-  work: (signal: AbortSignal) => T | PromiseLike<T>,
+  work: (stopping: Stopping) => T | PromiseLike<T>,
 ): Promise<T> {
-  if (signal.aborted) return Promise.reject(signal.reason)
-  const stop = new AbortController()
-  return new Promise<T>((resolve, reject) => {
+  signal.throwIfAborted()
+  const stop = openStop()
+  const begun = work(stop.signal)
+  if (!isPromise(begun)) return begun
+  return await new Promise<T>((resolve, reject) => {
     const end = (reason: unknown): void => {
       cleanUp()
       reject(reason)
@@ -38,7 +44,28 @@ export function withDeadline<T>(
       signal.removeEventListener('abort', onAbort)
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    const start = async (): Promise<T> => await work(stop.signal)
-    start().then(resolve, reject).finally(cleanUp)
+    begun.then(resolve, reject).then(cleanUp)
   })
+}
+
+function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function'
+}
+
+function openStop(): { readonly signal: Stopping; abort(reason: unknown): void } {
+  let controller: AbortController | undefined
+  let ended: { readonly reason: unknown } | undefined
+  return {
+    signal() {
+      if (!controller) {
+        controller = new AbortController()
+        if (ended) controller.abort(ended.reason)
+      }
+      return controller.signal
+    },
+    abort(reason) {
+      ended = { reason }
+      controller?.abort(reason)
+    },
+  }
 }

@@ -55,7 +55,8 @@ export async function openMcpTools(
   }
   try {
     // The client never takes its listeners off a signal, so it gets one of its own.
-    const listed = await withDeadline(60, call, async signal => {
+    const listed = await withDeadline(60, call, async stopping => {
+      const signal = stopping()
       await client.connect(transport, { signal })
       return await listTools(client, { signal })
     })

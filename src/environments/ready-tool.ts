@@ -2,7 +2,7 @@ import type { StepCall } from '../core/environment.ts'
 import { describeCause, Failure } from '../core/failure.ts'
 import { type Lane, type Lanes, openLane } from '../core/lane.ts'
 import type { CallRecord, ToolLimits, ToolProblem } from '../core/tool.ts'
-import { DeadlineError, withDeadline } from './deadline.ts'
+import { DeadlineError, type Stopping, withDeadline } from './deadline.ts'
 import { isRecord } from './json-schema.ts'
 import { type InputSchema, readSchema } from './schema.ts'
 import type { OfferedTool } from './tool.ts'
@@ -111,9 +111,17 @@ async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): 
   const { name, limits } = tool
   let result: unknown
   try {
-    result = await withDeadline(limits.seconds, call, abortSignal => {
-      const execution = { toolCallId: id, messages: call.messages, abortSignal }
-      return lastOf(tool.execute(input, execution), abortSignal)
+    result = await withDeadline(limits.seconds, call, stopping => {
+      const { messages } = call
+      const execution = {
+        toolCallId: id,
+        messages,
+        get abortSignal() {
+          return stopping()
+        },
+      }
+      const given = tool.execute(input, execution)
+      return isRecord(given) ? lastOf(given, stopping) : given
     })
   } catch (cause) {
     call.signal.throwIfAborted()
@@ -137,12 +145,12 @@ async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): 
 }
 
 /** AI SDK tools may give preliminary results one after the other; the last one counts. */
-async function lastOf(result: unknown, signal: AbortSignal): Promise<unknown> {
+async function lastOf(result: unknown, stopping: Stopping): Promise<unknown> {
   const value = await result
   if (!isRecord(value) || !(Symbol.asyncIterator in value)) return value
   let last: unknown
   for await (const item of value as unknown as AsyncIterable<unknown>) {
-    if (signal.aborted) break
+    if (stopping().aborted) break
     last = item
   }
   return last

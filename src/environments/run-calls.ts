@@ -61,8 +61,8 @@ async function runAll(
   call: StepCall,
   running: Running,
 ): Promise<CallResults> {
-  // A turn may make more calls than the ten listeners that Node takes for a leak.
-  setMaxListeners(0, call.signal)
+  // Node takes more than ten listeners for a leak.
+  if (attempts.length > 8) setMaxListeners(0, call.signal)
   const settled = await Promise.allSettled(
     attempts.map((attempt, index) => runOne(attempt, { ...call, index }, running)),
   )
