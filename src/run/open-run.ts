@@ -19,6 +19,7 @@ import { openStrategy } from './open-strategy.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
 import { openSignals, type Signals } from './signals.ts'
+import { tauServices } from './tau-services.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
 /** Tells people what is going on, line by line. */
@@ -102,7 +103,7 @@ function compact<T extends object | number>(
 /** An environment by name, or the user's own. */
 export async function openEnvironmentNamed(name: string): Promise<Environment> {
   if (!isUserPart(name)) {
-    const factories = { passages: passagesFactory, tau: tauFactory({ openSpeaker }) }
+    const factories = { passages: passagesFactory, tau: tauFactory(tauServices()) }
     return await openEnvironment(name, factories)
   }
   const part = await loadUserPart(name)

@@ -1,6 +1,13 @@
 import { writeFile } from 'node:fs/promises'
-import { resolveSettings } from '../../run/config.ts'
-import { exportRun } from '../../run/export.ts'
+import { formatMetrics } from '../../environments/tau/metrics.ts'
+import { type ResolvedSettings, resolveSettings } from '../../run/config.ts'
+import {
+  countTauTasks,
+  isTau,
+  measureTau,
+  type TauEvaluated,
+  writeTauResults,
+} from '../../run/evaluate-tau.ts'
 import { type Estimated, type Evaluated, measureRun } from '../../run/measure.ts'
 import type { RunRecord } from '../../run/rolling.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
@@ -52,7 +59,7 @@ export const evalCommand: Command = {
 }
 
 async function runEval(invocation: Invocation): Promise<number> {
-  const resolved = await resolveSettings(invocation)
+  const resolved = await resolveTasks(await resolveSettings(invocation))
   const { values } = resolved
   const out = values.out ?? (await nextRunFolder())
   if (isDryRun(invocation)) {
@@ -60,6 +67,13 @@ async function runEval(invocation: Invocation): Promise<number> {
   }
   const { unfinished } = values
   return await evalWith(values, { out, kind: 'eval', config: values, unfinished }, invocation)
+}
+
+/** A benchmark is the whole of its split, unless fewer tasks are asked for. */
+async function resolveTasks(resolved: ResolvedSettings): Promise<ResolvedSettings> {
+  const { values } = resolved
+  if (values.tasks !== undefined || !isTau(values)) return resolved
+  return { ...resolved, values: { ...values, tasks: await countTauTasks(values) } }
 }
 
 /** Evaluates by settings into a run folder. */
@@ -73,27 +87,27 @@ export async function evalWith(
     if (!json) terminal.print(groupLine(group))
   }
   await rollBySettings(rolled, record, { terminal, signal, show })
-  const { successAt, k, results } = values
+  const { successAt, results } = values
+  const k = values.k ?? (isTau(values) ? upTo(values.trials) : undefined)
   const evaluated = await measureRun(record.out, { successAt, k })
+  const tau = isTau(values) ? await measureTau(record.out) : undefined
   if (results !== undefined) await writeResults(values, record.out, evaluated)
-  if (json) terminal.print(JSON.stringify({ run: record.out, ...evaluated }))
-  else for (const line of evaluationLines(evaluated)) terminal.print(line)
+  if (json) terminal.print(JSON.stringify({ run: record.out, ...evaluated, ...(tau && { tau }) }))
+  else for (const line of evaluationLines(evaluated, tau)) terminal.print(line)
   terminal.tell(`next  espalier show ${record.out} --report`)
   return evaluated.trials === 0 ? 1 : 0
 }
 
 /** tau-bench's own tools read results in its own form. */
-async function writeResults(
-  { results, environment }: Settings,
-  run: string,
-  evaluated: Evaluated,
-): Promise<void> {
-  if (environment?.startsWith('tau:')) {
-    await exportRun(run, { to: 'tau-bench', out: results!, include: ['failed'] })
-  } else await writeFile(results!, `${JSON.stringify({ run, ...evaluated }, null, 2)}\n`)
+async function writeResults(values: Settings, run: string, evaluated: Evaluated): Promise<void> {
+  const results = values.results!
+  if (isTau(values)) await writeTauResults(run, results)
+  else await writeFile(results, `${JSON.stringify({ run, ...evaluated }, null, 2)}\n`)
 }
 
-function evaluationLines(evaluated: Evaluated): readonly string[] {
+const upTo = (most: number): readonly number[] => Array.from({ length: most }, (_, k) => k + 1)
+
+function evaluationLines(evaluated: Evaluated, tau: TauEvaluated | undefined): readonly string[] {
   const { tasks, trials, unscored, success, meanReward, tokens } = evaluated
   const ks = Object.keys(evaluated.passAtK)
   return [
@@ -102,6 +116,24 @@ function evaluationLines(evaluated: Evaluated): readonly string[] {
     `  reward     ${meanReward.value.toFixed(3)}  (${meanReward.low.toFixed(3)} to ${meanReward.high.toFixed(3)})`,
     ...ks.map(k => `  ${`pass@${k}`.padEnd(10)} ${share(evaluated.passAtK[Number(k)]!)}`),
     ...ks.map(k => `  ${`pass^${k}`.padEnd(10)} ${share(evaluated.passHatK[Number(k)]!)}`),
+    ...(tau ? tauLines(tau) : []),
+  ]
+}
+
+/** The benchmark's own words after ours, and what its users took. */
+function tauLines(tau: TauEvaluated): readonly string[] {
+  const { user, failed } = tau
+  const cost = user && user.cost !== null ? `, cost ${user.cost.toFixed(4)}` : ''
+  return [
+    ...(user
+      ? [
+          `  users      ${count(user.calls)} calls, ${count(user.prompt)} tokens read, ${count(user.sampled)} said${cost}`,
+        ]
+      : []),
+    ...(failed > 0
+      ? [`  ${count(failed)} attempts failed outside the policy and are left out`]
+      : []),
+    formatMetrics(tau).trimEnd(),
   ]
 }
 

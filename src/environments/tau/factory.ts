@@ -41,6 +41,8 @@ const options = z.strictObject({
   speaker: z.string().optional(),
   /** A file with the lines of a scripted user. */
   script: z.string().optional(),
+  /** At what temperature that model speaks; OpenAI's own, which the original leaves as it is. */
+  temperature: z.coerce.number().min(0).max(2).default(1),
   /** Times to ask a simulated user again for a reply that cannot be read. */
   retries: z.coerce.number().int().min(0).default(2),
   /** What a million tokens of that model cost: those it reads, then those it says. */
@@ -89,7 +91,7 @@ async function openTau(read: Options, services: TauServices): Promise<Environmen
 
 async function openUser(
   domain: TauDomain,
-  { user, speaker, script, retries, fixed }: Options,
+  { user, speaker, script, retries, temperature, fixed }: Options,
   services: TauServices,
 ): Promise<OpenUser> {
   if (user === 'human') {
@@ -106,8 +108,8 @@ async function openUser(
   }
   const opened = await services.openSpeaker(speaker)
   const prompts = userPrompts(domain.prompts)
-  return ({ seed }) =>
-    new SimulatedUser(opened, { strategy: user, prompts, retries, hideThought: fixed, seed })
+  const rest = { strategy: user, prompts, retries, temperature, hideThought: fixed }
+  return ({ seed }) => new SimulatedUser(opened, { ...rest, seed })
 }
 
 async function readScript(path: string | undefined): Promise<readonly [string, ...string[]]> {

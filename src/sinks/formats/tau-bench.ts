@@ -59,15 +59,16 @@ function toEntry(source: ExportGroup, conversation: Conversation, taken: Set<str
 }
 
 /** A task that is gone through again has further trials; no trial of a task is there twice. */
-function takeTrial(task: number, member: number, taken: Set<string>): number {
+export function takeTrial(task: number, member: number, taken: Set<string>): number {
   let trial = member
   while (taken.has(`${task}/${trial}`)) trial++
   taken.add(`${task}/${trial}`)
   return trial
 }
 
-function taskNumber({ group, task, order }: ExportGroup, report: Report | undefined): number {
-  const index = report?.index ?? (task.data as { readonly index?: unknown } | null)?.index
+/** The number of a task: its place in its split, or in the run where it has none. */
+export function taskNumber({ group, task, order }: ExportGroup, report: unknown): number {
+  const index = tauReportOf(report)?.index ?? (task.data as Partial<Report> | null)?.index
   if (typeof index === 'number') return index
   return /^\d{1,15}$/.test(group.task) ? Number(group.task) : order
 }

@@ -1,0 +1,31 @@
+import { createInterface } from 'node:readline/promises'
+import type { TauServices } from '../environments/tau/factory.ts'
+import { openSpeaker } from './open-speaker.ts'
+import { patientSpeaker } from './patient-speaker.ts'
+
+/** What tau-bench needs from the program: models that play users, a person at the terminal, warnings. */
+export function tauServices(): TauServices {
+  let asking: Promise<unknown> = Promise.resolve()
+  return {
+    openSpeaker: async text => patientSpeaker(await openSpeaker(text)),
+    ask: (text, { signal }) => {
+      // One person can answer one question at a time, however many conversations go on.
+      const answer = asking.then(() => askPerson(text, signal))
+      asking = answer.catch(() => undefined)
+      return answer
+    },
+    warn: text => void process.stderr.write(`${text}\n`),
+  }
+}
+
+let lines: AsyncIterator<string> | undefined
+
+/** Shows a text on stderr and takes the next line of stdin. */
+async function askPerson(text: string, signal: AbortSignal): Promise<string> {
+  signal.throwIfAborted()
+  lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+  process.stderr.write(`\n${text}\n> `)
+  const { value, done } = await lines.next()
+  if (done) throw new Error('nobody is there to answer: the input has ended')
+  return value
+}
