@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Policy, SampleRequest } from '../src/core/policy.ts'
 import { sampled } from '../src/core/segment.ts'
 
@@ -5,7 +6,10 @@ import { sampled } from '../src/core/segment.ts'
 export interface CountingOptions {
   /** Tokens it would say to a request. */
   readonly length: (request: SampleRequest) => number
-  /** Milliseconds it takes. @default 0 */
+  /**
+   * Turns of the event loop that it takes; without end where it is infinite. Turns and not
+   * milliseconds, so that what comes before what is the same on a busy machine. @default 0
+   */
   readonly delay?: (request: SampleRequest) => number
   /** The id that ends its turns. */
   readonly end: number
@@ -63,17 +67,13 @@ export function openCountingPolicy(options: CountingOptions) {
   return { policy, counts }
 }
 
-/** Waits; says whether nothing aborted it. */
-function pause(milliseconds: number, signal: AbortSignal): Promise<boolean> {
-  return new Promise(resolve => {
-    const stop = (): void => {
-      clearTimeout(timer)
-      resolve(false)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve(true)
-    }, milliseconds)
-    signal.addEventListener('abort', stop, { once: true })
-  })
+/** Waits so many turns of the event loop; says whether nothing aborted it. */
+async function pause(turns: number, signal: AbortSignal): Promise<boolean> {
+  if (turns === Number.POSITIVE_INFINITY) {
+    return await new Promise(resolve => {
+      signal.addEventListener('abort', () => resolve(false), { once: true })
+    })
+  }
+  for (let turn = 0; turn < turns && !signal.aborted; turn++) await nextTurn()
+  return !signal.aborted
 }

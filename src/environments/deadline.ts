@@ -45,6 +45,8 @@ export async function withDeadline<T>(
     }
     signal.addEventListener('abort', onAbort, { once: true })
     begun.then(resolve, reject).then(cleanUp)
+    // Work may stop its own caller while it begins; the signal does not tell that a second time.
+    if (signal.aborted) onAbort()
   })
 }
 

@@ -216,6 +216,23 @@ describe('calls of one turn', () => {
     await expect(running).rejects.toBe(reason)
   })
 
+  it('stop promptly too where the tool itself stops the run as it begins', async () => {
+    const stop = new AbortController()
+    const reason = new Error('the run was stopped')
+    const last = tool({
+      inputSchema: z.object({}),
+      limits: { seconds: 600 },
+      execute: () => {
+        stop.abort(reason)
+        return never()
+      },
+    })
+    const { runCalls } = await readTools({ last }, surroundings())
+    const attempts = replyOf('', { tool: 'last' }).calls
+    const running = runCalls(attempts, { signal: stop.signal, messages: [], turn: 0 })
+    await expect(running).rejects.toBe(reason)
+  })
+
   it('[O1] fail the trajectory where a tool says that its world broke, or gives no JSON', async () => {
     const broken = tool({
       inputSchema: z.object({}),

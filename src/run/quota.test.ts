@@ -86,12 +86,11 @@ describe('a quota', () => {
 
   it('with over-sampling does not wait for the slow, whose attempts go on when it is resumed', async () => {
     const out = join(mkdtempSync(join(tmpdir(), 'espalier-quota-')), 'run')
-    const slow = (task: number): number => (task === 1 ? 30_000 : 0)
+    // Whoever waited for it would wait for ever.
+    const slow = (task: number): number => (task === 1 ? Number.POSITIVE_INFINITY : 0)
     const { parts, heard } = partsOf({ keep: 6, overSample: 1.5 }, slow)
-    const started = performance.now()
     const record = { out, kind: 'roll', config: {} }
     const { taken } = await take(rollIntoRun(tasks, parts, record))
-    expect(performance.now() - started).toBeLessThan(5000)
     expect(taken).toHaveLength(6)
     expect(taken).not.toContain('1')
     expect(heard.find(({ kind }) => kind === 'early-stop')).toMatchObject({ kept: 6 })
