@@ -33,6 +33,8 @@ export interface PolicyScene {
   readonly fault?: PolicyFault
   /** Milliseconds per token. */
   readonly pace?: number
+  /** What it says stops after so many tokens until it is aborted; it tells when it got there. */
+  readonly hold?: { readonly after: number; readonly onReached: () => void }
   /** The policy's own deadline. */
   readonly deadlineSeconds?: number
 }
@@ -85,8 +87,14 @@ export function sampleRequest(parts: Partial<SampleRequest> = {}): SampleRequest
   }
 }
 
-const patience = 5_000
+// Only what never ends runs into it, however busy the machine is.
+const patience = 40_000
 const call = (): { signal: AbortSignal } => ({ signal: AbortSignal.timeout(patience) })
+
+/** Waits until what was written to a connection within this process has been read from it. */
+async function delivered(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve))
+}
 
 /** Expects tokens, which a policy that gives ids must give. */
 export function expectTokens(sample: Sample): TokenSample {
@@ -195,13 +203,13 @@ function describeEnds(subject: PolicySubject): void {
 
   it('keeps what was sampled when it is aborted, if it says so', async () => {
     const ids = Array.from({ length: 200 }, (_, index) => index + 100)
-    const slow = { ...scene, ids, logprobs: ids.map(() => -1), pace: 5 }
-    await using staged = await subject.open(slow)
-    const { abort, ids: hasIds } = staged.policy.capabilities
-    if (!staged.stated) return
     const controller = new AbortController()
     const reason = new Error('enough')
-    setTimeout(() => controller.abort(reason), 150)
+    const onReached = (): void => void delivered().then(() => controller.abort(reason))
+    const hold = { after: 30, onReached }
+    await using staged = await subject.open({ ...scene, ids, logprobs: ids.map(() => -1), hold })
+    const { abort, ids: hasIds } = staged.policy.capabilities
+    if (!staged.stated) return
     const request = sampleRequest({ maxTokens: 1000 })
     const work = staged.policy.sample(request, { signal: controller.signal })
     if (!abort || !hasIds) {
@@ -210,10 +218,8 @@ function describeEnds(subject: PolicySubject): void {
     }
     const { finish, segment } = expectTokens(await work)
     expect(finish).toEqual({ kind: 'abort' })
-    expect(segment.ids.length).toBeGreaterThan(0)
-    expect(segment.ids.length).toBeLessThan(200)
-    expect([...segment.ids]).toEqual(ids.slice(0, segment.ids.length))
-    expect(segment.logprobs?.length).toBe(segment.ids.length)
+    expect([...segment.ids]).toEqual(ids.slice(0, 30))
+    expect(segment.logprobs?.length).toBe(30)
   })
 
   it('stops when a guard says so, if it streams', async () => {
@@ -335,7 +341,7 @@ function describeFaults(subject: PolicySubject): void {
     await using staged = await subject.open({ ...scene, fault: 'hang' })
     const reason = new Error('no longer needed')
     const controller = new AbortController()
-    setTimeout(() => controller.abort(reason), 30)
+    void delivered().then(() => controller.abort(reason))
     const work = staged.policy.sample(sampleRequest(), { signal: controller.signal })
     await expect(work).rejects.toBe(reason)
   })

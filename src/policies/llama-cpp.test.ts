@@ -15,10 +15,11 @@ function subject(name: string, options: LlamaCppOptions = {}): PolicySubject {
   return {
     name,
     faults,
-    async open({ ids, logprobs, fault, pace, deadlineSeconds }: PolicyScene) {
+    async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
       const server = await openLlamaCppServer({
         answer: () => ({ ids, logprobs, finish: 'stop' }),
         fault: () => fault,
+        hold: () => hold,
         ...(pace === undefined ? {} : { pace }),
       })
       const policy = openLlamaCpp(server.url, {
@@ -52,7 +53,7 @@ describePolicy(subject('llama-cpp'))
 describePolicy(subject('llama-cpp, streaming', { stream: true }))
 
 describe('llama-cpp', () => {
-  const call = () => ({ signal: AbortSignal.timeout(5000) })
+  const call = () => ({ signal: AbortSignal.timeout(50_000) })
   const answer = () => ({
     ids: [10, 20, 30, 40],
     logprobs: [-1, -0.5, -0.25, -2],

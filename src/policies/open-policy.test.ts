@@ -10,7 +10,7 @@ import { expectTokens, sampleRequest } from '../core/policy.conformance.ts'
 import { openPolicy } from './open-policy.ts'
 import { scripted } from './scripted.ts'
 
-const call = () => ({ signal: AbortSignal.timeout(10_000) })
+const call = () => ({ signal: AbortSignal.timeout(50_000) })
 
 describe('openPolicy', () => {
   it.each([

@@ -17,10 +17,11 @@ const subject: PolicySubject = {
   name: 'openai-chat',
   // Its answers carry no numbers that could be wrong.
   faults: faults.filter(fault => !['lengths', 'nan', 'null'].includes(fault)),
-  async open({ ids, logprobs, text, fault, pace, deadlineSeconds }) {
+  async open({ ids, logprobs, text, fault, pace, hold, deadlineSeconds }) {
     const server = await openOpenAiChatServer({
       answer: () => ({ ids, logprobs, finish: 'stop', text }),
       fault: () => fault,
+      hold: () => hold,
       ...(pace === undefined ? {} : { pace }),
     })
     const policy = openOpenAiChat(server.url, {
@@ -52,7 +53,7 @@ const subject: PolicySubject = {
 describePolicy(subject)
 
 describe('openai-chat', () => {
-  const call = () => ({ signal: AbortSignal.timeout(5000) })
+  const call = () => ({ signal: AbortSignal.timeout(50_000) })
   const { ids } = sampleRequest().prompt
   const answer = () => ({ ids: [7, 2], logprobs: [-1, -2], finish: 'stop' as const, text: 'x' })
   const open = (options: OpenAiChatServerOptions = {}) =>

@@ -13,7 +13,7 @@ import { scripted } from './scripted.ts'
 import { openSglang } from './sglang.ts'
 import { withRecord } from './with-record.ts'
 
-const call = () => ({ signal: AbortSignal.timeout(10_000) })
+const call = () => ({ signal: AbortSignal.timeout(50_000) })
 
 async function newFile(): Promise<string> {
   return join(await mkdtemp(join(tmpdir(), 'espalier-')), 'cassette.jsonl')

@@ -7,7 +7,7 @@ import { openServer } from './server.ts'
 import type { ServerError } from './server-error.ts'
 import { openVersions } from './versions.ts'
 
-const call = () => ({ signal: AbortSignal.timeout(5000) })
+const call = () => ({ signal: AbortSignal.timeout(50_000) })
 
 async function serving(answer: (response: ServerResponse) => void) {
   const server = createServer((_, response) => answer(response))

@@ -17,15 +17,17 @@ function subject(
   return {
     name,
     faults,
-    async open({ ids, logprobs, fault, pace, deadlineSeconds }: PolicyScene) {
+    async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
       const server = await openSglangServer({
         answer: () => ({ ids, logprobs, finish: 'stop' }),
         fault: () => fault,
+        hold: () => hold,
         ...(pace === undefined ? {} : { pace }),
         ...parts.server,
       })
       const policy = openSglang(server.url, {
-        graceSeconds: 0.3,
+        // Only what hangs uses its grace up.
+        graceSeconds: fault === 'hang' ? 0.3 : 30,
         ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }),
         ...parts.policy,
       })
@@ -65,7 +67,7 @@ describePolicy(
 describePolicy(subject('sglang without output_ids', { server: { withoutOutputIds: true } }))
 
 describe('sglang', () => {
-  const call = () => ({ signal: AbortSignal.timeout(5000) })
+  const call = () => ({ signal: AbortSignal.timeout(50_000) })
 
   it('asks for ids of one length, so that no abort hits another sample', async () => {
     await using server = await openSglangServer()
@@ -114,9 +116,10 @@ describe('sglang', () => {
 
   it('goes on where an aborted sample stopped, under newer weights', async () => {
     let version = '1'
+    const controller = new AbortController()
     const turn = Array.from({ length: 100 }, (_, index) => index + 100)
     await using server = await openSglangServer({
-      pace: 4,
+      hold: at => (at === 0 ? { after: 25, onReached: () => controller.abort() } : undefined),
       version: () => version,
       answer: ({ prompt }) => {
         const ids = turn.slice(prompt.length - 4)
@@ -125,10 +128,8 @@ describe('sglang', () => {
     })
     await using policy = openSglang(server.url)
     const request = sampleRequest({ maxTokens: 1000 })
-    const controller = new AbortController()
-    setTimeout(() => controller.abort(), 100)
     const first = expectTokens(await policy.sample(request, { signal: controller.signal }))
-    expect(first.finish).toEqual({ kind: 'abort' })
+    expect([first.finish, first.segment.ids.length]).toEqual([{ kind: 'abort' }, 25])
     version = '2'
     const ids = Int32Array.of(...request.prompt.ids, ...first.segment.ids)
     const prompt = { ...request.prompt, ids }

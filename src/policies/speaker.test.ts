@@ -7,7 +7,7 @@ import { chatSpeaker, speakerOf } from './speaker.ts'
 
 const encode = (text: string): Int32Array => Int32Array.from(Buffer.from(text))
 const decode = (ids: Int32Array): string => Buffer.from(Uint8Array.from(ids)).toString()
-const call = () => ({ signal: AbortSignal.timeout(5000) })
+const call = () => ({ signal: AbortSignal.timeout(50_000) })
 
 /** Bytes, one message per line. */
 const bytes: Renderer = {

@@ -18,10 +18,11 @@ function subject(
   return {
     name,
     faults,
-    async open({ ids, logprobs, fault, pace, deadlineSeconds }: PolicyScene) {
+    async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
       const server = await openVllmServer({
         answer: () => ({ ids, logprobs, finish: 'stop' }),
         fault: () => fault,
+        hold: () => hold,
         ...(pace === undefined ? {} : { pace }),
         ...parts.server,
       })
@@ -65,7 +66,7 @@ describePolicy(
 )
 
 describe('vllm', () => {
-  const call = () => ({ signal: AbortSignal.timeout(5000) })
+  const call = () => ({ signal: AbortSignal.timeout(50_000) })
 
   it('falls back to completions where the server does not know generate', async () => {
     await using server = await openVllmServer({ withoutGenerate: true })

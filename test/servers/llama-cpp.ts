@@ -42,7 +42,7 @@ function complete(turn: Turn, options: LlamaCppServerOptions): void {
     stream(turn, answer, options)
     return
   }
-  paced(answer.ids.length, options, () =>
+  paced(turn, answer.ids.length * (options.pace ?? 0), () =>
     turn.json({
       ...end(answer, body.prompt.length),
       tokens: body.return_tokens ? answer.ids : [],

@@ -49,7 +49,7 @@ function complete(turn: Turn, options: OpenAiChatServerOptions): void {
   const answer = answerTo(asked, turn.fault, options)
   const calls = options.toolCalls
   const ids = body.return_token_ids && options.render
-  paced(answer.ids.length, options, () =>
+  paced(turn, answer.ids.length * (options.pace ?? 0), () =>
     turn.json({
       id: 'chatcmpl',
       model: 'served',

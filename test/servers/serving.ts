@@ -46,6 +46,14 @@ export interface Answer {
   readonly text?: string
 }
 
+/** A generation that stops in the middle until it is aborted. */
+export interface Hold {
+  /** Tokens that it samples before. */
+  readonly after: number
+  /** Told when they are sampled. */
+  readonly onReached: () => void
+}
+
 /** How a server behaves. */
 export interface ServingOptions {
   /** @default any free one */
@@ -53,6 +61,8 @@ export interface ServingOptions {
   readonly answer?: (asked: Asked) => Answer
   /** The fault of the n-th generation. */
   readonly fault?: (index: number) => Fault | undefined
+  /** Whether the n-th generation stops in the middle. */
+  readonly hold?: (index: number) => Hold | undefined
   /** Milliseconds before anything is answered. @default 0 */
   readonly latency?: number
   /** Milliseconds per sampled token. @default 0 */
@@ -79,6 +89,7 @@ export interface Turn {
   readonly body: any
   readonly response: ServerResponse
   readonly fault: Fault | undefined
+  readonly hold: Hold | undefined
   readonly index: number
   json(value: unknown): void
 }
@@ -108,6 +119,7 @@ export async function openServing(options: ServingOptions, routes: Routes): Prom
           body,
           response,
           fault,
+          hold: generate ? options.hold?.(index) : undefined,
           index,
           json: v => json(response, v, fault),
         }
@@ -191,7 +203,7 @@ export function streamEvents(
   pace: number,
   next: () => unknown | undefined,
 ): { stop(): void } {
-  const { response, fault } = turn
+  const { response, fault, hold } = turn
   response.setHeader('content-type', 'text/event-stream; charset=utf-8')
   let sent = 0
   let isOver = false
@@ -201,6 +213,10 @@ export function streamEvents(
   }
   const step = (): void => {
     if (isOver || response.destroyed) return
+    if (sent === hold?.after) {
+      hold.onReached()
+      return
+    }
     const data = next()
     if (data === undefined) {
       end()
@@ -231,9 +247,10 @@ export function streamEvents(
   }
 }
 
-/** Answers when as many tokens would have been sampled. */
-export function paced(tokens: number, { pace = 0 }: ServingOptions, answer: () => void): void {
-  later(tokens * pace, answer)
+/** Answers after so many milliseconds; what is held is not answered in one piece. */
+export function paced({ hold }: Turn, milliseconds: number, answer: () => void): void {
+  if (hold) hold.onReached()
+  else later(milliseconds, answer)
 }
 
 /** Numbers that depend on nothing but the prompt, for servers that were given no answers. */

@@ -87,7 +87,8 @@ function respond(answer: Answer, prompt: readonly number[], context: Context): v
   const { turn, options, rid, running } = context
   const start = performance.now()
   const pace = options.pace ?? 0
-  if (pace === 0) {
+  const { hold } = turn
+  if (pace === 0 && !hold) {
     turn.json(whole(answer, prompt, context))
     return
   }
@@ -96,7 +97,13 @@ function respond(answer: Answer, prompt: readonly number[], context: Context): v
     running?.delete(rid)
     turn.json(whole(first(answer, count), prompt, context, isAborted))
   }
-  const timer = setTimeout(() => end(answer.ids.length, false), answer.ids.length * pace)
+  let timer: NodeJS.Timeout | undefined
+  if (hold) {
+    running?.set(rid, { stop: () => end(hold.after, true) })
+    hold.onReached()
+    return
+  }
+  timer = setTimeout(() => end(answer.ids.length, false), answer.ids.length * pace)
   running?.set(rid, {
     stop: () => end(Math.floor((performance.now() - start) / pace), true),
   })

@@ -77,7 +77,7 @@ function generate(turn: Turn, options: VllmServerOptions): void {
       ? {}
       : { prompt_logprobs: promptTables(body.token_ids) }),
   }
-  paced(answers[0]!.ids.length, options, () => turn.json(whole))
+  paced(turn, answers[0]!.ids.length * (options.pace ?? 0), () => turn.json(whole))
 }
 
 function complete(turn: Turn, options: VllmServerOptions): void {
@@ -113,7 +113,7 @@ function complete(turn: Turn, options: VllmServerOptions): void {
       prompt_tokens_details: { cached_tokens: 1 },
     },
   }
-  paced(answers[0]!.ids.length, options, () => turn.json(whole))
+  paced(turn, answers[0]!.ids.length * (options.pace ?? 0), () => turn.json(whole))
 }
 
 interface Streamed {
