@@ -40,11 +40,11 @@ it.each([
   expect(lastNumberIn(text)).toBe(expected)
 })
 
-it('reads a million separators in linear time', () => {
+it('reads a million separators in a moment, where more than linear time would take hours', () => {
   const started = performance.now()
   lastNumberIn(`${'1,'.repeat(500_000)}x`)
   lastNumberIn('1'.repeat(1_000_000))
-  expect(performance.now() - started).toBeLessThan(2000)
+  expect(performance.now() - started).toBeLessThan(20_000)
 })
 
 it('compares texts without case and spacing, numbers within a tolerance', () => {

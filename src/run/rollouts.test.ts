@@ -1,4 +1,5 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
 import type { Call } from '../core/call.ts'
 import type { Task } from '../core/environment.ts'
@@ -17,6 +18,11 @@ const closing: AsyncDisposable[] = []
 afterAll(async () => {
   for (const each of closing.reverse()) await each[Symbol.asyncDispose]()
 })
+
+/** Lets happen what needs no clock: nothing of these rollouts does. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 200; turn++) await nextTurn()
+}
 
 /** A gate that samples wait at until it is opened. */
 function gated(policy: Policy) {
@@ -181,7 +187,8 @@ describe('rollouts over HTTP', () => {
     const { ask, rollouts } = await openService({ concurrency: 2 }, { results: 2 })
     await ask('/v1/rollouts', { id: 'many', tasks: Array.from({ length: 6 }, (_, n) => task(n)) })
     await ask('/v1/rollouts/many/groups?wait=10')
-    await new Promise(resolve => setTimeout(resolve, 200))
+    await vi.waitFor(() => expect(rollouts.counts.finished).toBe(2), 30_000)
+    await settle()
     expect(rollouts.counts.finished).toBe(2)
     let cursor = 0
     for (let taken = 0; taken < 6; ) {
@@ -208,7 +215,7 @@ describe('rollouts over HTTP', () => {
     const { ask } = await openService({ policy: gate.policy })
     expect((await ask('/v1/pause', {})).value).toEqual({ paused: true, version: null })
     await ask('/v1/rollouts', { id: 'later', tasks: [task(1)], format: 'trl' })
-    await new Promise(resolve => setTimeout(resolve, 50))
+    await settle()
     expect(gate.started).toBe(0)
     expect((await ask('/v1/weights', { version: 12 })).value).toEqual({ paused: true, version: 12 })
     expect((await ask('/v1/resume', {})).value.paused).toBe(false)

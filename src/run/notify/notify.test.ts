@@ -116,10 +116,10 @@ describe('redaction', () => {
     expect(redact(plain)).toBe(plain)
   })
 
-  it('takes linear time over hostile text', () => {
+  it('takes a moment over hostile text, where more than linear time would take hours', () => {
     const started = performance.now()
     for (const piece of ['key', 'sk-', '://a:', 'bearer ', 'token=']) redact(piece.repeat(50_000))
-    expect(performance.now() - started).toBeLessThan(3000)
+    expect(performance.now() - started).toBeLessThan(20_000)
   })
 })
 
@@ -176,19 +176,28 @@ describe('a notifier', () => {
   it('never holds anything up, and says once that a channel cannot be reached', async () => {
     await using receiver = await openReceiver(() => undefined)
     const told: string[] = []
+    let hear = () => {}
+    const heard = new Promise<void>(resolve => {
+      hear = resolve
+    })
     const hanging = await openChannel({ kind: 'webhook', url: receiver.url }, {})
     const gone = await openChannel({ kind: 'webhook', url: 'http://127.0.0.1:9/x' }, {})
     const redact = openRedact({})
     const channels = [hanging, gone]
-    const tell = (line: string) => void told.push(line)
-    const notifier = openNotifier({ run: '7', channels, redact, tell, patience: 0.3 })
-    const started = performance.now()
+    const tell = (line: string) => {
+      told.push(line)
+      hear()
+    }
+    const notifier = openNotifier({ run: '7', channels, redact, tell, patience: 0.1 })
     for (const letter of 'abcd') {
       notifier.notify({ level: 'failure', title: letter, text: '', fingerprint: letter })
     }
-    expect(performance.now() - started).toBeLessThan(200)
+    expect([told, notifier.counts]).toEqual([[], { sent: 0, held: 0, failed: 0 }])
+    await heard
+    const started = performance.now()
     await notifier[Symbol.asyncDispose]()
-    expect(performance.now() - started).toBeLessThan(2000)
+    // Its patience is a tenth of a second; the channel that hangs is given up after ten.
+    expect(performance.now() - started).toBeLessThan(8000)
     expect(told).toHaveLength(1)
     expect(told[0]).toContain('notify: webhook could not be told')
   })
