@@ -23,9 +23,13 @@ let lines: AsyncIterator<string> | undefined
 /** Shows a text on stderr and takes the next line of stdin. */
 async function askPerson(text: string, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted()
+  const input: Partial<Pick<typeof process.stdin, 'ref' | 'unref'>> = process.stdin
   lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]()
   process.stderr.write(`\n${text}\n> `)
+  input.ref?.()
   const { value, done } = await lines.next()
+  // A program that has nothing left to ask ends, whether or not somebody could still type.
+  input.unref?.()
   if (done) throw new Error('nobody is there to answer: the input has ended')
   return value
 }
