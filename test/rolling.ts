@@ -61,7 +61,7 @@ export function attemptAt(
     group: 'task' as GroupId,
     member: 0,
     seed: 1,
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(50_000),
     ...parts,
   }
 }

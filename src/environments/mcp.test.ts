@@ -14,7 +14,7 @@ import { readTools } from './run-calls.ts'
 
 const program = fileURLToPath(new URL('../../test/fixtures/mcp-server.mjs', import.meta.url))
 const stdio: McpServer = { command: [process.execPath, program] }
-const signal = AbortSignal.timeout(55_000)
+const { signal } = new AbortController()
 const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
 
 interface HttpServer {

@@ -17,7 +17,7 @@ function surroundings(more: Partial<CallSurroundings> = {}): CallSurroundings {
 
 async function run(tools: Toolset, calls: readonly ScriptedCall[], around = surroundings()) {
   const { runCalls } = await readTools(tools, around)
-  const signal = AbortSignal.timeout(10_000)
+  const signal = AbortSignal.timeout(50_000)
   return await runCalls(replyOf('', ...calls).calls, { signal, messages: [], turn: 3 })
 }
 

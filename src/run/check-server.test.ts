@@ -4,7 +4,7 @@ import type { ModelRenderer } from '../text/renderer.ts'
 import { checkServer } from './check-server.ts'
 import { byteModel, openRenderer } from './model-source.ts'
 
-const signal = AbortSignal.timeout(20_000)
+const { signal } = new AbortController()
 
 type Route = (turn: Turn) => void
 
