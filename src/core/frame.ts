@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 /**
  * A frame: a JSON header with raw arrays behind it, so that what is mostly numbers is stored as
  * numbers. On disk: body length (u32), CRC-32 of the body (u32), header length (u32), header
- * (UTF-8), padding to 4 bytes, then each array, padded to 8. All little-endian.
+ * (UTF-8), padding to 8 bytes, then each array, padded to 8. All little-endian.
  */
 export interface Frame {
   readonly header: unknown
@@ -18,21 +18,18 @@ type Kind = keyof typeof kinds
 
 /** Frames longer than this are taken for damage: no length field is trusted further. */
 const longestBody = 1 << 30
-const prefix = 8
+/** Bytes before the body of a frame: its length and its checksum. */
+export const prefixSize = 8
 
-/** Why a file of frames could not be read on. */
+/** Bytes that are not a frame. */
 export class DamagedFrameError extends Error {
   override name = 'DamagedFrameError'
-  readonly offset: number
-  /** Whether only the last frame is unfinished, as a crash leaves it: all before it is whole. */
-  readonly isTorn: boolean
+  /** What is wrong with them, without the place. */
+  readonly reason: string
 
-  constructor(reason: string, place: { readonly offset: number; readonly isTorn: boolean }) {
-    super(
-      `${place.isTorn ? 'torn last frame' : 'damaged frame'} at byte ${place.offset}: ${reason}`,
-    )
-    this.offset = place.offset
-    this.isTorn = place.isTorn
+  constructor(reason: string, offset: number) {
+    super(`damaged frame at byte ${offset}: ${reason}`)
+    this.reason = reason
   }
 }
 
@@ -42,41 +39,45 @@ export function encodeFrame(frame: Frame): Buffer {
   const header = Buffer.from(JSON.stringify([frame.header, layout], keepJson))
   const start = pad(4 + header.length, 8)
   const size = frame.arrays.reduce((sum, array) => sum + pad(array.byteLength, 8), start)
-  const bytes = Buffer.alloc(prefix + size)
-  bytes.writeUInt32LE(header.length, prefix)
-  header.copy(bytes, prefix + 4)
-  let offset = prefix + start
+  const bytes = Buffer.alloc(prefixSize + size)
+  bytes.writeUInt32LE(header.length, prefixSize)
+  header.copy(bytes, prefixSize + 4)
+  let offset = prefixSize + start
   for (const array of frame.arrays) {
     bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), offset)
     offset += pad(array.byteLength, 8)
   }
   bytes.writeUInt32LE(size, 0)
-  bytes.writeUInt32LE(crc32(bytes.subarray(prefix)), 4)
+  bytes.writeUInt32LE(crc32(bytes.subarray(prefixSize)), 4)
   return bytes
 }
 
 /** How many bytes the frame at `offset` has, or `undefined` if its length is not all there yet. */
 export function frameSize(bytes: Buffer, offset: number): number | undefined {
-  if (offset + prefix > bytes.length) return undefined
+  if (offset + prefixSize > bytes.length) return undefined
   const size = bytes.readUInt32LE(offset)
   if (size < 4 || size > longestBody) {
-    throw new DamagedFrameError(`a length of ${size} bytes is not possible`, {
-      offset,
-      isTorn: false,
-    })
+    throw new DamagedFrameError(`a length of ${size} bytes is not possible`, offset)
   }
-  return prefix + size
+  return prefixSize + size
+}
+
+/** Compares the frame that fills `bytes` with its checksum; `offset` is its place, for the error. */
+export function checkFrame(bytes: Buffer, offset: number): void {
+  const expected = bytes.readUInt32LE(4)
+  const actual = crc32(bytes.subarray(prefixSize))
+  if (expected === actual) return
+  const reason = `checksum is ${actual.toString(16)}, not ${expected.toString(16)}`
+  throw new DamagedFrameError(reason, offset)
 }
 
 /** Reads the frame that fills `bytes`; `offset` is where it lies in its file, for errors. */
 export function decodeFrame(bytes: Buffer, offset: number): Frame {
-  const body = bytes.subarray(prefix)
-  const expected = bytes.readUInt32LE(4)
-  const actual = crc32(body)
+  checkFrame(bytes, offset)
+  const body = bytes.subarray(prefixSize)
   const fail = (reason: string): never => {
-    throw new DamagedFrameError(reason, { offset, isTorn: false })
+    throw new DamagedFrameError(reason, offset)
   }
-  if (expected !== actual) fail(`checksum is ${actual.toString(16)}, not ${expected.toString(16)}`)
   const headerLength = body.readUInt32LE(0)
   if (4 + headerLength > body.length) fail(`header of ${headerLength} bytes in ${body.length}`)
   const [header, layout] = JSON.parse(body.toString('utf8', 4, 4 + headerLength)) as [
@@ -93,35 +94,6 @@ export function decodeFrame(bytes: Buffer, offset: number): Frame {
     return new kinds[kind](copy as ArrayBuffer)
   })
   return { header, arrays }
-}
-
-/** Reads all frames of a whole file; throws `DamagedFrameError` after the last good one. */
-export function* decodeFrames(bytes: Buffer, from = 0): Generator<{ frame: Frame; end: number }> {
-  let offset = from
-  while (offset < bytes.length) {
-    const size = frameSize(bytes, offset)
-    if (size === undefined || offset + size > bytes.length) {
-      const missing =
-        size === undefined ? 'its length is cut' : `${bytes.length - offset} of ${size} bytes`
-      throw new DamagedFrameError(missing, { offset, isTorn: true })
-    }
-    const frame = decodeLast(
-      bytes.subarray(offset, offset + size),
-      offset,
-      offset + size === bytes.length,
-    )
-    offset += size
-    yield { frame, end: offset }
-  }
-}
-
-function decodeLast(bytes: Buffer, offset: number, isLast: boolean): Frame {
-  try {
-    return decodeFrame(bytes, offset)
-  } catch (error) {
-    if (!isLast || !(error instanceof DamagedFrameError)) throw error
-    throw new DamagedFrameError(error.message, { offset, isTorn: true })
-  }
 }
 
 function kindOf(array: FrameArray): Kind {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Frame } from '../core/frame.ts'
+import { encodeFrame, type Frame } from '../core/frame.ts'
 import { openJournal } from './journal.ts'
 import { journalMagic, readJournal } from './read-journal.ts'
 
@@ -83,6 +83,54 @@ describe('a journal', () => {
     await expect(read(path)).rejects.toThrow(`\`truncate -s ${first} ${path}\` keeps it`)
     truncateSync(path, first)
     expect(await read(path)).toEqual([])
+  })
+
+  it('[P1] with any byte changed, it is refused with the place, or loses its last frame alone', async () => {
+    const path = scratch()
+    await write(path, numbers(6, 3))
+    const whole = readFileSync(path)
+    const starts: number[] = []
+    for await (const { place } of readJournal(path)) starts.push(place.offset)
+    const last = starts.at(-1)!
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: whole.length - 1 }),
+        fc.integer({ min: 1, max: 255 }),
+        async (at, change) => {
+          const bytes = Buffer.from(whole)
+          bytes[at] = bytes[at]! ^ change
+          writeFileSync(path, bytes)
+          const frame = starts.findLast(start => start <= at)
+          const found = await read(path).catch((error: Error) => error.message)
+          if (Array.isArray(found)) expect([at >= last, found]).toEqual([true, numbers(5, 3)])
+          else expect(found).toContain(frame === undefined ? path : `damaged at byte ${frame}: `)
+          // Whoever opens it to write sees the same, and cuts nothing else off.
+          const opened = await write(path, []).catch((error: Error) => error.message)
+          expect(opened).toEqual(Array.isArray(found) ? undefined : found)
+          const left = readFileSync(path)
+          expect(left.equals(opened === undefined ? whole.subarray(0, last) : bytes)).toBe(true)
+        },
+      ),
+      { seed: 9, numRuns: process.env.ESPALIER_SOAK ? 20_000 : 300 },
+    )
+  })
+
+  it('whose last frame is torn is not taken for damaged, whatever its bytes look like', async () => {
+    const path = scratch()
+    await write(path, numbers(2))
+    const before = readFileSync(path).length
+    const inner = encodeFrame(frame(5))
+    // Nearly frames, over and over: only their checksums are wrong.
+    const bait = Buffer.concat(Array.from({ length: 2000 }, () => inner))
+    for (let at = 0; at < bait.length; at += inner.length) bait[at + 4] = bait[at + 4]! ^ 1
+    {
+      await using journal = await openJournal(path)
+      await journal.append({ header: {}, arrays: [new Uint8Array(bait)] })
+    }
+    truncateSync(path, readFileSync(path).length - 8)
+    expect(await read(path)).toEqual(numbers(2))
+    await write(path, [])
+    expect(readFileSync(path)).toHaveLength(before)
   })
 
   it('is read while it is written: whole frames only', async () => {

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { DamagedFrameError, decodeFrame, type Frame, frameSize } from '../core/frame.ts'
+import { checkFrame, DamagedFrameError, decodeFrame, type Frame, frameSize } from '../core/frame.ts'
+import { findFrame } from './find-frame.ts'
 
 /** The first bytes of every journal: what it is, and the version of its format. */
 export const journalMagic = Buffer.from('ESPALIER JOURNAL 1\n')
@@ -76,6 +77,10 @@ export async function* readPlaces(
     const known = await sizeAt(handle, { bytes: buffer, start, offset, size, path })
     const wanted = known ?? 8
     if (wanted === 'torn' || offset + wanted > size) {
+      if (wanted !== 'torn') {
+        const reason = `its length of ${wanted} bytes leads beyond the end of the file`
+        await refuseHidden(handle, { offset, size, path, reason })
+      }
       yield { place: { offset, size: size - offset }, bytes: buffer, isTorn: true }
       return
     }
@@ -87,8 +92,13 @@ export async function* readPlaces(
       continue
     }
     const bytes = buffer.subarray(offset - start, offset - start + wanted)
-    const isTorn = offset + wanted === size && !isWhole(bytes, offset)
-    yield { place: { offset, size: wanted }, bytes, isTorn }
+    const problem = problemOf(bytes, offset)
+    if (problem) {
+      // Its length may be what is wrong: then it only seems to be the last.
+      if (offset + wanted < size) throw damaged(problem, path, { offset })
+      await refuseHidden(handle, { offset, size, path, reason: problem.reason })
+    }
+    yield { place: { offset, size: wanted }, bytes, isTorn: problem !== undefined }
     offset += wanted
   }
 }
@@ -110,7 +120,7 @@ async function sizeAt(
     return frameSize(bytes, offset - start)
   } catch (error) {
     if (await isZeroFrom(handle, offset, size)) return 'torn'
-    throw damaged(error, path, offset)
+    throw damaged(error, path, { offset })
   }
 }
 
@@ -118,16 +128,35 @@ function decodeAt(bytes: Buffer, offset: number, path: string): Frame {
   try {
     return decodeFrame(bytes, offset)
   } catch (error) {
-    throw damaged(error, path, offset)
+    throw damaged(error, path, { offset })
   }
 }
 
+interface Suspect {
+  readonly offset: number
+  readonly size: number
+  readonly path: string
+  readonly reason: string
+}
+
+/** What a crash tears is the last frame: where a whole one follows, something else damaged it. */
+async function refuseHidden(handle: FileHandle, suspect: Suspect): Promise<void> {
+  const { offset, size, path, reason } = suspect
+  const follows = await findFrame(handle, { from: offset + 8, to: size })
+  if (follows === undefined) return
+  throw damaged(new DamagedFrameError(reason, offset), path, { offset, follows })
+}
+
 /** Damage that no crash leaves behind: where it is, and how to keep what came before. */
-function damaged(error: unknown, path: string, offset: number): unknown {
+function damaged(
+  error: unknown,
+  path: string,
+  { offset, follows }: { readonly offset: number; readonly follows?: number },
+): unknown {
   if (!(error instanceof DamagedFrameError)) return error
-  const reason = error.message.slice(error.message.indexOf(': ') + 2)
+  const more = follows === undefined ? '' : `, though a frame follows at byte ${follows}`
   return new Error(
-    `${path} is damaged at byte ${offset}: ${reason}. All before that byte is whole: ` +
+    `${path} is damaged at byte ${offset}: ${error.reason}${more}. All before that byte is whole: ` +
       `\`truncate -s ${offset} ${path}\` keeps it and gives up the rest`,
     { cause: error },
   )
@@ -142,13 +171,13 @@ async function isZeroFrom(handle: FileHandle, offset: number, size: number): Pro
   return true
 }
 
-/** Whether the last frame of a file is all there: a crash may leave its length without its bytes. */
-function isWhole(bytes: Buffer, offset: number): boolean {
+/** What is wrong with a frame that is all there: a crash may leave a length without its bytes. */
+function problemOf(bytes: Buffer, offset: number): DamagedFrameError | undefined {
   try {
-    decodeFrame(bytes, offset)
-    return true
+    checkFrame(bytes, offset)
+    return undefined
   } catch (error) {
-    if (error instanceof DamagedFrameError) return false
+    if (error instanceof DamagedFrameError) return error
     throw error
   }
 }
