@@ -1,0 +1,117 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { Environment } from '../../src/core/environment.ts'
+import type { Group } from '../../src/core/group.ts'
+import { desk } from '../../src/environments/desk/desk.ts'
+import { openEmbedded } from '../../src/run/embedded.ts'
+import { openEstimate } from '../../src/run/estimate.ts'
+import { oraclePrompts, oracleTokenBonus } from '../../src/run/oracle.ts'
+import { rollGroups } from '../../src/run/roll.ts'
+import { rendererOf } from '../../src/run/train.ts'
+import { groupRows, type MemberRow } from '../../src/sinks/row-record.ts'
+import { runCommand } from '../command-line.ts'
+import { scratch } from './cli.ts'
+
+const folder = scratch()
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A line of a run's metrics; what is looked at. */
+interface Step {
+  readonly success: number
+  readonly sampledTokens: number
+  readonly policyLoss: number
+  readonly kl: number
+  readonly seconds: object
+}
+
+/** Three short steps at the desk, as `espalier train` takes them. */
+async function trainDesk(name: string, ...flags: readonly string[]): Promise<readonly Step[]> {
+  const out = join(folder, name)
+  const { code, stderr } = await runCommand([
+    ...['train', '--policy', 'embedded', '--environment', 'desk', '--tasks', '48'],
+    ...['--steps', '3', '--tasks-per-step', '8', '--group', '4', '--held-out', '16'],
+    ...['--max-turns', '10', '--max-new-tokens', '24', '--seed', '3', '--out', out, '--json'],
+    ...flags,
+  ])
+  expect(code, stderr).toBe(0)
+  const lines = readFileSync(join(out, 'metrics.jsonl'), 'utf8').trim().split('\n')
+  return lines.map(line => JSON.parse(line) as Step)
+}
+
+describe('the oracle bonus at the desk', () => {
+  it('changes what is learned and nothing of what is rolled before it', async () => {
+    const without = await trainDesk('without')
+    const again = await trainDesk('again', '--oracle-bonus', '0')
+    const told = await trainDesk('with', '--oracle-bonus', '0.5')
+    expect(again.map(toNumbers)).toEqual(without.map(toNumbers))
+    const [plain, first] = [without[0]!, told[0]!]
+    expect([first.success, first.sampledTokens]).toEqual([plain.success, plain.sampledTokens])
+    expect(first.policyLoss).not.toBe(plain.policyLoss)
+    expect(told.at(-1)!.kl).not.toBe(without.at(-1)!.kl)
+    const { code, stdout } = await runCommand([
+      ...['audit', join(folder, 'with'), '--policy', 'embedded', '--json'],
+    ])
+    expect(code, stdout).toBe(0)
+  })
+
+  it('lifts the words in which a solved task was decided, and only those of solved ones', async () => {
+    await using policy = await openEmbedded(undefined, { threads: 1 })
+    const environment = desk() as Environment
+    const tasks = environment.makeTasks!({ count: 16, seed: 5 })
+    const renderer = rendererOf(policy)
+    const rows = (await rolled(environment, tasks.length, policy)).flatMap(group =>
+      groupRows(group),
+    )
+    const bonus = oracleTokenBonus({
+      policy,
+      renderer,
+      promptOf: oraclePrompts(tasks),
+      coefficient: 1,
+    })
+    const given = await bonus(rows, { signal: new AbortController().signal })
+    const lifted = new Map<string, number>()
+    rows.forEach((row, index) => {
+      const values = given[index]
+      expect(values !== undefined).toBe(isSolved(row))
+      values?.forEach((value, token) => {
+        if (value === 0) return
+        const word = renderer.tokenizer.decode(row.row.ids.subarray(token, token + 1))
+        lifted.set(word, (lifted.get(word) ?? 0) + value)
+      })
+    })
+    const [most] = [...lifted].sort(([, a], [, b]) => b - a).map(([word]) => word.trim())
+    expect(most).toMatch(/^(sorry|\[(cancel|address|exchange|refund|transfer)|pending|shipped)/)
+    const total = [...lifted.values()].reduce((sum, value) => sum + value, 0)
+    expect(total).toBeGreaterThan(1)
+  })
+})
+
+/** A step without what clocks say. */
+function toNumbers({ seconds: _, ...numbers }: Step): object {
+  return numbers
+}
+
+function isSolved({ member }: MemberRow): boolean {
+  return 'reward' in member && member.reward.total >= 1
+}
+
+async function rolled(
+  environment: Environment,
+  tasks: number,
+  policy: Awaited<ReturnType<typeof openEmbedded>>,
+): Promise<readonly Group[]> {
+  const groups: Group[] = []
+  for await (const group of rollGroups(tasks, {
+    environment,
+    policy,
+    renderer: rendererOf(policy),
+    estimate: openEstimate('grpo'),
+    group: 4,
+    limits: { turns: 10, newTokens: 24 },
+    seed: 5,
+  })) {
+    groups.push(group)
+  }
+  return groups
+}
