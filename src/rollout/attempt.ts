@@ -29,22 +29,6 @@ export const defaultLimits: Limits = {
   seconds: Number.POSITIVE_INFINITY,
 }
 
-/** Counts tokens of a whole run before they are paid for. */
-export interface TokenBudget {
-  /** Sets aside up to `tokens`; gives how many it could. */
-  reserve(tokens: number): number
-  /** Gives back what was set aside and not used. */
-  giveBack(tokens: number): void
-}
-
-/** Lets weights change in mid-sample: samples are aborted, wait, and go on under the new version. */
-export interface Pause {
-  /** Aborts when samples should stop for new weights; a fresh one after each pause. */
-  readonly signal: AbortSignal
-  /** Resolves when sampling may go on. */
-  wait(signal: AbortSignal): Promise<void>
-}
-
 /** When and how far contexts are condensed. */
 export interface CondenseSettings {
   readonly condenser: Condenser
@@ -70,8 +54,6 @@ export interface RolloutContext {
   readonly lanes: Lanes
   /** Seconds on a clock that never runs backwards. */
   readonly clock: () => number
-  readonly budget?: TokenBudget
-  readonly pause?: Pause
   /** Watchers that stop samples and attempts early. */
   readonly guards?: readonly Guard[]
   readonly condense?: CondenseSettings

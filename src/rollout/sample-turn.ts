@@ -87,32 +87,24 @@ export async function sampleSegments(walk: Walk, room: number): Promise<SampledS
       return { finish, text: sample.kind === 'text' ? sample : undefined, first }
     }
     signal.throwIfAborted()
-    await walk.context.pause?.wait(signal)
   }
 }
 
 async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sample> {
   const { context, attempt } = walk
-  const { policy, lanes, clock, budget, pause } = context
-  const granted = budget ? budget.reserve(room) : room
-  if (granted <= 0) throw new Failure('policy', { cause: new Error('the token budget is spent') })
-  const signal = pause ? AbortSignal.any([attempt.signal, pause.signal]) : attempt.signal
-  const request = requestOf(walk, granted, part)
+  const { policy, lanes, clock } = context
+  const request = requestOf(walk, room, part)
   const started = clock()
   try {
     const sample = await across(
       'policy',
       attempt,
-      () => takeDrawn(walk) ?? lanes.policy.run(attempt, () => policy.sample(request, { signal })),
+      () => takeDrawn(walk) ?? lanes.policy.run(attempt, () => policy.sample(request, attempt)),
     )
-    budget?.giveBack(granted - (sample.kind === 'tokens' ? sample.segment.ids.length : 0))
     walk.prompted += request.prompt.ids.length
     walk.cached += sample.usage.cached ?? 0
     if (sample.usage.server) walk.servers.add(sample.usage.server)
     return sample
-  } catch (error) {
-    budget?.giveBack(granted)
-    throw error
   } finally {
     walk.seconds.policy += clock() - started
   }

@@ -38,10 +38,9 @@ export function drawTogether(walks: readonly Walk[]): void {
 
 function drawSeveral(walks: readonly Walk[]): void {
   const first = walks[0]!
-  const { policy, lanes, pause, limits, budget } = first.context
+  const { policy, lanes, limits } = first.context
   const room = roomOf(first).tokens
-  // Pauses and budgets are kept sample by sample.
-  if (!policy.sampleSeveral || pause || budget) return
+  if (!policy.sampleSeveral) return
   if (room <= 0 || first.turns.length >= limits.turns) return
   const requests = walks.map(walk => requestOf(walk, room, 0))
   const seeds = requests.map(({ seed }) => seed)

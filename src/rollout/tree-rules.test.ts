@@ -6,8 +6,7 @@ import type { Environment, World } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Policy } from '../core/policy.ts'
-import { isSampled } from '../core/segment.ts'
-import { idsTo, pathTo, type Tree } from '../core/tree.ts'
+import { idsTo, pathTo } from '../core/tree.ts'
 import { calculator } from '../environments/calculator.ts'
 import { environment } from '../environments/environment.ts'
 import { withFork } from '../environments/fork.ts'
@@ -37,29 +36,6 @@ function roll(
   return rollTree({ branch, leaves })(context, attempt)
 }
 
-/** A token budget that knows at every moment what is set aside. */
-function openPurse(tokens: number) {
-  let left = tokens
-  let lowest = tokens
-  return {
-    get left() {
-      return left
-    },
-    get lowest() {
-      return lowest
-    },
-    reserve(wanted: number): number {
-      const granted = Math.min(wanted, left)
-      left -= granted
-      lowest = Math.min(lowest, left)
-      return granted
-    },
-    giveBack(unused: number): void {
-      left += unused
-    },
-  }
-}
-
 /** The same policy, whose answers come in any order. */
 function unsteady(policy: Policy, seed: number): Policy {
   let count = 0
@@ -74,25 +50,12 @@ function unsteady(policy: Policy, seed: number): Policy {
   }
 }
 
-const sampledIn = (tree: Tree): number =>
-  tree.nodes.reduce((sum, { segment }) => sum + (isSampled(segment) ? segment.ids.length : 0), 0)
-
 describe.each(names)('a tree grown by %s', name => {
   it('[R1] has at most as many endings as it may have', async () => {
     for (let seed = 0; seed < 8 * soak; seed++) {
       const leaves = 1 + (seed % 9)
       const tree = await roll(name, seed, { leaves })
       expect(tree.trajectories.length).toBeLessThanOrEqual(leaves)
-    }
-  })
-
-  it('[R1] samples no token that was not set aside, and gives back what it did not use', async () => {
-    for (let seed = 0; seed < 10 * soak; seed++) {
-      const tokens = 20 + seed * 97
-      const budget = openPurse(tokens)
-      const tree = await roll(name, seed, { budget })
-      expect(budget.lowest).toBeGreaterThanOrEqual(0)
-      expect(sampledIn(tree)).toBe(tokens - budget.left)
     }
   })
 

@@ -1,11 +1,18 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openCountingPolicy } from '../../test/counting-policy.ts'
-import { openByteRenderer } from '../../test/rolling.ts'
+import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
 import type { Group } from '../core/group.ts'
+import type { Policy } from '../core/policy.ts'
+import { calculator } from '../environments/calculator.ts'
+import { withFork } from '../environments/fork.ts'
 import { singleTurn } from '../environments/single-turn.ts'
+import { openBranchPolicy } from '../rollout/branches/registry.ts'
+import { rollTree } from '../rollout/tree.ts'
 import type { BudgetLimits } from './budget.ts'
 import { openEstimate } from './estimate.ts'
+import { aroundSamples } from './instrument.ts'
 import { type RollParts, rollGroups } from './roll.ts'
 import { RunStoppedError } from './stopped.ts'
 
@@ -42,6 +49,22 @@ async function roll(budget: BudgetLimits, more: Partial<RollParts> = {}) {
   return { groups, counts, error }
 }
 
+/** A policy that counts what it gave, and what it gave and may still give at any one time. */
+function counted(policy: Policy) {
+  const counts = { sampled: 0, promised: 0, mostPromised: 0 }
+  const around = aroundSamples(policy, async ({ request, seeds, ask }) => {
+    const most = request.maxTokens * seeds.length
+    counts.promised += most
+    counts.mostPromised = Math.max(counts.mostPromised, counts.sampled + counts.promised)
+    await nextTurn()
+    const samples = await ask()
+    counts.promised -= most
+    counts.sampled += samples.reduce((sum, { usage }) => sum + usage.sampled, 0)
+    return samples
+  })
+  return { policy: around, counts }
+}
+
 const whole = await roll({})
 
 describe('a budget', () => {
@@ -68,6 +91,35 @@ describe('a budget', () => {
       }),
       { seed: 3, numRuns: process.env.ESPALIER_SOAK ? 100 : 8 },
     )
+  })
+
+  it.each([
+    'fixed:width=3,depth=2',
+    'arpo:initial=2,chance=0.8',
+    'tree-grpo:expansions=3,rounds=2',
+    'tree-rl',
+  ])('[R1] of tokens holds for trees grown by %s, sample by sample', async name => {
+    const talking = await openByteRenderer({ toolFormat: 'hermes' })
+    const branch = openBranchPolicy(name, talking.vocabulary)
+    for (const tokens of [40, 300, 900, 1e6]) {
+      const { policy, counts } = counted(dicePolicy(talking))
+      const { groups, error } = await roll(
+        { tokens },
+        {
+          environment: withFork(calculator()),
+          policy,
+          renderer: talking,
+          strategy: rollTree({ branch, leaves: 6 }),
+          leaves: 6,
+          limits: { turns: 6, newTokens: 64 },
+          reward: { one: () => 1 },
+        },
+      )
+      expect(counts.sampled).toBeLessThanOrEqual(tokens)
+      // What is set aside at one time fits too: no answer could have gone beyond the budget.
+      expect(counts.mostPromised).toBeLessThanOrEqual(tokens)
+      expect([error === undefined, groups.length === 40]).toEqual([tokens === 1e6, tokens === 1e6])
+    }
   })
 
   it('of trajectories is exact: whole groups, as many as fit', async () => {

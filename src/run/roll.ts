@@ -70,7 +70,7 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly adaptive?: boolean
   /** What the policy tells besides its answers. */
   readonly signals?: Signals
-  readonly more?: Pick<RolloutContext, 'budget' | 'pause' | 'guards' | 'condense'>
+  readonly more?: Pick<RolloutContext, 'guards' | 'condense'>
 }
 
 /**
