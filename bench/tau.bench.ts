@@ -10,8 +10,8 @@ import { openTauWorld, type TauWorld } from '../src/environments/tau/world.ts'
 
 const FIXTURE = 'test/fixtures/tau-checkout'
 const CONCURRENT = 2000
-const WARM_UP = 100
-const ROUNDS = 400
+const WARM_UP = 400
+const ROUNDS = 1000
 
 /** Worlds and calls per second of processor time, and how many calls one pass over the tasks makes. */
 interface Rates {

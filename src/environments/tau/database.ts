@@ -4,7 +4,7 @@ import { repr } from '../../python/repr.ts'
 import type { PythonDict, PythonKey, PythonValue } from '../../python/value.ts'
 import { isSameText } from './canonical.ts'
 import { itemOf, toList } from './operations.ts'
-import type { Changes, Row, Tables } from './tables.ts'
+import { type Changes, NO_IMAGE, type Row, type RowImage, type Tables } from './tables.ts'
 
 const NO_CHANGES: Changes = new Map()
 
@@ -16,8 +16,8 @@ const NO_CHANGES: Changes = new Map()
 export class Database {
   readonly tables: Tables
   readonly #changes: Map<string, Map<string, Row>>
-  /** Dicts and lists that no other database can see; all others are copied before a change. */
-  #owned = new Set<object>()
+  /** Dicts and lists that no other database can see, with what they were copied from. */
+  #owned = new Map<object, RowImage>()
 
   constructor(tables: Tables, changes: Map<string, Map<string, Row>> = new Map()) {
     this.tables = tables
@@ -26,9 +26,12 @@ export class Database {
 
   /** The row of that id, which may be any value a policy sent; what cannot be hashed raises. */
   find(table: string, id: PythonValue): Row | undefined {
-    const key = requireHashable(id)
-    if (typeof key !== 'string') return undefined
-    return this.#changes.get(table)?.get(key) ?? this.tables.table(table).get(key)
+    if (typeof id !== 'string') {
+      requireHashable(id)
+      return undefined
+    }
+    const changed = this.#changes.size === 0 ? undefined : this.#changes.get(table)?.get(id)
+    return changed ?? this.tables.table(table).get(id)
   }
 
   /** The row of that id, or Python's `KeyError`. */
@@ -42,22 +45,25 @@ export class Database {
   change(table: string, id: PythonValue): Row {
     const row = this.at(table, id)
     if (this.#owned.has(row)) return row
-    // Once written, the parts of the row that stay as they are need not be written again.
-    this.tables.textOf(row)
     const copied = shallowCopy(row)
-    this.insert(table, id as string, copied)
+    this.#put(table, id as string, copied)
+    this.#owned.set(copied, this.tables.rowImage(row))
     return copied
   }
 
   /** Puts a row, which from now on belongs to this database. */
   insert(table: string, id: string, row: Row): void {
+    this.#put(table, id, row)
+    this.#owned.set(row, NO_IMAGE)
+  }
+
+  #put(table: string, id: string, row: Row): void {
     let changed = this.#changes.get(table)
     if (changed === undefined) {
       changed = new Map()
       this.#changes.set(table, changed)
     }
     changed.set(id, row)
-    this.#owned.add(row)
   }
 
   /** A dict inside a dict that may be changed, made one that may be changed too. */
@@ -65,7 +71,7 @@ export class Database {
     const dict = itemOf(parent, key) as PythonDict
     if (this.#owned.has(dict)) return dict
     const copied = shallowCopy(dict)
-    this.#owned.add(copied)
+    this.#owned.set(copied, NO_IMAGE)
     parent.set(key as PythonKey, copied)
     return copied
   }
@@ -75,7 +81,7 @@ export class Database {
     const list = toList(itemOf(parent, key), method)
     if (this.#owned.has(list)) return list
     const copied = [...list]
-    this.#owned.add(copied)
+    this.#owned.set(copied, NO_IMAGE)
     parent.set(key, copied)
     return copied
   }
@@ -85,14 +91,15 @@ export class Database {
     const dict = list[index] as PythonDict
     if (this.#owned.has(dict)) return dict
     const copied = shallowCopy(dict)
-    this.#owned.add(copied)
+    this.#owned.set(copied, NO_IMAGE)
     list[index] = copied
     return copied
   }
 
   /** A row of this database as JSON. */
   textOf(row: Row): string {
-    return this.#owned.has(row) ? this.tables.textOfChanging(row) : this.tables.textOf(row)
+    const image = this.#owned.get(row)
+    return image ? this.tables.textOfChanged(row, image) : this.tables.textOf(row)
   }
 
   /** A database with the same rows that goes its own way from here. */
@@ -100,7 +107,7 @@ export class Database {
     const changes = new Map<string, Map<string, Row>>()
     for (const [table, rows] of this.#changes) changes.set(table, new Map(rows))
     // From now on what was changed is seen by two, so both copy before they change it again.
-    this.#owned = new Set()
+    this.#owned = new Map()
     return new Database(this.tables, changes)
   }
 

@@ -11,6 +11,7 @@ import {
 } from '../../python/value.ts'
 import { type DomainSource, readCheckout } from './checkout.ts'
 import { type DomainName, domainNames, layouts, type TauDomain, toolsOf } from './domain.ts'
+import { intern } from './intern.ts'
 import { itemOf } from './operations.ts'
 import { type Row, Tables } from './tables.ts'
 import type { TauAction, TauTask } from './task.ts'
@@ -116,7 +117,7 @@ function checkTables(
       if (!(row instanceof Map)) throw new Error(`${name} ${table}: ${id} is not a dict.`)
     }
   }
-  return tables as ReadonlyMap<string, ReadonlyMap<string, Row>>
+  return intern(new Map(tables)) as unknown as ReadonlyMap<string, ReadonlyMap<string, Row>>
 }
 
 function toTask(task: PythonDict, index: number): TauTask {

@@ -39,7 +39,7 @@ export function itemOf(container: PythonValue, key: PythonValue): PythonValue {
 
 /** Python's `key in dict`: what cannot be hashed raises. */
 export function hasKey(dict: PythonDict, key: PythonValue): key is PythonKey {
-  return dict.has(requireHashable(key))
+  return dict.has(typeof key === 'string' ? key : requireHashable(key))
 }
 
 /** Python's iteration: a string by its characters, a dict by its keys. */

@@ -13,6 +13,19 @@ import { canonicalPair } from './canonical.ts'
 /** A record of a table, such as one order; shared until somebody changes it. */
 export type Row = PythonDict
 
+/** A row that was copied to be changed, pair by pair: what stays as it is need not be written again. */
+export interface RowImage {
+  readonly keys: readonly PythonKey[]
+  readonly values: readonly PythonValue[]
+  /** All pairs as JSON. */
+  readonly text: string
+  /** Where each pair begins in the text, its separator included, and where the last one ends. */
+  readonly starts: readonly number[]
+}
+
+/** The image of a row that is a copy of nothing. */
+export const NO_IMAGE: RowImage = { keys: [], values: [], text: '', starts: [0] }
+
 /** The rows of one table that differ from those loaded, by id. */
 export type Changes = ReadonlyMap<string, Row>
 
@@ -24,6 +37,7 @@ export class Tables {
   readonly names: readonly string[]
   readonly #rows: ReadonlyMap<string, ReadonlyMap<string, Row>>
   readonly #texts = new WeakMap<object, string>()
+  readonly #rowImages = new WeakMap<Row, RowImage>()
   #images: readonly TableImage[] | undefined
 
   constructor(tables: ReadonlyMap<string, ReadonlyMap<string, Row>>) {
@@ -51,13 +65,48 @@ export class Tables {
     return text
   }
 
-  /** A row that may change again as JSON; its parts that are remembered are not written anew. */
-  textOfChanging(value: PythonValue): string {
+  /** What to write a copy of this row from; made once and remembered, so the row must never change. */
+  rowImage(row: Row): RowImage {
+    let image = this.#rowImages.get(row)
+    if (image === undefined) {
+      const [keys, values] = [[...row.keys()], [...row.values()]]
+      const starts = [0]
+      let text = ''
+      keys.forEach((key, index) => {
+        text += `${index > 0 ? SEPARATOR : ''}${keyText(key)}${this.textOf(values[index] ?? null)}`
+        starts.push(text.length)
+      })
+      image = { keys, values, text, starts }
+      this.#rowImages.set(row, image)
+    }
+    return image
+  }
+
+  /** A row that may change again as JSON; only what is not in its image is written anew. */
+  textOfChanged(row: Row, image: RowImage): string {
+    const { keys, values, starts } = image
+    let text = '{'
+    let index = 0
+    /** From this pair on, all are as they are in the image. */
+    let same = 0
+    row.forEach((part, key) => {
+      if (keys[index] !== key || values[index] !== part) {
+        if (index > same) text += image.text.slice(starts[same], starts[index])
+        if (index > 0) text += SEPARATOR
+        text += keyText(key) + this.#textOfChanging(part)
+        same = index + 1
+      }
+      index++
+    })
+    return index > same ? `${text}${image.text.slice(starts[same], starts[index])}}` : `${text}}`
+  }
+
+  #textOfChanging(value: PythonValue): string {
     if (typeof value === 'string' || !isContainer(value)) return scalarText(value)
     return this.#texts.get(value) ?? write(value, this.#textOfPart)
   }
 
-  readonly #textOfPart = (part: PythonValue): string => this.textOfChanging(part)
+  readonly #textOfPart = (part: PythonValue): string => this.#textOfChanging(part)
 
   /** The sha256 of all tables, some rows replaced or added. */
   hash(changes: (table: string) => Changes): string {
@@ -103,12 +152,24 @@ function keyText(key: PythonKey): string {
 }
 
 const PLAIN = /^[ !#-[\]-~]*$/
+const SHORT = 16
+
+/** Whether a text stands in JSON as it is; short ones are looked at without the cost of a pattern. */
+function isPlain(text: string): boolean {
+  if (text.length > SHORT) return PLAIN.test(text)
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit < 32 || unit > 126 || unit === 34 || unit === 92) return false
+  }
+  return true
+}
 
 /** What `dumps` gives, for most scalars without its cost. */
 function scalarText(value: PythonValue): string {
-  if (typeof value === 'string') return PLAIN.test(value) ? `"${value}"` : dumps(value)
+  if (typeof value === 'string') return isPlain(value) ? `"${value}"` : dumps(value)
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   if (value instanceof PythonFloat && Number.isFinite(value.value)) return formatFloat(value.value)
-  return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : dumps(value)
+  return dumps(value)
 }
 
 const isContainer = (value: PythonValue): value is PythonDict | readonly PythonValue[] =>

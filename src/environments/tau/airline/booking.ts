@@ -42,21 +42,22 @@ function newId(database: Database, fixed: boolean): string {
 }
 
 function reservationOf(id: string, input: Booking): PythonDict {
-  return new Map<string, PythonValue>([
-    ['reservation_id', id],
-    ['user_id', input.user_id],
-    ['origin', input.origin],
-    ['destination', input.destination],
-    ['flight_type', input.flight_type],
-    ['cabin', input.cabin],
-    ['flights', copy(input.flights)],
-    ['passengers', input.passengers],
-    ['payment_history', input.payment_methods],
-    ['created_at', '2024-05-15T15:00:00'],
-    ['total_baggages', input.total_baggages],
-    ['nonfree_baggages', input.nonfree_baggages],
-    ['insurance', input.insurance],
-  ])
+  const reservation: PythonDict = new Map()
+  // Faster than a list of pairs, and bookings are the dearest calls.
+  return reservation
+    .set('reservation_id', id)
+    .set('user_id', input.user_id)
+    .set('origin', input.origin)
+    .set('destination', input.destination)
+    .set('flight_type', input.flight_type)
+    .set('cabin', input.cabin)
+    .set('flights', copy(input.flights))
+    .set('passengers', input.passengers)
+    .set('payment_history', input.payment_methods)
+    .set('created_at', '2024-05-15T15:00:00')
+    .set('total_baggages', input.total_baggages)
+    .set('nonfree_baggages', input.nonfree_baggages)
+    .set('insurance', input.insurance)
 }
 
 const add = (total: PythonValue, right: PythonValue): PythonValue =>
