@@ -35,11 +35,11 @@ const workloads = {
   desk: { shape: desk, rows: 256, length: 85, trained: 40 },
 } as const
 
-/** What the notes on dependencies measured with a prototype, on another machine. */
+/** What the notes on dependencies measured with a prototype on a quiet machine, one and two threads. */
 const prototype = {
-  1: { stepMilliseconds: 606, decodeTokensPerSecond: 14_600 },
-  2: { stepMilliseconds: 385 },
-}
+  plain: { stepMilliseconds: [606, 385], decodeTokensPerSecond: [14_600] },
+  'relaxed-fma': { stepMilliseconds: [411, 236], decodeTokensPerSecond: [18_100] },
+} as const
 
 const call = { signal: new AbortController().signal }
 
@@ -50,7 +50,11 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     for (const kernel of ['plain', 'relaxed-fma'] as const) {
       if (!webAssembly.validate(kernelBytes(kernel))) continue
       for (const threads of [1, 2]) {
-        const result = await measure(workload, { kernel, threads })
+        const measured = await measure(workload, { kernel, threads })
+        const result = {
+          ...measured,
+          ...(name === 'reference' && against(measured, kernel, threads)),
+        }
         figures[`${name}-${kernel}-${threads}`] = result
         if (!json) print(`${name} ${kernel} ${threads} thread${threads > 1 ? 's' : ''}`, result)
       }
@@ -76,6 +80,25 @@ async function measure(
     gigaflops: round(gigaflops),
     productGigaflops: round(product),
     ratio: round(gigaflops / product),
+  }
+}
+
+/** The prototype's time over ours, and our speed over its own: better above 1. */
+function against(
+  { stepMilliseconds, decodeTokensPerSecond }: Record<string, number>,
+  kernel: keyof typeof prototype,
+  threads: number,
+): Record<string, number> {
+  const known: {
+    readonly [Figure in 'stepMilliseconds' | 'decodeTokensPerSecond']: readonly number[]
+  } = prototype[kernel]
+  const [step, decode] = [
+    known.stepMilliseconds[threads - 1],
+    known.decodeTokensPerSecond[threads - 1],
+  ]
+  return {
+    ...(step && { stepAgainstPrototype: round(step / stepMilliseconds!) }),
+    ...(decode && { decodeAgainstPrototype: round(decodeTokensPerSecond! / decode) }),
   }
 }
 
