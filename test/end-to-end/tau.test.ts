@@ -8,7 +8,7 @@ import { toJavaScript } from '../../src/python/value.ts'
 import { openRenderer } from '../../src/run/model-source.ts'
 import type { Answer, Asked } from '../servers/serving.ts'
 import { openSglangServer } from '../servers/sglang.ts'
-import { espalier, readLines, scratch, start } from './cli.ts'
+import { espalier, type JsonRow, readLines, scratch, start } from './cli.ts'
 import { type KnownTask, openTauServer } from './tau.ts'
 
 const root = 'test/fixtures/tau-checkout'
@@ -159,26 +159,15 @@ describe('result files of tau-bench', () => {
 })
 
 describe('espalier roll on tau-bench', () => {
-  it('gives groups for GRPO: the tokens the server sampled, rewards by what became of the data', async () => {
-    const renderer = await openRenderer(model)
-    const control = (text: string): number => renderer.tokenizer.idOf(text)!
-    const spell = (text: string): number[] =>
-      [...text].flatMap(letter => [...renderer.tokenizer.encodeOrdinary(letter)])
-    const cancel = { order_id: '#W0000003', reason: 'ordered by mistake' }
-    const call = JSON.stringify({ name: 'cancel_pending_order', arguments: cancel })
-    // Every second attempt only talks.
-    const answer = ({ prompt, seed = 0 }: Asked): Answer => {
-      const talks = prompt.includes(control('<tool_response>')) || seed % 2 === 1
-      const words = spell('That was 18.1, and it is done.')
-      const calls = [control('<tool_call>'), ...spell(`\n${call}\n`), control('</tool_call>')]
-      const ids = [...(talks ? words : calls), control('<|im_end|>')]
-      return { ids, logprobs: ids.map(() => -0.5), finish: 'stop' }
-    }
+  const cancel = { order_id: '#W0000003', reason: 'ordered by mistake' }
+  const call = JSON.stringify({ name: 'cancel_pending_order', arguments: cancel })
+
+  /** Rolls one group of 8 at the second task, with a user who stops after the first answer. */
+  async function rollGroup(answer: (asked: Asked) => Answer): Promise<readonly JsonRow[]> {
     await using server = await openSglangServer({ answer })
     const folder = scratch()
-    const script = join(folder, 'lines.txt')
+    const [script, taskFile] = [join(folder, 'lines.txt'), join(folder, 'tasks.jsonl')]
     writeFileSync(script, 'Cancel my order, and what did it cost?\n###STOP###\n')
-    const taskFile = join(folder, 'tasks.jsonl')
     writeFileSync(taskFile, '{"id": "ben", "index": 1}\n')
     const environment = `tau:retail,root=${root},user=scripted,script=${script},instruction=true`
     const [run, rows] = [join(folder, 'run'), join(folder, 'rows.jsonl')]
@@ -187,7 +176,30 @@ describe('espalier roll on tau-bench', () => {
     const rolled = await espalier('roll', ...where, ...how)
     expect(rolled.code, rolled.stderr).toBe(0)
     await espalier('export', run, '--to', 'jsonl', '--out', rows)
-    const members = readLines(rows)
+    return readLines(rows)
+  }
+
+  let control: (text: string) => number
+  let spell: (text: string) => number[]
+  let turn: (ids: readonly number[], finish?: Answer['finish']) => Answer
+
+  beforeAll(async () => {
+    const { tokenizer } = await openRenderer(model)
+    control = text => tokenizer.idOf(text)!
+    spell = text => [...text].flatMap(letter => [...tokenizer.encodeOrdinary(letter)])
+    turn = (ids, finish = 'stop') => {
+      const all = finish === 'stop' ? [...ids, control('<|im_end|>')] : ids
+      return { ids: all, logprobs: all.map(() => -0.5), finish }
+    }
+  })
+
+  it('gives groups for GRPO: the tokens the server sampled, rewards by what became of the data', async () => {
+    // Every second attempt only talks; calls come without the newline that slime insists on (T9).
+    const members = await rollGroup(({ prompt, seed = 0 }) => {
+      const talks = prompt.includes(control('<tool_response>')) || seed % 2 === 1
+      if (talks) return turn(spell('That was 18.1, and it is done.'))
+      return turn([control('<tool_call>'), ...spell(call), control('</tool_call>')])
+    })
     expect(new Set(members.map(({ reward }) => reward))).toEqual(new Set([0, 1]))
     expect(members.reduce((sum, { advantage }) => sum + advantage!, 0)).toBeCloseTo(0)
     for (const { ids, mask, logprobs, origins, reward } of members) {
@@ -197,6 +209,16 @@ describe('espalier roll on tau-bench', () => {
       for (const span of spans) expect(span.at(-1)).toBe(control('<|im_end|>'))
       expect(mask.filter(Boolean)).toHaveLength(spans.flat().length)
       expect(logprobs.filter((_, place) => mask[place]).every(each => each === -0.5)).toBe(true)
+    }
+  })
+
+  it('[T5] a turn that was cut is not done, and nothing is put into its mouth', async () => {
+    const cut = [control('<tool_call>'), ...spell(call.slice(0, 30))]
+    const members = await rollGroup(() => turn(cut, 'length'))
+    for (const { ids, outcome, reward } of members) {
+      expect(outcome).toEqual({ kind: 'truncated', limit: 'tokens' })
+      expect(reward).toBe(0)
+      expect(ids.slice(-cut.length)).toEqual(cut)
     }
   })
 })

@@ -46,7 +46,8 @@ export const evalCommand: Command = {
   about:
     'Attempts every task --trials times and measures: success, pass@k (one of k succeeds) and pass^k\n' +
     '(all of k succeed), each with the bounds that hold it at 95 %. Attempts that failed outside the\n' +
-    'policy count neither way. With --json one object, tasks included.',
+    'policy count neither way. With --json one object, tasks included. tau-bench is attempted whole\n' +
+    'unless --tasks says otherwise; its --results and its pass^k are those of the original.',
   examples: [
     'espalier eval --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --trials 4',
     'espalier eval --policy openai:http://localhost:8000/v1 --environment tau:retail,root=DIR --results results.json',

@@ -64,6 +64,27 @@ describe('tau-bench by name', () => {
     expect(await firstWords(human)).toBe('typed after: You are Ada Moss ')
   })
 
+  it('asks the user’s model at its own temperature, and prices what it says', async () => {
+    const temperatures: unknown[] = []
+    const openSpeaker = (): Speaker => ({
+      ...speaker,
+      say: (messages, call) => {
+        temperatures.push(call.temperature)
+        return speaker.say(messages, call)
+      },
+    })
+    for (const more of ['price=2.5/10', 'temperature=0.2']) {
+      const environment = await openNamed(`tau:retail,root=${root},speaker=x,${more}`, {
+        openSpeaker,
+      })
+      const data = environment.readTask({ index: 0 })
+      const world = await environment.open({ id: 'x' as TaskId, data }, call)
+      const cost = more.startsWith('price') ? 12.5e-6 : null
+      expect(await world.report?.()).toMatchObject({ user: { calls: 1, cost }, user_cost: null })
+    }
+    expect(temperatures).toEqual([1, 0.2])
+  })
+
   it('warns of data it does not know', async () => {
     const warnings: string[] = []
     await openNamed(`tau:retail,root=${root},speaker=x`, { warn: text => warnings.push(text) })
@@ -78,6 +99,8 @@ describe('tau-bench by name', () => {
     [`tau:retail,root=${root},user=scripted`, /script=FILE/],
     [`tau:retail,root=${root},speaker=x,fixed=maybe`, /fixed/],
     [`tau:retail,root=${root},speaker=x,colour=red`, /colour/],
+    [`tau:retail,root=${root},speaker=x,price=cheap`, /write PROMPT\/SAMPLED/],
+    ['tau:retail,root=~/no-such-folder,speaker=x', /^No tau-bench retail in \/.*no-such-folder/],
   ])('%s is refused', async (text, problem) => {
     await expect(openNamed(text)).rejects.toThrow(problem)
   })

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { ToolDefinition } from '../../core/message.ts'
 import { dumps, parseJson } from '../../python/json.ts'
@@ -24,7 +25,9 @@ export interface LoadTauOptions {
 }
 
 /** Loads a domain, to be shared by all worlds opened in it. */
-export async function loadTau({ root, domain }: LoadTauOptions): Promise<TauDomain> {
+export async function loadTau({ root: named, domain }: LoadTauOptions): Promise<TauDomain> {
+  // Shells leave a tilde in the middle of a word alone, and `tau:retail,root=~/data` is one word.
+  const root = named.replace(/^~(?=\/|$)/, homedir())
   const packed = join(root, `${domain}.json`)
   if (existsSync(packed))
     return toDomain(domain, fromPacked(parseJson(await readFile(packed, 'utf8'))))
