@@ -1,22 +1,42 @@
 import { setMaxListeners } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { Environment } from '../src/core/environment.ts'
 import type { Policy, SampleRequest, TokenSample } from '../src/core/policy.ts'
 import { isSampled, sampled } from '../src/core/segment.ts'
 import type { Tree } from '../src/core/tree.ts'
 import { calculator } from '../src/environments/calculator.ts'
+import { desk } from '../src/environments/desk/desk.ts'
 import { withFork } from '../src/environments/fork.ts'
 import { random, seedOf } from '../src/math/random.ts'
-import { defaultLimits } from '../src/rollout/attempt.ts'
+import { defaultLimits, type Limits } from '../src/rollout/attempt.ts'
 import { openBranchPolicy } from '../src/rollout/branches/registry.ts'
 import { rollChain } from '../src/rollout/chain.ts'
 import { rollTree } from '../src/rollout/tree.ts'
+import { baseModel, openEmbedded } from '../src/run/embedded.ts'
+import { openRenderer } from '../src/run/model-source.ts'
 import type { ModelRenderer } from '../src/text/renderer.ts'
 import { attemptAt, call, contextOf, openByteRenderer } from '../test/rolling.ts'
 
 const leaves = 16
 const tasks = 12
 const environment = withFork(calculator())
+
+/** What is rolled with: a world, an engine that counts, and the tasks. */
+interface Setting {
+  readonly environment: Environment
+  readonly renderer: ModelRenderer
+  readonly limits: Limits
+  /** Each measurement has an engine of its own, with an empty cache. */
+  readonly open: () => Promise<Engine>
+  readonly taskAt: (task: number) => unknown
+}
+
+interface Engine {
+  readonly policy: Policy
+  /** Prompt tokens it was sent, those it found in its prefix cache, and requests. */
+  readonly counts: { prompt: number; cached: number; requests: number }
+}
 
 /** Branch policies that give sixteen endings: from one tree, or from two or four. */
 const strategies = {
@@ -26,20 +46,74 @@ const strategies = {
   'tree-rl:tokens=5,branches=3': { trees: 1 },
 } as const
 
+type BranchName = keyof typeof strategies
+
 /** Sampled and sent tokens of trees against chains with as many endings, and the memory of a large tree. */
 export async function bench({ json }: { json: boolean }): Promise<object> {
   const renderer = await openByteRenderer({ toolFormat: 'hermes' })
-  const chain = await measure(renderer, { name: 'chain', trees: leaves })
-  const figures: Record<string, unknown> = { leaves, tasks, chain }
+  const counted = await compare(countedSetting(renderer), Object.keys(strategies), { json })
+  if (!json) console.log('the model inside, at the desk')
+  const real = await compare(await deskSetting(), ['tree-grpo:expansions=7,rounds=1'], { json })
+  const memory = await measureMemory(renderer)
+  if (!json) console.log('memory', memory)
+  return { leaves, tasks, ...counted, embedded: real, memory }
+}
+
+/** Chains, and trees with as many endings, in one setting. */
+async function compare(
+  setting: Setting,
+  names: readonly string[],
+  { json }: { readonly json: boolean },
+): Promise<Record<string, object>> {
+  const chain = await measure(setting, { name: 'chain', trees: leaves })
+  const figures: Record<string, object> = { chain }
   if (!json) print('chain', chain, chain)
-  for (const [name, { trees }] of Object.entries(strategies)) {
-    const cost = await measure(renderer, { name, trees })
+  for (const name of names) {
+    const cost = await measure(setting, { name, trees: strategies[name as BranchName].trees })
     figures[name] = { ...cost, ratio: ratios(cost, chain) }
     if (!json) print(name, cost, chain)
   }
-  figures.memory = await measureMemory(renderer)
-  if (!json) console.log('memory', figures.memory)
   return figures
+}
+
+/** Five turns with a calculator behind a prompt of some 500 tokens, and an engine with a radix cache. */
+function countedSetting(renderer: ModelRenderer): Setting {
+  return {
+    environment,
+    renderer,
+    limits: { ...defaultLimits, turns: 6 },
+    open: async () => openEngine(renderer),
+    taskAt: task => ({ prompt: `${task}: ${'Compute it step by step. '.repeat(20)}`, answer: '5' }),
+  }
+}
+
+/** The base model at the desk, with its own prefix cache. */
+async function deskSetting(): Promise<Setting> {
+  const world = withFork(desk() as Environment)
+  const made = world.makeTasks!({ count: tasks, seed: 1 })
+  return {
+    environment: world,
+    renderer: await openRenderer(baseModel),
+    limits: { ...defaultLimits, turns: 10, newTokens: 24 },
+    open: async () => countingEngine(await openEmbedded(undefined, { threads: 1 })),
+    taskAt: task => made[task]!.data,
+  }
+}
+
+/** Counts what a policy is sent and finds in its cache. */
+function countingEngine(policy: Policy): Engine {
+  const counts = { prompt: 0, cached: 0, requests: 0 }
+  const counting: Policy = {
+    ...policy,
+    async sample(request, call) {
+      const sample = await policy.sample(request, call)
+      counts.prompt += sample.usage.prompt
+      counts.cached += sample.usage.cached ?? 0
+      counts.requests++
+      return sample
+    },
+  }
+  return { policy: counting, counts }
 }
 
 interface Cost {
@@ -63,9 +137,10 @@ interface Strategy {
   readonly trees: number
 }
 
-async function measure(renderer: ModelRenderer, { name, trees }: Strategy): Promise<Cost> {
-  const engine = openEngine(renderer)
-  const limits = { ...defaultLimits, turns: 6 }
+async function measure(setting: Setting, { name, trees }: Strategy): Promise<Cost> {
+  const { environment, renderer, limits } = setting
+  const engine = await setting.open()
+  await using _policy = engine.policy
   const context = contextOf({ environment, renderer, policy: engine.policy, limits })
   const roll =
     name === 'chain'
@@ -77,9 +152,8 @@ async function measure(renderer: ModelRenderer, { name, trees }: Strategy): Prom
   let endings = 0
   let tokens = 0
   for (let task = 0; task < tasks; task++) {
-    const data = { prompt: `${task}: ${'Compute it step by step. '.repeat(20)}`, answer: '5' }
     for (let member = 0; member < trees; member++) {
-      const attempt = attemptAt(environment, data, { member, seed: task + 1 })
+      const attempt = attemptAt(environment, setting.taskAt(task), { member, seed: task + 1 })
       const tree = await roll(context, attempt)
       endings += tree.trajectories.length
       tokens += sampledIn(tree)
@@ -105,7 +179,7 @@ function sampledIn({ nodes }: Tree): number {
  * An engine that counts: what it says is drawn from the request's seed, and its prefix cache keeps
  * every page of sixteen tokens it has seen, as a radix cache with room enough does.
  */
-function openEngine(renderer: ModelRenderer) {
+function openEngine(renderer: ModelRenderer): Engine {
   const pages = new Set<string>()
   const counts = { prompt: 0, cached: 0, requests: 0 }
   const see = (ids: Int32Array): number => {
