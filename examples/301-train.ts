@@ -58,7 +58,7 @@ const small = await teach(shop, shown, {
 })
 console.log(`taught by ${shown.length} demonstrations, ${seconds()}`)
 
-const steps = Number(process.argv[2] ?? 40)
+const steps = Number(process.argv[2] ?? 24)
 const trained = await train(shop, tasks, {
   policy: small,
   group: 8,
