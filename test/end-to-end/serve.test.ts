@@ -38,7 +38,7 @@ let runs = 0
 
 async function rollDesk(policy: string, ...flags: readonly string[]): Promise<string> {
   const run = join(folder, `run-${runs++}`)
-  const desk = ['--environment', 'desk', '--tasks', '6', '--group', '2', '--seed', '11']
+  const desk = ['--environment', 'desk', '--tasks', '8', '--group', '2']
   const rolled = await runCommand(['roll', '--policy', policy, ...desk, ...flags, '--out', run])
   expect(rolled.code, rolled.stderr).toBe(0)
   return run
@@ -88,11 +88,20 @@ describe('rolling against espalier serve', () => {
     ['chains, cooler', ['--temperature', '0.7', '--top-p', '0.9']],
     ['trees, siblings in one request', ['--strategy', 'tree', '--leaves', '4']],
     ['steps', ['--strategy', 'step']],
-    ['guards', ['--guard', 'repetition:cycle=4,times=2', '--temperature', '1.8']],
   ])('[S1] gives the rows that the model gives in process: %s', async (_, flags) => {
     const expected = await rowsBy('embedded', ...flags)
     expect(expected.length).toBeGreaterThan(10)
     expect(await rowsBy(`sglang:${url}`, ...flags)).toEqual(expected)
+  })
+
+  it('[S1] stops where guards stop it in process', async () => {
+    const guard = ['--guard', 'repetition:cycle=4,times=2', '--temperature', '1.4', '--seed', '7']
+    const expected = await rowsBy('embedded', ...guard)
+    expect(expected.map(({ outcome }) => outcome)).toContainEqual({
+      kind: 'truncated',
+      limit: 'guard:repetition',
+    })
+    expect(await rowsBy(`sglang:${url}`, ...guard)).toEqual(expected)
   })
 
   it('[S1] gives them over vLLM’s and OpenAI’s dialects too, ids and log-probabilities', async () => {
