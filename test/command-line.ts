@@ -1,3 +1,4 @@
+import { exitCodeOf } from '../src/cli/command.ts'
 import { loadCommand } from '../src/cli/commands.ts'
 import { readFlags } from '../src/cli/flags.ts'
 import { describeCause } from '../src/core/failure.ts'
@@ -36,6 +37,6 @@ export async function runCommand(
     return { code, stdout: text(printed), stderr: text(told) }
   } catch (error) {
     told.push(describeCause(error))
-    return { code: 1, stdout: text(printed), stderr: text(told) }
+    return { code: exitCodeOf(error), stdout: text(printed), stderr: text(told) }
   }
 }

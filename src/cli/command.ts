@@ -1,4 +1,4 @@
-import type { SettingName, SettingsInput } from '../run/settings.ts'
+import { SettingError, type SettingName, type SettingsInput } from '../run/settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A flag that only one command has. */
@@ -47,4 +47,9 @@ export interface Command {
 /** The command was called wrongly: exit code 2. */
 export class MisuseError extends Error {
   override name = 'MisuseError'
+}
+
+/** What the program ends with after an error: 2 where it was misused, 1 where it failed. */
+export function exitCodeOf(error: unknown): 1 | 2 {
+  return error instanceof MisuseError || error instanceof SettingError ? 2 : 1
 }

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
+import { nearest } from '../run/nearest.ts'
 import {
   checkSetting,
   flagOf,
-  nearest,
   type Setting,
   SettingError,
   type SettingName,
@@ -140,38 +140,41 @@ function readSettings(values: Values, names: ReadonlyMap<string, SettingName>): 
 function readValue(name: SettingName, value: Values[string], from: string): unknown {
   const { isList } = settings[name] as Setting
   if (typeof value === 'boolean') return value
-  if (isList) return tryReadings(name, listReadings(value as string[]), from)
-  return tryReadings(name, readings(value as string), from)
+  if (isList) return tryReadings(name, listReadings(value as string[], from), from)
+  return tryReadings(name, readings(value as string, from), from)
 }
 
 /** What a word can mean: a number before a text, JSON where it looks like it. */
-function readings(word: string): unknown[] {
+function readings(word: string, from: string): unknown[] {
   const found: unknown[] = []
   if (word.trim() !== '' && Number.isFinite(Number(word))) found.push(Number(word))
   if (/^\s*[[{]/.test(word)) {
     try {
       found.push(JSON.parse(word))
     } catch (error) {
-      throw new SettingError(`not JSON: ${word}: ${(error as Error).message}`)
+      throw new SettingError(`${from}: not JSON: ${word}: ${(error as Error).message}`)
     }
   }
   return [...found, word]
 }
 
-function listReadings(words: readonly string[]): unknown[] {
-  if (words.some(word => /^\s*[[{]/.test(word))) return [words.flatMap(word => readings(word)[0])]
+function listReadings(words: readonly string[], from: string): unknown[] {
+  if (words.some(word => /^\s*[[{]/.test(word))) {
+    return [words.flatMap(word => readings(word, from)[0])]
+  }
   const numbers = words.flatMap(word => word.split(',')).map(Number)
   return [numbers.every(Number.isFinite) ? numbers : words, words]
 }
 
 function tryReadings(name: SettingName, values: readonly unknown[], from: string): unknown {
-  let last: unknown
+  let first: unknown
   for (const value of values) {
     try {
       return checkSetting(name, value, from)
     } catch (error) {
-      last = error
+      // What a word most likely means says best what is wrong with it.
+      first ??= error
     }
   }
-  throw last
+  throw first
 }

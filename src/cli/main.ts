@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
 import { packageVersion } from '../run/manifest.ts'
-import { nearest, SettingError } from '../run/settings.ts'
-import { type Command, MisuseError } from './command.ts'
+import { nearest } from '../run/nearest.ts'
+import { type Command, exitCodeOf, MisuseError } from './command.ts'
 import { commandNames, loadCommand, loadCommands } from './commands.ts'
 import { readFlags } from './flags.ts'
 import { commandHelp, programHelp, settingsHelp } from './help.ts'
@@ -55,10 +55,9 @@ async function findCommand(name: string): Promise<Command> {
 }
 
 function report(terminal: Terminal, error: unknown): number {
-  const isMisuse = error instanceof MisuseError || error instanceof SettingError
   terminal.tell(`espalier: ${describeCause(error).replace(/^(MisuseError|SettingError): /, '')}`)
   if (process.env.ESPALIER_DEBUG && error instanceof Error) terminal.tell(error.stack ?? '')
-  return isMisuse ? 2 : 1
+  return exitCodeOf(error)
 }
 
 process.on('SIGINT', onInterrupt)

@@ -10,17 +10,17 @@ import type { Invocation } from './command.ts'
 import { openProgress, type Progress } from './progress.ts'
 
 /** How many tasks an environment makes where nobody says. */
-export const defaultTasks = 16
+const defaultTasks = 16
 
 /** Rolls by settings into a run folder, showing how it goes; leaves a report there. */
 export async function rollBySettings(
-  values: Settings,
+  given: Settings,
   record: RunRecord,
   invocation: Pick<Invocation, 'terminal' | 'signal'> & { show(group: Group): void },
 ): Promise<Progress> {
   const { terminal } = invocation
-  const tasks = values.tasks ?? defaultTasks
-  const known = await countTasks(tasks)
+  const values = { ...given, tasks: given.tasks ?? defaultTasks }
+  const known = await countTasks(values.tasks)
   const attempts = known === undefined ? undefined : known * values.group
   using progress = openProgress(terminal, { attempts, budget: values.budget })
   const notes = await rollWatched(values, record, { ...invocation, progress }).catch(error => {
@@ -40,7 +40,7 @@ type Watched = Parameters<typeof rollBySettings>[2] & { readonly progress: Progr
 
 /** Rolls with everything that settings ask to watch it; all of it is closed in the end. */
 async function rollWatched(
-  values: Settings,
+  values: Settings & { readonly tasks: string | number },
   record: RunRecord,
   { terminal, signal, show, progress }: Watched,
 ): Promise<ObserverNotes> {
@@ -51,6 +51,6 @@ async function rollWatched(
   const listen = listenAll(progress.listen, observers.listen)
   const { instruments } = observers
   const parts = { ...opened.parts, signal, listen, instruments }
-  for await (const group of rollIntoRun(values.tasks ?? defaultTasks, parts, record)) show(group)
+  for await (const group of rollIntoRun(values.tasks, parts, record)) show(group)
   return observers.notes()
 }

@@ -6,6 +6,7 @@ import { packageVersion } from './manifest.ts'
 import { openChannel } from './notify/channels.ts'
 import { openNotifier } from './notify/notifier.ts'
 import { openRedact } from './notify/redact.ts'
+import { openNamed } from './open-named.ts'
 import { runPaths } from './run-folder.ts'
 import { openSentinels } from './sentinels/open-sentinels.ts'
 import type { SentinelContext } from './sentinels/sentinel.ts'
@@ -66,7 +67,10 @@ export async function openObservers(
     listeners.push(events.listen)
     if (settings.metricsPort !== undefined) {
       const metrics = openMetrics()
-      const served = await serveMetrics(metrics, settings.metricsPort)
+      const { metricsPort } = settings
+      const served = await openNamed(`--metrics-port ${metricsPort}`, () =>
+        serveMetrics(metrics, metricsPort),
+      )
       tell(`metrics at ${served.url}`)
       closing.push(served)
       listeners.push(metrics.listen)
@@ -126,7 +130,9 @@ async function openNotices(
   tell: (line: string) => void,
 ) {
   if (notify.length === 0) return undefined
-  const channels = await Promise.all(notify.map(each => openChannel(each, process.env)))
+  const channels = await Promise.all(
+    notify.map(each => openNamed(undefined, () => openChannel(each, process.env))),
+  )
   const redact = openRedact(
     process.env,
     channels.flatMap(channel => channel.secrets),

@@ -3,6 +3,7 @@ import type { Condenser } from '../core/condenser.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { CondenseSettings } from '../rollout/attempt.ts'
 import type { ModelRenderer } from '../text/renderer.ts'
+import { openNamed } from './open-named.ts'
 import { openSpeaker } from './open-speaker.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
@@ -17,6 +18,13 @@ export async function openCondense(
     throw new TypeError(`${name} is not a condenser: an object with a name and open()`)
   }
   return { ...defaultCondensing, condenser: part, [Symbol.asyncDispose]: async () => {} }
+}
+
+/** The condenser that `--condense` names; a name or option that does not exist is the flag's fault. */
+export function openCondenseNamed(
+  ...given: Parameters<typeof openCondense>
+): ReturnType<typeof openCondense> {
+  return openNamed(`--condense ${given[0]}`, () => openCondense(...given))
 }
 
 function needsOf({ tokenizer }: Partial<Pick<ModelRenderer, 'tokenizer'>>): CondenserNeeds {

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Environment } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
+import type { Guard } from '../core/guard.ts'
 import { parsePartName } from '../core/part-name.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { passagesFactory } from '../environments/passages.ts'
@@ -9,16 +12,18 @@ import { openFilter } from '../filters/registry.ts'
 import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
-import type { ReasoningFormat, ToolFormat } from '../text/parser.ts'
+import { formatNamed } from '../sinks/formats/registry.ts'
 import { openEstimate } from './estimate.ts'
-import { openModelOf, openRenderer } from './model-source.ts'
-import { openCondense } from './open-condense.ts'
+import { openModelOf, openRenderer, rendererSettings } from './model-source.ts'
+import { openCondenseNamed } from './open-condense.ts'
+import { openNamed } from './open-named.ts'
 import { openPolicy } from './open-policy.ts'
 import { openSpeaker } from './open-speaker.ts'
 import { openStrategy } from './open-strategy.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
 import { openSignals, type Signals } from './signals.ts'
+import { makesNone } from './tasks.ts'
 import { tauServices } from './tau-services.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
@@ -30,20 +35,19 @@ export async function openRunParts(
   values: Settings,
   tell: Tell,
 ): Promise<{ readonly parts: RollParts } & AsyncDisposable> {
-  const environment = await openEnvironmentNamed(needed(values, 'environment'))
+  const { environment, estimate, filters, guards } = await openPlainParts(values)
   const reward = await openRewards(values.reward, values.judge)
-  const estimate = openEstimate(values.advantage)
-  const opened = await openPolicyAndRenderer(values, tell)
   const { condense: condenser } = values
-  const condense = condenser ? await openCondense(condenser, opened.renderer) : undefined
+  const opened = await openPolicyAndRenderer(values, tell)
+  const condense = condenser ? await openCondenseNamed(condenser, opened.renderer) : undefined
   const rolling = await openStrategy(values, { environment, reward, renderer: opened.renderer })
   const parts: RollParts = {
     estimate,
     ...opened,
     ...rolling,
     ...(reward && { reward }),
-    filters: await openFilters(values.filters),
-    more: { guards: values.guards.map(openGuard), ...(condense && { condense }) },
+    filters,
+    more: { guards, ...(condense && { condense }) },
     group: values.group,
     sampling: {
       temperature: values.temperature,
@@ -81,6 +85,17 @@ export async function openRunParts(
   }
 }
 
+/** What settings name that neither samples nor asks anybody, all of it checked. */
+export async function openPlainParts(values: Settings) {
+  const environment = await openEnvironmentNamed(needed(values, 'environment'))
+  checkTasks(values, environment)
+  const { advantage, sinks } = values
+  const estimate = await openNamed(`--advantage ${advantage}`, () => openEstimate(advantage))
+  for (const { to } of sinks) await openNamed(`--sinks ${to}`, () => formatNamed(to))
+  const filters = await openFilters(values.filters)
+  return { environment, estimate, filters, guards: await openGuards(values.guards) }
+}
+
 function needed<Name extends keyof Settings>(
   values: Settings,
   name: Name,
@@ -90,6 +105,23 @@ function needed<Name extends keyof Settings>(
     throw new SettingError(`--${name} is missing: name one with the flag or in a config file`)
   }
   return value
+}
+
+/** Tasks that are not there are refused before anything is opened for them. */
+function checkTasks({ tasks, heldOut, split }: Settings, environment: Environment): void {
+  const { name, splits } = environment
+  for (const [flag, source] of Object.entries({ tasks, 'held-out': heldOut })) {
+    if (typeof source === 'number' && !environment.makeTasks) throw makesNone(name)
+    if (typeof source !== 'string' || existsSync(source)) continue
+    const hint = Number.isNaN(Number(source))
+      ? ''
+      : '; how many to make is a whole number from 1 on'
+    throw new SettingError(`--${flag} ${source}: there is no such file or run${hint}`)
+  }
+  if (split === undefined || !splits || splits.includes(split)) return
+  throw new SettingError(
+    `--split ${split}: environment "${name}" has no such split. Known: ${splits.join(', ')}.`,
+  )
 }
 
 /** Fields without a value are left out, so that defaults are not overwritten. */
@@ -104,13 +136,15 @@ function compact<T extends object | number>(
 export async function openEnvironmentNamed(name: string): Promise<Environment> {
   if (!isUserPart(name)) {
     const factories = { passages: passagesFactory, tau: tauFactory(tauServices()) }
-    return await openEnvironment(name, factories)
+    return await openNamed(`--environment ${name}`, () => openEnvironment(name, factories))
   }
   const part = await loadUserPart(name)
   if (typeof part === 'object' && part !== null && 'open' in part && 'readTask' in part) {
     return part as Environment
   }
-  throw new TypeError(`${name} is not an environment: make one with environment({ … })`)
+  throw new SettingError(
+    `--environment ${name}: this is no environment; make one with environment({ … })`,
+  )
 }
 
 /** Filters by name, or the user's own. */
@@ -119,12 +153,20 @@ export async function openFilters(names: readonly string[]): Promise<readonly Fi
   for (const name of names) {
     const part = isUserPart(name)
       ? await loadUserPart(name)
-      : openFilter(name, { version: () => 0 })
+      : await openNamed(`--filter ${name}`, () => openFilter(name, { version: () => 0 }))
     if (typeof part !== 'object' || part === null || !('judge' in part)) {
-      throw new TypeError(`${name} is not a filter: an object with a name and judge(group)`)
+      throw new SettingError(
+        `--filter ${name}: this is no filter, an object with a name and judge(group)`,
+      )
     }
     opened.push(part as Filter)
   }
+  return opened
+}
+
+async function openGuards(names: readonly string[]): Promise<readonly Guard[]> {
+  const opened: Guard[] = []
+  for (const name of names) opened.push(await openNamed(`--guard ${name}`, () => openGuard(name)))
   return opened
 }
 
@@ -134,14 +176,18 @@ export async function openRewards(
   speaker: string | undefined,
 ): Promise<Environment['reward'] | undefined> {
   if (!names) return undefined
+  const needs =
+    speaker === undefined
+      ? {}
+      : { speaker: await openNamed(`--judge ${speaker}`, () => openSpeaker(speaker)) }
   const parts: Record<string, RewardPart> = {}
   for (const name of names) {
     const part = isUserPart(name)
       ? await loadUserPart(name)
-      : openReward(name, speaker === undefined ? {} : { speaker: await openSpeaker(speaker) })
+      : await openNamed(`--reward ${name}`, () => openReward(name, needs))
     const label = isUserPart(name) ? (name.split('#')[1] ?? name) : parsePartName(name).name
     if (typeof part !== 'function' && typeof part !== 'object') {
-      throw new TypeError(`${name} is not a reward function`)
+      throw new SettingError(`--reward ${name}: this is no reward function`)
     }
     parts[label] = part as RewardPart
   }
@@ -159,26 +205,26 @@ async function openPolicyAndRenderer(
     const told = { problem, attempt, waitSeconds, ...(status !== undefined && { status }) }
     signals.emit({ kind: 'retry', ...told })
   }
-  const policy = await openPolicy(needed(values, 'policy'), {
-    ...(key !== undefined && { key }),
-    ...(values.servedModel !== undefined && { servedModel: values.servedModel }),
-    deadlineSeconds: values.deadline,
-    retries: values.retries === 0 ? false : { attempts: values.retries + 1, onRetry },
-    ...(values.record !== undefined && { record: values.record }),
-    ...(values.model !== undefined && { model: values.model }),
-  })
-  const model = values.model ?? (await openModelOf(policy))
-  const renderer = await openRenderer(model, {
-    history: values.history,
-    templateVariables: values.templateVariables,
-    ...(values.toolInstruction && { toolInstruction: values.toolInstruction }),
-    ...(values.toolFormat !== undefined && { toolFormat: values.toolFormat as ToolFormat }),
-    ...(values.reasoningFormat !== undefined && {
-      reasoningFormat: values.reasoningFormat as ReasoningFormat,
+  const uris = needed(values, 'policy')
+  const { record, model, servedModel } = values
+  if (record !== undefined && !existsSync(dirname(resolve(record)))) {
+    throw new SettingError(`--record ${record}: there is no folder ${dirname(resolve(record))}`)
+  }
+  const rendering = { ...rendererSettings(values), tell }
+  // The named model is opened first: scripted policies are written in its tokens.
+  const named = model && (await openNamed(undefined, () => openRenderer(model, rendering)))
+  const policy = await openNamed(`--policy ${uris.join(' ')}`, () =>
+    openPolicy(uris, {
+      ...(key !== undefined && { key }),
+      ...(servedModel !== undefined && { servedModel }),
+      deadlineSeconds: values.deadline,
+      retries: values.retries === 0 ? false : { attempts: values.retries + 1, onRetry },
+      ...(record !== undefined && { record }),
+      ...(named && { encode: text => named.tokenizer.encode(text) }),
     }),
-    offline: values.offline,
-    hub: values.hub,
-    tell,
-  })
+  )
+  if (named) return { policy, renderer: named, signals }
+  const served = await openModelOf(policy)
+  const renderer = await openNamed(undefined, () => openRenderer(served, rendering))
   return { policy, renderer, signals }
 }

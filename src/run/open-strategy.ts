@@ -6,8 +6,9 @@ import { openBranchPolicy } from '../rollout/branches/registry.ts'
 import { rollChain } from '../rollout/chain.ts'
 import { rollSteps } from '../rollout/step.ts'
 import { rollTree } from '../rollout/tree.ts'
+import { openNamed } from './open-named.ts'
 import type { Strategy } from './pipeline.ts'
-import type { Settings } from './settings.ts'
+import { SettingError, type Settings } from './settings.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
 /** What a strategy is opened with. */
@@ -43,10 +44,12 @@ export async function openStrategy(
 }
 
 async function openBranch(name: string, renderer: Renderer): Promise<BranchPolicy> {
-  if (!isUserPart(name)) return openBranchPolicy(name, renderer.vocabulary)
+  if (!isUserPart(name)) {
+    return await openNamed(`--branch ${name}`, () => openBranchPolicy(name, renderer.vocabulary))
+  }
   const part = await loadUserPart(name)
   if (typeof part === 'object' && part !== null && 'name' in part) return part as BranchPolicy
-  throw new TypeError(
-    `${name} is not a branch policy: an object with a name and widthBefore, widthAfter or grow`,
+  throw new SettingError(
+    `--branch ${name}: this is no branch policy, an object with a name and widthBefore, widthAfter or grow`,
   )
 }

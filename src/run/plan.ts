@@ -3,11 +3,12 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Environment } from '../core/environment.ts'
 import type { ResolvedSettings } from './config.ts'
-import { openEnvironmentNamed } from './open-run.ts'
+import { openPlainParts } from './open-run.ts'
 import { type RunManifest, runPaths } from './run-folder.ts'
 import type { RunReport } from './run-report.ts'
-import { SettingError, type SettingName, type Settings } from './settings.ts'
+import type { SettingName, Settings } from './settings.ts'
 import { readTasks } from './tasks.ts'
+import { checkLearning } from './train-settings.ts'
 
 /** A figure of a run before it begins. */
 export interface Forecast {
@@ -64,10 +65,8 @@ export async function planRun(
   { values, origins }: ResolvedSettings,
   { kind, out, names }: PlanOptions,
 ): Promise<Plan> {
-  if (values.environment === undefined) {
-    throw new SettingError('--environment is missing: name one with the flag or in a config file')
-  }
-  const environment = await openEnvironmentNamed(values.environment)
+  if (kind === 'train') await checkLearning(values)
+  const { environment } = await openPlainParts(values)
   const tasks = await countTasks(environment, values, kind)
   const attempts = tasks * membersOf(values, kind)
   const per = (await fromEarlierRun(values, out)) ?? guess(values)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { leafWeightings } from '../core/credit.ts'
+import { nearest } from './nearest.ts'
 import { channelSchema } from './notify/channels.ts'
 
 /** One setting: what it may be, and how people are told about it. */
@@ -41,15 +42,19 @@ const concurrency = z.union([
   }),
 ])
 
-const budget = z.strictObject({
-  tokens: count.optional(),
-  seconds: z.number().positive().optional(),
-  trajectories: count.optional(),
-  money: z.number().positive().optional(),
-  /** Price of a million prompt and sampled tokens. */
-  price: z.strictObject({ prompt: z.number().min(0), sampled: z.number().min(0) }).optional(),
-  perRollout: z.strictObject({ money: z.number().positive().optional() }).optional(),
-})
+const budget = z
+  .strictObject({
+    tokens: count.optional(),
+    seconds: z.number().positive().optional(),
+    trajectories: count.optional(),
+    money: z.number().positive().optional(),
+    /** Price of a million prompt and sampled tokens. */
+    price: z.strictObject({ prompt: z.number().min(0), sampled: z.number().min(0) }).optional(),
+    perRollout: z.strictObject({ money: z.number().positive().optional() }).optional(),
+  })
+  .refine(({ money, perRollout, price }) => price || (money ?? perRollout?.money) === undefined, {
+    message: 'money needs a price, {"prompt","sampled"} of a million tokens',
+  })
 
 /** Every setting of a run: the source of flags, help, config keys, their JSON schema and the docs. */
 export const settings = {
@@ -342,17 +347,22 @@ export function checkSettings(
 
 /** Checks one value. */
 export function checkSetting(name: SettingName, value: unknown, from: string): unknown {
-  const { schema, argument } = settings[name] as Setting
+  const { schema, argument, help } = settings[name] as Setting
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const problems = result.error.issues.map(issue => {
-    const place = issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
-    return `${place}${issue.message}`
-  })
-  const wanted = argument ? ` (expected ${argument})` : ''
+  const problems = result.error.issues.map(describeIssue)
+  const wanted = argument ? ` (expected ${argument === 'JSON' ? `JSON. ${help}` : argument})` : ''
   throw new SettingError(
     `${from}: ${JSON.stringify(value)} is not possible${wanted}: ${problems.join('; ')}`,
   )
+}
+
+/** What is wrong with a value; of one that may be several things, what is wrong with each. */
+function describeIssue(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    return issue.errors.map(issues => issues.map(describeIssue).join('; ')).join(', or ')
+  }
+  return `${issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''}${issue.message}`
 }
 
 /** Settings with every default filled in. */
@@ -362,29 +372,4 @@ export function withDefaults(input: SettingsInput): Settings {
     return [name, given === undefined ? (each as Setting).default : given]
   })
   return Object.fromEntries(filled) as Settings
-}
-
-/** The known word nearest to a misspelt one, if any is near. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
-  const ranked = known
-    .map(candidate => ({
-      candidate,
-      distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
-    }))
-    .sort((a, b) => a.distance - b.distance)[0]
-  const most = Math.min(word.length - 1, Math.max(2, Math.floor(word.length / 3)))
-  return ranked && ranked.distance <= most ? ranked.candidate : undefined
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

@@ -4,6 +4,7 @@ import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'h
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { isRun } from './run-folder.ts'
+import { SettingError } from './settings.ts'
 import { openRunReader } from './store.ts'
 
 /** Where tasks come from: a file, another run, a number to make, or anything that gives their data one by one. */
@@ -65,15 +66,20 @@ export async function countTasks(source: TaskSource<never>): Promise<number | un
   return lines
 }
 
+/** An environment was asked for tasks that has only those of files. */
+export function makesNone(environment: string): SettingError {
+  return new SettingError(
+    `environment "${environment}" makes no tasks of its own: name a file with --tasks`,
+  )
+}
+
 function makeTasks<Data>(
   environment: Environment<Data>,
   count: number,
   { seed, split }: ReadTasksOptions,
 ): readonly Task<Data>[] {
   if (!environment.makeTasks) {
-    throw new Error(
-      `environment "${environment.name}" makes no tasks of its own: name a file with --tasks`,
-    )
+    throw makesNone(environment.name)
   }
   return environment.makeTasks({ count, seed, ...(split !== undefined && { split }) })
 }
@@ -111,7 +117,7 @@ function toTask<Data>(
 }
 
 async function* readFile(path: string): AsyncGenerator<unknown> {
-  if (!existsSync(path)) throw new Error(`no task file ${path}`)
+  if (!existsSync(path)) throw new SettingError(`no task file ${path}`)
   if (path.endsWith('.parquet')) {
     const file = await asyncBufferFromFile(path)
     yield* (await parquetReadObjects({ file })) as unknown[]

@@ -233,7 +233,8 @@ async function keepRun<Data>(
   const { out } = options
   if (parts.budget?.trajectories !== undefined) {
     throw new Error(
-      'a budget of trajectories is for rolling: bound training with steps, tokens, seconds or money',
+      'a budget of trajectories is for rolling: steps, tasksPerStep and group say how many training ' +
+        'rolls; bound it by these, or by tokens, seconds or money',
     )
   }
   if (out === undefined) {

@@ -3,6 +3,10 @@ import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { createJiti } from 'jiti'
 import { describeCause } from '../core/failure.ts'
+import { SettingError } from './settings.ts'
+
+/** A file of the user's own that broke while it was loaded, with its line. */
+export class UserCodeError extends Error {}
 
 /** Whether a name means a part of the user's own: `./file.ts#export`. */
 export function isUserPart(name: string): boolean {
@@ -13,14 +17,16 @@ export function isUserPart(name: string): boolean {
 export async function loadUserPart(name: string): Promise<unknown> {
   const [path = '', wanted = 'default'] = name.split('#')
   const file = resolve(path)
-  if (!existsSync(file)) throw new Error(`no file ${path} (looked in ${dirname(file)})`)
+  if (!existsSync(file)) throw new SettingError(`no file ${path} (looked in ${dirname(file)})`)
   const module = await importFile(file).catch((cause: unknown) => {
-    throw new Error(`${path}${lineIn(file, cause)}: ${describeCause(cause)}`, { cause })
+    const { code } = cause as NodeJS.ErrnoException
+    const Kind = code === 'ERR_UNKNOWN_FILE_EXTENSION' ? SettingError : UserCodeError
+    throw new Kind(`${path}${lineIn(file, cause)}: ${describeCause(cause)}`, { cause })
   })
   if (wanted in module) return module[wanted]
   const known = Object.keys(module)
   const hint = known.length > 0 ? `It exports: ${known.join(', ')}.` : 'It exports nothing.'
-  throw new Error(`${path} has no export "${wanted}". ${hint} Write ${path}#NAME.`)
+  throw new SettingError(`${path} has no export "${wanted}". ${hint} Write ${path}#NAME.`)
 }
 
 /** The line of a file that an error came from, where it came from there. */

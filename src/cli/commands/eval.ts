@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { type ResolvedSettings, resolveSettings } from '../../run/config.ts'
 import {
@@ -12,7 +14,7 @@ import { type Estimated, type Evaluated, measureRun } from '../../run/measure.ts
 import type { RunRecord } from '../../run/rolling.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
 import type { SettingName, Settings } from '../../run/settings.ts'
-import type { Command, Invocation } from '../command.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
 import { rollBySettings } from '../rolling.ts'
@@ -62,12 +64,25 @@ export const evalCommand: Command = {
 async function runEval(invocation: Invocation): Promise<number> {
   const resolved = await resolveTasks(await resolveSettings(invocation))
   const { values } = resolved
+  checkMeasures(values)
   const out = values.out ?? (await nextRunFolder())
   if (isDryRun(invocation)) {
     return await printPlan(resolved, invocation, { kind: 'eval', out, names: evalSettingNames })
   }
   const { unfinished } = values
   return await evalWith(values, { out, kind: 'eval', config: values, unfinished }, invocation)
+}
+
+/** Refuses what could not be measured or written in the end, before anything is rolled. */
+function checkMeasures({ k = [], trials, results }: Settings): void {
+  const most = Math.max(...k)
+  if (most > trials) {
+    throw new MisuseError(
+      `--k ${most}: pass@${most} needs as many attempts per task; --trials is ${trials}`,
+    )
+  }
+  if (results === undefined || existsSync(dirname(resolve(results)))) return
+  throw new MisuseError(`--results ${results}: there is no folder ${dirname(resolve(results))}`)
 }
 
 /** A benchmark is the whole of its split, unless fewer tasks are asked for. */

@@ -22,6 +22,7 @@ export const rollSettings: readonly SettingName[] = [
   'weighting',
   'condense',
   'reward',
+  'judge',
   'filters',
   'guards',
   'advantage',

@@ -2,7 +2,7 @@ import { type LossReport, measureLoss, type Probe } from '../../condensers/probe
 import { keywordSystemPrompt } from '../../condensers/prompts.ts'
 import { parsePartName } from '../../core/part-name.ts'
 import { byteModel, openModelOf, openRenderer } from '../model-source.ts'
-import { openCondense } from '../open-condense.ts'
+import { openCondenseNamed } from '../open-condense.ts'
 import { openPolicy } from '../open-policy.ts'
 import { openSpeaker } from '../open-speaker.ts'
 import type { DatasetItem } from './build.ts'
@@ -42,7 +42,10 @@ export async function openDatasetItems(from: DatasetSource): Promise<OpenedItems
   if (from.kind === 'condenser') return await openPairs(from)
   if (from.policy !== undefined && !isRun(from.source)) return await openTaught(from)
   const { source, seed, least, mostRecalls } = from
-  const condense = await openCondense(from.condense, await openRenderer(from.model ?? byteModel))
+  const condense = await openCondenseNamed(
+    from.condense,
+    await openRenderer(from.model ?? byteModel),
+  )
   const options = {
     condenser: condense.condenser,
     ...(least !== undefined && { least }),
@@ -56,7 +59,10 @@ export async function openDatasetItems(from: DatasetSource): Promise<OpenedItems
 
 async function openPairs(from: DatasetSource): Promise<OpenedItems> {
   const { source, seed, least, judge } = from
-  const condense = await openCondense(from.condense, await openRenderer(from.model ?? byteModel))
+  const condense = await openCondenseNamed(
+    from.condense,
+    await openRenderer(from.model ?? byteModel),
+  )
   const [asker] = [from.policy ?? []].flat()
   const isKeyword = parsePartName(from.condense).name === 'keyword'
   const options = {
@@ -75,7 +81,7 @@ async function openTaught(from: DatasetSource): Promise<OpenedItems> {
   const { source, seed, concurrency, least, model } = from
   const policy = await openPolicy(from.policy!, model === undefined ? {} : { model })
   const renderer = await openRenderer(model ?? (await openModelOf(policy)))
-  const condense = await openCondense(from.condense, renderer)
+  const condense = await openCondenseNamed(from.condense, renderer)
   const some = least === undefined ? {} : { least }
   const teacher = { policy, renderer, condense, seed, concurrency, ...some }
   return {
@@ -110,7 +116,7 @@ export async function* measureLosses(
   const asking = { signal, ...(judge !== undefined && { speaker: await openSpeaker(judge) }) }
   const renderer = await openRenderer(model)
   for (const name of names) {
-    await using opened = await openCondense(name, renderer)
+    await using opened = await openCondenseNamed(name, renderer)
     yield { ...(await measureLoss(opened.condenser, probes, asking)), condenser: name }
   }
 }

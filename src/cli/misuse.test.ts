@@ -1,0 +1,88 @@
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { runCommand } from '../../test/command-line.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'espalier-misuse-'))
+const out = join(folder, 'run')
+const tasks = join(folder, 'tasks.jsonl')
+const answers = join(folder, 'answers.jsonl')
+const parts = join(folder, 'parts.ts')
+writeFileSync(tasks, '{"prompt":"2+2?","answer":"4"}\n')
+writeFileSync(answers, '{"text":"4"}\n')
+writeFileSync(parts, 'export const nothing = 3\n')
+const broken = join(folder, 'broken.ts')
+writeFileSync(broken, 'throw new Error("mine")\n')
+
+const scripted = ['--policy', `scripted:${answers}`, '--environment', 'single-turn']
+const bases: Readonly<Record<string, readonly string[]>> = {
+  roll: [...scripted, '--tasks', tasks, '--group', '1'],
+  eval: [...scripted, '--tasks', tasks, '--trials', '1'],
+  train: ['--policy', 'embedded', '--environment', 'desk', '--steps', '1', '--group', '2'],
+}
+
+/** Command, wrong words, and what the error must say: the flag, and what was possible. */
+const wrong: readonly (readonly [string, string, RegExp])[] = [
+  ['roll', '--condense nope', /--condense nope: No condenser .* Known: .*keyword/],
+  ['roll', '--condense keyword:x=1', /--condense .* has no option "x". Known: .*size/],
+  ['roll', '--filter nope', /--filter nope: No filter .* Known: .*equal-rewards/],
+  ['roll', '--filter overlong:x=1', /has no option "x". Known: from/],
+  ['roll', `--filter ${parts}#nothing`, /this is no filter/],
+  ['roll', `--filter ${parts}#absent`, /has no export "absent". It exports: nothing/],
+  ['roll', '--guard nope', /--guard nope: No guard .* Known: repetition/],
+  ['roll', '--strategy tree --branch nope', /--branch nope: No branch policy .* Known: fixed/],
+  ['roll', '--reward nope', /--reward nope: No reward .* Known: exact-match/],
+  ['roll', '--reward ./absent.ts#x', /no file .*absent.ts/],
+  ['roll', '--reward judge', /--reward judge: .*needs a speaker/],
+  ['roll', '--advantage nope', /--advantage nope: .* Known: grpo/],
+  ['roll', '--environment nope', /--environment nope: .* Known: .*desk/],
+  ['roll', '--environment calculator:x=1', /--environment .*: Unrecognized key: "x"/],
+  ['roll', '--policy nope:x', /--policy .*nope:x: .* Known: sglang:/],
+  ['roll', '--policy scripted:absent.jsonl', /--policy .*: there is no file or folder absent/],
+  ['roll', '--policy embedded:absent', /--policy .*: there is no file or folder absent/],
+  ['roll', '--model absent/x --offline', /absent\/x is not in the local cache, and --offline/],
+  ['roll', '--tool-format nope', /no tool format called "nope". Known: /],
+  ['roll', '--tasks absent.jsonl', /--tasks absent.jsonl: there is no such file or run/],
+  ['roll', '--tasks 0', /--tasks 0: .*a whole number from 1 on/],
+  ['roll', '--tasks 3', /"single-turn" makes no tasks of its own: name a file/],
+  ['roll', '--environment desk --tasks 1 --split nope', /--split nope: .* Known: train/],
+  ['roll', '--sinks [{"to":"nope","out":"x"}]', /--sinks nope: No format .* Known: jsonl/],
+  ['roll', '--record /absent/x', /--record .*: there is no folder \/absent/],
+  ['roll', '--notify {"kind":"slack","urlVariable":"ABSENT"}', /the variable ABSENT/],
+  ['roll', '--group 0', /--group: 0 is not possible \(expected N\): Too small: .*>=1/],
+  ['roll', '--concurrency {"x":1}', /--concurrency: .*Unrecognized key: "x"/],
+  ['roll', '--budget {"token":1}', /--budget: .*tokens, seconds, trajectories.*key: "token"/],
+  ['roll', '--budget {"money":1}', /money needs a price/],
+  ['roll', '--template-variables {x', /--template-variables: not JSON: \{x/],
+  ['roll', '--filter nope --dry-run', /--filter nope: No filter/],
+  ['eval', '--k 2', /--k 2: pass@2 needs as many attempts per task; --trials is 1/],
+  ['eval', '--results /absent/x.json', /--results .*: there is no folder \/absent/],
+  ['eval', '--guard nope', /--guard nope: No guard/],
+  ['train', '--trainer nope', /--trainer nope: .* Known: embedded, tinker:URL/],
+  ['train', '--loss nope', /--loss nope: No loss .* Known: ppo/],
+  ['train', '--held-out absent', /--held-out absent: there is no such file/],
+  ['train', '--filter nope', /--filter nope: No filter/],
+  ['train', '--budget {"trajectories":9}', /1 steps × 32 tasks × 2 = 64.*Set --steps/],
+  ['train', `--policy scripted:${answers}`, /cannot change its weights. Train embedded/],
+]
+
+describe('a value that is not possible', () => {
+  it.each(wrong)('%s %s ends with 2 and says what was', async (command, words, message) => {
+    const line = [command, ...bases[command]!, '--out', out, ...words.split(' ')]
+    const { code, stdout, stderr } = await runCommand(line)
+    expect([code, stdout], stderr).toEqual([2, ''])
+    expect(stderr).toMatch(message)
+    expect(existsSync(join(out, 'run.json'))).toBe(false)
+  })
+})
+
+it('code of the user that breaks, and servers that are gone, are failures: 1', async () => {
+  const line = ['roll', ...bases.roll!, '--out', out]
+  const own = await runCommand([...line, '--reward', `${broken}#x`])
+  expect([own.code, own.stderr]).toEqual([1, expect.stringMatching(/broken.ts:1: mine/)])
+  const gone = await runCommand([
+    ...[...line, '--retries', '0', '--policy', 'sglang:http://127.0.0.1:9'],
+  ])
+  expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('ECONNREFUSED')])
+})
