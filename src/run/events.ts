@@ -1,4 +1,5 @@
 import type { Group } from '../core/group.ts'
+import type { Lanes } from '../core/lane.ts'
 import type { Finish } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { StopKind } from './stopped.ts'
@@ -6,6 +7,7 @@ import type { StopKind } from './stopped.ts'
 /** What a run tells whoever listens, as it happens. */
 export type RunEvent =
   | RunStart
+  | LanesMoved
   | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
   | SampleEnd
   | Retried
@@ -26,6 +28,12 @@ export interface RunStart {
   readonly command: string
   /** Trees that were finished before an interruption. */
   readonly finished: number
+}
+
+/** Lanes that rolling goes through were opened or closed; while they are open, they can be looked at. */
+export interface LanesMoved {
+  readonly kind: 'lanes-open' | 'lanes-close'
+  readonly lanes: Lanes
 }
 
 /** A sample that was drawn. */

@@ -153,6 +153,7 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   const clock = (): number => performance.now() / 1000
   const lanes = openLanes(laneLimits(parts))
   const heard = hearSignals(parts, { lane: lanes.policy, clock })
+  parts.listen?.({ kind: 'lanes-open', lanes })
   const context: RolloutContext = {
     environment: environment as Environment,
     policy,
@@ -181,7 +182,10 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     ...(parts.listen && { listen: parts.listen }),
     ...(parts.known && { known: parts.known }),
     instruments: [...heard.instruments, ...(parts.instruments ?? [])],
-    onClose: heard.stop,
+    onClose() {
+      heard.stop()
+      parts.listen?.({ kind: 'lanes-close', lanes })
+    },
     ...(parts.unfinished && { unfinished: parts.unfinished }),
   })
 }

@@ -4,6 +4,7 @@ import type { Tree } from '../../core/tree.ts'
 import type {
   ConcurrencyChanged,
   EarlyStop,
+  LanesMoved,
   Retried,
   RunEvent,
   RunStart,
@@ -52,8 +53,11 @@ export interface GroupRecord {
   readonly unscored: number
 }
 
+/** Events that can be written; lanes are only for looking at. */
+export type WrittenEvent = Exclude<RunEvent, LanesMoved>
+
 /** An event as it is written. */
-export function toEventRecord(event: RunEvent, time: string): EventRecord {
+export function toEventRecord(event: WrittenEvent, time: string): EventRecord {
   switch (event.kind) {
     case 'tree-end':
       return { time, ...treeRecord(event.tree) }

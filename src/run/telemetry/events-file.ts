@@ -1,14 +1,18 @@
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import type { Listen, RunEvent } from '../events.ts'
-import { toEventRecord } from './event-record.ts'
+import { toEventRecord, type WrittenEvent } from './event-record.ts'
 
-/** Told in memory only: there are many of them, and trees hold what they say. */
+/** Told in memory only: there are many of them and trees hold what they say, or they are no facts. */
 const unwritten: ReadonlySet<RunEvent['kind']> = new Set([
+  'lanes-open',
+  'lanes-close',
   'attempt-start',
   'sample-end',
   'score-end',
 ])
+
+const isWritten = (event: RunEvent): event is WrittenEvent => !unwritten.has(event.kind)
 
 /** Bytes that may wait for a slow disk before lines are dropped. */
 const mostWaiting = 16 * 1024 * 1024
@@ -22,7 +26,7 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
   }
   return {
     listen(event) {
-      if (isOver || unwritten.has(event.kind)) return
+      if (isOver || !isWritten(event)) return
       // Opened with the first event: before that the run folder may not be there.
       stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
       if (stream.writableLength > mostWaiting) return

@@ -1,3 +1,4 @@
+import type { Lanes } from '../../core/lane.ts'
 import type { Listen, RunEvent } from '../events.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -21,6 +22,9 @@ const families = {
   espalier_retries_total: ['counter', 'Requests that were repeated, by problem.'],
   espalier_tool_calls_total: ['counter', 'Calls of tools, by tool and problem.'],
   espalier_lane_seconds_total: ['counter', 'Seconds of attempts, by lane.'],
+  espalier_lane_running: ['gauge', 'Pieces of work in a lane now, by lane.'],
+  espalier_lane_waiting: ['gauge', 'Pieces of work that wait for a place in a lane now, by lane.'],
+  espalier_lane_limit: ['gauge', 'Pieces of work that a lane lets run at one time, by lane.'],
   espalier_warnings_total: ['counter', 'Warnings of sentinels, by sentinel.'],
   espalier_concurrency: ['gauge', 'Requests that may run at one time, where signals move it.'],
 } as const satisfies Record<string, readonly [Family['type'], string]>
@@ -46,10 +50,17 @@ export function openMetrics(): Metrics {
   const add = (name: FamilyName, labels: Labels = {}, by = 1): void => {
     put(name, labels, old => old + by)
   }
+  const set: Counting['set'] = (name, to, labels = {}) => put(name, labels, () => to)
+  const open = new Set<Lanes>()
   return {
-    listen: event => count(event, { add, set: (name, to) => put(name, {}, () => to) }),
-    text: () =>
-      Object.entries(families)
+    listen(event) {
+      if (event.kind === 'lanes-open') open.add(event.lanes)
+      else if (event.kind === 'lanes-close') open.delete(event.lanes)
+      else count(event, { add, set })
+    },
+    text() {
+      measureLanes([...open], set)
+      return Object.entries(families)
         .flatMap(([name, [type, help]]) => {
           const series = values.get(name as FamilyName)
           if (!series) return []
@@ -60,7 +71,19 @@ export function openMetrics(): Metrics {
           ]
         })
         .join('\n')
-        .concat('\n'),
+        .concat('\n')
+    },
+  }
+}
+
+/** Lanes are looked at when somebody asks; a training run may have several of one name open. */
+function measureLanes(open: readonly Lanes[], set: Counting['set']): void {
+  for (const lane of ['policy', 'tools', 'environment', 'reward'] as const) {
+    const sum = (part: 'running' | 'waiting' | 'limit'): number =>
+      open.reduce((total, lanes) => total + lanes[lane][part], 0)
+    set('espalier_lane_running', sum('running'), { lane })
+    set('espalier_lane_waiting', sum('waiting'), { lane })
+    set('espalier_lane_limit', sum('limit'), { lane })
   }
 }
 
@@ -81,7 +104,7 @@ function escaped(value: string): string {
 
 interface Counting {
   add(name: FamilyName, labels?: Labels, by?: number): void
-  set(name: FamilyName, to: number): void
+  set(name: FamilyName, to: number, labels?: Labels): void
 }
 
 type Handlers = {

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { openCountingPolicy } from '../../../test/counting-policy.ts'
 import { plainTree } from '../../../test/plain-tree.ts'
 import { openReceiver } from '../../../test/receiver.ts'
@@ -90,6 +90,47 @@ describe('metrics', () => {
     expect((await fetch(served.url.replace('/metrics', '/other'))).status).toBe(404)
   })
 })
+
+describe('lanes', () => {
+  it('are told as they stand, while a run goes through them', async () => {
+    const metrics = openMetrics()
+    const renderer = await openByteRenderer()
+    const end = renderer.stopIds[0]!
+    const delay = () => Number.POSITIVE_INFINITY
+    const { policy, counts } = openCountingPolicy({ length: () => 7, delay, end })
+    const stop = new AbortController()
+    const parts = { environment: calculator(), policy, renderer, estimate: openEstimate('grpo') }
+    const groups = rollGroups(4, {
+      ...parts,
+      group: 2,
+      concurrency: { rollouts: 8, policy: 3, tools: 5 },
+      signal: stop.signal,
+      listen: metrics.listen,
+    })
+    const rolled = groups.next().catch((error: Error) => error.message)
+    await vi.waitFor(() => expect(counts.running).toBe(3), 30_000)
+    await vi.waitFor(() => expect(linesOf(metrics)).toContain(laneLine('waiting', 'policy', 5)))
+    expect(linesOf(metrics)).toEqual(
+      expect.arrayContaining([
+        '# TYPE espalier_lane_running gauge',
+        laneLine('running', 'policy', 3),
+        laneLine('limit', 'policy', 3),
+        laneLine('limit', 'tools', 5),
+        laneLine('running', 'tools', 0),
+        laneLine('running', 'environment', 0),
+        laneLine('waiting', 'reward', 0),
+      ]),
+    )
+    stop.abort(new Error('enough'))
+    expect(await rolled).toBe('enough')
+    expect(linesOf(metrics)).toContain(laneLine('running', 'policy', 0))
+    expect(linesOf(metrics)).toContain(laneLine('limit', 'policy', 0))
+  })
+})
+
+const linesOf = (metrics: { text(): string }): readonly string[] => metrics.text().split('\n')
+const laneLine = (part: string, lane: string, value: number): string =>
+  `espalier_lane_${part}{lane="${lane}"} ${value}`
 
 describe('traces', () => {
   it('name attempts, samples and calls as the GenAI conventions do', async () => {
