@@ -55,7 +55,9 @@ async function findCommand(name: string): Promise<Command> {
 }
 
 function report(terminal: Terminal, error: unknown): number {
-  terminal.tell(`espalier: ${describeCause(error).replace(/^(MisuseError|SettingError): /, '')}`)
+  terminal.tell(
+    `espalier: ${describeCause(error).replace(/^(MisuseError|SettingError|StoreError): /, '')}`,
+  )
   if (process.env.ESPALIER_DEBUG && error instanceof Error) terminal.tell(error.stack ?? '')
   return exitCodeOf(error)
 }

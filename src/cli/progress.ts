@@ -1,5 +1,6 @@
 import type { BudgetLimits } from '../run/budget.ts'
 import type { RunEvent } from '../run/events.ts'
+import type { StopKind } from '../run/stopped.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Counts a run while it goes on, and shows it on stderr; closing it ends the live line. */
@@ -23,6 +24,7 @@ export interface Counts {
   rewardSum: number
   /** Why the run ended before its tasks did. */
   stopped?: string
+  stopKind?: StopKind
   readonly outcomes: Map<string, number>
 }
 
@@ -89,8 +91,11 @@ function count(counts: Counts, event: RunEvent): void {
       counts.rewardSum += reward.total
       if (dropped) counts.dropped++
     }
-  } else if (event.kind === 'budget-spent') counts.stopped = event.message
-  else if (event.kind === 'early-stop') {
+  } else if (event.kind === 'budget-spent') {
+    counts.stopped = event.message
+    counts.stopKind = event.of
+  } else if (event.kind === 'early-stop') {
+    counts.stopKind = 'keep'
     counts.stopped = `${event.kept} groups are kept, ${event.cut} were cut`
   }
 }

@@ -5,6 +5,7 @@ import { openRunParts } from '../run/open-run.ts'
 import { type RunRecord, rollIntoRun } from '../run/rolling.ts'
 import { writeReport } from '../run/run-report.ts'
 import type { Settings } from '../run/settings.ts'
+import { resumeLine } from '../run/stopped.ts'
 import { countTasks } from '../run/tasks.ts'
 import type { Invocation } from './command.ts'
 import { openProgress, type Progress } from './progress.ts'
@@ -31,8 +32,10 @@ export async function rollBySettings(
   await writeReport(record.out, notes)
   terminal.status('')
   terminal.tell(progress.summary())
-  const { stopped } = progress.counts
-  if (stopped) terminal.tell(`stopped: ${stopped}; \`espalier resume ${record.out}\` goes on`)
+  const { stopped, stopKind } = progress.counts
+  if (stopKind) {
+    terminal.tell(`stopped: ${stopped}; \`${resumeLine(record.out, stopKind)}\` goes on`)
+  }
   return progress
 }
 

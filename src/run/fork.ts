@@ -21,6 +21,7 @@ import { emptyWalk, endWalk, outcomeOf, seedFor, type Walk } from '../rollout/wa
 import type { Strategy } from './pipeline.ts'
 import { openRollPipeline, type RollParts } from './roll.ts'
 import { openRun } from './rolling.ts'
+import { SettingError } from './settings.ts'
 import { openRunReader, type StoredGroup } from './store.ts'
 
 /** Where a stored trajectory is taken up: before a turn, or after so many tokens of its last path. */
@@ -114,7 +115,7 @@ async function findTrajectory(run: string, id: string): Promise<Found> {
     const member = members.find(({ trajectory }) => trajectory.id === id)
     if (member) return { stored, member }
   }
-  throw new Error(
+  throw new SettingError(
     `no trajectory "${id}" in ${run}: \`espalier show ${run} GROUP\` lists those of a group`,
   )
 }

@@ -13,7 +13,7 @@ import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { openEstimate } from './estimate.ts'
+import { type Estimate, openEstimate } from './estimate.ts'
 import { openModelOf, openRenderer, rendererSettings } from './model-source.ts'
 import { openCondenseNamed } from './open-condense.ts'
 import { openNamed } from './open-named.ts'
@@ -89,9 +89,8 @@ export async function openRunParts(
 export async function openPlainParts(values: Settings) {
   const environment = await openEnvironmentNamed(needed(values, 'environment'))
   checkTasks(values, environment)
-  const { advantage, sinks } = values
-  const estimate = await openNamed(`--advantage ${advantage}`, () => openEstimate(advantage))
-  for (const { to } of sinks) await openNamed(`--sinks ${to}`, () => formatNamed(to))
+  const estimate = await openEstimateNamed(values.advantage)
+  for (const { to } of values.sinks) await openNamed(`--sinks ${to}`, () => formatNamed(to))
   const filters = await openFilters(values.filters)
   return { environment, estimate, filters, guards: await openGuards(values.guards) }
 }
@@ -130,6 +129,11 @@ function compact<T extends object | number>(
 ): Exclude<RollParts['concurrency'], undefined> {
   if (typeof value === 'number') return value
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined))
+}
+
+/** The comparison that `--advantage` names. */
+export function openEstimateNamed(name: string): Promise<Estimate> {
+  return openNamed(`--advantage ${name}`, () => openEstimate(name))
 }
 
 /** An environment by name, or the user's own. */

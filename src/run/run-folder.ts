@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Json } from '../core/ids.ts'
+import { SettingError } from './settings.ts'
 import { StoreError } from './store-error.ts'
 
 /** The version of the run folder's layout that this program writes. */
@@ -54,7 +55,7 @@ export async function nextRunFolder(parent = 'runs'): Promise<string> {
 export async function createRun(folder: string, manifest: RunManifest): Promise<void> {
   const paths = runPaths(folder)
   if (existsSync(paths.manifest)) {
-    throw new Error(
+    throw new SettingError(
       `${folder} already holds a run: \`espalier resume ${folder}\` goes on with it, or name another --out`,
     )
   }
@@ -86,7 +87,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 export async function readManifest(folder: string): Promise<RunManifest> {
   const { manifest: path } = runPaths(folder)
   if (!existsSync(path)) {
-    throw new Error(
+    throw new SettingError(
       `${folder} is not a run: it has no run.json. Runs lie in runs/ unless --out said otherwise`,
     )
   }

@@ -1,4 +1,5 @@
 import { type Audit, auditRun } from '../../run/audit.ts'
+import { openNamed } from '../../run/open-named.ts'
 import { openPolicy } from '../../run/open-policy.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
@@ -27,12 +28,13 @@ export const auditCommand: Command = {
 
 async function runAudit(invocation: Invocation): Promise<number> {
   const { words, own, json, terminal, signal } = invocation
-  if (!own.policy) throw new MisuseError('audit needs --policy URI')
+  const { policy: uri } = own
+  if (!uri) throw new MisuseError('audit needs --policy URI')
   const tolerance = own.tolerance === undefined ? undefined : Number(own.tolerance)
   if (tolerance !== undefined && !(tolerance >= 0)) {
     throw new MisuseError(`--tolerance takes a number, not "${own.tolerance}"`)
   }
-  await using policy = await openPolicy(own.policy)
+  await using policy = await openNamed(`--policy ${uri}`, () => openPolicy(uri))
   const audit = await auditRun(words[0]!, policy, {
     signal,
     onRow: ({ rows }) => terminal.status(`${rows} rows`),

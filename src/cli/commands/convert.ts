@@ -1,7 +1,7 @@
 import { convertRun } from '../../run/convert.ts'
-import { openEstimate } from '../../run/estimate.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../../run/model-source.ts'
 import { openPolicy } from '../../run/open-policy.ts'
+import { openEstimateNamed } from '../../run/open-run.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
 import type { Settings } from '../../run/settings.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -40,7 +40,7 @@ async function runConvert(invocation: Invocation): Promise<number> {
     out,
     renderer: await openRenderer(model, { ...rendererSettings(values), tell: terminal.tell }),
     history: values.stepHistory,
-    estimate: openEstimate(values.advantage),
+    estimate: await openEstimateNamed(values.advantage),
     weighting: values.weighting,
     config: values,
   })

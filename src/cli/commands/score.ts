@@ -1,6 +1,10 @@
 import type { Environment, Task } from '../../core/environment.ts'
-import { openEstimate } from '../../run/estimate.ts'
-import { openEnvironmentNamed, openFilters, openRewards } from '../../run/open-run.ts'
+import {
+  openEnvironmentNamed,
+  openEstimateNamed,
+  openFilters,
+  openRewards,
+} from '../../run/open-run.ts'
 import { type ProbeResult, probeRewards } from '../../run/probe-rewards.ts'
 import {
   openRescoreSummary,
@@ -60,7 +64,7 @@ async function runScore(invocation: Invocation): Promise<number> {
   const options: RescoreOptions = {
     reward,
     filters: await openFilters(values.filters),
-    estimate: openEstimate(values.advantage),
+    estimate: await openEstimateNamed(values.advantage),
     weighting: values.weighting,
     signal,
   }

@@ -5,7 +5,7 @@ import type { RunRecord } from '../../run/rolling.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
 import { writeReport } from '../../run/run-report.ts'
 import type { SettingName, Settings } from '../../run/settings.ts'
-import { RunStoppedError } from '../../run/stopped.ts'
+import { RunStoppedError, resumeLine } from '../../run/stopped.ts'
 import type { Trained } from '../../run/train.ts'
 import { trainWith } from '../../run/train-settings.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -84,7 +84,7 @@ export async function trainInto(
   const parts = { ...opened.parts, signal, listen, instruments }
   const trained = await trainWith(values, parts, { out, resumes, ...display }).catch(stoppedIn)
   if (trained instanceof RunStoppedError) {
-    terminal.tell(`stopped: ${trained.message}; \`espalier resume ${out}\` goes on`)
+    terminal.tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind)}\` goes on`)
     return 0
   }
   const { training: _training, ...record } = trained
