@@ -121,7 +121,7 @@ describe('questions over passages', () => {
       '--condense',
       'keyword:wide=1',
     )
-    expect(wrong.code).toBe(1)
+    expect(wrong.code).toBe(2)
     expect(wrong.stderr).toContain('condenser "keyword" has no option "wide"')
   })
 })

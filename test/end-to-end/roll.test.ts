@@ -171,7 +171,7 @@ describe('espalier roll', () => {
     expect(value.code).toBe(2)
     expect(value.stderr).toContain('--group: "many" is not possible (expected N)')
     const missing = await espalier('show', join(scratch(), 'nowhere'))
-    expect(missing.code).toBe(1)
+    expect(missing.code).toBe(2)
     expect(missing.stderr).toContain('is not a run')
   })
 })
