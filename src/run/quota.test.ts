@@ -98,12 +98,13 @@ describe('a quota', () => {
       status: 'stopped',
       reason: expect.stringContaining('6 groups are kept'),
     })
-    const again = partsOf({ keep: 8, overSample: 1.5 })
+    // Without over-sampling all that are begun are waited for, whoever is first.
+    const again = partsOf({ keep: 20 })
     const { taken: more } = await take(
       rollIntoRun(tasks, again.parts, { ...record, resumes: true }),
     )
     expect(more).toContain('1')
     await using reader = await openRunReader(out)
-    expect(reader.usage.kept).toBeGreaterThanOrEqual(8)
+    expect(reader.usage.kept).toBeGreaterThanOrEqual(20)
   })
 })
