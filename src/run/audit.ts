@@ -53,7 +53,8 @@ export interface AuditedRow {
 export interface Scorer {
   /** The version of its weights; it checks tokens of no other. */
   readonly version: number
-  score(row: Row, from: number, temperature: number): Promise<Float32Array>
+  /** Nothing where it cannot tell what a token's log-probability is at that temperature. */
+  score(row: Row, from: number, temperature: number): Promise<Float32Array | undefined>
 }
 
 /** Recomputes the log-probability of every trained token of a run and compares. */
@@ -114,7 +115,9 @@ async function eachScorer(run: string, policy: Policy, { signal, use }: Using): 
     async score(row, from, temperature) {
       const end = row.mask.lastIndexOf(1) + 1
       const ids = row.ids.subarray(0, end)
-      return (await policy.score!(ids, from, { temperature }, { signal })).logprobs
+      const scores = await policy.score!(ids, from, { temperature }, { signal })
+      // Servers that score at temperature 1 only say so: their numbers are none to compare with.
+      return temperature === 1 || scores.basis === 'tempered' ? scores.logprobs : undefined
     },
   })
   if (!isEmbedded(policy)) {
@@ -200,6 +203,7 @@ function openTally(tolerance: number) {
       const from = tokens[0]
       if (from === undefined) return
       const logprobs = await scorer.score(row, from, row.basis === 'raw' ? 1 : temperature)
+      if (!logprobs) return leave('scored at temperature 1 only', tokens.length)
       for (const token of tokens) {
         compare(row, token, logprobs[token - from]!)
         note(row, token, logprobs[token - from]!)

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Json } from '../core/ids.ts'
+import type { Policy } from '../core/policy.ts'
+import { isEmbedded } from '../model/policy.ts'
 import { type RunManifest, runFormat } from './run-folder.ts'
 
 /** The version of this package. */
@@ -8,8 +10,12 @@ export function packageVersion(): string {
   return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version
 }
 
-/** The manifest of a run that begins now. */
-export function newManifest(kind: string, config: Readonly<Record<string, unknown>>): RunManifest {
+/** The manifest of a run that begins now; of a policy that runs inside it names the kernel. */
+export function newManifest(
+  kind: string,
+  config: Readonly<Record<string, unknown>>,
+  policy?: Policy,
+): RunManifest {
   return {
     format: runFormat,
     kind,
@@ -18,6 +24,8 @@ export function newManifest(kind: string, config: Readonly<Record<string, unknow
       espalier: packageVersion(),
       node: process.version,
       platform: `${process.platform}-${process.arch}`,
+      // Equal bits are promised per kernel.
+      ...(policy && isEmbedded(policy) && { kernel: policy.model.kernel }),
     },
     status: 'running',
     directory: process.cwd(),

@@ -66,7 +66,7 @@ export async function openRun(
   record: RunRecord,
 ): Promise<OpenRun> {
   const { out, kind, config, resumes = false } = record
-  if (!resumes) await createRun(out, newManifest(kind, config))
+  if (!resumes) await createRun(out, newManifest(kind, config, policy))
   const writer = await withSinks(await openRunWriter(out), record)
   try {
     const before = resumes ? await readFinished(out) : undefined
