@@ -12,7 +12,7 @@ import { teachModel } from '../src/model/teach.ts'
 import { mistakenWords } from '../src/run/demonstrations.ts'
 
 const seed = 6
-const [folder = 'base-model', count = '14000', epochs = '3', rate = '3e-3'] = process.argv.slice(2)
+const [folder = 'base-model', count = '14000', epochs = '6', rate = '3e-3'] = process.argv.slice(2)
 
 const environment = desk()
 /** One in eight follows a hint, so that the model knows what a hint is for. */

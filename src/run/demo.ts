@@ -12,7 +12,7 @@ import { type LearningOptions, rendererOf, type Trained, train } from './train.t
 /** What the demo does where nothing else is said. */
 export const demoDefaults = {
   seed: 1,
-  steps: 100,
+  steps: 80,
   tasksPerStep: 32,
   group: 8,
   heldOut: 512,
@@ -78,7 +78,10 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
   return { ...trained, example: findExample(trained) }
 }
 
-/** The rate falls and the exploring ends while the policy settles. */
+/**
+ * The rate falls while the policy settles. No entropy bonus: the base explores by itself, and a bonus
+ * would move the controls, which are to show that nothing but the rewards teaches.
+ */
 function learningOf({
   steps,
   learningRate: from,
@@ -86,7 +89,7 @@ function learningOf({
 }: Required<Pick<DemoOptions, 'steps' | 'learningRate' | 'seed'>>) {
   return {
     learningRate: { kind: 'linear', from, to: from / 6, steps },
-    entropy: { kind: 'linear', from: 0.015, to: 0, steps: Math.ceil(0.6 * steps) },
+    entropy: 0,
     seed,
   } as const
 }

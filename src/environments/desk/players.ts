@@ -55,7 +55,7 @@ export const demonstrateDesk: Player<DeskTask> = deskPlayer(({ data, request }) 
 )
 
 /**
- * A novice who knows the manners and the tools, but hardly the rules: one decision in five is right,
+ * A novice who knows the manners and the tools, but hardly the rules: about one decision in three is right,
  * the others are by chance, now and then without having looked, and give any word as the reason.
  */
 export function novicePlayer(seed: number): Player<DeskTask> {
@@ -72,7 +72,7 @@ export function novicePlayer(seed: number): Player<DeskTask> {
 }
 
 /** How many of a novice's decisions follow the rules. */
-const knowing = 0.2
+const knowing = 0.35
 
 /** A decision by chance, each as likely as it is right. */
 export function chanceDecision(
