@@ -31,6 +31,8 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   delete walk.begun
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
+  // Answers come in swarms; while one is read, the others wait for the event loop.
+  await breathe(context)
   // A turn begins here, or where the path that this one forked from began it.
   const from = begun ?? first
   walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
