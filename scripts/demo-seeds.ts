@@ -36,20 +36,32 @@ async function row(label: string, options: DemoOptions): Promise<void> {
   )
 }
 
+/** Prints what each shortcut earns, and the most that fixed answers can: the best one for each kind of request. */
 async function printShortcuts(): Promise<void> {
   const environment = desk()
   const { signal } = new AbortController()
   const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
   const { heldOut: count, seed } = demoDefaults
   const tasks = environment.makeTasks!({ count, seed, split: 'held-out' })
+  const best = new Map<string, number>()
   for (const [name, player] of Object.entries(shortcuts)) {
-    let total = 0
+    const solved = new Map<string, number>()
     for (const task of tasks) {
-      total += (await scorePlay(environment, task, { player, turns: 10, seed, signal, lanes }))
-        .total
+      const options = { player, turns: 10, seed, signal, lanes }
+      const { total } = await scorePlay(environment, task, options)
+      const { kind } = task.data.requests[0]!
+      solved.set(kind, (solved.get(kind) ?? 0) + total)
     }
-    console.log(`| ${name} | ${(total / tasks.length).toFixed(3)} |`)
+    console.log(`| ${name} | ${(sumOf(solved) / count).toFixed(3)} |`)
+    for (const [kind, total] of solved) best.set(kind, Math.max(best.get(kind) ?? 0, total))
   }
+  console.log(
+    `| the best of these for each kind of request | ${(sumOf(best) / count).toFixed(3)} |`,
+  )
+}
+
+function sumOf(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((sum, each) => sum + each, 0)
 }
 
 const more = {
