@@ -95,7 +95,7 @@ describe('rolling against espalier serve', () => {
   })
 
   it('[S1] stops where guards stop it in process', async () => {
-    const guard = ['--guard', 'repetition:cycle=4,times=2', '--temperature', '1.4', '--seed', '7']
+    const guard = ['--guard', 'repetition:cycle=4,times=2', '--temperature', '2', '--seed', '7']
     const expected = await rowsBy('embedded', ...guard)
     expect(expected.map(({ outcome }) => outcome)).toContainEqual({
       kind: 'truncated',

@@ -80,12 +80,20 @@ describe('the oracle bonus at the desk', () => {
         lifted.set(word, (lifted.get(word) ?? 0) + value)
       })
     })
-    const [most] = [...lifted].sort(([, a], [, b]) => b - a).map(([word]) => word.trim())
-    expect(most).toMatch(/^(sorry|\[(cancel|address|exchange|refund|transfer)|pending|shipped)/)
-    const total = [...lifted.values()].reduce((sum, value) => sum + value, 0)
+    const total = sumOf([...lifted.values()])
     expect(total).toBeGreaterThan(1)
+    const deciding = [...lifted].filter(([word]) => decides.test(word.trim()))
+    expect(sumOf(deciding.map(([, value]) => value)) / total).toBeGreaterThan(0.5)
   })
 })
+
+/** Whether to speak or to call, what to call, and what to name as the reason. */
+const decides =
+  /^(sorry|<\|tool_call_start\|>|\[(cancel|address|exchange|refund|transfer)|pending|shipped|delivered|old|gone)/
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0)
+}
 
 /** A step without what clocks say. */
 function toNumbers({ seconds: _, ...numbers }: Step): object {
