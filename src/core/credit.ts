@@ -103,7 +103,8 @@ function stretchesByNode(stretches: readonly Stretch[]): ReadonlyMap<number, rea
   return byNode
 }
 
-function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<number, number> {
+/** The number of the turn that each sampled node of a trajectory belongs to. */
+export function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<number, number> {
   const turns = new Map<number, number>()
   trajectory.turns.forEach((turn, index) => {
     for (let node = turn.end.node; ; node = tree.nodes[node]!.parent.node) {

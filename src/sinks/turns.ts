@@ -1,4 +1,4 @@
-import type { CreditSpan } from '../core/credit.ts'
+import { type CreditSpan, turnByNode } from '../core/credit.ts'
 import type { VersionRange } from '../core/segment.ts'
 import type { Trajectory, Turn } from '../core/trajectory.ts'
 import { idsTo, pathEnds, pathTo, type Span, type Tree } from '../core/tree.ts'
@@ -50,17 +50,6 @@ export function turnTokens(
     }
   })
   return [...found.values()].sort((a, b) => a.index - b.index)
-}
-
-function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<number, number> {
-  const turns = new Map<number, number>()
-  trajectory.turns.forEach((turn, index) => {
-    for (let node = turn.end.node; ; node = tree.nodes[node]!.parent.node) {
-      turns.set(node, index)
-      if (node === turn.from || node === 0) break
-    }
-  })
-  return turns
 }
 
 function readTurn(
