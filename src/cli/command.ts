@@ -35,6 +35,10 @@ export interface Command {
   readonly examples: readonly string[]
   /** The settings it takes as flags. */
   readonly settings: readonly SettingName[]
+  /** What it takes where a setting is not given, or how that is found, where it is its own. */
+  readonly defaults?: Readonly<Partial<Record<SettingName, unknown>>>
+  /** Whether settings may also come from a config file. */
+  readonly readsConfig?: boolean
   readonly own?: Readonly<Record<string, OwnFlag>>
   /** Whether it stands on the first screen of help. */
   readonly isCommon?: boolean

@@ -17,7 +17,7 @@ export const commonFlags = {
   help: { help: 'Show this help' },
 } as const
 
-/** Flags of every command that takes settings. */
+/** Flags of every command whose settings may come from a config file. */
 export const configFlags = {
   config: {
     help: 'A config file (default: espalier.config.ts, .toml or .json here)',
@@ -66,7 +66,7 @@ function parse(
     json: { type: 'boolean' },
     help: { type: 'boolean' },
   }
-  if (names.size > 0) {
+  if (command.readsConfig) {
     options.config = { type: 'string' }
     options.profile = { type: 'string' }
   }

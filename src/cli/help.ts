@@ -36,9 +36,15 @@ export function settingsHelp(): string {
 export function commandHelp(command: Command): string {
   const own = Object.entries(command.own ?? {})
   const flags = [
-    ...command.settings.map(name => flagLine(flagOf(name), settings[name])),
+    ...command.settings.map(name => {
+      const given = command.defaults?.[name]
+      return flagLine(flagOf(name), {
+        ...settings[name],
+        ...(given !== undefined && { default: given }),
+      })
+    }),
     ...own.map(([flag, { help, argument }]) => flagLine(flag, { help, argument })),
-    ...(command.settings.length > 0
+    ...(command.readsConfig
       ? Object.entries(configFlags).map(([flag, each]) => flagLine(flag, each))
       : []),
     ...Object.entries(commonFlags).map(([flag, each]) => flagLine(flag, each)),

@@ -5,6 +5,8 @@ import { openEnvironmentNamed } from '../../run/open-run.ts'
 import { readTasks } from '../../run/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
+const taskCount = 8
+
 /** Runs the conformance suite on an environment. */
 export const checkCommand: Command = {
   name: 'check',
@@ -16,11 +18,10 @@ export const checkCommand: Command = {
     'measures what doing nothing and always refusing earn. Exit 1 where a check fails.',
   examples: ['espalier check ./shop.ts#shop --tasks tasks.jsonl', 'espalier check calculator'],
   settings: ['tasks', 'split', 'seed', 'model'],
+  defaults: { tasks: taskCount, seed: 1 },
   words: [1, 1],
   run: runCheck,
 }
-
-const taskCount = 8
 
 async function runCheck({ words, flags, terminal, json, signal }: Invocation): Promise<number> {
   const environment = await openEnvironmentNamed(words[0]!)

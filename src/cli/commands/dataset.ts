@@ -9,6 +9,8 @@ import {
 import { readSplits } from '../../run/dataset/splits.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
+const defaultCondenser = 'keyword:boundary=blank-line'
+
 /** Builds supervised sets for policies and condensers that work on condensed texts. */
 export const datasetCommand: Command = {
   name: 'dataset',
@@ -32,6 +34,7 @@ export const datasetCommand: Command = {
     'espalier dataset loss 200 --condense "keyword:ratio=2 keyword:ratio=4"',
   ],
   settings: ['policy', 'model', 'condense', 'judge', 'seed', 'concurrency'],
+  defaults: { condense: defaultCondenser },
   own: {
     out: { help: 'The file to write: .jsonl or .parquet', argument: 'FILE' },
     splits: {
@@ -47,8 +50,6 @@ export const datasetCommand: Command = {
   words: [2, 2],
   run: runDataset,
 }
-
-const defaultCondenser = 'keyword:boundary=blank-line'
 
 async function runDataset(invocation: Invocation): Promise<number> {
   const [word] = invocation.words

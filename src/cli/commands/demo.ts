@@ -5,6 +5,9 @@ import { conversationLines } from '../conversation.ts'
 import type { Terminal } from '../terminal.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 
+const { tasksPerStep, group, heldOut: _, ...choices } = demoDefaults
+const defaults = { ...choices, oracleBonus: 0 }
+
 /** The main job on the embedded default. */
 export const demoCommand: Command = {
   name: 'demo',
@@ -17,6 +20,7 @@ export const demoCommand: Command = {
     'with every trajectory.',
   examples: ['espalier demo', 'espalier demo --seed 3 --json'],
   settings: ['seed', 'steps', 'strategy', 'leaves', 'learningRate', 'oracleBonus', 'out'],
+  defaults,
   isCommon: true,
   words: [0, 0],
   run: runDemoCommand,
@@ -26,14 +30,13 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
   const { terminal, signal, json, flags } = invocation
   const out = flags.out ?? (await nextRunFolder())
   const {
-    seed = demoDefaults.seed,
-    steps = demoDefaults.steps,
-    strategy = demoDefaults.strategy,
-    leaves = demoDefaults.leaves,
-    learningRate = demoDefaults.learningRate,
-    oracleBonus = 0,
+    seed = defaults.seed,
+    steps = defaults.steps,
+    strategy = defaults.strategy,
+    leaves = defaults.leaves,
+    learningRate = defaults.learningRate,
+    oracleBonus = defaults.oracleBonus,
   } = flags
-  const { tasksPerStep, group } = demoDefaults
   terminal.tell(
     `A small model serves a desk: ${steps} steps of ${tasksPerStep} tasks, ${group} attempts each; seed ${seed}.`,
   )

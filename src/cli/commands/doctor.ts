@@ -32,6 +32,7 @@ export const doctorCommand: Command = {
     'toolInstruction',
     'seed',
   ],
+  readsConfig: true,
   own: {
     conversations: { help: 'How many random conversations to play (default: 40)', argument: 'N' },
   },

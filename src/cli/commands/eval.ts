@@ -55,6 +55,7 @@ export const evalCommand: Command = {
     'espalier eval --policy openai:http://localhost:8000/v1 --environment tau:retail,root=DIR --results results.json',
   ],
   settings: evalSettingNames,
+  readsConfig: true,
   own: dryRunFlag,
   isCommon: true,
   words: [0, 0],

@@ -80,6 +80,7 @@ export const rollCommand: Command = {
     'espalier roll --policy scripted:answers.jsonl --environment ./shop.ts#shop --tasks tasks.jsonl',
   ],
   settings: rollSettings,
+  readsConfig: true,
   own: dryRunFlag,
   isCommon: true,
   words: [0, 0],

@@ -28,6 +28,7 @@ export const rolloutsCommand: Command = {
     'ESPALIER_TOKEN=… espalier rollouts --policy vllm:http://gpu:8000 --environment ./shop.ts#shop --host 0.0.0.0',
   ],
   settings: rollSettings.filter(name => name !== 'budget' && name !== 'record'),
+  readsConfig: true,
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },
     host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },

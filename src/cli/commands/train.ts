@@ -54,6 +54,7 @@ export const trainCommand: Command = {
     'espalier train --policy embedded:models/shop --environment ./shop.ts#shop --tasks tasks.jsonl',
   ],
   settings: settingNames,
+  readsConfig: true,
   own: dryRunFlag,
   isCommon: true,
   words: [0, 0],

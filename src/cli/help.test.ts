@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { demoDefaults } from '../run/demo.ts'
+import { demoCommand } from './commands/demo.ts'
+import { rollCommand } from './commands/roll.ts'
+import { commandHelp } from './help.ts'
+
+/** The line of help about one flag. */
+function lineOf(help: string, flag: string): string | undefined {
+  return help.split('\n').find(line => line.trim().startsWith(`--${flag}`))
+}
+
+describe('the help of a command', () => {
+  it('tells the defaults that this command has, not those of others', () => {
+    const help = commandHelp(demoCommand)
+    expect(lineOf(help, 'steps')).toContain(`(default: ${demoDefaults.steps})`)
+    expect(lineOf(help, 'seed')).toContain(`(default: ${demoDefaults.seed})`)
+    expect(lineOf(commandHelp(rollCommand), 'seed')).toContain('(default: 0)')
+  })
+
+  it('offers a config file only where one is read', () => {
+    expect(lineOf(commandHelp(demoCommand), 'config')).toBeUndefined()
+    expect(lineOf(commandHelp(rollCommand), 'config')).toBeDefined()
+  })
+})
