@@ -55,8 +55,9 @@ export const demonstrateDesk: Player<DeskTask> = deskPlayer(({ data, request }) 
 )
 
 /**
- * A novice who knows the manners and the tools, but hardly the rules: about one decision in three is right,
- * the others are by chance, now and then without having looked, and give any word as the reason.
+ * A novice who knows the manners and the tools, but hardly the rules: about one decision in three
+ * follows them, the others are by chance, now and then without having looked, and give any word as
+ * the reason.
  */
 export function novicePlayer(seed: number): Player<DeskTask> {
   const chance = (data: DeskTask, ...about: readonly (string | number)[]): Random =>
