@@ -17,9 +17,15 @@ export function openTrainingDisplay(terminal: Terminal, steps: number): Training
     onStep(record) {
       successes.push(record.success)
       const seconds = (performance.now() - started) / 1000
-      terminal.status(`${stepLine(record, steps)}  ${sparkline(successes)}`)
-      const isTold = !terminal.isLive && (record.step % 10 === 0 || record.step === steps)
-      if (isTold) terminal.tell(`${stepLine(record, steps)}  ${duration(seconds)}`)
+      const isLast = record.step === steps
+      const line = stepLine(record, steps)
+      const history = sparkline(successes)
+      terminal.status(isLast ? '' : `${line}  ${history}`)
+      // The last line stays for people to read; without a terminal every tenth one does.
+      if (isLast) terminal.tell(`${line}  ${history}  ${duration(seconds)}`)
+      else if (!terminal.isLive && record.step % 10 === 0) {
+        terminal.tell(`${line}  ${duration(seconds)}`)
+      }
     },
     onEvaluation(evaluation, step) {
       terminal.tell(evaluationLine(evaluation, step))
