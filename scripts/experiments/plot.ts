@@ -22,6 +22,7 @@ export function plotCurves(curves: readonly Curve[]): string {
   )
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width} ${size.height}" font-family="sans-serif" font-size="12">`,
+    '<title>Reward on held-out tasks over sampled tokens learned from</title>',
     `<rect width="${size.width}" height="${size.height}" fill="#ffffff"/>`,
     ...drawAxes(most, x, y),
     ...lines,
@@ -42,7 +43,7 @@ function drawAxes(most: number, x: Scale, y: Scale): readonly string[] {
   const ticks = Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step)
   const tokens = ticks.map(
     tick =>
-      `<text x="${x(tick)}" y="${size.height - size.bottom + 18}" text-anchor="middle">${tick / 1000}k</text>`,
+      `<text x="${x(tick).toFixed(1)}" y="${size.height - size.bottom + 18}" text-anchor="middle">${tick / 1000}k</text>`,
   )
   const label = `<text x="${x(most / 2)}" y="${size.height - 8}" text-anchor="middle">sampled tokens learned from</text>`
   const title = `<text x="14" y="${y(0.5)}" transform="rotate(-90 14 ${y(0.5)})" text-anchor="middle">reward on held-out tasks</text>`
