@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { z } from 'zod'
-import type { Policy } from '../dist/core/policy.js'
+import { type Policy, plainCapabilities } from '../dist/core/policy.js'
 import { sampled } from '../dist/core/segment.js'
 import { environment } from '../dist/environments/environment.js'
 import { tool } from '../dist/environments/tool.js'
@@ -65,19 +65,7 @@ function clockedPolicy(answer: Int32Array, marks: number[][]): Policy {
   const logprobs = Float32Array.from(answer, () => -0.5)
   return {
     name: 'clocked',
-    capabilities: {
-      ids: true,
-      logprobs: true,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: false,
-      score: false,
-      several: false,
-      abort: false,
-      seed: false,
-      version: false,
-      stream: false,
-    },
+    capabilities: plainCapabilities,
     async sample({ key, prompt }) {
       const { user, system } = process.cpuUsage()
       const rollout = marks[Number(key.task)] ?? []

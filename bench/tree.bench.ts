@@ -2,7 +2,12 @@ import { setMaxListeners } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Environment } from '../src/core/environment.ts'
-import type { Policy, SampleRequest, TokenSample } from '../src/core/policy.ts'
+import {
+  type Policy,
+  plainCapabilities,
+  type SampleRequest,
+  type TokenSample,
+} from '../src/core/policy.ts'
 import { isSampled, sampled } from '../src/core/segment.ts'
 import type { Tree } from '../src/core/tree.ts'
 import { calculator } from '../src/environments/calculator.ts'
@@ -225,19 +230,7 @@ function openEngine(renderer: ModelRenderer): Engine {
   }
   const policy: Policy = {
     name: 'counting',
-    capabilities: {
-      ids: true,
-      logprobs: true,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: true,
-      score: false,
-      several: true,
-      abort: false,
-      seed: true,
-      version: false,
-      stream: false,
-    },
+    capabilities: { ...plainCapabilities, entropies: true, several: true, seed: true },
     sample: async request => answer(request, request.seed, send(request.prompt.ids)),
     async sampleSeveral(request, seeds) {
       const cached = send(request.prompt.ids)

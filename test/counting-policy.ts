@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Policy, SampleRequest } from '../src/core/policy.ts'
+import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
 import { sampled } from '../src/core/segment.ts'
 
 /** How a counting policy behaves. */
@@ -22,19 +22,7 @@ export function openCountingPolicy(options: CountingOptions) {
   const counts = { sampled: 0, prompted: 0, requests: 0, running: 0, most: 0 }
   const policy: Policy = {
     name: 'counting',
-    capabilities: {
-      ids: true,
-      logprobs: true,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: false,
-      score: false,
-      several: false,
-      abort: true,
-      seed: true,
-      version: true,
-      stream: false,
-    },
+    capabilities: { ...plainCapabilities, abort: true, seed: true, version: true },
     async sample(request, { signal }) {
       signal.throwIfAborted()
       counts.requests++

@@ -1,7 +1,12 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
 import type { Condenser } from '../src/core/condenser.ts'
-import type { Policy, SampleRequest, TokenSample } from '../src/core/policy.ts'
+import {
+  type Policy,
+  plainCapabilities,
+  type SampleRequest,
+  type TokenSample,
+} from '../src/core/policy.ts'
 import { rowsOf } from '../src/core/row.ts'
 import { sampled } from '../src/core/segment.ts'
 import { idsTo, pathEnds, type Tree } from '../src/core/tree.ts'
@@ -77,19 +82,7 @@ export function acting(
   return {
     name: 'acting',
     requests,
-    capabilities: {
-      ids: true,
-      logprobs: true,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: true,
-      score: false,
-      several: true,
-      abort: false,
-      seed: true,
-      version: false,
-      stream: false,
-    },
+    capabilities: { ...plainCapabilities, entropies: true, several: true, seed: true },
     async sample(request) {
       keep(request)
       return draw(request)

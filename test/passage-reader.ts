@@ -1,4 +1,4 @@
-import type { Policy, SampleRequest } from '../src/core/policy.ts'
+import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
 import { sampled } from '../src/core/segment.ts'
 import type { ModelRenderer } from '../src/text/renderer.ts'
 import { call } from './rolling.ts'
@@ -14,19 +14,7 @@ export function passageReader(
   return {
     name: 'passage reader',
     requests,
-    capabilities: {
-      ids: true,
-      logprobs: true,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: false,
-      score: false,
-      several: false,
-      abort: false,
-      seed: false,
-      version: false,
-      stream: false,
-    },
+    capabilities: plainCapabilities,
     async sample(request) {
       const { prompt, maxTokens } = request
       requests.push({ ...request, prompt: { ...prompt, ids: prompt.ids.slice() } })

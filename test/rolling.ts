@@ -3,6 +3,7 @@ import type { GroupId, TaskId } from '../src/core/ids.ts'
 import { openLanes } from '../src/core/lane.ts'
 import {
   type Policy,
+  plainCapabilities,
   plainSampling,
   type SampleRequest,
   type TokenSample,
@@ -94,19 +95,7 @@ export function dicePolicy(renderer: ModelRenderer): Policy & { readonly prompts
   return {
     name: 'dice',
     prompts,
-    capabilities: {
-      ids: true,
-      logprobs: true,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: true,
-      score: false,
-      several: true,
-      abort: false,
-      seed: true,
-      version: false,
-      stream: false,
-    },
+    capabilities: { ...plainCapabilities, entropies: true, several: true, seed: true },
     async sample(request) {
       prompts.push(request.prompt.ids.slice())
       return draw(request)

@@ -129,6 +129,21 @@ export interface PolicyCapabilities {
   readonly stream: boolean
 }
 
+/** What a policy can do that gives ids and their log-probabilities and no more; others say what is different. */
+export const plainCapabilities: PolicyCapabilities = {
+  ids: true,
+  logprobs: true,
+  basis: 'tempered',
+  topLogprobs: 0,
+  entropies: false,
+  score: false,
+  several: false,
+  abort: false,
+  seed: false,
+  version: false,
+  stream: false,
+}
+
 /** What a policy's server says of itself. */
 export interface PolicyDescription {
   /** The model it serves: a path or a Hugging Face id. */

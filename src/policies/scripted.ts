@@ -1,4 +1,11 @@
-import type { Finish, Policy, SampleKey, SampleRequest, TokenSample } from '../core/policy.ts'
+import {
+  type Finish,
+  type Policy,
+  plainCapabilities,
+  type SampleKey,
+  type SampleRequest,
+  type TokenSample,
+} from '../core/policy.ts'
 import { toTokenSample } from './sample.ts'
 
 /** One answer of a script: a text, or exact ids. With a `task` it is for that task only. */
@@ -46,16 +53,8 @@ export function scripted(
   return {
     name,
     capabilities: {
-      ids: true,
+      ...plainCapabilities,
       logprobs: hasLogprobs && answers.length > 0,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: false,
-      score: false,
-      several: false,
-      abort: false,
-      seed: false,
-      version: false,
       stream: true,
     },
     requests,

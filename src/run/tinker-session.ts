@@ -1,5 +1,10 @@
 import type { Call } from '../core/call.ts'
-import type { Policy, SampleRequest, TokenSample } from '../core/policy.ts'
+import {
+  type Policy,
+  plainCapabilities,
+  type SampleRequest,
+  type TokenSample,
+} from '../core/policy.ts'
 import { type LogprobBasis, sampled } from '../core/segment.ts'
 import { fieldsOf, openTinkerApi, type TinkerApi, type TinkerApiOptions } from './tinker-api.ts'
 
@@ -144,19 +149,7 @@ function tinkerPolicy(sampler: Sampler): Policy {
   const { url, baseModel } = sampler
   return {
     name: `tinker:${url}`,
-    capabilities: {
-      ids: true,
-      logprobs: true,
-      basis: 'tempered',
-      topLogprobs: 0,
-      entropies: false,
-      score: false,
-      several: false,
-      abort: false,
-      seed: true,
-      version: true,
-      stream: false,
-    },
+    capabilities: { ...plainCapabilities, seed: true, version: true },
     sample: (request, call) => sampleFrom(sampler, request, call),
     describe: async () => ({ model: baseModel }),
     async [Symbol.asyncDispose]() {
