@@ -4,7 +4,7 @@ import { trajectoryId } from '../src/core/ids.ts'
 import type { Outcome } from '../src/core/outcome.ts'
 import { plainSampling } from '../src/core/policy.ts'
 import { given, sampled } from '../src/core/segment.ts'
-import type { Trajectory, Turn } from '../src/core/trajectory.ts'
+import { plainTrajectory, type Trajectory, type Turn } from '../src/core/trajectory.ts'
 import { type GrowingTree, type Place, plantTree, root, type Tree } from '../src/core/tree.ts'
 import { random, seedOf } from '../src/math/random.ts'
 
@@ -17,24 +17,12 @@ export function dice(seed: number) {
 
 /** A trajectory that ended at a place, with all else as plain as can be. */
 export function endAt(tree: Tree, end: Place, parts: Partial<Trajectory> = {}): Trajectory {
-  return {
+  return plainTrajectory({
     id: trajectoryId(tree.id, tree.trajectories.length),
     end,
     outcome: { kind: 'completed' },
-    turns: [],
-    messages: [],
-    calls: [],
-    fidelity: { kind: 'exact', forks: [] },
-    usage: { sampled: 0, prompt: 0 },
-    events: [],
-    volatile: {
-      seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-      cached: 0,
-      servers: [],
-    },
-    share: 1,
     ...parts,
-  }
+  })
 }
 
 /** An empty tree to grow in a test. */

@@ -91,6 +91,29 @@ export interface Trajectory<O extends Outcome = Outcome> {
   readonly share: number
 }
 
+/** What must be known of a trajectory. */
+type Known<O extends Outcome> = Pick<Trajectory<O>, 'id' | 'outcome'> & Partial<Trajectory<O>>
+
+/** A trajectory of which nothing is known but this: no tokens, no time, no cost. */
+export function plainTrajectory<O extends Outcome>(known: Known<O>): Trajectory<O> {
+  return {
+    end: { node: 0, offset: 0 },
+    turns: [],
+    messages: [],
+    calls: [],
+    fidelity: { kind: 'exact', forks: [] },
+    usage: { sampled: 0, prompt: 0 },
+    events: [],
+    volatile: {
+      seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
+      cached: 0,
+      servers: [],
+    },
+    share: 1,
+    ...known,
+  }
+}
+
 /** A trajectory that may be scored. A failed or aborted one never carries a reward. */
 export type Gradable = Trajectory<GradableOutcome>
 

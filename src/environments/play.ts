@@ -4,6 +4,7 @@ import { type Message, type Reply, type ToolDefinition, textOf } from '../core/m
 import type { GradableOutcome } from '../core/outcome.ts'
 import { type Reward, type RewardInput, type RewardScore, toReward } from '../core/reward.ts'
 import type { CallRecord } from '../core/tool.ts'
+import { plainTrajectory } from '../core/trajectory.ts'
 
 /** What somebody who shows how it is done sees before each turn. */
 export interface Situation<Data = unknown> {
@@ -78,23 +79,12 @@ function rewardInputOf<Data>(play: Play, task: Task<Data>): RewardInput<Data> {
   const { messages, calls, outcome, report } = play
   const last = messages.findLast(message => message.role === 'assistant')
   const answer = last ? textOf(last.content).trim() : ''
-  const trajectory: RewardInput['trajectory'] = {
+  const trajectory = plainTrajectory({
     id: `${task.id}/played` as TrajectoryId,
-    end: { node: 0, offset: 0 },
     outcome,
-    turns: [],
     messages,
     calls,
     ...(report !== undefined && { report }),
-    fidelity: { kind: 'exact', forks: [] },
-    usage: { sampled: 0, prompt: 0 },
-    events: [],
-    volatile: {
-      seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-      cached: 0,
-      servers: [],
-    },
-    share: 1,
-  }
+  })
   return { task, messages, answer, calls, report, outcome, trajectory }
 }

@@ -7,7 +7,7 @@ import type { AssistantMessage, Message, Reply } from '../core/message.ts'
 import { textOf } from '../core/message.ts'
 import type { Reward } from '../core/reward.ts'
 import type { CallRecord } from '../core/tool.ts'
-import type { Gradable } from '../core/trajectory.ts'
+import { type Gradable, plainTrajectory } from '../core/trajectory.ts'
 import { seedOf } from '../math/random.ts'
 import { scoreTrajectory } from '../rollout/score.ts'
 import { RolloutsError } from './rollouts.ts'
@@ -179,14 +179,12 @@ export class Worlds implements AsyncDisposable {
 
 /** What rewards are given: the conversation without its tokens, which only the trainer has. */
 function trajectoryOf({ messages, calls, rewards }: OpenWorld, report: Json | undefined): Gradable {
-  const nowhere = { node: 0, offset: 0 }
-  return {
+  return plainTrajectory({
     id: 'world' as TrajectoryId,
-    end: nowhere,
     outcome: { kind: 'completed' },
     turns: rewards.map(reward => ({
       from: 0,
-      end: nowhere,
+      end: { node: 0, offset: 0 },
       finish: { kind: 'stop' },
       messages: 0,
       reward,
@@ -195,13 +193,5 @@ function trajectoryOf({ messages, calls, rewards }: OpenWorld, report: Json | un
     calls,
     ...(report !== undefined && { report }),
     fidelity: { kind: 're-encoded', forks: [] },
-    usage: { sampled: 0, prompt: 0 },
-    events: [],
-    volatile: {
-      seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-      cached: 0,
-      servers: [],
-    },
-    share: 1,
-  }
+  })
 }
