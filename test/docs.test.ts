@@ -10,25 +10,17 @@ interface Block {
   readonly page: string
   readonly line: number
   readonly code: string
-  /** Why it is not run, where a comment before it says so. */
-  readonly notRun: string | undefined
 }
 
-const notRun = /<!--\s*not run:\s*(.*?)\s*-->\s*$/
-
-/** The blocks of TypeScript in a page, with what stands right before them. */
+/** The blocks of TypeScript in a page. */
 function blocksOf(page: string): readonly Block[] {
   const lines = readFileSync(page, 'utf8').split('\n')
   const blocks: Block[] = []
   for (let line = 0; line < lines.length; line++) {
     if (!/^```(ts|typescript)\b/.test(lines[line]!)) continue
     const end = lines.indexOf('```', line + 1)
-    const before = lines
-      .slice(Math.max(0, line - 2), line)
-      .join('\n')
-      .trimEnd()
     const code = lines.slice(line + 1, end).join('\n')
-    blocks.push({ page, line: line + 1, code, notRun: notRun.exec(before)?.[1] })
+    blocks.push({ page, line: line + 1, code })
     line = end
   }
   return blocks
@@ -42,23 +34,19 @@ const home = process.cwd()
 afterAll(() => process.chdir(home))
 
 describe('the pages', () => {
-  for (const { page, line, code, notRun: reason } of blocks) {
+  for (const { page, line, code } of blocks) {
     if (!/from 'espalier(\/[\w-]+)?'/.test(code)) continue
-    const name = `${page}:${line}`
-    if (reason !== undefined) it.skip(`${name} (not run: ${reason})`, () => {})
-    else {
-      it(`${name} runs as it stands`, async () => {
-        const folder = mkdtempSync(join(tmpdir(), 'espalier-docs-'))
-        const file = join(folder, 'block.ts')
-        writeFileSync(file, code)
-        process.chdir(folder)
-        try {
-          await importFile(file)
-        } finally {
-          process.chdir(home)
-        }
-      })
-    }
+    it(`${page}:${line} runs as it stands`, async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'espalier-docs-'))
+      const file = join(folder, 'block.ts')
+      writeFileSync(file, code)
+      process.chdir(folder)
+      try {
+        await importFile(file)
+      } finally {
+        process.chdir(home)
+      }
+    })
   }
 
   it('docs/config.md is what the table of settings says: tsx scripts/config-page.ts', () => {
