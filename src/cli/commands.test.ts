@@ -85,7 +85,7 @@ describe('score', () => {
     const reward = join(folder, 'reward.ts')
     writeFileSync(
       reward,
-      'export const member = ({ trajectory }: any): number => Number(trajectory.id.split("/")[1])\n',
+      'export const member = ({ trajectory }: { trajectory: { id: string } }): number => Number(trajectory.id.split("/")[1])\n',
     )
     const first = await runCommand([
       'score',
@@ -104,7 +104,7 @@ describe('score', () => {
     expect((await runCommand(['show', out, '--json'])).stdout).toContain('"rewards":[0,1]')
     writeFileSync(
       join(folder, 'other.ts'),
-      'export const turned = ({ trajectory }: any): number => -Number(trajectory.id.split("/")[1])\n',
+      'export const turned = ({ trajectory }: { trajectory: { id: string } }): number => -Number(trajectory.id.split("/")[1])\n',
     )
     const { stdout } = await runCommand([
       'score',

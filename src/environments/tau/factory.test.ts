@@ -92,7 +92,7 @@ describe('tau-bench by name', () => {
   })
 
   it.each([
-    ['tau:retail', /root/],
+    ['tau:retail', /root: Invalid input/],
     [`tau:hotel,root=${root}`, /variant/],
     [`tau:retail,root=${root}`, /name it with speaker=URI/],
     [`tau:retail,root=${root},user=human`, /needs a terminal/],
