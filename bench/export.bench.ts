@@ -13,7 +13,7 @@ import type { Group } from '../src/core/group.ts'
 import type { GroupId, TaskId, TreeId } from '../src/core/ids.ts'
 import { plainSampling } from '../src/core/policy.ts'
 import { given, sampled } from '../src/core/segment.ts'
-import type { Gradable } from '../src/core/trajectory.ts'
+import { type Gradable, plainTrajectory } from '../src/core/trajectory.ts'
 import { plantTree, root, type Tree } from '../src/core/tree.ts'
 import { random, seedOf } from '../src/math/random.ts'
 import type { Format } from '../src/sinks/format.ts'
@@ -52,26 +52,18 @@ function makeTree(member: number): Tree {
     place = tree.append(place, sampled({ ids: ids(SAMPLED), logprobs, version }))
     place = tree.append(place, given('observed', ids(OBSERVED)))
   }
-  tree.end({
-    id: `g/${member}/0` as Gradable['id'],
-    end: place,
-    outcome: { kind: 'completed' },
-    turns: [],
-    messages: Array.from({ length: TURNS }, () => [
-      { role: 'user', content } as const,
-      { role: 'assistant', content } as const,
-    ]).flat(),
-    calls: [],
-    fidelity: { kind: 'exact', forks: [] },
-    usage: { sampled: TURNS * SAMPLED, prompt: 0 },
-    events: [],
-    volatile: {
-      seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-      cached: 0,
-      servers: [],
-    },
-    share: 1,
-  })
+  tree.end(
+    plainTrajectory({
+      id: `g/${member}/0` as Gradable['id'],
+      end: place,
+      outcome: { kind: 'completed' },
+      messages: Array.from({ length: TURNS }, () => [
+        { role: 'user', content } as const,
+        { role: 'assistant', content } as const,
+      ]).flat(),
+      usage: { sampled: TURNS * SAMPLED, prompt: 0 },
+    }),
+  )
   return tree
 }
 

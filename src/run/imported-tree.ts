@@ -1,7 +1,7 @@
 import type { GroupId } from '../core/ids.ts'
 import { type TaskId, type TrajectoryId, type TreeId, trajectoryId, treeId } from '../core/ids.ts'
 import { given, type Segment, sampled } from '../core/segment.ts'
-import type { Trajectory, Turn } from '../core/trajectory.ts'
+import { plainTrajectory, type Trajectory, type Turn } from '../core/trajectory.ts'
 import {
   type GrowingTree,
   type Lineage,
@@ -72,24 +72,16 @@ function growTrajectory(sharing: SharingTree, source: ReadTrajectory, index: num
       turns.push({ ...turn, finish: { kind: 'stop' }, messages })
     }
   })
-  return {
+  return plainTrajectory({
     id: (source.id ?? trajectoryId(sharing.tree.id, index)) as TrajectoryId,
     end,
     outcome: source.outcome,
     turns,
     messages: source.messages,
-    calls: [],
     ...(source.report !== undefined && { report: source.report }),
     fidelity: source.fidelity,
     usage: source.usage ?? usageOf(source.paths),
-    events: [],
-    volatile: {
-      seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-      cached: 0,
-      servers: [],
-    },
-    share: 1,
-  }
+  })
 }
 
 function usageOf(paths: readonly ReadPath[]) {
