@@ -15,6 +15,13 @@ writeFileSync(parts, 'export const nothing = 3\n')
 const broken = join(folder, 'broken.ts')
 writeFileSync(broken, 'throw new Error("mine")\n')
 
+const badTasks = join(folder, 'bad.jsonl')
+writeFileSync(badTasks, 'not json\n')
+const strangeTasks = join(folder, 'strange.jsonl')
+writeFileSync(strangeTasks, '{"question":"2+2?"}\n')
+const noTasks = join(folder, 'none.jsonl')
+writeFileSync(noTasks, '\n')
+
 const scripted = ['--policy', `scripted:${answers}`, '--environment', 'single-turn']
 const bases: Readonly<Record<string, readonly string[]>> = {
   roll: [...scripted, '--tasks', tasks, '--group', '1'],
@@ -44,6 +51,12 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--model absent/x --offline', /absent\/x is not in the local cache, and --offline/],
   ['roll', '--tool-format nope', /no tool format called "nope". Known: /],
   ['roll', '--tasks absent.jsonl', /--tasks absent.jsonl: there is no such file or run/],
+  ['roll', `--tasks ${badTasks}`, /--tasks: .*bad.jsonl:1: not JSON: .* one JSON object per line/],
+  ['roll', `--tasks ${strangeTasks}`, /--tasks: .*strange.jsonl:1: Not a task of .*`prompt`/],
+  ['roll', `--tasks ${noTasks}`, /none.jsonl holds no tasks/],
+  ['eval', `--tasks ${badTasks}`, /--tasks: .*bad.jsonl:1: not JSON/],
+  ['train', `--held-out ${badTasks}`, /--held-out: .*bad.jsonl:1: not JSON/],
+  ['roll', `--tasks ${badTasks} --dry-run`, /--tasks: .*bad.jsonl:1: not JSON/],
   ['roll', '--tasks 0', /--tasks 0: .*a whole number from 1 on/],
   ['roll', '--tasks 3', /"single-turn" makes no tasks of its own: name a file/],
   ['roll', '--environment desk --tasks 1 --split nope', /--split nope: .* Known: train/],
@@ -73,7 +86,7 @@ describe('a value that is not possible', () => {
     const { code, stdout, stderr } = await runCommand(line)
     expect([code, stdout], stderr).toEqual([2, ''])
     expect(stderr).toMatch(message)
-    expect(existsSync(join(out, 'run.json'))).toBe(false)
+    expect(existsSync(out)).toBe(false)
   })
 })
 

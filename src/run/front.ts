@@ -10,7 +10,7 @@ import { openPolicy } from './open-policy.ts'
 import { type RollParts, rollGroups } from './roll.ts'
 import { rollIntoRun } from './rolling.ts'
 import { RunStoppedError } from './stopped.ts'
-import type { TaskSource } from './tasks.ts'
+import { checkFirstTask, type TaskSource } from './tasks.ts'
 
 /** How groups are rolled. Only the policy has to be named. */
 export interface RollOptions<Data = unknown>
@@ -50,6 +50,7 @@ export async function* roll<Data>(
   const { policy: named, model, advantage = 'grpo', out, resumes = false, ...more } = options
   const { kind = 'roll', condense: condenser, ...rest } = more
   const estimate = openEstimate(advantage)
+  await checkFirstTask(environment, tasks)
   const isOpen = typeof named === 'object' && 'sample' in named
   const policy = isOpen ? named : await openPolicy(named)
   try {

@@ -23,7 +23,7 @@ import { openStrategy } from './open-strategy.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
 import { openSignals, type Signals } from './signals.ts'
-import { makesNone } from './tasks.ts'
+import { checkFirstTask, makesNone } from './tasks.ts'
 import { tauServices } from './tau-services.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
@@ -88,7 +88,7 @@ export async function openRunParts(
 /** What settings name that neither samples nor asks anybody, all of it checked. */
 export async function openPlainParts(values: Settings) {
   const environment = await openEnvironmentNamed(needed(values, 'environment'))
-  checkTasks(values, environment)
+  await checkTasks(values, environment)
   const estimate = await openEstimateNamed(values.advantage)
   for (const { to } of values.sinks) await openNamed(`--sinks ${to}`, () => formatNamed(to))
   const filters = await openFilters(values.filters)
@@ -106,12 +106,19 @@ function needed<Name extends keyof Settings>(
   return value
 }
 
-/** Tasks that are not there are refused before anything is opened for them. */
-function checkTasks({ tasks, heldOut, split }: Settings, environment: Environment): void {
+/** Tasks that are not there or begin wrongly are refused before anything is opened for them. */
+async function checkTasks(
+  { tasks, heldOut, split }: Settings,
+  environment: Environment,
+): Promise<void> {
   const { name, splits } = environment
   for (const [flag, source] of Object.entries({ tasks, 'held-out': heldOut })) {
     if (typeof source === 'number' && !environment.makeTasks) throw makesNone(name)
-    if (typeof source !== 'string' || existsSync(source)) continue
+    if (typeof source !== 'string') continue
+    if (existsSync(source)) {
+      await openNamed(`--${flag}`, () => checkFirstTask(environment, source))
+      continue
+    }
     const hint = Number.isNaN(Number(source))
       ? ''
       : '; how many to make is a whole number from 1 on'

@@ -49,6 +49,16 @@ export async function* readTasks<Data>(
   }
 }
 
+/** Refuses a file or run that holds no task or begins with a wrong one, before anything is made for it. */
+export async function checkFirstTask<Data>(
+  environment: Environment<Data>,
+  source: TaskSource<Data>,
+): Promise<void> {
+  if (typeof source !== 'string') return
+  for await (const _ of readTasks(environment, source, { seed: 0 })) return
+  throw new SettingError(`${source} holds no tasks`)
+}
+
 /** How many tasks a source holds, where that can be seen without reading them one by one. */
 export async function countTasks(source: TaskSource<never>): Promise<number | undefined> {
   if (typeof source === 'number') return source
@@ -119,8 +129,7 @@ function toTask<Data>(
 async function* readFile(path: string): AsyncGenerator<unknown> {
   if (!existsSync(path)) throw new SettingError(`no task file ${path}`)
   if (path.endsWith('.parquet')) {
-    const file = await asyncBufferFromFile(path)
-    yield* (await parquetReadObjects({ file })) as unknown[]
+    yield* rowsOf(path)
     return
   }
   let number = 0
@@ -130,8 +139,24 @@ async function* readFile(path: string): AsyncGenerator<unknown> {
     try {
       yield JSON.parse(line)
     } catch (cause) {
-      throw new Error(`${path}:${number}: not JSON: ${(cause as Error).message}`, { cause })
+      const { message } = cause as Error
+      throw new Error(
+        `${path}:${number}: not JSON: ${message}. A task file has one JSON object per line, or is parquet`,
+        { cause },
+      )
     }
+  }
+}
+
+/** The rows of a parquet file, no more of it in memory than one group of them. */
+async function* rowsOf(path: string): AsyncGenerator<unknown> {
+  const file = await asyncBufferFromFile(path)
+  const metadata = await parquetMetadataAsync(file)
+  let rowStart = 0
+  for (const { num_rows } of metadata.row_groups) {
+    const rowEnd = rowStart + Number(num_rows)
+    yield* (await parquetReadObjects({ file, metadata, rowStart, rowEnd })) as unknown[]
+    rowStart = rowEnd
   }
 }
 

@@ -1,0 +1,39 @@
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { describe, expect, it } from 'vitest'
+import { openEnvironment } from '../environments/registry.ts'
+import { roll } from './front.ts'
+import { readTasks } from './tasks.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'espalier-tasks-'))
+const environment = await openEnvironment('single-turn')
+
+describe('tasks of a file', () => {
+  it('come in order from every row group of a parquet file', async () => {
+    const path = join(folder, 'tasks.parquet')
+    const prompts = ['1+1', '1+2', '1+3', '1+4', '1+5']
+    const columnData = [
+      { name: 'prompt', data: prompts },
+      { name: 'answer', data: ['2', '3', '4', '5', '6'] },
+    ]
+    writeFileSync(path, Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 2 })))
+    const read: unknown[] = []
+    for await (const { data } of readTasks(environment, path, { seed: 0 })) {
+      read.push((data as { prompt: string }).prompt)
+    }
+    expect(read).toEqual(prompts)
+  })
+
+  it('that is wrong from the start leaves no run folder behind', async () => {
+    const path = join(folder, 'wrong.jsonl')
+    writeFileSync(path, '{"question":"2+2?"}\n')
+    const answers = join(folder, 'answers.jsonl')
+    writeFileSync(answers, '{"text":"4"}\n')
+    const out = join(folder, 'run')
+    const rolled = roll(environment, path, { policy: `scripted:${answers}`, out })
+    await expect(rolled.next()).rejects.toThrow(/wrong.jsonl:1: Not a task/)
+    expect(existsSync(out)).toBe(false)
+  })
+})
