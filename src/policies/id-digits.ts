@@ -1,10 +1,11 @@
 /** An id has at most ten digits, and a comma before it. */
 export const widestId = 11
 
-/** Where digits go: behind the first `length` bytes of `text`. */
+/** Where digits go: behind the first `length` bytes of `text`, which hold `count` ids already. */
 export interface DigitSink {
   readonly text: Uint8Array
   readonly length: number
+  readonly count: number
 }
 
 const zero = 48
@@ -18,15 +19,15 @@ for (let number = 0; number < 1000; number++) {
 }
 
 /**
- * Writes the ids from place `from` on in decimal, with commas between them and before the first
- * one if something is there already. Returns where the text ends.
+ * Writes the ids that are not there yet in decimal, with commas between all of them. Returns where
+ * the text ends.
  */
-export function writeIds(ids: Int32Array, from: number, { text, length }: DigitSink): number {
+export function writeIds(ids: Int32Array, { text, length, count }: DigitSink): number {
   let at = length
-  for (let index = from; index < ids.length; index++) {
+  for (let index = count; index < ids.length; index++) {
     const id = ids[index]!
     if (id < 0) throw new RangeError(`Token ${index} of the prompt is ${id}, not a token id.`)
-    if (at > 0) text[at++] = comma
+    if (index > 0) text[at++] = comma
     at = writeId(text, at, id)
   }
   return at

@@ -10,7 +10,7 @@ import { ask, getObject } from './ask.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { follow } from './follow.ts'
 import { type LlamaDraw, openLlamaStream, readLlamaAnswer } from './llama-cpp-answer.ts'
-import { type Frame, openPromptWriter, type PromptWriter } from './prompt-writer.ts'
+import { type Body, openPromptWriter, type PromptWriter, pathOf } from './prompt-writer.ts'
 import { asCount, asObject, checkPromptCount, parseJson } from './reading.ts'
 import { toTokenSample } from './sample.ts'
 import { isCut } from './sampling.ts'
@@ -73,7 +73,8 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
 
 async function drawWhole(llama: LlamaCpp, request: SampleRequest, call: Call): Promise<LlamaDraw> {
   const body = bodyOf(llama, request, false)
-  const answer = await ask(llama.server, { path: '/completion', body }, call)
+  const answer = await ask(llama.server, { path: '/completion', body: body.bytes }, call)
+  body.keep()
   return readLlamaAnswer(parseJson(answer, llama.where), askedOf(llama, request))
 }
 
@@ -88,13 +89,14 @@ async function drawStreamed(
   const { stopped, body: whole } = await follow(
     {
       where,
-      start: onEvents => server.start({ path: '/completion', body, onEvents }),
+      start: onEvents => server.start({ path: '/completion', body: body.bytes, onEvents }),
       take: stream.take,
       ids: () => stream.ids,
       watch: request.watch,
     },
     call,
   )
+  body.keep()
   if (whole.length === 0) return stream.finish(stopped)
   return readLlamaAnswer(parseJson(whole, where), askedOf(llama, request))
 }
@@ -103,12 +105,9 @@ function askedOf({ where }: LlamaCpp, request: SampleRequest) {
   return { where, width: request.topLogprobs ?? 0, stopIds: request.stopIds }
 }
 
-function bodyOf({ writer }: LlamaCpp, request: SampleRequest, stream: boolean): Buffer {
-  const frame: Frame = {
-    head: '{"prompt":[',
-    tail: `],${JSON.stringify(rest(request, stream)).slice(1)}`,
-  }
-  return writer.write(request.session, request.prompt.ids, frame)
+function bodyOf({ writer }: LlamaCpp, request: SampleRequest, stream: boolean): Body {
+  const tail = `],${JSON.stringify(rest(request, stream)).slice(1)}`
+  return writer.write(pathOf(request), request.prompt.ids, { head: '{"prompt":[', tail })
 }
 
 /** All that the server would else set by itself; greedy samples have no distribution after it. */

@@ -61,7 +61,8 @@ describe('openPolicy', () => {
   })
 
   it.each([
-    ['sgalng:http://x', 'No policy scheme "sgalng:"'],
+    ['sgalng:http://x', 'No policy scheme "sgalng:" in "sgalng:http://x". Known: '],
+    ['sgalng:http://x', 'replay:. Did you mean "sglang:"?'],
     ['sgalng:http://x', 'Known: sglang:, vllm:, llama-cpp:, openai:, scripted:, replay:.'],
     ['toString:x', 'No policy scheme'],
     ['sglang:', 'names no server or file'],

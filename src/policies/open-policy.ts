@@ -1,4 +1,5 @@
 import type { Lane } from '../core/lane.ts'
+import { didYouMean } from '../core/nearest.ts'
 import type { Policy } from '../core/policy.ts'
 import { openLlamaCpp } from './llama-cpp.ts'
 import { openOpenAiChat } from './openai-chat.ts'
@@ -95,7 +96,8 @@ function openOne(uri: string, options: Opening): Promise<Policy> | Policy {
   const open = Object.hasOwn(known, scheme) ? known[scheme] : undefined
   if (!open) {
     const names = Object.keys(known).map(name => `${name}:`)
-    throw new Error(`No policy scheme "${scheme}:" in "${uri}". Known: ${names.join(', ')}.`)
+    const hint = didYouMean(`${scheme}:`, names)
+    throw new Error(`No policy scheme "${scheme}:" in "${uri}". Known: ${names.join(', ')}.${hint}`)
   }
   if (rest === '' && Object.hasOwn(schemes, scheme)) {
     throw new Error(`The policy "${uri}" names no server or file: write it behind "${scheme}:".`)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { idWidth } from './id-digits.ts'
 import { openPromptWriter } from './prompt-writer.ts'
 
-const frame = { head: '{"stop":"é","input_ids":[', tail: '],"end":"ü"}' }
+const frame = { head: '{"input_ids":[', tail: '],"end":"ü"}' }
 
 function expected(ids: Int32Array): string {
   return `${frame.head}${Array.from(ids).join(',')}${frame.tail}`
@@ -15,8 +15,8 @@ describe('prompt writer', () => {
       ...[0, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 99_999, 100_000, 999_999],
       ...[1_000_000, 9_999_999, 12_000_000, 123_000_045, 1_000_000_000, 2_147_483_647],
     )
-    const written = openPromptWriter().write('a', ids, frame)
-    expect(written.toString()).toBe(expected(ids))
+    const { bytes } = openPromptWriter().write('a', ids, frame)
+    expect(bytes.toString()).toBe(expected(ids))
     for (const id of ids) expect(idWidth(id)).toBe(String(id).length)
   })
 
@@ -26,12 +26,30 @@ describe('prompt writer', () => {
     )
   })
 
-  it('[T3] writes what it was given whatever the sessions were before, also when it forgets', () => {
+  it('leaves a body alone while it is under way', () => {
+    const writer = openPromptWriter()
+    const [first, second] = [Int32Array.of(1, 2, 3), Int32Array.of(1, 2, 4, 5)]
+    const sent = writer.write('a', first, frame)
+    const other = writer.write('a', second, frame)
+    expect(sent.bytes.toString()).toBe(expected(first))
+    sent.keep()
+    expect(other.bytes.toString()).toBe(expected(second))
+    expect(writer.write('a', second, frame).bytes.toString()).toBe(expected(second))
+    expect(other.bytes.toString()).toBe(expected(second))
+  })
+
+  it('refuses a head that it has no room for', () => {
+    const long = { head: `{"${'long'.repeat(9)}":[`, tail: ']}' }
+    expect(() => openPromptWriter().write('a', Int32Array.of(1), long)).toThrow('longer than 32')
+  })
+
+  it('[T3] writes what it was given whatever the paths were before, also when it forgets', () => {
     const base = Int32Array.from({ length: 900 }, (_, index) => (index * 7919) % 152_000)
     const step = fc.record({
-      session: fc.constantFrom('a', 'b', 'c'),
+      path: fc.constantFrom('a', 'b', 'c'),
       keep: fc.integer({ min: 0, max: 900 }),
       more: fc.array(fc.integer({ min: 0, max: 2 ** 31 - 1 }), { maxLength: 900 }),
+      isKept: fc.boolean(),
     })
     fc.assert(
       fc.property(
@@ -39,9 +57,11 @@ describe('prompt writer', () => {
         fc.constantFrom(20_000, 2 ** 24),
         (steps, budget) => {
           const writer = openPromptWriter(budget)
-          for (const { session, keep, more } of steps) {
+          for (const { path, keep, more, isKept } of steps) {
             const ids = Int32Array.from([...base.subarray(0, keep), ...more])
-            expect(writer.write(session, ids, frame).toString()).toBe(expected(ids))
+            const body = writer.write(path, ids, frame)
+            expect(body.bytes.toString()).toBe(expected(ids))
+            if (isKept) body.keep()
           }
         },
       ),

@@ -1,18 +1,32 @@
+import type { SampleRequest } from '../core/policy.ts'
 import { idWidth, widestId, writeIds } from './id-digits.ts'
 
 /** What stands before and after the ids in a body. */
 export interface Frame {
+  /** In ASCII, at most 32 characters. */
   readonly head: string
   readonly tail: string
 }
 
-/** Writes ids into JSON bodies. */
-export interface PromptWriter {
-  /** `head`, the ids joined by commas, `tail`. What the session's last prompt shares is reused. */
-  write(session: string, ids: Int32Array, frame: Frame): Buffer
+/** A body in the memory it was written in, which the path's next one is going to reuse. */
+export interface Body {
+  readonly bytes: Buffer
+  /** Hands the memory back to its path: the server has answered, so it has read all of it. */
+  keep(): void
 }
 
-/** A prompt as ids and as text, in buffers with room to grow. */
+/** Writes ids into JSON bodies. */
+export interface PromptWriter {
+  /** `head`, the ids joined by commas, `tail`. What the path's last kept body shares is reused. */
+  write(path: string, ids: Int32Array, frame: Frame): Body
+}
+
+/** The name of a request's path: those of one tree differ behind their forks. */
+export function pathOf({ session, key }: SampleRequest): string {
+  return key.branch === '' ? session : `${session}/${key.branch}`
+}
+
+/** A prompt as ids and as text, in buffers with room to grow; the text leaves room for a head. */
 interface Written {
   ids: Int32Array<ArrayBuffer>
   count: number
@@ -20,83 +34,84 @@ interface Written {
   length: number
 }
 
-/** Shorter prompts are written faster than they are looked up. */
-const shortestKept = 512
+const longestHead = 32
+/** A unit of UTF-16 takes at most three bytes of UTF-8. */
+const widestUnit = 3
 
 /**
- * Opens a writer that keeps each session's last prompt, up to `budget` bytes in all; the session
- * that was not used for longest is forgotten first. @default 64 MiB
+ * Opens a writer that keeps each path's last prompt, up to `budget` bytes in all; the path that was
+ * not used for longest is forgotten first. A body is never copied: while it is under way its path
+ * has none, and a second request of the path at that time is written from scratch.
+ * @default 64 MiB
  */
 export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
-  const sessions = new Map<string, Written>()
-  const scratch = nothingWritten()
+  const paths = new Map<string, Written>()
   let size = 0
 
-  function take(session: string): Written {
-    const written = sessions.get(session)
-    if (!written) return nothingWritten()
-    sessions.delete(session)
+  function take(path: string): Written | undefined {
+    const written = paths.get(path)
+    if (!written) return undefined
+    paths.delete(path)
     size -= sizeOf(written)
     return written
   }
 
-  function keep(session: string, written: Written): void {
+  function keep(path: string, written: Written): void {
     if (sizeOf(written) > budget) return
-    sessions.set(session, written)
+    take(path)
+    paths.set(path, written)
     size += sizeOf(written)
-    for (const [oldest] of sessions) {
+    for (const [oldest] of paths) {
       if (size <= budget) return
       take(oldest)
     }
   }
 
   return {
-    write(session, ids, frame) {
-      if (ids.length < shortestKept) return framed(rewrite(scratch, ids), frame)
-      const written = rewrite(take(session), ids)
-      keep(session, written)
-      return framed(written, frame)
+    write(path, ids, frame) {
+      const written = take(path) ?? nothingWritten()
+      rewrite(written, ids, frame.tail.length * widestUnit)
+      return { bytes: framed(written, frame), keep: () => keep(path, written) }
     },
   }
 }
 
 function nothingWritten(): Written {
-  return { ids: new Int32Array(0), count: 0, text: Buffer.alloc(0), length: 0 }
+  return { ids: new Int32Array(0), count: 0, text: Buffer.alloc(0), length: longestHead }
 }
 
 function sizeOf({ ids, text }: Written): number {
   return ids.byteLength + text.length
 }
 
+/** Puts head and tail around the ids, where they already are; the next ids overwrite the tail. */
 function framed({ text, length }: Written, { head, tail }: Frame): Buffer {
-  const start = Buffer.byteLength(head)
-  const body = Buffer.allocUnsafe(start + length + Buffer.byteLength(tail))
-  body.write(head, 0)
-  text.copy(body, start, 0, length)
-  body.write(tail, start + length)
-  return body
+  const start = longestHead - head.length
+  if (start < 0) throw new RangeError(`A head of ${head.length} characters is longer than 32.`)
+  text.write(head, start, 'latin1')
+  const end = length + text.write(tail, length, 'utf8')
+  return text.subarray(start, end)
 }
 
 /** Turns what was written into `ids`, keeping the text of what both begin with. */
-function rewrite(written: Written, ids: Int32Array): Written {
+function rewrite(written: Written, ids: Int32Array, tailRoom: number): void {
   cutToShared(written, ids)
   const from = written.count
-  reserve(written, ids.length)
-  written.length = writeIds(ids, from, written)
+  reserve(written, ids.length, tailRoom)
+  written.length = writeIds(ids, written)
   written.ids.set(from === 0 ? ids : ids.subarray(from), from)
   written.count = ids.length
-  return written
 }
 
 function cutToShared(written: Written, ids: Int32Array): void {
   const most = Math.min(written.count, ids.length)
   let shared = most
-  if (!bytesOf(written.ids, most).equals(bytesOf(ids, most))) {
+  if (most > 0 && !bytesOf(written.ids, most).equals(bytesOf(ids, most))) {
     shared = 0
     while (written.ids[shared] === ids[shared]) shared++
   }
   if (shared === written.count) return
-  let length = Math.max(0, shared - 1)
+  let length = longestHead + Math.max(0, shared - 1)
   for (let index = 0; index < shared; index++) length += idWidth(ids[index]!)
   written.count = shared
   written.length = length
@@ -106,15 +121,15 @@ function bytesOf(ids: Int32Array, count: number): Buffer {
   return Buffer.from(ids.buffer as ArrayBuffer, ids.byteOffset, count * 4)
 }
 
-function reserve(written: Written, count: number): void {
-  const room = written.length + (count - written.count) * widestId
+function reserve(written: Written, count: number, tailRoom: number): void {
+  const room = written.length + (count - written.count) * widestId + tailRoom
   if (written.ids.length < count) {
     const ids = new Int32Array(Math.ceil(count * 1.25))
     ids.set(written.ids.subarray(0, written.count))
     written.ids = ids
   }
   if (written.text.length < room) {
-    const text = Buffer.allocUnsafeSlow(room)
+    const text = Buffer.allocUnsafeSlow(Math.ceil(room * 1.25))
     written.text.copy(text, 0, 0, written.length)
     written.text = text
   }

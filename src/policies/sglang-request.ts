@@ -14,8 +14,8 @@ export function openSampleFrames(): (request: SampleRequest, frame: GenerateFram
     const { maxTokens, seed } = request
     const own = `"max_new_tokens":${maxTokens},"sampling_seed":${seed}`
     return {
-      head: `{"rid":"${rid}","input_ids":[`,
-      tail: `],"stream":${stream},"sampling_params":{${own},${common(request)}`,
+      head: '{"input_ids":[',
+      tail: `],"rid":"${rid}","stream":${stream},"sampling_params":{${own},${common(request)}`,
     }
   }
 }
@@ -39,13 +39,14 @@ function openCommon(): (request: SampleRequest) => string {
   }
 }
 
-/** The frame of several samples of one prompt: a batch, for only so has each its own seed. */
-export function severalFrame(
+/** The body of several samples of one prompt: a batch, for only so has each its own seed. */
+export function severalBody(
   request: SampleRequest,
-  seeds: readonly number[],
-  rids: readonly string[],
-): Frame {
+  prompt: Buffer,
+  { seeds, rids }: { readonly seeds: readonly number[]; readonly rids: readonly string[] },
+): Buffer {
   const rest = JSON.stringify({
+    rid: rids,
     sampling_params: seeds.map(seed => ({
       ...samplingOf(request),
       max_new_tokens: request.maxTokens,
@@ -54,7 +55,11 @@ export function severalFrame(
     ...answerFields(request),
     stream: false,
   })
-  return { head: `{"rid":${JSON.stringify(rids)},"input_ids":[`, tail: `],${rest.slice(1)}` }
+  const pieces: Buffer[] = []
+  for (const index of seeds.keys()) {
+    pieces.push(Buffer.from(index === 0 ? '{"input_ids":[' : ','), prompt)
+  }
+  return Buffer.concat([...pieces, Buffer.from(`],${rest.slice(1)}`)])
 }
 
 /** The body that asks for the log-probabilities of the prompt itself. */

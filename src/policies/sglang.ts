@@ -12,7 +12,7 @@ import type { LogprobBasis } from '../core/segment.ts'
 import { ask, getObject } from './ask.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { follow } from './follow.ts'
-import { openPromptWriter, type PromptWriter } from './prompt-writer.ts'
+import { openPromptWriter, type PromptWriter, pathOf } from './prompt-writer.ts'
 import {
   asArray,
   asCount,
@@ -27,7 +27,7 @@ import { openServer, type Server, type ServerOptions } from './server.ts'
 import { isUnknownPath } from './server-error.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
 import { type Generated, openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
-import { openSampleFrames, scoreFrame, severalFrame } from './sglang-request.ts'
+import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 import { openVersions, type Versions, versionRange } from './versions.ts'
 
 /** How to use an SGLang server. */
@@ -129,9 +129,11 @@ async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
   const { server, writer, frameOf, aborts, where } = attempt.sglang
   const rid = randomUUID()
   const frame = frameOf(request, { rid, stream: false })
-  const body = writer.write(request.session, request.prompt.ids, frame)
-  const exchange = server.start({ path: '/generate', body, headers: routing(request) })
+  const body = writer.write(pathOf(request), request.prompt.ids, frame)
+  const headers = routing(request)
+  const exchange = server.start({ path: '/generate', body: body.bytes, headers })
   const answer = await aborts.answerOf(exchange, [rid], call)
+  body.keep()
   return finish(attempt, readGenerated(parseJson(answer, where), where, request.topLogprobs ?? 0))
 }
 
@@ -141,13 +143,13 @@ async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample
   const rid = randomUUID()
   const width = request.topLogprobs ?? 0
   const frame = frameOf(request, { rid, stream: true })
-  const body = writer.write(request.session, request.prompt.ids, frame)
+  const body = writer.write(pathOf(request), request.prompt.ids, frame)
   const headers = routing(request)
   const stream = openGeneratedStream(where, width)
   const followed = await follow(
     {
       where,
-      start: onEvents => server.start({ path: '/generate', body, headers, onEvents }),
+      start: onEvents => server.start({ path: '/generate', body: body.bytes, headers, onEvents }),
       take: stream.take,
       ids: () => stream.ids,
       watch: request.watch,
@@ -155,6 +157,7 @@ async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample
     call,
   )
   if (followed.stopped) aborts.abort(rid)
+  body.keep()
   if (followed.body.length > 0) {
     return finish(attempt, readGenerated(parseJson(followed.body, where), where, width))
   }
@@ -162,6 +165,8 @@ async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample
   const version = stream.weights.length > 0 ? versions.read(stream.weights[0]) : attempt.version
   return finish({ ...attempt, version }, generated)
 }
+
+const listFrame = { head: '[', tail: ']' }
 
 async function sampleBatch(
   attempt: Attempt,
@@ -174,11 +179,9 @@ async function sampleBatch(
     return Promise.all(seeds.map(seed => sampleStreamed(one(seed), call)))
   }
   const rids = seeds.map(() => randomUUID())
-  const { head, tail } = severalFrame(request, seeds, rids)
-  const prompt = sglang.writer.write(request.session, request.prompt.ids, { head: '[', tail: ']' })
-  const pieces: Buffer[] = [Buffer.from(head)]
-  for (const index of seeds.keys()) pieces.push(Buffer.from(index === 0 ? '' : ','), prompt)
-  const body = Buffer.concat([...pieces, Buffer.from(tail)])
+  const prompt = sglang.writer.write(pathOf(request), request.prompt.ids, listFrame)
+  const body = severalBody(request, prompt.bytes, { seeds, rids })
+  prompt.keep()
   const exchange = sglang.server.start({ path: '/generate', body, headers: routing(request) })
   const parsed = parseJson(await sglang.aborts.answerOf(exchange, rids, call), sglang.where)
   const answers = asArray(parsed, sglang.where, 'the answer to a batch')
@@ -227,7 +230,8 @@ async function score(sglang: Sglang, scoring: Scoring, call: Call): Promise<Scor
   checkScored(from, ids.length)
   const before = sglang.versions.latest
   const body = sglang.writer.write('', ids, scoreFrame(from, { temperature }))
-  const answer = await ask(sglang.server, { path: '/generate', body }, call)
+  const answer = await ask(sglang.server, { path: '/generate', body: body.bytes }, call)
+  body.keep()
   const scored = readScores(parseJson(answer, sglang.where), sglang.where, ids.subarray(from))
   return {
     logprobs: scored.logprobs,

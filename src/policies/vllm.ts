@@ -11,7 +11,7 @@ import type { LogprobBasis, VersionRange } from '../core/segment.ts'
 import { ask, getObject } from './ask.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { follow } from './follow.ts'
-import { openPromptWriter, type PromptWriter } from './prompt-writer.ts'
+import { type Body, openPromptWriter, type PromptWriter, pathOf } from './prompt-writer.ts'
 import {
   asArray,
   asCount,
@@ -153,7 +153,8 @@ async function sampleWhole(
   const { vllm } = attempt
   const { path, where, asked } = placeOf(attempt, endpoint)
   const body = bodyOf(attempt, { endpoint, stream: false, count })
-  const answer = parseJson(await ask(vllm.server, { path, body }, call), where)
+  const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+  body.keep()
   const choices = readChoices(answer, asked)
   if (choices.length !== count) {
     throw wrong(where, `the answer has ${choices.length} choices where ${count} were asked for`)
@@ -174,13 +175,14 @@ async function sampleStreamed(
   const { stopped, body: whole } = await follow(
     {
       where,
-      start: onEvents => vllm.server.start({ path, body, onEvents }),
+      start: onEvents => vllm.server.start({ path, body: body.bytes, onEvents }),
       take: choice.takeEvent,
       ids: () => choice.ids,
       watch: request.watch,
     },
     call,
   )
+  body.keep()
   if (whole.length === 0) return finish(attempt, choice.finish(stopped))
   const [only] = readChoices(parseJson(whole, where), asked)
   if (!only) throw wrong(where, 'the answer has no choices')
@@ -197,10 +199,10 @@ function placeOf({ vllm, request }: Attempt, endpoint: VllmEndpoint) {
 function bodyOf(
   { vllm, request }: Attempt,
   frame: { readonly endpoint: VllmEndpoint; readonly stream: boolean; readonly count: number },
-): Buffer {
+): Body {
   const model = vllm.options.servedModel
   return vllm.writer.write(
-    request.session,
+    pathOf(request),
     request.prompt.ids,
     vllmFrame(request, { ...frame, model }),
   )
@@ -244,7 +246,8 @@ function score(
     const model = vllm.options.servedModel
     const frame = vllmScoreFrame({ endpoint, model, stream: false, count: 1 })
     const body = vllm.writer.write('', scored.ids, frame)
-    const answer = parseJson(await ask(vllm.server, { path, body }, call), where)
+    const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+    body.keep()
     const value = promptLogprobs(asObject(answer, where, 'the answer'), where)
     const logprobs = readPromptLogprobs(value, where, scored)
     const basis = scored.temperature === 1 ? 'tempered' : 'raw'
