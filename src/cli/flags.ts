@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { nearest } from '../run/nearest.ts'
+import { nearest } from '../core/nearest.ts'
 import {
   checkSetting,
   flagOf,

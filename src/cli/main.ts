@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
+import { didYouMean } from '../core/nearest.ts'
 import { packageVersion } from '../run/manifest.ts'
-import { nearest } from '../run/nearest.ts'
 import { type Command, exitCodeOf, MisuseError } from './command.ts'
 import { commandNames, loadCommand, loadCommands } from './commands.ts'
 import { readFlags } from './flags.ts'
@@ -48,10 +48,8 @@ async function printConfigHelp(isSchema: boolean): Promise<void> {
 async function findCommand(name: string): Promise<Command> {
   const command = await loadCommand(name)
   if (command) return command
-  const near = nearest(name, commandNames)
-  throw new MisuseError(
-    `no command "${name}".${near ? ` Did you mean "${near}"?` : ' espalier --help all lists them.'}`,
-  )
+  const hint = didYouMean(name, commandNames) || ' espalier --help all lists them.'
+  throw new MisuseError(`no command "${name}".${hint}`)
 }
 
 function report(terminal: Terminal, error: unknown): number {

@@ -46,6 +46,8 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--environment nope', /--environment nope: .* Known: .*desk/],
   ['roll', '--environment calculator:x=1', /--environment .*: Unrecognized key: "x"/],
   ['roll', '--policy nope:x', /--policy .*nope:x: .* Known: sglang:/],
+  ['roll', '--policy sglnag:http://x', /No policy scheme "sglnag:" .*Did you mean "sglang:"\?/],
+  ['roll', '--filter equal-reward', /No filter .* Did you mean "equal-rewards"\?/],
   ['roll', '--policy scripted:absent.jsonl', /--policy .*: there is no file or folder absent/],
   ['roll', '--policy embedded:absent', /--policy .*: there is no file or folder absent/],
   ['roll', '--model absent/x --offline', /absent\/x is not in the local cache, and --offline/],

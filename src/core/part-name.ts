@@ -1,3 +1,5 @@
+import { didYouMean } from './nearest.ts'
+
 /**
  * A part as it is named on a command line or in a config, `NAME[:ITEM,…]`: the first item may be
  * a bare variant, every other one is `option=value`.
@@ -13,7 +15,7 @@ export class UnknownPartError extends Error {
   override name = 'UnknownPartError'
 
   constructor(kind: string, name: string, known: readonly string[]) {
-    super(`No ${kind} called "${name}". Known: ${known.join(', ')}.`)
+    super(`No ${kind} called "${name}". Known: ${known.join(', ')}.${didYouMean(name, known)}`)
   }
 }
 

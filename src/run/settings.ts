@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { leafWeightings } from '../core/credit.ts'
-import { nearest } from './nearest.ts'
+import { didYouMean } from '../core/nearest.ts'
 import { channelSchema } from './notify/channels.ts'
 
 /** One setting: what it may be, and how people are told about it. */
@@ -336,9 +336,8 @@ export function checkSettings(
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue
     if (!Object.hasOwn(settings, name)) {
-      const near = nearest(name, Object.keys(settings))
-      const hint = near ? `Did you mean "${near}"?` : 'espalier --help config lists them.'
-      throw new SettingError(`${placeOf(name)}: no setting called "${name}". ${hint}`)
+      const hint = didYouMean(name, Object.keys(settings)) || ' espalier --help config lists them.'
+      throw new SettingError(`${placeOf(name)}: no setting called "${name}".${hint}`)
     }
     checked[name] = checkSetting(name as SettingName, value, `${placeOf(name)}: ${name}`)
   }

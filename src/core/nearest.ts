@@ -10,6 +10,12 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked && ranked.distance <= most ? ranked.candidate : undefined
 }
 
+/** What an error about a misspelt word adds: a question with the nearest known one, or nothing. */
+export function didYouMean(word: string, known: readonly string[]): string {
+  const near = nearest(word, known)
+  return near === undefined ? '' : ` Did you mean "${near}"?`
+}
+
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
