@@ -1,5 +1,5 @@
 import type { Condenser } from '../core/condenser.ts'
-import { parsePartName, UnknownPartError } from '../core/part-name.ts'
+import { findPart, type OptionKind, type PartShape } from '../core/part-options.ts'
 import type { Speaker } from '../core/speaker.ts'
 import type { BlockOptions } from './block-condenser.ts'
 import { keepLastTurns } from './keep-last-turns.ts'
@@ -34,56 +34,55 @@ export interface OpenedCondenser extends Shares, AsyncDisposable {
 /** When and how far contexts are condensed where nothing else is said. */
 export const defaultCondensing = { above: 0.75, to: 0.5, trainSummaries: true } as const
 
-type Kind = 'number' | 'share' | 'switch' | 'text' | readonly string[]
 type Values = Readonly<Record<string, never>>
 
-interface CondenserFactory {
+interface CondenserFactory extends PartShape {
   readonly about: string
-  readonly options: Readonly<Record<string, Kind>>
   open(
     values: Values,
     needs: CondenserNeeds,
   ): Condenser | Promise<Condenser & Partial<AsyncDisposable>>
 }
 
-const common: Readonly<Record<string, Kind>> = {
-  above: 'share',
-  to: 'share',
+const common = {
+  above: 'positive-share',
+  to: 'positive-share',
   trainSummaries: 'switch',
-}
+} as const satisfies Readonly<Record<string, OptionKind>>
 
-const chunking: Readonly<Record<string, Kind>> = {
-  size: 'number',
+const chunking = {
+  size: 'count',
   unit: ['characters', 'tokens'],
   boundary: ['none', 'blank-line', 'line'],
-  minimum: 'number',
-  keep: 'number',
+  minimum: 'count',
+  keep: 'whole',
   openings: 'switch',
   recall: 'switch',
-  recallCharacters: 'number',
+  recallCharacters: 'count',
   tool: 'text',
-}
+} as const satisfies Readonly<Record<string, OptionKind>>
 
 /** The condensers that can be named. */
 export const condensers: Readonly<Record<string, CondenserFactory>> = {
   'keep-last-turns': {
     about: 'Leaves out the oldest turns, with a note in their place.',
-    options: { turns: 'number' },
+    options: { turns: 'count', ...common },
     open: values => keepLastTurns(values),
   },
   'trim-tool-output': {
     about: 'Trims what tools said in older turns.',
-    options: { characters: 'number', keep: 'number' },
+    options: { characters: 'count', keep: 'whole', ...common },
     open: values => trimToolOutput(values),
   },
   keyword: {
     about: 'Names, notions and who did what, without a model; originals can be recalled.',
     options: {
       ...chunking,
-      ratio: 'number',
-      relations: 'number',
-      terms: 'number',
-      opening: 'number',
+      ratio: 'amount',
+      relations: 'whole',
+      terms: 'whole',
+      opening: 'whole',
+      ...common,
     },
     open: (values, needs) => keywordCondenser({ ...values, ...blockOptions(values, needs) }),
   },
@@ -93,32 +92,26 @@ export const condensers: Readonly<Record<string, CondenserFactory>> = {
     options: {
       ...chunking,
       policy: 'text',
-      ratio: 'number',
-      least: 'number',
-      allowance: 'number',
-      extra: 'number',
-      tries: 'number',
-      temperature: 'number',
+      ratio: 'amount',
+      least: 'count',
+      allowance: 'amount',
+      extra: 'whole',
+      tries: 'count',
+      temperature: 'amount',
+      ...common,
     },
     open: openModel,
   },
   self: {
     about: 'The policy writes notes on what it needs of the older turns; they are trained.',
-    options: { tokens: 'number', keep: 'number', tries: 'number', prompt: 'text' },
+    options: { tokens: 'count', keep: 'whole', tries: 'count', prompt: 'text', ...common },
     open: values => selfCondenser(values),
   },
 }
 
 /** Opens a condenser as it is named on a command line: `keyword:ratio=3,above=0.8`. */
 export async function openCondenser(text: string, needs: CondenserNeeds): Promise<OpenedCondenser> {
-  const { name, variant, options } = parsePartName(text)
-  const factory = Object.hasOwn(condensers, name) ? condensers[name] : undefined
-  if (!factory) throw new UnknownPartError('condenser', name, Object.keys(condensers))
-  if (variant !== undefined) throw new Error(`condenser "${name}" has no variant "${variant}"`)
-  const known = { ...factory.options, ...common }
-  const values = Object.fromEntries(
-    [...options].map(([key, value]) => [key, readOption(name, known, { key, value })]),
-  )
+  const { name, factory, values } = findPart('condenser', text, condensers)
   const { above, to, trainSummaries, ...own }: Shares & Record<string, unknown> = {
     ...defaultCondensing,
     ...values,
@@ -135,31 +128,6 @@ export async function openCondenser(text: string, needs: CondenserNeeds): Promis
     [Symbol.asyncDispose]: async () =>
       await (condenser as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.(),
   }
-}
-
-function readOption(
-  name: string,
-  known: Readonly<Record<string, Kind>>,
-  { key, value }: { readonly key: string; readonly value: string },
-): number | string | boolean {
-  const kind = Object.hasOwn(known, key) ? known[key]! : undefined
-  const fail = (wanted: string): never => {
-    throw new Error(`condenser "${name}": ${key} is ${wanted}, not "${value}"`)
-  }
-  if (kind === undefined) {
-    const all = Object.keys(known).join(', ')
-    throw new Error(`condenser "${name}" has no option "${key}". Known: ${all}.`)
-  }
-  if (typeof kind === 'object') return kind.includes(value) ? value : fail(kind.join(' or '))
-  if (kind === 'text') return value === '' ? fail('a text') : value
-  if (kind === 'switch') {
-    return value === 'true' || value === 'false' ? value === 'true' : fail('true or false')
-  }
-  const number = Number(value)
-  if (value === '' || !Number.isFinite(number) || number < 0) return fail('a number from 0 on')
-  return kind === 'share' && (number <= 0 || number > 1)
-    ? fail('a share above 0 and up to 1')
-    : number
 }
 
 interface BlockValues {

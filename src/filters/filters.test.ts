@@ -184,7 +184,7 @@ describe('filters', () => {
       'filter "overlong" has no option "by". Known: from.',
     )
     expect(() => openFilter('void-turns:odd', needs)).toThrow(
-      'filter "void-turns" has no definition "odd": it is general or simpletir',
+      'filter "void-turns" has no variant "odd". Known: general, simpletir.',
     )
   })
 

@@ -1,5 +1,5 @@
 import type { Filter } from '../core/group.ts'
-import { parsePartName, UnknownPartError } from '../core/part-name.ts'
+import { findPart, type PartShape } from '../core/part-options.ts'
 import { duplicates, equalRewards, failedMembers, stale } from './groups.ts'
 import { guarded, malformedCalls, overlong, prematureEnd, toolErrors } from './limits.ts'
 import { deadLoops, repetitions } from './loops.ts'
@@ -12,16 +12,14 @@ export interface FilterNeeds {
   readonly version: () => number
 }
 
-/** Options as they were read: each filter checks the words, numbers are checked here. */
+/** Options as they were read and checked. */
 type Values = Record<never, never>
 
-interface FilterFactory {
+/** What a dropped trajectory leaves; filters of whole groups cannot say it. */
+const from = ['loss', 'loss-and-statistics'] as const
+
+interface FilterFactory extends PartShape {
   readonly about: string
-  /** Numbers it takes, by name. */
-  readonly numbers: readonly string[]
-  /** Whether it can say what a dropped trajectory leaves. */
-  readonly hasFrom: boolean
-  readonly definitions?: readonly string[]
   open(values: Values, needs: FilterNeeds): Filter
 }
 
@@ -29,123 +27,79 @@ interface FilterFactory {
 export const filterFactories: Readonly<Record<string, FilterFactory>> = {
   'void-turns': {
     about: 'A turn with neither a call nor an answer.',
-    numbers: [],
-    hasFrom: true,
-    definitions: ['general', 'simpletir'],
+    options: { from },
+    variants: ['general', 'simpletir'],
     open: values => voidTurns(values),
   },
   'dead-loops': {
     about: 'The same call again and again.',
-    numbers: ['calls'],
-    hasFrom: true,
+    options: { calls: 'several', from },
     open: values => deadLoops(values),
   },
   repetition: {
     about: 'Text that repeats itself or hesitates without end.',
-    numbers: ['length', 'share', 'hesitation'],
-    hasFrom: true,
+    options: { length: 'count', share: 'share', hesitation: 'amount', from },
     open: values => repetitions(values),
   },
   'premature-end': {
     about: 'Ended before it began.',
-    numbers: ['turns'],
-    hasFrom: true,
+    options: { turns: 'count', from },
     open: values => prematureEnd(values),
   },
   overlong: {
     about: 'Cut by a limit.',
-    numbers: [],
-    hasFrom: true,
+    options: { from },
     open: values => overlong(values),
   },
   guarded: {
     about: 'Stopped by a guard.',
-    numbers: [],
-    hasFrom: true,
+    options: { from },
     open: values => guarded(values),
   },
   'equal-rewards': {
     about: 'Groups whose rewards are all equal.',
-    numbers: ['spread'],
-    hasFrom: false,
+    options: { spread: 'amount' },
     open: values => equalRewards(values),
   },
   duplicates: {
     about: 'The same tokens as a sibling.',
-    numbers: [],
-    hasFrom: true,
+    options: { from },
     open: values => duplicates(values),
   },
   'tool-errors': {
     about: 'Most calls went wrong.',
-    numbers: ['share', 'calls'],
-    hasFrom: true,
+    options: { share: 'share', calls: 'count', from },
     open: values => toolErrors(values),
   },
   'malformed-calls': {
     about: 'Most calls could not be read.',
-    numbers: ['share'],
-    hasFrom: true,
+    options: { share: 'share', from },
     open: values => malformedCalls(values),
   },
   stale: {
     about: 'Sampled by weights that are too old.',
-    numbers: ['versions'],
-    hasFrom: true,
+    options: { versions: 'whole', from },
     open: (values, { version }) => stale({ ...values, current: version }),
   },
   'failed-members': {
     about: 'Groups of which too few were scored.',
-    numbers: ['least'],
-    hasFrom: false,
+    options: { least: 'count' },
     open: values => failedMembers(values),
   },
   'message-sanity': {
     about: 'Conversations no trainer should see.',
-    numbers: [],
-    hasFrom: true,
+    options: { from },
     open: values => messageSanity(values),
   },
   'token-soup': {
     about: 'Turns that are no language.',
-    numbers: [],
-    hasFrom: true,
+    options: { from },
     open: values => tokenSoup(values),
   },
 }
 
 /** Opens a filter as it is named on a command line: `void-turns:simpletir,from=loss-and-statistics`. */
 export function openFilter(text: string, needs: FilterNeeds): Filter {
-  const { name, variant, options } = parsePartName(text)
-  const factory = Object.hasOwn(filterFactories, name) ? filterFactories[name] : undefined
-  if (!factory) throw new UnknownPartError('filter', name, Object.keys(filterFactories))
-  const values: Record<string, unknown> = {}
-  if (variant !== undefined)
-    values.definition = readWord(name, 'definition', variant, factory.definitions ?? [])
-  for (const [key, value] of options) {
-    if (key === 'from' && factory.hasFrom) {
-      values.from = readWord(name, key, value, ['loss', 'loss-and-statistics'])
-    } else values[key] = readNumber(name, factory, { key, value })
-  }
-  return factory.open(values as Values, needs)
-}
-
-function readWord(name: string, key: string, value: string, known: readonly string[]): string {
-  if (known.includes(value)) return value
-  const possible = known.length > 0 ? `: it is ${known.join(' or ')}` : ''
-  throw new Error(`filter "${name}" has no ${key} "${value}"${possible}`)
-}
-
-function readNumber(
-  name: string,
-  { numbers, hasFrom }: FilterFactory,
-  { key, value }: { readonly key: string; readonly value: string },
-): number {
-  if (!numbers.includes(key)) {
-    const known = [...numbers, ...(hasFrom ? ['from'] : [])].join(', ') || 'none'
-    throw new Error(`filter "${name}" has no option "${key}". Known: ${known}.`)
-  }
-  const number = Number(value)
-  if (value !== '' && Number.isFinite(number)) return number
-  throw new Error(`filter "${name}": ${key} must be a number, not "${value}"`)
+  const { factory, variant: definition, values } = findPart('filter', text, filterFactories)
+  return factory.open({ ...values, ...(definition !== undefined && { definition }) }, needs)
 }

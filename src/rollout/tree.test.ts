@@ -149,7 +149,7 @@ describe('rollTree', () => {
       'has no option "wide". Known: width, depth.',
     )
     expect(() => openBranchPolicy('arpo:measure=now', 10)).toThrow(
-      'measure is after or before, not "now"',
+      'measure must be after or before, not "now"',
     )
   })
 
