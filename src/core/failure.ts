@@ -35,9 +35,22 @@ export async function across<T>(
   try {
     return await work()
   } catch (cause) {
-    if (cause instanceof Failure || (signal.aborted && cause === signal.reason)) throw cause
-    throw new Failure(boundary, { cause })
+    throw attributed(boundary, signal, cause)
   }
+}
+
+/** The same for work that is done at once: nothing is awaited. */
+export function acrossNow<T>(boundary: Boundary, { signal }: Call, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    throw attributed(boundary, signal, cause)
+  }
+}
+
+function attributed(boundary: Boundary, signal: AbortSignal, cause: unknown): unknown {
+  if (cause instanceof Failure || (signal.aborted && cause === signal.reason)) return cause
+  return new Failure(boundary, { cause })
 }
 
 /** One sentence about anything that was thrown. */

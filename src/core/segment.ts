@@ -96,8 +96,9 @@ function checkLogprobs(ids: Int32Array, logprobs: Float32Array): void {
   if (ids.length !== logprobs.length) {
     throw new RangeError(`sampled segment has ${ids.length} ids but ${logprobs.length} logprobs`)
   }
-  const bad = logprobs.findIndex(value => !(value <= 1e-3 && value > -Infinity))
-  if (bad >= 0) {
+  let bad = 0
+  while (bad < ids.length && logprobs[bad]! <= 1e-3 && logprobs[bad]! > -Infinity) bad++
+  if (bad < ids.length) {
     throw new RangeError(
       `logprob ${bad} of ${ids.length} is ${logprobs[bad]}, not a log-probability`,
     )

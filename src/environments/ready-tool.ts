@@ -87,7 +87,7 @@ export interface ToolRun {
 }
 
 /** Runs a tool within its bounds, or gives its recorded answer where it must not run again. */
-export async function runTool(tool: ReadyTool, input: unknown, run: ToolRun): Promise<Answer> {
+export function runTool(tool: ReadyTool, input: unknown, run: ToolRun): Answer | Promise<Answer> {
   const { call, surroundings } = run
   const recorded = tool.isOutside ? call.replay?.calls?.[call.index] : undefined
   if (recorded) return replayed(tool, input, recorded)
@@ -95,7 +95,7 @@ export async function runTool(tool: ReadyTool, input: unknown, run: ToolRun): Pr
   const inLane = (): Promise<Answer> => surroundings.lanes.tools.run(call, work)
   const own = ownLane(tool, surroundings)
   // The tool's own bound comes first: waiting for it must not keep other tools out of the lane.
-  return await (own ? own.run(call, inLane) : inLane())
+  return own ? own.run(call, inLane) : inLane()
 }
 
 function replayed(tool: ReadyTool, input: unknown, recorded: CallRecord): Answer {

@@ -59,45 +59,62 @@ interface Running {
 async function runAll(
   attempts: readonly CallAttempt[],
   call: StepCall,
-  running: Running,
+  given: Running,
 ): Promise<CallResults> {
   // Node takes more than ten listeners for a leak.
   if (attempts.length > 8) setMaxListeners(0, call.signal)
-  const settled = await Promise.allSettled(
-    attempts.map((attempt, index) => runOne(attempt, { ...call, index }, running)),
-  )
-  const records = settled.map(result => {
-    if (result.status === 'rejected') throw result.reason
-    return result.value
-  })
+  const running = attempts.map((attempt, index) => runOne(attempt, { ...call, index }, given))
+  const records = await (running.length === 1 ? running[0]!.then(only => [only]) : all(running))
   const observed = records.map(({ id, tool, output }): ToolMessage => {
-    const name = running.ready.has(tool) ? { name: tool } : {}
-    return { role: 'tool', tool_call_id: id, ...name, content: output }
+    if (!given.ready.has(tool)) return { role: 'tool', tool_call_id: id, content: output }
+    return { role: 'tool', tool_call_id: id, name: tool, content: output }
   })
   return { observed, records }
+}
+
+/** All of them, when none runs any more; the first failure in their order is thrown. */
+async function all<T>(running: readonly Promise<T>[]): Promise<readonly T[]> {
+  await Promise.allSettled(running)
+  return await Promise.all(running)
 }
 
 async function runOne(attempt: CallAttempt, call: OneCall, running: Running): Promise<CallRecord> {
   const now = running.surroundings.clock ?? (() => 0)
   const started = now()
-  const { input, output, problem, ...recorded } = await answerCall(attempt, call, running)
+  const answer = await answerCall(attempt, call, running)
   const limit = running.ready.get(attempt.name ?? '')?.limits.characters ?? defaultLimits.characters
-  const shown = showAtMost(output, limit)
-  const cut = recorded.cut ?? shown.cut
+  const shown = showAtMost(answer.output, limit)
+  const cut = answer.cut ?? shown.cut
   return {
     turn: call.turn,
     id: attempt.id,
     tool: attempt.name ?? '',
-    input,
+    input: answer.input,
     output: shown.text,
-    ...(problem && { problem }),
+    ...(answer.problem && { problem: answer.problem }),
     ...(cut > 0 && { cut }),
     seconds: now() - started,
   }
 }
 
 async function answerCall(attempt: CallAttempt, call: OneCall, running: Running): Promise<Answer> {
-  const { ready, surroundings } = running
+  const asked = readCall(attempt, call, running)
+  if ('output' in asked) return asked
+  const { tool, value } = asked
+  const checked = tool.schema.validate(value)
+  // Most schemas check at once, and most tools answer at once: nothing waits where nothing has to.
+  const result = checked instanceof Promise ? await checked : checked
+  if (result.kind === 'invalid') return invalidArguments(tool, value, result.problems)
+  const { surroundings } = running
+  return await runTool(tool, result.value, { call, id: attempt.id, surroundings })
+}
+
+/** The tool that a call names and what it is called with, or what is wrong with the call. */
+function readCall(
+  attempt: CallAttempt,
+  call: OneCall,
+  { ready, surroundings }: Running,
+): Answer | { readonly tool: ReadyTool; readonly value: unknown } {
   const written = attempt.kind === 'parsed' ? attempt.arguments : attempt.raw
   if (surroundings.calls === 'one' && call.index > 0) {
     return problemOf('extra-call', written, 'one call per turn; this one was not run. Call again.')
@@ -111,10 +128,7 @@ async function answerCall(attempt: CallAttempt, call: OneCall, running: Running)
     const name = JSON.stringify(attempt.name.slice(0, 80))
     return problemOf('unknown-tool', written, `there is no tool called ${name}. ${offer(ready)}`)
   }
-  const read = await readArguments(tool, written)
-  return 'problem' in read
-    ? read
-    : await runTool(tool, read.input, { call, id: attempt.id, surroundings })
+  return readArguments(tool, written)
 }
 
 function offer(ready: ReadonlyMap<string, ReadyTool>): string {
@@ -124,24 +138,27 @@ function offer(ready: ReadonlyMap<string, ReadyTool>): string {
   return `Tools: ${names.slice(0, 50).join(', ')}${more}.`
 }
 
-async function readArguments(
+function readArguments(
   tool: ReadyTool,
   written: string,
-): Promise<Answer | { input: unknown }> {
-  const { name, schema } = tool
-  const expected = (): string => `Expected ${signatureOf(name, schema.parameters)}.`
+): Answer | { readonly tool: ReadyTool; readonly value: unknown } {
   let value: unknown
   try {
     value = written.trim() === '' ? {} : JSON.parse(written)
   } catch {
-    const text = `the arguments of ${name} are not valid JSON.`
-    return problemOf('malformed-call', written, `${text} ${expected()}`)
+    const text = `the arguments of ${tool.name} are not valid JSON.`
+    return problemOf('malformed-call', written, `${text} ${expected(tool)}`)
   }
-  const result = isRecord(value)
-    ? await schema.validate(value)
-    : ({ kind: 'invalid', problems: ['they must be a JSON object'] } as const)
-  if (result.kind === 'valid') return { input: result.value }
-  const problems = result.problems.slice(0, 5).join('; ')
-  const text = `invalid arguments for ${name}: ${problems}. ${expected()}`
+  if (isRecord(value)) return { tool, value }
+  return invalidArguments(tool, value, ['they must be a JSON object'])
+}
+
+function invalidArguments(tool: ReadyTool, value: unknown, problems: readonly string[]): Answer {
+  const first = problems.slice(0, 5).join('; ')
+  const text = `invalid arguments for ${tool.name}: ${first}. ${expected(tool)}`
   return problemOf('invalid-arguments', value, text)
+}
+
+function expected({ name, schema }: ReadyTool): string {
+  return `Expected ${signatureOf(name, schema.parameters)}.`
 }

@@ -5,7 +5,8 @@ import { isRecord, type JsonSchema, validatorOf } from './json-schema.ts'
 /** A schema that has been read: what the policy is told of it, and how it checks a value. */
 export interface InputSchema {
   readonly parameters: JsonSchema
-  validate(value: unknown): Promise<Validation>
+  /** At once where the schema can; only some of them wait for something. */
+  validate(value: unknown): Validation | Promise<Validation>
 }
 
 /** What checking a value gave. */
@@ -33,7 +34,7 @@ export function readSchema(schema: unknown): Promise<InputSchema> {
 async function readAnySchema(schema: object): Promise<InputSchema> {
   if (isStandardSchema(schema)) {
     const parameters = toParameters(jsonSchemaOf(schema))
-    return { parameters, validate: async value => fromStandard(await check(schema, value)) }
+    return { parameters, validate: value => whenChecked(check(schema, value)) }
   }
   if (typeof schema === 'function') return await readSchema(schema())
   if ('jsonSchema' in schema) return await readAiSchema(schema)
@@ -50,6 +51,10 @@ export function isStandardSchema(value: unknown): value is StandardSchema {
 
 function check(schema: StandardSchema, value: unknown) {
   return schema['~standard'].validate(value)
+}
+
+function whenChecked(checked: ReturnType<typeof check>): Validation | Promise<Validation> {
+  return checked instanceof Promise ? checked.then(fromStandard) : fromStandard(checked)
 }
 
 function fromStandard(result: Awaited<ReturnType<typeof check>>): Validation {
@@ -115,7 +120,7 @@ function fromJsonSchema(schema: JsonSchema): InputSchema {
   const problemsOf = validatorOf(schema)
   return {
     parameters,
-    async validate(value) {
+    validate(value) {
       const problems = problemsOf(value)
       return problems.length === 0 ? { kind: 'valid', value } : { kind: 'invalid', problems }
     },

@@ -1,5 +1,5 @@
 import type { Transition } from '../core/environment.ts'
-import { across } from '../core/failure.ts'
+import { across, acrossNow } from '../core/failure.ts'
 import type { Message, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Bridge } from '../core/renderer.ts'
@@ -15,7 +15,7 @@ import { hear, note, sampledEnd, stepCall, type Walk } from './walk.ts'
 export async function act(walk: Walk, reply: Reply): Promise<Outcome | undefined> {
   const reaction = await react(walk, reply)
   if (reaction.kind === 'end') return reaction.outcome
-  await bridge(walk, reaction.observed)
+  bridge(walk, reaction.observed)
   return undefined
 }
 
@@ -69,11 +69,11 @@ function recordStep(walk: Walk, { calls = [], reward, anchor }: Transition): voi
 }
 
 /** Appends what lies between two samples, or starts the path that the template rewrites. */
-async function bridge(walk: Walk, observed: readonly Message[]): Promise<void> {
+function bridge(walk: Walk, observed: readonly Message[]): void {
   const { renderer } = walk.context
   const turn = walk.turns.at(-1)!
   const turnStart = walk.tree.nodes[turn.from]!.start
-  const between = await across('renderer', walk.attempt, () =>
+  const between = acrossNow('renderer', walk.attempt, () =>
     renderer.bridge({
       path: walk.tokens.view(),
       turnStart,
@@ -90,16 +90,14 @@ async function bridge(walk: Walk, observed: readonly Message[]): Promise<void> {
 }
 
 /** Starts a new path on which the policy is shown these messages instead of what it saw before. */
-export async function showInstead(
+export function showInstead(
   walk: Walk,
   messages: readonly Message[],
   change: { readonly by: string; readonly reason: string },
-): Promise<void> {
+): void {
   const { renderer } = walk.context
   const { by, reason } = change
-  const ids = await across('renderer', walk.attempt, () =>
-    renderer.render(messages, walk.tree.tools),
-  )
+  const ids = acrossNow('renderer', walk.attempt, () => renderer.render(messages, walk.tree.tools))
   const keep = commonLength(walk.tokens.view(), ids)
   walk.shown = [...messages]
   walk.views.push({ turn: walk.turns.length, by, shown: messages, from: walk.messages.length })

@@ -7,15 +7,18 @@ const longest = 0.008
 const resumed = new WeakMap<RolloutContext, number>()
 
 /**
- * Lets the event loop turn when the attempts of a run have worked in one go for a while: thousands
- * of them that become ready together would otherwise hold it for seconds.
+ * Whether the attempts of a run have worked in one go for a while, and the event loop should turn:
+ * thousands of them that become ready together would otherwise hold it for seconds.
  */
+export function isBreathless(context: RolloutContext): boolean {
+  return context.clock() - (resumed.get(context) ?? Number.NEGATIVE_INFINITY) > longest
+}
+
+/** Lets the event loop turn until this attempt may work again. */
 export async function breathe(context: RolloutContext): Promise<void> {
-  while (context.clock() - (resumed.get(context) ?? Number.NEGATIVE_INFINITY) > longest) {
+  do {
     await setImmediate()
     // Whoever comes first after the loop has turned starts the next stretch for all.
-    const now = context.clock()
-    if (now - (resumed.get(context) ?? Number.NEGATIVE_INFINITY) > longest)
-      resumed.set(context, now)
-  }
+    if (isBreathless(context)) resumed.set(context, context.clock())
+  } while (isBreathless(context))
 }

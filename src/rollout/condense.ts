@@ -1,5 +1,5 @@
 import type { Condensed, Condensing } from '../core/condenser.ts'
-import { across, Failure } from '../core/failure.ts'
+import { across, acrossNow, Failure } from '../core/failure.ts'
 import type { Message } from '../core/message.ts'
 import { rewrite, showInstead } from './act.ts'
 import { selfSpeaker } from './summarise.ts'
@@ -30,7 +30,7 @@ async function condenseOnce(walk: Walk): Promise<void> {
     giveUp(walk, condensed, condensed.problem ?? 'nothing could be condensed')
     return
   }
-  const after = await countIn(walk, condensed.messages)
+  const after = countIn(walk, condensed.messages)
   if (after >= before) {
     giveUp(walk, condensed, `${condensed.reason}: ${after} tokens instead of ${before}`)
     return
@@ -38,7 +38,7 @@ async function condenseOnce(walk: Walk): Promise<void> {
   noteCondensed(walk, condensed, { before, after })
   walk.condenseFrom = 0
   const { reason } = condensed
-  await showInstead(walk, condensed.messages, { by: 'condenser', reason })
+  showInstead(walk, condensed.messages, { by: 'condenser', reason })
 }
 
 /** The walk goes on with what it was shown; a summary that the policy wrote in vain stays trained. */
@@ -62,8 +62,8 @@ export async function condenseOpening(walk: Walk): Promise<void> {
     if (problem) note(walk, 'condense-failed', { detail: problem, figures })
     return
   }
-  const before = await countIn(walk, walk.shown)
-  const after = await countIn(walk, condensed.messages)
+  const before = countIn(walk, walk.shown)
+  const after = countIn(walk, condensed.messages)
   if (after >= before) {
     note(walk, 'condense-failed', `${condensed.reason}: ${after} tokens instead of ${before}`)
     return
@@ -120,6 +120,6 @@ function checkOpening(
 }
 
 /** A condensed conversation that the template refuses is the condenser's failure. */
-function countIn({ context, tree, attempt }: Walk, messages: readonly Message[]): Promise<number> {
-  return across('condenser', attempt, () => context.renderer.render(messages, tree.tools).length)
+function countIn({ context, tree, attempt }: Walk, messages: readonly Message[]): number {
+  return acrossNow('condenser', attempt, () => context.renderer.render(messages, tree.tools).length)
 }

@@ -1,5 +1,5 @@
 import type { World } from '../core/environment.ts'
-import { across } from '../core/failure.ts'
+import { acrossNow } from '../core/failure.ts'
 import { trajectoryId } from '../core/ids.ts'
 import type { Message } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
@@ -165,7 +165,7 @@ async function takeEdit(walk: Walk): Promise<Outcome | undefined> {
     messages: walk.messages.length,
   })
   const ids = walk.tokens.view(walk.tree.nodes[from]!.start)
-  const reply = await across('renderer', walk.attempt, () =>
+  const reply = acrossNow('renderer', walk.attempt, () =>
     renderer.parse(ids, walk.tree.tools, turn),
   )
   hear(walk, [reply.message])

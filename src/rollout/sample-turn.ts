@@ -1,9 +1,9 @@
-import { across, Failure } from '../core/failure.ts'
+import { across, acrossNow, Failure } from '../core/failure.ts'
 import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
-import { breathe } from './breath.ts'
+import { breathe, isBreathless } from './breath.ts'
 import { condenseWalk } from './condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
 import { hear, note, seedFor, type Walk } from './walk.ts'
@@ -23,8 +23,8 @@ export interface Room {
 export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const { context } = walk
   if (walk.turns.length >= context.limits.turns) return truncated('turns')
-  await breathe(context)
-  await condenseWalk(walk)
+  if (isBreathless(context)) await breathe(context)
+  if (context.condense) await condenseWalk(walk)
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
   const { begun } = walk
@@ -32,11 +32,11 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
   // Answers come in swarms; while one is read, the others wait for the event loop.
-  await breathe(context)
+  if (isBreathless(context)) await breathe(context)
   // A turn begins here, or where the path that this one forked from began it.
   const from = begun ?? first
   walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
-  const reply = text ? replyOf(text) : await readReply(walk, turnStart)
+  const reply = text ? replyOf(text) : readReply(walk, turnStart)
   hear(walk, [reply.message])
   const guard = finish.kind === 'guard' ? finish.guard : reviewTurn(walk, reply)
   if (guard !== undefined) {
@@ -145,11 +145,12 @@ function encoded(walk: Walk, sample: TextSample): SampledSegment {
 
 function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
   const { vocabulary, name } = walk.context.renderer
-  const bad = ids.findIndex(id => id < 0 || id >= vocabulary)
+  let bad = 0
+  while (bad < ids.length && ids[bad]! >= 0 && ids[bad]! < vocabulary) bad++
   const fail = (message: string): never => {
     throw new Failure('policy', { cause: new Error(message) })
   }
-  if (bad >= 0) {
+  if (bad < ids.length) {
     fail(
       `sampled id ${ids[bad]} at ${bad}, but ${name} has ids 0 to ${vocabulary - 1}: is --model the model the server serves?`,
     )
@@ -159,9 +160,9 @@ function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
   }
 }
 
-function readReply(walk: Walk, turnStart: number): Promise<Reply> {
+function readReply(walk: Walk, turnStart: number): Reply {
   const { renderer } = walk.context
-  return across('renderer', walk.attempt, () =>
+  return acrossNow('renderer', walk.attempt, () =>
     renderer.parse(walk.tokens.view(turnStart), walk.tree.tools, walk.turns.length - 1),
   )
 }

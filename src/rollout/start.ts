@@ -1,6 +1,6 @@
 import type { Condensing } from '../core/condenser.ts'
 import type { World } from '../core/environment.ts'
-import { across, Failure } from '../core/failure.ts'
+import { across, acrossNow, Failure } from '../core/failure.ts'
 import { given } from '../core/segment.ts'
 import { type Lineage, root } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
@@ -30,7 +30,7 @@ export async function startWalk(
   hear(walk, world.opening)
   await condenseOpening(walk)
   walk.openingEvents = walk.events.length
-  const ids = await across('renderer', attempt, () => renderer.render(walk.shown, walk.tree.tools))
+  const ids = acrossNow('renderer', attempt, () => renderer.render(walk.shown, walk.tree.tools))
   walk.place = walk.tree.append(root, given('prompt', ids), lineageOf(walk))
   walk.tokens.append(ids)
   return walk

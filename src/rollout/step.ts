@@ -35,7 +35,7 @@ export async function stepToEnd(walk: Walk, history: number): Promise<Outcome> {
     const turn = walk.turns.length
     const shown = lastTurns(walk, history)
     const reason = `turn ${turn} is shown the opening and the last ${Math.min(turn, history)} turns`
-    await showInstead(walk, shown, { by: 'step', reason })
+    showInstead(walk, shown, { by: 'step', reason })
   }
 }
 

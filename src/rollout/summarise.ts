@@ -1,4 +1,4 @@
-import { across } from '../core/failure.ts'
+import { acrossNow } from '../core/failure.ts'
 import type { Message } from '../core/message.ts'
 import { given } from '../core/segment.ts'
 import type { SpeakCall, Speaker, Speech } from '../core/speaker.ts'
@@ -34,7 +34,7 @@ async function sayAside(
   const { context, attempt } = walk
   const { renderer } = context
   call.signal.throwIfAborted()
-  const ids = await across('renderer', attempt, () => renderer.render(messages, walk.tree.tools))
+  const ids = acrossNow('renderer', attempt, () => renderer.render(messages, walk.tree.tools))
   const room = roomFor(walk, ids.length, call.maxTokens)
   if (room <= 0) {
     throw new Error(

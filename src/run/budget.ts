@@ -81,6 +81,7 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
     signal: stop.signal,
     end,
     instrument: context => {
+      if (!isPaid(limits)) return context
       const own = { money: 0 }
       const draw = (each: Draw): Promise<readonly Sample[]> =>
         drawWithin(each, { account, own, limits, end })
@@ -90,6 +91,11 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
     settle: account.settle,
     [Symbol.dispose]: () => clearTimeout(timer),
   }
+}
+
+/** Whether samples are counted before they are drawn; seconds and trajectories need no such count. */
+function isPaid({ tokens, money, perRollout }: BudgetLimits): boolean {
+  return (tokens ?? money ?? perRollout?.money) !== undefined
 }
 
 interface Drawing {
