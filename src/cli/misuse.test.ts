@@ -56,7 +56,7 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--filter equal-reward', /No filter .* Did you mean "equal-rewards"\?/],
   ['roll', '--policy scripted:absent.jsonl', /--policy .*: there is no file or folder absent/],
   ['roll', '--policy embedded:absent', /--policy .*: there is no file or folder absent/],
-  ['roll', '--model absent/x --offline', /absent\/x is not in the local cache, and --offline/],
+  ['roll', '--model absent/x --offline', /absent\/x is no folder .* --offline forbids .* a folder/],
   ['roll', '--tool-format nope', /no tool format called "nope". Known: /],
   ['roll', '--tasks absent.jsonl', /--tasks absent.jsonl: there is no such file or run/],
   ['roll', `--tasks ${badTasks}`, /--tasks: .*bad.jsonl:1: not JSON: .* one JSON object per line/],
@@ -106,4 +106,7 @@ it('code of the user that breaks, and servers that are gone, are failures: 1', a
     ...[...line, '--retries', '0', '--policy', 'sglang:http://127.0.0.1:9'],
   ])
   expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('ECONNREFUSED')])
+  const far = await runCommand([...line, '--model', 'absent/x', '--hub', 'http://127.0.0.1:9'])
+  expect([far.code, far.stderr]).toEqual([1, expect.stringContaining('Give --model a folder')])
+  expect(existsSync(out)).toBe(false)
 })

@@ -20,7 +20,10 @@ export async function fetchModel(model: string, options: FetchOptions): Promise<
     const bytes = await fetchFile(`${hub}/${model}/resolve/main/${name}`, options)
     if (bytes) files.push([name, bytes])
     else if (name === 'tokenizer.json') {
-      throw new Error(`${hub} has no tokenizer.json for ${model}: is that its name there?`)
+      throw new Error(
+        `${hub} has no tokenizer.json for ${model}: is that its name there? ` +
+          'Models that are only offered as a service have none',
+      )
     }
   }
   await mkdir(options.folder, { recursive: true })
@@ -52,12 +55,17 @@ async function fetchFile(address: string, options: FetchOptions): Promise<Buffer
   throw new Error(`GET ${address} was sent on more than ${mostRedirects} times`)
 }
 
-function get(url: URL, { hub, key }: FetchOptions): Promise<Dispatcher.ResponseData> {
+async function get(url: URL, { hub, key }: FetchOptions): Promise<Dispatcher.ResponseData> {
   const isHub = url.origin === new URL(hub).origin
-  return request(url, {
-    signal: AbortSignal.timeout(120_000),
-    headers: key !== undefined && isHub ? { authorization: `Bearer ${key}` } : {},
-  })
+  try {
+    return await request(url, {
+      signal: AbortSignal.timeout(120_000),
+      headers: key !== undefined && isHub ? { authorization: `Bearer ${key}` } : {},
+    })
+  } catch (cause) {
+    const { message, code } = cause as NodeJS.ErrnoException
+    throw new Error(`${url.origin} does not answer: ${message || code}`, { cause })
+  }
 }
 
 function refusal(url: URL, status: number): Error {

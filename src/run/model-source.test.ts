@@ -132,10 +132,22 @@ describe('findModel', () => {
     await expect(readdir(join(root, 'own'))).rejects.toThrow()
   })
 
+  it('says which model was looked for where, and what to give, where no hub answers', async () => {
+    const hub = await openHub(() => {})
+    await hub[Symbol.asyncDispose]()
+    const found = await findModel('owner/name', { hub: hub.url }).catch((cause: Error) => cause)
+    const { message, cause } = found as Error
+    expect(message).toContain(`owner/name is no folder here and not in the local caches (${root}`)
+    expect(message).toContain(join(root, 'hub', 'models--owner--name'))
+    expect(message).toContain(`${hub.url} does not answer: connect ECONNREFUSED`)
+    expect(message).toContain('Give --model a folder that has its tokenizer.json')
+    expect((cause as Error).cause).toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
   it('fetches nothing offline', async () => {
     await using hub = await openHub((...given) => void serveBytes(...given))
     await expect(findModel('owner/name', { hub: hub.url, offline: true })).rejects.toThrow(
-      'owner/name is not in the local cache, and --offline forbids fetching it',
+      /owner.name is no folder here .*, and --offline forbids fetching it. Give --model a folder/,
     )
     expect(hub.asked).toEqual([])
   })

@@ -76,17 +76,28 @@ export async function findModel(model: string, options: ModelSourceOptions = {})
     )
   }
   const own = ownCache(model)
-  const cached = existsSync(join(own, 'tokenizer.json')) ? own : await findSnapshot(model)
+  const shared = sharedCache(model)
+  const cached = existsSync(join(own, 'tokenizer.json')) ? own : await findSnapshot(shared)
   if (cached) return cached
+  const missing = `${model} is no folder here and not in the local caches (${own}, ${shared})`
   if (options.offline) {
-    throw new Error(`${model} is not in the local cache, and --offline forbids fetching it`)
+    throw new Error(`${missing}, and --offline forbids fetching it. ${instead}`)
   }
   const { hub = 'https://huggingface.co', tell } = options
   const key = process.env.HF_TOKEN
   tell?.(`fetching tokenizer and chat template of ${model} from ${hub} into ${own}`)
-  await fetchModel(model, { hub, folder: own, ...(key && { key }) })
+  try {
+    await fetchModel(model, { hub, folder: own, ...(key && { key }) })
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new Error(`${missing}, and cannot be fetched: ${message}. ${instead}`, { cause })
+  }
   return own
 }
+
+const instead =
+  'Give --model a folder that has its tokenizer.json and chat template: a local copy, or one of ' +
+  'another model with the same tokenizer'
 
 /** Where files are kept that this program fetched. */
 function ownCache(model: string): string {
@@ -94,11 +105,15 @@ function ownCache(model: string): string {
   return join(root, 'models', model.replace('/', '--'))
 }
 
-/** A model in the cache of Hugging Face's own tools: its main revision, else any that is whole. */
-async function findSnapshot(model: string): Promise<string | undefined> {
+/** Where Hugging Face's own tools keep a model. */
+function sharedCache(model: string): string {
   const home = process.env.HF_HOME ?? join(homedir(), '.cache', 'huggingface')
   const root = process.env.HF_HUB_CACHE ?? join(home, 'hub')
-  const folder = join(root, `models--${model.replace('/', '--')}`)
+  return join(root, `models--${model.replace('/', '--')}`)
+}
+
+/** A snapshot in the folder of a model: of its main revision, else any that is whole. */
+async function findSnapshot(folder: string): Promise<string | undefined> {
   const main = await readFile(join(folder, 'refs', 'main'), 'utf8').catch(() => '')
   const revisions = await readdir(join(folder, 'snapshots')).catch(() => [])
   const ordered = revisions.sort((a, b) => Number(b === main.trim()) - Number(a === main.trim()))

@@ -29,7 +29,7 @@ const networkCodes = /^(?:ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|EPIPE|UND_ER
 /** Whether something on the other side of a network is behind an error. */
 function isUnreachable(cause: unknown): boolean {
   for (let each = cause, depth = 0; each instanceof Error && depth < 8; depth++) {
-    if (each.name === 'ServerError') return true
+    if (each.name === 'ServerError' || each.name === 'TimeoutError') return true
     if (networkCodes.test(String((each as NodeJS.ErrnoException).code))) return true
     each = each.cause
   }

@@ -236,6 +236,7 @@ async function openPolicyAndRenderer(
   )
   if (named) return { policy, renderer: named, signals }
   const served = await openModelOf(policy)
-  const renderer = await openNamed(undefined, () => openRenderer(served, rendering))
+  const place = `the model that --policy ${uris.join(' ')} serves`
+  const renderer = await openNamed(place, () => openRenderer(served, rendering))
   return { policy, renderer, signals }
 }
