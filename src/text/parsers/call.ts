@@ -1,5 +1,5 @@
 import type { ParsedCall } from '../parser.ts'
-import { isJsonObject, jsonItems, jsonMembers } from './json.ts'
+import { isJsonObject, jsonItems, jsonMembers, jsonText } from './json.ts'
 
 /** Why something is not a call, and the tool it seems to have meant. */
 export interface Broken {
@@ -68,7 +68,7 @@ export function callWithArguments(name: string, json: string | undefined): Parse
   if (json === undefined || json === '' || json === 'null') return call('{}')
   if (json.startsWith('{')) return call(json)
   if (json.startsWith('"')) {
-    const text = (JSON.parse(json) as string).trim()
+    const text = jsonText(json).trim()
     if (text === '') return call('{}')
     if (isJsonObject(text)) return call(text)
   }
@@ -87,7 +87,7 @@ export const isName = (text: string): boolean => /^[^\s<>{}[\]()"'`,;|]{1,128}$/
 function textMember(members: Map<string, string>, keys: readonly string[]): string | undefined {
   for (const key of keys) {
     const json = members.get(key)
-    if (json?.startsWith('"')) return (JSON.parse(json) as string) || undefined
+    if (json?.startsWith('"')) return jsonText(json) || undefined
   }
   return undefined
 }

@@ -51,10 +51,11 @@ export class EndKeeper {
 
   /** Something other than text follows: what was held is text. */
   flush(): void {
+    if (this.#held.length === 0 && this.#open === '') return
     const text = this.#held.join('') + this.#open
     this.#held = []
     this.#open = ''
-    if (text !== '') this.#emit(text)
+    this.#emit(text)
   }
 
   /** Nothing follows: an unfinished marker is text, and so is what was held before it. */

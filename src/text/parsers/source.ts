@@ -1,7 +1,30 @@
 import type { Markers } from './markers.ts'
+import { controlsWithin, type Vocabulary, vocabularyOf } from './vocabulary.ts'
 
-/** A coroutine that parses. It yields where it needs text that has not arrived yet. */
-export type Reader<Result> = Generator<undefined, Result, undefined>
+/** Something that parses, mostly a coroutine. It yields where it needs text that has not arrived. */
+export type Reader<Result> = IterableIterator<undefined, Result, undefined>
+
+/** The reader of what is known at once: nothing waits, so no coroutine has to be made. */
+export class Known<Result> {
+  readonly done = true
+  readonly value: Result
+
+  constructor(value: Result) {
+    this.value = value
+  }
+
+  next(): this {
+    return this
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+}
+
+const yes = new Known(true)
+const no = new Known(false)
+const nothing = new Known(undefined)
 
 /** Text that is being read, as it is consumed. */
 export interface Collector {
@@ -28,15 +51,6 @@ interface Collecting {
 
 const layout = /[^ \t\r\n]/g
 
-const sorted = new WeakMap<readonly string[], readonly string[]>()
-
-/** A vocabulary in the order it is searched, made once: it is the same for every output. */
-function longestFirst(vocabulary: readonly string[]): readonly string[] {
-  const known = sorted.get(vocabulary) ?? [...vocabulary].sort((a, b) => b.length - a.length)
-  sorted.set(vocabulary, known)
-  return known
-}
-
 /**
  * Text that grows while coroutines read it. Only what nobody has read yet is kept, so a stream of
  * many small pieces costs time in proportion to its length.
@@ -45,8 +59,7 @@ function longestFirst(vocabulary: readonly string[]): readonly string[] {
  * token ids: a marker made of such strings then counts only where they arrived as control tokens.
  */
 export class Source {
-  readonly #vocabulary: readonly string[] | undefined
-  readonly #needs = new Map<string, readonly (readonly [number, number])[]>()
+  readonly #vocabulary: Vocabulary | undefined
   readonly #starts: number[] = []
   readonly #ends: number[] = []
   readonly #collecting = new Set<Collecting>()
@@ -58,7 +71,7 @@ export class Source {
   #furthest = 0
 
   constructor(vocabulary?: readonly string[]) {
-    this.#vocabulary = vocabulary && longestFirst(vocabulary)
+    this.#vocabulary = vocabulary && vocabularyOf(vocabulary)
   }
 
   /** How many characters were consumed. */
@@ -99,10 +112,26 @@ export class Source {
     return this.#offset + this.#window.length > before
   }
 
+  /** Asks again whenever text has arrived, until there is an answer; at the end there must be one. */
+  when<Result>(answer: () => Reader<Result> | undefined): Reader<Result> {
+    return answer() ?? this.#later(answer)
+  }
+
+  *#later<Result>(answer: () => Reader<Result> | undefined): Reader<Result> {
+    for (;;) {
+      yield
+      const answered = answer()
+      if (answered) return yield* answered
+    }
+  }
+
   /** What is ahead, at least `count` characters of it unless the text ends. Consumes nothing. */
-  *ahead(count: number): Reader<string> {
-    while (this.#window.length - this.#at < count && (yield* this.more())) {}
-    return this.#window.slice(this.#at, this.#at + count)
+  ahead(count: number): Reader<string> {
+    return this.when(() =>
+      this.#ended || this.#window.length - this.#at >= count
+        ? new Known(this.#window.slice(this.#at, this.#at + count))
+        : undefined,
+    )
   }
 
   skip(count: number): void {
@@ -117,49 +146,59 @@ export class Source {
     return match?.[0]
   }
 
+  /** Consumes what a scanner reads of the text that has arrived. */
+  feed(scanner: { read(text: string, from: number, ended: boolean): number }): void {
+    this.#at = scanner.read(this.#window, this.#at, this.#ended)
+  }
+
   /** Consumes what the sticky pattern matches here; it should match a bounded length. */
-  *match(pattern: RegExp): Reader<string> {
-    for (;;) {
+  match(pattern: RegExp): Reader<string> {
+    return this.when(() => {
       pattern.lastIndex = this.#at
       const text = pattern.exec(this.#window)?.[0] ?? ''
-      if (this.#at + text.length < this.#window.length || !(yield* this.more())) {
-        this.#at += text.length
-        return text
-      }
-    }
+      if (!this.#ended && this.#at + text.length === this.#window.length) return undefined
+      this.#at += text.length
+      return new Known(text)
+    })
   }
 
   /** Consumes spaces, tabs and line breaks. */
-  *spaces(): Reader<void> {
-    while (this.skipTo(layout) === undefined && (yield* this.more())) {}
+  spaces(): Reader<void> {
+    return this.when(() => (this.skipTo(layout) !== undefined || this.#ended ? nothing : undefined))
   }
 
   /** Consumes the marker if it stands here; waits only while it still may. */
-  *take(marker: string): Reader<boolean> {
-    const found = yield* this.next(marker)
-    if (found) this.#at += marker.length
-    return found
+  take(marker: string): Reader<boolean> {
+    return this.when(() => {
+      const found = this.#standsHere(marker)
+      if (found === yes) this.#at += marker.length
+      return found
+    })
   }
 
   /** Whether the marker stands here; waits only while it still may. */
-  *next(marker: string): Reader<boolean> {
-    while (this.#window.length - this.#at < marker.length) {
-      if (!marker.startsWith(this.#window.slice(this.#at))) return false
-      if (!(yield* this.more())) return false
+  next(marker: string): Reader<boolean> {
+    return this.when(() => this.#standsHere(marker))
+  }
+
+  #standsHere(marker: string): Known<boolean> | undefined {
+    if (this.#window.length - this.#at >= marker.length) {
+      const stands = this.#window.startsWith(marker, this.#at)
+      return stands && this.#counts(marker, this.position) ? yes : no
     }
-    return this.#window.startsWith(marker, this.#at) && this.#counts(marker, this.position)
+    return this.#ended || !marker.startsWith(this.#window.slice(this.#at)) ? no : undefined
   }
 
   /** Consumes text up to one of the markers, which stays: the marker, or undefined at the end. */
-  *until(set: Markers, emit?: (text: string, start: number) => void): Reader<string | undefined> {
-    for (;;) {
+  until(set: Markers, emit?: (text: string, start: number) => void): Reader<string | undefined> {
+    return this.when<string | undefined>(() => {
       const found = this.#find(set, this.#window, this.#at)
       const stop = found?.index ?? (this.#ended ? this.#window.length : this.#unsure(set))
       if (stop > this.#at) emit?.(this.#window.slice(this.#at, stop), this.position)
       this.#at = stop
-      if (found) return found.marker
-      if (!(yield* this.more()) && this.#at === this.#window.length) return undefined
-    }
+      if (found) return new Known(found.marker)
+      return this.#ended ? nothing : undefined
+    })
   }
 
   /** The text up to one of the markers if one is at most `limit` characters ahead; consumes it. */
@@ -170,20 +209,20 @@ export class Source {
   }
 
   /** As `near`, from `from` characters ahead on; consumes nothing. */
-  *spot(
+  spot(
     set: Markers,
     { limit = 256, from = 0 }: { limit?: number; from?: number } = {},
   ): Reader<{ text: string; marker: string } | undefined> {
     const reach = from + limit + set.longest
-    for (;;) {
+    return this.when<{ text: string; marker: string } | undefined>(() => {
       const end = Math.min(this.#window.length, this.#at + reach)
       const found = this.#find(set, this.#window.slice(0, end), this.#at + from)
       if (found) {
         const text = this.#window.slice(this.#at + from, found.index)
-        return text.length > limit ? undefined : { text, marker: found.marker }
+        return text.length > limit ? nothing : new Known({ text, marker: found.marker })
       }
-      if (end === this.#at + reach || !(yield* this.more())) return undefined
-    }
+      return this.#ended || end === this.#at + reach ? nothing : undefined
+    })
   }
 
   collect(): Collector {
@@ -247,19 +286,10 @@ export class Source {
 
   #counts(marker: string, start: number): boolean {
     if (!this.#vocabulary) return true
-    return this.#controlsOf(marker).every(([offset, length]) => {
+    return controlsWithin(marker, this.#vocabulary).every(([offset, length]) => {
       const index = this.#atOrAfter(start + offset)
       return this.#starts[index] === start + offset && this.#ends[index] === start + offset + length
     })
-  }
-
-  #controlsOf(marker: string): readonly (readonly [number, number])[] {
-    let needs = this.#needs.get(marker)
-    if (!needs) {
-      needs = controlsWithin(marker, this.#vocabulary ?? [])
-      this.#needs.set(marker, needs)
-    }
-    return needs
   }
 
   #atOrAfter(position: number): number {
@@ -272,14 +302,4 @@ export class Source {
     }
     return low
   }
-}
-
-function controlsWithin(marker: string, vocabulary: readonly string[]): [number, number][] {
-  const found: [number, number][] = []
-  for (let index = 0; index < marker.length; ) {
-    const control = vocabulary.find(string => string !== '' && marker.startsWith(string, index))
-    if (control) found.push([index, control.length])
-    index += control?.length ?? 1
-  }
-  return found
 }
