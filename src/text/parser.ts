@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../core/message.ts'
-import { openOutput, readersOf } from './parsers/output.ts'
+import { openOutput, parseOutput, readersOf } from './parsers/output.ts'
 import { type ReasoningFormat, reasoningReadings } from './parsers/reasoning-formats.ts'
 import { type ToolFormat, toolReadings } from './parsers/tool-formats.ts'
 
@@ -137,14 +137,9 @@ export function openParser(options: ParserOptions): OutputParser {
   if (reasoning !== undefined && !reasoningFormats.includes(reasoning)) {
     throw new UnknownFormatError('reasoning', reasoning, reasoningFormats)
   }
-  const readers = readersOf(options)
-  const open = (): StreamingParser => openOutput(options, readers)
+  const reading = { readers: readersOf(options), controls: options.controls }
   return {
-    open,
-    parse(output) {
-      const parser = open()
-      parser.push(output)
-      return parser.end().output
-    },
+    open: () => openOutput(reading),
+    parse: output => parseOutput(reading, output),
   }
 }

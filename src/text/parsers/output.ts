@@ -1,6 +1,7 @@
 import type {
   OutputPart,
   OutputText,
+  ParsedCall,
   ParsedOutput,
   ParserOptions,
   StreamingParser,
@@ -11,42 +12,66 @@ import { type ReasoningContext, reasoningReadings } from './reasoning-formats.ts
 import { type Reader, Source } from './source.ts'
 import { toolReadings } from './tool-formats.ts'
 
-/** Opens the stages that an output passes: thinking, calls, the end of the turn. */
-export function openOutput(
-  options: ParserOptions,
-  stageReaders: readonly StageReader[] = readersOf(options),
-): StreamingParser {
+/** Parses an output that is all there: no reader has to wait. */
+export function parseOutput(reading: OutputReading, output: OutputText): ParsedOutput {
+  const joined = new JoinedParts()
+  const stage = openFirstStage(reading, part => joined.add(part))
+  feed(stage, output)
+  stage.end()
+  return joined.output
+}
+
+/** Parses an output as it arrives. */
+export function openOutput(reading: OutputReading): StreamingParser {
   const fresh: OutputPart[] = []
-  const all: OutputPart[] = []
-  const add = (part: OutputPart) => {
-    all.push(part)
+  const joined = new JoinedParts()
+  const stage = openFirstStage(reading, part => {
+    joined.add(part)
     if (part.kind !== 'reasoning' || part.text !== '') fresh.push(part)
+  })
+  return {
+    push(output) {
+      feed(stage, output)
+      stage.run()
+      return fresh.splice(0)
+    },
+    end() {
+      stage.end()
+      return { parts: fresh.splice(0), output: joined.output }
+    },
   }
+}
+
+/** How the outputs of a model are read. */
+export interface OutputReading {
+  /** They keep no state, so one list serves every output. */
+  readonly readers: readonly StageReader[]
+  readonly controls: readonly string[] | undefined
+}
+
+function feed(stage: Stage, output: OutputText): void {
+  if (typeof output === 'string') stage.add(output, false)
+  else for (const piece of output) stage.add(piece.text, piece.control)
+}
+
+/** Opens the stages that an output passes: thinking, calls, the end of the turn. */
+function openFirstStage(
+  { readers, controls }: OutputReading,
+  add: (part: OutputPart) => void,
+): Stage {
   const ends = new EndKeeper(text => add({ kind: 'content', text }))
-  const stages = openStages(stageReaders, options.controls, {
-    push: (text, control) => ends.add(text, options.controls && control),
+  return openStages(readers, controls, {
+    add: (text, control) => ends.add(text, controls && control),
+    run() {},
     end: () => ends.end(),
     other(part) {
       ends.flush()
       add(part)
     },
   })
-  return {
-    push(output) {
-      for (const piece of pieces(output)) stages.push(piece.text, piece.control)
-      return fresh.splice(0)
-    },
-    end() {
-      stages.end()
-      return { parts: fresh.splice(0), output: joinParts(all) }
-    },
-  }
 }
 
-const pieces = (output: OutputText) =>
-  typeof output === 'string' ? [{ text: output, control: false }] : output
-
-/** The readers of a model's way of writing; they keep no state, so one list serves every output. */
+/** The readers of a model's way of writing, in the order in which text passes them. */
 export function readersOf(options: ParserOptions): readonly StageReader[] {
   const { schemas, controls, opensInReasoning } = options
   const reasoning = options.reasoning && reasoningReadings[options.reasoning]
@@ -66,7 +91,9 @@ export function readersOf(options: ParserOptions): readonly StageReader[] {
 
 /** What takes text in, and passes what is not text on. */
 interface Stage {
-  push(text: string, control: boolean): void
+  /** Takes text that is to be read by the next run. */
+  add(text: string, control: boolean): void
+  run(): void
   end(): void
   other(part: OutputPart): void
 }
@@ -86,10 +113,11 @@ function openStages(
   const flush = () => {
     const text = pending
     pending = ''
-    if (text !== '') next.push(text, false)
+    if (text !== '') next.add(text, false)
   }
   const other = (part: OutputPart) => {
     flush()
+    next.run()
     last.other(part)
   }
   const running: Reader<void> = reader(source, {
@@ -98,7 +126,7 @@ function openStages(
       for (const [begin, end] of source.controls(start, start + text.length)) {
         pending += text.slice(from - start, begin - start)
         flush()
-        next.push(text.slice(begin - start, end - start), true)
+        next.add(text.slice(begin - start, end - start), true)
         from = end
       }
       pending += from === start ? text : text.slice(from - start)
@@ -109,13 +137,11 @@ function openStages(
   const run = () => {
     running.next()
     flush()
+    next.run()
   }
-  run()
   return {
-    push(text, control) {
-      source.push(text, control)
-      run()
-    },
+    add: (text, control) => source.push(text, control),
+    run,
     end() {
       source.end()
       run()
@@ -125,34 +151,34 @@ function openStages(
   }
 }
 
-/** Puts parts together again: neighbours of one kind become one. */
-function joinParts(all: readonly OutputPart[]): ParsedOutput {
-  const parts = runs(all).flatMap(run => joined(run))
-  const text = (kind: 'reasoning' | 'content') =>
-    parts.map(part => (part.kind === kind ? part.text : '')).join('')
-  return {
-    reasoning: all.some(part => part.kind === 'reasoning') ? text('reasoning') : undefined,
-    content: text('content'),
-    calls: parts.flatMap(part => (part.kind === 'call' ? [part.call] : [])),
-    parts,
-  }
-}
+/** Parts put together again: neighbours of one kind become one, what is empty is left out. */
+class JoinedParts {
+  readonly #calls: ParsedCall[] = []
+  readonly #parts: OutputPart[] = []
+  #content = ''
+  #reasoning: string | undefined
 
-function joined(run: readonly OutputPart[]): OutputPart[] {
-  const kind = run[0]?.kind
-  if (kind === undefined || kind === 'call') return [...run]
-  const text = run.map(part => (part.kind === 'call' ? '' : part.text)).join('')
-  return text === '' ? [] : [{ kind, text }]
-}
-
-/** Runs of neighbours of one kind; empty reasoning stands between nothing. */
-function runs(parts: readonly OutputPart[]): OutputPart[][] {
-  const found: OutputPart[][] = []
-  for (const part of parts) {
-    if (part.kind !== 'call' && part.text === '') continue
-    const last = found.at(-1)
-    if (last?.[0]?.kind === part.kind) last.push(part)
-    else found.push([part])
+  get output(): ParsedOutput {
+    return {
+      reasoning: this.#reasoning,
+      content: this.#content,
+      calls: this.#calls,
+      parts: this.#parts,
+    }
   }
-  return found
+
+  add(part: OutputPart): void {
+    if (part.kind === 'call') {
+      this.#calls.push(part.call)
+      this.#parts.push(part)
+      return
+    }
+    const { kind, text } = part
+    if (kind === 'content') this.#content += text
+    else this.#reasoning = (this.#reasoning ?? '') + text
+    if (text === '') return
+    const last = this.#parts.at(-1)
+    if (last?.kind === kind) this.#parts[this.#parts.length - 1] = { kind, text: last.text + text }
+    else this.#parts.push(part)
+  }
 }
