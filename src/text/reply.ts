@@ -8,6 +8,7 @@ import type {
 import type { Profile } from './calibration.ts'
 import {
   type OutputParser,
+  type OutputPart,
   openParser,
   type ParsedCall,
   type ParsedOutput,
@@ -38,13 +39,15 @@ export type ReplyReader = (ids: Int32Array, tools: readonly ToolDefinition[], tu
 export function openReplies(context: ReplyContext): ReplyReader {
   const { tokenizer, stopIds, profile } = context
   const parserFor = openParsers(context)
-  const controls = new Set(tokenizer.controls.map(({ id }) => id))
+  const piecesOf = openPieces(tokenizer)
+  const borders = bordersOf(profile)
   const ends = new Set(stopIds.filter(id => isMereEnd(profile, tokenizer.tokenOf(id) ?? '')))
   return (ids, tools, turn) => {
-    const spoken = ends.has(ids.at(-1) ?? -1) ? ids.subarray(0, -1) : ids
-    const output = parserFor(tools).parse(piecesOf(spoken, tokenizer, controls))
-    const stop = stopIds.includes(spoken.at(-1) ?? -1) ? tokenizer.tokenOf(spoken.at(-1)!)! : ''
-    return toReply(output, { turn, stop, profile })
+    const length = ends.has(ids[ids.length - 1] ?? -1) ? ids.length - 1 : ids.length
+    const output = parserFor(tools).parse(piecesOf(ids, length))
+    const last = ids[length - 1] ?? -1
+    const stop = stopIds.includes(last) ? tokenizer.tokenOf(last)! : ''
+    return toReply(output, { turn, stop, borders })
   }
 }
 
@@ -74,24 +77,46 @@ function openParsers({
   }
 }
 
-/** Sampled ids as text, control tokens apart: a marker that was spelled in letters is none. */
-function piecesOf(
-  ids: Int32Array,
-  tokenizer: Tokenizer,
-  controls: ReadonlySet<number>,
-): readonly TextPiece[] {
-  const pieces: TextPiece[] = []
-  let start = 0
-  for (let index = 0; index <= ids.length; index++) {
-    const isControl = index < ids.length && controls.has(ids[index]!)
-    if (index < ids.length && !isControl) continue
-    if (index > start) {
-      pieces.push({ text: tokenizer.decode(ids.subarray(start, index)), control: false })
+/** The first ids as text, control tokens apart: a marker that was spelled in letters is none. */
+function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => TextPiece[] {
+  const isControl = new Uint8Array(tokenizer.size)
+  for (const { id } of tokenizer.controls) isControl[id] = 1
+  return (ids, length) => {
+    const pieces: TextPiece[] = []
+    let start = 0
+    const addText = (end: number) => {
+      if (end === start) return
+      pieces.push({ text: tokenizer.decode(ids.subarray(start, end)), control: false })
     }
-    if (isControl) pieces.push({ text: tokenizer.tokenOf(ids[index]!) ?? '', control: true })
-    start = index + 1
+    for (let index = 0; index < length; index++) {
+      if (isControl[ids[index]!] !== 1) continue
+      addText(index)
+      pieces.push({ text: tokenizer.tokenOf(ids[index]!) ?? '', control: true })
+      start = index + 1
+    }
+    addText(length)
+    return pieces
   }
-  return pieces
+}
+
+/** The white space that a template itself puts around thoughts and words. */
+interface Borders {
+  readonly beforeWords: string
+  readonly afterWords: string
+  readonly beforeThoughts: string
+  readonly afterThoughts: string
+  readonly beforeWordsBehindThoughts: string
+}
+
+function bordersOf({ lead, spoken, thinking = { lead: '', end: '' } }: Profile): Borders {
+  const { end } = thinking
+  return {
+    beforeWords: lead,
+    afterWords: spoken.tail.trim() === '' ? spoken.tail : '',
+    beforeThoughts: thinking.lead,
+    afterThoughts: end.slice(0, end.length - end.trimStart().length),
+    beforeWordsBehindThoughts: end.slice(end.trimEnd().length),
+  }
 }
 
 /** What a reply is made of besides what was parsed. */
@@ -99,38 +124,32 @@ interface ReplyParts {
   readonly turn: number
   /** The stop token that may still stand at the end of the words. */
   readonly stop: string
-  readonly profile: Profile
+  readonly borders: Borders
 }
 
 /** What was parsed, as a message; malformed calls stay in its content as they were written. */
-function toReply(output: ParsedOutput, { turn, stop, profile }: ReplyParts): Reply {
+function toReply(output: ParsedOutput, { turn, stop, borders }: ReplyParts): Reply {
   const calls = output.calls.map((call, index) => toAttempt(call, callId(turn, index)))
-  const toolCalls = calls.flatMap(call => (call.kind === 'parsed' ? [toToolCall(call)] : []))
-  const words = withoutEnd(output.parts.map(wordsOf).join(''), stop)
-  const { reasoning, content } = withoutBorders(output.reasoning, words, profile)
-  const message: AssistantMessage = {
-    role: 'assistant',
-    content: toolCalls.length > 0 ? content.trim() : content,
-    ...(reasoning !== undefined && { reasoning_content: reasoning }),
-    ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
-  }
+  const parsed = calls.filter(call => call.kind === 'parsed')
+  const all = parsed.length === calls.length ? output.content : wordsOf(output.parts)
+  const words = withoutEnd(withoutEnd(all, stop), borders.afterWords)
+  const spoken = toSpoken(output.reasoning, words, borders)
+  const message: AssistantMessage =
+    parsed.length === 0
+      ? spoken
+      : { ...spoken, content: spoken.content.trim(), tool_calls: parsed.map(toToolCall) }
   return { message, calls }
 }
 
-/** Thoughts and words without the white space that the template itself puts around them. */
-function withoutBorders(
-  reasoning: string | undefined,
-  words: string,
-  { lead, spoken, thinking }: Profile,
-): { readonly reasoning: string | undefined; readonly content: string } {
-  const content = withoutEnd(words, spoken.tail.trim() === '' ? spoken.tail : '')
-  if (reasoning === undefined) return { reasoning, content: withoutStart(content, lead) }
-  if (thinking === undefined) return { reasoning, content }
-  const before = thinking.end.slice(0, thinking.end.length - thinking.end.trimStart().length)
-  const after = thinking.end.slice(thinking.end.trimEnd().length)
+/** A message of thoughts and words, without the white space around them. */
+function toSpoken(reasoning: string | undefined, words: string, borders: Borders) {
+  const role = 'assistant' as const
+  if (reasoning === undefined) return { role, content: withoutStart(words, borders.beforeWords) }
+  const thoughts = withoutStart(reasoning, borders.beforeThoughts)
   return {
-    reasoning: withoutEnd(withoutStart(reasoning, thinking.lead), before),
-    content: withoutStart(content, after),
+    role,
+    content: withoutStart(words, borders.beforeWordsBehindThoughts),
+    reasoning_content: withoutEnd(thoughts, borders.afterThoughts),
   }
 }
 
@@ -142,9 +161,14 @@ function withoutEnd(text: string, end: string): string {
   return text.endsWith(end) ? text.slice(0, text.length - end.length) : text
 }
 
-function wordsOf(part: ParsedOutput['parts'][number]): string {
-  if (part.kind === 'content') return part.text
-  return part.kind === 'call' && part.call.kind === 'malformed' ? part.call.raw : ''
+/** Words and malformed calls, in the order of sampling. */
+function wordsOf(parts: readonly OutputPart[]): string {
+  let words = ''
+  for (const part of parts) {
+    if (part.kind === 'content') words += part.text
+    else if (part.kind === 'call' && part.call.kind === 'malformed') words += part.call.raw
+  }
+  return words
 }
 
 /** Nine letters and digits, which even the strictest templates take: turn and place. */
