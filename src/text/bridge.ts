@@ -17,7 +17,7 @@ export interface BridgeContext {
 }
 
 /** The synthetic turn behind which a bridge is computed, and how its end is found. */
-interface Anchor {
+export interface Anchor {
   readonly before: readonly Message[]
   readonly mark: string
   /** What belongs to the turn behind its mark. */
@@ -27,16 +27,28 @@ interface Anchor {
 
 /** The tokens that follow a sampled turn: what it sampled itself is neither repeated nor left out. */
 export function bridgeIds(context: BridgeContext, request: BridgeRequest): Int32Array {
-  const { tokenizer, stopIds, profile } = context
-  const observed = request.messages.slice(request.messages.length - request.observed)
-  const anchor = anchorOf(profile, observed, request)
-  const { text, foreign } = bridgeText(context, request, { observed, anchor })
-  const { stop, isOpening } = anchor.ending
-  if (stop === '') return encodeBehindText(context, request, { text, foreign })
-  const ids = tokenizer.encode(text, { foreign })
-  const stopId = tokenizer.idOf(stop)
-  const last = request.path.length > request.turnStart ? request.path.at(-1)! : -1
-  const isClosed = isOpening ? last === stopId : stopIds.includes(last)
+  const observed = observedOf(request)
+  const anchor = anchorOf(context.profile, observed, request)
+  const bridge = bridgeText(context, request, { observed, anchor })
+  if (anchor.ending.stop === '') return encodeBehindText(context, request, bridge)
+  const ids = context.tokenizer.encode(bridge.text, { foreign: bridge.foreign })
+  return withoutSampled(context, request, { ids, ending: anchor.ending })
+}
+
+/** The messages that a bridge leads over. */
+export function observedOf({ messages, observed }: BridgeRequest): readonly Message[] {
+  return messages.slice(messages.length - observed)
+}
+
+/** A bridge without the stop token at its beginning, if the policy has sampled that itself. */
+export function withoutSampled(
+  { tokenizer, stopIds }: BridgeContext,
+  { path, turnStart }: BridgeRequest,
+  { ids, ending }: { readonly ids: Int32Array; readonly ending: Ending },
+): Int32Array {
+  const stopId = tokenizer.idOf(ending.stop)
+  const last = path.length > turnStart ? path.at(-1)! : -1
+  const isClosed = ending.isOpening ? last === stopId : stopIds.includes(last)
   return isClosed && ids[0] === stopId ? ids.subarray(1) : ids
 }
 
@@ -59,8 +71,8 @@ function bridgeText(
         .render({ messages: anchor.before, tools, opensTurn: false })
         .text.lastIndexOf(anchor.mark)
     : text.indexOf(anchor.mark)
-  const start = at + anchor.mark.length + anchor.tail.length
-  if (at < 0 || !text.startsWith(anchor.tail + anchor.ending.stop, at + anchor.mark.length)) {
+  const start = endOf(text, at, anchor)
+  if (start === undefined) {
     throw new Error(
       'the chat template does not show where a turn ends before ' +
         `${observed[0]?.role ?? 'nothing'}; \`espalier doctor\` says more`,
@@ -69,7 +81,18 @@ function bridgeText(
   return { text: text.slice(start), foreign: shift(foreign, start) }
 }
 
-function anchorOf(
+/** Where the turn ends whose mark stands at a place of a text; undefined where it is another. */
+export function endOf(
+  text: string,
+  at: number,
+  { mark, tail, ending }: Anchor,
+): number | undefined {
+  const from = at + mark.length
+  return at < 0 || !text.startsWith(tail + ending.stop, from) ? undefined : from + tail.length
+}
+
+/** The synthetic turn before these observations. */
+export function anchorOf(
   profile: Profile,
   observed: readonly Message[],
   { messages }: BridgeRequest,
@@ -117,7 +140,7 @@ function knownTurn(
 }
 
 /** Where no control token ends a turn, white space that the policy sampled is not written again. */
-function encodeBehindText(
+export function encodeBehindText(
   { tokenizer }: BridgeContext,
   { path, turnStart }: BridgeRequest,
   { text, foreign }: ChatText,

@@ -9,7 +9,10 @@ import { parseJson } from '../python/json.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
 import type { Dialect } from './dialect.ts'
 import { markForeignWithin, type TemplateInput } from './jinja/foreign.ts'
-import { compileTemplate, type Template } from './jinja/template.ts'
+import { type Guard, type Hole, Watch } from './jinja/hidden.ts'
+import type { Moment } from './jinja/run.ts'
+import { formatTime } from './jinja/strftime.ts'
+import { compileTemplate, type Rendering } from './jinja/template.ts'
 import type { ModelFiles } from './model-folder.ts'
 import type { ControlToken, Tokenizer } from './tokenizer.ts'
 
@@ -27,12 +30,47 @@ export interface ChatRequest {
   readonly opensTurn: boolean
 }
 
+/** A rendered text, and what the template was told of the time while it was rendered. */
+export interface TimedText extends ChatText {
+  readonly moments: readonly Moment[]
+}
+
+/** A text with holes where contents belong that the template was not shown. */
+export interface HollowText extends TimedText {
+  readonly holes: readonly Hole[]
+}
+
+/** What rendering without some contents came to; it holds where the guards' answers are true. */
+export interface HollowRendering {
+  readonly guards: readonly Guard[]
+  /** What such contents give if none of them is marked; undefined where they have to be seen. */
+  readonly hollow: HollowText | undefined
+}
+
 /** Renders conversations as text, as transformers renders this template. */
 export interface Chat {
-  render(request: ChatRequest): ChatText
+  render(request: ChatRequest): TimedText
+  /**
+   * Renders with the contents of the last `hidden` messages hidden, which must be texts of at most
+   * `longestHidden` units.
+   */
+  renderHollow(request: ChatRequest, hidden: number): HollowRendering
+  /** Whether a message's text would be marked, because it spells a control string. */
+  isMarked(text: string): boolean
+  /** Whether a template would still be told the same of the time. */
+  isNow(moments: readonly Moment[]): boolean
   /** The template in use, patches applied. */
   readonly source: string
 }
+
+/** How long a content may be to be hidden: of longer ones, rendering is the smaller part. */
+export const longestHidden = 1 << 14
+
+/**
+ * Under these limits the longest contents keep within the usual ones: eight characters of hidden
+ * text cost at least one step wherever they are written.
+ */
+const hollowLimits = { steps: 1_000_000, characters: 4_000_000 }
 
 /** How a chat template is used. */
 export interface ChatOptions {
@@ -69,18 +107,44 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
   const constants = constantsOf(options)
   return dialect => {
     const toInput = openInputs(tokenizer.controls, dialect)
+    const renderInputs = (
+      { tools, opensTurn }: ChatRequest,
+      messages: readonly TemplateInput[],
+      limits?: typeof hollowLimits,
+    ): Rendering => {
+      const variables = new Map<string, TemplateInput>(constants)
+      variables.set('messages', messages)
+      variables.set('tools', tools.length > 0 ? toInput.tools(tools) : null)
+      variables.set('documents', null)
+      variables.set('add_generation_prompt', opensTurn)
+      const template = tools.length > 0 ? withTools : plain
+      return template.render(variables, limits ? { clock, limits } : { clock })
+    }
     return {
       source: options.template,
-      render({ messages, tools, opensTurn }) {
-        const template: Template = tools.length > 0 ? withTools : plain
-        const variables = new Map<string, TemplateInput>(constants)
-        variables.set('messages', messages.map(toInput.message))
-        variables.set('tools', tools.length > 0 ? toInput.tools(tools) : null)
-        variables.set('documents', null)
-        variables.set('add_generation_prompt', opensTurn)
-        const { text, foreign } = template.render(variables, { clock })
-        return { text, foreign }
+      render: request => renderInputs(request, request.messages.map(toInput.message)),
+      renderHollow(request, hidden) {
+        const { messages } = request
+        const shown = messages.slice(0, messages.length - hidden)
+        const others = messages.slice(messages.length - hidden)
+        const watch = new Watch(others.map(({ content }) => content as string))
+        const inputs = [
+          ...shown.map(toInput.message),
+          ...others.map((message, index) =>
+            toInput.hollow(message, watch.hide(index, longestHidden)),
+          ),
+        ]
+        const { guards } = watch
+        try {
+          const rendering = renderInputs(request, inputs, hollowLimits)
+          return { guards, hollow: watch.isUnseen ? rendering : undefined }
+        } catch {
+          // Where the template refuses the conversation itself, rendering it as it is will say so.
+          return { guards, hollow: undefined }
+        }
       },
+      isMarked: toInput.isMarked,
+      isNow: moments => moments.every(({ format, told }) => formatTime(format, clock()) === told),
     }
   }
 }
@@ -134,6 +198,12 @@ function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
     return made
   }
   return {
+    isMarked: spellsAny,
+    /** A message whose content is not told. */
+    hollow: (message: Message, content: TemplateInput): TemplateInput => {
+      const value = markForeignWithin(toValue({ ...message, content: '' }, dialect), spellsAny)
+      return (value as Map<string, TemplateInput>).set('content', content)
+    },
     message: (message: Message): TemplateInput =>
       remember(message, () => {
         const isMarked = message.role === 'assistant' ? spellsSpecial : spellsAny

@@ -1,6 +1,7 @@
 import type { AssistantMessage, ToolDefinition } from '../core/message.ts'
 import type { History, Renderer } from '../core/renderer.ts'
-import { type BridgeContext, bridgeIds, concat, shift } from './bridge.ts'
+import { type BridgeContext, concat, shift } from './bridge.ts'
+import { openBridges } from './bridge-shape.ts'
 import { calibrate, type Profile } from './calibration.ts'
 import { type Chat, compileChat } from './chat.ts'
 import { findDialect } from './dialect.ts'
@@ -72,6 +73,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const profile = calibrate(chat, { controls: tokenizer.controls, endsInThinking })
   const stopIds = stopIdsOf(profile, files, tokenizer)
   const context: BridgeContext = { chat, profile, tokenizer, stopIds }
+  const bridge = openBridges(context)
   const parse = openReplies({ formats, profile, tokenizer, stopIds })
 
   const withHistory = (chosen: History): ModelRenderer => ({
@@ -91,7 +93,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
     bridge: request =>
       chosen === 'faithful'
         ? faithfulBridge(context, request)
-        : { kind: 'extends', ids: bridgeIds(context, request) },
+        : { kind: 'extends', ids: bridge(request) },
     parse,
     encodeReply: (message, tools) => encodeTurn(context, message, tools),
     decode: ids => tokenizer.decode(ids),

@@ -48,6 +48,12 @@ export interface EncodeOptions {
    * @default []
    */
   readonly foreign?: readonly (readonly [number, number])[]
+  /**
+   * Whether the text stands right behind a control token, so that nothing is done to its beginning
+   * that is done to the beginning of a text.
+   * @default false
+   */
+  readonly isContinued?: boolean
 }
 
 export interface DecodeOptions {

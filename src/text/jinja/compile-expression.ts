@@ -12,7 +12,7 @@ import { charge, spendText } from './run.ts'
 import { findReference } from './scope.ts'
 import { printable } from './show.ts'
 import type { Expression } from './syntax.ts'
-import { joinTexts } from './text.ts'
+import { joinTexts, sizeOf } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { isText, Undefined, undefinedName } from './value.ts'
 
@@ -170,7 +170,7 @@ function compileConcatenation(place: Place, expression: Of<'concatenation'>): Ev
           ? text + value
           : joinTexts([text, value])
     }
-    const { length } = typeof text === 'string' ? text : text.text
+    const length = sizeOf(text)
     if (length > frame.run.limits.characters) spendText(frame.run, length)
     return text
   }

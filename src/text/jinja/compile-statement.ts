@@ -14,7 +14,8 @@ import { capture, writeString, writeText } from './run.ts'
 import { findReference, newFunction, newSymbols } from './scope.ts'
 import { printable } from './show.ts'
 import type { Expression, Statement, Target } from './syntax.ts'
-import type { Value } from './value.ts'
+import { sizeOf } from './text.ts'
+import type { Text, Value } from './value.ts'
 import { isText, Namespace, typeError, typeOf } from './value.ts'
 
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
@@ -294,8 +295,7 @@ function compileGeneration(place: Place, statement: Of<'generation'>): Execute {
     const text = callValue(run, body(frame), { positional: [], named: undefined })
     const start = run.root.text.length
     writeResult(frame, text)
-    const { length } = isText(text) && typeof text !== 'string' ? text.text : (text as string)
-    run.generated.push([start, start + length])
+    run.generated.push([start, start + sizeOf(text as Text)])
     return 0
   }
 }

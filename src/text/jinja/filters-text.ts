@@ -18,6 +18,7 @@ import { printable, softText } from './show.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
 import {
+  changeHidden,
   countCharacters,
   foreignText,
   fromMarkup,
@@ -26,6 +27,7 @@ import {
   mapText,
   markLike,
   plain,
+  sizeOf,
   sliceText,
   toMarkup,
 } from './text.ts'
@@ -41,17 +43,23 @@ const changed =
     return mapText(text, change)
   }
 
+/** A unit becomes six where it is escaped, and there are quotes around all. */
+const JSON_GROWTH = 8
+
 /** `tojson` of transformers: `json.dumps` without the HTML escapes of Jinja's own. */
 const tojson: MethodBody<Value> = (value, values, run) => {
   const [ensureAscii = false, indent = null, separators = null, sortKeys = false] = values
   chargeDeeply(run, value)
-  const text = dumps(value as PythonValue, {
+  const options = {
     ensureAscii: isTrue(ensureAscii),
     indent: toIndent(run, indent),
     separators: toSeparators(separators),
     sortKeys: isTrue(sortKeys),
     maximum: run.limits.characters,
-  })
+  }
+  const later = isText(value) && changeHidden(value, each => dumps(each, options), JSON_GROWTH)
+  if (later) return later
+  const text = dumps(value as PythonValue, options)
   spendText(run, text.length)
   spend(run, text.length)
   return run.foreign && holdsForeign(value) ? foreignText(text) : text
@@ -83,7 +91,7 @@ const join: MethodBody<Value> = (value, [delimiter = '', attribute = null], run)
     parts.push(printable(run, get ? get(item) : item))
   }
   const joined = joinTexts(parts)
-  spendText(run, plain(joined).length + parts.length)
+  spendText(run, sizeOf(joined) + parts.length)
   return joined
 }
 

@@ -11,6 +11,8 @@ import { spendText } from './run.ts'
 import type { Method, MethodBody } from './signature.ts'
 import { method, signature } from './signature.ts'
 import {
+  askText,
+  changeHidden,
   characterOffsets,
   countCharacters,
   isMarkup,
@@ -18,6 +20,7 @@ import {
   joinTexts,
   mapText,
   plain,
+  sizeOf,
   sliceText,
   toMarkup,
 } from './text.ts'
@@ -28,9 +31,14 @@ type Side = 'left' | 'right' | 'both'
 
 /** Takes spaces, or the characters given, away from the ends of a text. */
 export function stripText(text: Text, wanted: Value | undefined, side: Side): Text {
-  const source = plain(text)
   const isStripped =
     wanted === undefined || wanted === null ? isSpace : memberOf(requireText(wanted, 'strip arg'))
+  const later = changeHidden(text, each => strip(each, isStripped, side) as string)
+  return later ?? strip(text, isStripped, side)
+}
+
+function strip(text: Text, isStripped: (unit: number) => boolean, side: Side): Text {
+  const source = plain(text)
   let start = 0
   let end = source.length
   if (side !== 'right') while (start < end && isStripped(source.charCodeAt(start))) start++
@@ -121,7 +129,7 @@ const join: MethodBody<Text> = (self, [iterable], run) => {
     parts.push(isMarkup(self) ? escapeHtml(item) : item)
   }
   const joined = joinTexts(parts)
-  spendText(run, plain(joined).length + items.length)
+  spendText(run, sizeOf(joined) + items.length)
   return isMarkup(self) ? toMarkup(joined) : joined
 }
 
@@ -145,14 +153,15 @@ function window(
 
 const affixBody =
   (isAffix: (text: string, affix: string) => boolean, name: string): MethodBody<Text> =>
-  (self, [affix, start, end]) => {
-    const text = plain(self)
-    const range = window(text, start, end)
-    const part = range && (range[0] === 0 && range[1] === text.length ? text : text.slice(...range))
-    const test = (wanted: Value): boolean =>
-      part !== undefined && isAffix(part, requireText(wanted, `${name} first arg`))
-    return affix instanceof PythonTuple ? affix.items.some(test) : test(affix as Value)
-  }
+  (self, [affix, start, end]) =>
+    askText(self, text => {
+      const range = window(text, start, end)
+      const isWhole = range && range[0] === 0 && range[1] === text.length
+      const part = range && (isWhole ? text : text.slice(...range))
+      const test = (wanted: Value): boolean =>
+        part !== undefined && isAffix(part, requireText(wanted, `${name} first arg`))
+      return affix instanceof PythonTuple ? affix.items.some(test) : test(affix as Value)
+    })
 
 const findBody =
   (last: boolean, raises: boolean): MethodBody<Text> =>
@@ -299,7 +308,7 @@ const changing = (name: string, change: (text: string) => string): [string, Meth
 
 const asking = ([name, ask]: [string, (text: string) => boolean]): [string, Method] => [
   name,
-  method<Text>(signature(name, '', false), self => ask(plain(self))),
+  method<Text>(signature(name, '', false), self => askText(self, ask)),
 ]
 
 const WINDOW = 'sub start? end?'

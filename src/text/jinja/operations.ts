@@ -16,7 +16,7 @@ import { isIterable, lengthOf, walk } from './iteration.ts'
 import type { Run } from './run.ts'
 import { charge, chargeDeeply, spend, spendText } from './run.ts'
 import type { ArithmeticOperator } from './syntax.ts'
-import { isMarkup, joinTexts, plain, toMarkup } from './text.ts'
+import { askText, isMarkup, joinTexts, plain, sizeOf, toMarkup } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
 import {
   isList,
@@ -48,9 +48,11 @@ export function isTrue(value: Value): boolean {
 function isTrueObject(value: Exclude<Value, null>): boolean {
   if (value instanceof PythonFloat) return value.value !== 0
   if (value instanceof Undefined) return false
-  if (value instanceof PythonText) return value.text !== ''
+  if (value instanceof PythonText) return askText(value, isFilled)
   return lengthOf(value) !== 0
 }
+
+const isFilled = (text: string): boolean => text !== ''
 
 /** Counts the work of comparing two values, where it is more than a glance. */
 function chargeComparison(run: Run, left: Value, right: Value): void {
@@ -110,9 +112,9 @@ export function isIn(run: Run, item: Value, container: Value): boolean {
     if (!isText(item)) {
       typeError(`'in <string>' requires string as left operand, not ${typeOf(item)}`)
     }
-    const text = plain(container)
-    charge(run, text)
-    return text.includes(plain(item))
+    charge(run, container)
+    const wanted = plain(item)
+    return askText(container, text => text.includes(wanted))
   }
   if (container instanceof Map) return lookUp(container, item) !== undefined
   const items = sequenceItems(container)
@@ -160,7 +162,7 @@ function addNumbers(left: Value, right: Value): Value {
 }
 
 function addTexts(run: Run, left: Text, right: Text): Text {
-  spendText(run, plain(left).length + plain(right).length)
+  spendText(run, sizeOf(left) + sizeOf(right))
   // markup escapes what is added to it, from either side
   if (isMarkup(left) || isMarkup(right)) {
     return toMarkup(joinTexts([escapeHtml(left), escapeHtml(right)]))

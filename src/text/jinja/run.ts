@@ -1,5 +1,6 @@
 import { PythonError } from '../../python/error.ts'
 import { PythonText, PythonTuple } from '../../python/value.ts'
+import { appendText, emptyText, sizeOf, type Written, writtenText } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { Namespace, TemplateObject } from './value.ts'
 
@@ -11,11 +12,10 @@ export interface Limits {
   readonly characters: number
 }
 
-/** Text being written: the top of the template, or the inside of a macro, call or set block. */
-export interface Output {
-  text: string
-  /** Pairs of offsets of characters from outside, in order. */
-  foreign: number[] | undefined
+/** A moment as a template was told it. */
+export interface Moment {
+  readonly format: string
+  readonly told: string
 }
 
 /** The state of one rendering. */
@@ -26,12 +26,15 @@ export interface Run {
   /** Whether any value given to the template holds characters from outside. */
   readonly foreign: boolean
   /** The output of the template itself, under all buffers. */
-  readonly root: Output
+  readonly root: Written
   /** The offsets of text made inside generation blocks. */
   readonly generated: [number, number][]
   /** Values set at the top of the template, for the blocks in it. */
   readonly exports: Map<string, Value>
-  output: Output
+  /** What the template was told of the time. */
+  readonly moments: Moment[]
+  /** Where text goes: the top of the template, or the inside of a macro, call or set block. */
+  output: Written
   steps: number
   depth: number
   /** The offset in the source of the statement at work, for error messages. */
@@ -65,7 +68,7 @@ export function charge(run: Run, value: Value): void {
 function chargeObject(run: Run, value: object): void {
   if (Array.isArray(value)) spend(run, value.length)
   else if (value instanceof Map) spend(run, value.size)
-  else if (value instanceof PythonText) spend(run, value.text.length >> 3)
+  else if (value instanceof PythonText) spend(run, sizeOf(value) >> 3)
   else if (value instanceof PythonTuple) spend(run, value.items.length)
 }
 
@@ -98,9 +101,6 @@ function tooLong(run: Run, length: number): never {
   )
 }
 
-/** A fresh, empty output. */
-export const newOutput = (): Output => ({ text: '', foreign: undefined })
-
 /** Writes plain text. */
 export function writeString(run: Run, text: string): void {
   const { output } = run
@@ -110,32 +110,20 @@ export function writeString(run: Run, text: string): void {
 
 /** Writes text with what is known of its characters. */
 export function writeText(run: Run, text: Text): void {
-  if (typeof text === 'string') {
-    writeString(run, text)
-    return
-  }
   const { output } = run
-  if (text.foreign.length > 0) {
-    output.foreign ??= []
-    const start = output.text.length
-    for (const offset of text.foreign) output.foreign.push(start + offset)
-  }
-  writeString(run, text.text)
-}
-
-/** What an output holds, as a value. */
-export function outputText(output: Output): Text {
-  return output.foreign ? new PythonText(output.text, output.foreign, false) : output.text
+  charge(run, text)
+  appendText(output, text)
+  if (output.text.length > run.limits.characters) tooLong(run, output.text.length)
 }
 
 /** Collects what `work` writes instead of printing it. */
 export function capture(run: Run, work: () => void): Text {
   const outer = run.output
-  const inner = newOutput()
+  const inner = emptyText()
   run.output = inner
   work()
   run.output = outer
-  return outputText(inner)
+  return writtenText(inner)
 }
 
 /** How deep macros and recursive loops may call each other; Python stops at about this depth too. */

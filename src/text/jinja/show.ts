@@ -4,7 +4,7 @@ import { PythonText } from '../../python/value.ts'
 import { holdsForeign } from './foreign.ts'
 import type { Run } from './run.ts'
 import { chargeDeeply, spend, spendText } from './run.ts'
-import { foreignText, fromMarkup } from './text.ts'
+import { foreignText, fromMarkup, sizeOf } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { Namespace, TemplateObject, Undefined } from './value.ts'
 
@@ -38,7 +38,7 @@ export function printable(run: Run, value: Value): Text {
   if (typeof value === 'string') return value
   if (typeof value === 'object' && !(value instanceof PythonText)) chargeDeeply(run, value)
   const text = strValue(value)
-  const { length } = typeof text === 'string' ? text : text.text
+  const length = sizeOf(text)
   spendText(run, length)
   if (typeof value === 'object' && !(value instanceof PythonText)) spend(run, 2 * length)
   return text

@@ -7,14 +7,15 @@ import type { TemplateInput } from './foreign.ts'
 import { holdsForeign } from './foreign.ts'
 import type { Execute, Frame } from './frame.ts'
 import { compileEntry, openFrame } from './frame.ts'
+import type { Hole } from './hidden.ts'
 import { normalizeSource, tokenize } from './lexer.ts'
 import { parseTemplate } from './parse-statement.ts'
 import type { Place } from './place.ts'
-import type { Limits, Run } from './run.ts'
-import { newOutput } from './run.ts'
+import type { Limits, Moment, Run } from './run.ts'
 import type { FunctionScope } from './scope.ts'
 import { newFunction, newSymbols } from './scope.ts'
 import type { Statement } from './syntax.ts'
+import { emptyText } from './text.ts'
 import type { Value } from './value.ts'
 
 /** Settings of one rendering. */
@@ -35,6 +36,10 @@ export interface Rendering {
   readonly generated: readonly TextRange[]
   /** The characters that came from values wrapped with `markForeign`, in order and joined. */
   readonly foreign: readonly TextRange[]
+  /** Where texts belong that were hidden from the rendering; offsets count them as nothing. */
+  readonly holes: readonly Hole[]
+  /** What the template was told of the time. */
+  readonly moments: readonly Moment[]
 }
 
 /** The variables of a template: by name, as Python values or as plain JavaScript data. */
@@ -115,7 +120,7 @@ function toVariables(variables: TemplateVariables): ReadonlyMap<string, Value> {
 function render(program: Program, variables: TemplateVariables, options: RenderOptions): Rendering {
   const given = toVariables(variables)
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const root = newOutput()
+  const root = emptyText()
   const run: Run = {
     variables: given,
     limits,
@@ -124,13 +129,16 @@ function render(program: Program, variables: TemplateVariables, options: RenderO
     root,
     generated: [],
     exports: new Map(),
+    moments: [],
     output: root,
     steps: limits.steps,
     depth: 0,
     at: 0,
   }
   execute(program, run)
-  return { text: root.text, generated: run.generated, foreign: joinRanges(root.foreign ?? []) }
+  const { text, foreign = [], holes = [] } = root
+  const { generated, moments } = run
+  return { text, generated, foreign: joinRanges(foreign), holes, moments }
 }
 
 function execute(program: Program, run: Run): void {

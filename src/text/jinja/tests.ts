@@ -44,12 +44,12 @@ const less = comparing('lt', 'b', (run, ...pair) => isOrdered(run, '<', pair))
 const atMost = comparing('le', 'b', (run, ...pair) => isOrdered(run, '<=', pair))
 
 const isSame = (value: Value, other: Value): boolean =>
-  value === other ||
-  (value instanceof PythonText && other instanceof PythonText && value.text === other.text)
+  value === other || (isText(value) && isText(other) && plain(value) === plain(other))
 
 const isSequence = (value: Value): boolean =>
-  lengthOf(value) !== undefined &&
-  !(value instanceof TemplateObject && value.behaviour.item === undefined)
+  isText(value) ||
+  (lengthOf(value) !== undefined &&
+    !(value instanceof TemplateObject && value.behaviour.item === undefined))
 
 const isInteger = (value: Value): boolean =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))

@@ -1,8 +1,34 @@
 import { PythonText } from '../../python/value.ts'
+import { HiddenText, type Hole, moveHole } from './hidden.ts'
 import type { Text, Value } from './value.ts'
 
 /** The characters of a text. */
 export const plain = (text: Text): string => (typeof text === 'string' ? text : text.text)
+
+/** What stands for the characters of a text that hides them. */
+export const hiddenOf = (text: Text): HiddenText | undefined =>
+  typeof text !== 'string' && text.content instanceof HiddenText ? text.content : undefined
+
+/** How many UTF-16 units a text has; of a hidden one, how many it can have at most. */
+export const sizeOf = (text: Text): number => hiddenOf(text)?.most ?? plain(text).length
+
+/** Asks something about a text, which a hidden one answers as well. */
+export function askText(text: Text, question: (text: string) => boolean): boolean {
+  const hidden = hiddenOf(text)
+  return hidden ? hidden.ask(question) : question(plain(text))
+}
+
+/** The text of which a hidden one will be changed so; its length grows `growth` times at most. */
+export function changeHidden(
+  text: Text,
+  change: (text: string) => string,
+  growth = 1,
+): PythonText | undefined {
+  const hidden = hiddenOf(text)
+  // Which of the changed characters would be foreign cannot be told before they are there.
+  if (hidden && (text as PythonText).foreign.length > 0) hidden.refuse()
+  return hidden?.change(change, growth * hidden.most)
+}
 
 /** Whether a text is Markup. */
 export const isMarkup = (value: Value): boolean => value instanceof PythonText && value.markup
@@ -45,22 +71,48 @@ export function sliceText(text: Text, start: number, end: number): Text {
   return makeText(text.text.slice(start, end), foreign, text.markup)
 }
 
+/** A text that is being put together. */
+export interface Written {
+  text: string
+  /** Pairs of offsets of characters from outside, in order. */
+  foreign: number[] | undefined
+  /** The places of hidden texts, in order. */
+  holes: Hole[] | undefined
+}
+
+/** Nothing yet. */
+export const emptyText = (): Written => ({ text: '', foreign: undefined, holes: undefined })
+
+/** Adds a text with all that is known of its characters; hidden ones leave a hole. */
+export function appendText(written: Written, part: Text): void {
+  if (typeof part === 'string') {
+    written.text += part
+    return
+  }
+  const start = written.text.length
+  if (part.foreign.length > 0) {
+    written.foreign ??= []
+    for (const offset of part.foreign) written.foreign.push(start + offset)
+  }
+  const hidden = hiddenOf(part)
+  if (hidden) {
+    written.holes ??= []
+    for (const hole of hidden.holes) written.holes.push(moveHole(hole, start))
+  }
+  written.text += hidden ? hidden.told : part.text
+}
+
+/** What was put together, as a plain `str`. */
+export function writtenText({ text, foreign, holes }: Written): Text {
+  if (holes) return new PythonText(new HiddenText(text, holes), foreign ?? [], false)
+  return foreign ? new PythonText(text, foreign, false) : text
+}
+
 /** Texts one after the other, as a plain `str`. */
 export function joinTexts(parts: readonly Text[]): Text {
-  let text = ''
-  let foreign: number[] | undefined
-  for (const part of parts) {
-    if (typeof part === 'string') {
-      text += part
-      continue
-    }
-    if (part.foreign.length > 0) {
-      foreign ??= []
-      for (const offset of part.foreign) foreign.push(text.length + offset)
-    }
-    text += part.text
-  }
-  return foreign ? new PythonText(text, foreign, false) : text
+  const written = emptyText()
+  for (const part of parts) appendText(written, part)
+  return writtenText(written)
 }
 
 /** The runs of a text that are wholly from outside or wholly not. */

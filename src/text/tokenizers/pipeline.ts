@@ -64,18 +64,23 @@ function openEncoding(
       else encodePlain(normalized.text.slice(start, end), isFirst && start === 0)
     }
   }
-  const encodeAll = (input: Marked) => {
+  const encodeAll = (input: Marked, isContinued: boolean) => {
     for (const { start, end, control } of matchGiven(input)) {
       if (control !== undefined) ids.push(control.id)
       else {
         const foreign = needsMarks ? input.foreign?.subarray(start, end) : undefined
-        encodeBetween({ text: input.text.slice(start, end), foreign }, start === 0)
+        encodeBetween({ text: input.text.slice(start, end), foreign }, start === 0 && !isContinued)
       }
     }
   }
   return {
     encode: (text, options = {}) =>
-      ids.gather(() => encodeAll({ text: wellFormed(text), foreign: toMarks(text, options) })),
+      ids.gather(() =>
+        encodeAll(
+          { text: wellFormed(text), foreign: toMarks(text, options) },
+          options.isContinued ?? false,
+        ),
+      ),
     encodeOrdinary: text =>
       ids.gather(() => {
         const normalized = normalize({ text: wellFormed(text) }).text
