@@ -1,10 +1,4 @@
-import type {
-  AssistantMessage,
-  CallAttempt,
-  Reply,
-  ToolCall,
-  ToolDefinition,
-} from '../core/message.ts'
+import type { CallAttempt, Reply, ToolCall, ToolDefinition } from '../core/message.ts'
 import type { Profile } from './calibration.ts'
 import {
   type OutputParser,
@@ -79,8 +73,7 @@ function openParsers({
 
 /** The first ids as text, control tokens apart: a marker that was spelled in letters is none. */
 function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => TextPiece[] {
-  const isControl = new Uint8Array(tokenizer.size)
-  for (const { id } of tokenizer.controls) isControl[id] = 1
+  const isControl = openTable(tokenizer.controls.map(({ id }) => id))
   return (ids, length) => {
     const pieces: TextPiece[] = []
     let start = 0
@@ -89,7 +82,7 @@ function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => 
       pieces.push({ text: tokenizer.decode(ids.subarray(start, end)), control: false })
     }
     for (let index = 0; index < length; index++) {
-      if (isControl[ids[index]!] !== 1) continue
+      if (!isControl(ids[index]!)) continue
       addText(index)
       pieces.push({ text: tokenizer.tokenOf(ids[index]!) ?? '', control: true })
       start = index + 1
@@ -97,6 +90,15 @@ function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => 
     addText(length)
     return pieces
   }
+}
+
+/** Which ids are in the list; a table of their range, which is small as they mostly are neighbours. */
+function openTable(list: readonly number[]): (id: number) => boolean {
+  const first = list.reduce((least, id) => Math.min(least, id), Number.MAX_SAFE_INTEGER)
+  const last = list.reduce((most, id) => Math.max(most, id), first - 1)
+  const table = new Uint8Array(last - first + 1)
+  for (const id of list) table[id - first] = 1
+  return id => table[id - first] === 1
 }
 
 /** The white space that a template itself puts around thoughts and words. */
@@ -133,17 +135,25 @@ function toReply(output: ParsedOutput, { turn, stop, borders }: ReplyParts): Rep
   const parsed = calls.filter(call => call.kind === 'parsed')
   const all = parsed.length === calls.length ? output.content : wordsOf(output.parts)
   const words = withoutEnd(withoutEnd(all, stop), borders.afterWords)
-  const spoken = toSpoken(output.reasoning, words, borders)
-  const message: AssistantMessage =
-    parsed.length === 0
-      ? spoken
-      : { ...spoken, content: spoken.content.trim(), tool_calls: parsed.map(toToolCall) }
+  const message = toMessage(output.reasoning, words, borders)
+  if (parsed.length > 0) {
+    message.content = message.content.trim()
+    message.tool_calls = parsed.map(toToolCall)
+  }
   return { message, calls }
 }
 
+/** A message that is still being made, so that it is made only once. */
+interface Draft {
+  readonly role: 'assistant'
+  content: string
+  readonly reasoning_content?: string
+  tool_calls?: readonly ToolCall[]
+}
+
 /** A message of thoughts and words, without the white space around them. */
-function toSpoken(reasoning: string | undefined, words: string, borders: Borders) {
-  const role = 'assistant' as const
+function toMessage(reasoning: string | undefined, words: string, borders: Borders): Draft {
+  const role = 'assistant'
   if (reasoning === undefined) return { role, content: withoutStart(words, borders.beforeWords) }
   const thoughts = withoutStart(reasoning, borders.beforeThoughts)
   return {

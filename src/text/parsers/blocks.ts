@@ -58,6 +58,7 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
     attempts: attemptReader(unit, fences),
     stops: new Markers([...strong(unit), ...fences]),
   }
+  const sectioned = section && inner && { ...inner, section }
   const begin = opening && beginningReader(opening)
   const think = thinking && thinkingReader(thinking)
   return function* (source, sink) {
@@ -72,7 +73,7 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
         yield* think(source, sink)
         if (begin) yield* begin(source, sink)
       } else if (marker === header?.open) yield* readHeader(source, sink, header)
-      else if (section && inner) yield* readSection(source, sink, { ...inner, section })
+      else if (sectioned) yield* readSection(source, sink, sectioned)
       else if (inner) yield* inner.attempts(source, sink)
     }
   }
@@ -107,37 +108,37 @@ function* readHeader(
 
 /** Reads one call where a call may begin, and keeps what breaks as malformed. */
 export function attemptReader(unit: Unit, fences: readonly string[] = []): StageReader {
-  const passed = passedAttempt(unit, fences)
-  return function* (source, sink) {
-    const { attempt, raw } = yield* passed(source)
+  return passedAttempt(unit, fences, ({ attempt, raw, start }, sink) => {
     if (attempt.kind === 'calls') for (const call of attempt.calls) sink.call(call)
-    else if (attempt.kind === 'text') sink.content(raw, source.position - raw.length)
+    else if (attempt.kind === 'text') sink.content(raw, start)
     else sink.call(malformed(attempt, raw))
-  }
+  })
 }
 
 /** Reads one call where a call may begin, and passes its text on as content. */
 export function rawAttemptReader(unit: Unit, fences: readonly string[] = []): StageReader {
-  const passed = passedAttempt(unit, fences)
-  return function* (source, sink) {
-    const { raw } = yield* passed(source)
-    sink.content(raw, source.position - raw.length)
-  }
+  return passedAttempt(unit, fences, ({ raw, start }, sink) => sink.content(raw, start))
 }
 
-function passedAttempt(unit: Unit, fences: readonly string[]) {
+/** An attempt at a call that was read, the text it was read from, and where that begins. */
+interface Passed {
+  readonly attempt: Attempt
+  readonly raw: string
+  readonly start: number
+}
+
+function passedAttempt(
+  unit: Unit,
+  fences: readonly string[],
+  put: (passed: Passed, sink: Sink) => void,
+): StageReader {
   const closers = new Set(unit.closes)
   const stops = new Markers([...new Set([...unit.closes, ...strong(unit), ...fences])])
-  return function* (source: Source): Reader<{ attempt: Attempt; raw: string }> {
+  return function* (source, sink) {
     const mark = source.collect()
     const attempt = yield* unit.read(source)
-    if (attempt.kind === 'calls') {
-      const raw = mark.text()
-      mark.close()
-      return { attempt, raw }
-    }
-    const rewound = mark.giveBack()
-    const rest = rewound ? source.collect() : mark
+    const rewound = attempt.kind !== 'calls' && mark.giveBack()
+    const read = rewound ? source.collect() : mark
     if (rewound) {
       source.skip(1)
       if (attempt.kind !== 'text') {
@@ -145,9 +146,9 @@ function passedAttempt(unit: Unit, fences: readonly string[]) {
         if (stop !== undefined && closers.has(stop)) source.skip(stop.length)
       }
     }
-    const raw = rest.text()
-    rest.close()
-    return { attempt, raw }
+    const raw = read.text()
+    read.close()
+    put({ attempt, raw, start: source.position - raw.length }, sink)
   }
 }
 

@@ -62,7 +62,7 @@ export class Source {
   readonly #vocabulary: Vocabulary | undefined
   readonly #starts: number[] = []
   readonly #ends: number[] = []
-  readonly #collecting = new Set<Collecting>()
+  readonly #collecting: Collecting[] = []
   #window = ''
   #at = 0
   #offset = 0
@@ -227,10 +227,11 @@ export class Source {
 
   collect(): Collector {
     const collecting: Collecting = { parts: [], from: this.#at }
-    this.#collecting.add(collecting)
+    // When all text is there, none will have to be gathered from several windows.
+    if (!this.#ended) this.#collecting.push(collecting)
     return {
       text: () => collecting.parts.join('') + this.#window.slice(collecting.from, this.#at),
-      close: () => this.#collecting.delete(collecting),
+      close: () => this.#close(collecting),
       giveBack: () => this.#giveBack(collecting),
     }
   }
@@ -246,10 +247,15 @@ export class Source {
     return found
   }
 
+  #close(collecting: Collecting): void {
+    const index = this.#collecting.lastIndexOf(collecting)
+    if (index >= 0) this.#collecting.splice(index, 1)
+  }
+
   #giveBack({ parts, from }: Collecting): boolean {
     const before = parts.reduce((total, part) => total + part.length, 0)
     const length = before + this.#at - from
-    this.#collecting.clear()
+    this.#collecting.length = 0
     this.#furthest = Math.max(this.#furthest, this.position)
     // What nothing was consumed of is always given back, so that refusing means having moved on.
     if (length > 0 && this.#reread + length > 8 * this.#furthest + 4096) return false
