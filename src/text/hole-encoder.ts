@@ -1,4 +1,3 @@
-import { concat } from './bridge.ts'
 import { type Hole, moveHole, type Reader, readerOf } from './jinja/hidden.ts'
 import type { ControlToken, Tokenizer } from './tokenizer.ts'
 
@@ -12,7 +11,7 @@ export interface Hollow {
 }
 
 /** A part of the text: the same ids always, or what is encoded each time. */
-type Part = Int32Array | { readonly read: Reader; readonly isContinued: boolean }
+type Part = Int32Array | Reader
 
 /**
  * Builds the encoder of a text with holes. What lies between two control tokens is encoded by itself,
@@ -30,13 +29,10 @@ export function openHoleEncoder(tokenizer: Tokenizer, hollow: Hollow): HoleEncod
       return tokenizer.encode(read(texts))
     }
     parts ??= takeApart(tokenizer, hollow)
-    return concat(...parts.map(part => encodePart(tokenizer, part, texts)))
+    return tokenizer.encodeParts(
+      parts.map(part => (typeof part === 'function' ? part(texts) : part)),
+    )
   }
-}
-
-function encodePart(tokenizer: Tokenizer, part: Part, texts: readonly string[]): Int32Array {
-  if (part instanceof Int32Array) return part
-  return tokenizer.encode(part.read(texts), part)
 }
 
 function takeApart(tokenizer: Tokenizer, { text, holes }: Hollow): readonly Part[] {
@@ -45,11 +41,12 @@ function takeApart(tokenizer: Tokenizer, { text, holes }: Hollow): readonly Part
   for (const { start, end } of openStretches(tokenizer, { text, holes })) {
     if (from < start) parts.push(tokenizer.encode(text.slice(from, start)))
     const inside = holes.filter(({ at }) => start <= at && at <= end)
-    const read = readerOf(
-      text.slice(start, end),
-      inside.map(hole => moveHole(hole, -start)),
+    parts.push(
+      readerOf(
+        text.slice(start, end),
+        inside.map(hole => moveHole(hole, -start)),
+      ),
     )
-    parts.push({ read, isContinued: start > 0 })
     from = end
   }
   if (from < text.length) parts.push(tokenizer.encode(text.slice(from)))

@@ -8,6 +8,7 @@ import { findDialect } from './dialect.ts'
 import { snap } from './ending.ts'
 import { faithfulBridge } from './history.ts'
 import type { ModelFiles } from './model-folder.ts'
+import { openOpenings } from './openings.ts'
 import {
   detectFormats,
   openParser,
@@ -73,6 +74,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const profile = calibrate(chat, { controls: tokenizer.controls, endsInThinking })
   const stopIds = stopIdsOf(profile, files, tokenizer)
   const context: BridgeContext = { chat, profile, tokenizer, stopIds }
+  const render = openOpenings(chat, tokenizer)
   const bridge = openBridges(context)
   const parse = openReplies({ formats, profile, tokenizer, stopIds })
 
@@ -86,10 +88,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
     chat,
     formats,
     patches,
-    render(messages, tools) {
-      const { text, foreign } = chat.render({ messages, tools, opensTurn: true })
-      return tokenizer.encode(text, { foreign })
-    },
+    render,
     bridge: request =>
       chosen === 'faithful'
         ? faithfulBridge(context, request)

@@ -11,6 +11,11 @@ export interface Tokenizer {
   readonly controls: readonly ControlToken[]
   /** The whole text in one pass, with control strings recognised outside `foreign`. */
   encode(text: string, options?: EncodeOptions): Int32Array
+  /**
+   * A text that is given in parts, some of them as their ids already. It must be cut where a
+   * control token begins or ends, because only there are both sides encoded apart.
+   */
+  encodeParts(parts: readonly (string | Int32Array)[]): Int32Array
   /** Text as data: no control string is recognised, whatever the text says. */
   encodeOrdinary(text: string): Int32Array
   /** Bytes that are no UTF-8 become U+FFFD and unknown ids are skipped, as in the reference. */
@@ -48,12 +53,6 @@ export interface EncodeOptions {
    * @default []
    */
   readonly foreign?: readonly (readonly [number, number])[]
-  /**
-   * Whether the text stands right behind a control token, so that nothing is done to its beginning
-   * that is done to the beginning of a text.
-   * @default false
-   */
-  readonly isContinued?: boolean
 }
 
 export interface DecodeOptions {

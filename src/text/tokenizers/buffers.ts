@@ -16,6 +16,13 @@ export class IdBuffer {
     if (this.length + count > this.ids.length) this.ids = grown(this.ids, this.length + count)
   }
 
+  /** Adds ids that are known. */
+  add(ids: Int32Array): void {
+    this.reserve(ids.length)
+    this.ids.set(ids, this.length)
+    this.length += ids.length
+  }
+
   /** What `fill` adds, as an array of its own. */
   gather(fill: () => void): Int32Array {
     this.length = 0

@@ -47,7 +47,7 @@ export function assemble(model: TextModel, controls: readonly ControlToken[]): T
 function openEncoding(
   model: TextModel,
   controls: readonly ControlToken[],
-): Pick<Tokenizer, 'encode' | 'encodeOrdinary'> {
+): Pick<Tokenizer, 'encode' | 'encodeParts' | 'encodeOrdinary'> {
   const ids = new IdBuffer()
   const encodePlain = model.openEncoder(controls, ids)
   const normalize = model.normalize ?? (input => input)
@@ -64,23 +64,27 @@ function openEncoding(
       else encodePlain(normalized.text.slice(start, end), isFirst && start === 0)
     }
   }
-  const encodeAll = (input: Marked, isContinued: boolean) => {
+  const encodeAll = (input: Marked, isFirst: boolean) => {
     for (const { start, end, control } of matchGiven(input)) {
       if (control !== undefined) ids.push(control.id)
       else {
         const foreign = needsMarks ? input.foreign?.subarray(start, end) : undefined
-        encodeBetween({ text: input.text.slice(start, end), foreign }, start === 0 && !isContinued)
+        encodeBetween({ text: input.text.slice(start, end), foreign }, isFirst && start === 0)
       }
     }
   }
   return {
     encode: (text, options = {}) =>
       ids.gather(() =>
-        encodeAll(
-          { text: wellFormed(text), foreign: toMarks(text, options) },
-          options.isContinued ?? false,
-        ),
+        encodeAll({ text: wellFormed(text), foreign: toMarks(text, options) }, true),
       ),
+    encodeParts: parts =>
+      ids.gather(() => {
+        parts.forEach((part, index) => {
+          if (typeof part === 'string') encodeAll({ text: wellFormed(part) }, index === 0)
+          else ids.add(part)
+        })
+      }),
     encodeOrdinary: text =>
       ids.gather(() => {
         const normalized = normalize({ text: wellFormed(text) }).text
