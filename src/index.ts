@@ -11,7 +11,13 @@ export { selfCondenser } from './condensers/self.ts'
 export { trimToolOutput } from './condensers/trim-tool-output.ts'
 // core: nouns and contracts
 export type { Call } from './core/call.ts'
-export type { CondenseCall, Condensed, Condenser, Condensing } from './core/condenser.ts'
+export type {
+  Condensation,
+  CondenseCall,
+  Condensed,
+  Condenser,
+  Condensing,
+} from './core/condenser.ts'
 export type { Credit, LeafWeighting } from './core/credit.ts'
 export type {
   Environment,

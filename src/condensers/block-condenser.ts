@@ -1,6 +1,6 @@
 import type { CondenseCall, Condensed, Condenser, Condensing } from '../core/condenser.ts'
 import { type Message, textOf } from '../core/message.ts'
-import { type Blocks, describeNumbers, openBlocks, type RecallOptions, recallOf } from './blocks.ts'
+import { type Blocks, openBlocks, type RecallOptions, recallOf } from './blocks.ts'
 import { type ChunkOptions, chunkText, codePoints } from './chunk.ts'
 import {
   type ChunkCondenser,
@@ -14,6 +14,7 @@ import {
   reasonOf,
 } from './condense-chunks.ts'
 import { openOnce } from './once.ts'
+import { type RestoreParts, restoreBlocks, stillThere } from './restore-blocks.ts'
 import { trimToFit } from './trim.ts'
 import { describeTurns, goneNote, leaveOutOldest, turnsOf } from './turns.ts'
 
@@ -57,7 +58,7 @@ export function blockCondenser(condenser: ChunkCondenser, options: BlockOptions 
   return {
     name: condenser.name,
     condensesOpenings: settings.openings,
-    open: openerOf(settings, sharing(condenser)),
+    ...openersOf(settings, sharing(condenser)),
   }
 }
 
@@ -69,7 +70,10 @@ function sharing({ isPersonal, condense }: ChunkCondenser): ChunkCondenser['cond
     once.do([request.text, request.query ?? ''], call, () => condense(request, call))
 }
 
-function openerOf(settings: Settings, condense: ChunkCondenser['condense']): () => Condensing {
+function openersOf(
+  settings: Settings,
+  condense: ChunkCondenser['condense'],
+): Required<Pick<Condenser, 'open' | 'reopen'>> {
   const { chunk, minimum, question, recall } = settings
   const skip = new RegExp(settings.skip.source, settings.skip.flags.replace(/[gy]/g, ''))
   const isWorthIt = (text: string): boolean => codePoints(text) >= minimum && !skip.test(text)
@@ -87,7 +91,16 @@ function openerOf(settings: Settings, condense: ChunkCondenser['condense']): () 
     ...(recall !== false && { recall: recallOf(blocks, recall) }),
     fork: turn => open(blocks.fork(turn)),
   })
-  return () => open(openBlocks())
+  return {
+    open: () => open(openBlocks()),
+    reopen: async (past, call) => {
+      const parts = {
+        workOf,
+        olderIn: (...given: Parameters<RestoreParts['olderIn']>) => olderIn(...given, settings),
+      }
+      return open(await restoreBlocks(past, call, parts))
+    },
+  }
 }
 
 /** Chunks of a text; a first line that is to be left as it is does not keep the rest from being condensed. */
@@ -120,10 +133,7 @@ async function condenseOpening(messages: readonly Message[], tools: Tools): Prom
  */
 async function condenseTurns(messages: readonly Message[], tools: Tools): Promise<Condensed> {
   const { call, settings } = tools
-  const spared = new Set(turnsOf(messages, call).turns.slice(-Math.max(1, settings.keep)).flat())
-  const opening = new Set(messages.slice(0, call.opening))
-  const isOlder = (message: Message): boolean => !opening.has(message) && !spared.has(message)
-  const older = await condenseChunks(messages, isOlder, tools)
+  const older = await condenseChunks(messages, olderIn(messages, call, settings), tools)
   const left = leaveOutOldest(turnsOf(older.messages, call), call, {
     note: count => noteOf(count, tools),
   })
@@ -136,6 +146,17 @@ async function condenseTurns(messages: readonly Message[], tools: Tools): Promis
   const last = await condenseChunks(left.messages, isOutput, tools)
   const done = joinDone(older, last)
   return describeCondensed(messages, trimToFit(last.messages, call), { done, leftOut: left.count })
+}
+
+/** Which messages are neither the opening nor of the last turns, which are spared at first. */
+function olderIn(
+  messages: readonly Message[],
+  call: Pick<CondenseCall, 'opening'>,
+  { keep }: Settings,
+): (message: Message) => boolean {
+  const spared = new Set(turnsOf(messages, call).turns.slice(-Math.max(1, keep)).flat())
+  const opening = new Set(messages.slice(0, call.opening))
+  return message => !opening.has(message) && !spared.has(message)
 }
 
 function toolName({ settings: { recall }, work: { blocks } }: Tools): string | undefined {
@@ -162,7 +183,7 @@ function describeCondensed(
 function noteOf(count: number, { settings, work: { blocks } }: Tools): string {
   const gone = goneNote(count)
   if (settings.recall === false || blocks.all.length === 0) return gone
-  return `${gone} These blocks can still be given back: ${describeNumbers(blocks.all)}.`
+  return `${gone} ${stillThere(blocks.all)}`
 }
 
 /** The line that begins with `Question:`, without that word. */

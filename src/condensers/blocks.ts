@@ -19,8 +19,8 @@ export interface Blocks {
   fork(turn: number): Blocks
 }
 
-/** Opens a memory of blocks. */
-export function openBlocks(known: readonly Block[] = []): Blocks {
+/** Opens a memory of blocks; numbers up to `last` mean something already. */
+export function openBlocks(known: readonly Block[] = [], last = 0): Blocks {
   const all = [...known]
   const numbers = new Map(all.map(({ original, number }) => [original, number]))
   return {
@@ -28,13 +28,17 @@ export function openBlocks(known: readonly Block[] = []): Blocks {
     numberOf(original, turn, taken) {
       const old = numbers.get(original)
       if (old !== undefined) return old
-      let number = (all.at(-1)?.number ?? 0) + 1
+      let number = Math.max(last, all.at(-1)?.number ?? 0) + 1
       while (taken.has(number)) number++
       all.push({ number, original, turn })
       numbers.set(original, number)
       return number
     },
-    fork: turn => openBlocks(all.filter(block => block.turn <= turn)),
+    fork: turn =>
+      openBlocks(
+        all.filter(block => block.turn <= turn),
+        last,
+      ),
   }
 }
 
@@ -135,6 +139,16 @@ export function describeNumbers(blocks: readonly Block[]): string {
     else ranges.push([number, number])
   }
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from} to ${to}`)).join(', ')
+}
+
+/** The numbers that `describeNumbers` wrote. */
+export function readNumbers(text: string): readonly number[] {
+  return text.split(', ').flatMap(range => {
+    const [from = 0, to = from] = range.split(' to ').map(Number)
+    // More than a conversation can name is no list of ours.
+    const count = Math.min(to - from + 1, 100_000)
+    return count >= 1 ? Array.from({ length: count }, (_, index) => from + index) : []
+  })
 }
 
 function refused(content: string): RecallAnswer {

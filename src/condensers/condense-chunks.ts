@@ -74,8 +74,8 @@ export async function condenseChunks(
 
 const kept: CondensedChunk = { kind: 'kept' }
 
-/** What fails stands as it was, and is counted. */
-async function tryChunk(
+/** Condenses one chunk; what fails stands as it was, and is counted. */
+export async function tryChunk(
   request: ChunkRequest,
   call: CondenseCall,
   { condense }: ChunkWork,
@@ -88,13 +88,14 @@ async function tryChunk(
   }
 }
 
-interface MarkedChunk extends Chunk {
+/** A chunk, with whether it is a block already. */
+export interface MarkedChunk extends Chunk {
   /** It was condensed before, and stays as it is. */
   readonly isBlock: boolean
 }
 
-/** Chunks of the messages; blocks that stand in them are chunks of their own. */
-function chunksOf(
+/** The chunks of messages in their order; blocks that stand in them are chunks of their own. */
+export function chunksOf(
   messages: readonly Message[],
   { blocks, cut }: ChunkWork,
 ): readonly MarkedChunk[] {
@@ -111,6 +112,15 @@ function chunksOf(
 
 /** A block is worth its marks whatever its number will be. */
 const longestNumber = 999_999
+
+/** Whether a chunk becomes a block: it is shorter, marks included. */
+export function isShorter(
+  result: CondensedChunk,
+  original: string,
+): result is Extract<CondensedChunk, { kind: 'condensed' }> {
+  if (result.kind !== 'condensed') return false
+  return codePoints(wrapBlock(longestNumber, result.text)) < codePoints(original)
+}
 
 function putTogether(
   messages: readonly Message[],
@@ -131,10 +141,9 @@ function putTogether(
   const texts = new Map<Chunk, string>()
   chunks.forEach((chunk, index) => {
     const result = results[index]!
-    if (result.kind !== 'condensed') return
     const original = chunk.text.trim()
+    if (!isShorter(result, original)) return
     const from = codePoints(original)
-    if (codePoints(wrapBlock(longestNumber, result.text)) >= from) return
     const block = wrapBlock(blocks.numberOf(original, turn, taken), result.text)
     // White space around a passage is what tells passages apart.
     texts.set(

@@ -68,10 +68,21 @@ export interface Condensing {
   fork(turn: number): Condensing
 }
 
+/** A time that something was condensed, as a stored trajectory tells it. */
+export interface Condensation {
+  readonly turn: number
+  /** How many of the messages, from the first on, were the opening. */
+  readonly opening: number
+  readonly before: readonly Message[]
+  readonly after: readonly Message[]
+}
+
 /** Shortens contexts; what it changes starts a new path. Opened once per attempt. */
 export interface Condenser {
   readonly name: string
   /** Whether openings are condensed before the first turn, however short they are. */
   readonly condensesOpenings: boolean
   open(): Condensing
+  /** The condenser of an attempt that is taken up again, with the memory of what it condensed. @default open() */
+  reopen?(past: readonly Condensation[], call: CondenseCall): Promise<Condensing>
 }

@@ -1,3 +1,4 @@
+import type { Condensing } from '../core/condenser.ts'
 import type { World } from '../core/environment.ts'
 import { acrossNow } from '../core/failure.ts'
 import { trajectoryId } from '../core/ids.ts'
@@ -26,18 +27,23 @@ export interface Reopening {
   readonly edit?: Int32Array
 }
 
+/** What a walk goes on with. */
+export interface ReopenParts {
+  readonly world: World
+  readonly of: Reopening
+  readonly branch: string
+  /** What condenses it, with the memory of what was condensed; without it nothing is condensed any more. */
+  readonly condensing?: Condensing
+}
+
 /**
  * A walk in a new tree that stands where an ended one once stood, in a world that was brought there.
  * All that came before is given now: nothing of it is trained again.
  */
-export function reopenWalk(
-  context: RolloutContext,
-  attempt: Attempt,
-  { world, of, branch }: { readonly world: World; readonly of: Reopening; readonly branch: string },
-): Walk {
+export function reopenWalk(context: RolloutContext, attempt: Attempt, parts: ReopenParts): Walk {
+  const { of, branch } = parts
   const { trajectory, turn, place, edit } = of
-  const { condense: _condense, ...plain } = context
-  const walk = emptyWalk(plain, attempt, { world: { ...world, tools: of.tree.tools } })
+  const walk = emptyAgain(context, attempt, parts)
   const numbers = copyPaths(of.tree, place, walk.tree)
   const there = (old: Place): Place => ({ ...old, node: numbers.get(old.node)! })
   const begun = trajectory.turns[turn]!
@@ -59,6 +65,8 @@ export function reopenWalk(
     })),
     calls: trajectory.calls.filter(call => call.turn < turn),
     forks: trajectory.fidelity.forks.slice(0, pathEnds(of.tree, place).length - 1),
+    // What was condensed before this turn is shown already.
+    condensed: { turn, done: Promise.resolve() },
     isReencoded: trajectory.fidelity.kind === 're-encoded',
     ...(isInside && { begun: numbers.get(begun.from)! }),
   }
@@ -66,6 +74,19 @@ export function reopenWalk(
   reopened.openingEvents = 1
   if (edit && edit.length > 0) putEdit(reopened, edit)
   return reopened
+}
+
+/** An empty walk that offers the policy the tools it was offered then. */
+function emptyAgain(
+  { condense, ...plain }: RolloutContext,
+  attempt: Attempt,
+  { world, of, condensing }: ReopenParts,
+): Walk {
+  const { tools } = of.tree
+  if (!condense || !condensing) return emptyWalk(plain, attempt, { world: { ...world, tools } })
+  const recall = condensing.recall?.definition.function.name
+  const own = tools.filter(tool => tool.function.name !== recall)
+  return emptyWalk({ ...plain, condense }, attempt, { world: { ...world, tools: own }, condensing })
 }
 
 function putEdit(walk: Walk, edit: Int32Array): void {

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { acting, book, page, settingsOf } from '../../test/long-book.ts'
 import { call, dicePolicy, openByteRenderer } from '../../test/rolling.ts'
+import { keywordCondenser } from '../condensers/keyword.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { Policy, TokenSample } from '../core/policy.ts'
@@ -250,5 +252,64 @@ describe('a world that does not repeat itself', () => {
       boundary: 'environment',
       message: expect.stringContaining('turn 0'),
     })
+  })
+})
+
+describe('a trajectory that was condensed', () => {
+  const condense = settingsOf(keywordCondenser({ minimum: 100 }))
+  const reading = (speak: Parameters<typeof acting>[0]): RollParts => ({
+    ...partsOf(book),
+    policy: acting(speak),
+    group: 1,
+    limits: { turns: 12, context: 1500 },
+    more: { condense },
+  })
+
+  const turning = reading(({ key }) =>
+    key.turn < 8 ? call('turn_page', {}) : 'The end.<|im_end|>',
+  )
+
+  async function rollBook() {
+    const out = scratch()
+    const record = { out, kind: 'roll', config: {} }
+    const books = [{ id: 0, pages: 9 }]
+    for await (const _ of rollIntoRun(books, turning, record));
+    const [group] = await groupsOf(out)
+    return { out, ...group!.members[0]! }
+  }
+
+  it('goes on with its recall, and with what was condensed before', async () => {
+    const { out, trajectory, tree } = await rollBook()
+    const { turn } = trajectory.views![0]!
+    const recalling = reading(({ key }) =>
+      key.turn === turn ? call('recall', { block: 1 }) : 'The end.<|im_end|>',
+    )
+    const forked = await forkTrajectory(out, recalling, {
+      id: trajectory.id,
+      at: { kind: 'turn', turn },
+      samples: 2,
+      out: scratch(),
+      config: {},
+    })
+    expect(forked.group.members).toHaveLength(2)
+    for (const member of forked.group.members) {
+      expect(member.tree.tools).toEqual(tree.tools)
+      expect(member.trajectory.calls.at(-1)).toMatchObject({
+        turn,
+        tool: 'recall',
+        isRecall: true,
+        output: page(0),
+      })
+    }
+  })
+
+  it('is condensed on when it grows', async () => {
+    const { out, trajectory } = await rollBook()
+    const at = { kind: 'turn', turn: 2 } as const
+    const forking = { id: trajectory.id, at, samples: 1, out: scratch(), config: {} }
+    const forked = await forkTrajectory(out, turning, forking)
+    const [member] = forked.group.members
+    expect(trajectory.views!.length).toBeGreaterThan(0)
+    expect(member!.trajectory.views).toEqual(trajectory.views)
   })
 })

@@ -19,6 +19,7 @@ import { continueWalks, type Reopening, reopenWalk, walkBeside } from '../rollou
 import { lastTurns, stepToEnd } from '../rollout/step.ts'
 import { emptyWalk, endWalk, outcomeOf, seedFor, type Walk } from '../rollout/walk.ts'
 import type { Strategy } from './pipeline.ts'
+import { reopenCondensing } from './reopen-condensing.ts'
 import { openRollPipeline, type RollParts } from './roll.ts'
 import { openRun } from './rolling.ts'
 import { SettingError } from './settings.ts'
@@ -207,7 +208,14 @@ async function openWalks(
   const record = recordOfTrajectory(trajectory, { turns: turn, replyAt })
   const first = await replayWorld(environment, task, { ...opening, record })
   worlds.push(first)
-  const walk = reopenWalk(context, attempt, { world: first, of: reopening, branch: 'fork.0' })
+  const condensing =
+    context.condense && (await reopenCondensing(context.condense, reopening, attempt))
+  const walk = reopenWalk(context, attempt, {
+    world: first,
+    of: reopening,
+    branch: 'fork.0',
+    ...(condensing && { condensing }),
+  })
   if (options.stepHistory !== undefined && turn > 0) {
     walk.shown = [...lastTurns(walk, options.stepHistory)]
   }

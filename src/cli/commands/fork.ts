@@ -57,7 +57,7 @@ async function runFork(invocation: Invocation): Promise<number> {
   const text = own.edit === undefined ? undefined : await readFile(own.edit, 'utf8')
   const { run, values: begun } = await enterRun(invocation)
   const out = flags.out ?? (await nextRunFolder())
-  const values: Settings = { ...begun, strategy: 'chain', condense: undefined, out }
+  const values: Settings = { ...begun, strategy: 'chain', out }
   const opened = await openRunParts(values, terminal.tell)
   try {
     const { tokenizer } = opened.parts.renderer as ModelRenderer

@@ -1,0 +1,35 @@
+import { standaloneCall } from '../condensers/standalone.ts'
+import type { Call } from '../core/call.ts'
+import type { Condensation, Condensing } from '../core/condenser.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import type { CondenseSettings } from '../rollout/attempt.ts'
+import type { Reopening } from '../rollout/reopen.ts'
+
+/**
+ * What condenses a trajectory that is taken up again, with the memory it had then: what was condensed
+ * can be recalled. Nothing where the policy was never offered the tool for it.
+ */
+export async function reopenCondensing(
+  { condenser }: CondenseSettings,
+  { tree, trajectory, turn }: Reopening,
+  call: Call,
+): Promise<Condensing | undefined> {
+  const past = pastOf(trajectory, turn)
+  const asking = standaloneCall(trajectory.turns[0]!.messages, call)
+  const condensing = (await condenser.reopen?.(past, asking)) ?? condenser.open()
+  const name = condensing.recall?.definition.function.name
+  const isOffered = name === undefined || tree.tools.some(tool => tool.function.name === name)
+  return isOffered ? condensing : undefined
+}
+
+/** What was condensed before a turn, each time with what was shown until then. */
+function pastOf({ views = [], messages, turns }: Trajectory, turn: number): Condensation[] {
+  const opening = turns[0]!.messages
+  return views
+    .filter(view => view.turn <= turn)
+    .map(({ turn, shown: after, from }, index) => {
+      const last = views[index - 1]
+      const before = [...(last?.shown ?? []), ...messages.slice(last?.from ?? 0, from)]
+      return { turn, opening, before, after }
+    })
+}
