@@ -31,19 +31,36 @@ export function openControlMatcher(
   for (const [content, control] of contents) insert(root, content, control)
   if (root.next.size === 0)
     return ({ text }) => (text === '' ? [] : [{ start: 0, end: text.length }])
-  const first = new RegExp(`[${[...root.next.keys()].map(escapeUnit).join('')}]`, 'g')
+  const nextOf = openSearch([...root.next.keys()])
   return input => {
+    const { text } = input
     const stretches: Stretch[] = []
     let done = 0
-    for (const found of findAll(input, root, first)) {
-      const stretch = widen(input.text, found, done)
+    for (let at = nextOf(text, 0); at >= 0; ) {
+      const found = longestAt(input, at, root)
+      at = nextOf(text, found?.end ?? at + 1)
+      const stretch = found && widen(text, found, done)
       if (stretch === undefined || stretch.start >= stretch.end) continue
       if (done < stretch.start) stretches.push({ start: done, end: stretch.start })
       stretches.push(stretch)
       done = stretch.end
     }
-    if (done < input.text.length) stretches.push({ start: done, end: input.text.length })
+    if (done < text.length) stretches.push({ start: done, end: text.length })
     return stretches
+  }
+}
+
+/** Finds the next of these units from a place on, or -1. */
+function openSearch(units: readonly number[]): (text: string, from: number) => number {
+  const [only = 0] = units
+  if (units.length === 1) {
+    const unit = String.fromCharCode(only)
+    return (text, from) => text.indexOf(unit, from)
+  }
+  const any = new RegExp(`[${units.map(escapeUnit).join('')}]`, 'g')
+  return (text, from) => {
+    any.lastIndex = from
+    return any.test(text) ? any.lastIndex - 1 : -1
   }
 }
 
@@ -64,20 +81,6 @@ function insert(root: Node, content: string, control: ControlToken): void {
 
 function escapeUnit(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`
-}
-
-function* findAll(input: Marked, root: Node, first: RegExp): Generator<Found> {
-  const { text } = input
-  for (let at = nextOf(text, first, 0); at >= 0; ) {
-    const found = longestAt(input, at, root)
-    if (found !== undefined) yield found
-    at = nextOf(text, first, found?.end ?? at + 1)
-  }
-}
-
-function nextOf(text: string, first: RegExp, from: number): number {
-  first.lastIndex = from
-  return first.test(text) ? first.lastIndex - 1 : -1
 }
 
 function longestAt({ text, foreign }: Marked, start: number, root: Node): Found | undefined {

@@ -134,5 +134,5 @@ function toMarks(text: string, { foreign = [] }: EncodeOptions): Uint8Array | un
 
 /** A surrogate without its other half, which UTF-8 cannot write, becomes U+FFFD. */
 function wellFormed(text: string): string {
-  return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text
+  return text.isWellFormed() ? text : text.toWellFormed()
 }
