@@ -21,6 +21,8 @@ export type Transition =
       readonly reward?: number
       /** The undecorated state before the action, for step-level advantages. */
       readonly anchor?: string
+      /** What models behind the world took so far: a replay is told it, so that it counts once. */
+      readonly spent?: Json
     }
   | {
       readonly kind: 'end'
@@ -29,6 +31,7 @@ export type Transition =
       readonly calls?: readonly CallRecord[]
       readonly reward?: number
       readonly anchor?: string
+      readonly spent?: Json
       /** The limit that ended it, where it did not end by itself. */
       readonly limit?: 'misses' | 'tool-calls'
     }
@@ -49,6 +52,8 @@ export interface StepCall extends Call {
 /** One environment opened for one attempt. Open it, step it, dispose of it; there is no reset. */
 export interface World extends AsyncDisposable {
   readonly opening: NonEmpty<Message>
+  /** What models behind the world took to open it. */
+  readonly spent?: Json
   /** The tools as they are advertised to the policy. */
   readonly tools: readonly ToolDefinition[]
   step(action: Reply, call: StepCall): Promise<Transition>
@@ -69,7 +74,7 @@ export interface OpenCall extends Call {
   /** Seconds on a clock that never runs backwards; calls are recorded as taking none without it. */
   readonly clock?: () => number
   /** Set while a world is forked by replay: how it opened before. */
-  readonly replay?: { readonly opening: NonEmpty<Message> }
+  readonly replay?: Pick<World, 'opening' | 'spent'>
 }
 
 /** Something that opens worlds for tasks. */

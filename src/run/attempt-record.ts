@@ -1,23 +1,25 @@
 import { crc32 } from 'node:zlib'
-import type { Transition } from '../core/environment.ts'
+import type { Transition, World } from '../core/environment.ts'
 import type { Frame, FrameArray } from '../core/frame.ts'
-import type { NonEmpty, TreeId } from '../core/ids.ts'
-import type { Message } from '../core/message.ts'
+import type { TreeId } from '../core/ids.ts'
 import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
 
 /** What is on record of an attempt that is not finished. */
 export interface AttemptRecord {
-  opening?: NonEmpty<Message>
+  opening?: Opened
   /** What the world answered, turn by turn. */
   readonly steps: Transition[]
   /** By `keyOf` their request. */
   readonly samples: Map<string, Sample>
 }
 
+/** How a world opened, and what that took. */
+type Opened = Pick<World, 'opening' | 'spent'>
+
 /** One thing that is put on record. */
 export type AttemptEntry =
-  | { readonly kind: 'opening'; readonly tree: TreeId; readonly opening: NonEmpty<Message> }
+  | ({ readonly kind: 'opening'; readonly tree: TreeId } & Opened)
   | {
       readonly kind: 'step'
       readonly tree: TreeId
@@ -47,7 +49,7 @@ export function emptyRecord(): AttemptRecord {
 
 /** Adds an entry to the record of its attempt. */
 export function addEntry(record: AttemptRecord, entry: AttemptEntry): void {
-  if (entry.kind === 'opening') record.opening = entry.opening
+  if (entry.kind === 'opening') record.opening = openedIn(entry)
   else if (entry.kind === 'step') record.steps[entry.turn] = entry.transition
   else if (entry.kind === 'sample') record.samples.set(entry.key, entry.sample)
   else {
@@ -55,6 +57,10 @@ export function addEntry(record: AttemptRecord, entry: AttemptEntry): void {
     record.steps.length = 0
     record.samples.clear()
   }
+}
+
+function openedIn({ opening, spent }: Opened): Opened {
+  return { opening, ...(spent !== undefined && { spent }) }
 }
 
 /** An entry as a frame; tokens and numbers as arrays. */

@@ -27,7 +27,9 @@ export function recording(
     environment: aroundWorlds(context.environment, {
       async open(_task, call, open) {
         const world = await open(call)
-        if (!call.replay) await append({ kind: 'opening', tree, opening: world.opening })
+        const { opening, spent } = world
+        const opened = { opening, ...(spent !== undefined && { spent }) }
+        if (!call.replay) await append({ kind: 'opening', tree, ...opened })
         return world
       },
       async step(_action, call, step) {
@@ -55,7 +57,7 @@ export function openReplay(record: AttemptRecord): Replay {
 
 /** Feeds back what is on record: samples whose prompt is the same, and the world's answers to them. */
 export function replaying(context: RolloutContext, replay: Replay): RolloutContext {
-  const { opening, steps, samples } = replay.record
+  const { opening: opened, steps, samples } = replay.record
   return {
     ...context,
     policy: aroundSamples(context.policy, async ({ request, seeds, ask }) => {
@@ -68,8 +70,8 @@ export function replaying(context: RolloutContext, replay: Replay): RolloutConte
     }),
     environment: aroundWorlds(context.environment, {
       async open(_task, call, open) {
-        const world = await open(opening ? { ...call, replay: { opening } } : call)
-        if (opening && !isDeepStrictEqual(opening, stored(world.opening))) {
+        const world = await open(opened ? { ...call, replay: opened } : call)
+        if (opened && !isDeepStrictEqual(opened.opening, stored(world.opening))) {
           await world[Symbol.asyncDispose]()
           diverge(replay, 'its opening')
         }
@@ -92,10 +94,9 @@ function diverge(replay: Replay, place: string): never {
   throw new Error(`the world did not repeat ${place}`)
 }
 
-/** Calls are left out: how long they took differs. */
+/** Calls are left out: how long they took differs. So is what was spent: older records have none. */
 function isSame(then: Transition, now: Transition): boolean {
-  const { calls: _then, ...before } = then
-  const { calls: _now, ...after } = now
+  const [before, after] = [then, now].map(({ calls: _calls, spent: _spent, ...rest }) => rest)
   return isDeepStrictEqual(before, stored(after))
 }
 

@@ -7,9 +7,9 @@ import { PythonError } from '../../python/error.ts'
 import { parseJson } from '../../python/json.ts'
 import { str } from '../../python/repr.ts'
 import { type PythonDict, toJavaScript } from '../../python/value.ts'
-import type { User } from '../users/user.ts'
+import type { User, UserSpent } from '../users/user.ts'
 import type { TauAgent } from './agents.ts'
-import { reportedCost, type TauReport, type UserPrice, usageOf } from './report.ts'
+import { reportedCost, spentBy, type TauReport, type UserPrice, usageOf } from './report.ts'
 import { toInfo } from './results.ts'
 import type { TauReward } from './reward.ts'
 import { RESPOND, STOP, type TauAction, type TauTaskData } from './task.ts'
@@ -53,6 +53,7 @@ export function openConversation(parts: ConversationParts, from: Progress = begu
   let progress = from
   return {
     opening,
+    ...spentBy(user),
     tools: agent.tools,
     async step(action, call) {
       const stepped = await stepConversation(parts, action, call)
@@ -98,11 +99,12 @@ async function stepConversation(
   const observed = observe(parts.agent, { reply, read, text: answered.text })
   const calls = recordCalls(reply, answered, { turn: call.turn, seconds })
   const { source, error = null } = answered
+  const more = { observed, calls, ...spentBy(parts.user) }
   if (!answered.done) {
-    return { transition: { kind: 'continue', observed, calls }, progress: { ...begun, source } }
+    return { transition: { kind: 'continue', ...more }, progress: { ...begun, source } }
   }
   const scored = error === null ? { reward: parts.world.calculateReward() } : {}
-  return { transition: { kind: 'end', observed, calls }, progress: { source, error, ...scored } }
+  return { transition: { kind: 'end', ...more }, progress: { source, error, ...scored } }
 }
 
 type Read =
@@ -173,7 +175,7 @@ async function hearUser(user: User, said: string, call: StepCall): Promise<strin
   const before = call.replay?.observed?.findLast(message => message.role === 'user')
   if (before === undefined) return await across('user', call, () => user.answer(said, call))
   const answer = textOf(before.content)
-  user.recall({ kind: 'answer', said, answer })
+  user.recall({ kind: 'answer', said, answer }, call.replay?.spent as UserSpent | undefined)
   return answer
 }
 

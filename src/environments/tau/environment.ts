@@ -9,7 +9,7 @@ import { across } from '../../core/failure.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { textOf } from '../../core/message.ts'
 import { random, seedOf } from '../../math/random.ts'
-import type { OpenUser } from '../users/user.ts'
+import type { OpenUser, UserSpent } from '../users/user.ts'
 import { type AgentKind, chooseFewShots, tauAgent } from './agents.ts'
 import { openConversation } from './conversation.ts'
 import type { TauDomain } from './domain.ts'
@@ -124,7 +124,10 @@ async function openWorld(
   const agent = tauAgent(domain, { kind, fewShots })
   const system = toolInstruction ? `${agent.system}${TOOL_INSTRUCTION}` : agent.system
   const said = call.replay?.opening.findLast(message => message.role === 'user')
-  if (said) user.recall({ kind: 'open', said: task.instruction, answer: textOf(said.content) })
+  if (said) {
+    const exchange = { kind: 'open', said: task.instruction, answer: textOf(said.content) } as const
+    user.recall(exchange, call.replay?.spent as UserSpent | undefined)
+  }
   const words = said
     ? textOf(said.content)
     : await across('user', call, () => user.open(task.instruction, call))

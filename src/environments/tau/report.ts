@@ -1,7 +1,6 @@
 import type { Json } from '../../core/ids.ts'
 import type { Speech } from '../../core/speaker.ts'
-import { SimulatedUser } from '../users/simulated.ts'
-import type { User, UserUsage } from '../users/user.ts'
+import type { User, UserSpent, UserUsage } from '../users/user.ts'
 
 /** What is left of an attempt at tau-bench: all that its reward and its result file need. */
 export type TauReport = {
@@ -33,6 +32,11 @@ function costOf(price: UserPrice, { prompt, sampled }: Speech['usage']): number 
   return (prompt * price.prompt + sampled * price.sampled) / 1e6
 }
 
+/** What a replay is told of a user: all that it took, where a model plays it. */
+export function spentBy({ spent }: User): { readonly spent?: UserSpent } {
+  return spent ? { spent } : {}
+}
+
 /** What simulating a user took so far. */
 export function usageOf(user: User, price: UserPrice | undefined): TauReport['user'] {
   const { usage } = user
@@ -42,6 +46,6 @@ export function usageOf(user: User, price: UserPrice | undefined): TauReport['us
 /** The cost that tau-bench reports: nothing for people and scripts, else that of the last reply. */
 export function reportedCost(user: User, price: UserPrice | undefined): number | undefined {
   if (!user.usage) return 0
-  const last = user instanceof SimulatedUser ? user.last : undefined
-  return price && last ? costOf(price, last.usage) : undefined
+  const last = user.spent?.last
+  return price && last ? costOf(price, last) : undefined
 }

@@ -12,7 +12,7 @@ import {
   UserReplyError,
   type UserStrategy,
 } from './strategy.ts'
-import type { Exchange, User, UserUsage } from './user.ts'
+import type { Exchange, User, UserSpent, UserUsage } from './user.ts'
 
 /** How a user is simulated. */
 export interface SimulatedUserOptions {
@@ -48,7 +48,7 @@ export class SimulatedUser implements User {
   readonly #options: SimulatedUserOptions & typeof defaults
   #messages: Message[] = []
   #usage: UserUsage = { calls: 0, prompt: 0, sampled: 0 }
-  #last: Speech | undefined
+  #last: UserSpent['last'] = null
 
   constructor(speaker: Speaker, options: SimulatedUserOptions) {
     this.#speaker = speaker
@@ -64,9 +64,8 @@ export class SimulatedUser implements User {
     return this.#usage
   }
 
-  /** The last reply generated, verdicts aside: the one call whose cost tau-bench reports. */
-  get last(): Speech | undefined {
-    return this.#last
+  get spent(): UserSpent {
+    return { ...this.#usage, last: this.#last }
   }
 
   /** Begins a conversation; without an instruction it is the rehearsal tau-bench's users hold. */
@@ -88,10 +87,14 @@ export class SimulatedUser implements User {
     return await this.#reply(call)
   }
 
-  recall({ kind, said, answer }: Exchange): void {
+  recall({ kind, said, answer }: Exchange, spent?: UserSpent): void {
     if (kind === 'open') this.#begin(said)
     else this.#messages.push({ role: 'user', content: said })
     this.#messages.push({ role: 'assistant', content: answer })
+    if (!spent) return
+    const { last, ...usage } = spent
+    this.#usage = usage
+    this.#last = last
   }
 
   fork(): SimulatedUser {
@@ -130,7 +133,7 @@ export class SimulatedUser implements User {
   /** Asks for the next reply and remembers it. */
   async #generate(messages: readonly Message[], call: Call): Promise<string> {
     const speech = await this.#ask(messages, call)
-    this.#last = speech
+    this.#last = lastOf(speech)
     const text = textOf(speech.message.content)
     this.#messages.push({ role: 'assistant', content: text })
     return text
@@ -145,7 +148,7 @@ export class SimulatedUser implements User {
     let candidate = ''
     for (let attempt = 0; attempt < CANDIDATES; attempt++) {
       const speech = await this.#ask(this.#messages, call)
-      this.#last = speech
+      this.#last = lastOf(speech)
       candidate = textOf(speech.message.content)
       const shown = this.#options.describeCandidate(candidate)
       if (await this.#isVerified(shown, this.#messages, call)) {
@@ -200,4 +203,8 @@ export class SimulatedUser implements User {
     }
     return speech
   }
+}
+
+function lastOf({ usage: { prompt, sampled } }: Speech): UserSpent['last'] {
+  return { prompt, sampled }
 }

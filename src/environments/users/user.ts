@@ -6,12 +6,17 @@ export interface User {
   open(instruction: string, call: Call): Promise<string>
   /** The answer to what was said. */
   answer(said: string, call: Call): Promise<string>
-  /** Takes part in an exchange as it happened before, without being asked: for replays. */
-  recall(exchange: Exchange): void
+  /**
+   * Takes part in an exchange as it happened before, without being asked: for replays. What it had
+   * taken by then counts where it is told.
+   */
+  recall(exchange: Exchange, spent?: UserSpent): void
   /** Somebody with the same memory who goes their own way from here. */
   fork(): User
   /** Tokens that the user's own model read and sampled so far; absent where there is no model. */
   readonly usage?: UserUsage
+  /** The same with those of the last reply, to be told when this is replayed. */
+  readonly spent?: UserSpent
 }
 
 /** What was said to a user, or at the opening the instruction, and what the user answered. */
@@ -26,6 +31,12 @@ export type UserUsage = {
   readonly calls: number
   readonly prompt: number
   readonly sampled: number
+}
+
+/** What simulating a user took up to a point of a conversation. */
+export type UserSpent = UserUsage & {
+  /** Tokens of the last reply, verdicts aside; null before it. */
+  readonly last: { readonly prompt: number; readonly sampled: number } | null
 }
 
 /** Makes the user of one world; the same seed, the same user. */

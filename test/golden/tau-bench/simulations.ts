@@ -60,7 +60,7 @@ async function checkUser(row: TauRow, source: TauSource): Promise<Problem> {
       compareMessages(`call ${index}`, wanted.messages, sent[index] ?? []),
     ),
     compareMessages('final', row.final_messages, user.messages),
-    differ('total_cost', row.total_cost, 0.001 * (user.last?.usage.prompt ?? 0)),
+    differ('total_cost', row.total_cost, 0.001 * (user.spent.last?.prompt ?? 0)),
   )
 }
 
