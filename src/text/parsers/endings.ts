@@ -29,18 +29,21 @@ const blanks = /[ \t\r\n]*/y
 /** Keeps the tokens that end a turn back for as long as nothing but blanks follows them. */
 export class EndKeeper {
   readonly #emit: (text: string) => void
+  /** Whether text was made from token ids, so that only tokens end a turn. */
+  readonly #byTokens: boolean
   /** Ends of turns and blanks after them: text only if more text follows. */
   #held: string[] = []
   /** What is not known yet to be an end of a turn. */
   #open = ''
 
-  constructor(emit: (text: string) => void) {
+  constructor(emit: (text: string) => void, byTokens: boolean) {
     this.#emit = emit
+    this.#byTokens = byTokens
   }
 
-  /** Takes the next piece of text. In ids mode `control` tells what is a token. */
-  add(text: string, control: boolean | undefined): void {
-    if (control === undefined) this.#read(this.#open + text)
+  /** Takes the next piece of text. */
+  add(text: string, control: boolean): void {
+    if (!this.#byTokens) this.#read(this.#open + text)
     else if (control && endings.strings.includes(text)) this.#held.push(text)
     else if (this.#held.length > 0 && text.trim() === '') this.#held.push(text)
     else {
@@ -48,6 +51,9 @@ export class EndKeeper {
       this.#emit(text)
     }
   }
+
+  /** What can be told already was told when it was added. */
+  run(): void {}
 
   /** Something other than text follows: what was held is text. */
   flush(): void {

@@ -1,6 +1,10 @@
+import { behindLayout } from './layout.ts'
+
 /** How deep brackets may nest; Python's `json` gives up there as well. */
 const MAXIMUM_DEPTH = 1000
 
+/** A quote, a backslash, or a control character, which no JSON string may hold. */
+const stringStop = /["\\]|[^ -\uffff]/g
 const scalar = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
 const scalarEnd = /[^-+.0-9A-Za-z]/g
 const escaped = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})$/
@@ -18,7 +22,10 @@ type Expected =
   | 'rest of scalar'
   | 'nothing'
 
-/** Reads one JSON value strictly, as its text arrives; every character is looked at once. */
+/**
+ * Reads a JSON value strictly, as its text arrives; every character is looked at once. Behind a
+ * value, it reads the next.
+ */
 export class JsonScanner {
   /** Why what was read is no JSON. */
   problem: string | undefined = undefined
@@ -40,7 +47,8 @@ export class JsonScanner {
     this.#text = text
     this.#at = from
     this.#ended = ended
-    while (this.#expected !== 'nothing' && this.#step()) {}
+    if (!this.waits) this.#expected = 'value'
+    while (this.#step() && this.waits) {}
     return this.#at
   }
 
@@ -102,7 +110,7 @@ export class JsonScanner {
   }
 
   #readString(): boolean {
-    this.#at = stringStop(this.#text, this.#at)
+    this.#at = placeOf(stringStop, this.#text, this.#at)
     const character = this.#text[this.#at]
     if (character === undefined) return this.#lack('the JSON is cut off within a string')
     if (character === '\\') return this.#readEscape()
@@ -122,8 +130,7 @@ export class JsonScanner {
   }
 
   #readScalar(): boolean {
-    scalarEnd.lastIndex = this.#at
-    const end = scalarEnd.exec(this.#text)?.index ?? this.#text.length
+    const end = placeOf(scalarEnd, this.#text, this.#at)
     this.#scalar += this.#text.slice(this.#at, end)
     this.#at = end
     if (end === this.#text.length && !this.#ended) return false
@@ -163,22 +170,8 @@ export class JsonScanner {
   }
 }
 
-/** Where the first character stands that is no space, tab or line break. */
-export function behindLayout(text: string, from: number): number {
-  let index = from
-  while (index < text.length && isLayout(text.charCodeAt(index))) index++
-  return index
-}
-
-const isLayout = (code: number): boolean =>
-  code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-
-/** Where a quote, a backslash, or a control character stands, which no JSON string may hold. */
-function stringStop(text: string, from: number): number {
-  let index = from
-  for (; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code === 0x22 || code === 0x5c || code < 0x20) break
-  }
-  return index
+/** Where the pattern's first match stands; it must match one character. */
+function placeOf(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from
+  return pattern.test(text) ? pattern.lastIndex - 1 : text.length
 }

@@ -1,4 +1,5 @@
-import { behindLayout, JsonScanner } from './json-scanner.ts'
+import { JsonScanner } from './json-scanner.ts'
+import { behindLayout } from './layout.ts'
 import { Known, type Reader, type Source } from './source.ts'
 
 /** A JSON value as it stands in the text, or why there is none. */
@@ -26,10 +27,11 @@ export function scanJson(source: Source): Reader<JsonScan> {
 /** The members of a valid JSON object, each value as it is written; of equal keys the last. */
 export function jsonMembers(object: string): Map<string, string> {
   const members = new Map<string, string>()
+  const scanner = new JsonScanner()
   for (let index = behindLayout(object, 1); object[index] === '"'; ) {
-    const keyEnd = valueEnd(object, index)
+    const keyEnd = scanner.read(object, index, true)
     const start = behindMark(object, keyEnd)
-    const end = valueEnd(object, start)
+    const end = scanner.read(object, start, true)
     members.set(jsonText(object.slice(index, keyEnd)), object.slice(start, end))
     index = behindMark(object, end)
   }
@@ -39,8 +41,9 @@ export function jsonMembers(object: string): Map<string, string> {
 /** The items of a valid JSON array, each as it is written. */
 export function jsonItems(array: string): string[] {
   const items: string[] = []
+  const scanner = new JsonScanner()
   for (let index = behindLayout(array, 1); index < array.length && array[index] !== ']'; ) {
-    const end = valueEnd(array, index)
+    const end = scanner.read(array, index, true)
     items.push(array.slice(index, end))
     index = behindMark(array, end)
   }
@@ -51,8 +54,6 @@ export function jsonItems(array: string): string[] {
 export function jsonText(string: string): string {
   return string.includes('\\') ? (JSON.parse(string) as string) : string.slice(1, -1)
 }
-
-const valueEnd = (text: string, from: number): number => new JsonScanner().read(text, from, true)
 
 /** Behind the comma, colon or bracket that follows, and the layout around it. */
 const behindMark = (text: string, from: number): number =>

@@ -21,8 +21,14 @@ export class Markers {
     from: number,
   ): { readonly index: number; readonly marker: string } | undefined {
     this.#pattern.lastIndex = from
-    const match = this.#pattern.exec(text)
-    return match ? { index: match.index, marker: match[0] } : undefined
+    if (!this.#pattern.test(text)) return undefined
+    const end = this.#pattern.lastIndex
+    // Of those that end there it is the longest, or a longer one would have been found before it.
+    for (const marker of this.strings) {
+      const index = end - marker.length
+      if (index >= from && text.startsWith(marker, index)) return { index, marker }
+    }
+    return undefined
   }
 
   /** Where the tail of `text` begins that may still grow into a marker; its length if none may. */

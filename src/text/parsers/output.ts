@@ -59,16 +59,14 @@ function openFirstStage(
   { readers, controls }: OutputReading,
   add: (part: OutputPart) => void,
 ): Stage {
-  const ends = new EndKeeper(text => add({ kind: 'content', text }))
-  return openStages(readers, controls, {
-    add: (text, control) => ends.add(text, controls && control),
-    run() {},
-    end: () => ends.end(),
-    other(part) {
-      ends.flush()
-      add(part)
-    },
-  })
+  const ends = new EndKeeper(text => add({ kind: 'content', text }), controls !== undefined)
+  const put = (part: OutputPart) => {
+    ends.flush()
+    add(part)
+  }
+  const open = (next: Stage, reader: StageReader) =>
+    new ReadingStage(reader, new Source(controls), { next, put })
+  return readers.reduceRight<Stage>(open, ends)
 }
 
 /** The readers of a model's way of writing, in the order in which text passes them. */
@@ -89,65 +87,81 @@ export function readersOf(options: ParserOptions): readonly StageReader[] {
   return tools ? [...first, tools.reader] : first
 }
 
-/** What takes text in, and passes what is not text on. */
+/** What takes text in. */
 interface Stage {
   /** Takes text that is to be read by the next run. */
   add(text: string, control: boolean): void
   run(): void
   end(): void
-  other(part: OutputPart): void
 }
 
-/** Chains readers: what one leaves as content is what the next one reads. */
-function openStages(
-  readers: readonly StageReader[],
-  controls: readonly string[] | undefined,
-  last: Stage,
-): Stage {
-  const [reader, ...rest] = readers
-  if (!reader) return last
-  const next = openStages(rest, controls, last)
-  const source = new Source(controls)
-  // Text is passed on in runs: hostile input would otherwise be passed character by character.
-  let pending = ''
-  const flush = () => {
-    const text = pending
-    pending = ''
-    if (text !== '') next.add(text, false)
+/** Where a stage puts what it reads. */
+interface Ways {
+  /** Reads what is left as content. */
+  readonly next: Stage
+  /** Takes what is not content. */
+  readonly put: (part: OutputPart) => void
+}
+
+/** A reader with the text it reads. */
+class ReadingStage implements Stage {
+  readonly #source: Source
+  readonly #ways: Ways
+  readonly #running: Reader<void>
+  /** Text is passed on in runs: hostile input would otherwise be passed character by character. */
+  #pending = ''
+
+  constructor(reader: StageReader, source: Source, ways: Ways) {
+    this.#source = source
+    this.#ways = ways
+    this.#running = reader(source, {
+      content: (text, start) => this.#pass(text, start),
+      reasoning: text => this.#put({ kind: 'reasoning', text }),
+      call: call => this.#put({ kind: 'call', call }),
+    })
   }
-  const other = (part: OutputPart) => {
-    flush()
-    next.run()
-    last.other(part)
+
+  add(text: string, control: boolean): void {
+    this.#source.push(text, control)
   }
-  const running: Reader<void> = reader(source, {
-    content(text, start) {
-      let from = start
-      for (const [begin, end] of source.controls(start, start + text.length)) {
-        pending += text.slice(from - start, begin - start)
-        flush()
-        next.add(text.slice(begin - start, end - start), true)
-        from = end
-      }
-      pending += from === start ? text : text.slice(from - start)
-    },
-    reasoning: text => other({ kind: 'reasoning', text }),
-    call: call => other({ kind: 'call', call }),
-  })
-  const run = () => {
-    running.next()
-    flush()
-    next.run()
+
+  run(): void {
+    this.#running.next()
+    this.#flush()
   }
-  return {
-    add: (text, control) => source.push(text, control),
-    run,
-    end() {
-      source.end()
-      run()
-      next.end()
-    },
-    other,
+
+  end(): void {
+    this.#source.end()
+    this.#running.next()
+    this.#flush()
+    this.#ways.next.end()
+  }
+
+  #put(part: OutputPart): void {
+    this.#flush()
+    this.#ways.put(part)
+  }
+
+  #pass(text: string, start: number): void {
+    let from = start
+    for (const [begin, end] of this.#source.controls(start, start + text.length)) {
+      this.#pending += text.slice(from - start, begin - start)
+      this.#passPending()
+      this.#ways.next.add(text.slice(begin - start, end - start), true)
+      from = end
+    }
+    this.#pending += from === start ? text : text.slice(from - start)
+  }
+
+  #passPending(): void {
+    const text = this.#pending
+    this.#pending = ''
+    if (text !== '') this.#ways.next.add(text, false)
+  }
+
+  #flush(): void {
+    this.#passPending()
+    this.#ways.next.run()
   }
 }
 

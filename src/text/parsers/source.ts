@@ -1,3 +1,4 @@
+import { behindLayout } from './layout.ts'
 import type { Markers } from './markers.ts'
 import { controlsWithin, type Vocabulary, vocabularyOf } from './vocabulary.ts'
 
@@ -48,8 +49,6 @@ interface Collecting {
   readonly parts: string[]
   from: number
 }
-
-const layout = /[^ \t\r\n]/g
 
 /**
  * Text that grows while coroutines read it. Only what nobody has read yet is kept, so a stream of
@@ -164,7 +163,10 @@ export class Source {
 
   /** Consumes spaces, tabs and line breaks. */
   spaces(): Reader<void> {
-    return this.when(() => (this.skipTo(layout) !== undefined || this.#ended ? nothing : undefined))
+    return this.when(() => {
+      this.#at = behindLayout(this.#window, this.#at)
+      return this.#ended || this.#at < this.#window.length ? nothing : undefined
+    })
   }
 
   /** Consumes the marker if it stands here; waits only while it still may. */
