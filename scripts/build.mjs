@@ -1,4 +1,4 @@
-// Builds `dist/`: the WASM kernels, compiled JavaScript and declarations.
+// Builds `dist/`: the WASM kernels, the files of threads, compiled JavaScript and declarations.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, rmSync, symlinkSync } from 'node:fs'
 
@@ -9,10 +9,12 @@ function run(command, ...words) {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-if (existsSync('scripts/build-kernels.mjs')) await import('./build-kernels.mjs')
+if (existsSync('scripts/build-parts.mjs')) await import('./build-parts.mjs')
 rmSync('dist', { recursive: true, force: true })
 run('typescript/bin/tsc', '-p', 'tsconfig.build.json')
-if (existsSync('src/model/wasm')) cpSync('src/model/wasm', 'dist/model/wasm', { recursive: true })
+for (const built of ['model/wasm', 'policies/thread/built']) {
+  if (existsSync(`src/${built}`)) cpSync(`src/${built}`, `dist/${built}`, { recursive: true })
+}
 
 // So that `npx --no-install espalier` runs the checkout's own program.
 if (existsSync('node_modules/.bin') && process.platform !== 'win32') {

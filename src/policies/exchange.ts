@@ -4,9 +4,9 @@ import type { FreeingHandler } from './connections.ts'
 import { ServerError } from './server-error.ts'
 
 /** A request under way. */
-export interface Exchange {
-  /** The body; empty where events were handed on instead. */
-  readonly answer: Promise<Buffer>
+export interface Exchange<T = Buffer> {
+  /** The body, or what was read from it; empty where events were handed on instead. */
+  readonly answer: Promise<T>
   /** Closes the connection; `answer` rejects with the reason. */
   cancel(reason: unknown): void
 }

@@ -32,7 +32,8 @@ export async function follow(following: Following, { signal }: Call): Promise<Fo
 
   const exchange = start(
     readEvents(where, data => {
-      if (stopped || !take(data) || !watch) return
+      // What had arrived when a sample was aborted still comes in; behind a guard nothing does.
+      if (stopped?.kind === 'guard' || !take(data) || stopped || !watch) return
       const guard = watch({ ids: ids() })
       if (guard !== undefined) stop({ kind: 'guard', guard })
     }),

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import type { Lane } from '../core/lane.ts'
 import { didYouMean } from '../core/nearest.ts'
 import type { Policy } from '../core/policy.ts'
@@ -6,6 +7,7 @@ import { openOpenAiChat } from './openai-chat.ts'
 import { openReplay } from './replayed.ts'
 import { openScript } from './script-file.ts'
 import { openSglang } from './sglang.ts'
+import { openServerThread, type ServerThread } from './thread/thread.ts'
 import { openVersions, type Versions } from './versions.ts'
 import { openVllm, type VllmOptions } from './vllm.ts'
 import { withBalance } from './with-balance.ts'
@@ -23,6 +25,8 @@ export interface PolicyOptions {
   readonly deadlineSeconds?: number
   /** Connections to each server at one time. @default 4096 */
   readonly connections?: number
+  /** Whether servers are talked to in a thread of their own. @default true where there are several cores */
+  readonly thread?: boolean
   /** Streams every sample, so that vLLM and llama.cpp keep what an aborted one had. @default false */
   readonly stream?: boolean
   /** What a vLLM server's `--logprobs-mode` gives. @default 'raw' */
@@ -44,7 +48,11 @@ export interface PolicyOptions {
 /** Opens what stands behind a scheme: `rest` is what follows the colon. */
 export type OpenScheme = (rest: string, options: PolicyOptions) => Promise<Policy> | Policy
 
-type Opening = PolicyOptions & { readonly versions: Versions }
+type Opening = PolicyOptions & {
+  readonly versions: Versions
+  /** Shared by all servers of the policy. */
+  readonly serverThread: ServerThread | undefined
+}
 
 /**
  * Opens a policy: `sglang:URL`, `vllm:URL`, `llama-cpp:URL`, `openai:URL`, `scripted:FILE`,
@@ -56,7 +64,9 @@ export async function openPolicy(
 ): Promise<Policy> {
   const uris = typeof uri === 'string' ? [uri] : uri
   if (uris.length === 0) throw new RangeError('No policy: give at least one URI.')
-  const opening: Opening = { ...options, versions: openVersions() }
+  const { thread = availableParallelism() > 1 } = options
+  const serverThread = thread ? openServerThread() : undefined
+  const opening: Opening = { ...options, versions: openVersions(), serverThread }
   const opened: Policy[] = []
   try {
     for (const each of uris) opened.push(await openOne(each, opening))
@@ -78,14 +88,18 @@ async function wrap(opened: readonly Policy[], options: PolicyOptions): Promise<
 const schemes: Readonly<
   Record<string, (rest: string, options: Opening) => Promise<Policy> | Policy>
 > = {
-  sglang: (url, options) => openSglang(url, options),
-  vllm: (url, options) => openVllm(url, options),
-  'llama-cpp': (url, options) => openLlamaCpp(url, options),
-  openai: (url, options) => openOpenAiChat(url, options),
+  sglang: (url, options) => openSglang(url, serverOptions(options)),
+  vllm: (url, options) => openVllm(url, serverOptions(options)),
+  'llama-cpp': (url, options) => openLlamaCpp(url, serverOptions(options)),
+  openai: (url, options) => openOpenAiChat(url, serverOptions(options)),
   scripted: (file, { encode }) => {
     return openScript(file, { keepsRequests: false, ...(encode ? { encode } : {}) })
   },
   replay: file => openReplay(file),
+}
+
+function serverOptions({ thread: _, serverThread, ...options }: Opening) {
+  return { ...options, ...(serverThread && { thread: serverThread }) }
 }
 
 function openOne(uri: string, options: Opening): Promise<Policy> | Policy {

@@ -26,7 +26,10 @@ export function pathOf({ session, key }: SampleRequest): string {
   return key.branch === '' ? session : `${session}/${key.branch}`
 }
 
-/** A prompt as ids and as text, in buffers with room to grow; the text leaves room for a head. */
+/**
+ * A prompt as ids and as text, in buffers with room to grow; the text leaves room for a head. Its
+ * memory can be shared with the thread that sends it.
+ */
 interface Written {
   ids: Int32Array<ArrayBuffer>
   count: number
@@ -129,7 +132,7 @@ function reserve(written: Written, count: number, tailRoom: number): void {
     written.ids = ids
   }
   if (written.text.length < room) {
-    const text = Buffer.allocUnsafeSlow(Math.ceil(room * 1.25))
+    const text = Buffer.from(new SharedArrayBuffer(Math.ceil(room * 1.25)))
     written.text.copy(text, 0, 0, written.length)
     written.text = text
   }

@@ -1,5 +1,8 @@
+import { type Reading, readAnswer } from './answer-reading.ts'
 import { openConnections } from './connections.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
+import type { Generated } from './sglang-answer.ts'
+import type { ServerThread } from './thread/thread.ts'
 
 /** How to reach a server. */
 export interface ServerOptions {
@@ -10,6 +13,8 @@ export interface ServerOptions {
   readonly connections?: number
   /** Seconds a request may take, waiting for a connection included. @default 600 */
   readonly deadlineSeconds?: number
+  /** Where requests are sent and answers are read. @default the caller's own thread */
+  readonly thread?: ServerThread
 }
 
 /** One request to a server. */
@@ -29,20 +34,29 @@ export interface ServerRequest {
 export interface Server extends AsyncDisposable {
   readonly url: string
   start(request: ServerRequest): Exchange
+  /** The same; the answer is read where it arrives. */
+  startRead(request: ServerRequest, reading: Reading): Exchange<Generated>
 }
 
 /** Opens a server by its address, a base that paths are appended to. */
 export function openServer(address: string, options: ServerOptions = {}): Server {
-  const { origin, base } = parseAddress(address)
+  return options.thread ? options.thread.open(address, options) : openHere(address, options)
+}
+
+function openHere(address: string, options: ServerOptions): Server {
+  const { origin, base, url } = addressOf(address)
   const { connections, deadlineSeconds } = { connections: 4096, deadlineSeconds: 600, ...options }
   const pool = openConnections(origin, connections)
-  const url = origin + base
   const common = Object.entries(options.headers ?? {}).flat()
   if (options.key !== undefined) common.push('authorization', `Bearer ${options.key}`)
   const typed = [...common, 'content-type', 'application/json']
 
-  return {
+  const server: Server = {
     url,
+    startRead(request, reading) {
+      const { answer, cancel } = server.start(request)
+      return { answer: answer.then(body => readAnswer(body, reading)), cancel }
+    },
     start(request) {
       const { path, body = null, onEvents } = request
       const method = body === null ? 'GET' : 'POST'
@@ -59,15 +73,17 @@ export function openServer(address: string, options: ServerOptions = {}): Server
       } catch (cause) {
         exchange.cancel(cause)
       }
-      return exchange
+      return { answer: exchange.answer, cancel: reason => exchange.cancel(reason) }
     },
     async [Symbol.asyncDispose]() {
       await pool.close()
     },
   }
+  return server
 }
 
-function parseAddress(address: string): { origin: string; base: string } {
+/** What an address says, checked: where to connect, what every path begins with, and both. */
+export function addressOf(address: string): { origin: string; base: string; url: string } {
   if (!URL.canParse(address)) {
     throw new Error(`"${address}" is not a URL. Expected one like http://localhost:30000.`)
   }
@@ -81,5 +97,6 @@ function parseAddress(address: string): { origin: string; base: string } {
   if (search || hash) {
     throw new Error(`The URL of ${host} must end with its path, got "${search}${hash}" after it.`)
   }
-  return { origin, base: pathname.replace(/\/+$/, '') }
+  const base = pathname.replace(/\/+$/, '')
+  return { origin, base, url: origin + base }
 }

@@ -7,7 +7,7 @@ import type { Server } from './server.ts'
 /** Ends samples on an SGLang server before their time. */
 export interface SglangAborts {
   /** The answer of an exchange; when the signal aborts, what the server hands back early. */
-  answerOf(exchange: Exchange, rids: readonly string[], call: Call): Promise<Buffer>
+  answerOf<T>(exchange: Exchange<T>, rids: readonly string[], call: Call): Promise<T>
   /** Tells the server to stop a sample whose answer nobody awaits. */
   abort(rid: string): void
   /** Waits for what is under way. */
@@ -40,9 +40,9 @@ export function openSglangAborts(server: Server, options: SglangAbortOptions): S
   }
 
   /** An id that the server does not know yet is ignored by it, so the request is repeated. */
-  async function insist(
+  async function insist<T>(
     rids: readonly string[],
-    exchange: Exchange,
+    exchange: Exchange<T>,
     reason: unknown,
   ): Promise<void> {
     const over = new AbortController()

@@ -9,6 +9,7 @@ import {
   sampleRequest,
 } from '../core/policy.conformance.ts'
 import { openSglang, type SglangOptions } from './sglang.ts'
+import { openServerThread } from './thread/thread.ts'
 
 function subject(
   name: string,
@@ -17,6 +18,7 @@ function subject(
   return {
     name,
     faults,
+    isElsewhere: parts.policy?.thread !== undefined,
     async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
       const server = await openSglangServer({
         answer: () => ({ ids, logprobs, finish: 'stop' }),
@@ -62,6 +64,12 @@ describePolicy(
   subject('sglang, streaming only what is new', {
     policy: { stream: true },
     server: { incremental: true },
+  }),
+)
+describePolicy(subject('sglang in a thread', { policy: { thread: openServerThread() } }))
+describePolicy(
+  subject('sglang in a thread, streaming', {
+    policy: { thread: openServerThread(), stream: true },
   }),
 )
 describePolicy(subject('sglang without output_ids', { server: { withoutOutputIds: true } }))

@@ -131,10 +131,12 @@ async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
   const frame = frameOf(request, { rid, stream: false })
   const body = writer.write(pathOf(request), request.prompt.ids, frame)
   const headers = routing(request)
-  const exchange = server.start({ path: '/generate', body: body.bytes, headers })
-  const answer = await aborts.answerOf(exchange, [rid], call)
+  const width = request.topLogprobs ?? 0
+  const reading = { kind: 'sglang-generate', where, width } as const
+  const exchange = server.startRead({ path: '/generate', body: body.bytes, headers }, reading)
+  const generated = await aborts.answerOf(exchange, [rid], call)
   body.keep()
-  return finish(attempt, readGenerated(parseJson(answer, where), where, request.topLogprobs ?? 0))
+  return finish(attempt, generated)
 }
 
 async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample> {

@@ -1,11 +1,18 @@
-// Compiles the embedded model's kernels to WASM and bundles the file that its threads run.
+// Compiles the embedded model's kernels to WASM and bundles the files that threads run.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import asc from 'assemblyscript/asc'
 import { build } from 'esbuild'
 
-const model = fileURLToPath(new URL('../src/model', import.meta.url))
-const folder = `${model}/wasm`
+const source = fileURLToPath(new URL('../src', import.meta.url))
+const model = `${source}/model`
+
+/** Each worker and its bundle: beside the sources, since workers cannot load TypeScript. */
+const workers = [
+  [`${model}/engine/worker.ts`, `${model}/wasm/worker.js`],
+  [`${source}/policies/thread/worker.ts`, `${source}/policies/thread/built/worker.js`],
+]
 
 /** Both kernels are the same source; the second has fused multiply-add where the runtime has it. */
 const kernels = { plain: [], 'relaxed-fma': ['--enable', 'relaxed-simd'] }
@@ -17,9 +24,10 @@ const options = [
 ]
 
 /** Files appear whole: a test that runs meanwhile must not load half of one. */
-function write(name, content) {
-  writeFileSync(`${folder}/${name}.part`, content)
-  renameSync(`${folder}/${name}.part`, `${folder}/${name}`)
+function write(file, content) {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(`${file}.part`, content)
+  renameSync(`${file}.part`, file)
 }
 
 async function compile(name, flags) {
@@ -35,7 +43,7 @@ async function compile(name, flags) {
   const bytes = outputs.get('kernel.wasm')
   // Static data would be written again by every thread that starts, over memory others use.
   if (hasData(bytes)) throw new Error(`The kernel ${name} has static data; it may have none.`)
-  write(`${name}.wasm`, bytes)
+  write(`${model}/wasm/${name}.wasm`, bytes)
 }
 
 /** Whether a WASM binary has a data section (number 11). */
@@ -55,18 +63,18 @@ function hasData(bytes) {
   return false
 }
 
-async function bundle() {
+async function bundle(entry, file) {
   const { outputFiles } = await build({
-    entryPoints: [`${model}/engine/worker.ts`],
+    entryPoints: [entry],
     bundle: true,
+    packages: 'external',
     write: false,
     platform: 'node',
     format: 'esm',
     target: 'node20',
   })
-  write('worker.js', outputFiles[0].contents)
+  write(file, outputFiles[0].contents)
 }
 
-mkdirSync(folder, { recursive: true })
-await bundle()
+for (const [entry, file] of workers) await bundle(entry, file)
 for (const [name, flags] of Object.entries(kernels)) await compile(name, flags)

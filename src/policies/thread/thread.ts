@@ -1,0 +1,163 @@
+import { Worker } from 'node:worker_threads'
+import type { Reading } from '../answer-reading.ts'
+import type { Exchange } from '../exchange.ts'
+import { addressOf, type Server, type ServerOptions, type ServerRequest } from '../server.ts'
+import { ServerError } from '../server-error.ts'
+import { type FromThread, fromPlain, type PlainServerOptions, type ToThread } from './messages.ts'
+
+/** A thread that sends requests and reads answers, so that the caller's own is free for the rest. */
+export interface ServerThread {
+  /** Opens a server whose exchanges run in the thread; the last one to be closed ends it. */
+  open(address: string, options: ServerOptions): Server
+}
+
+/** The file that the thread runs: one bundle, since workers cannot load TypeScript. */
+const workerFile = new URL('./built/worker.js', import.meta.url)
+
+/** Makes a thread; it starts with the first server that is opened in it. */
+export function openServerThread(): ServerThread {
+  let line: Line | undefined
+  let opened = 0
+  let open = 0
+  return {
+    open(address, given) {
+      const { url } = addressOf(address)
+      const server = opened++
+      open++
+      line ??= new Line(new Worker(workerFile, { execArgv: [] }))
+      const { send, start } = line
+      send({ kind: 'open', server, address, options: plainOptions(given) })
+      return {
+        url,
+        start: request => start<Buffer>({ server, request }),
+        startRead: (request, reading) => start({ server, request, reading }),
+        async [Symbol.asyncDispose]() {
+          if (--open > 0) return
+          await line?.close()
+          line = undefined
+        },
+      }
+    },
+  }
+}
+
+/** What of the options is the server's; those of policies hold functions, which cannot be sent. */
+function plainOptions(given: ServerOptions): PlainServerOptions {
+  const { key, headers, connections, deadlineSeconds } = given
+  return {
+    ...(key !== undefined && { key }),
+    ...(headers !== undefined && { headers }),
+    ...(connections !== undefined && { connections }),
+    ...(deadlineSeconds !== undefined && { deadlineSeconds }),
+  }
+}
+
+interface Asked {
+  readonly server: number
+  readonly request: ServerRequest
+  readonly reading?: Reading
+}
+
+/** One who waits for an answer. */
+interface Pending {
+  readonly resolve: (value: never) => void
+  readonly reject: (reason: unknown) => void
+  readonly onEvents: ((chunk: Buffer) => void) | undefined
+  /** Why nobody wants the answer any more. */
+  cancelled?: { readonly reason: unknown }
+}
+
+/** The line to the thread: exchanges by number. The program stays alive while one is under way. */
+class Line {
+  readonly #worker: Worker
+  readonly #pending = new Map<number, Pending>()
+  #outbox: ToThread[] = []
+  #next = 0
+  #failure: Error | undefined
+
+  constructor(worker: Worker) {
+    this.#worker = worker
+    worker.unref()
+    worker.on('message', (news: readonly FromThread[]) => {
+      for (const item of news) this.#take(item)
+    })
+    worker.on('error', cause => this.#fail(`failed: ${cause.message}`))
+    worker.on('exit', () => this.#fail('was closed'))
+  }
+
+  /** Hands on what was told within one job of the event loop, before anything is waited for. */
+  readonly send = (order: ToThread): void => {
+    if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
+    this.#outbox.push(order)
+  }
+
+  readonly start = <T>({ server, request, reading }: Asked): Exchange<T> => {
+    const { body, onEvents, ...rest } = request
+    const id = this.#next++
+    const answer = new Promise<T>((resolve, reject) => {
+      if (this.#failure) return reject(this.#failure)
+      if (this.#pending.size === 0) this.#worker.ref()
+      this.#pending.set(id, { resolve, reject, onEvents })
+      const streams = onEvents !== undefined
+      this.send({ kind: 'start', id, server, request: rest, body, streams, reading })
+    })
+    return { answer, cancel: reason => this.#cancel(id, reason) }
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #flush(): void {
+    const orders = this.#outbox
+    this.#outbox = []
+    this.#worker.postMessage(orders)
+  }
+
+  /** A stream ends when the thread has closed it: until then it may hand on what had arrived. */
+  #cancel(id: number, reason: unknown): void {
+    const pending = this.#pending.get(id)
+    if (!pending || pending.cancelled) return
+    this.send({ kind: 'cancel', id })
+    if (pending.onEvents) pending.cancelled = { reason }
+    else this.#settle(id)?.reject(reason)
+  }
+
+  #take(news: FromThread): void {
+    if (news.kind === 'events') {
+      this.#pass(news.id, toBuffer(news.chunk))
+      return
+    }
+    const pending = this.#settle(news.id)
+    if (pending?.cancelled) pending.reject(pending.cancelled.reason)
+    else if (news.kind === 'failure') pending?.reject(fromPlain(news.failure))
+    else if (news.value instanceof Uint8Array) pending?.resolve(toBuffer(news.value) as never)
+    else pending?.resolve(news.value as never)
+  }
+
+  /** Whoever takes events may throw at what they say: that ends the exchange. */
+  #pass(id: number, chunk: Buffer): void {
+    try {
+      this.#pending.get(id)?.onEvents?.(chunk)
+    } catch (cause) {
+      this.#cancel(id, cause)
+    }
+  }
+
+  #settle(id: number): Pending | undefined {
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    if (this.#pending.size === 0) this.#worker.unref()
+    return pending
+  }
+
+  #fail(problem: string): void {
+    this.#failure ??= new ServerError('connection', `the thread that talks to servers ${problem}`)
+    for (const { reject } of this.#pending.values()) reject(this.#failure)
+    this.#pending.clear()
+  }
+}
+
+function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
+}
