@@ -59,7 +59,7 @@ function openPieces(added: Added): Tokenizer {
   return openTokenizer({
     tokenizer: {
       model: { type: 'Unigram', unk_id: 0, vocab: pieces.map((piece, id) => [piece, -id / 4]) },
-      normalizer: { type: 'Lowercase' },
+      normalizer: { type: 'Prepend', prepend: 'b' },
       pre_tokenizer: metaspace,
       decoder: metaspace,
       added_tokens: idsFrom(added, pieces.length),
@@ -104,12 +104,27 @@ describe('the encoder of a text with holes', () => {
     )
   })
 
+  const flags = { special: true, lstrip: false, rstrip: false, single_word: false }
+
+  it.each([
+    ['white space before it', { lstrip: true }, ['<b>', '<a>'], 'x '],
+    ['white space behind it', { rstrip: true }, ['<a>', '<b>'], ' x'],
+    ['no word beside it', { single_word: true }, ['<b>', '<a>'], 'x'],
+    ['the normalized text', { normalized: true }, ['a', 'b<a>a'], 'x'],
+  ])('leaves a control token that wants %s to the tokenizer', (_, flag, parts, filling) => {
+    const added = [
+      { content: '<a>', ...flags, ...flag },
+      { content: '<b>', ...flags },
+    ]
+    for (const tokenizer of [openBytes(added), openPieces(added)]) {
+      const encode = openHoleEncoder(tokenizer, hollowOf(parts))
+      encode(['b'])
+      expect(encode([filling])).toEqual(tokenizer.encode(parts.join(filling)))
+    }
+  })
+
   it('encodes only what lies between the control tokens around a hole', () => {
-    const plain = { special: true, lstrip: false, rstrip: false, single_word: false }
-    const tokenizer = openBytes([
-      { content: '<a>', ...plain },
-      { content: '<b>', ...plain },
-    ] as Added)
+    const tokenizer = openBytes(['<a>', '<b>'].map(content => ({ content, ...flags })))
     const seen: unknown[] = []
     const watched: Tokenizer = {
       ...tokenizer,
