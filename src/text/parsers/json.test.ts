@@ -12,6 +12,21 @@ function scan(text: string) {
   return { scan: step.value, position: source.position }
 }
 
+function scanInPieces(text: string, lengths: readonly number[]) {
+  const source = new Source()
+  const scanning = scanJson(source)
+  let step = scanning.next()
+  for (let index = 0, turn = 0; index < text.length && !step.done; turn++) {
+    const end = index + lengths[turn % lengths.length]!
+    source.push(text.slice(index, end), false)
+    index = end
+    step = scanning.next()
+  }
+  source.end()
+  if (!step.done) step = scanning.next()
+  return { scan: step.value, position: source.position }
+}
+
 const isValid = (text: string): boolean => {
   try {
     JSON.parse(text)
@@ -43,6 +58,20 @@ describe('scanJson', () => {
     [`${'['.repeat(1001)}`, 'the JSON nests deeper than 1000'],
   ])('says what is wrong with %s', (text, problem) => {
     expect(scan(text).scan).toEqual({ kind: 'broken', problem })
+  })
+
+  it('reads alike however the text arrives', () => {
+    const valid = fc.json({ maxDepth: 3 })
+    const damaged = fc
+      .tuple(valid, fc.nat(), fc.constantFrom('', '"', '\\', '\\u00e', '\n', '-', '}', 'nul', ' '))
+      .map(([json, at, by]) => json.slice(0, at % json.length) + by + json.slice(at % json.length))
+    const cuts = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 9 })
+    fc.assert(
+      fc.property(fc.oneof(valid, damaged), cuts, (text, lengths) => {
+        expect(scanInPieces(text, lengths)).toEqual(scan(text))
+      }),
+      { seed: 13, numRuns: 1000 },
+    )
   })
 
   it('accepts exactly what JSON.parse accepts', () => {
@@ -82,5 +111,20 @@ describe('parts of a value', () => {
     expect(jsonMembers('{}').size).toBe(0)
     expect(jsonItems('[ 1.0, "x,]" , [2]]')).toEqual(['1.0', '"x,]"', '[2]'])
     expect(jsonItems('[]')).toEqual([])
+  })
+
+  it('are all that JSON.parse finds', () => {
+    const values = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }))
+    const indent = fc.constantFrom(0, 1, '\t', '\r\n')
+    fc.assert(
+      fc.property(values, indent, (value, space) => {
+        const members = jsonMembers(JSON.stringify(value, null, space))
+        const read = [...members].map(([key, text]) => [key, JSON.parse(text) as unknown])
+        expect(read).toEqual(Object.entries(JSON.parse(JSON.stringify(value)) as object))
+        const items = jsonItems(JSON.stringify(Object.values(value), null, space))
+        expect(items.map(item => JSON.parse(item) as unknown)).toEqual(read.map(([, item]) => item))
+      }),
+      { seed: 17, numRuns: 300 },
+    )
   })
 })
