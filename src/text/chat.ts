@@ -125,15 +125,13 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
       render: request => renderInputs(request, request.messages.map(toInput.message)),
       renderHollow(request, hidden) {
         const { messages } = request
-        const shown = messages.slice(0, messages.length - hidden)
-        const others = messages.slice(messages.length - hidden)
-        const watch = new Watch(others.map(({ content }) => content as string))
-        const inputs = [
-          ...shown.map(toInput.message),
-          ...others.map((message, index) =>
-            toInput.hollow(message, watch.hide(index, longestHidden)),
-          ),
-        ]
+        const first = messages.length - hidden
+        const watch = new Watch(messages.slice(first).map(({ content }) => content as string))
+        const inputs = messages.map((message, index) =>
+          index < first
+            ? toInput.message(message)
+            : toInput.hollow(message, watch.hide(index - first, longestHidden)),
+        )
         const { guards } = watch
         try {
           const rendering = renderInputs(request, inputs, hollowLimits)
@@ -141,6 +139,8 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
         } catch {
           // Where the template refuses the conversation itself, rendering it as it is will say so.
           return { guards, hollow: undefined }
+        } finally {
+          watch.close()
         }
       },
       isMarked: toInput.isMarked,

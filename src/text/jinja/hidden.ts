@@ -37,7 +37,7 @@ const MOST_GUARDS = 64
  */
 export class Watch {
   readonly guards: Guard[] = []
-  readonly #texts: readonly string[]
+  #texts: readonly string[]
   #isUnseen = true
 
   constructor(texts: readonly string[]) {
@@ -64,6 +64,11 @@ export class Watch {
     const answer = question(read(this.#texts))
     this.guards.push({ read, question, answer })
     return answer
+  }
+
+  /** Forgets the texts; what was written without them may be kept for long. */
+  close(): void {
+    this.#texts = []
   }
 
   /** Refuses a look. */

@@ -119,7 +119,7 @@ function toVariables(variables: TemplateVariables): ReadonlyMap<string, Value> {
 
 function render(program: Program, variables: TemplateVariables, options: RenderOptions): Rendering {
   const given = toVariables(variables)
-  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const limits = options.limits ? { ...DEFAULT_LIMITS, ...options.limits } : DEFAULT_LIMITS
   const root = emptyText()
   const run: Run = {
     variables: given,
