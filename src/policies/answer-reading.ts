@@ -5,13 +5,39 @@ import { type Generated, readGenerated } from './sglang-answer.ts'
 export interface Reading {
   /** An answer of SGLang's `/generate`. */
   readonly kind: 'sglang-generate'
-  /** Method and address, for messages. */
-  readonly where: string
   /** How many candidates per token were asked for. */
   readonly width: number
 }
 
-/** Reads an answer. What it gives is plain data and typed arrays. */
-export function readAnswer(body: Buffer, { where, width }: Reading): Generated {
+/** Reads an answer; `where` names the request in messages. */
+export function readAnswer(body: Buffer, { width }: Reading, where: string): Generated {
   return readGenerated(parseJson(body, where), where, width)
+}
+
+/** What was read, as it is handed from thread to thread: a list and one piece of memory cost least. */
+export type PackedAnswer = readonly [
+  tokens: ArrayBuffer,
+  finish: Generated['finish'],
+  weights: unknown,
+  promptTokens: number | undefined,
+  cachedTokens: number | undefined,
+  top: Generated['top'],
+]
+
+/** Packs an answer for its way between threads. */
+export function packAnswer(generated: Generated): PackedAnswer {
+  const { ids, logprobs, finish, weights, promptTokens, cachedTokens, top } = generated
+  const tokens = new ArrayBuffer(ids.length * 8)
+  new Int32Array(tokens, 0, ids.length).set(ids)
+  new Float32Array(tokens, ids.length * 4).set(logprobs)
+  return [tokens, finish, weights, promptTokens, cachedTokens, top]
+}
+
+/** The answer that was packed. */
+export function unpackAnswer(packed: PackedAnswer): Generated {
+  const [tokens, finish, weights, promptTokens, cachedTokens, top] = packed
+  const count = tokens.byteLength / 8
+  const ids = new Int32Array(tokens, 0, count)
+  const logprobs = new Float32Array(tokens, count * 4)
+  return { ids, logprobs, finish, weights, promptTokens, cachedTokens, top }
 }

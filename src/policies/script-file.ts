@@ -23,6 +23,7 @@ export async function openScript(
   options: ScriptedOptions = {},
 ): Promise<ScriptedPolicy> {
   const answers = readScript(await readFile(file, 'utf8'), file)
+  if (answers.length === 0) throw new Error(`${file} holds no answers: one per line, {"text": "…"}`)
   return scripted(answers, { name: `scripted:${file}`, ...options })
 }
 

@@ -55,7 +55,8 @@ function openHere(address: string, options: ServerOptions): Server {
     url,
     startRead(request, reading) {
       const { answer, cancel } = server.start(request)
-      return { answer: answer.then(body => readAnswer(body, reading)), cancel }
+      const where = `POST ${url}${request.path}`
+      return { answer: answer.then(body => readAnswer(body, reading, where)), cancel }
     },
     start(request) {
       const { path, body = null, onEvents } = request

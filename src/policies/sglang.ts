@@ -126,13 +126,13 @@ function routing({ session }: SampleRequest): readonly string[] {
 
 async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
   const { request } = attempt
-  const { server, writer, frameOf, aborts, where } = attempt.sglang
+  const { server, writer, frameOf, aborts } = attempt.sglang
   const rid = randomUUID()
   const frame = frameOf(request, { rid, stream: false })
   const body = writer.write(pathOf(request), request.prompt.ids, frame)
   const headers = routing(request)
   const width = request.topLogprobs ?? 0
-  const reading = { kind: 'sglang-generate', where, width } as const
+  const reading = { kind: 'sglang-generate', width } as const
   const exchange = server.startRead({ path: '/generate', body: body.bytes, headers }, reading)
   const generated = await aborts.answerOf(exchange, [rid], call)
   body.keep()

@@ -1,5 +1,5 @@
-import type { Reading } from '../answer-reading.ts'
-import type { ServerOptions, ServerRequest } from '../server.ts'
+import type { PackedAnswer, Reading } from '../answer-reading.ts'
+import type { ServerOptions } from '../server.ts'
 import { ServerError, type ServerProblem } from '../server-error.ts'
 
 /** What of a server's options can be told to another thread. */
@@ -13,23 +13,34 @@ export type ToThread =
       readonly address: string
       readonly options: PlainServerOptions
     }
-  | {
-      readonly kind: 'start'
-      readonly id: number
-      readonly server: number
-      readonly request: Omit<ServerRequest, 'onEvents' | 'body'>
-      readonly body: Uint8Array | string | undefined
-      /** Whether the pieces of an event stream are wanted one by one. */
-      readonly streams: boolean
-      readonly reading: Reading | undefined
-    }
   | { readonly kind: 'cancel'; readonly id: number }
+  | StartOrder
+
+/** A request. What is sent most often is a list: an object would take its names along each time. */
+export type StartOrder = readonly [
+  id: number,
+  server: number,
+  path: string,
+  headers: readonly string[] | undefined,
+  deadlineSeconds: number | undefined,
+  /** Memory that is shared is not copied; of it, only what lies from `start` to `end` is meant. */
+  body: string | Uint8Array | ArrayBufferLike | undefined,
+  start: number,
+  end: number,
+  /** Whether the pieces of an event stream are wanted one by one. */
+  streams: boolean,
+  reading: Reading['kind'] | undefined,
+  width: number,
+]
 
 /** What the thread tells; each is about one exchange. */
 export type FromThread =
   | { readonly kind: 'events'; readonly id: number; readonly chunk: Uint8Array }
-  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'failure'; readonly id: number; readonly failure: PlainFailure }
+  | AnswerNews
+
+/** An answer, as it came or packed. */
+export type AnswerNews = readonly [id: number, answer: Uint8Array | PackedAnswer]
 
 /** An error as plain data: what callers act on does not survive the way between threads by itself. */
 export interface PlainFailure {

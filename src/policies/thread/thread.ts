@@ -1,9 +1,17 @@
 import { Worker } from 'node:worker_threads'
-import type { Reading } from '../answer-reading.ts'
+import { type Reading, unpackAnswer } from '../answer-reading.ts'
 import type { Exchange } from '../exchange.ts'
 import { addressOf, type Server, type ServerOptions, type ServerRequest } from '../server.ts'
 import { ServerError } from '../server-error.ts'
-import { type FromThread, fromPlain, type PlainServerOptions, type ToThread } from './messages.ts'
+import type { Generated } from '../sglang-answer.ts'
+import {
+  type AnswerNews,
+  type FromThread,
+  fromPlain,
+  type PlainServerOptions,
+  type StartOrder,
+  type ToThread,
+} from './messages.ts'
 
 /** A thread that sends requests and reads answers, so that the caller's own is free for the rest. */
 export interface ServerThread {
@@ -91,15 +99,14 @@ class Line {
     this.#outbox.push(order)
   }
 
-  readonly start = <T>({ server, request, reading }: Asked): Exchange<T> => {
-    const { body, onEvents, ...rest } = request
+  readonly start = <T>(asked: Asked): Exchange<T> => {
+    const { onEvents } = asked.request
     const id = this.#next++
     const answer = new Promise<T>((resolve, reject) => {
       if (this.#failure) return reject(this.#failure)
       if (this.#pending.size === 0) this.#worker.ref()
       this.#pending.set(id, { resolve, reject, onEvents })
-      const streams = onEvents !== undefined
-      this.send({ kind: 'start', id, server, request: rest, body, streams, reading })
+      this.send(toOrder(id, asked))
     })
     return { answer, cancel: reason => this.#cancel(id, reason) }
   }
@@ -124,15 +131,14 @@ class Line {
   }
 
   #take(news: FromThread): void {
-    if (news.kind === 'events') {
+    if ('kind' in news && news.kind === 'events') {
       this.#pass(news.id, toBuffer(news.chunk))
       return
     }
-    const pending = this.#settle(news.id)
+    const pending = this.#settle('kind' in news ? news.id : news[0])
     if (pending?.cancelled) pending.reject(pending.cancelled.reason)
-    else if (news.kind === 'failure') pending?.reject(fromPlain(news.failure))
-    else if (news.value instanceof Uint8Array) pending?.resolve(toBuffer(news.value) as never)
-    else pending?.resolve(news.value as never)
+    else if ('kind' in news) pending?.reject(fromPlain(news.failure))
+    else pending?.resolve(answerOf(news) as never)
   }
 
   /** Whoever takes events may throw at what they say: that ends the exchange. */
@@ -156,6 +162,21 @@ class Line {
     for (const { reject } of this.#pending.values()) reject(this.#failure)
     this.#pending.clear()
   }
+}
+
+function toOrder(id: number, { server, request, reading }: Asked): StartOrder {
+  const { path, headers, deadlineSeconds, body, onEvents } = request
+  const isShared = typeof body === 'object' && body.buffer instanceof SharedArrayBuffer
+  const start = isShared ? body.byteOffset : 0
+  const end = isShared ? start + body.byteLength : 0
+  const memory = isShared ? body.buffer : body
+  const streams = onEvents !== undefined
+  const { kind, width = 0 } = reading ?? {}
+  return [id, server, path, headers, deadlineSeconds, memory, start, end, streams, kind, width]
+}
+
+function answerOf([, answer]: AnswerNews): Buffer | Generated {
+  return answer instanceof Uint8Array ? toBuffer(answer) : unpackAnswer(answer)
 }
 
 function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {

@@ -1,10 +1,8 @@
 import { parentPort } from 'node:worker_threads'
-import { readAnswer } from '../answer-reading.ts'
+import { packAnswer, readAnswer } from '../answer-reading.ts'
 import type { Exchange } from '../exchange.ts'
 import { openServer, type Server } from '../server.ts'
-import { type FromThread, type ToThread, toPlain } from './messages.ts'
-
-type Start = Extract<ToThread, { kind: 'start' }>
+import { type FromThread, type StartOrder, type ToThread, toPlain } from './messages.ts'
 
 const servers = new Map<number, Server>()
 const exchanges = new Map<number, Exchange>()
@@ -22,17 +20,23 @@ function flush(): void {
   parentPort?.postMessage(news)
 }
 
-async function start({ id, server, request, body, streams, reading }: Start): Promise<void> {
+async function start(order: StartOrder): Promise<void> {
+  const [id, server, path, headers, deadlineSeconds] = order
+  const [, , , , , body, start, end, streams, kind, width] = order
+  const { url, start: begin } = servers.get(server)!
   const onEvents = (chunk: Buffer): void => send({ kind: 'events', id, chunk: copyOf(chunk) })
-  const exchange = servers.get(server)!.start({
-    ...request,
-    ...(body !== undefined && { body: typeof body === 'string' ? body : toBuffer(body) }),
+  const exchange = begin({
+    path,
+    ...(headers && { headers }),
+    ...(deadlineSeconds !== undefined && { deadlineSeconds }),
+    ...(body !== undefined && { body: bodyOf(body, start, end) }),
     ...(streams && { onEvents }),
   })
   exchanges.set(id, exchange)
   try {
     const answer = await exchange.answer
-    send({ kind: 'answer', id, value: reading ? readAnswer(answer, reading) : copyOf(answer) })
+    const read = kind && packAnswer(readAnswer(answer, { kind, width }, `POST ${url}${path}`))
+    send([id, read ?? copyOf(answer)])
   } catch (error) {
     send({ kind: 'failure', id, failure: toPlain(error) })
   } finally {
@@ -40,8 +44,10 @@ async function start({ id, server, request, body, streams, reading }: Start): Pr
   }
 }
 
-function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
+function bodyOf(body: NonNullable<StartOrder[5]>, start: number, end: number): string | Buffer {
+  if (typeof body === 'string') return body
+  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return Buffer.from(body, start, end - start)
 }
 
 /** A view takes all of its memory along when it is sent, and sockets read into large pieces. */
@@ -51,8 +57,9 @@ function copyOf(chunk: Buffer): Uint8Array {
 
 parentPort?.on('message', (orders: readonly ToThread[]) => {
   for (const order of orders) {
-    if (order.kind === 'open') servers.set(order.server, openServer(order.address, order.options))
-    else if (order.kind === 'start') void start(order)
+    if (!('kind' in order)) void start(order)
+    else if (order.kind === 'open')
+      servers.set(order.server, openServer(order.address, order.options))
     else exchanges.get(order.id)?.cancel(new Error('cancelled'))
   }
 })
