@@ -1,8 +1,11 @@
 import { Agent, request } from 'undici'
 import { z } from 'zod'
+import { plainSampling, type SampleRequest } from '../dist/core/policy.js'
 import { environment } from '../dist/environments/environment.js'
 import { tool } from '../dist/environments/tool.js'
-import { openSglang } from '../dist/policies/sglang.js'
+import { openPolicy } from '../dist/policies/open-policy.js'
+import { openPromptWriter } from '../dist/policies/prompt-writer.js'
+import { openSampleFrames } from '../dist/policies/sglang-request.js'
 import { openEstimate } from '../dist/run/estimate.js'
 import { openRenderer } from '../dist/run/model-source.js'
 import { rollGroups } from '../dist/run/roll.js'
@@ -21,20 +24,19 @@ interface Figures {
   readonly cpuMicrosecondsPerTurn: number
 }
 
+const tools = {
+  look_up: tool({
+    description: 'Looks a key up.',
+    inputSchema: z.object({ key: z.string() }),
+    execute: ({ key }) => `The value of ${key} is 42, as the table of last week says.`,
+  }),
+}
+
 /** A world with a long question and a tool that answers at once. */
 const lookUp = environment({
   name: 'look-up',
   task: z.object({ question: z.string() }),
-  open: ({ data }) => ({
-    opening: [{ role: 'user', content: data.question }],
-    tools: {
-      look_up: tool({
-        description: 'Looks a key up.',
-        inputSchema: z.object({ key: z.string() }),
-        execute: ({ key }) => `The value of ${key} is 42, as the table of last week says.`,
-      }),
-    },
-  }),
+  open: ({ data }) => ({ opening: [{ role: 'user', content: data.question }], tools }),
   reward: { done: () => 1 },
 })
 
@@ -98,7 +100,7 @@ interface EngineRun {
 }
 
 async function runEngine(url: string, run: EngineRun): Promise<Figures> {
-  const policy = openSglang(url)
+  const policy = await openPolicy(`sglang:${url}`)
   const tasks = Array.from({ length: run.rollouts }, (_, index) => ({
     id: index,
     question: `${index}: ${run.question}`,
@@ -123,7 +125,22 @@ async function runEngine(url: string, run: EngineRun): Promise<Figures> {
   return figures
 }
 
-/** The bodies of one rollout, turn by turn, as bytes. */
+const rid = '00000000-0000-4000-8000-000000000000'
+
+function requestOf({ stopIds }: ModelRenderer, ids: Int32Array): SampleRequest {
+  return {
+    prompt: { ids, messages: [], tools: [] },
+    maxTokens: 2048,
+    sampling: plainSampling,
+    stopIds,
+    stopStrings: [],
+    seed: 2 ** 30,
+    key: { task: '', member: 0, branch: '', turn: 0 },
+    session: '',
+  }
+}
+
+/** The bodies that the engine sends for one rollout, turn by turn. */
 function bodiesOf(
   renderer: ModelRenderer,
   question: string,
@@ -131,24 +148,13 @@ function bodiesOf(
 ): readonly Buffer[] {
   const ids = [...renderer.render([{ role: 'user', content: question }], [])]
   while (ids.length < promptTokens) ids.push(ids.length)
+  const writer = openPromptWriter()
+  const frameOf = openSampleFrames()
   return Array.from({ length: turns }, () => {
-    const body = JSON.stringify({
-      rid: 'bench-1',
-      input_ids: ids,
-      sampling_params: {
-        temperature: 1,
-        top_p: 1,
-        top_k: -1,
-        min_p: 0,
-        max_new_tokens: 2048,
-        stop_token_ids: [151645],
-        sampling_seed: 1,
-      },
-      return_logprob: true,
-      stream: false,
-    })
+    const frame = frameOf(requestOf(renderer, Int32Array.from(ids)), { rid, stream: false })
+    const { bytes } = writer.write('', Int32Array.from(ids), frame)
     ids.push(...answer, ...answer.subarray(0, 40))
-    return Buffer.from(body)
+    return bytes
   })
 }
 
