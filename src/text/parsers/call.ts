@@ -1,5 +1,12 @@
 import type { ParsedCall } from '../parser.ts'
-import { isJsonObject, jsonItems, jsonMembers, jsonText } from './json.ts'
+import {
+  isJsonObject,
+  type JsonValue,
+  jsonItems,
+  jsonMembers,
+  jsonText,
+  jsonValue,
+} from './json.ts'
 
 /** Why something is not a call, and the tool it seems to have meant. */
 export interface Broken {
@@ -21,12 +28,16 @@ export const commonKeys: CallKeys = { name: ['name'], arguments: ['arguments', '
 export const broken = (problem: string, name?: string): Broken =>
   name === undefined ? { kind: 'broken', problem } : { kind: 'broken', problem, name }
 
-/** The calls of a JSON text: an object is one call, an array one per item. */
-export function callsOf(json: string, read: (object: string) => ParsedCall | Broken): ParsedCall[] {
-  const items = json.startsWith('[') ? jsonItems(json) : [json]
-  return items.map(item => {
-    const call = item.startsWith('{') ? read(item) : broken('the call is not a JSON object')
-    return call.kind === 'broken' ? malformed(call, item) : call
+/** The calls of a JSON value: an object is one call, an array one per item. */
+export function callsOf(
+  json: JsonValue,
+  read: (object: JsonValue) => ParsedCall | Broken,
+): ParsedCall[] {
+  const values = json.text.startsWith('[') ? jsonItems(json).map(jsonValue) : [json]
+  return values.map(value => {
+    const isObject = value.text.startsWith('{')
+    const call = isObject ? read(value) : broken('the call is not a JSON object')
+    return call.kind === 'broken' ? malformed(call, value.text) : call
   })
 }
 
@@ -42,7 +53,7 @@ export function malformed(attempt: Broken, raw: string): ParsedCall {
 }
 
 /** A call written as one JSON object with a name and arguments. */
-export function callFromObject(object: string, keys: CallKeys): ParsedCall | Broken {
+export function callFromObject(object: JsonValue, keys: CallKeys): ParsedCall | Broken {
   const members = jsonMembers(object)
   const name = textMember(members, keys.name)
   if (name === undefined) return broken(`the call has no ${keys.name.join(' or ')}`)
@@ -53,7 +64,7 @@ export function callFromObject(object: string, keys: CallKeys): ParsedCall | Bro
 }
 
 /** A call written as an object whose only key is the tool's name. */
-export function callFromEntry(object: string): ParsedCall | Broken {
+export function callFromEntry(object: JsonValue): ParsedCall | Broken {
   const members = [...jsonMembers(object)]
   const [name, value] = members[0] ?? []
   if (name === undefined || name === '' || members.length > 1) {

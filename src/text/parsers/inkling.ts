@@ -31,7 +31,7 @@ export const inklingUnit: Unit = {
     const unclosed = yield* closing(source, end)
     if (unclosed) return name === undefined ? unclosed : { ...unclosed, name }
     if (!json.text.startsWith('{')) return broken('the call is not a JSON object', name)
-    const call = callFromObject(json.text, keys)
+    const call = callFromObject(json, keys)
     return call.kind === 'broken' ? call : { kind: 'calls', calls: [call] }
   },
 }

@@ -22,19 +22,20 @@ type Expected =
   | 'rest of scalar'
   | 'nothing'
 
-/**
- * Reads a JSON value strictly, as its text arrives; every character is looked at once. Behind a
- * value, it reads the next.
- */
+/** Reads one JSON value strictly, as its text arrives; every character is looked at once. */
 export class JsonScanner {
   /** Why what was read is no JSON. */
   problem: string | undefined = undefined
+  /** Where keys, values and items within the outermost brackets begin and end in the value. */
+  readonly edges: number[] = []
   /** The closing brackets that are still to come. */
   readonly #brackets: ('}' | ']')[] = []
   #expected: Expected = 'value'
   #scalar = ''
   #text = ''
   #at = 0
+  /** What an index of the text is to be added to for its place in the value. */
+  #before = 0
   #ended = false
 
   /** Whether the value goes on behind what was read. */
@@ -45,10 +46,10 @@ export class JsonScanner {
   /** Reads on in `text` from `from`, to the value's end, the first problem or where text is missing. */
   read(text: string, from: number, ended: boolean): number {
     this.#text = text
+    this.#before += this.#at - from
     this.#at = from
     this.#ended = ended
-    if (!this.waits) this.#expected = 'value'
-    while (this.#step() && this.waits) {}
+    while (this.waits && this.#step()) {}
     return this.#at
   }
 
@@ -85,10 +86,13 @@ export class JsonScanner {
   }
 
   #readKey(character: string): boolean {
-    return character === '"' ? this.#pass('rest of key') : this.#refuse(character, 'a key')
+    if (character !== '"') return this.#refuse(character, 'a key')
+    this.#markEdge()
+    return this.#pass('rest of key')
   }
 
   #readValue(character: string): boolean {
+    this.#markEdge()
     if (character === '"') return this.#pass('rest of string')
     if (character === '{' || character === '[') return this.#open(character)
     this.#expected = 'rest of scalar'
@@ -106,7 +110,8 @@ export class JsonScanner {
 
   #close(): boolean {
     this.#brackets.pop()
-    return this.#pass(this.#behindValue())
+    this.#at++
+    return this.#endValue()
   }
 
   #readString(): boolean {
@@ -115,7 +120,11 @@ export class JsonScanner {
     if (character === undefined) return this.#lack('the JSON is cut off within a string')
     if (character === '\\') return this.#readEscape()
     if (character !== '"') return this.#fail('the JSON has a raw control character within a string')
-    return this.#pass(this.#expected === 'rest of key' ? 'colon' : this.#behindValue())
+    this.#at++
+    if (this.#expected === 'rest of string') return this.#endValue()
+    this.#markEdge()
+    this.#expected = 'colon'
+    return true
   }
 
   #readEscape(): boolean {
@@ -139,12 +148,17 @@ export class JsonScanner {
       const start = JSON.stringify(this.#scalar.slice(0, 40))
       return this.#fail(`the JSON has ${start}, which is no value`)
     }
-    this.#expected = this.#behindValue()
+    return this.#endValue()
+  }
+
+  #endValue(): boolean {
+    this.#markEdge()
+    this.#expected = this.#brackets.length > 0 ? 'comma' : 'nothing'
     return true
   }
 
-  #behindValue(): Expected {
-    return this.#brackets.length > 0 ? 'comma' : 'nothing'
+  #markEdge(): void {
+    if (this.#brackets.length === 1) this.edges.push(this.#before + this.#at)
   }
 
   /** Goes past a character. */

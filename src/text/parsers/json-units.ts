@@ -1,7 +1,7 @@
 import type { ParsedCall } from '../parser.ts'
 import { type Attempt, closing, type Unit } from './blocks.ts'
 import { type Broken, broken, callFromObject, callsOf, commonKeys, isName } from './call.ts'
-import { type JsonScan, scanJson } from './json.ts'
+import { type JsonScan, type JsonValue, scanJson } from './json.ts'
 import { type Markers, markers } from './markers.ts'
 import type { Reader, Source } from './source.ts'
 
@@ -14,7 +14,7 @@ export interface JsonUnit {
   /** What stands between one JSON value and the next, where several may follow one marker. */
   readonly separator?: string
   /** Reads one call from its object. @default an object with name and arguments */
-  readonly read?: (object: string) => ParsedCall | Broken
+  readonly read?: (object: JsonValue) => ParsedCall | Broken
 }
 
 /** JSON in tags: `<tool_call>{"name": …, "arguments": …}</tool_call>` and its relatives. */
@@ -35,7 +35,7 @@ export function jsonUnit(options: JsonUnit): Unit {
         yield* source.spaces()
         const json = yield* scanJson(source)
         if (json.kind === 'broken') return broken(json.problem)
-        calls.push(...callsOf(json.text, read))
+        calls.push(...callsOf(json, read))
       } while (separator !== undefined && (yield* takeSeparator(source, separator)))
       const unclosed = close === undefined ? undefined : yield* closing(source, close)
       return unclosed ?? { kind: 'calls', calls }
@@ -116,6 +116,7 @@ function* readHead(source: Source, ends: Markers): Reader<string | Broken> {
 }
 
 function* optionalJson(source: Source, close: string | undefined): Reader<JsonScan> {
-  if (close !== undefined && (yield* source.next(close))) return { kind: 'value', text: '' }
+  if (close !== undefined && (yield* source.next(close)))
+    return { kind: 'value', text: '', edges: [] }
   return yield* scanJson(source)
 }

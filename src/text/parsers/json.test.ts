@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isJson, jsonItems, jsonMembers, scanJson } from './json.ts'
+import { isJson, jsonItems, jsonMembers, jsonValue, scanJson } from './json.ts'
 import { Source } from './source.ts'
 
 function scan(text: string) {
@@ -40,7 +40,7 @@ describe('scanJson', () => {
   it('ends where the value ends, markers within strings or not', () => {
     const value = '{"a": ["</tool_call>", {"b": "\\"}"}]}'
     expect(scan(`${value}</tool_call>`)).toEqual({
-      scan: { kind: 'value', text: value },
+      scan: { kind: 'value', text: value, edges: [1, 4, 6, value.length - 1] },
       position: value.length,
     })
   })
@@ -103,14 +103,14 @@ describe('scanJson', () => {
 
 describe('parts of a value', () => {
   it('are given as they are written', () => {
-    const members = jsonMembers('{ "a" : 1.0 , "b\\n": {"c": [ ]}, "a": 1e2 }')
+    const members = jsonMembers(jsonValue('{ "a" : 1.0 , "b\\n": {"c": [ ]}, "a": 1e2 }'))
     expect([...members]).toEqual([
       ['a', '1e2'],
       ['b\n', '{"c": [ ]}'],
     ])
-    expect(jsonMembers('{}').size).toBe(0)
-    expect(jsonItems('[ 1.0, "x,]" , [2]]')).toEqual(['1.0', '"x,]"', '[2]'])
-    expect(jsonItems('[]')).toEqual([])
+    expect(jsonMembers(jsonValue('{}')).size).toBe(0)
+    expect(jsonItems(jsonValue('[ 1.0, "x,]" , [2]]'))).toEqual(['1.0', '"x,]"', '[2]'])
+    expect(jsonItems(jsonValue('[]'))).toEqual([])
   })
 
   it('are all that JSON.parse finds', () => {
@@ -118,10 +118,10 @@ describe('parts of a value', () => {
     const indent = fc.constantFrom(0, 1, '\t', '\r\n')
     fc.assert(
       fc.property(values, indent, (value, space) => {
-        const members = jsonMembers(JSON.stringify(value, null, space))
+        const members = jsonMembers(jsonValue(JSON.stringify(value, null, space)))
         const read = [...members].map(([key, text]) => [key, JSON.parse(text) as unknown])
         expect(read).toEqual(Object.entries(JSON.parse(JSON.stringify(value)) as object))
-        const items = jsonItems(JSON.stringify(Object.values(value), null, space))
+        const items = jsonItems(jsonValue(JSON.stringify(Object.values(value), null, space)))
         expect(items.map(item => JSON.parse(item) as unknown)).toEqual(read.map(([, item]) => item))
       }),
       { seed: 17, numRuns: 300 },

@@ -1,11 +1,16 @@
 import { JsonScanner } from './json-scanner.ts'
-import { behindLayout } from './layout.ts'
 import { Known, type Reader, type Source } from './source.ts'
 
+/** A valid JSON value as it is written. */
+export interface JsonValue {
+  readonly kind: 'value'
+  readonly text: string
+  /** Where its keys and values, or its items, begin and end in the text. */
+  readonly edges: readonly number[]
+}
+
 /** A JSON value as it stands in the text, or why there is none. */
-export type JsonScan =
-  | { readonly kind: 'value'; readonly text: string }
-  | { readonly kind: 'broken'; readonly problem: string }
+export type JsonScan = JsonValue | { readonly kind: 'broken'; readonly problem: string }
 
 /**
  * Reads one JSON value strictly. Strings are passed over as strings, so markers in them are not
@@ -17,35 +22,37 @@ export function scanJson(source: Source): Reader<JsonScan> {
   return source.when<JsonScan>(() => {
     source.feed(scanner)
     if (scanner.waits) return undefined
-    const { problem } = scanner
+    const { problem, edges } = scanner
     const text = collector.text()
     collector.close()
-    return new Known(problem === undefined ? { kind: 'value', text } : { kind: 'broken', problem })
+    return new Known(
+      problem === undefined ? { kind: 'value', text, edges } : { kind: 'broken', problem },
+    )
   })
 }
 
-/** The members of a valid JSON object, each value as it is written; of equal keys the last. */
-export function jsonMembers(object: string): Map<string, string> {
-  const members = new Map<string, string>()
+/** The value that a valid JSON text is. */
+export function jsonValue(text: string): JsonValue {
   const scanner = new JsonScanner()
-  for (let index = behindLayout(object, 1); object[index] === '"'; ) {
-    const keyEnd = scanner.read(object, index, true)
-    const start = behindMark(object, keyEnd)
-    const end = scanner.read(object, start, true)
-    members.set(jsonText(object.slice(index, keyEnd)), object.slice(start, end))
-    index = behindMark(object, end)
+  scanner.read(text, 0, true)
+  return { kind: 'value', text, edges: scanner.edges }
+}
+
+/** The members of a JSON object, each value as it is written; of equal keys the last. */
+export function jsonMembers({ text, edges }: JsonValue): Map<string, string> {
+  const members = new Map<string, string>()
+  for (let index = 0; index < edges.length; index += 4) {
+    const key = jsonText(text.slice(edges[index], edges[index + 1]))
+    members.set(key, text.slice(edges[index + 2], edges[index + 3]))
   }
   return members
 }
 
-/** The items of a valid JSON array, each as it is written. */
-export function jsonItems(array: string): string[] {
+/** The items of a JSON array, each as it is written. */
+export function jsonItems({ text, edges }: JsonValue): string[] {
   const items: string[] = []
-  const scanner = new JsonScanner()
-  for (let index = behindLayout(array, 1); index < array.length && array[index] !== ']'; ) {
-    const end = scanner.read(array, index, true)
-    items.push(array.slice(index, end))
-    index = behindMark(array, end)
+  for (let index = 0; index < edges.length; index += 2) {
+    items.push(text.slice(edges[index], edges[index + 1]))
   }
   return items
 }
@@ -54,10 +61,6 @@ export function jsonItems(array: string): string[] {
 export function jsonText(string: string): string {
   return string.includes('\\') ? (JSON.parse(string) as string) : string.slice(1, -1)
 }
-
-/** Behind the comma, colon or bracket that follows, and the layout around it. */
-const behindMark = (text: string, from: number): number =>
-  behindLayout(text, behindLayout(text, from) + 1)
 
 /** Whether the text is one JSON object and nothing else. */
 export function isJsonObject(text: string): boolean {

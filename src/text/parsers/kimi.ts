@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '../../core/message.ts'
 import type { ParsedCall } from '../parser.ts'
 import { type Broken, broken, callWithArguments } from './call.ts'
-import { jsonMembers } from './json.ts'
+import { jsonMembers, jsonValue } from './json.ts'
 
 /** The id that Kimi K2 writes before the arguments: `functions.NAME:3`, or only the counter. */
 const id = /^(?:functions\.)?(.*?)(?::(\d+))?$/s
@@ -20,7 +20,7 @@ export function kimiCall(
 
 /** The only tool that takes all these arguments. */
 function toolWith(object: string, schemas: readonly ToolDefinition[]): string | undefined {
-  const keys = object.startsWith('{') ? [...jsonMembers(object).keys()] : []
+  const keys = object.startsWith('{') ? [...jsonMembers(jsonValue(object)).keys()] : []
   const fitting = schemas.filter(schema => {
     const properties = schema.function.parameters.properties
     if (typeof properties !== 'object' || properties === null) return keys.length === 0

@@ -59,7 +59,7 @@ function* readList(source: Source, objects: boolean): Reader<ParsedCall[] | Brok
 
 function* readObject(source: Source): Reader<ParsedCall | Broken> {
   const json = yield* scanJson(source)
-  return json.kind === 'broken' ? broken(json.problem) : callFromObject(json.text, commonKeys)
+  return json.kind === 'broken' ? broken(json.problem) : callFromObject(json, commonKeys)
 }
 
 const toolName = /[A-Za-z_][\w.-]{0,127}/y
