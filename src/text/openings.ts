@@ -1,14 +1,20 @@
 import type { Message, ToolDefinition } from '../core/message.ts'
-import type { Chat, TimedText } from './chat.ts'
+import type { Chat, ChatRequest, TimedText } from './chat.ts'
+import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
+import { openShapes } from './shape.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
+/** The tokens of a context, and what its template was told of the time. */
+interface Encoded {
+  readonly ids: Int32Array
+  readonly moments: TimedText['moments']
+}
+
 /** A context that was rendered, with all that its tokens depend on. */
-interface Opening {
+interface Opening extends Encoded {
   readonly fingerprint: number
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
-  readonly moments: TimedText['moments']
-  readonly ids: Int32Array
 }
 
 const openingsKept = 64
@@ -22,6 +28,7 @@ export function openOpenings(
   chat: Chat,
   tokenizer: Tokenizer,
 ): (messages: readonly Message[], tools: readonly ToolDefinition[]) => Int32Array {
+  const encode = openEncoding(chat, tokenizer)
   const kept: Opening[] = []
   let tokens = 0
 
@@ -40,11 +47,30 @@ export function openOpenings(
         chat.isNow(opening.moments),
     )
     if (known) return known.ids
-    const { text, foreign, moments } = chat.render({ messages, tools, opensTurn: true })
-    const ids = tokenizer.encode(text, { foreign })
+    const { ids, moments } = encode({ messages, tools, opensTurn: true })
     // Lists grow while an attempt goes on; the messages in them stay as they are.
     keep({ fingerprint, messages: [...messages], tools: [...tools], moments, ids })
     return ids
+  }
+}
+
+/** Encodes contexts; of those that differ by their contents only, the template renders one. */
+function openEncoding(chat: Chat, tokenizer: Tokenizer): (request: ChatRequest) => Encoded {
+  const fitOf = openShapes<ChatRequest, HoleEncoder>({
+    chat,
+    needsTools: true,
+    make(request) {
+      const { guards, hollow } = chat.renderHollow(request, request.messages.length)
+      const isPlain = hollow?.foreign.length === 0
+      const form = isPlain ? openHoleEncoder(tokenizer, hollow) : undefined
+      return { guards, moments: hollow?.moments ?? [], form }
+    },
+  })
+  return request => {
+    const fit = fitOf(request, request.messages)
+    if (fit) return { ids: fit.form(fit.texts), moments: fit.moments }
+    const { text, foreign, moments } = chat.render(request)
+    return { ids: tokenizer.encode(text, { foreign }), moments }
   }
 }
 

@@ -4,6 +4,9 @@ import type { Message, ToolDefinition, ToolMessage } from '../core/message.ts'
 import type { BridgeRequest } from '../core/renderer.ts'
 import { bridgeIds } from './bridge.ts'
 import { openBridges } from './bridge-shape.ts'
+import type { ChatRequest } from './chat.ts'
+import { openOpenings } from './openings.ts'
+import { probeTool } from './probe.ts'
 import { randomConversation } from './random-conversation.ts'
 import type { ModelRenderer } from './renderer.ts'
 
@@ -50,12 +53,31 @@ const contents = [
   'x'.repeat(70),
 ]
 
+const pickFrom =
+  (random: () => number) =>
+  <T>(items: readonly T[]): T =>
+    items[Math.floor(random() * items.length)]!
+
+/** A context with contents of all kinds; the lists of tools are few, as in a run. */
+function drawOpening({ profile }: ModelRenderer, random: () => number): ChatRequest {
+  const pick = pickFrom(random)
+  const { opening, tools } = randomConversation({ profile, random, spelled: profile.stops })
+  const messages = opening.map(
+    (message): Message =>
+      (random() < 0.9 ? { ...message, content: pick(contents) } : message) as Message,
+  )
+  return { messages, tools: tools.length > 0 ? offered : none, opensTurn: true }
+}
+
+const none: readonly ToolDefinition[] = []
+const offered = [probeTool]
+
 function drawRequest(renderer: ModelRenderer, random: () => number): BridgeRequest {
   const { profile, tokenizer } = renderer
   const spelled = profile.stops
   const { opening, tools, turns } = randomConversation({ profile, random, spelled })
   const turn = turns.at(-1)!
-  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
+  const pick = pickFrom(random)
   const observed = turn.observed.map(
     (message): Message =>
       (random() < 0.8 ? { ...message, content: pick(contents) } : message) as Message,
@@ -65,6 +87,15 @@ function drawRequest(renderer: ModelRenderer, random: () => number): BridgeReque
   const path = tokenizer.encode(`words ${end}`)
   const messages = [...opening, turn.message, ...observed]
   return { path, turnStart: 0, messages, observed: observed.length, tools }
+}
+
+const opened = new Map<string, ModelRenderer>()
+
+/** The renderer of a published template, opened once for all tests. */
+function openOnce(name: string): ModelRenderer {
+  const renderer = opened.get(name) ?? openTemplate(name)
+  opened.set(name, renderer)
+  return renderer
 }
 
 /** The ids of a bridge, or what the template says instead. */
@@ -78,9 +109,50 @@ function answerOf(bridge: () => Int32Array): readonly number[] | string {
 
 if (!hasTemplates) console.warn('skipped: no published chat templates beside this checkout')
 
+describe.skipIf(!hasTemplates)('openings filled into a shape', () => {
+  it.each(templateNames())('are token by token those of %s', name => {
+    const renderer = openOnce(name)
+    const { chat, tokenizer } = renderer
+    const openings = openOpenings(chat, tokenizer)
+    const random = seeded(3)
+    const drawn = Array.from({ length: rounds }, () => drawOpening(renderer, random))
+    for (const request of [...drawn, ...drawn.toReversed()]) {
+      const { messages, tools } = request
+      const plainly = (): Int32Array => {
+        const { text, foreign } = chat.render(request)
+        return tokenizer.encode(text, { foreign })
+      }
+      expect(answerOf(() => openings(messages, tools))).toEqual(answerOf(plainly))
+    }
+  })
+
+  it('need the template once for all tasks, though each has another question', () => {
+    const { chat, tokenizer } = openOnce('Qwen-Qwen3-0.6B')
+    let renderings = 0
+    const openings = openOpenings(
+      {
+        ...chat,
+        render: () => {
+          throw new Error('the template was shown a question')
+        },
+        renderHollow: (...given) => {
+          renderings++
+          return chat.renderHollow(...given)
+        },
+      },
+      tokenizer,
+    )
+    for (const content of ['Why?', 'How?', 'Who else? ', '🎉']) {
+      const system: Message = { role: 'system', content: 'Be brief.' }
+      openings([system, { role: 'user', content }], offered)
+    }
+    expect(renderings).toBe(1)
+  })
+})
+
 describe.skipIf(!hasTemplates)('bridges filled into a shape', () => {
   it.each(templateNames())('are token by token those of %s', name => {
-    const renderer = openTemplate(name)
+    const renderer = openOnce(name)
     const bridge = openBridges(renderer)
     const random = seeded(7)
     const drawn = Array.from({ length: rounds }, () => drawRequest(renderer, random))
@@ -98,7 +170,7 @@ describe.skipIf(!hasTemplates)('bridges filled into a shape', () => {
 
   /** How often the template was run for these contents, one after the other. */
   function renderingsOf(name: string, observed: readonly Message[]): number {
-    const renderer = openTemplate(name)
+    const renderer = openOnce(name)
     let renderings = 0
     const bridge = openBridges({
       ...renderer,
