@@ -75,6 +75,9 @@ interface Pending {
   cancelled?: { readonly reason: unknown }
 }
 
+/** So many orders are handed on at once; more would leave the thread without work meanwhile. */
+const together = 8
+
 /** The line to the thread: exchanges by number. The program stays alive while one is under way. */
 class Line {
   readonly #worker: Worker
@@ -93,10 +96,10 @@ class Line {
     worker.on('exit', () => this.#fail('was closed'))
   }
 
-  /** Hands on what was told within one job of the event loop, before anything is waited for. */
+  /** Waking the thread costs more than an order: a few go together, none waits for the next turn. */
   readonly send = (order: ToThread): void => {
-    if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
-    this.#outbox.push(order)
+    if (this.#outbox.length === 0) setImmediate(this.#flush)
+    if (this.#outbox.push(order) >= together) this.#flush()
   }
 
   readonly start = <T>(asked: Asked): Exchange<T> => {
@@ -115,7 +118,8 @@ class Line {
     await this.#worker.terminate()
   }
 
-  #flush(): void {
+  readonly #flush = (): void => {
+    if (this.#outbox.length === 0) return
     const orders = this.#outbox
     this.#outbox = []
     this.#worker.postMessage(orders)
