@@ -45,7 +45,10 @@ export interface RendererOptions {
   readonly clock: () => Date
 }
 
-/** A renderer made from a model folder, with what was found out about it. */
+/**
+ * A renderer made from a model folder, with what was found out about it. The ids that `render` gives
+ * are shared by all who render the same context: nobody may write to them.
+ */
 export interface ModelRenderer extends Renderer {
   readonly tokenizer: Tokenizer
   readonly profile: Profile
