@@ -1,4 +1,4 @@
-import { exitCodeOf } from '../src/cli/command.ts'
+import { exitCodeOf, firstCause } from '../src/cli/command.ts'
 import { loadCommand } from '../src/cli/commands.ts'
 import { readFlags } from '../src/cli/flags.ts'
 import { describeCause } from '../src/core/failure.ts'
@@ -35,7 +35,8 @@ export async function runCommand(
       },
     })
     return { code, stdout: text(printed), stderr: text(told) }
-  } catch (error) {
+  } catch (thrown) {
+    const error = firstCause(thrown)
     told.push(describeCause(error))
     return { code: exitCodeOf(error), stdout: text(printed), stderr: text(told) }
   }

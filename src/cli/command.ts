@@ -53,6 +53,13 @@ export class MisuseError extends Error {
   override name = 'MisuseError'
 }
 
+/** An error that came while things were closed after another one: the first one is what happened. */
+export function firstCause(error: unknown): unknown {
+  let first = error
+  while (first instanceof Error && 'suppressed' in first) first = first.suppressed
+  return first
+}
+
 /** What the program ends with after an error: 2 where it was misused, 1 where it failed. */
 export function exitCodeOf(error: unknown): 1 | 2 {
   return error instanceof MisuseError || error instanceof SettingError ? 2 : 1

@@ -2,7 +2,7 @@
 import { describeCause } from '../core/failure.ts'
 import { didYouMean } from '../core/nearest.ts'
 import { packageVersion } from '../run/manifest.ts'
-import { type Command, exitCodeOf, MisuseError } from './command.ts'
+import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
 import { commandNames, loadCommand, loadCommands } from './commands.ts'
 import { readFlags } from './flags.ts'
 import { commandHelp, programHelp, settingsHelp } from './help.ts'
@@ -52,7 +52,8 @@ async function findCommand(name: string): Promise<Command> {
   throw new MisuseError(`no command "${name}".${hint}`)
 }
 
-function report(terminal: Terminal, error: unknown): number {
+function report(terminal: Terminal, thrown: unknown): number {
+  const error = firstCause(thrown)
   terminal.tell(
     `espalier: ${describeCause(error).replace(/^(MisuseError|SettingError|StoreError): /, '')}`,
   )

@@ -1,8 +1,11 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../test/command-line.ts'
+import { firstCause } from './command.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-misuse-'))
 const out = join(folder, 'run')
@@ -21,6 +24,13 @@ const strangeTasks = join(folder, 'strange.jsonl')
 writeFileSync(strangeTasks, '{"question":"2+2?"}\n')
 const noTasks = join(folder, 'none.jsonl')
 writeFileSync(noTasks, '\n')
+
+const lost = join(folder, 'lost')
+mkdirSync(lost)
+const noAnswers = join(folder, 'no-answers.jsonl')
+writeFileSync(noAnswers, '')
+const notParquet = join(folder, 'tasks.parquet')
+writeFileSync(notParquet, 'not parquet, whatever its name says\n')
 
 const scripted = ['--policy', `scripted:${answers}`, '--environment', 'single-turn']
 const bases: Readonly<Record<string, readonly string[]>> = {
@@ -65,6 +75,22 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['eval', `--tasks ${badTasks}`, /--tasks: .*bad.jsonl:1: not JSON/],
   ['train', `--held-out ${badTasks}`, /--held-out: .*bad.jsonl:1: not JSON/],
   ['roll', `--tasks ${badTasks} --dry-run`, /--tasks: .*bad.jsonl:1: not JSON/],
+  ['roll', `--tasks ${lost}`, /lost is a folder without a run.json: name a file of tasks or a run/],
+  ['roll', `--tasks ${notParquet}`, /--tasks: .*parquet/],
+  ['roll', `--policy scripted:${lost}`, /--policy .*: this is a folder; name a file/],
+  ['roll', `--policy scripted:${noAnswers}`, /no-answers.jsonl holds no answers: one per line/],
+  ['roll', `--policy embedded:${tasks}`, /a part of the path is a file, not a folder/],
+  ['roll', `--out ${tasks}`, /tasks.jsonl is a file: --out names a folder for the run/],
+  ['roll', `--config ${lost}`, /config .*lost: this is a folder; name a file/],
+  ['roll', `--record ${lost}`, /--record .*lost: this is a folder; name a file/],
+  ['roll', `--sinks [{"to":"jsonl","out":"${lost}"}]`, /--sinks jsonl .*: this is a folder/],
+  ['roll', '--branch fixed', /--branch changes nothing here: it needs --strategy tree/],
+  ['roll', '--leaves 4', /--leaves changes nothing here: it needs --strategy tree/],
+  ['roll', '--step-history 2', /--step-history changes nothing here: it needs --strategy step/],
+  ['roll', '--split test', /--split changes nothing here: it needs tasks that the environment/],
+  ['roll', '--judge openai:http://x', /--judge changes nothing here: it needs --reward judge/],
+  ['eval', `--results ${lost}`, /--results .*lost: this is a folder; name a file/],
+  ['train', `--environment single-turn --tasks ${tasks}`, /1 tasks are too few .*--held-out/],
   ['roll', '--tasks 0', /--tasks 0: .*a whole number from 1 on/],
   ['roll', '--tasks 3', /"single-turn" makes no tasks of its own: name a file/],
   ['roll', '--environment desk --tasks 1 --split nope', /--split nope: .* Known: train/],
@@ -109,4 +135,46 @@ it('code of the user that breaks, and servers that are gone, are failures: 1', a
   const far = await runCommand([...line, '--model', 'absent/x', '--hub', 'http://127.0.0.1:9'])
   expect([far.code, far.stderr]).toEqual([1, expect.stringContaining('Give --model a folder')])
   expect(existsSync(out)).toBe(false)
+})
+
+it('what went wrong first is told, not what went wrong while things were closed', () => {
+  const first = new Error('the disk is full')
+  const closing = Object.assign(new Error('closing failed'), { suppressed: first })
+  expect(firstCause(Object.assign(new Error('twice'), { suppressed: closing }))).toBe(first)
+})
+
+describe('a command that is given the wrong thing', async () => {
+  const run = join(folder, 'finished')
+  await runCommand(['roll', ...bases.roll!, '--out', run])
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  afterAll(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const served = [...scripted, '--port', `${port}`]
+
+  it.each([
+    [['export', run, '--to', 'jsonl', '--out', lost], /--out .*lost: this is a folder/],
+    [['import', 'absent.jsonl', '--from', 'slime', '--out', out], /no file absent.jsonl/],
+    [['import', noAnswers, '--from', 'slime', '--out', out], /holds no trajectories/],
+    [['import', badTasks, '--from', 'slime', '--out', out], /bad.jsonl:1: not JSON/],
+    [['import', lost, '--from', 'slime', '--out', out], /this is a folder; name a file/],
+    [['import', answers, '--from', 'openai-sft', '--out', out], /messages only: name the model/],
+    [['fork', run, '1/0/0', '--at', '9', '--out', out], /can be forked at 0 to 0, not at 9/],
+    [['fork', run, '1/0/0', '--at', 't999', '--out', out], /is not inside a turn/],
+    [['fork', run, '1/0/0', '--at', '0', '--edit', 'absent.txt'], /--edit absent.txt: there is no/],
+    [['fork', run, '1/0/0', '--at', '0', '--edit', lost], /--edit .*: this is a folder/],
+    [['audit', run, '--policy', `scripted:${answers}`], /cannot score given tokens/],
+    [['doctor', lost], /lost has no tokenizer.json/],
+    [['init', run], /finished holds a run: name an empty folder/],
+    [['init', tasks], /tasks.jsonl is a file: name a folder/],
+    [['serve', '--port', `${port}`], /--port \d+: something listens there already/],
+    [['rollouts', ...served], /--port \d+: something listens there already/],
+    [['roll', ...bases.roll!, '--out', out, '--metrics-port', `${port}`], /listens there already/],
+  ])('%s ends with 2, says what was wrong and leaves nothing', async (words, message) => {
+    const before = readdirSync(folder)
+    const { code, stdout, stderr } = await runCommand(words)
+    expect([code, stdout], stderr).toEqual([2, ''])
+    expect(stderr).toMatch(message)
+    expect(readdirSync(folder)).toEqual(before)
+  })
 })

@@ -21,7 +21,8 @@ export async function rollBySettings(
 ): Promise<Progress> {
   const { terminal } = invocation
   const values = { ...given, tasks: given.tasks ?? defaultTasks }
-  const known = await countTasks(values.tasks)
+  // What is wrong with them is said where they are checked.
+  const known = await countTasks(values.tasks).catch(() => undefined)
   const attempts = known === undefined ? undefined : known * values.group
   using progress = openProgress(terminal, { attempts, budget: values.budget })
   const notes = await rollWatched(values, record, { ...invocation, progress }).catch(error => {

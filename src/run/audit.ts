@@ -7,6 +7,7 @@ import type { VersionRange } from '../core/segment.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { groupRows } from '../sinks/row-record.ts'
 import { readManifest, runPaths } from './run-folder.ts'
+import { SettingError } from './settings.ts'
 import { openRunReader } from './store.ts'
 
 /** What an audit found. */
@@ -65,7 +66,7 @@ export async function auditRun(
 ): Promise<Audit> {
   const { signal = new AbortController().signal, onRow } = options
   if (!policy.score)
-    throw new Error(`${policy.name} cannot score given tokens, so nothing can be audited`)
+    throw new SettingError(`${policy.name} cannot score given tokens, so nothing can be audited`)
   await readManifest(run)
   const tolerance = options.tolerance ?? (isEmbedded(policy) ? 1e-4 : 0.05)
   const tally = openTally(tolerance)

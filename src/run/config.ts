@@ -2,8 +2,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
+import { openNamed } from './open-named.ts'
 import {
   checkSettings,
+  flagOf,
   SettingError,
   type SettingName,
   type Settings,
@@ -67,9 +69,40 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
       origins[name] = origin
     }
   }
+  const values = withDefaults(merged as SettingsInput)
+  refuseIdle(sources.flags, values)
   return {
-    values: withDefaults(merged as SettingsInput),
+    values,
     origins: origins as Record<SettingName, string>,
+  }
+}
+
+/** Flags that change nothing unless something else is set, and what that is. */
+const conditions: readonly {
+  readonly name: SettingName
+  readonly needs: string
+  isMet(values: Settings): boolean
+}[] = [
+  { name: 'branch', needs: '--strategy tree', isMet: ({ strategy }) => strategy === 'tree' },
+  { name: 'leaves', needs: '--strategy tree', isMet: ({ strategy }) => strategy === 'tree' },
+  { name: 'stepHistory', needs: '--strategy step', isMet: ({ strategy }) => strategy === 'step' },
+  {
+    name: 'split',
+    needs: 'tasks that the environment makes, --tasks N',
+    isMet: ({ tasks }) => typeof tasks !== 'string',
+  },
+  {
+    name: 'judge',
+    needs: '--reward judge',
+    isMet: ({ reward = [] }) => reward.some(name => /^judge(?::|$)/.test(name)),
+  },
+]
+
+/** A flag that would be ignored is refused; in a config file it may wait for another profile. */
+function refuseIdle(flags: SettingsInput, values: Settings): void {
+  for (const { name, needs, isMet } of conditions) {
+    if (flags[name] === undefined || isMet(values)) continue
+    throw new SettingError(`--${flagOf(name)} changes nothing here: it needs ${needs}`)
   }
 }
 
@@ -129,7 +162,7 @@ async function parseConfig(path: string): Promise<unknown> {
       )
     return value
   }
-  const text = await readFile(path, 'utf8')
+  const text = await openNamed(`config ${path}`, () => readFile(path, 'utf8'))
   try {
     return path.endsWith('.toml') ? parseToml(text) : JSON.parse(text)
   } catch (cause) {

@@ -3,6 +3,7 @@ import { type Diagnosis, examine } from '../text/doctor.ts'
 import type { RendererOptions } from '../text/renderer.ts'
 import { checkServer, type ServerCheck } from './check-server.ts'
 import { type ModelSourceOptions, openRenderer } from './model-source.ts'
+import { openNamed } from './open-named.ts'
 
 /** What an examination is asked for. */
 export interface DoctorOptions {
@@ -29,7 +30,7 @@ export interface Examination {
 /** Opens a model folder, audits its renderer, and compares servers with it. */
 export async function examineModel(model: string, options: DoctorOptions): Promise<Examination> {
   const { conversations = 40, seed = 1, policies = [], signal, key, servedModel } = options
-  const renderer = await openRenderer(model, options.renderer)
+  const renderer = await openNamed(undefined, () => openRenderer(model, options.renderer))
   const diagnosis = examine(renderer, {
     conversations,
     random: index => random(seedOf(seed, 'doctor', index)),

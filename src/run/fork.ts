@@ -131,7 +131,7 @@ export function resolvePlace(
   if (at.kind === 'turn') {
     const turn = turns[at.turn]
     if (turn) return { turn: at.turn, place: tree.nodes[turn.from]!.parent }
-    throw new Error(
+    throw new SettingError(
       `${id} has ${turns.length} turns: it can be forked at 0 to ${turns.length - 1}, not at ${at.turn}`,
     )
   }
@@ -147,7 +147,7 @@ export function resolvePlace(
   const inside = spans.find(({ start, end }) => start <= at.token && at.token < end)
   if (inside) return { turn: inside.turn, place: placeAt(tree, trajectory.end, at.token) }
   const places = spans.map(({ turn, start, end }) => `turn ${turn} has t${start} to t${end - 1}`)
-  throw new Error(
+  throw new SettingError(
     `t${at.token} of ${id} is not inside a turn that the policy sampled: ${places.join(', ')}`,
   )
 }

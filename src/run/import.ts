@@ -1,8 +1,6 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { gunzipSync } from 'node:zlib'
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import type { Environment } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
@@ -17,8 +15,11 @@ import { openEstimate } from './estimate.ts'
 import { weigh } from './gather.ts'
 import { type Grown, growImported } from './imported-tree.ts'
 import { newManifest } from './manifest.ts'
+import { openNamed } from './open-named.ts'
+import { parquetRows } from './parquet-rows.ts'
 import { encodeAgain } from './re-encode.ts'
 import { createRun, readManifest, writeManifest } from './run-folder.ts'
+import { SettingError } from './settings.ts'
 import { openRunWriter, type RunWriter } from './store.ts'
 import { readTasks } from './tasks.ts'
 
@@ -46,22 +47,28 @@ export interface Imported {
 /** Makes a run of a foreign file, so that it can be shown, scored and exported. */
 export async function importRun(file: string, options: ImportOptions): Promise<Imported> {
   const reader = readerNamed(options.from)
-  if (!existsSync(file)) throw new Error(`no file ${file}`)
+  if (!existsSync(file)) throw new SettingError(`no file ${file}`)
   if (reader.hasOnlyMessages && !options.renderer) {
-    throw new Error(
+    throw new SettingError(
       `${reader.name} keeps messages only: name the model to encode them with --model DIR|ID`,
     )
   }
   const tasks = options.tasks === undefined ? new Map() : await readTaskData(options.tasks)
+  const groups = readGroups(reader, file)
+  // Before a folder is made: a file in another format is found out at its first rows.
+  const first = await openNamed(undefined, () => groups.next())
+  if (first.done) throw new SettingError(`${file} holds no trajectories`)
   await createRun(options.out, newManifest('import', {}))
   const counts = { groups: 0, trajectories: 0, rows: 0, encodedAgain: 0 }
   const writer = await openRunWriter(options.out)
   const manifest = await readManifest(options.out)
   try {
-    for await (const group of readGroups(reader, file)) {
+    const write = async (group: readonly ReadTrajectory[]): Promise<void> => {
       await writeImported(writer, group, { order: counts.groups, counts, options, tasks })
       counts.groups++
     }
+    await write(first.value)
+    for await (const group of groups) await write(group)
     await writer.sync()
     const finished = new Date().toISOString()
     await writeManifest(options.out, { ...manifest, status: 'finished', finished })
@@ -142,19 +149,10 @@ function parse(text: string, place: string): unknown {
   }
 }
 
-/** One row group at a time, so that a table need not fit into memory. */
 async function* readTable(path: string): AsyncGenerator<Fields> {
-  const file = await asyncBufferFromFile(path)
-  const metadata = await parquetMetadataAsync(file)
-  const compressors = { GZIP: (input: Uint8Array) => gunzipSync(input) }
-  let rowStart = 0
-  for (const { num_rows } of metadata.row_groups) {
-    const rowEnd = rowStart + Number(num_rows)
-    const rows = await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors })
-    for (const [index, row] of rows.entries()) {
-      yield openFields(toLists(row), `${path}: row ${rowStart + index}`)
-    }
-    rowStart = rowEnd
+  let number = 0
+  for await (const row of parquetRows(path)) {
+    yield openFields(toLists(row), `${path}: row ${number++}`)
   }
 }
 

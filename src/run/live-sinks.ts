@@ -55,8 +55,11 @@ async function exporting(
     },
     async [Symbol.asyncDispose]() {
       await last.catch(() => undefined)
-      for (const file of files) await file.end()
-      await writer[Symbol.asyncDispose]()
+      try {
+        for (const file of files) await file.end()
+      } finally {
+        await writer[Symbol.asyncDispose]()
+      }
     },
   }
 }

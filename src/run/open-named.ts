@@ -19,9 +19,18 @@ export async function openNamed<T>(
   }
 }
 
+/** What the system's codes mean where somebody named a file, a folder or a port. */
+const meanings: Readonly<Record<string, (path: string | undefined) => string>> = {
+  ENOENT: path => `there is no file or folder ${path}`,
+  EISDIR: (path = 'this') => `${path} is a folder; name a file`,
+  ENOTDIR: path => `there is no ${path}: a part of the path is a file, not a folder`,
+  EACCES: (path = 'this') => `${path} cannot be opened: permission is denied`,
+  EADDRINUSE: () => 'something listens there already; name another port',
+}
+
 function reasonOf(cause: unknown): string {
-  const { code, path, message } = cause as NodeJS.ErrnoException
-  return code === 'ENOENT' ? `there is no file or folder ${path}` : (message ?? String(cause))
+  const { code = '', path, message } = cause as NodeJS.ErrnoException
+  return meanings[code]?.(path) ?? message ?? String(cause)
 }
 
 const networkCodes = /^(?:ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|EPIPE|UND_ERR)/

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
 import type { Environment } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
@@ -20,6 +19,7 @@ import { openNamed } from './open-named.ts'
 import { openPolicy } from './open-policy.ts'
 import { openSpeaker } from './open-speaker.ts'
 import { openStrategy } from './open-strategy.ts'
+import { checkOutputFile, refuseFolder } from './output-file.ts'
 import type { RollParts } from './roll.ts'
 import { SettingError, type Settings } from './settings.ts'
 import { openSignals, type Signals } from './signals.ts'
@@ -90,7 +90,10 @@ export async function openPlainParts(values: Settings) {
   const environment = await openEnvironmentNamed(needed(values, 'environment'))
   await checkTasks(values, environment)
   const estimate = await openEstimateNamed(values.advantage)
-  for (const { to } of values.sinks) await openNamed(`--sinks ${to}`, () => formatNamed(to))
+  for (const { to, out } of values.sinks) {
+    await openNamed(`--sinks ${to}`, () => formatNamed(to))
+    refuseFolder(`--sinks ${to}`, out)
+  }
   const filters = await openFilters(values.filters)
   return { environment, estimate, filters, guards: await openGuards(values.guards) }
 }
@@ -218,9 +221,7 @@ async function openPolicyAndRenderer(
   }
   const uris = needed(values, 'policy')
   const { record, model, servedModel } = values
-  if (record !== undefined && !existsSync(dirname(resolve(record)))) {
-    throw new SettingError(`--record ${record}: there is no folder ${dirname(resolve(record))}`)
-  }
+  if (record !== undefined) checkOutputFile('--record', record)
   const rendering = { ...rendererSettings(values), tell }
   // The named model is opened first: scripted policies are written in its tokens.
   const named = model && (await openNamed(undefined, () => openRenderer(model, rendering)))

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Json } from '../core/ids.ts'
@@ -58,6 +58,9 @@ export async function createRun(folder: string, manifest: RunManifest): Promise<
     throw new SettingError(
       `${folder} already holds a run: \`espalier resume ${folder}\` goes on with it, or name another --out`,
     )
+  }
+  if (existsSync(folder) && !statSync(folder).isDirectory()) {
+    throw new SettingError(`${folder} is a file: --out names a folder for the run`)
   }
   try {
     await mkdir(folder, { recursive: true })

@@ -1,5 +1,6 @@
 import type { Environment, Task } from '../core/environment.ts'
 import { random, seedOf, shuffle } from '../math/random.ts'
+import { SettingError } from './settings.ts'
 import { readTasks, type TaskSource } from './tasks.ts'
 
 /** Tasks one after the other without end: every pass over them has an order of its own. */
@@ -70,8 +71,8 @@ export async function splitTasks<Data>(
   }
   const count = heldOut ?? Math.min(256, Math.floor(all.length / 5))
   if (count >= all.length || count === 0) {
-    throw new RangeError(
-      `${all.length} tasks are too few to hold ${heldOut ?? 'a fifth'} of them out; give \`heldOut\` tasks of their own.`,
+    throw new SettingError(
+      `${all.length} tasks are too few to hold ${heldOut ?? 'a fifth'} of them out; give \`heldOut\` tasks of their own (--held-out FILE).`,
     )
   }
   return holdOut(all, count, seed)

@@ -26,6 +26,15 @@ describe('tasks of a file', () => {
     expect(read).toEqual(prompts)
   })
 
+  it('are named by their line, blank ones counted', async () => {
+    const path = join(folder, 'blank.jsonl')
+    writeFileSync(path, '{"prompt":"1+1"}\n\n{"question":"2+2?"}\n')
+    const read = async (): Promise<void> => {
+      for await (const _ of readTasks(environment, path, { seed: 0 }));
+    }
+    await expect(read()).rejects.toThrow(/blank.jsonl:3: Not a task/)
+  })
+
   it('that is wrong from the start leaves no run folder behind', async () => {
     const path = join(folder, 'wrong.jsonl')
     writeFileSync(path, '{"question":"2+2?"}\n')

@@ -1,8 +1,9 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
+import { parquetRows } from './parquet-rows.ts'
 import { isRun } from './run-folder.ts'
 import { SettingError } from './settings.ts'
 import { openRunReader } from './store.ts'
@@ -39,9 +40,8 @@ export async function* readTasks<Data>(
   }
   const seen = new Set<string>()
   let number = 0
-  for await (const entry of typeof source === 'string' ? readFile(source) : source) {
+  for await (const { entry, place } of entriesOf(source)) {
     number++
-    const place = typeof source === 'string' ? `${source}:${number}` : `task ${number}`
     const task = toTask(environment, entry, { number, place })
     if (seen.has(task.id)) throw new Error(`${place}: a task with id "${task.id}" came before`)
     seen.add(task.id)
@@ -126,37 +126,51 @@ function toTask<Data>(
   }
 }
 
-async function* readFile(path: string): AsyncGenerator<unknown> {
+/** What is to become a task, and where it stands: a blank line is none, but counts as a line. */
+interface Entry {
+  readonly entry: unknown
+  readonly place: string
+}
+
+async function* entriesOf(
+  source: string | Iterable<unknown> | AsyncIterable<unknown>,
+): AsyncGenerator<Entry> {
+  if (typeof source === 'string') {
+    yield* readFile(source)
+    return
+  }
+  let number = 0
+  for await (const entry of source) yield { entry, place: `task ${++number}` }
+}
+
+async function* readFile(path: string): AsyncGenerator<Entry> {
   if (!existsSync(path)) throw new SettingError(`no task file ${path}`)
+  if (statSync(path).isDirectory()) {
+    throw new SettingError(`${path} is a folder without a run.json: name a file of tasks or a run`)
+  }
   if (path.endsWith('.parquet')) {
-    yield* rowsOf(path)
+    let row = 0
+    for await (const entry of parquetRows(path)) yield { entry, place: `${path}:${++row}` }
     return
   }
   let number = 0
   for await (const line of linesOf(path)) {
     number++
     if (line.trim() === '') continue
-    try {
-      yield JSON.parse(line)
-    } catch (cause) {
-      const { message } = cause as Error
-      throw new Error(
-        `${path}:${number}: not JSON: ${message}. A task file has one JSON object per line, or is parquet`,
-        { cause },
-      )
-    }
+    const place = `${path}:${number}`
+    yield { entry: parseLine(line, place), place }
   }
 }
 
-/** The rows of a parquet file, no more of it in memory than one group of them. */
-async function* rowsOf(path: string): AsyncGenerator<unknown> {
-  const file = await asyncBufferFromFile(path)
-  const metadata = await parquetMetadataAsync(file)
-  let rowStart = 0
-  for (const { num_rows } of metadata.row_groups) {
-    const rowEnd = rowStart + Number(num_rows)
-    yield* (await parquetReadObjects({ file, metadata, rowStart, rowEnd })) as unknown[]
-    rowStart = rowEnd
+function parseLine(line: string, place: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new Error(
+      `${place}: not JSON: ${message}. A task file has one JSON object per line, or is parquet`,
+      { cause },
+    )
   }
 }
 

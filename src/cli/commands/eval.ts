@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { type ResolvedSettings, resolveSettings } from '../../run/config.ts'
 import {
@@ -11,6 +9,7 @@ import {
   writeTauResults,
 } from '../../run/evaluate-tau.ts'
 import { type Estimated, type Evaluated, measureRun } from '../../run/measure.ts'
+import { checkOutputFile } from '../../run/output-file.ts'
 import type { RunRecord } from '../../run/rolling.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
 import type { SettingName, Settings } from '../../run/settings.ts'
@@ -82,8 +81,7 @@ function checkMeasures({ k = [], trials, results }: Settings): void {
       `--k ${most}: pass@${most} needs as many attempts per task; --trials is ${trials}`,
     )
   }
-  if (results === undefined || existsSync(dirname(resolve(results)))) return
-  throw new MisuseError(`--results ${results}: there is no folder ${dirname(resolve(results))}`)
+  if (results !== undefined) checkOutputFile('--results', results)
 }
 
 /** A benchmark is the whole of its split, unless fewer tasks are asked for. */

@@ -1,4 +1,5 @@
 import { type Exported, exportRun } from '../../run/export.ts'
+import { refuseFolder } from '../../run/output-file.ts'
 import { formatNamed, formats } from '../../sinks/formats/registry.ts'
 import { openSelection, type Selection } from '../../sinks/selection.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -37,6 +38,7 @@ export const exportCommand: Command = {
 async function runExport({ words, own, json, terminal, signal }: Invocation): Promise<number> {
   const { to = 'jsonl', out, where } = own
   if (!out) throw new MisuseError('export needs --out FILE')
+  refuseFolder('--out', out)
   const selection: Selection = {
     ...(where !== undefined && { where }),
     ...(own.best !== undefined && { best: readBest(own.best) }),

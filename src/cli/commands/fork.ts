@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describeOutcome } from '../../core/outcome.ts'
 import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run/fork.ts'
+import { openNamed } from '../../run/open-named.ts'
 import { openRunParts } from '../../run/open-run.ts'
 import { nextRunFolder } from '../../run/run-folder.ts'
 import type { Settings } from '../../run/settings.ts'
@@ -54,7 +55,8 @@ async function runFork(invocation: Invocation): Promise<number> {
   const at = readPlace(own.at)
   const samples = readSamples(own.samples)
   // The run's own folder is entered below; the file is named from here.
-  const text = own.edit === undefined ? undefined : await readFile(own.edit, 'utf8')
+  const { edit } = own
+  const text = edit && (await openNamed(`--edit ${edit}`, () => readFile(edit, 'utf8')))
   const { run, values: begun } = await enterRun(invocation)
   const out = flags.out ?? (await nextRunFolder())
   const values: Settings = { ...begun, strategy: 'chain', out }

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { isRun } from '../../run/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { initFiles } from '../init-files.ts'
 
@@ -26,6 +27,10 @@ async function runInit({ words, terminal, json }: Invocation): Promise<number> {
       .toLowerCase()
       .replace(/[^a-z0-9-]+/g, '-'),
   )
+  if (existsSync(folder) && !statSync(folder).isDirectory()) {
+    throw new MisuseError(`${folder} is a file: name a folder`)
+  }
+  if (isRun(folder)) throw new MisuseError(`${folder} holds a run: name an empty folder`)
   const taken = Object.keys(files).filter(name => existsSync(join(folder, name)))
   if (taken.length > 0) {
     throw new MisuseError(`${folder} already has ${taken.join(', ')}: name an empty folder`)

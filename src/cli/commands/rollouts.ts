@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Task } from '../../core/environment.ts'
 import { resolveSettings } from '../../run/config.ts'
+import { openNamed } from '../../run/open-named.ts'
 import { openPolicy } from '../../run/open-policy.ts'
 import { openRunParts } from '../../run/open-run.ts'
 import type { RollParts } from '../../run/roll.ts'
@@ -62,14 +63,14 @@ async function runRollouts(invocation: Invocation): Promise<number> {
     reward: parts.reward ?? parts.environment.reward,
   })
   const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
-  await using server = await serveRollouts(
-    { rollouts, worlds },
-    {
-      ...counted('port', own.port),
-      ...(own.host !== undefined && { host: own.host }),
-      // A variable that is set to nothing is no token.
-      ...(token && { token }),
-    },
+  const listening = {
+    ...counted('port', own.port),
+    ...(own.host !== undefined && { host: own.host }),
+    // A variable that is set to nothing is no token.
+    ...(token && { token }),
+  }
+  await using server = await openNamed(`--port ${own.port ?? 8900}`, () =>
+    serveRollouts({ rollouts, worlds }, listening),
   )
   if (json) terminal.print(JSON.stringify({ url: server.url, policy: parts.policy.name }))
   else terminal.print(`rolling ${parts.environment.name} for trainers at ${server.url}`)

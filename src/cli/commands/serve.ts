@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { openModel } from '../../model/model.ts'
 import { serveModel } from '../../model/serving/server.ts'
 import { baseModel } from '../../run/embedded.ts'
+import { openNamed } from '../../run/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Serves an embedded model over HTTP. */
@@ -41,12 +42,13 @@ async function runServe({ own, json, terminal, signal }: Invocation): Promise<nu
     )
   }
   await using model = await openModel({ folder }, threads === undefined ? {} : { threads })
-  await using server = await serveModel(model, {
+  const options = {
     folder,
     ...(port !== undefined && { port }),
     ...(host !== undefined && { host }),
     ...(name !== undefined && { name }),
-  })
+  }
+  await using server = await openNamed(`--port ${port ?? 30_000}`, () => serveModel(model, options))
   const { url } = server
   if (json) terminal.print(JSON.stringify({ url, model: folder, kernel: model.kernel }))
   else terminal.print(`serving ${folder} at ${url}  (${model.threads} threads, ${model.kernel})`)
