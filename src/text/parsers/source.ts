@@ -232,7 +232,7 @@ export class Source {
     // When all text is there, none will have to be gathered from several windows.
     if (!this.#ended) this.#collecting.push(collecting)
     return {
-      text: () => collecting.parts.join('') + this.#window.slice(collecting.from, this.#at),
+      text: () => this.#collected(collecting),
       close: () => this.#close(collecting),
       giveBack: () => this.#giveBack(collecting),
     }
@@ -247,6 +247,11 @@ export class Source {
       found.push([start, this.#ends[index]!])
     }
     return found
+  }
+
+  #collected({ parts, from }: Collecting): string {
+    const text = this.#window.slice(from, this.#at)
+    return parts.length === 0 ? text : parts.join('') + text
   }
 
   #close(collecting: Collecting): void {
