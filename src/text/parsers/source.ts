@@ -111,7 +111,7 @@ export class Source {
     return this.#offset + this.#window.length > before
   }
 
-  /** Asks again whenever text has arrived, until there is an answer; at the end there must be one. */
+  /** Asks at once, and whenever text has arrived, until there is an answer: at the end there is. */
   when<Result>(answer: () => Reader<Result> | undefined): Reader<Result> {
     return answer() ?? this.#later(answer)
   }
