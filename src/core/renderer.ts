@@ -41,7 +41,7 @@ export interface Renderer {
   readonly stopIds: readonly number[]
   /** Ids are in [0, vocabulary). */
   readonly vocabulary: number
-  /** A whole context, ending where the policy continues. */
+  /** A whole context, ending where the policy continues. Equal ones may share their array. */
   render(messages: readonly Message[], tools: readonly ToolDefinition[]): Int32Array
   /** What follows a sampled turn: its closing where missing, the new messages, the next opening. */
   bridge(request: BridgeRequest): Bridge
