@@ -57,6 +57,7 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--guard thinking:9', /guard "thinking" has no variant "9"/],
   ['roll', '--reward nope', /--reward nope: No reward .* Known: exact-match/],
   ['roll', '--reward ./absent.ts#x', /no file .*absent.ts/],
+  ['roll', `--reward ${lost}#x`, /lost is a folder; name a file and what it exports/],
   ['roll', '--reward judge', /--reward judge: .*needs a speaker/],
   ['roll', '--advantage nope', /--advantage nope: .* Known: grpo/],
   ['roll', '--environment nope', /--environment nope: .* Known: .*desk/],
@@ -82,6 +83,8 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', `--policy embedded:${tasks}`, /a part of the path is a file, not a folder/],
   ['roll', `--out ${tasks}`, /tasks.jsonl is a file: --out names a folder for the run/],
   ['roll', `--config ${lost}`, /config .*lost: this is a folder; name a file/],
+  ['roll', `--config ${tasks}`, /config .*tasks.jsonl: a config file ends with .ts, .toml or/],
+  ['roll', '--policy http://localhost:30000', /as in sglang:http:\/\/localhost:30000/],
   ['roll', `--record ${lost}`, /--record .*lost: this is a folder; name a file/],
   ['roll', `--sinks [{"to":"jsonl","out":"${lost}"}]`, /--sinks jsonl .*: this is a folder/],
   ['roll', '--branch fixed', /--branch changes nothing here: it needs --strategy tree/],
@@ -126,8 +129,13 @@ describe('a value that is not possible', () => {
 
 it('code of the user that breaks, and servers that are gone, are failures: 1', async () => {
   const line = ['roll', ...bases.roll!, '--out', out]
-  const own = await runCommand([...line, '--reward', `${broken}#x`])
-  expect([own.code, own.stderr]).toEqual([1, expect.stringMatching(/broken.ts:1: mine/)])
+  for (const words of [
+    ['--reward', `${broken}#x`],
+    ['--config', broken],
+  ]) {
+    const own = await runCommand([...line, ...words])
+    expect([own.code, own.stderr]).toEqual([1, expect.stringMatching(/broken.ts:1: mine/)])
+  }
   const gone = await runCommand([
     ...[...line, '--retries', '0', '--policy', 'sglang:http://127.0.0.1:9'],
   ])
@@ -152,6 +160,8 @@ describe('a command that is given the wrong thing', async () => {
   const { port } = server.address() as AddressInfo
   const served = [...scripted, '--port', `${port}`]
 
+  const taught = ['--environment', 'desk', '--out', out, '--demonstrations']
+
   it.each([
     [['export', run, '--to', 'jsonl', '--out', lost], /--out .*lost: this is a folder/],
     [['import', 'absent.jsonl', '--from', 'slime', '--out', out], /no file absent.jsonl/],
@@ -165,6 +175,14 @@ describe('a command that is given the wrong thing', async () => {
     [['fork', run, '1/0/0', '--at', '0', '--edit', lost], /--edit .*: this is a folder/],
     [['audit', run, '--policy', `scripted:${answers}`], /cannot score given tokens/],
     [['doctor', lost], /lost has no tokenizer.json/],
+    [['check', 'single-turn', '--tasks', noTasks], /none.jsonl holds no tasks to check with/],
+    [['teach', ...taught, noAnswers], /--demonstrations .* holds no conversation/],
+    [['teach', ...taught, lost], /--demonstrations .*: this is a folder; name a file/],
+    [['teach', ...taught, 'absent'], /no file or run absent with demonstrations/],
+    [['dataset', 'condensed-sft', noTasks, '--out', `${out}.jsonl`], /holds no tasks/],
+    [['dataset', 'condenser', 'absent.jsonl', '--out', `${out}.jsonl`], /no task file absent/],
+    [['dataset', 'condensed-sft', '4', '--splits', 'none', '--out', tasks], /is there already/],
+    [['tau', 'pack', lost, out], /No tau-bench checkout in .*lost/],
     [['init', run], /finished holds a run: name an empty folder/],
     [['init', tasks], /tasks.jsonl is a file: name a folder/],
     [['serve', '--port', `${port}`], /--port \d+: something listens there already/],

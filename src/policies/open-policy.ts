@@ -110,7 +110,10 @@ function openOne(uri: string, options: Opening): Promise<Policy> | Policy {
   const open = Object.hasOwn(known, scheme) ? known[scheme] : undefined
   if (!open) {
     const names = Object.keys(known).map(name => `${name}:`)
-    const hint = didYouMean(`${scheme}:`, names)
+    const isUrl = scheme === 'http' || scheme === 'https'
+    const hint = isUrl
+      ? ` Say what answers there, as in sglang:${uri}`
+      : didYouMean(`${scheme}:`, names)
     throw new Error(`No policy scheme "${scheme}:" in "${uri}". Known: ${names.join(', ')}.${hint}`)
   }
   if (rest === '' && Object.hasOwn(schemes, scheme)) {

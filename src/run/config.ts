@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { openNamed } from './open-named.ts'
 import {
@@ -154,7 +153,7 @@ export async function readConfig(path: string): Promise<Config> {
 
 async function parseConfig(path: string): Promise<unknown> {
   if (/\.[cm]?[jt]s$/.test(path)) {
-    const module = await importFile(resolve(path))
+    const module = await importFile(path)
     const value = Object.keys(module).includes('default') ? module.default : undefined
     if (value === undefined)
       throw new SettingError(
@@ -163,6 +162,9 @@ async function parseConfig(path: string): Promise<unknown> {
     return value
   }
   const text = await openNamed(`config ${path}`, () => readFile(path, 'utf8'))
+  if (!/\.(?:toml|json)$/.test(path)) {
+    throw new SettingError(`config ${path}: a config file ends with .ts, .toml or .json`)
+  }
   try {
     return path.endsWith('.toml') ? parseToml(text) : JSON.parse(text)
   } catch (cause) {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { createJiti } from 'jiti'
@@ -18,11 +18,10 @@ export async function loadUserPart(name: string): Promise<unknown> {
   const [path = '', wanted = 'default'] = name.split('#')
   const file = resolve(path)
   if (!existsSync(file)) throw new SettingError(`no file ${path} (looked in ${dirname(file)})`)
-  const module = await importFile(file).catch((cause: unknown) => {
-    const { code } = cause as NodeJS.ErrnoException
-    const Kind = code === 'ERR_UNKNOWN_FILE_EXTENSION' ? SettingError : UserCodeError
-    throw new Kind(`${path}${lineIn(file, cause)}: ${describeCause(cause)}`, { cause })
-  })
+  if (statSync(file).isDirectory()) {
+    throw new SettingError(`${path} is a folder; name a file and what it exports: ./file.ts#NAME`)
+  }
+  const module = await importFile(path)
   if (wanted in module) return module[wanted]
   const known = Object.keys(module)
   const hint = known.length > 0 ? `It exports: ${known.join(', ')}.` : 'It exports nothing.'
@@ -36,8 +35,19 @@ function lineIn(file: string, cause: unknown): string {
   return at < 0 ? '' : (/^:\d+/.exec(stack.slice(at + file.length))?.[0] ?? '')
 }
 
-/** Imports a JavaScript or TypeScript file; errors point to its own lines. */
-export async function importFile(file: string): Promise<Record<string, unknown>> {
+/** Imports a JavaScript or TypeScript file; what it throws names the file and its line. */
+export async function importFile(path: string): Promise<Record<string, unknown>> {
+  const file = resolve(path)
+  try {
+    return await compileAndImport(file)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const Kind = code === 'ERR_UNKNOWN_FILE_EXTENSION' ? SettingError : UserCodeError
+    throw new Kind(`${path}${lineIn(file, cause)}: ${describeCause(cause)}`, { cause })
+  }
+}
+
+async function compileAndImport(file: string): Promise<Record<string, unknown>> {
   const jiti = createJiti(import.meta.url, {
     virtualModules: { ...(await ourModules()), ...(await zodFor(file)) },
     sourceMaps: true,

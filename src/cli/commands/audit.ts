@@ -45,15 +45,19 @@ async function runAudit(invocation: Invocation): Promise<number> {
   return audit.wrong === 0 && audit.checked > 0 ? 0 : 1
 }
 
+function verdictOf({ checked, wrong, tolerance }: Audit): string {
+  if (checked === 0) return 'nothing could be checked'
+  if (wrong === 0) return `all within ${tolerance}`
+  return `${wrong} tokens are further off than ${tolerance}; the worst:`
+}
+
 function auditLines(audit: Audit): readonly string[] {
-  const { rows, tokens, checked, unchecked, wrong, tolerance, largest, mean, worst } = audit
+  const { rows, tokens, checked, unchecked, largest, mean, worst } = audit
   return [
     `${rows} rows, ${tokens} trained tokens, ${checked} checked`,
     ...Object.entries(unchecked).map(([reason, count]) => `not checked: ${count} (${reason})`),
     `largest difference ${largest.toExponential(2)}, mean ${mean.toExponential(2)}`,
-    wrong === 0
-      ? `all within ${tolerance}`
-      : `${wrong} tokens are further off than ${tolerance}; the worst:`,
+    verdictOf(audit),
     ...worst.map(
       each =>
         `  ${each.trajectory} row ${each.row} token ${each.token}: ` +

@@ -36,6 +36,7 @@ async function runCheck({ words, flags, terminal, json, signal }: Invocation): P
   })) {
     if (tasks.push(task) === taskCount) break
   }
+  if (tasks.length === 0) throw new MisuseError(`--tasks ${source} holds no tasks to check with`)
   const renderer = model === undefined ? undefined : await openRenderer(model)
   const results = await checkEnvironment(environment, {
     tasks,

@@ -1,4 +1,5 @@
 import { packTau } from '../../environments/tau/load.ts'
+import { openNamed } from '../../run/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Packs a tau-bench checkout. */
@@ -18,7 +19,7 @@ export const tauCommand: Command = {
 async function runTau({ words, terminal, json }: Invocation): Promise<number> {
   const [verb, checkout, folder] = words
   if (verb !== 'pack') throw new MisuseError(`espalier tau knows "pack", not "${verb}"`)
-  const domains = await packTau(checkout!, folder!)
+  const domains = await openNamed(undefined, () => packTau(checkout!, folder!))
   if (json) terminal.print(JSON.stringify({ folder, domains }))
   else terminal.print(`packed ${domains.join(' and ')} into ${folder}`)
   return 0

@@ -7,11 +7,12 @@ import {
   readDemonstrations,
   type Show,
 } from '../../run/demonstrations.ts'
+import { openNamed } from '../../run/open-named.ts'
 import { openEnvironmentNamed } from '../../run/open-run.ts'
 import type { Settings } from '../../run/settings.ts'
 import { readTasks } from '../../run/tasks.ts'
 import { teachFrom } from '../../run/teach.ts'
-import { isUserPart, loadUserPart } from '../../run/user-part.ts'
+import { loadUserPart } from '../../run/user-part.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -88,8 +89,11 @@ async function openDemonstrations(
   },
 ): Promise<readonly Conversation[]> {
   const { tasks, demonstrations, signal } = from
-  if (!isUserPart(demonstrations) || demonstrations.endsWith('.jsonl')) {
-    return await readDemonstrations(demonstrations, environment, { successAt: 1 })
+  // A path may begin like that of code of the user's own, and be a run or a file of conversations.
+  if (!/\.[cm]?[jt]s(?:#|$)/.test(demonstrations)) {
+    return await openNamed(`--demonstrations ${demonstrations}`, () =>
+      readDemonstrations(demonstrations, environment, { successAt: 1 }),
+    )
   }
   const show = await loadUserPart(demonstrations)
   if (typeof show !== 'function') throw new MisuseError(`${demonstrations} is not a function`)

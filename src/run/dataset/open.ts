@@ -9,7 +9,7 @@ import type { DatasetItem } from './build.ts'
 import { condensedSftItem } from './condensed-sft.ts'
 import { condenserPairItem } from './condenser-pairs.ts'
 import { runSftItems } from './run-sft.ts'
-import { isRun, passageTexts, readPassageTasks, runTexts } from './sources.ts'
+import { checkSource, isRun, passageTexts, readPassageTasks, runTexts } from './sources.ts'
 import { taughtSftItem } from './taught-sft.ts'
 
 /** The sets that can be built. */
@@ -39,6 +39,7 @@ export interface OpenedItems extends AsyncDisposable {
 
 /** Opens everything that a set names. */
 export async function openDatasetItems(from: DatasetSource): Promise<OpenedItems> {
+  await checkSource(from.source)
   if (from.kind === 'condenser') return await openPairs(from)
   if (from.policy !== undefined && !isRun(from.source)) return await openTaught(from)
   const { source, seed, least, mostRecalls } = from

@@ -1,10 +1,11 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Task } from '../../core/environment.ts'
+import type { Environment, Task } from '../../core/environment.ts'
 import { textOf } from '../../core/message.ts'
 import { type PassageTask, passages } from '../../environments/passages.ts'
+import { openNamed } from '../open-named.ts'
 import { openRunReader } from '../store.ts'
-import { readTasks } from '../tasks.ts'
+import { checkFirstTask, readTasks } from '../tasks.ts'
 import type { PassageText } from './condenser-pairs.ts'
 
 /** Whether a source is a stored run, and not a file of questions. */
@@ -21,6 +22,12 @@ export async function* readPassageTasks(
 ): AsyncGenerator<Task<PassageTask>> {
   const count = /^\d+$/.test(source) ? Number(source) : undefined
   yield* readTasks(passages(), count ?? source, { seed })
+}
+
+/** Refuses a source that is not there, holds nothing or begins wrongly, before a set is begun. */
+export async function checkSource(source: string): Promise<void> {
+  if (/^\d+$/.test(source) || isRun(source)) return
+  await openNamed(undefined, () => checkFirstTask(passages() as Environment, source))
 }
 
 /** Texts to condense: the passages of questions, each with the questions that it answers. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readFile, rm, truncate } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Json } from '../../core/ids.ts'
+import { SettingError } from '../settings.ts'
 import type { Built, DatasetRow } from './build.ts'
 
 /** What is on record of a set that is being built: one line per item, in a file beside it. */
@@ -40,7 +41,7 @@ export async function openWork(
   const path = `${out}.work`
   const old = files.find(file => existsSync(file))
   if (old !== undefined && !existsSync(path)) {
-    throw new Error(`${old} is there already: remove it or choose another --out`)
+    throw new SettingError(`${old} is there already: remove it or choose another --out`)
   }
   await mkdir(dirname(resolve(out)), { recursive: true })
   const head = JSON.stringify({ espalier: 'dataset', settings })
