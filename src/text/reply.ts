@@ -57,7 +57,9 @@ function openParsers({
 }: ReplyContext): (tools: readonly ToolDefinition[]) => OutputParser {
   const controls = tokenizer.controls.map(({ content }) => content)
   const known = new WeakMap<readonly ToolDefinition[], OutputParser>()
-  return tools => {
+  const none: readonly ToolDefinition[] = []
+  return offered => {
+    const tools = offered.length > 0 ? offered : none
     const found = known.get(tools)
     if (found) return found
     const parser = openParser({

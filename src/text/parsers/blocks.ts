@@ -48,35 +48,55 @@ export type StageReader = (source: Source, sink: Sink) => Reader<void>
 /** Reads text with blocks of calls and of thinking in it. */
 export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
   const { unit, section, opening, framing = [], header } = format
-  const frames = new Set(framing)
   const tops = section ? [section.open] : (unit?.opens ?? [])
   const opens = [header?.open, thinking?.open].filter(string => string !== undefined)
-  const seen = new Markers([...tops, ...framing, ...opens])
-  const fences = section ? [section.open, section.close] : []
-  const inner = unit && {
-    unit,
-    attempts: attemptReader(unit, fences),
-    stops: new Markers([...strong(unit), ...fences]),
+  const reading: BlockReading = {
+    seen: new Markers([...tops, ...framing, ...opens]),
+    frames: new Set(framing),
+    header,
+    thinking,
+    think: thinking && thinkingReader(thinking),
+    begin: opening && beginningReader(opening),
+    calls: unit && callReader(unit, section),
   }
-  const sectioned = section && inner && { ...inner, section }
-  const begin = opening && beginningReader(opening)
-  const think = thinking && thinkingReader(thinking)
-  return function* (source, sink) {
-    if (think && thinking.inside) yield* think(source, sink)
-    else if (thinking?.strayClose) yield* source.take(thinking.close)
-    if (begin) yield* begin(source, sink)
-    for (;;) {
-      const marker = yield* source.until(seen, sink.content)
-      if (marker === undefined) return
-      if (frames.has(marker)) source.skip(marker.length)
-      else if (think && marker === thinking.open) {
-        yield* think(source, sink)
-        if (begin) yield* begin(source, sink)
-      } else if (marker === header?.open) yield* readHeader(source, sink, header)
-      else if (sectioned) yield* readSection(source, sink, sectioned)
-      else if (inner) yield* inner.attempts(source, sink)
-    }
+  return (source, sink) => readBlocks(source, sink, reading)
+}
+
+interface BlockReading {
+  readonly seen: Markers
+  readonly frames: ReadonlySet<string>
+  readonly header: Blocks['header'] | undefined
+  readonly thinking: Thinking | undefined
+  readonly think: StageReader | undefined
+  readonly begin: StageReader | undefined
+  readonly calls: StageReader | undefined
+}
+
+// Coroutines of one function have one shape. A function made for each parser would give them as
+// many shapes as there are parsers, and the engine would compile all that runs them anew.
+function* readBlocks(source: Source, sink: Sink, reading: BlockReading): Reader<void> {
+  const { seen, frames, header, thinking, think, begin, calls } = reading
+  if (think && thinking?.inside) yield* think(source, sink)
+  else if (thinking?.strayClose) yield* source.take(thinking.close)
+  if (begin) yield* begin(source, sink)
+  for (;;) {
+    const marker = yield* source.until(seen, sink.content)
+    if (marker === undefined) return
+    if (frames.has(marker)) source.skip(marker.length)
+    else if (think && marker === thinking?.open) {
+      yield* think(source, sink)
+      if (begin) yield* begin(source, sink)
+    } else if (marker === header?.open) yield* readHeader(source, sink, header)
+    else if (calls) yield* calls(source, sink)
   }
+}
+
+function callReader(unit: Unit, section: Blocks['section']): StageReader {
+  if (!section) return attemptReader(unit)
+  const fences = [section.open, section.close]
+  const attempts = attemptReader(unit, fences)
+  const reading = { unit, section, attempts, stops: new Markers([...strong(unit), ...fences]) }
+  return (source, sink) => readSection(source, sink, reading)
 }
 
 /** Blanks at the beginning of a message, and a call if one follows them. */
@@ -127,29 +147,40 @@ interface Passed {
   readonly start: number
 }
 
+interface AttemptReading {
+  readonly unit: Unit
+  readonly closers: ReadonlySet<string>
+  readonly stops: Markers
+  readonly put: (passed: Passed, sink: Sink) => void
+}
+
 function passedAttempt(
   unit: Unit,
   fences: readonly string[],
-  put: (passed: Passed, sink: Sink) => void,
+  put: AttemptReading['put'],
 ): StageReader {
   const closers = new Set(unit.closes)
   const stops = new Markers([...new Set([...unit.closes, ...strong(unit), ...fences])])
-  return function* (source, sink) {
-    const mark = source.collect()
-    const attempt = yield* unit.read(source)
-    const rewound = attempt.kind !== 'calls' && mark.giveBack()
-    const read = rewound ? source.collect() : mark
-    if (rewound) {
-      source.skip(1)
-      if (attempt.kind !== 'text') {
-        const stop = yield* source.until(stops)
-        if (stop !== undefined && closers.has(stop)) source.skip(stop.length)
-      }
+  const reading: AttemptReading = { unit, closers, stops, put }
+  return (source, sink) => readAttempt(source, sink, reading)
+}
+
+function* readAttempt(source: Source, sink: Sink, reading: AttemptReading): Reader<void> {
+  const { unit, closers, stops, put } = reading
+  const mark = source.collect()
+  const attempt = yield* unit.read(source)
+  const rewound = attempt.kind !== 'calls' && mark.giveBack()
+  const read = rewound ? source.collect() : mark
+  if (rewound) {
+    source.skip(1)
+    if (attempt.kind !== 'text') {
+      const stop = yield* source.until(stops)
+      if (stop !== undefined && closers.has(stop)) source.skip(stop.length)
     }
-    const raw = read.text()
-    read.close()
-    put({ attempt, raw, start: source.position - raw.length }, sink)
   }
+  const raw = read.text()
+  read.close()
+  put({ attempt, raw, start: source.position - raw.length }, sink)
 }
 
 const strong = ({ opens, weak = [] }: Unit): string[] => opens.filter(open => !weak.includes(open))

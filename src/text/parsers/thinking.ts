@@ -1,5 +1,6 @@
-import type { StageReader } from './blocks.ts'
+import type { Sink, StageReader } from './blocks.ts'
 import { Markers, markers } from './markers.ts'
+import type { Reader, Source } from './source.ts'
 
 /** Thinking between two tags. */
 export interface Thinking {
@@ -19,22 +20,33 @@ export interface Thinking {
 export function thinkingReader(thinking: Thinking): StageReader {
   const { open, close, calls = [], ends = [] } = thinking
   const stops = new Markers([close, ...calls, ...ends])
-  const closes = markers(close)
-  return function* (source, sink) {
-    while (yield* source.take(open)) {}
-    sink.reasoning('')
-    const marker = yield* source.until(stops, sink.reasoning)
-    if (marker === undefined || ends.includes(marker)) return
-    if (marker !== close) {
-      // Only if the block is never closed did the call end it.
-      const held = source.collect()
-      const isClosed = (yield* source.until(closes)) !== undefined
-      const text = held.text()
-      if (!isClosed && held.giveBack()) return
-      held.close()
-      sink.reasoning(text)
-      if (!isClosed) return
-    }
-    source.skip(close.length)
+  const reading: ThinkingReading = { open, close, ends, stops, closes: markers(close) }
+  return (source, sink) => readThinking(source, sink, reading)
+}
+
+interface ThinkingReading {
+  readonly open: string
+  readonly close: string
+  readonly ends: readonly string[]
+  readonly stops: Markers
+  readonly closes: Markers
+}
+
+function* readThinking(source: Source, sink: Sink, reading: ThinkingReading): Reader<void> {
+  const { open, close, ends, stops, closes } = reading
+  while (yield* source.take(open)) {}
+  sink.reasoning('')
+  const marker = yield* source.until(stops, sink.reasoning)
+  if (marker === undefined || ends.includes(marker)) return
+  if (marker !== close) {
+    // Only if the block is never closed did the call end it.
+    const held = source.collect()
+    const isClosed = (yield* source.until(closes)) !== undefined
+    const text = held.text()
+    if (!isClosed && held.giveBack()) return
+    held.close()
+    sink.reasoning(text)
+    if (!isClosed) return
   }
+  source.skip(close.length)
 }
