@@ -186,7 +186,8 @@ describe('a command that is given the wrong thing', async () => {
     [['init', run], /finished holds a run: name an empty folder/],
     [['init', tasks], /tasks.jsonl is a file: name a folder/],
     [['serve', '--port', `${port}`], /--port \d+: something listens there already/],
-    [['rollouts', ...served], /--port \d+: something listens there already/],
+    [['rollouts', ...served, '--out', out], /--port \d+: something listens there already/],
+    [['rollouts', ...scripted, '--port', '0', '--host', '0.0.0.0'], /--host 0.0.0.0: .* a token/],
     [['roll', ...bases.roll!, '--out', out, '--metrics-port', `${port}`], /listens there already/],
   ])('%s ends with 2, says what was wrong and leaves nothing', async (words, message) => {
     const before = readdirSync(folder)

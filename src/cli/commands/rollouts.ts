@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import type { Task } from '../../core/environment.ts'
 import { resolveSettings } from '../../run/config.ts'
 import { openNamed } from '../../run/open-named.ts'
@@ -47,6 +48,9 @@ export const rolloutsCommand: Command = {
 async function runRollouts(invocation: Invocation): Promise<number> {
   const { own, terminal, json, signal } = invocation
   const { values } = await resolveSettings(invocation)
+  const { port = 8900 } = counted('port', own.port)
+  const { host = '127.0.0.1' } = own
+  await openNamed(`--port ${port}`, () => tryPort(port, host))
   await using opened = await openRunParts(values, terminal.tell)
   await using kept =
     values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
@@ -63,13 +67,9 @@ async function runRollouts(invocation: Invocation): Promise<number> {
     reward: parts.reward ?? parts.environment.reward,
   })
   const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
-  const listening = {
-    ...counted('port', own.port),
-    ...(own.host !== undefined && { host: own.host }),
-    // A variable that is set to nothing is no token.
-    ...(token && { token }),
-  }
-  await using server = await openNamed(`--port ${own.port ?? 8900}`, () =>
+  // A variable that is set to nothing is no token.
+  const listening = { port, host, ...(token && { token }) }
+  await using server = await openNamed(`--host ${host}`, () =>
     serveRollouts({ rollouts, worlds }, listening),
   )
   if (json) terminal.print(JSON.stringify({ url: server.url, policy: parts.policy.name }))
@@ -77,6 +77,14 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   if (!signal.aborted) await once(signal, 'abort')
   await kept?.finish()
   return 0
+}
+
+/** Throws where a port is taken: the service listens last, when a folder has been made for it. */
+async function tryPort(port: number, host: string): Promise<void> {
+  const probe = createServer().listen(port, host)
+  await once(probe, 'listening')
+  probe.close()
+  await once(probe, 'close')
 }
 
 async function keepIn(out: string, parts: RollParts, values: Settings) {
