@@ -1,5 +1,4 @@
-import { parseJson } from './reading.ts'
-import { type Generated, readGenerated } from './sglang-answer.ts'
+import { type Generated, readGeneratedBody } from './sglang-answer.ts'
 
 /** How a whole answer is to be read: said in plain data, for it may be read in another thread. */
 export interface Reading {
@@ -11,7 +10,7 @@ export interface Reading {
 
 /** Reads an answer; `where` names the request in messages. */
 export function readAnswer(body: Buffer, { width }: Reading, where: string): Generated {
-  return readGenerated(parseJson(body, where), where, width)
+  return readGeneratedBody(body, where, width)
 }
 
 /** What was read, as it is handed from thread to thread: a list and one piece of memory cost least. */

@@ -1,5 +1,6 @@
 import type { Finish } from '../core/policy.ts'
 import type { TopLogprobs } from '../core/segment.ts'
+import { type Tokens, takePairs } from './pair-list.ts'
 import {
   asArray,
   asCount,
@@ -28,17 +29,56 @@ export interface Generated {
   readonly cachedTokens: number | undefined
 }
 
-/** Reads a whole answer. `width` is how many candidates per token were asked for. */
+/** Reads the body of a whole answer. `width` is how many candidates per token were asked for. */
+export function readGeneratedBody(body: Buffer, where: string, width: number): Generated {
+  const text = body.toString('utf8')
+  const taken = takePairs(text, 'output_token_logprobs')
+  const short = taken && tryJson(taken.rest)
+  if (taken && short && isTakenFrom(short)) return readFields(short, { where, width, taken })
+  return readGenerated(parseJson(text, where), where, width)
+}
+
+/** Whether what was taken had its place where it belongs: there an empty list is left. */
+function isTakenFrom({ meta_info: meta }: { readonly meta_info?: Fields | null }): boolean {
+  const left = meta?.output_token_logprobs
+  return Array.isArray(left) && left.length === 0
+}
+
+function tryJson(text: string): { readonly meta_info?: Fields | null } | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads a whole answer. */
 export function readGenerated(answer: unknown, where: string, width: number): Generated {
-  const fields = asObject(answer, where, 'the answer')
+  return readFields(asObject(answer, where, 'the answer'), { where, width })
+}
+
+interface GeneratedParts {
+  readonly where: string
+  readonly width: number
+  /** Its tokens, where they were taken out of it before. */
+  readonly taken?: Tokens
+}
+
+function readFields(fields: Fields, { where, width, taken }: GeneratedParts): Generated {
   const meta = asObject(fields.meta_info, where, 'meta_info')
   const finish = readFinish(meta.finish_reason, where)
-  const pairs = pairsOf(meta, where)
+  const { ids, logprobs } = taken ?? readPairs(pairsOf(meta, where), where)
+  checkIds(fields, ids, where)
+  checkCount(meta, ids.length, where)
+  const top = readTop(meta, where, width)
+  const { weights, promptTokens, cachedTokens } = readMeta(meta, where)
+  return { ids, logprobs, top, finish, weights, promptTokens, cachedTokens }
+}
+
+function readPairs(pairs: readonly unknown[], where: string): Tokens {
   const buffer = new TokenBuffer(pairs.length)
-  takePairs(pairs, buffer, { where, from: 0 })
-  checkIds(fields, buffer.ids, where)
-  checkCount(meta, buffer.length, where)
-  return { ...readMeta(meta, where), ...tokensOf(buffer), top: readTop(meta, where, width), finish }
+  addPairs(pairs, buffer, { where, from: 0 })
+  return tokensOf(buffer)
 }
 
 /** The log-probabilities of the last tokens of a prompt, checked to be of these tokens. */
@@ -55,7 +95,7 @@ export function readScores(
     throw wrong(where, problem)
   }
   const buffer = new TokenBuffer()
-  takePairs(pairs, buffer, { where, from: skip, name: 'input_token_logprobs' })
+  addPairs(pairs, buffer, { where, from: skip, name: 'input_token_logprobs' })
   const differs = buffer.ids.findIndex((id, index) => id !== scored[index])
   if (differs >= 0) {
     const problem = `input_token_logprobs[${skip + differs}] is of token ${buffer.ids[differs]}, not ${scored[differs]}`
@@ -99,7 +139,7 @@ export function openGeneratedStream(where: string, width: number): GeneratedStre
     meta = asObject(event.meta_info, where, 'meta_info')
     const pairs = pairsOf(meta, where)
     const isWhole = takesFromStart(meta, pairs.length, { where, have: before })
-    takePairs(pairs, buffer, { where, from: isWhole ? before : 0 })
+    addPairs(pairs, buffer, { where, from: isWhole ? before : 0 })
     checkIds(event, isWhole ? buffer.ids : buffer.ids.subarray(before), where)
     const candidates = asArray(meta.output_top_logprobs ?? [], where, 'output_top_logprobs')
     for (const row of candidates.slice(isWhole ? tops.length : 0)) tops.push(row)
@@ -152,7 +192,7 @@ function takesFromStart(
   )
 }
 
-function tokensOf(buffer: TokenBuffer): Pick<Generated, 'ids' | 'logprobs'> {
+function tokensOf(buffer: TokenBuffer): Tokens {
   return { ids: buffer.ids, logprobs: buffer.logprobs }
 }
 
@@ -180,7 +220,7 @@ interface PairPlace {
   readonly name?: string
 }
 
-function takePairs(pairs: readonly unknown[], buffer: TokenBuffer, place: PairPlace): void {
+function addPairs(pairs: readonly unknown[], buffer: TokenBuffer, place: PairPlace): void {
   for (let index = place.from; index < pairs.length; index++) {
     const pair = pairs[index] as readonly unknown[] | null
     const logprob = pair?.[0]
