@@ -29,7 +29,7 @@ function expectSame(text: string): void {
 
 /** Numbers as servers write them: doubles, 32-bit floats as doubles, few digits, exponents. */
 const number = fc.oneof(
-  fc.double({ min: -9000, max: 0, noNaN: true }).map(value => JSON.stringify(value)),
+  fc.double({ min: -8999, max: 0, noNaN: true }).map(value => JSON.stringify(value)),
   fc.float({ min: -100, max: 0, noNaN: true }).map(value => JSON.stringify(value)),
   fc.float({ min: Math.fround(-1e-6), max: 0, noNaN: true }).map(value => JSON.stringify(value)),
   fc.constantFrom('0', '-0', '0.0', '-0.0', '-1', '-12.5', '-1e-05', '-1.5E+2', '-0.1234567'),
