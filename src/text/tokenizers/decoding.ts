@@ -14,48 +14,67 @@ const NO_BYTES = new Uint8Array()
 export function byteDecoding(bytesOf: (id: number) => Uint8Array | undefined): Decoding {
   const remember = remembering(bytesOf)
   return {
-    decode: (ids, isSkipped) => toText(gather(ids, remember, isSkipped)),
-    open: isSkipped => openByteStream(ids => gather(ids, remember, isSkipped)),
+    decode: (ids, isSkipped) => {
+      const length = gather(ids, remember, isSkipped)
+      return scratch.toString('utf8', 0, length)
+    },
+    open: isSkipped =>
+      openByteStream(ids => {
+        const length = gather(ids, remember, isSkipped)
+        return scratch.subarray(0, length)
+      }),
     bytesOf: id => remember(id)?.slice(),
   }
 }
 
+/** Ids that are kept lie in pages: a list with gaps would be a dictionary to the runtime. */
+const pageBits = 12
+const pageSize = 1 << pageBits
+
 function remembering(
   bytesOf: (id: number) => Uint8Array | undefined,
 ): (id: number) => Uint8Array | undefined {
-  const known: (Uint8Array | undefined)[] = []
+  const pages: (Uint8Array | undefined)[][] = []
   return id => {
-    const found = known[id]
+    const found = pages[id >> pageBits]?.[id & (pageSize - 1)]
     if (found !== undefined) return found
     const bytes = bytesOf(id)
     // Only ids that exist are kept: the list must not grow with what a caller makes up.
-    if (bytes !== undefined) known[id] = bytes
+    if (bytes !== undefined) keep(pages, id, bytes)
     return bytes
   }
 }
 
-let scratch = new Uint8Array(1 << 14)
+function keep(pages: (Uint8Array | undefined)[][], id: number, bytes: Uint8Array): void {
+  const number = id >> pageBits
+  while (pages.length <= number) pages.push([])
+  const page = pages[number]!
+  if (page.length === 0) for (let slot = 0; slot < pageSize; slot++) page.push(undefined)
+  page[id & (pageSize - 1)] = bytes
+}
 
-/** The bytes of tokens; good until the next. */
+let scratch = Buffer.alloc(1 << 14)
+
+/** Puts the bytes of tokens into `scratch`, where they lie until the next; gives their number. */
 function gather(
   ids: ArrayLike<number>,
   bytesOf: (id: number) => Uint8Array | undefined,
   isSkipped: (id: number) => boolean,
-): Uint8Array {
+): number {
   // What a very long text needed is not kept.
-  if (scratch.length > 1 << 20) scratch = new Uint8Array(1 << 14)
+  if (scratch.length > 1 << 20) scratch = Buffer.alloc(1 << 14)
   let length = 0
   for (let index = 0; index < ids.length; index++) {
     const id = ids[index]!
     const token = isSkipped(id) ? NO_BYTES : (bytesOf(id) ?? NO_BYTES)
     if (length + token.length > scratch.length) {
-      const larger = new Uint8Array(2 * (length + token.length))
+      const larger = Buffer.alloc(2 * (length + token.length))
       larger.set(scratch)
       scratch = larger
     }
     for (let at = 0; at < token.length; at++) scratch[length++] = token[at]!
   }
-  return scratch.subarray(0, length)
+  return length
 }
 
 /** Bytes that are no UTF-8 become U+FFFD, one for each maximal part; a byte order mark stays. */
