@@ -76,10 +76,17 @@ interface HashState {
   words: number
 }
 
-function startHash(key: Seed): HashState {
-  const v = Int32Array.of(key.low, key.high, key.low ^ 0x6c796765, key.high ^ 0x74656462)
-  v[1]! ^= 0xee
-  return { v, words: 0 }
+/** One for all: a hash is finished before the next one starts. */
+const hash: HashState = { v: new Int32Array(4), words: 0 }
+
+function startHash({ low, high }: Seed): HashState {
+  const { v } = hash
+  v[0] = low
+  v[1] = high ^ 0xee
+  v[2] = low ^ 0x6c796765
+  v[3] = high ^ 0x74656462
+  hash.words = 0
+  return hash
 }
 
 function absorb(state: HashState, word: number): void {
