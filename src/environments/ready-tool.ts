@@ -1,6 +1,7 @@
 import type { StepCall } from '../core/environment.ts'
 import { describeCause, Failure } from '../core/failure.ts'
 import { type Lane, type Lanes, openLane } from '../core/lane.ts'
+import type { ToolDefinition } from '../core/message.ts'
 import type { CallRecord, ToolLimits, ToolProblem } from '../core/tool.ts'
 import { DeadlineError, type Stopping, withDeadline } from './deadline.ts'
 import { isRecord } from './json-schema.ts'
@@ -11,6 +12,8 @@ import { toText } from './tool-output.ts'
 /** A tool that has been read and checked. */
 export interface ReadyTool {
   readonly name: string
+  /** As policies are shown it. */
+  readonly definition: ToolDefinition
   readonly schema: InputSchema
   readonly limits: Required<ToolLimits>
   readonly isOutside: boolean
@@ -49,9 +52,17 @@ export const defaultLimits = {
   concurrency: Number.POSITIVE_INFINITY,
 }
 
+const known = new WeakMap<OfferedTool, ReadyTool>()
+
+/** The tool as it was read before, where worlds share it. */
+export function knownTool(name: string, offered: OfferedTool): ReadyTool | undefined {
+  const ready = known.get(offered)
+  return ready?.name === name ? ready : undefined
+}
+
 /** Reads one tool; throws what is wrong with it, naming it. */
 export async function readTool(name: string, offered: OfferedTool): Promise<ReadyTool> {
-  const { execute, limits, effects, inputSchema } = offered
+  const { execute, limits, effects, inputSchema, description } = offered
   if (typeof execute !== 'function') {
     throw new TypeError(`Tool "${name}" has no execute; worlds run their tools themselves.`)
   }
@@ -63,14 +74,21 @@ export async function readTool(name: string, offered: OfferedTool): Promise<Read
   const schema = await readSchema(inputSchema).catch(cause => {
     throw new TypeError(`Tool "${name}": ${describeCause(cause)}`, { cause })
   })
-  return {
+  const { parameters } = schema
+  const ready: ReadyTool = {
     name,
+    definition: {
+      type: 'function',
+      function: { name, ...(description !== undefined && { description }), parameters },
+    },
     schema,
     limits: bounds,
     isOutside: effects === 'outside',
     // The schema has validated the input before this is called.
     execute: (input, execution) => execute.call(offered, input as never, execution as never),
   }
+  known.set(offered, ready)
+  return ready
 }
 
 /** An error that the policy is shown. */

@@ -7,6 +7,7 @@ import {
   type Answer,
   type CallSurroundings,
   defaultLimits,
+  knownTool,
   type OneCall,
   problemOf,
   type ReadyTool,
@@ -33,17 +34,9 @@ export async function readTools(
   const ready = new Map<string, ReadyTool>()
   const definitions: ToolDefinition[] = []
   for (const [name, offered] of Object.entries(tools)) {
-    const read = await readTool(name, offered)
-    const { description } = offered
+    const read = knownTool(name, offered) ?? (await readTool(name, offered))
     ready.set(name, read)
-    definitions.push({
-      type: 'function',
-      function: {
-        name,
-        ...(description !== undefined && { description }),
-        parameters: read.schema.parameters,
-      },
-    })
+    definitions.push(read.definition)
   }
   return {
     definitions,

@@ -39,7 +39,11 @@ export async function toWorld<Report>(
     tools: definitions,
     async step(action, call) {
       if (isOver) throw new Failure('environment', { cause: steppedTooFar(name) })
-      const transition = await stepWorld(behaviour, action, { call, runCalls, misses, nudge })
+      const anchor = behaviour.anchor?.()
+      const taken = behaviour.step
+        ? await behaviour.step(action, { ...call, runCalls })
+        : await takeUsualCourse(behaviour, action, { call, runCalls, misses, nudge })
+      const transition = judged(behaviour, taken, { action, turn: call.turn, anchor })
       isOver = transition.kind === 'end'
       misses = action.calls.length > 0 ? 0 : misses + 1
       return transition
@@ -83,18 +87,15 @@ interface Stepping {
   readonly nudge: WorldState['nudge']
 }
 
-async function stepWorld<Report>(
+/** A transition with what the world says of the step: where it was taken, and what it was worth. */
+function judged<Report>(
   behaviour: WorldBehaviour<Report>,
-  action: Reply,
-  stepping: Stepping,
-): Promise<Transition> {
-  const { call, runCalls } = stepping
-  const anchor = behaviour.anchor?.()
-  const transition = behaviour.step
-    ? await behaviour.step(action, { ...call, runCalls })
-    : await takeUsualCourse(behaviour, action, stepping)
-  const step = { action, calls: transition.calls ?? [], turn: call.turn }
-  const reward = behaviour.stepReward?.(step)
+  transition: Transition,
+  step: { readonly action: Reply; readonly turn: number; readonly anchor: string | undefined },
+): Transition {
+  const { action, turn, anchor } = step
+  const reward = behaviour.stepReward?.({ action, calls: transition.calls ?? [], turn })
+  if (anchor === undefined && reward === undefined) return transition
   return {
     ...transition,
     ...(anchor !== undefined && { anchor }),

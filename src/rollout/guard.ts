@@ -4,7 +4,8 @@ import type { RolloutContext } from './attempt.ts'
 import type { Walk } from './walk.ts'
 
 /** The watcher of one sample, where guards are on. */
-export function openWatch({ guards = [], renderer }: RolloutContext): Watch | undefined {
+export function openWatch({ guards, renderer }: RolloutContext): Watch | undefined {
+  if (!guards) return undefined
   const watching = guards.filter(guard => guard.watch)
   if (watching.length === 0) return undefined
   return ({ ids }) => {
@@ -19,7 +20,9 @@ export function openWatch({ guards = [], renderer }: RolloutContext): Watch | un
 
 /** The guard that ends an attempt after a turn, if one does. */
 export function reviewTurn(walk: Walk, reply: Reply): string | undefined {
-  const reviewing = walk.context.guards?.filter(guard => guard.review) ?? []
+  const { guards } = walk.context
+  if (!guards) return undefined
+  const reviewing = guards.filter(guard => guard.review)
   if (reviewing.length === 0) return undefined
   const calls = [...pastCalls(walk), ...reply.calls]
   return reviewing.find(guard => guard.review!(calls))?.name

@@ -6,14 +6,19 @@ import type { CallRecord } from '../core/tool.ts'
 import { note, type Walk } from './walk.ts'
 
 /** Steps the walk's world; calls that recall a block are answered here, the world never sees them. */
-export async function stepWithRecall(
+export function stepWithRecall(walk: Walk, action: Reply, call: StepCall): Promise<Transition> {
+  const recall = walk.condensing?.recall
+  if (!recall) return walk.world.step(action, call)
+  return stepBesideRecall(walk, action, { recall, call })
+}
+
+async function stepBesideRecall(
   walk: Walk,
   action: Reply,
-  call: StepCall,
+  { recall, call }: { readonly recall: Recall; readonly call: StepCall },
 ): Promise<Transition> {
-  const recall = walk.condensing?.recall
-  const own = recall ? action.calls.filter(attempt => isRecall(recall, attempt.name)) : []
-  if (!recall || own.length === 0) return await walk.world.step(action, call)
+  const own = action.calls.filter(attempt => isRecall(recall, attempt.name))
+  if (own.length === 0) return await walk.world.step(action, call)
   const answers = answerAll(walk, recall, own)
   const rest = action.calls.filter(attempt => !isRecall(recall, attempt.name))
   if (rest.length === 0) {
