@@ -32,12 +32,16 @@ export function pathOf({ session, key }: SampleRequest): string {
  */
 interface Written {
   ids: Int32Array<ArrayBuffer>
+  /** The memory of the ids. */
+  bytes: Buffer
   count: number
   text: Buffer
   length: number
 }
 
 const longestHead = 32
+/** So many prompts that were forgotten leave their memory to new ones. */
+const mostSpare = 256
 /** A unit of UTF-16 takes at most three bytes of UTF-8. */
 const widestUnit = 3
 
@@ -49,6 +53,7 @@ const widestUnit = 3
  */
 export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
   const paths = new Map<string, Written>()
+  const spare: Written[] = []
   let size = 0
 
   function take(path: string): Written | undefined {
@@ -66,22 +71,27 @@ export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
     size += sizeOf(written)
     for (const [oldest] of paths) {
       if (size <= budget) return
-      take(oldest)
+      const forgotten = take(oldest)
+      if (forgotten && spare.length < mostSpare) spare.push(forgotten)
     }
   }
 
   return {
     write(path, ids, frame) {
-      const written = take(path) ?? nothingWritten()
+      const written = take(path) ?? emptied(spare.pop())
       rewrite(written, ids, frame.tail.length * widestUnit)
       return { bytes: framed(written, frame), keep: () => keep(path, written) }
     },
   }
 }
 
-function nothingWritten(): Written {
-  return { ids: new Int32Array(0), count: 0, text: Buffer.alloc(0), length: longestHead }
+/** What holds nothing, in memory that was used before where there is some. */
+function emptied(spare: Written | undefined): Written {
+  const { ids, bytes, text } = spare ?? nothing
+  return { ids, bytes, count: 0, text, length: longestHead }
 }
+
+const nothing = { ids: new Int32Array(0), bytes: Buffer.alloc(0), text: Buffer.alloc(0) }
 
 function sizeOf({ ids, text }: Written): number {
   return ids.byteLength + text.length
@@ -109,7 +119,7 @@ function rewrite(written: Written, ids: Int32Array, tailRoom: number): void {
 function cutToShared(written: Written, ids: Int32Array): void {
   const most = Math.min(written.count, ids.length)
   let shared = most
-  if (most > 0 && !bytesOf(written.ids, most).equals(bytesOf(ids, most))) {
+  if (most > 0 && !beginsAlike(written.bytes, ids, most)) {
     shared = 0
     while (written.ids[shared] === ids[shared]) shared++
   }
@@ -120,8 +130,10 @@ function cutToShared(written: Written, ids: Int32Array): void {
   written.length = length
 }
 
-function bytesOf(ids: Int32Array, count: number): Buffer {
-  return Buffer.from(ids.buffer as ArrayBuffer, ids.byteOffset, count * 4)
+function beginsAlike(bytes: Buffer, ids: Int32Array, count: number): boolean {
+  const size = count * 4
+  const others = Buffer.from(ids.buffer as ArrayBuffer, ids.byteOffset, size)
+  return bytes.compare(others, 0, size, 0, size) === 0
 }
 
 function reserve(written: Written, count: number, tailRoom: number): void {
@@ -130,6 +142,7 @@ function reserve(written: Written, count: number, tailRoom: number): void {
     const ids = new Int32Array(Math.ceil(count * 1.25))
     ids.set(written.ids.subarray(0, written.count))
     written.ids = ids
+    written.bytes = Buffer.from(ids.buffer)
   }
   if (written.text.length < room) {
     const text = Buffer.from(new SharedArrayBuffer(Math.ceil(room * 1.25)))

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Call } from '../core/call.ts'
 import type {
   Policy,
@@ -53,6 +53,8 @@ interface Sglang {
   readonly clock: Clock
   readonly writer: PromptWriter
   readonly frameOf: ReturnType<typeof openSampleFrames>
+  /** A new name for a request. All are of one length: the server aborts by prefix. */
+  readonly nextRid: () => string
 }
 
 /** One sample under way: when and under which version it began. */
@@ -77,6 +79,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     clock,
     writer: openPromptWriter(),
     frameOf: openSampleFrames(),
+    nextRid: openRids(),
   }
   return {
     name: `sglang:${server.url}`,
@@ -97,6 +100,12 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
       await server[Symbol.asyncDispose]()
     },
   }
+}
+
+function openRids(): () => string {
+  const own = randomBytes(8).toString('hex')
+  let count = 0
+  return () => own + (count++).toString(16).padStart(16, '0')
 }
 
 function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
@@ -126,8 +135,8 @@ function routing({ session }: SampleRequest): readonly string[] {
 
 async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
   const { request } = attempt
-  const { server, writer, frameOf, aborts } = attempt.sglang
-  const rid = randomUUID()
+  const { server, writer, frameOf, aborts, nextRid } = attempt.sglang
+  const rid = nextRid()
   const frame = frameOf(request, { rid, stream: false })
   const body = writer.write(pathOf(request), request.prompt.ids, frame)
   const headers = routing(request)
@@ -141,8 +150,8 @@ async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
 
 async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample> {
   const { request } = attempt
-  const { server, writer, frameOf, aborts, where, versions } = attempt.sglang
-  const rid = randomUUID()
+  const { server, writer, frameOf, aborts, where, versions, nextRid } = attempt.sglang
+  const rid = nextRid()
   const width = request.topLogprobs ?? 0
   const frame = frameOf(request, { rid, stream: true })
   const body = writer.write(pathOf(request), request.prompt.ids, frame)
@@ -180,7 +189,7 @@ async function sampleBatch(
     const one = (seed: number) => begin(sglang, { ...request, seed })
     return Promise.all(seeds.map(seed => sampleStreamed(one(seed), call)))
   }
-  const rids = seeds.map(() => randomUUID())
+  const rids = seeds.map(sglang.nextRid)
   const prompt = sglang.writer.write(pathOf(request), request.prompt.ids, listFrame)
   const body = severalBody(request, prompt.bytes, { seeds, rids })
   prompt.keep()
