@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici'
 import { z } from 'zod'
-import { plainSampling, type SampleRequest } from '../dist/core/policy.js'
+import { type Policy, plainSampling, type SampleRequest } from '../dist/core/policy.js'
 import { environment } from '../dist/environments/environment.js'
 import { tool } from '../dist/environments/tool.js'
 import { openPolicy } from '../dist/policies/open-policy.js'
@@ -15,8 +15,12 @@ import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 const turns = 8
 const sampledTokens = 64
 const promptTokens = 2000
+/** Attempts at each task, as by default: they share their prompt. */
+const group = 8
 /** Rollouts before anything is measured, so that both sides run compiled code. */
-const warmUp = 400
+const warmUp = 3200
+/** The sides take turns, so that what else the machine does hits both. */
+const rounds = 4
 
 /** What one side did at one concurrency. */
 interface Figures {
@@ -47,14 +51,20 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   const server = await openFixedServer(sglangAnswer([...answer]))
   const results: Record<string, object> = {}
   try {
+    await using policy = await openPolicy(`sglang:${server.url}`)
+    const question = questionOf(renderer)
+    const bodies = bodiesOf(renderer, question, answer)
+    const sides = {
+      engine: (concurrency: number, rollouts: number) =>
+        runEngine({ policy, renderer, question, concurrency, rollouts }),
+      bare: (concurrency: number, rollouts: number) =>
+        runBare(server.url, { bodies, concurrency, rollouts }),
+    }
+    await sides.engine(64, warmUp)
+    await sides.bare(64, warmUp)
     for (const concurrency of [1, 64, 1024]) {
-      const rollouts = concurrency === 1 ? 400 : Math.max(1600, 2 * concurrency)
-      const question = questionOf(renderer)
-      await runEngine(server.url, { renderer, question, concurrency, rollouts: warmUp })
-      const engine = await runEngine(server.url, { renderer, question, concurrency, rollouts })
-      const bodies = bodiesOf(renderer, question, answer)
-      await runBare(server.url, { bodies, concurrency, rollouts: warmUp })
-      const bare = await runBare(server.url, { bodies, concurrency, rollouts })
+      const rollouts = concurrency === 1 ? 200 : Math.max(800, 2 * concurrency)
+      const { engine, bare } = await takeTurns(sides, concurrency, rollouts)
       const ratio = engine.turnsPerSecond / bare.turnsPerSecond
       results[`concurrency${concurrency}`] = { engine, bare, ratio }
       if (!json) {
@@ -67,6 +77,34 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     await server[Symbol.asyncDispose]()
   }
   return results
+}
+
+type Side = (concurrency: number, rollouts: number) => Promise<Figures>
+
+/** Lets both sides run in turn; the first round of each is not counted. */
+async function takeTurns(
+  { engine, bare }: { readonly engine: Side; readonly bare: Side },
+  concurrency: number,
+  rollouts: number,
+): Promise<{ engine: Figures; bare: Figures }> {
+  const taken: { engine: Figures[]; bare: Figures[] } = { engine: [], bare: [] }
+  for (let round = 0; round <= rounds; round++) {
+    taken.engine.push(await engine(concurrency, rollouts))
+    taken.bare.push(await bare(concurrency, rollouts))
+  }
+  return { engine: mean(taken.engine.slice(1)), bare: mean(taken.bare.slice(1)) }
+}
+
+/** All rounds have as many turns, so that their seconds and their CPU can be averaged. */
+function mean(rounds: readonly Figures[]): Figures {
+  const average = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length
+  return {
+    turnsPerSecond: 1 / average(rounds.map(({ turnsPerSecond }) => 1 / turnsPerSecond)),
+    cpuMicrosecondsPerTurn: average(
+      rounds.map(({ cpuMicrosecondsPerTurn }) => cpuMicrosecondsPerTurn),
+    ),
+  }
 }
 
 function show({ turnsPerSecond, cpuMicrosecondsPerTurn }: Figures): string {
@@ -93,36 +131,34 @@ function questionOf(renderer: ModelRenderer): string {
 }
 
 interface EngineRun {
+  readonly policy: Policy
   readonly renderer: ModelRenderer
   readonly question: string
   readonly concurrency: number
   readonly rollouts: number
 }
 
-async function runEngine(url: string, run: EngineRun): Promise<Figures> {
-  const policy = await openPolicy(`sglang:${url}`)
-  const tasks = Array.from({ length: run.rollouts }, (_, index) => ({
+async function runEngine(run: EngineRun): Promise<Figures> {
+  const tasks = Array.from({ length: Math.ceil(run.rollouts / group) }, (_, index) => ({
     id: index,
     question: `${index}: ${run.question}`,
   }))
   const measure = startMeasure()
   const groups = rollGroups(tasks, {
     environment: lookUp,
-    policy,
+    policy: run.policy,
     renderer: run.renderer,
     estimate: openEstimate('grpo'),
-    group: 1,
+    group,
     concurrency: run.concurrency,
     limits: { turns },
   })
   let taken = 0
-  for await (const group of groups) {
-    taken += group.members[0]?.trajectory.turns.length ?? 0
-    if (group.unscored[0]) throw new Error(JSON.stringify(group.unscored[0].outcome))
+  for await (const { members, unscored } of groups) {
+    for (const { trajectory } of members) taken += trajectory.turns.length
+    if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
   }
-  const figures = measure(taken)
-  await policy[Symbol.asyncDispose]()
-  return figures
+  return measure(taken)
 }
 
 const rid = '00000000-0000-4000-8000-000000000000'
