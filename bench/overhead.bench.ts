@@ -63,7 +63,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     await sides.engine(64, warmUp)
     await sides.bare(64, warmUp)
     for (const concurrency of [1, 64, 1024]) {
-      const rollouts = concurrency === 1 ? 200 : Math.max(800, 2 * concurrency)
+      const rollouts = concurrency === 1 ? 200 : Math.max(1600, 3 * concurrency)
       const { engine, bare } = await takeTurns(sides, concurrency, rollouts)
       const ratio = engine.turnsPerSecond / bare.turnsPerSecond
       results[`concurrency${concurrency}`] = { engine, bare, ratio }
