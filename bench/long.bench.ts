@@ -4,7 +4,7 @@ import { type Policy, plainCapabilities } from '../dist/core/policy.js'
 import { sampled } from '../dist/core/segment.js'
 import { environment } from '../dist/environments/environment.js'
 import { tool } from '../dist/environments/tool.js'
-import { openSglang } from '../dist/policies/sglang.js'
+import { openPolicy } from '../dist/policies/open-policy.js'
 import { openEstimate } from '../dist/run/estimate.js'
 import { openRenderer } from '../dist/run/model-source.js'
 import { rollGroups } from '../dist/run/roll.js'
@@ -13,8 +13,6 @@ import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 
 const turns = 128
 const lateTurns = [8, 32, 128] as const
-/** Turns around a late one that are averaged. */
-const window = 4
 
 /** A world whose tool answers with a page of text. */
 const pages = environment({
@@ -91,7 +89,7 @@ async function measureGrowth(renderer: ModelRenderer) {
   const marks: number[][] = []
   const lengths: number[] = []
   const groups = rollGroups(
-    Array.from({ length: 24 }, (_, id) => ({ id, words: 50 })),
+    Array.from({ length: 240 }, (_, id) => ({ id, words: 50 })),
     {
       environment: pages,
       policy: clockedPolicy(answer, marks),
@@ -108,12 +106,14 @@ async function measureGrowth(renderer: ModelRenderer) {
       lengths[turn] = tree.nodes[from]!.start
     })
   }
-  const warm = marks.slice(4)
+  const warm = marks.slice(40)
   const costs = lateTurns.map(turn => {
-    const from = Math.max(1, turn - window)
+    // Buffers double as they grow, and memory is collected now and then: over the second half of
+    // the way, and over all rollouts, each has its share of that. Single turns show all or nothing.
+    const from = turn / 2
     const each = warm.map(rollout => (rollout[turn - 1]! - rollout[from - 1]!) / (turn - from))
     const tokens = lengths[turn - 1]!
-    return { turn, tokens, engine: median(each), protocol: protocolCost(tokens) }
+    return { turn, tokens, engine: mean(each), protocol: protocolCost(tokens) }
   })
   return { turns: costs, ratio: costs[2]!.engine / costs[0]!.engine }
 }
@@ -127,14 +127,14 @@ function protocolCost(tokens: number): number {
   return (user + system) / 20
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
 async function measureCrowd(renderer: ModelRenderer) {
   const rollouts = 5000
   const server = await openFixedServer(sglangAnswer([...answerIds(renderer)]), [1000, 3000])
-  const policy = openSglang(server.url, { connections: rollouts })
+  const policy = await openPolicy(`sglang:${server.url}`, { connections: rollouts })
   const delay = monitorEventLoopDelay({ resolution: 5 })
   const started = performance.now()
   let most = 0
