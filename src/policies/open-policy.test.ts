@@ -67,6 +67,7 @@ describe('openPolicy', () => {
     ['toString:x', 'No policy scheme'],
     ['sglang:', 'names no server or file'],
     ['sglang:localhost', '"localhost" is not a URL'],
+    ['sglang:localhost:30000', 'Did you mean "http://localhost:30000"?'],
     ['sglang:ftp://x', 'must begin with http:// or https://'],
     ['sglang:http://me:secret@x', 'Give the key as an option'],
     ['sglang:http://x/?a=1', 'must end with its path'],

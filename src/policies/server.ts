@@ -90,7 +90,8 @@ export function addressOf(address: string): { origin: string; base: string; url:
   }
   const { protocol, host, username, password, search, hash, origin, pathname } = new URL(address)
   if (protocol !== 'http:' && protocol !== 'https:') {
-    throw new Error(`A server's URL must begin with http:// or https://, got "${protocol}".`)
+    const hint = /^[\w.-]+:\d+(?:\/|$)/.test(address) ? ` Did you mean "http://${address}"?` : ''
+    throw new Error(`A server's URL must begin with http:// or https://, got "${protocol}".${hint}`)
   }
   if (username || password) {
     throw new Error(`The URL of ${host} carries a name or password. Give the key as an option.`)

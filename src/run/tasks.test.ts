@@ -1,11 +1,13 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { describe, expect, it } from 'vitest'
 import { openEnvironment } from '../environments/registry.ts'
 import { roll } from './front.ts'
-import { readTasks } from './tasks.ts'
+import { checkFirstTask, countTasks, readTasks } from './tasks.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-tasks-'))
 const environment = await openEnvironment('single-turn')
@@ -44,5 +46,17 @@ describe('tasks of a file', () => {
     const rolled = roll(environment, path, { policy: `scripted:${answers}`, out })
     await expect(rolled.next()).rejects.toThrow(/wrong.jsonl:1: Not a task/)
     expect(existsSync(out)).toBe(false)
+  })
+
+  it('that come through a pipe are neither counted nor checked before, for they come only once', async () => {
+    const path = join(folder, 'pipe')
+    execFileSync('mkfifo', [path])
+    const writing = writeFile(path, '{"prompt":"1+1"}\n{"prompt":"2+2"}\n')
+    await checkFirstTask(environment, path)
+    expect(await countTasks(path)).toBeUndefined()
+    let read = 0
+    for await (const _ of readTasks(environment, path, { seed: 0 })) read++
+    await writing
+    expect(read).toBe(2)
   })
 })

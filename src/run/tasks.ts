@@ -54,15 +54,21 @@ export async function checkFirstTask<Data>(
   environment: Environment<Data>,
   source: TaskSource<Data>,
 ): Promise<void> {
-  if (typeof source !== 'string') return
+  if (typeof source !== 'string' || isPipe(source)) return
   for await (const _ of readTasks(environment, source, { seed: 0 })) return
   throw new SettingError(`${source} holds no tasks`)
+}
+
+/** Whether a path names something that can be read only once. */
+function isPipe(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats !== undefined && !stats.isFile() && !stats.isDirectory()
 }
 
 /** How many tasks a source holds, where that can be seen without reading them one by one. */
 export async function countTasks(source: TaskSource<never>): Promise<number | undefined> {
   if (typeof source === 'number') return source
-  if (typeof source !== 'string' || !existsSync(source)) return undefined
+  if (typeof source !== 'string' || !existsSync(source) || isPipe(source)) return undefined
   if (isRun(source)) {
     await using reader = await openRunReader(source)
     return new Set(reader.tasks().map(({ id }) => id)).size
