@@ -15,8 +15,6 @@ import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 const turns = 8
 const sampledTokens = 64
 const promptTokens = 2000
-/** Attempts at each task, as by default: they share their prompt. */
-const group = 8
 /** Rollouts before anything is measured, so that both sides run compiled code. */
 const warmUp = 3200
 /** The sides take turns, so that what else the machine does hits both. */
@@ -139,7 +137,7 @@ interface EngineRun {
 }
 
 async function runEngine(run: EngineRun): Promise<Figures> {
-  const tasks = Array.from({ length: Math.ceil(run.rollouts / group) }, (_, index) => ({
+  const tasks = Array.from({ length: run.rollouts }, (_, index) => ({
     id: index,
     question: `${index}: ${run.question}`,
   }))
@@ -149,7 +147,7 @@ async function runEngine(run: EngineRun): Promise<Figures> {
     policy: run.policy,
     renderer: run.renderer,
     estimate: openEstimate('grpo'),
-    group,
+    group: 1,
     concurrency: run.concurrency,
     limits: { turns },
   })
