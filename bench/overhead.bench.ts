@@ -52,17 +52,20 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     await using policy = await openPolicy(`sglang:${server.url}`)
     const question = questionOf(renderer)
     const bodies = bodiesOf(renderer, question, answer)
-    const sides = {
-      engine: (concurrency: number, rollouts: number) =>
-        runEngine({ policy, renderer, question, concurrency, rollouts }),
-      bare: (concurrency: number, rollouts: number) =>
-        runBare(server.url, { bodies, concurrency, rollouts }),
-    }
-    await sides.engine(64, warmUp)
-    await sides.bare(64, warmUp)
+    const sidesAt = (concurrency: number, agent: Agent): Sides => ({
+      engine: rollouts => runEngine({ policy, renderer, question, concurrency, rollouts }),
+      bare: rollouts => runBare(server.url, { agent, bodies, concurrency, rollouts }),
+    })
+    const first = openAgent(64)
+    const warming = sidesAt(64, first)
+    await warming.engine(warmUp)
+    await warming.bare(warmUp)
+    await first.close()
     for (const concurrency of [1, 64, 1024]) {
+      const agent = openAgent(concurrency)
       const rollouts = concurrency === 1 ? 200 : Math.max(1600, 3 * concurrency)
-      const { engine, bare } = await takeTurns(sides, concurrency, rollouts)
+      const { engine, bare } = await takeTurns(sidesAt(concurrency, agent), rollouts)
+      await agent.close()
       const ratio = engine.turnsPerSecond / bare.turnsPerSecond
       results[`concurrency${concurrency}`] = { engine, bare, ratio }
       if (!json) {
@@ -77,18 +80,26 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   return results
 }
 
-type Side = (concurrency: number, rollouts: number) => Promise<Figures>
+type Side = (rollouts: number) => Promise<Figures>
+
+interface Sides {
+  readonly engine: Side
+  readonly bare: Side
+}
+
+function openAgent(connections: number): Agent {
+  return new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+}
 
 /** Lets both sides run in turn; the first round of each is not counted. */
 async function takeTurns(
-  { engine, bare }: { readonly engine: Side; readonly bare: Side },
-  concurrency: number,
+  { engine, bare }: Sides,
   rollouts: number,
 ): Promise<{ engine: Figures; bare: Figures }> {
   const taken: { engine: Figures[]; bare: Figures[] } = { engine: [], bare: [] }
   for (let round = 0; round <= rounds; round++) {
-    taken.engine.push(await engine(concurrency, rollouts))
-    taken.bare.push(await bare(concurrency, rollouts))
+    taken.engine.push(await engine(rollouts))
+    taken.bare.push(await bare(rollouts))
   }
   return { engine: mean(taken.engine.slice(1)), bare: mean(taken.bare.slice(1)) }
 }
@@ -195,17 +206,12 @@ function bodiesOf(
 async function runBare(
   url: string,
   run: {
+    readonly agent: Agent
     readonly bodies: readonly Buffer[]
     readonly concurrency: number
     readonly rollouts: number
   },
 ): Promise<Figures> {
-  const agent = new Agent({
-    connections: run.concurrency,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
   let next = 0
   const measure = startMeasure()
   const client = async (): Promise<void> => {
@@ -215,7 +221,7 @@ async function runBare(
           method: 'POST',
           body,
           headers: { 'content-type': 'application/json' },
-          dispatcher: agent,
+          dispatcher: run.agent,
         })
         const value = (await answer.body.json()) as { output_ids: number[] }
         if (value.output_ids.length !== sampledTokens) throw new Error('wrong answer')
@@ -223,9 +229,7 @@ async function runBare(
     }
   }
   await Promise.all(Array.from({ length: run.concurrency }, client))
-  const figures = measure(run.rollouts * turns)
-  await agent.close()
-  return figures
+  return measure(run.rollouts * turns)
 }
 
 function startMeasure(): (count: number) => Figures {
