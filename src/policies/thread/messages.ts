@@ -23,10 +23,10 @@ export type StartOrder = readonly [
   path: string,
   headers: readonly string[] | undefined,
   deadlineSeconds: number | undefined,
-  /** Memory that is shared is not copied; of it, only what lies from `start` to `end` is meant. */
+  /** Memory that is shared is not copied; of it, only the bytes in [from, to) are meant. */
   body: string | Uint8Array | ArrayBufferLike | undefined,
-  start: number,
-  end: number,
+  from: number,
+  to: number,
   /** Whether the pieces of an event stream are wanted one by one. */
   streams: boolean,
   reading: Reading['kind'] | undefined,

@@ -32,7 +32,7 @@ export function openServerThread(): ServerThread {
       const { url } = addressOf(address)
       const server = opened++
       open++
-      line ??= new Line(new Worker(workerFile, { execArgv: [] }))
+      line ??= new Line(new Worker(workerFile, { execArgv: [], name: 'servers' }))
       const { send, start } = line
       send({ kind: 'open', server, address, options: plainOptions(given) })
       return {
@@ -171,12 +171,12 @@ class Line {
 function toOrder(id: number, { server, request, reading }: Asked): StartOrder {
   const { path, headers, deadlineSeconds, body, onEvents } = request
   const isShared = typeof body === 'object' && body.buffer instanceof SharedArrayBuffer
-  const start = isShared ? body.byteOffset : 0
-  const end = isShared ? start + body.byteLength : 0
+  const from = isShared ? body.byteOffset : 0
+  const to = isShared ? from + body.byteLength : 0
   const memory = isShared ? body.buffer : body
   const streams = onEvents !== undefined
   const { kind, width = 0 } = reading ?? {}
-  return [id, server, path, headers, deadlineSeconds, memory, start, end, streams, kind, width]
+  return [id, server, path, headers, deadlineSeconds, memory, from, to, streams, kind, width]
 }
 
 function answerOf([, answer]: AnswerNews): Buffer | Generated {

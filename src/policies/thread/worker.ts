@@ -21,21 +21,21 @@ function flush(): void {
 }
 
 async function start(order: StartOrder): Promise<void> {
-  const [id, server, path, headers, deadlineSeconds] = order
-  const [, , , , , body, start, end, streams, kind, width] = order
-  const { url, start: begin } = servers.get(server)!
+  const [id, number, path, headers, deadlineSeconds, body, from, to, streams, kind, width] = order
+  const server = servers.get(number)!
   const onEvents = (chunk: Buffer): void => send({ kind: 'events', id, chunk: copyOf(chunk) })
-  const exchange = begin({
+  const exchange = server.start({
     path,
     ...(headers && { headers }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
-    ...(body !== undefined && { body: bodyOf(body, start, end) }),
+    ...(body !== undefined && { body: bodyOf(body, from, to) }),
     ...(streams && { onEvents }),
   })
   exchanges.set(id, exchange)
   try {
     const answer = await exchange.answer
-    const read = kind && packAnswer(readAnswer(answer, { kind, width }, `POST ${url}${path}`))
+    const read =
+      kind && packAnswer(readAnswer(answer, { kind, width }, `POST ${server.url}${path}`))
     send([id, read ?? copyOf(answer)])
   } catch (error) {
     send({ kind: 'failure', id, failure: toPlain(error) })
@@ -44,10 +44,10 @@ async function start(order: StartOrder): Promise<void> {
   }
 }
 
-function bodyOf(body: NonNullable<StartOrder[5]>, start: number, end: number): string | Buffer {
+function bodyOf(body: NonNullable<StartOrder[5]>, from: number, to: number): string | Buffer {
   if (typeof body === 'string') return body
   if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return Buffer.from(body, start, end - start)
+  return Buffer.from(body, from, to - from)
 }
 
 /** A view takes all of its memory along when it is sent, and sockets read into large pieces. */
