@@ -22,25 +22,44 @@ export interface ServerThread {
 /** The file that the thread runs: one bundle, since workers cannot load TypeScript. */
 const workerFile = new URL('./built/worker.js', import.meta.url)
 
-/** Makes a thread; it starts with the first server that is opened in it. */
-export function openServerThread(): ServerThread {
+/**
+ * Makes a thread; it starts with the first request. One that dies is replaced: what was under way
+ * has failed as broken connections do, and what is asked for next goes on.
+ */
+export function openServerThread(
+  startWorker: () => Worker = () => new Worker(workerFile, { execArgv: [], name: 'servers' }),
+): ServerThread {
+  const opened = new Map<number, ToThread>()
   let line: Line | undefined
-  let opened = 0
-  let open = 0
+  let count = 0
+
+  function currentLine(): Line {
+    if (line && !line.failure) return line
+    line = new Line(startWorker())
+    for (const order of opened.values()) line.send(order)
+    return line
+  }
+
+  function start<T>(asked: Asked, url: string): Exchange<T> {
+    if (opened.has(asked.server)) return currentLine().start(asked)
+    const answer = Promise.reject(new Error(`The connections to ${url} were closed.`))
+    return { answer, cancel() {} }
+  }
+
   return {
     open(address, given) {
       const { url } = addressOf(address)
-      const server = opened++
-      open++
-      line ??= new Line(new Worker(workerFile, { execArgv: [], name: 'servers' }))
-      const { send, start } = line
-      send({ kind: 'open', server, address, options: plainOptions(given) })
+      const server = count++
+      const order = { kind: 'open', server, address, options: plainOptions(given) } as const
+      opened.set(server, order)
+      if (!line?.failure) line?.send(order)
       return {
         url,
-        start: request => start<Buffer>({ server, request }),
-        startRead: (request, reading) => start({ server, request, reading }),
+        start: request => start<Buffer>({ server, request }, url),
+        startRead: (request, reading) => start({ server, request, reading }, url),
         async [Symbol.asyncDispose]() {
-          if (--open > 0) return
+          opened.delete(server)
+          if (opened.size > 0) return
           await line?.close()
           line = undefined
         },
@@ -84,7 +103,8 @@ class Line {
   readonly #pending = new Map<number, Pending>()
   #outbox: ToThread[] = []
   #next = 0
-  #failure: Error | undefined
+  /** Why the thread is gone. */
+  failure: Error | undefined
 
   constructor(worker: Worker) {
     this.#worker = worker
@@ -97,16 +117,15 @@ class Line {
   }
 
   /** Waking the thread costs more than an order: a few go together, none waits for the next turn. */
-  readonly send = (order: ToThread): void => {
+  send(order: ToThread): void {
     if (this.#outbox.length === 0) setImmediate(this.#flush)
     if (this.#outbox.push(order) >= together) this.#flush()
   }
 
-  readonly start = <T>(asked: Asked): Exchange<T> => {
+  start<T>(asked: Asked): Exchange<T> {
     const { onEvents } = asked.request
     const id = this.#next++
     const answer = new Promise<T>((resolve, reject) => {
-      if (this.#failure) return reject(this.#failure)
       if (this.#pending.size === 0) this.#worker.ref()
       this.#pending.set(id, { resolve, reject, onEvents })
       this.send(toOrder(id, asked))
@@ -162,8 +181,8 @@ class Line {
   }
 
   #fail(problem: string): void {
-    this.#failure ??= new ServerError('connection', `the thread that talks to servers ${problem}`)
-    for (const { reject } of this.#pending.values()) reject(this.#failure)
+    this.failure ??= new ServerError('connection', `the thread that talks to servers ${problem}`)
+    for (const { reject } of this.#pending.values()) reject(this.failure)
     this.#pending.clear()
   }
 }
