@@ -14,6 +14,7 @@ import {
   readTool,
   runTool,
 } from './ready-tool.ts'
+import type { Validation } from './schema.ts'
 import type { Toolset } from './tool.ts'
 import { showAtMost } from './tool-output.ts'
 
@@ -57,7 +58,7 @@ async function runAll(
   // Node takes more than ten listeners for a leak.
   if (attempts.length > 8) setMaxListeners(0, call.signal)
   const running = attempts.map((attempt, index) => runOne(attempt, { ...call, index }, given))
-  const records = await (running.length === 1 ? running[0]!.then(only => [only]) : all(running))
+  const records = running.length === 1 ? [await running[0]!] : await all(running)
   const observed = records.map(({ id, tool, output }): ToolMessage => {
     if (!given.ready.has(tool)) return { role: 'tool', tool_call_id: id, content: output }
     return { role: 'tool', tool_call_id: id, name: tool, content: output }
@@ -74,7 +75,9 @@ async function all<T>(running: readonly Promise<T>[]): Promise<readonly T[]> {
 async function runOne(attempt: CallAttempt, call: OneCall, running: Running): Promise<CallRecord> {
   const now = running.surroundings.clock ?? (() => 0)
   const started = now()
-  const answer = await answerCall(attempt, call, running)
+  const asked = readCall(attempt, call, running)
+  const answer =
+    'output' in asked ? asked : await answerCall(asked, { call, id: attempt.id, running })
   const limit = running.ready.get(attempt.name ?? '')?.limits.characters ?? defaultLimits.characters
   const shown = showAtMost(answer.output, limit)
   const cut = answer.cut ?? shown.cut
@@ -90,16 +93,23 @@ async function runOne(attempt: CallAttempt, call: OneCall, running: Running): Pr
   }
 }
 
-async function answerCall(attempt: CallAttempt, call: OneCall, running: Running): Promise<Answer> {
-  const asked = readCall(attempt, call, running)
-  if ('output' in asked) return asked
-  const { tool, value } = asked
+/** Most schemas check at once, and most tools answer at once: nothing waits where nothing has to. */
+function answerCall(
+  { tool, value }: AskedTool,
+  { call, id, running }: { readonly call: OneCall; readonly id: string; readonly running: Running },
+): Answer | Promise<Answer> {
+  const answer = (checked: Validation): Answer | Promise<Answer> =>
+    checked.kind === 'invalid'
+      ? invalidArguments(tool, value, checked.problems)
+      : runTool(tool, checked.value, { call, id, surroundings: running.surroundings })
   const checked = tool.schema.validate(value)
-  // Most schemas check at once, and most tools answer at once: nothing waits where nothing has to.
-  const result = checked instanceof Promise ? await checked : checked
-  if (result.kind === 'invalid') return invalidArguments(tool, value, result.problems)
-  const { surroundings } = running
-  return await runTool(tool, result.value, { call, id: attempt.id, surroundings })
+  return checked instanceof Promise ? checked.then(answer) : answer(checked)
+}
+
+/** A tool, and what it is called with before that is checked. */
+interface AskedTool {
+  readonly tool: ReadyTool
+  readonly value: unknown
 }
 
 /** The tool that a call names and what it is called with, or what is wrong with the call. */
@@ -107,7 +117,7 @@ function readCall(
   attempt: CallAttempt,
   call: OneCall,
   { ready, surroundings }: Running,
-): Answer | { readonly tool: ReadyTool; readonly value: unknown } {
+): Answer | AskedTool {
   const written = attempt.kind === 'parsed' ? attempt.arguments : attempt.raw
   if (surroundings.calls === 'one' && call.index > 0) {
     return problemOf('extra-call', written, 'one call per turn; this one was not run. Call again.')
@@ -131,10 +141,7 @@ function offer(ready: ReadonlyMap<string, ReadyTool>): string {
   return `Tools: ${names.slice(0, 50).join(', ')}${more}.`
 }
 
-function readArguments(
-  tool: ReadyTool,
-  written: string,
-): Answer | { readonly tool: ReadyTool; readonly value: unknown } {
+function readArguments(tool: ReadyTool, written: string): Answer | AskedTool {
   let value: unknown
   try {
     value = written.trim() === '' ? {} : JSON.parse(written)

@@ -26,7 +26,12 @@ export type Reaction =
 
 /** Lets the world answer a reply; the conversation grows, the path does not yet. */
 export async function react(walk: Walk, reply: Reply): Promise<Reaction> {
-  const transition = await step(walk, reply)
+  const { clock } = walk.context
+  const started = clock()
+  const transition = await across('environment', walk.attempt, () =>
+    stepWithRecall(walk, reply, stepCall(walk)),
+  )
+  recordSeconds(walk, transition, clock() - started)
   recordStep(walk, transition)
   hear(walk, transition.observed ?? [])
   if (transition.kind === 'continue') return { kind: 'observed', observed: transition.observed }
@@ -34,17 +39,10 @@ export async function react(walk: Walk, reply: Reply): Promise<Reaction> {
   return { kind: 'end', outcome: limit ? { kind: 'truncated', limit } : { kind: 'completed' } }
 }
 
-async function step(walk: Walk, reply: Reply): Promise<Transition> {
-  const { clock } = walk.context
-  const started = clock()
-  const transition = await across('environment', walk.attempt, () =>
-    stepWithRecall(walk, reply, stepCall(walk)),
-  )
-  const elapsed = clock() - started
-  const tools = Math.min(elapsed, longest(transition.calls ?? []))
+function recordSeconds(walk: Walk, { calls = [] }: Transition, elapsed: number): void {
+  const tools = Math.min(elapsed, longest(calls))
   walk.seconds.tools += tools
   walk.seconds.environment += elapsed - tools
-  return transition
 }
 
 /** Calls of one turn run in parallel, so that the turn waited for the slowest of them. */

@@ -28,7 +28,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
   const { begun } = walk
-  delete walk.begun
+  if (begun !== undefined) delete walk.begun
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
   // Answers come in swarms; while one is read, the others wait for the event loop.
@@ -114,7 +114,7 @@ async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sampl
 
 function takeDrawn(walk: Walk): Promise<Sample> | undefined {
   const { drawn } = walk
-  delete walk.drawn
+  if (drawn) delete walk.drawn
   return drawn
 }
 
