@@ -45,16 +45,22 @@ const mostSpare = 256
 /** A unit of UTF-16 takes at most three bytes of UTF-8. */
 const widestUnit = 3
 
+/** So much is always kept, in bytes. */
+const leastKept = 8 * 2 ** 20
+
 /**
- * Opens a writer that keeps each path's last prompt, up to `budget` bytes in all; the path that was
- * not used for longest is forgotten first. A body is never copied: while it is under way its path
- * has none, and a second request of the path at that time is written from scratch.
- * @default 64 MiB
+ * Opens a writer that keeps the last prompts of paths: twice as much as was under way at one time,
+ * at most `budget` bytes; the path that was not used for longest is forgotten first. Keeping more
+ * would only make the memory that new prompts are written into cold. A body is never copied: while
+ * it is under way its path has none, and a second request of the path at that time is written from
+ * scratch. @default 64 MiB
  */
 export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
   const paths = new Map<string, Written>()
   const spare: Written[] = []
   let size = 0
+  let underWay = 0
+  let mostUnderWay = 0
 
   function take(path: string): Written | undefined {
     const written = paths.get(path)
@@ -65,12 +71,14 @@ export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
   }
 
   function keep(path: string, written: Written): void {
+    underWay -= sizeOf(written)
     if (sizeOf(written) > budget) return
     take(path)
     paths.set(path, written)
     size += sizeOf(written)
+    const most = Math.min(budget, Math.max(leastKept, 2 * mostUnderWay))
     for (const [oldest] of paths) {
-      if (size <= budget) return
+      if (size <= most) return
       const forgotten = take(oldest)
       if (forgotten && spare.length < mostSpare) spare.push(forgotten)
     }
@@ -80,6 +88,8 @@ export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
     write(path, ids, frame) {
       const written = take(path) ?? emptied(spare.pop())
       rewrite(written, ids, frame.tail.length * widestUnit)
+      underWay += sizeOf(written)
+      mostUnderWay = Math.max(mostUnderWay, underWay)
       return { bytes: framed(written, frame), keep: () => keep(path, written) }
     },
   }
