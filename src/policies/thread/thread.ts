@@ -12,6 +12,7 @@ import {
   type StartOrder,
   type ToThread,
 } from './messages.ts'
+import { openOutbox } from './outbox.ts'
 
 /** A thread that sends requests and reads answers, so that the caller's own is free for the rest. */
 export interface ServerThread {
@@ -94,32 +95,24 @@ interface Pending {
   cancelled?: { readonly reason: unknown }
 }
 
-/** So many orders are handed on at once; more would leave the thread without work meanwhile. */
-const together = 8
-
 /** The line to the thread: exchanges by number. The program stays alive while one is under way. */
 class Line {
+  readonly send: (order: ToThread) => void
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
-  #outbox: ToThread[] = []
   #next = 0
   /** Why the thread is gone. */
   failure: Error | undefined
 
   constructor(worker: Worker) {
     this.#worker = worker
+    this.send = openOutbox(orders => worker.postMessage(orders))
     worker.unref()
     worker.on('message', (news: readonly FromThread[]) => {
       for (const item of news) this.#take(item)
     })
     worker.on('error', cause => this.#fail(`failed: ${cause.message}`))
     worker.on('exit', () => this.#fail('was closed'))
-  }
-
-  /** Waking the thread costs more than an order: a few go together, none waits for the next turn. */
-  send(order: ToThread): void {
-    if (this.#outbox.length === 0) setImmediate(this.#flush)
-    if (this.#outbox.push(order) >= together) this.#flush()
   }
 
   start<T>(asked: Asked): Exchange<T> {
@@ -135,13 +128,6 @@ class Line {
 
   async close(): Promise<void> {
     await this.#worker.terminate()
-  }
-
-  readonly #flush = (): void => {
-    if (this.#outbox.length === 0) return
-    const orders = this.#outbox
-    this.#outbox = []
-    this.#worker.postMessage(orders)
   }
 
   /** A stream ends when the thread has closed it: until then it may hand on what had arrived. */

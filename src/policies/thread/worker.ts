@@ -3,22 +3,11 @@ import { packAnswer, readAnswer } from '../answer-reading.ts'
 import type { Exchange } from '../exchange.ts'
 import { openServer, type Server } from '../server.ts'
 import { type FromThread, type StartOrder, type ToThread, toPlain } from './messages.ts'
+import { openOutbox } from './outbox.ts'
 
 const servers = new Map<number, Server>()
 const exchanges = new Map<number, Exchange>()
-let outbox: FromThread[] = []
-
-/** What one turn of the event loop brings goes out as one message. */
-function send(news: FromThread): void {
-  if (outbox.length === 0) setImmediate(flush)
-  outbox.push(news)
-}
-
-function flush(): void {
-  const news = outbox
-  outbox = []
-  parentPort?.postMessage(news)
-}
+const send = openOutbox<FromThread>(news => parentPort?.postMessage(news))
 
 async function start(order: StartOrder): Promise<void> {
   const [id, number, path, headers, deadlineSeconds, body, from, to, streams, kind, width] = order
