@@ -1,14 +1,21 @@
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { hasTemplates, openTemplate, templateNames } from '../../test/fixtures/chat-templates.ts'
+import {
+  hasTemplates,
+  openTemplate,
+  pinnedClock,
+  templateNames,
+} from '../../test/fixtures/chat-templates.ts'
 import type { Message, ToolDefinition, ToolMessage } from '../core/message.ts'
 import type { BridgeRequest } from '../core/renderer.ts'
 import { bridgeIds } from './bridge.ts'
 import { openBridges } from './bridge-shape.ts'
 import type { ChatRequest } from './chat.ts'
+import { readModelFolder } from './model-folder.ts'
 import { openOpenings } from './openings.ts'
 import { probeTool } from './probe.ts'
 import { randomConversation } from './random-conversation.ts'
-import type { ModelRenderer } from './renderer.ts'
+import { createRenderer, type ModelRenderer } from './renderer.ts'
 
 const rounds = process.env.ESPALIER_SOAK ? 400 : 24
 
@@ -91,7 +98,14 @@ function drawRequest(renderer: ModelRenderer, random: () => number): BridgeReque
 
 const opened = new Map<string, ModelRenderer>()
 
-/** The renderer of a published template, opened once for all tests. */
+/** Model folders that every checkout has, with tokenizers of their own. */
+const folders = ['tokenizer-qwen3', 'tokenizer-qwen2_5', 'tokenizer-llama3']
+for (const name of folders) {
+  const path = fileURLToPath(new URL(`../../node_modules/@lenml/${name}`, import.meta.url))
+  opened.set(name, createRenderer(await readModelFolder(path), { clock: pinnedClock }))
+}
+
+/** The renderer of such a folder or of a published template, opened once for all tests. */
 function openOnce(name: string): ModelRenderer {
   const renderer = opened.get(name) ?? openTemplate(name)
   opened.set(name, renderer)
@@ -109,8 +123,8 @@ function answerOf(bridge: () => Int32Array): readonly number[] | string {
 
 if (!hasTemplates) console.warn('skipped: no published chat templates beside this checkout')
 
-describe.skipIf(!hasTemplates)('openings filled into a shape', () => {
-  it.each(templateNames())('are token by token those of %s', name => {
+describe('openings filled into a shape', () => {
+  it.each([...folders, ...templateNames()])('are token by token those of %s', name => {
     const renderer = openOnce(name)
     const { chat, tokenizer } = renderer
     const openings = openOpenings(chat, tokenizer)
@@ -127,7 +141,7 @@ describe.skipIf(!hasTemplates)('openings filled into a shape', () => {
   })
 
   it('need the template once for all tasks, though each has another question', () => {
-    const { chat, tokenizer } = openOnce('Qwen-Qwen3-0.6B')
+    const { chat, tokenizer } = openOnce('tokenizer-qwen3')
     let renderings = 0
     const openings = openOpenings(
       {
@@ -150,8 +164,8 @@ describe.skipIf(!hasTemplates)('openings filled into a shape', () => {
   })
 })
 
-describe.skipIf(!hasTemplates)('bridges filled into a shape', () => {
-  it.each(templateNames())('are token by token those of %s', name => {
+describe('bridges filled into a shape', () => {
+  it.each([...folders, ...templateNames()])('are token by token those of %s', name => {
     const renderer = openOnce(name)
     const bridge = openBridges(renderer)
     const random = seeded(7)
@@ -193,15 +207,22 @@ describe.skipIf(!hasTemplates)('bridges filled into a shape', () => {
     return renderings
   }
 
-  it.each([
-    'Qwen-Qwen3-0.6B',
-    'Qwen3.5-4B',
-    'GLM-4.6',
-    'openai-gpt-oss-120b',
-    'meta-llama-Llama-3.1-8B-Instruct',
-    'deepseek-ai-DeepSeek-V3.2',
-    'mistralai-Mistral-Nemo-Instruct-2407',
-  ])('run the template %s once for results of the same call', name => {
+  it('run the template once for results of the same call', () => {
+    const observed = ['It rains.', ' wet\n', '{"a": 1}', '🎉'].map(result)
+    expect(renderingsOf('tokenizer-qwen3', observed)).toBe(1)
+  })
+
+  it
+    .skipIf(!hasTemplates)
+    .each([
+      'Qwen-Qwen3-0.6B',
+      'Qwen3.5-4B',
+      'GLM-4.6',
+      'openai-gpt-oss-120b',
+      'meta-llama-Llama-3.1-8B-Instruct',
+      'deepseek-ai-DeepSeek-V3.2',
+      'mistralai-Mistral-Nemo-Instruct-2407',
+    ])('run the template %s once for results of the same call', name => {
     const observed = ['It rains.', ' wet\n', '{"a": 1}', '🎉'].map(result)
     expect(renderingsOf(name, observed)).toBe(1)
   })
@@ -211,8 +232,8 @@ describe.skipIf(!hasTemplates)('bridges filled into a shape', () => {
       (content): Message => ({ role: 'user', content }),
     )
     // A question is asked once per answer; the last but one spells a control token.
-    expect(renderingsOf('Qwen-Qwen3-0.6B', users.slice(0, 2))).toBe(1)
-    expect(renderingsOf('Qwen-Qwen3-0.6B', users)).toBe(2)
+    expect(renderingsOf('tokenizer-qwen3', users.slice(0, 2))).toBe(1)
+    expect(renderingsOf('tokenizer-qwen3', users)).toBe(2)
   })
 
   it('follow what a template does with some contents only', () => {
