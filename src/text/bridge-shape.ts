@@ -45,22 +45,26 @@ function makeShape(context: BridgeContext, request: BridgeRequest): Shape<Bridge
   const anchor = anchorOf(profile, observed, request)
   const tools = profile.bridgeNeeds.tools ? request.tools : []
   const messages = [...anchor.before, ...observed]
-  const { guards, hollow } = chat.renderHollow(
+  const { conditions, hollow } = chat.renderHollow(
     { messages, tools, opensTurn: true },
     observed.length,
   )
-  if (!hollow) return { guards, moments: [], form: undefined }
+  if (!hollow) return { conditions, moments: [], form: undefined }
   const { moments } = hollow
   const start = endOf(hollow.text, hollow.text.indexOf(anchor.mark), anchor)
   // Before the first hole the text is the same for all, and so is the first mark if it is there.
   const isTold = start !== undefined && hollow.holes.every(({ at }) => at >= start)
   if (!isTold || hollow.foreign.some(([, end]) => end > start)) {
-    return { guards, moments, form: undefined }
+    return { conditions, moments, form: undefined }
   }
   const text = hollow.text.slice(start)
   const holes = hollow.holes.map(hole => moveHole(hole, -start))
   const encode = openHoleEncoder(tokenizer, { text, holes })
-  return { guards, moments, form: { ending: anchor.ending, read: readerOf(text, holes), encode } }
+  return {
+    conditions,
+    moments,
+    form: { ending: anchor.ending, read: readerOf(text, holes), encode },
+  }
 }
 
 function fill(

@@ -9,7 +9,7 @@ import { parseJson } from '../python/json.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
 import type { Dialect } from './dialect.ts'
 import { markForeignWithin, type TemplateInput } from './jinja/foreign.ts'
-import { type Guard, type Hole, Watch } from './jinja/hidden.ts'
+import { type Condition, type Hole, Veil } from './jinja/hidden.ts'
 import type { Moment } from './jinja/run.ts'
 import { formatTime } from './jinja/strftime.ts'
 import { compileTemplate, type Rendering } from './jinja/template.ts'
@@ -40,9 +40,9 @@ export interface HollowText extends TimedText {
   readonly holes: readonly Hole[]
 }
 
-/** What rendering without some contents came to; it holds where the guards' answers are true. */
+/** What rendering without some contents came to; it holds where the conditions' answers are true. */
 export interface HollowRendering {
-  readonly guards: readonly Guard[]
+  readonly conditions: readonly Condition[]
   /** What such contents give if none of them is marked; undefined where they have to be seen. */
   readonly hollow: HollowText | undefined
 }
@@ -126,21 +126,21 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
       renderHollow(request, hidden) {
         const { messages } = request
         const first = messages.length - hidden
-        const watch = new Watch(messages.slice(first).map(({ content }) => content as string))
+        const veil = new Veil(messages.slice(first).map(({ content }) => content as string))
         const inputs = messages.map((message, index) =>
           index < first
             ? toInput.message(message)
-            : toInput.hollow(message, watch.hide(index - first, longestHidden)),
+            : toInput.hollow(message, veil.hide(index - first, longestHidden)),
         )
-        const { guards } = watch
+        const { conditions } = veil
         try {
           const rendering = renderInputs(request, inputs, hollowLimits)
-          return { guards, hollow: watch.isUnseen ? rendering : undefined }
+          return { conditions, hollow: veil.isUnseen ? rendering : undefined }
         } catch {
           // Where the template refuses the conversation itself, rendering it as it is will say so.
-          return { guards, hollow: undefined }
+          return { conditions, hollow: undefined }
         } finally {
-          watch.close()
+          veil.close()
         }
       },
       isMarked: toInput.isMarked,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openHoleEncoder } from './hole-encoder.ts'
-import { type Hole, readerOf, Watch } from './jinja/hidden.ts'
+import { type Hole, readerOf, Veil } from './jinja/hidden.ts'
 import { hiddenOf } from './jinja/text.ts'
 import { openTokenizer, type Tokenizer } from './tokenizer.ts'
 import { unitOfByte } from './tokenizers/byte-alphabet.ts'
@@ -69,11 +69,11 @@ function openPieces(added: Added): Tokenizer {
 
 /** Holes between these texts, the first filled from the first text. */
 function hollowOf(parts: readonly string[]): { text: string; holes: Hole[] } {
-  const watch = new Watch([])
+  const veil = new Veil([])
   const holes: Hole[] = []
   let text = parts[0]!
   parts.slice(1).forEach((part, index) => {
-    const [hole] = hiddenOf(watch.hide(index, 100))!.holes
+    const [hole] = hiddenOf(veil.hide(index, 100))!.holes
     holes.push({ ...hole!, at: text.length })
     text += part
   })

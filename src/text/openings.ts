@@ -60,10 +60,10 @@ function openEncoding(chat: Chat, tokenizer: Tokenizer): (request: ChatRequest) 
     chat,
     needsTools: true,
     make(request) {
-      const { guards, hollow } = chat.renderHollow(request, request.messages.length)
+      const { conditions, hollow } = chat.renderHollow(request, request.messages.length)
       const isPlain = hollow?.foreign.length === 0
       const form = isPlain ? openHoleEncoder(tokenizer, hollow) : undefined
-      return { guards, moments: hollow?.moments ?? [], form }
+      return { conditions, moments: hollow?.moments ?? [], form }
     },
   })
   return request => {

@@ -1,10 +1,10 @@
 import type { Message, ToolDefinition } from '../core/message.ts'
 import { type Chat, longestHidden, type TimedText } from './chat.ts'
-import type { Guard } from './jinja/hidden.ts'
+import type { Condition } from './jinja/hidden.ts'
 
 /** What a template made of messages without seeing their contents, and for which contents. */
 export interface Shape<Form> {
-  readonly guards: readonly Guard[]
+  readonly conditions: readonly Condition[]
   readonly moments: TimedText['moments']
   /** What contents are filled into; undefined where the template has to see such contents. */
   readonly form: Form | undefined
@@ -96,9 +96,9 @@ function keptOf<Form>(shapes: Shapes<Form>, kind: string): Shape<Form>[] {
   return kept
 }
 
-function isTrueOf({ guards }: Shape<unknown>, texts: readonly string[]): boolean {
+function isTrueOf({ conditions }: Shape<unknown>, texts: readonly string[]): boolean {
   try {
-    return guards.every(({ read, question, answer }) => question(read(texts)) === answer)
+    return conditions.every(({ read, question, answer }) => question(read(texts)) === answer)
   } catch {
     // What raises for these texts is for the template to raise.
     return false

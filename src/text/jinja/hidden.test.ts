@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { TemplateInput } from './foreign.ts'
-import { readerOf, Watch } from './hidden.ts'
+import { readerOf, Veil } from './hidden.ts'
 import { compileTemplate } from './template.ts'
 
 const RUNS = process.env.ESPALIER_SOAK ? 2000 : 60
@@ -9,12 +9,12 @@ const MOST = 1000
 
 /** What a template makes of a text it is not shown: undefined where it looks. */
 function hollowOf(source: string, text: string) {
-  const watch = new Watch([text])
-  const variables = new Map<string, TemplateInput>([['x', watch.hide(0, MOST)]])
+  const veil = new Veil([text])
+  const variables = new Map<string, TemplateInput>([['x', veil.hide(0, MOST)]])
   try {
     const { text: told, holes } = compileTemplate(source).render(variables)
-    const { guards } = watch
-    return watch.isUnseen ? { guards, read: readerOf(told, holes) } : undefined
+    const { conditions } = veil
+    return veil.isUnseen ? { conditions, read: readerOf(told, holes) } : undefined
   } catch {
     return undefined
   }
@@ -51,10 +51,10 @@ describe('a hidden text', () => {
     ['{{ x.strip().startswith("a") }}', ['a', ' a'], [' b']],
     ['{{ x.isspace() }}', [' ', '\n'], ['a']],
   ])('answers %s, which then holds for texts with the same answer', (source, same, others) => {
-    const guards = hollowOf(source, same[0]!)!.guards
+    const conditions = hollowOf(source, same[0]!)!.conditions
     const holds = (text: string): boolean =>
-      guards.every(({ read, question, answer }) => question(read([text])) === answer)
-    expect(guards.length).toBeGreaterThan(0)
+      conditions.every(({ read, question, answer }) => question(read([text])) === answer)
+    expect(conditions.length).toBeGreaterThan(0)
     expect(same.filter(holds)).toEqual(same)
     expect(others.filter(holds)).toEqual([])
   })
@@ -118,9 +118,12 @@ describe('a text with holes', () => {
         const hollow = hollowOf(given, first)
         if (!hollow) return
         for (const other of [first, ...others]) {
-          const isSame = ({ read, question, answer }: (typeof hollow.guards)[number]): boolean =>
-            question(read([other])) === answer
-          if (!hollow.guards.every(isSame)) continue
+          const isSame = ({
+            read,
+            question,
+            answer,
+          }: (typeof hollow.conditions)[number]): boolean => question(read([other])) === answer
+          if (!hollow.conditions.every(isSame)) continue
           met++
           expect(hollow.read([other])).toBe(rendered(given, other))
         }

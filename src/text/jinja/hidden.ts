@@ -5,7 +5,7 @@ import { PythonText } from '../../python/value.ts'
 export type Reader = (texts: readonly string[]) => string
 
 /** Something that a rendering wanted to know about hidden texts, and what it was told. */
-export interface Guard {
+export interface Condition {
   readonly read: Reader
   readonly question: (text: string) => boolean
   readonly answer: boolean
@@ -17,7 +17,7 @@ export interface Hole {
   readonly read: Reader
   /** How many UTF-16 units may come here. */
   readonly most: number
-  readonly watch: Watch
+  readonly veil: Veil
 }
 
 /** Raised where a rendering looks at characters that are hidden from it. */
@@ -29,14 +29,14 @@ export class LookError extends Error {
 }
 
 /** So many questions about one conversation; a template that asks more is better shown the texts. */
-const MOST_GUARDS = 64
+const MOST_CONDITIONS = 64
 
 /**
  * Hides texts from one rendering and remembers what it wanted to know about them. What it wrote
  * holds for all texts about which the same answers are true, because it has seen no others.
  */
-export class Watch {
-  readonly guards: Guard[] = []
+export class Veil {
+  readonly conditions: Condition[] = []
   #texts: readonly string[]
   #isUnseen = true
 
@@ -52,17 +52,17 @@ export class Watch {
   /** The `index`-th text as a template gets it, of at most so many units. */
   hide(index: number, most: number): PythonText {
     return new PythonText(
-      new HiddenText('', [{ at: 0, read: texts => texts[index]!, most, watch: this }]),
+      new HiddenText('', [{ at: 0, read: texts => texts[index]!, most, veil: this }]),
       [],
       false,
     )
   }
 
   /** Answers a question about what hidden texts say, and remembers it. */
-  ask(read: Reader, question: Guard['question']): boolean {
-    if (this.guards.length === MOST_GUARDS) this.refuse()
+  ask(read: Reader, question: Condition['question']): boolean {
+    if (this.conditions.length === MOST_CONDITIONS) this.refuse()
     const answer = question(read(this.#texts))
-    this.guards.push({ read, question, answer })
+    this.conditions.push({ read, question, answer })
     return answer
   }
 
@@ -93,16 +93,16 @@ export class HiddenText implements Hidden {
     return this.holes.reduce((sum, { most }) => sum + most, this.told.length)
   }
 
-  get #watch(): Watch {
-    return this.holes[0]!.watch
+  get #veil(): Veil {
+    return this.holes[0]!.veil
   }
 
   refuse(): never {
-    return this.#watch.refuse()
+    return this.#veil.refuse()
   }
 
-  ask(question: Guard['question']): boolean {
-    return this.#watch.ask(readerOf(this.told, this.holes), question)
+  ask(question: Condition['question']): boolean {
+    return this.#veil.ask(readerOf(this.told, this.holes), question)
   }
 
   /** The text with its characters changed, which `most` bounds the number of. */
@@ -112,7 +112,7 @@ export class HiddenText implements Hidden {
       at: 0,
       read: texts => change(source(texts)),
       most,
-      watch: this.#watch,
+      veil: this.#veil,
     }
     return new PythonText(new HiddenText('', [hole]), [], false)
   }
@@ -134,6 +134,6 @@ export function readerOf(told: string, holes: readonly Hole[]): Reader {
 }
 
 /** The hole in a text in which its own text begins at `start`. */
-export function moveHole({ at, read, most, watch }: Hole, start: number): Hole {
-  return { at: at + start, read, most, watch }
+export function moveHole({ at, read, most, veil }: Hole, start: number): Hole {
+  return { at: at + start, read, most, veil }
 }
