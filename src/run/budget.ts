@@ -27,8 +27,6 @@ export interface Spent {
 
 /** Counts what a run costs before it is paid for, and stops it where a limit is reached. */
 export interface Budget extends Disposable {
-  readonly limits: BudgetLimits
-  readonly spent: Spent
   /** Aborts with a `RunStoppedError` when something is spent. */
   readonly signal: AbortSignal
   /** Reserves tokens and money around every sample. */
@@ -76,8 +74,6 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
       ? undefined
       : setTimeout(() => end('seconds'), limits.seconds * 1000)
   return {
-    limits,
-    spent: account.spent,
     signal: stop.signal,
     end,
     instrument: context => {
