@@ -1,4 +1,4 @@
-import fastify from 'fastify'
+import { openDoor } from '../../door/door.ts'
 import type { EmbeddedModel } from '../model.ts'
 import { rendererFor } from '../teach.ts'
 import { BadRequest } from './fields.ts'
@@ -16,6 +16,10 @@ export interface ServeOptions {
   readonly port?: number
   /** @default '127.0.0.1' */
   readonly host?: string
+  /** What clients send as bearer. Without one only this machine may connect. */
+  readonly token?: string
+  /** Names besides its address that clients may call it by. */
+  readonly allowedHosts?: readonly string[]
   /** Seeds requests that bring none. @default 0 */
   readonly seed?: number
 }
@@ -24,9 +28,6 @@ export interface ServeOptions {
 export interface ModelServer extends AsyncDisposable {
   readonly url: string
 }
-
-/** The largest body: a batch of prompts, never a flood. */
-const bodyLimit = 64 * 1024 * 1024
 
 /** Serves an embedded model over SGLang's protocol and OpenAI's; requests at one time share steps. */
 export async function serveModel(
@@ -41,7 +42,7 @@ export async function serveModel(
     stopIds: renderer.stopIds,
     seed,
   })
-  const server = fastify({ bodyLimit, forceCloseConnections: true })
+  const server = openDoor({ ...options, host })
   server.setErrorHandler(async (cause, _, reply) => {
     const isOurs = cause instanceof BadRequest || (cause as { validation?: unknown }).validation
     const code = isOurs ? 400 : ((cause as { statusCode?: number }).statusCode ?? 500)

@@ -56,6 +56,7 @@ export function addSglangRoutes(server: FastifyInstance, served: Served): void {
   server.route({
     method: ['GET', 'POST'],
     url: '/flush_cache',
+    config: { changesNothing: true },
     handler: async () => 'Cache flushed.',
   })
   server.post('/update_weights_from_disk', (request, reply) =>

@@ -1,0 +1,33 @@
+import { isIP, isIPv4 } from 'node:net'
+import { hostname } from 'node:os'
+
+/** Whether an address can be reached from this machine alone. */
+export function isLoopback(host: string): boolean {
+  const name = bare(host)
+  if (isIPv4(name)) return name.startsWith('127.')
+  return name === 'localhost' || name === '::1' || name.startsWith('::ffff:127.')
+}
+
+/** The name in a Host header, without its port; undefined where it is no such header. */
+export function hostNameOf(header: string | undefined): string | undefined {
+  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header ?? '')
+  return match?.[1] === undefined ? undefined : bare(match[1])
+}
+
+/**
+ * Whether a request that names this host may be answered. A page whose name was pointed at this
+ * machine (DNS rebinding) sends its own name here, so only names that nobody else can own pass:
+ * loopback's, and where the door listens beyond it, plain addresses and this machine's own name.
+ */
+export function isOwnHost(
+  name: string,
+  { host, allowedHosts }: { readonly host: string; readonly allowedHosts: readonly string[] },
+): boolean {
+  if (name === bare(host) || allowedHosts.some(each => bare(each) === name)) return true
+  if (isLoopback(name)) return true
+  return !isLoopback(host) && (isIP(name) !== 0 || name === hostname().toLowerCase())
+}
+
+function bare(host: string): string {
+  return host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
+}

@@ -1,0 +1,155 @@
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { hostNameOf, isLoopback, isOwnHost } from './address.ts'
+import { RefusedRequest, readJsonBodies } from './json-body.ts'
+import { bearerOf, isSameSecret } from './token.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answered without a token, such as a health check; it tells nothing. */
+    readonly needsNoToken?: boolean
+    /** A POST that changes nothing, and so may come without a content type. */
+    readonly changesNothing?: boolean
+  }
+}
+
+/** Where a door is and who may enter. */
+export interface DoorOptions {
+  /** The address it will listen on. */
+  readonly host: string
+  /** What every request has to bring; beyond loopback there has to be one. */
+  readonly token?: string
+  /** Where a request carries its token. @default `Authorization: Bearer …` */
+  readonly tokenOf?: (request: FastifyRequest) => string | undefined
+  /** Host names besides its own address that requests may be sent to. */
+  readonly allowedHosts?: readonly string[]
+  /** Pages besides its own, as `https://name:port`, that may call it from a browser. */
+  readonly allowedOrigins?: readonly string[]
+}
+
+/** How much a request may bring, and how long it may take to do so. */
+export interface DoorLimits {
+  /** @default 64 MiB */
+  readonly bodyBytes?: number
+  /** Seconds until a request has to be here whole. @default 60 */
+  readonly requestSeconds?: number
+  /** Connections at one time. @default 4096 */
+  readonly connections?: number
+}
+
+/**
+ * Makes an HTTP server that every request enters by the same rules (see `guardDoor`) and within
+ * limits. Add routes, then `listen`.
+ */
+export function openDoor(options: DoorOptions & DoorLimits): FastifyInstance {
+  const { bodyBytes = 64 * 1024 * 1024, requestSeconds = 60, connections = 4096 } = options
+  const server = fastify({
+    bodyLimit: bodyBytes,
+    forceCloseConnections: true,
+    requestTimeout: requestSeconds * 1000,
+    http: {
+      maxHeaderSize: 16 * 1024,
+      headersTimeout: Math.min(requestSeconds, 20) * 1000,
+      connectionsCheckingInterval: Math.min(requestSeconds, 5) * 1000,
+    },
+  })
+  server.server.maxConnections = connections
+  guardDoor(server, options)
+  return server
+}
+
+/**
+ * Holds every request to the rules of a door: a Host that is its own, an Origin that is its own or
+ * allowed, the token where there is one, a content type that no HTML form can send where something
+ * may change, query keys once each, and bodies of bounded depth. Throws where the door would be open
+ * to other machines without a token.
+ */
+export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
+  const { host, token } = options
+  if (token === undefined && !isLoopback(host)) {
+    throw new Error(`listening on ${host} needs a token: others could use the service`)
+  }
+  readJsonBodies(server)
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('cross-origin-resource-policy', 'same-origin')
+    checkHost(request, options)
+    checkOrigin(request, options)
+    if (answerPreflight(request, reply, options)) return reply
+    checkToken(request, reply, options)
+    checkContentType(request)
+    checkQuery(request)
+    return undefined
+  })
+}
+
+function checkHost({ headers }: FastifyRequest, { host, allowedHosts = [] }: DoorOptions): void {
+  const name = hostNameOf(headers.host)
+  if (name !== undefined && isOwnHost(name, { host, allowedHosts })) return
+  const told = JSON.stringify(headers.host?.slice(0, 200) ?? '')
+  throw new RefusedRequest(421, `this service does not answer for the host ${told}`)
+}
+
+/**
+ * Browsers say which page sent a request. Pages of others are refused; what they may do at most is
+ * lead somebody here by a link.
+ */
+function checkOrigin(request: FastifyRequest, { allowedOrigins = [] }: DoorOptions): void {
+  const { origin, host } = request.headers
+  const from = request.headers['sec-fetch-site']
+  if (origin !== undefined) {
+    const isOwn = origin === `http://${host}` || origin === `https://${host}`
+    if (isOwn || allowedOrigins.includes(origin)) return
+    const told = JSON.stringify(origin.slice(0, 200))
+    throw new RefusedRequest(403, `pages of ${told} may not use this service`)
+  }
+  const isForeign = from === 'cross-site' || from === 'same-site'
+  const isLink = request.method === 'GET' && request.headers['sec-fetch-mode'] === 'navigate'
+  if (isForeign && !isLink)
+    throw new RefusedRequest(403, 'pages of others may not use this service')
+}
+
+/** Answers what a browser asks before it lets an allowed page send a request. */
+function answerPreflight(
+  { method, headers }: FastifyRequest,
+  reply: FastifyReply,
+  { allowedOrigins = [] }: DoorOptions,
+): boolean {
+  const { origin } = headers
+  if (origin === undefined || !allowedOrigins.includes(origin)) return false
+  reply.header('access-control-allow-origin', origin).header('vary', 'origin')
+  reply.header('cross-origin-resource-policy', 'cross-origin')
+  if (method !== 'OPTIONS') return false
+  reply.header('access-control-allow-methods', 'GET, POST, PUT, DELETE')
+  reply.header('access-control-allow-headers', 'authorization, content-type, last-event-id')
+  void reply.code(204).send()
+  return true
+}
+
+function checkToken(request: FastifyRequest, reply: FastifyReply, options: DoorOptions): void {
+  const { token, tokenOf = ({ headers }) => bearerOf(headers) } = options
+  if (token === undefined || request.routeOptions.config.needsNoToken) return
+  const given = tokenOf(request)
+  if (given !== undefined && isSameSecret(given, token)) return
+  reply.header('www-authenticate', 'Bearer')
+  throw new RefusedRequest(401, 'send the token of the service as Authorization: Bearer …')
+}
+
+const forms = ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']
+
+/** A form on any page can POST to any address, but only with one of three content types or none. */
+function checkContentType({ method, headers, routeOptions }: FastifyRequest): void {
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (type !== undefined && type !== '' && !forms.includes(type)) return
+  // No form sends other methods than POST, so those may come without a body and its type.
+  if (type === undefined && (method !== 'POST' || routeOptions.config.changesNothing)) return
+  const got = type === undefined ? 'no content type' : type
+  throw new RefusedRequest(415, `send Content-Type: application/json, not ${got}`)
+}
+
+function checkQuery({ query }: FastifyRequest): void {
+  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
+    if (typeof value === 'string') continue
+    throw new RefusedRequest(400, `${JSON.stringify(name.slice(0, 100))} is given more than once`)
+  }
+}
