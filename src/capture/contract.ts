@@ -1,0 +1,134 @@
+import type { Call } from '../core/call.ts'
+import type { Json } from '../core/ids.ts'
+import type { AssistantMessage, Message, ToolDefinition } from '../core/message.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Tree } from '../core/tree.ts'
+import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
+
+/** Which tools a request wants called: any, none, at least one, or this one. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
+/** What form an answer should have; it is asked for in words, as no policy here is constrained. */
+export type ResponseFormat =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'json'; readonly schema?: Readonly<Record<string, unknown>> }
+
+/** One request of an agent, whatever dialect it was spoken in. */
+export interface ChatRequest {
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDefinition[]
+  /** @default 'auto' */
+  readonly toolChoice?: ToolChoice
+  /** @default what the limits leave */
+  readonly maxTokens?: number
+  /** How the agent would draw; the run decides unless the capture was opened to follow requests. */
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  /** Texts that end the answer and are not part of it. */
+  readonly stop?: readonly string[]
+  /** Goes into the seed of the draw, beside the run's own. */
+  readonly seed?: number
+  /** How many answers. @default 1 */
+  readonly count?: number
+  readonly responseFormat?: ResponseFormat
+  /** `false`: at most one call per answer. @default true */
+  readonly parallelCalls?: boolean
+  /** The same for every retry of one request: the answer is then given again, not drawn again. */
+  readonly requestId?: string
+}
+
+/** Why an answer ended: `aborted` is what was there when its request died. */
+export type ChatFinish = 'stop' | 'length' | 'tool-calls' | 'aborted'
+
+/** What is said back to an agent. */
+export interface ChatAnswer {
+  readonly id: string
+  /** Words, reasoning and calls; malformed calls stay in the words as they were written. */
+  readonly message: AssistantMessage
+  readonly finish: ChatFinish
+  readonly usage: { readonly prompt: number; readonly sampled: number; readonly cached?: number }
+  /** The exact tokens: what the policy saw and what it sampled. */
+  readonly tokens: {
+    readonly prompt: Int32Array
+    readonly sampled: Int32Array
+    /** `null` where the policy gives none. */
+    readonly logprobs: Float32Array | null
+    /** The newest policy version that sampled one of them. */
+    readonly version: number
+  }
+}
+
+/**
+ * A piece of an answer as it comes; `answer` is its number among several. Pieces of one answer
+ * put together are its message: a call comes whole, its arguments as one text.
+ */
+export type ChatDelta =
+  | { readonly kind: 'text'; readonly answer: number; readonly text: string }
+  | { readonly kind: 'reasoning'; readonly answer: number; readonly text: string }
+  | {
+      readonly kind: 'call'
+      readonly answer: number
+      /** Its number among the answer's calls. */
+      readonly index: number
+      readonly id: string
+      readonly name: string
+      readonly arguments: string
+    }
+
+/** What a request is given besides what it asks. */
+export interface ChatCall extends Call {
+  /** Told of pieces while they come, where the policy streams; else all at once before the end. */
+  readonly onDelta?: (delta: ChatDelta) => void
+  /** Whose conversation it is, where an attempt has several. @default '' */
+  readonly seat?: string
+}
+
+/** How an attempt ended, as its agent or whoever closes it says. */
+export interface CaptureEnding {
+  /** @default completed, or what limits and signals made of it */
+  readonly outcome?: Outcome
+  /** Plain JSON about the final state, for rewards. */
+  readonly report?: Json
+  /** What the attempt was worth, where its agent says so itself. */
+  readonly reward?: number
+}
+
+/** One attempt whose requests are captured: every conversation of a seat is a path of its tree. */
+export interface Capture {
+  /**
+   * Answers a request. Throws an `AttemptIsOver` where a limit or the attempt's end refuses it, a
+   * `Failure` where something broke, the signal's reason where the request itself was stopped.
+   */
+  respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]>
+  /** How many tokens the policy would be shown. */
+  countTokens(request: ChatRequest, call?: Pick<ChatCall, 'seat'>): number
+  /** What ended the attempt already though nobody has closed it: a limit, a guard, its signal. */
+  readonly ended: Outcome | undefined
+  /** The first failure at a boundary, where there was one. */
+  readonly failure: Error | undefined
+  /** Cuts what is running, refuses what comes later, and gives the tree of every seat. */
+  end(ending?: CaptureEnding): Promise<readonly [Tree, ...Tree[]]>
+}
+
+/** What attempts are captured with: everything of a run but its worlds. */
+export type CaptureContext = Omit<RolloutContext, 'environment' | 'condense'>
+
+/** What one attempt is captured with. */
+export interface CaptureOptions {
+  readonly context: CaptureContext
+  readonly attempt: Attempt
+  /** Whose temperature, top-p and top-k count. @default 'run' */
+  readonly samplingFrom?: 'run' | 'request'
+}
+
+/** Refuses requests of an attempt that is over; `outcome` is how it ended. */
+export class AttemptIsOver extends Error {
+  override name = 'AttemptIsOver'
+  readonly outcome: Outcome
+
+  constructor(outcome: Outcome, message: string) {
+    super(message)
+    this.outcome = outcome
+  }
+}
