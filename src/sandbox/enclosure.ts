@@ -1,0 +1,45 @@
+/** What a process inside is given, whoever builds the walls. */
+export interface Enclosed {
+  /** Paths that can be read inside, at the same place; none can be written. */
+  readonly readable: readonly string[]
+  /** Folders that can be written inside, at the same place. */
+  readonly writable: readonly string[]
+  /** Whether the network outside can be reached. */
+  readonly hasNetwork: boolean
+  readonly workingFolder: string
+  readonly limits: Limits
+}
+
+/** What the system bounds, where hostile code cannot reach. */
+export interface Limits {
+  /** Mebibytes of address space of each process. */
+  readonly memory?: number
+  /** CPU seconds of each process. */
+  readonly cpu?: number
+  /** Processes and threads at one time. */
+  readonly processes?: number
+  /** Mebibytes that each file may grow to; 0: nothing is written. */
+  readonly fileSize?: number
+  /** Mebibytes of `/tmp` inside, which lie in memory. @default 256 */
+  readonly temporary?: number
+}
+
+/** Programs and their libraries; where one of them does not exist it is left out. */
+export const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/nix/store']
+
+/** A word as a shell reads it. */
+export function quote(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** The words that set limits and give up every privilege, before a command. */
+export function boundWords({ memory, cpu, processes, fileSize }: Limits): readonly string[] {
+  return [
+    'prlimit',
+    '--core=0',
+    ...(memory === undefined ? [] : [`--as=${Math.round(memory * 2 ** 20)}`]),
+    ...(cpu === undefined ? [] : [`--cpu=${cpu}:${cpu + 1}`]),
+    ...(processes === undefined ? [] : [`--nproc=${processes}`]),
+    ...(fileSize === undefined ? [] : [`--fsize=${Math.round(fileSize * 2 ** 20)}`]),
+  ]
+}

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Enclosed, Limits } from './enclosure.ts'
+import { findBuilder, type Walls } from './walls.ts'
+
+/** What is let inside a sandbox, and how much of it. */
+export interface SandboxOptions {
+  /** Paths that can be read inside besides programs and their libraries. @default [] */
+  readonly readable?: readonly string[]
+  /** Folders that can be written inside. @default [] */
+  readonly writable?: readonly string[]
+  /** @default 'none' */
+  readonly network?: 'none' | 'outside'
+  /** @default '/' */
+  readonly workingFolder?: string
+  /** Variables inside; nothing is inherited. @default {} */
+  readonly variables?: Readonly<Record<string, string>>
+  readonly limits?: Limits
+}
+
+/** A place where commands run that are not trusted. */
+export interface Sandbox {
+  /** Which walls stand around what is started here. */
+  readonly walls: Walls
+  /** Starts a command inside, with pipes for its input and output. */
+  spawn(command: readonly string[]): ChildProcess
+}
+
+/** Opens a sandbox with as many walls as this machine can build; who needs more looks at `walls`. */
+export function openSandbox(options: SandboxOptions = {}): Sandbox {
+  const { readable = [], writable = [], network = 'none', workingFolder = '/' } = options
+  const { walls, enclose } = findBuilder()
+  const enclosed: Enclosed = {
+    readable: readable.filter(path => existsSync(path)),
+    writable,
+    hasNetwork: network === 'outside',
+    workingFolder,
+    limits: options.limits ?? {},
+  }
+  return {
+    walls: network === 'outside' ? { ...walls, network: false } : walls,
+    spawn(command) {
+      const [first, ...words] = endWithParent(enclose(enclosed, command), walls)
+      return spawn(first!, words, {
+        env: { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', ...options.variables },
+        // Where there is a new root, the folder is entered inside it.
+        cwd: walls.files ? '/' : workingFolder,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      })
+    },
+  }
+}
+
+/** A parent that was gone before the system could be told to watch it is noticed by its number. */
+function endWithParent(words: readonly string[], walls: Walls): readonly string[] {
+  if (!walls.diesWithParent) return words
+  const script = `[ "$PPID" = ${process.pid} ] || exit 1; exec "$@"`
+  return ['setpriv', '--pdeathsig', 'SIGKILL', '/bin/sh', '-c', script, 'sh', ...words]
+}

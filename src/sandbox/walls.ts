@@ -1,0 +1,136 @@
+import { spawnSync } from 'node:child_process'
+import { bubblewrapWords } from './bubblewrap.ts'
+import type { Enclosed } from './enclosure.ts'
+import { unshareWords } from './unshare.ts'
+
+/** What stands between a process inside and this machine. */
+export interface Walls {
+  /** What builds them; undefined where nothing can. */
+  readonly by: 'unshare' | 'bubblewrap' | undefined
+  /** No network and no socket of this machine can be reached. */
+  readonly network: boolean
+  /** Only the files that are named exist. */
+  readonly files: boolean
+  /** No process of this machine can be seen or signalled. */
+  readonly processes: boolean
+  /** Address space, CPU time and file size are bounded by the system. */
+  readonly limits: boolean
+  /** How many processes there may be is bounded; the system bounds it for no one who is its own user. */
+  readonly processCount: boolean
+  /** The system ends it when the process that started it ends, however that ends. */
+  readonly diesWithParent: boolean
+}
+
+/** A way to build walls: what comes before a command. */
+export interface Builder {
+  readonly walls: Walls
+  enclose(enclosed: Enclosed, command: readonly string[]): readonly string[]
+}
+
+const standing = {
+  network: true,
+  files: true,
+  processes: true,
+  limits: true,
+  processCount: process.getuid?.() !== 0,
+  diesWithParent: true,
+}
+
+const builders: readonly Builder[] = [
+  {
+    walls: { by: 'unshare', ...standing },
+    enclose: (enclosed, command) => unshareWords(enclosed, command, { asRoot: false }),
+  },
+  {
+    walls: { by: 'bubblewrap', ...standing },
+    enclose: bubblewrapWords,
+  },
+  // Where namespaces of users are off, who is the system's own user can still make the others.
+  {
+    walls: { by: 'unshare', ...standing },
+    enclose: (enclosed, command) => unshareWords(enclosed, command, { asRoot: true }),
+  },
+]
+
+let found: Builder | undefined
+
+/** The first way to build walls that works here, found by trying each once. */
+export function findBuilder(): Builder {
+  found ??= (process.platform === 'linux' && builders.find(works)) || withoutWalls()
+  return found
+}
+
+/** Which walls can be built on this machine. */
+export function findWalls(): Walls {
+  return findBuilder().walls
+}
+
+/** Whether a command runs inside, and only its own files are there. */
+function works({ enclose }: Builder): boolean {
+  const enclosed: Enclosed = {
+    readable: [],
+    writable: [],
+    hasNetwork: false,
+    workingFolder: '/',
+    limits: { memory: 4096, cpu: 10, fileSize: 0 },
+  }
+  const test = 'test ! -e /etc/passwd && test ! -e /root && echo inside'
+  const [command, ...words] = enclose(enclosed, ['/bin/sh', '-c', test])
+  const { status, stdout } = spawnSync(command!, words, { encoding: 'utf8', timeout: 10_000 })
+  return status === 0 && stdout === 'inside\n'
+}
+
+/** Without namespaces: limits where there is a shell that sets them. */
+function withoutWalls(): Builder {
+  const hasLimits = process.platform !== 'win32'
+  return {
+    walls: {
+      by: undefined,
+      network: false,
+      files: false,
+      processes: false,
+      limits: hasLimits,
+      processCount: false,
+      diesWithParent: canWatchParent(),
+    },
+    enclose: ({ limits }, command) => {
+      if (!hasLimits) return command
+      const { memory, cpu, fileSize } = limits
+      const lines = [
+        'ulimit -c 0',
+        ...(cpu === undefined ? [] : [`ulimit -t ${cpu}`]),
+        ...(memory === undefined ? [] : [`ulimit -v ${Math.round(memory * 1024)} 2>/dev/null`]),
+        ...(fileSize === undefined ? [] : [`ulimit -f ${Math.round(fileSize * 2048)}`]),
+        'exec "$@"',
+      ]
+      return ['/bin/sh', '-c', lines.join('; '), 'sh', ...command]
+    },
+  }
+}
+
+/** Whether the system can be asked to end a process with its parent. */
+export function canWatchParent(): boolean {
+  if (process.platform !== 'linux') return false
+  const { status } = spawnSync('setpriv', ['--pdeathsig', 'SIGKILL', 'true'], { timeout: 10_000 })
+  return status === 0
+}
+
+const names: Readonly<Record<Exclude<keyof Walls, 'by'>, string>> = {
+  network: 'network',
+  files: 'files',
+  processes: 'processes',
+  limits: 'limits of memory and CPU',
+  processCount: 'limit of processes',
+  diesWithParent: 'end with its parent',
+}
+
+/** The walls that stand and those that do not, in words. */
+export function describeWalls(walls: Walls): {
+  readonly standing: readonly string[]
+  readonly missing: readonly string[]
+} {
+  const all = Object.entries(names) as readonly (readonly [Exclude<keyof Walls, 'by'>, string])[]
+  const told = (stands: boolean): readonly string[] =>
+    all.filter(([wall]) => walls[wall] === stands).map(([, name]) => name)
+  return { standing: told(true), missing: told(false) }
+}
