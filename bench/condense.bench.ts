@@ -4,7 +4,7 @@ import { readAnyLanguage } from '../src/condensers/frequency.ts'
 import { keywordChunks, keywordCondenser } from '../src/condensers/keyword.ts'
 import { measureLoss } from '../src/condensers/probe.ts'
 import { standaloneCall } from '../src/condensers/standalone.ts'
-import { makePassageTasks } from '../src/environments/passage-tasks.ts'
+import { makePassageTasks } from '../src/environments/built-in/passage-tasks.ts'
 
 /** Rounds of which the fastest counts: others may be using the machine. */
 const rounds = 5

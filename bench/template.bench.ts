@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Template as PeerTemplate } from '@huggingface/jinja'
-import { compileTemplate } from '../src/text/jinja/template.ts'
+import { compileTemplate } from '../src/jinja/template.ts'
 
 const folder = fileURLToPath(new URL('../../shared/data/chat-templates', import.meta.url))
 

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
-import { openTokenizer } from '../src/text/tokenizer.ts'
+import { openTokenizer } from '../src/tokenizers/tokenizer.ts'
 
 const ROUNDS = 3
 const DOCUMENT = 4096

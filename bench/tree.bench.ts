@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { ModelRenderer } from '../src/chat/renderer.ts'
 import type { Environment } from '../src/core/environment.ts'
 import {
   type Policy,
@@ -10,17 +11,16 @@ import {
 } from '../src/core/policy.ts'
 import { isSampled, sampled } from '../src/core/segment.ts'
 import type { Tree } from '../src/core/tree.ts'
-import { calculator } from '../src/environments/calculator.ts'
+import { calculator } from '../src/environments/built-in/calculator.ts'
 import { desk } from '../src/environments/desk/desk.ts'
 import { withFork } from '../src/environments/fork.ts'
 import { random, seedOf } from '../src/math/random.ts'
+import { baseModel, openEmbedded } from '../src/model/embedded.ts'
 import { defaultLimits, type Limits } from '../src/rollout/attempt.ts'
 import { openBranchPolicy } from '../src/rollout/branches/registry.ts'
 import { rollChain } from '../src/rollout/chain.ts'
 import { rollTree } from '../src/rollout/tree.ts'
-import { baseModel, openEmbedded } from '../src/run/embedded.ts'
-import { openRenderer } from '../src/run/model-source.ts'
-import type { ModelRenderer } from '../src/text/renderer.ts'
+import { openRenderer } from '../src/settings/model-source.ts'
 import { attemptAt, call, contextOf, openByteRenderer } from '../test/rolling.ts'
 
 const leaves = 16

@@ -6,10 +6,10 @@ import { chanceDecision, deskPlayer, novicePlayer } from '../src/environments/de
 import type { Decision } from '../src/environments/desk/rules.ts'
 import { type DeskTask, hintOf } from '../src/environments/desk/task.ts'
 import { type Player, playWorld } from '../src/environments/play.ts'
+import { mistakenWords } from '../src/learn/demonstrations.ts'
 import { random, randomAt, seedOf } from '../src/math/random.ts'
 import type { Conversation } from '../src/model/supervised.ts'
 import { teachModel } from '../src/model/teach.ts'
-import { mistakenWords } from '../src/run/demonstrations.ts'
 
 const seed = 6
 const [folder = 'base-model', count = '14000', epochs = '6', rate = '3e-3'] = process.argv.slice(2)

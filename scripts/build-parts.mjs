@@ -11,7 +11,10 @@ const model = `${source}/model`
 /** Each worker and its bundle: beside the sources, since workers cannot load TypeScript. */
 const workers = [
   [`${model}/engine/worker.ts`, `${model}/wasm/worker.js`],
-  [`${source}/policies/thread/worker.ts`, `${source}/policies/thread/built/worker.js`],
+  [
+    `${source}/policies/transport/thread/worker.ts`,
+    `${source}/policies/transport/thread/built/worker.js`,
+  ],
 ]
 
 /** Both kernels are the same source; the second has fused multiply-add where the runtime has it. */

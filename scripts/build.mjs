@@ -12,7 +12,7 @@ function run(command, ...words) {
 if (existsSync('scripts/build-parts.mjs')) await import('./build-parts.mjs')
 rmSync('dist', { recursive: true, force: true })
 run('typescript/bin/tsc', '-p', 'tsconfig.build.json')
-for (const built of ['model/wasm', 'policies/thread/built']) {
+for (const built of ['model/wasm', 'policies/transport/thread/built']) {
   if (existsSync(`src/${built}`)) cpSync(`src/${built}`, `dist/${built}`, { recursive: true })
 }
 

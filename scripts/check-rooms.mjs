@@ -1,9 +1,12 @@
-// Proves that no file imports a room or a package that rooms.json does not allow its room, and that the rule has no cycle.
-import { readdirSync, readFileSync } from 'node:fs'
+// Proves that no file imports a room or a package that rooms.json does not allow its room, that the rule has no cycle, and that no
+// folder has grown into a corridor.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const rooms = JSON.parse(readFileSync('rooms.json', 'utf8'))
 const problems = []
+/** Files of code that one folder may hold, tests not counted. */
+const mostFiles = 26
 // The formatter ends every import or re-export with its specifier.
 const imports = /\bfrom '([^'\n]+)'$|^import '([^'\n]+)'$|\bimport\('([^'\n]+)'\)/gm
 
@@ -59,9 +62,23 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
     for (const match of readFileSync(file, 'utf8').matchAll(imports))
       checkImport(file, room, match[1] ?? match[2] ?? match[3])
 }
+const filesIn = {}
+for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })) {
+  const isCode = entry.name.endsWith('.ts') && !/\.(test|test-d|conformance)\.ts$/.test(entry.name)
+  if (isCode) filesIn[entry.parentPath] = (filesIn[entry.parentPath] ?? 0) + 1
+}
+for (const [folder, count] of Object.entries(filesIn))
+  if (count > mostFiles) problems.push(`${folder}: ${count} files of code, more than ${mostFiles}`)
 const page = readFileSync('ARCHITECTURE.md', 'utf8')
-for (const [room, { is }] of Object.entries(rooms))
-  if (!page.includes(`| ${room} | ${is} |`))
-    problems.push(`ARCHITECTURE.md: the row of ${room} is not what rooms.json says`)
+const table = `| room | is | imports |\n|---|---|---|\n${Object.entries(rooms).map(row).join('\n')}\n`
+const written = page.replace(/\| room \| is \| imports \|\n(\|.*\n)+/, () => table)
+if (process.argv.includes('--write')) writeFileSync('ARCHITECTURE.md', written)
+else if (written !== page)
+  problems.push('ARCHITECTURE.md: its table of rooms is old; node scripts/check-rooms.mjs --write')
+
+function row([room, { is, rooms: imports }]) {
+  const all = imports.length === Object.keys(rooms).length - 1
+  return `| ${room} | ${is} | ${all ? 'all above' : imports.join(', ') || 'nothing'} |`
+}
 for (const problem of problems) console.error(problem)
 process.exit(problems.length > 0 ? 1 : 0)

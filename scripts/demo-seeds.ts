@@ -5,8 +5,8 @@ import { openLanes } from '../src/core/lane.ts'
 import { desk } from '../src/environments/desk/desk.ts'
 import { shortcuts } from '../src/environments/desk/players.ts'
 import { scorePlay } from '../src/environments/play.ts'
-import { controls } from '../src/run/control.ts'
-import { type DemoOptions, demoDefaults, runDemo } from '../src/run/demo.ts'
+import { controls } from '../src/learn/control.ts'
+import { type DemoOptions, demoDefaults, runDemo } from '../src/learn/demo.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,7 +1,7 @@
 // For tests of environments and of whatever stands on Espalier.
 
 import { scripted as play, type ScriptedAnswer, type ScriptedPolicy } from './policies/scripted.ts'
-import { byteModel, openRenderer } from './run/model-source.ts'
+import { byteModel, openRenderer } from './settings/model-source.ts'
 
 export { type CheckOptions, type CheckResult, checkEnvironment } from './environments/check.ts'
 export { replyOf } from './environments/reply.ts'

@@ -5,9 +5,9 @@ import { expect } from 'vitest'
 import { keywordCondenser } from '../src/condensers/keyword.ts'
 import type { Task } from '../src/core/environment.ts'
 import type { Message } from '../src/core/message.ts'
-import { type PassageTask, passages } from '../src/environments/passages.ts'
-import type { DatasetOptions } from '../src/run/dataset/build.ts'
-import { readSplits } from '../src/run/dataset/splits.ts'
+import type { DatasetOptions } from '../src/datasets/build.ts'
+import { readSplits } from '../src/datasets/splits.ts'
+import { type PassageTask, passages } from '../src/environments/built-in/passages.ts'
 
 /** A signal that nothing aborts. */
 export const signal = new AbortController().signal

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
+import type { ModelRenderer } from '../src/chat/renderer.ts'
 import type { Condenser } from '../src/core/condenser.ts'
 import {
   type Policy,
@@ -11,11 +12,10 @@ import { rowsOf } from '../src/core/row.ts'
 import { sampled } from '../src/core/segment.ts'
 import { idsTo, pathEnds, type Tree } from '../src/core/tree.ts'
 import { environment } from '../src/environments/environment.ts'
-import { tool } from '../src/environments/tool.ts'
+import { tool } from '../src/environments/tools/tool.ts'
 import { random, seedOf } from '../src/math/random.ts'
 import { type CondenseSettings, defaultLimits, type Limits } from '../src/rollout/attempt.ts'
 import { rollChain } from '../src/rollout/chain.ts'
-import type { ModelRenderer } from '../src/text/renderer.ts'
 import { attemptAt, call, contextOf, openByteRenderer } from './rolling.ts'
 
 /** The byte model with the calls that its template asks for. */

@@ -1,6 +1,6 @@
+import type { ModelRenderer } from '../src/chat/renderer.ts'
 import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
 import { sampled } from '../src/core/segment.ts'
-import type { ModelRenderer } from '../src/text/renderer.ts'
 import { call } from './rolling.ts'
 
 /**

@@ -1,3 +1,4 @@
+import type { ModelRenderer, RendererOptions } from '../src/chat/renderer.ts'
 import type { Environment, Task } from '../src/core/environment.ts'
 import type { GroupId, TaskId } from '../src/core/ids.ts'
 import { openLanes } from '../src/core/lane.ts'
@@ -12,8 +13,7 @@ import { sampled } from '../src/core/segment.ts'
 import { random, seedOf } from '../src/math/random.ts'
 import { type ScriptedAnswer, scripted } from '../src/policies/scripted.ts'
 import { type Attempt, defaultLimits, type RolloutContext } from '../src/rollout/attempt.ts'
-import { byteModel, openRenderer } from '../src/run/model-source.ts'
-import type { ModelRenderer, RendererOptions } from '../src/text/renderer.ts'
+import { byteModel, openRenderer } from '../src/settings/model-source.ts'
 
 /** The renderer over bytes that ships with the package. */
 export function openByteRenderer(options: Partial<RendererOptions> = {}): Promise<ModelRenderer> {

@@ -1,4 +1,5 @@
-import { SettingError, type SettingName, type SettingsInput } from '../run/settings.ts'
+import { SettingError } from '../core/setting-error.ts'
+import type { SettingName, SettingsInput } from '../settings/settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A flag that only one command has. */

@@ -1,7 +1,7 @@
-import type { ResolvedSettings } from '../run/config.ts'
-import { planRun } from '../run/plan.ts'
-import type { SettingName } from '../run/settings.ts'
+import type { ResolvedSettings } from '../settings/config.ts'
+import type { SettingName } from '../settings/settings.ts'
 import type { Invocation, OwnFlag } from './command.ts'
+import { planRun } from './plan.ts'
 import { planLines } from './plan-lines.ts'
 
 /** The flag of commands that can say what they would do. */

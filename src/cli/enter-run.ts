@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import { type RunManifest, readManifest } from '../run/run-folder.ts'
-import { checkSettings, type Settings, type SettingsInput, withDefaults } from '../run/settings.ts'
+import {
+  checkSettings,
+  type Settings,
+  type SettingsInput,
+  withDefaults,
+} from '../settings/settings.ts'
+import { type RunManifest, readManifest } from '../store/run-folder.ts'
 import type { Invocation } from './command.ts'
 
 /** A run that a command goes back to. */

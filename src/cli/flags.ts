@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util'
-import { nearest } from '../core/nearest.ts'
+import { SettingError } from '../core/setting-error.ts'
+import { nearest } from '../names/nearest.ts'
 import {
   checkSetting,
   flagOf,
   type Setting,
-  SettingError,
   type SettingName,
   type SettingsInput,
   settings,
-} from '../run/settings.ts'
+} from '../settings/settings.ts'
 import { type Command, type Invocation, MisuseError } from './command.ts'
 
 /** Flags that every command has. */

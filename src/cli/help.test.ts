@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { demoDefaults } from '../run/demo.ts'
+import { demoDefaults } from '../learn/demo.ts'
 import { demoCommand } from './commands/demo.ts'
 import { rollCommand } from './commands/roll.ts'
 import { commandHelp } from './help.ts'

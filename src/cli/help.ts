@@ -1,4 +1,4 @@
-import { flagOf, type Setting, type SettingName, settings } from '../run/settings.ts'
+import { flagOf, type Setting, type SettingName, settings } from '../settings/settings.ts'
 import type { Command } from './command.ts'
 import { commonFlags, configFlags } from './flags.ts'
 

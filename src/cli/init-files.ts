@@ -1,4 +1,4 @@
-import { packageVersion } from '../run/manifest.ts'
+import { packageVersion } from '../store/manifest.ts'
 
 const shop = `import { environment, tool } from 'espalier'
 import { z } from 'zod'

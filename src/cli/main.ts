@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
-import { didYouMean } from '../core/nearest.ts'
-import { packageVersion } from '../run/manifest.ts'
+import { didYouMean } from '../names/nearest.ts'
+import { packageVersion } from '../store/manifest.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
 import { commandNames, loadCommand, loadCommands } from './commands.ts'
 import { readFlags } from './flags.ts'
@@ -40,7 +40,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /** Every setting, for people or as a JSON schema for editors. */
 async function printConfigHelp(isSchema: boolean): Promise<void> {
-  const { configSchema } = await import('../run/config-schema.ts')
+  const { configSchema } = await import('../settings/config-schema.ts')
   if (isSchema) terminal.print(JSON.stringify(configSchema(), null, 2))
   else terminal.print(settingsHelp())
 }

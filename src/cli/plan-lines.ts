@@ -1,5 +1,5 @@
-import type { Forecast, Plan } from '../run/plan.ts'
-import { flagOf } from '../run/settings.ts'
+import { flagOf } from '../settings/settings.ts'
+import type { Forecast, Plan } from './plan.ts'
 import { duration } from './progress.ts'
 import { bytes, count } from './units.ts'
 

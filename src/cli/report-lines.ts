@@ -1,4 +1,4 @@
-import type { RunReport } from '../run/run-report.ts'
+import type { RunReport } from '../watch/run-report.ts'
 import { duration } from './progress.ts'
 import { count, percent } from './units.ts'
 

@@ -1,6 +1,6 @@
 import type { Condenser } from '../core/condenser.ts'
-import { findPart, type OptionKind, type PartShape } from '../core/part-options.ts'
 import type { Speaker } from '../core/speaker.ts'
+import { findPart, type OptionKind, type PartShape } from '../names/part-options.ts'
 import type { BlockOptions } from './block-condenser.ts'
 import { keepLastTurns } from './keep-last-turns.ts'
 import { keywordCondenser } from './keyword.ts'

@@ -62,3 +62,10 @@ export interface Filter {
   readonly name: string
   judge(group: Group<Scored>): Verdicts
 }
+
+/** Whether anything of a group would be trained on. */
+export function isUseful(group: {
+  readonly members: readonly Pick<Weighted, 'dropped' | 'advantage'>[]
+}): boolean {
+  return group.members.some(({ dropped, advantage }) => dropped === null && advantage !== null)
+}

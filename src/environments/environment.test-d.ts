@@ -3,7 +3,7 @@ import { shop } from '../../test/fixtures/shop.ts'
 import type { Environment } from '../core/environment.ts'
 import type { RewardFunction } from '../core/reward.ts'
 import { environment } from './environment.ts'
-import { tool } from './tool.ts'
+import { tool } from './tools/tool.ts'
 
 export const typed: Environment<{ stock: number; wanted: number }> = shop
 export const untyped: Environment = shop

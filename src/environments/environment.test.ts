@@ -8,7 +8,7 @@ import type { Message, Reply } from '../core/message.ts'
 import { environment } from './environment.ts'
 import type { OpenedWorld } from './opened-world.ts'
 import { replyOf } from './reply.ts'
-import { tool } from './tool.ts'
+import { tool } from './tools/tool.ts'
 
 const opening: readonly Message[] = [{ role: 'user', content: 'go' }]
 

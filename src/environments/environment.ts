@@ -3,7 +3,7 @@ import type { RewardPart } from '../core/reward.ts'
 import type { StandardSchema } from '../core/tool.ts'
 import { openCleanUp } from './clean-up.ts'
 import type { OpenedWorld, OpenWorldCall } from './opened-world.ts'
-import { describeIssue } from './schema.ts'
+import { describeIssue } from './tools/schema.ts'
 import { isNonEmpty, toWorld } from './world.ts'
 
 /** Everything that makes an environment; what rewards see is inferred from `task` and `open`. */

@@ -5,12 +5,12 @@ import type { Environment, OpenCall, Task, Transition, World } from '../core/env
 import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Message, Reply, ToolCall } from '../core/message.ts'
+import { keyValue } from './built-in/key-value.ts'
 import { environment } from './environment.ts'
 import { forkWorld, recordOfTrajectory, recordWorld, replayWorld, withFork } from './fork.ts'
-import { keyValue } from './key-value.ts'
 import type { WorldBehaviour } from './opened-world.ts'
 import { replyOf } from './reply.ts'
-import { tool } from './tool.ts'
+import { tool } from './tools/tool.ts'
 
 const signal = new AbortController().signal
 const opening: readonly Message[] = [{ role: 'user', content: 'go' }]

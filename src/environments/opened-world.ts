@@ -3,8 +3,8 @@ import type { OpenCall, StepCall, Transition } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import type { Message, Reply } from '../core/message.ts'
 import type { CallRecord } from '../core/tool.ts'
-import type { RunCalls } from './run-calls.ts'
-import type { Toolset } from './tool.ts'
+import type { RunCalls } from './tools/run-calls.ts'
+import type { Toolset } from './tools/tool.ts'
 
 /** What an environment's `open` is given. */
 export interface OpenWorldCall<Data> extends OpenCall, WorldCall {

@@ -1,8 +1,8 @@
 import type { Reply, ToolDefinition } from '../core/message.ts'
 import { type Random, random, seedOf } from '../math/random.ts'
-import { isRecord, type JsonSchema } from './json-schema.ts'
 import type { Player } from './play.ts'
 import { replyOf } from './reply.ts'
+import { isRecord, type JsonSchema } from './tools/json-schema.ts'
 
 /**
  * A player who tries the tools with inputs made up from their schemas, and now and then makes a

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { Environment } from '../core/environment.ts'
-import { parsePartName, UnknownPartError } from '../core/part-name.ts'
-import { calculator } from './calculator.ts'
+import { parsePartName, UnknownPartError } from '../names/part-name.ts'
+import { calculator } from './built-in/calculator.ts'
+import { keyValue } from './built-in/key-value.ts'
+import { singleTurn } from './built-in/single-turn.ts'
+import { toolLoop } from './built-in/tool-loop.ts'
 import { desk } from './desk/desk.ts'
 import { interpreterOptions, openInterpreterNamed } from './interpreter/interpreter.ts'
-import { keyValue } from './key-value.ts'
-import { openMcpTools } from './mcp.ts'
-import { singleTurn } from './single-turn.ts'
-import { toolLoop } from './tool-loop.ts'
+import { openMcpTools } from './tools/mcp.ts'
 
 /** An environment that can be opened by name. */
 export interface EnvironmentFactory {

@@ -3,9 +3,9 @@ import { across, Failure } from '../core/failure.ts'
 import type { NonEmpty } from '../core/ids.ts'
 import { type Message, type Reply, textOf } from '../core/message.ts'
 import { type CleanUp, openCleanUp } from './clean-up.ts'
-import { toJson } from './json.ts'
 import type { Respond, WorldBehaviour } from './opened-world.ts'
-import { type RunCalls, readTools } from './run-calls.ts'
+import { toJson } from './tools/json.ts'
+import { type RunCalls, readTools } from './tools/run-calls.ts'
 
 /** What a world stands on, and how far it has come. */
 export interface WorldState extends Omit<OpenCall, 'seed' | 'replay' | 'signal'> {

@@ -1,5 +1,5 @@
 import type { Filter } from '../core/group.ts'
-import { findPart, type PartShape } from '../core/part-options.ts'
+import { findPart, type PartShape } from '../names/part-options.ts'
 import { duplicates, equalRewards, failedMembers, stale } from './groups.ts'
 import { guarded, malformedCalls, overlong, prematureEnd, toolErrors } from './limits.ts'
 import { deadLoops, repetitions } from './loops.ts'

@@ -1,7 +1,7 @@
 import type { Call } from '../core/call.ts'
 import type { Finish, Sampling, Watch } from '../core/policy.ts'
 import type { TopLogprobs } from '../core/segment.ts'
-import { openTokenizer, type Tokenizer } from '../text/tokenizer.ts'
+import { openTokenizer, type Tokenizer } from '../tokenizers/tokenizer.ts'
 import type { EmbeddedModel, EmbeddedSample } from './model.ts'
 import type { TokenNews } from './protocol.ts'
 import { toModelFiles } from './vocabulary.ts'

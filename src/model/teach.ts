@@ -1,4 +1,4 @@
-import { createRenderer, type ModelRenderer } from '../text/renderer.ts'
+import { createRenderer, type ModelRenderer } from '../chat/renderer.ts'
 import { type EmbeddedModel, type ModelSettings, type ModelShape, openModel } from './model.ts'
 import {
   type Conversation,

@@ -1,4 +1,4 @@
-import type { ModelFiles } from '../text/model-folder.ts'
+import type { ModelFiles } from '../chat/model-folder.ts'
 import { chatTemplate, controlTokens } from './template.ts'
 
 /**

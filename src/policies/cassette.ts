@@ -10,7 +10,7 @@ import type {
   Scores,
 } from '../core/policy.ts'
 import { type LogprobBasis, sampled, type VersionRange } from '../core/segment.ts'
-import { asArray, asIds, asObject, type Fields, shown, wrong } from './reading.ts'
+import { asArray, asIds, asObject, type Fields, shown, wrong } from './transport/reading.ts'
 
 /** The first line of a cassette: what was recorded. */
 export interface CassetteHeader {

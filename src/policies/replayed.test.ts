@@ -10,7 +10,7 @@ import { sampled } from '../core/segment.ts'
 import { readSample, sampleLine } from './cassette.ts'
 import { openReplay } from './replayed.ts'
 import { scripted } from './scripted.ts'
-import { openSglang } from './sglang.ts'
+import { openSglang } from './servers/sglang.ts'
 import { withRecord } from './with-record.ts'
 
 const call = () => ({ signal: AbortSignal.timeout(50_000) })

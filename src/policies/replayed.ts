@@ -18,7 +18,7 @@ import {
   scoreName,
 } from './cassette.ts'
 import { openNth } from './nth.ts'
-import { asObject, type Fields, shown } from './reading.ts'
+import { asObject, type Fields, shown } from './transport/reading.ts'
 
 /** All that a cassette holds. */
 interface Recorded {

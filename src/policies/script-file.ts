@@ -1,5 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import {
+  type ScriptedAnswer,
+  type ScriptedOptions,
+  type ScriptedPolicy,
+  scripted,
+} from './scripted.ts'
+import {
   asArray,
   asIds,
   asObject,
@@ -9,13 +15,7 @@ import {
   shown,
   wrong,
   wrongLogprob,
-} from './reading.ts'
-import {
-  type ScriptedAnswer,
-  type ScriptedOptions,
-  type ScriptedPolicy,
-  scripted,
-} from './scripted.ts'
+} from './transport/reading.ts'
 
 /** Plays the script in a file: JSONL, one answer per line, `{"text"}` or `{"ids","logprobs"?}`. */
 export async function openScript(

@@ -3,7 +3,7 @@ import type { Message } from '../core/message.ts'
 import { type Policy, plainSampling, type Sample, type SampleKey } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { SpeakCall, Speaker, Speech } from '../core/speaker.ts'
-import { type ChatOptions, openChat } from './chat.ts'
+import { type ChatOptions, openChat } from './servers/chat.ts'
 
 /** How a speaker speaks. */
 export interface SpeakerOptions {

@@ -1,7 +1,7 @@
 import type { Call } from '../core/call.ts'
 import type { Policy, PolicyCapabilities, PolicyDescription, Sample } from '../core/policy.ts'
-import { type Clock, systemClock } from './clock.ts'
-import { isPassing } from './server-error.ts'
+import { type Clock, systemClock } from './transport/clock.ts'
+import { isPassing } from './transport/server-error.ts'
 
 /** How servers share the load. */
 export interface BalanceOptions {

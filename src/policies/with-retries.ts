@@ -1,8 +1,8 @@
 import type { Policy } from '../core/policy.ts'
 import { randomAt, seedOf } from '../math/random.ts'
 import { around, type Operation } from './around.ts'
-import { type Clock, systemClock } from './clock.ts'
-import { isPassing, ServerError } from './server-error.ts'
+import { type Clock, systemClock } from './transport/clock.ts'
+import { isPassing, ServerError } from './transport/server-error.ts'
 
 /** How often and how fast to try again. */
 export interface RetryOptions {

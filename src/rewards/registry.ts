@@ -1,6 +1,6 @@
-import { type PartName, parsePartName, UnknownPartError } from '../core/part-name.ts'
 import type { RewardFunction } from '../core/reward.ts'
 import type { Speaker } from '../core/speaker.ts'
+import { type PartName, parsePartName, UnknownPartError } from '../names/part-name.ts'
 import { exactMatch } from './exact-match.ts'
 import { f1 } from './f1.ts'
 import { type FormatRule, format } from './format.ts'

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { openCountingPolicy } from '../../test/counting-policy.ts'
 import { openByteRenderer } from '../../test/rolling.ts'
 import { openLane } from '../core/lane.ts'
-import { singleTurn } from '../environments/single-turn.ts'
+import { singleTurn } from '../environments/built-in/single-turn.ts'
+import type { RunEvent } from '../watch/events.ts'
+import { openSignals } from '../watch/signals.ts'
+import { openEstimate } from '../weigh/estimate.ts'
 import { openAdaptive } from './adaptive.ts'
-import { openEstimate } from './estimate.ts'
-import type { RunEvent } from './events.ts'
-import { rollGroups } from './roll.ts'
-import { openSignals } from './signals.ts'
+import { rollGroups } from './roll-groups.ts'
 
 const renderer = await openByteRenderer()
 const end = renderer.stopIds[0]!

@@ -1,6 +1,6 @@
 import type { openLane } from '../core/lane.ts'
-import type { Listen } from './events.ts'
-import { aroundSamples, type Instrument } from './instrument.ts'
+import { aroundSamples, type Instrument } from '../rollout/instrument.ts'
+import type { Listen } from '../watch/events.ts'
 
 /** How the number of requests at one time follows what the server can take. */
 export interface AdaptiveOptions {

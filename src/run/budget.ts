@@ -1,8 +1,8 @@
 import type { Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
-import { tokensOf } from './attempt-record.ts'
-import { aroundSamples, type Draw, type Instrument } from './instrument.ts'
-import { RunStoppedError, type StopKind } from './stopped.ts'
+import { RunStoppedError, type StopKind } from '../core/stopped.ts'
+import { aroundSamples, type Draw, type Instrument } from '../rollout/instrument.ts'
+import { tokensOf } from '../store/attempt-record.ts'
 
 /** What a whole run may cost. */
 export interface BudgetLimits {

@@ -1,4 +1,4 @@
-import { aroundSamples, type Instrument } from './instrument.ts'
+import { aroundSamples, type Instrument } from '../rollout/instrument.ts'
 
 /** What samples that are under way do when weights change. */
 export type OnUpdate = 'abort' | 'finish'

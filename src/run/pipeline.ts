@@ -5,15 +5,13 @@ import { type GroupId, type TreeId, treeId } from '../core/ids.ts'
 import { type Lane, openLane } from '../core/lane.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
+import type { Instrument } from '../rollout/instrument.ts'
 import { scoreTree } from '../rollout/score.ts'
-import type { Listen } from './events.ts'
-import { type GatherOptions, gather } from './gather.ts'
-import type { Instrument } from './instrument.ts'
-import type { RunWriter } from './store.ts'
-import type { Unfinished } from './unfinished.ts'
-
-/** Rolls one attempt: a chain, a search tree, steps. A failure is in the tree, not thrown. */
-export type Strategy = (context: RolloutContext, attempt: Attempt) => Promise<Tree>
+import type { Strategy } from '../rollout/strategy.ts'
+import type { RunWriter } from '../store/store.ts'
+import type { Unfinished } from '../store/unfinished.ts'
+import type { Listen } from '../watch/events.ts'
+import { type GatherOptions, gather } from '../weigh/gather.ts'
 
 /** What a pipeline is made of. */
 export interface PipelineOptions extends GatherOptions {

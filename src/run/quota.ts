@@ -1,5 +1,5 @@
-import type { Group, Weighted } from '../core/group.ts'
-import { RunStoppedError } from './stopped.ts'
+import { type Group, isUseful } from '../core/group.ts'
+import { RunStoppedError } from '../core/stopped.ts'
 
 /** How many groups are wanted, and how many may be rolled for them. */
 export interface QuotaOptions {
@@ -69,11 +69,4 @@ export function openQuota(options: QuotaOptions): Quota {
       return sampled / Math.max(1, trajectories)
     },
   }
-}
-
-/** Whether anything of a group would be trained on. */
-export function isUseful(group: {
-  readonly members: readonly Pick<Weighted, 'dropped' | 'advantage'>[]
-}): boolean {
-  return group.members.some(({ dropped, advantage }) => dropped === null && advantage !== null)
 }

@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ToolDefinition } from '../../src/core/message.ts'
-import { parseJson } from '../../src/python/json.ts'
-import { toJavaScript } from '../../src/python/value.ts'
 import {
   type OutputParser,
   openParser,
@@ -10,8 +8,10 @@ import {
   type ParserOptions,
   type ReasoningFormat,
   type ToolFormat,
-} from '../../src/text/parser.ts'
-import { parameterSchema, schemaTypes } from '../../src/text/parsers/schema.ts'
+} from '../../src/parsers/parser.ts'
+import { parameterSchema, schemaTypes } from '../../src/parsers/schema.ts'
+import { parseJson } from '../../src/python/json.ts'
+import { toJavaScript } from '../../src/python/value.ts'
 import type { GoldenResult, GoldenSuite } from './suite.ts'
 
 interface NamedCall {

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { calculator } from '../../src/environments/calculator.ts'
-import { openEstimate } from '../../src/run/estimate.ts'
-import { Rollouts } from '../../src/run/rollouts.ts'
-import { serveRollouts } from '../../src/run/rollouts-server.ts'
-import { Worlds } from '../../src/run/rollouts-worlds.ts'
+import { calculator } from '../../src/environments/built-in/calculator.ts'
+import { Rollouts } from '../../src/service/rollouts.ts'
+import { serveRollouts } from '../../src/service/rollouts-server.ts'
+import { Worlds } from '../../src/service/rollouts-worlds.ts'
+import { openEstimate } from '../../src/weigh/estimate.ts'
 import { dicePolicy, openByteRenderer } from '../rolling.ts'
 
 const folder = fileURLToPath(new URL('../../integrations/python', import.meta.url))

@@ -1,6 +1,6 @@
-import { type Audit, auditRun } from '../../run/audit.ts'
-import { openNamed } from '../../run/open-named.ts'
-import { openPolicy } from '../../run/open-policy.ts'
+import { type Audit, auditRun } from '../../learn/audit.ts'
+import { openNamed } from '../../settings/open-named.ts'
+import { openPolicy } from '../../settings/open-policy.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Compares recorded log-probabilities with the policy's own. */

@@ -1,8 +1,8 @@
 import type { Task } from '../../core/environment.ts'
 import { type CheckResult, checkEnvironment } from '../../environments/check.ts'
-import { openRenderer } from '../../run/model-source.ts'
-import { openEnvironmentNamed } from '../../run/open-run.ts'
-import { readTasks } from '../../run/tasks.ts'
+import { openEnvironmentNamed } from '../../run/open-parts.ts'
+import { openRenderer } from '../../settings/model-source.ts'
+import { readTasks } from '../../tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 const taskCount = 8

@@ -1,4 +1,4 @@
-import { type Comparison, compareRuns, type Difference, readByTask } from '../../run/compare.ts'
+import { type Comparison, compareRuns, type Difference, readByTask } from '../../measure/compare.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { count, percent } from '../units.ts'
 

@@ -1,12 +1,12 @@
 import type { Json } from '../../core/ids.ts'
-import { buildDataset, type DatasetReport } from '../../run/dataset/build.ts'
+import { buildDataset, type DatasetReport } from '../../datasets/build.ts'
 import {
   type DatasetSource,
   datasetKinds,
   measureLosses,
   openDatasetItems,
-} from '../../run/dataset/open.ts'
-import { readSplits } from '../../run/dataset/splits.ts'
+} from '../../datasets/open.ts'
+import { readSplits } from '../../datasets/splits.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 const defaultCondenser = 'keyword:boundary=blank-line'

@@ -1,5 +1,5 @@
-import { type Demo, demoDefaults, runDemo } from '../../run/demo.ts'
-import { nextRunFolder } from '../../run/run-folder.ts'
+import { type Demo, demoDefaults, runDemo } from '../../learn/demo.ts'
+import { nextRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import type { Terminal } from '../terminal.ts'

@@ -1,8 +1,8 @@
-import type { ServerCheck } from '../../run/check-server.ts'
-import { resolveSettings } from '../../run/config.ts'
-import { type Examination, examineModel } from '../../run/doctor.ts'
-import { rendererSettings } from '../../run/model-source.ts'
-import { describeDiagnosis, type Section } from '../../text/diagnosis.ts'
+import { describeDiagnosis, type Section } from '../../chat/diagnosis.ts'
+import type { ServerCheck } from '../../measure/check-server.ts'
+import { type Examination, examineModel } from '../../measure/doctor.ts'
+import { resolveSettings } from '../../settings/config.ts'
+import { rendererSettings } from '../../settings/model-source.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 

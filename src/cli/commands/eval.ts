@@ -1,18 +1,18 @@
 import { writeFile } from 'node:fs/promises'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
-import { type ResolvedSettings, resolveSettings } from '../../run/config.ts'
+import { checkOutputFile } from '../../exchange/output-file.ts'
 import {
   countTauTasks,
   isTau,
   measureTau,
   type TauEvaluated,
   writeTauResults,
-} from '../../run/evaluate-tau.ts'
-import { type Estimated, type Evaluated, measureRun } from '../../run/measure.ts'
-import { checkOutputFile } from '../../run/output-file.ts'
-import type { RunRecord } from '../../run/rolling.ts'
-import { nextRunFolder } from '../../run/run-folder.ts'
-import type { SettingName, Settings } from '../../run/settings.ts'
+} from '../../measure/evaluate-tau.ts'
+import { type Estimated, type Evaluated, measureRun } from '../../measure/measure.ts'
+import type { RunRecord } from '../../run/open-run-folder.ts'
+import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
+import type { SettingName, Settings } from '../../settings/settings.ts'
+import { nextRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'

@@ -1,5 +1,5 @@
-import { type Exported, exportRun } from '../../run/export.ts'
-import { refuseFolder } from '../../run/output-file.ts'
+import { type Exported, exportRun } from '../../exchange/export.ts'
+import { refuseFolder } from '../../exchange/output-file.ts'
 import { formatNamed, formats } from '../../sinks/formats/registry.ts'
 import { openSelection, type Selection } from '../../sinks/selection.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'

@@ -1,7 +1,7 @@
-import { importRun } from '../../run/import.ts'
-import { openRenderer } from '../../run/model-source.ts'
-import { nextRunFolder } from '../../run/run-folder.ts'
+import { importRun } from '../../exchange/import.ts'
+import { openRenderer } from '../../settings/model-source.ts'
 import { readerNamed, readers } from '../../sinks/readers/registry.ts'
+import { nextRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Makes a run of a file that another program wrote. */

@@ -1,19 +1,19 @@
 import type { Environment, Task } from '../../core/environment.ts'
-import {
-  openEnvironmentNamed,
-  openEstimateNamed,
-  openFilters,
-  openRewards,
-} from '../../run/open-run.ts'
-import { type ProbeResult, probeRewards } from '../../run/probe-rewards.ts'
+import { type ProbeResult, probeRewards } from '../../measure/probe-rewards.ts'
 import {
   openRescoreSummary,
   type RankFlip,
   type RescoreOptions,
   type RescoreSummary,
   rescore,
-} from '../../run/rescore.ts'
-import { openRunReader, openRunWriter } from '../../run/store.ts'
+} from '../../measure/rescore.ts'
+import {
+  openEnvironmentNamed,
+  openEstimateNamed,
+  openFilters,
+  openRewards,
+} from '../../run/open-parts.ts'
+import { openRunReader, openRunWriter } from '../../store/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { rerunOnChange } from '../rerun.ts'

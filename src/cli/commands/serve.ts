@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { baseModel } from '../../model/embedded.ts'
 import { openModel } from '../../model/model.ts'
 import { serveModel } from '../../model/serving/server.ts'
-import { baseModel } from '../../run/embedded.ts'
-import { openNamed } from '../../run/open-named.ts'
+import { openNamed } from '../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Serves an embedded model over HTTP. */

@@ -1,5 +1,5 @@
 import { packTau } from '../../environments/tau/load.ts'
-import { openNamed } from '../../run/open-named.ts'
+import { openNamed } from '../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Packs a tau-bench checkout. */

@@ -1,18 +1,18 @@
 import type { Environment, Task } from '../../core/environment.ts'
-import type { Conversation, SupervisedStep } from '../../model/supervised.ts'
-import { resolveSettings } from '../../run/config.ts'
 import {
   demonstrate,
   mistakenWords,
   readDemonstrations,
   type Show,
-} from '../../run/demonstrations.ts'
-import { openNamed } from '../../run/open-named.ts'
-import { openEnvironmentNamed } from '../../run/open-run.ts'
-import type { Settings } from '../../run/settings.ts'
-import { readTasks } from '../../run/tasks.ts'
-import { teachFrom } from '../../run/teach.ts'
-import { loadUserPart } from '../../run/user-part.ts'
+} from '../../learn/demonstrations.ts'
+import { teachFrom } from '../../learn/teach.ts'
+import type { Conversation, SupervisedStep } from '../../model/supervised.ts'
+import { openEnvironmentNamed } from '../../run/open-parts.ts'
+import { resolveSettings } from '../../settings/config.ts'
+import { openNamed } from '../../settings/open-named.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { loadUserPart } from '../../settings/user-part.ts'
+import { readTasks } from '../../tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 

@@ -1,7 +1,7 @@
 import type { MakeTasksOptions, Task } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { type Random, random, seedOf } from '../../math/random.ts'
-import type { PromptTask } from '../prompt-task.ts'
+import type { PromptTask } from '../built-in/prompt-task.ts'
 
 /** The splits that tasks are made for. */
 export const splits = ['train', 'test'] as const

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Sampling } from '../../core/policy.ts'
 import { seedOf } from '../../math/random.ts'
-import type { Tokenizer } from '../../text/tokenizer.ts'
+import type { Tokenizer } from '../../tokenizers/tokenizer.ts'
 import { type Drawn, draw, tokenizerOf } from '../draw.ts'
 import type { EmbeddedModel } from '../model.ts'
 import type { TokenNews } from '../protocol.ts'

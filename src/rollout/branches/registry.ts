@@ -1,4 +1,4 @@
-import { findPart, type OptionValues, type PartShape } from '../../core/part-options.ts'
+import { findPart, type OptionValues, type PartShape } from '../../names/part-options.ts'
 import type { BranchPolicy } from '../branch.ts'
 import { arpoBranches } from './arpo.ts'
 import { bestFirstBranches } from './best-first.ts'

@@ -3,7 +3,7 @@ import { attemptAt, call, contextOf, openByteRenderer, script } from '../../../t
 import type { Environment } from '../../core/environment.ts'
 import { openLanes } from '../../core/lane.ts'
 import type { Gradable } from '../../core/trajectory.ts'
-import { calculator } from '../../environments/calculator.ts'
+import { calculator } from '../../environments/built-in/calculator.ts'
 import { rollChain } from '../chain.ts'
 import { scoreTrajectory } from '../score.ts'
 import { isImpossibleJson } from './json.ts'

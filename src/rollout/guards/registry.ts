@@ -1,5 +1,5 @@
 import type { Guard } from '../../core/guard.ts'
-import { findPart, type OptionValues, type PartShape } from '../../core/part-options.ts'
+import { findPart, type OptionValues, type PartShape } from '../../names/part-options.ts'
 import { jsonGuard } from './json.ts'
 import { repetitionGuard } from './repetition.ts'
 import { sameCallGuard } from './same-call.ts'

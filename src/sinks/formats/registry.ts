@@ -1,4 +1,4 @@
-import { UnknownPartError } from '../../core/part-name.ts'
+import { UnknownPartError } from '../../names/part-name.ts'
 import type { Format } from '../format.ts'
 import { art } from './art.ts'
 import { atif } from './atif.ts'

@@ -1,4 +1,4 @@
-import { UnknownPartError } from '../../core/part-name.ts'
+import { UnknownPartError } from '../../names/part-name.ts'
 import type { FormatReader } from '../reader.ts'
 import { artReader, openaiSftReader, trlSftReader } from './messages.ts'
 import { jsonlReader, parquetReader } from './neutral.ts'

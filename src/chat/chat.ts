@@ -1,0 +1,272 @@
+import {
+  type Content,
+  type Message,
+  type ToolCall,
+  type ToolDefinition,
+  textOf,
+} from '../core/message.ts'
+import { markForeignWithin, type TemplateInput } from '../jinja/foreign.ts'
+import { type Condition, type Hole, Veil } from '../jinja/hidden.ts'
+import type { Moment } from '../jinja/run.ts'
+import { formatTime } from '../jinja/strftime.ts'
+import { compileTemplate, type Rendering } from '../jinja/template.ts'
+import { parseJson } from '../python/json.ts'
+import { fromJavaScript, type PythonValue } from '../python/value.ts'
+import type { ControlToken, Tokenizer } from '../tokenizers/tokenizer.ts'
+import type { Dialect } from './calibration/dialect.ts'
+import type { ModelFiles } from './model-folder.ts'
+
+/** A rendered text, with the ranges of it that came from messages and look like control strings. */
+export interface ChatText {
+  readonly text: string
+  readonly foreign: readonly (readonly [number, number])[]
+}
+
+/** What one rendering is asked for. */
+export interface ChatRequest {
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDefinition[]
+  /** Whether the text ends where the policy continues. */
+  readonly opensTurn: boolean
+}
+
+/** A rendered text, and what the template was told of the time while it was rendered. */
+export interface TimedText extends ChatText {
+  readonly moments: readonly Moment[]
+}
+
+/** A text with holes where contents belong that the template was not shown. */
+export interface HollowText extends TimedText {
+  readonly holes: readonly Hole[]
+}
+
+/** What rendering without some contents came to; it holds where the conditions' answers are true. */
+export interface HollowRendering {
+  readonly conditions: readonly Condition[]
+  /** What such contents give if none of them is marked; undefined where they have to be seen. */
+  readonly hollow: HollowText | undefined
+}
+
+/** Renders conversations as text, as transformers renders this template. */
+export interface Chat {
+  render(request: ChatRequest): TimedText
+  /**
+   * Renders with the contents of the last `hidden` messages hidden, which must be texts of at most
+   * `longestHidden` units.
+   */
+  renderHollow(request: ChatRequest, hidden: number): HollowRendering
+  /** Whether a message's text would be marked, because it spells a control string. */
+  isMarked(text: string): boolean
+  /** Whether a template would still be told the same of the time. */
+  isNow(moments: readonly Moment[]): boolean
+  /** The template in use, patches applied. */
+  readonly source: string
+}
+
+/** How long a content may be to be hidden: of longer ones, rendering is the smaller part. */
+export const longestHidden = 1 << 14
+
+/**
+ * Under these limits the longest contents keep within the usual ones: eight characters of hidden
+ * text cost at least one step wherever they are written.
+ */
+const hollowLimits = { steps: 1_000_000, characters: 4_000_000 }
+
+/** How a chat template is used. */
+export interface ChatOptions {
+  /** The template's source, patches applied. */
+  readonly template: string
+  readonly toolTemplate?: string
+  readonly tokenizer: Tokenizer
+  readonly config: ModelFiles['config']
+  /** Values the template may ask for, such as `enable_thinking`. */
+  readonly variables: Readonly<Record<string, unknown>>
+  /** The day a template is told it is. */
+  readonly clock: () => Date
+}
+
+const tokenNames = [
+  'bos_token',
+  'eos_token',
+  'unk_token',
+  'sep_token',
+  'pad_token',
+  'cls_token',
+  'mask_token',
+]
+
+/** What a rendering is given besides the variables that a user may choose. */
+const givenNames = ['messages', 'tools', 'documents', 'add_generation_prompt']
+
+/** Compiles a chat template; what it gives renders messages in the shape of a dialect. */
+export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
+  const { tokenizer, clock } = options
+  const plain = compileTemplate(options.template)
+  const withTools =
+    options.toolTemplate === undefined ? plain : compileTemplate(options.toolTemplate)
+  const constants = constantsOf(options)
+  return dialect => {
+    const toInput = openInputs(tokenizer.controls, dialect)
+    const renderInputs = (
+      { tools, opensTurn }: ChatRequest,
+      messages: readonly TemplateInput[],
+      limits?: typeof hollowLimits,
+    ): Rendering => {
+      const variables = new Map<string, TemplateInput>(constants)
+      variables.set('messages', messages)
+      variables.set('tools', tools.length > 0 ? toInput.tools(tools) : null)
+      variables.set('documents', null)
+      variables.set('add_generation_prompt', opensTurn)
+      const template = tools.length > 0 ? withTools : plain
+      return template.render(variables, limits ? { clock, limits } : { clock })
+    }
+    return {
+      source: options.template,
+      render: request => renderInputs(request, request.messages.map(toInput.message)),
+      renderHollow(request, hidden) {
+        const { messages } = request
+        const first = messages.length - hidden
+        const veil = new Veil(messages.slice(first).map(({ content }) => content as string))
+        const inputs = messages.map((message, index) =>
+          index < first
+            ? toInput.message(message)
+            : toInput.hollow(message, veil.hide(index - first, longestHidden)),
+        )
+        const { conditions } = veil
+        try {
+          const rendering = renderInputs(request, inputs, hollowLimits)
+          return { conditions, hollow: veil.isUnseen ? rendering : undefined }
+        } catch {
+          // Where the template refuses the conversation itself, rendering it as it is will say so.
+          return { conditions, hollow: undefined }
+        } finally {
+          veil.close()
+        }
+      },
+      isMarked: toInput.isMarked,
+      isNow: moments => moments.every(({ format, told }) => formatTime(format, clock()) === told),
+    }
+  }
+}
+
+function constantsOf({ config, variables }: ChatOptions): ReadonlyMap<string, PythonValue> {
+  const constants = new Map<string, PythonValue>()
+  const named = Object.entries(config.extra_special_tokens ?? {})
+  for (const [name, value] of [
+    ...tokenNames.map(name => [name, config[name]] as const),
+    ...named,
+  ]) {
+    const token = tokenText(value)
+    if (token !== undefined) constants.set(name, token)
+  }
+  for (const [name, value] of Object.entries(variables)) {
+    if (givenNames.includes(name)) {
+      throw new Error(
+        `the template variable "${name}" comes from the conversation and cannot be set`,
+      )
+    }
+    constants.set(name, fromJavaScript(value))
+  }
+  return constants
+}
+
+/** A special token as `tokenizer_config.json` has it: its text, or an object with its text. */
+function tokenText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  const content = (value as { content?: unknown } | null | undefined)?.content
+  return typeof content === 'string' ? content : undefined
+}
+
+/**
+ * Turns messages and tools into template values. Text that spells a control string is marked, so
+ * that it stays text (T6); of the policy's own words only the special tokens are.
+ */
+function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
+  // Some vocabularies have runs of white space among their added tokens: these are plain text.
+  const telling = controls.filter(({ content }) => !/^[\s▁]*$/.test(content))
+  const spellsAny = containsOneOf(telling.map(({ content }) => content))
+  const spellsSpecial = containsOneOf(
+    telling.filter(({ special }) => special).map(({ content }) => content),
+  )
+  const known = new WeakMap<object, TemplateInput>()
+
+  const remember = (key: object, make: () => TemplateInput): TemplateInput => {
+    const found = known.get(key)
+    if (found !== undefined) return found
+    const made = make()
+    known.set(key, made)
+    return made
+  }
+  return {
+    isMarked: spellsAny,
+    /** A message whose content is not told. */
+    hollow: (message: Message, content: TemplateInput): TemplateInput => {
+      const value = markForeignWithin(toValue({ ...message, content: '' }, dialect), spellsAny)
+      return (value as Map<string, TemplateInput>).set('content', content)
+    },
+    message: (message: Message): TemplateInput =>
+      remember(message, () => {
+        const isMarked = message.role === 'assistant' ? spellsSpecial : spellsAny
+        return markForeignWithin(toValue(message, dialect), isMarked)
+      }),
+    tools: (tools: readonly ToolDefinition[]): TemplateInput =>
+      remember(tools, () => markForeignWithin(fromJavaScript(tools), spellsAny)),
+  }
+}
+
+/** Whether a text contains one of these words; words are found by their first character. */
+function containsOneOf(words: readonly string[]): (text: string) => boolean {
+  const firsts = [...new Set(words.map(word => word[0]!))]
+  return text =>
+    firsts.some(first => text.includes(first)) && words.some(word => text.includes(word))
+}
+
+/** A message in the shape that its template expects. */
+function toValue(message: Message, dialect: Dialect): PythonValue {
+  const content = toContent(message.content, dialect)
+  if (message.role !== 'assistant') return fromJavaScript({ ...message, content })
+  const { tool_calls: calls = [], reasoning_content: reasoning, ...rest } = message
+  const isEmpty = content === '' && calls.length > 0 && dialect.emptyContent === 'none'
+  const isJoined = dialect.thoughts === 'joined' && calls.length > 0 && reasoning && content !== ''
+  const value = fromJavaScript({
+    ...rest,
+    content: isEmpty ? null : content,
+    ...(reasoning !== undefined && { [dialect.reasoning]: reasoning }),
+    ...(isJoined && { content: `${reasoning}\n\n${textOf(content)}`, [dialect.reasoning]: '' }),
+  }) as Map<string, PythonValue>
+  if (calls.length > 0) {
+    value.set(
+      'tool_calls',
+      calls.map(call => toCall(call, dialect)),
+    )
+  }
+  return value
+}
+
+/** Content as text, or in parts where the template takes them; `None` is never where text belongs. */
+function toContent(content: Content | null, dialect: Dialect): Content {
+  if (content === null || typeof content === 'string') return content ?? ''
+  if (dialect.parts === 'list') return content
+  const image = content.find(part => part.type !== 'text')
+  if (image) throw new Error(`the chat template takes text only, and got a part of ${image.type}`)
+  return textOf(content)
+}
+
+function toCall(call: ToolCall, dialect: Dialect): PythonValue {
+  const entry = fromJavaScript(call) as Map<string, PythonValue>
+  // Messages of data sets may have arguments as a dict already, as transformers takes them.
+  if (dialect.arguments === 'dict' && typeof call.function.arguments === 'string') {
+    const inner = entry.get('function') as Map<string, PythonValue>
+    inner.set('arguments', readArguments(call.function.arguments))
+  }
+  return entry
+}
+
+/** Arguments as a dict; text that is not JSON stays text, which templates print as it is. */
+function readArguments(text: string): PythonValue {
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
+}

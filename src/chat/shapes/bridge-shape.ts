@@ -1,0 +1,79 @@
+import type { BridgeRequest } from '../../core/renderer.ts'
+import { moveHole, type Reader, readerOf } from '../../jinja/hidden.ts'
+import {
+  anchorOf,
+  type BridgeContext,
+  bridgeIds,
+  encodeBehindText,
+  endOf,
+  observedOf,
+  withoutSampled,
+} from '../bridge.ts'
+import type { Ending } from '../calibration/ending.ts'
+import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
+import { type Fit, openShapes, type Shape } from './shape.ts'
+
+/** A bridge with holes where contents belong. */
+interface BridgeForm {
+  readonly ending: Ending
+  readonly read: Reader
+  readonly encode: HoleEncoder
+}
+
+/**
+ * Computes bridges. Those of one kind (the same roles, tools and calls) differ by the observed
+ * contents only, so the template renders one of them, without seeing the contents, and the others
+ * are filled in. They are what `bridgeIds` gives, token by token.
+ */
+export function openBridges(context: BridgeContext): (request: BridgeRequest) => Int32Array {
+  const { history, tools: needsTools } = context.profile.bridgeNeeds
+  if (history) return request => bridgeIds(context, request)
+  const fitOf = openShapes<BridgeRequest, BridgeForm>({
+    chat: context.chat,
+    needsTools,
+    make: request => makeShape(context, request),
+  })
+  return request => {
+    const fit = fitOf(request, observedOf(request))
+    return fit ? fill(context, request, fit) : bridgeIds(context, request)
+  }
+}
+
+function makeShape(context: BridgeContext, request: BridgeRequest): Shape<BridgeForm> {
+  const { chat, profile, tokenizer } = context
+  const observed = observedOf(request)
+  const anchor = anchorOf(profile, observed, request)
+  const tools = profile.bridgeNeeds.tools ? request.tools : []
+  const messages = [...anchor.before, ...observed]
+  const { conditions, hollow } = chat.renderHollow(
+    { messages, tools, opensTurn: true },
+    observed.length,
+  )
+  if (!hollow) return { conditions, moments: [], form: undefined }
+  const { moments } = hollow
+  const start = endOf(hollow.text, hollow.text.indexOf(anchor.mark), anchor)
+  // Before the first hole the text is the same for all, and so is the first mark if it is there.
+  const isTold = start !== undefined && hollow.holes.every(({ at }) => at >= start)
+  if (!isTold || hollow.foreign.some(([, end]) => end > start)) {
+    return { conditions, moments, form: undefined }
+  }
+  const text = hollow.text.slice(start)
+  const holes = hollow.holes.map(hole => moveHole(hole, -start))
+  const encode = openHoleEncoder(tokenizer, { text, holes })
+  return {
+    conditions,
+    moments,
+    form: { ending: anchor.ending, read: readerOf(text, holes), encode },
+  }
+}
+
+function fill(
+  context: BridgeContext,
+  request: BridgeRequest,
+  { form: { ending, read, encode }, texts }: Fit<BridgeForm>,
+): Int32Array {
+  if (ending.stop === '') {
+    return encodeBehindText(context, request, { text: read(texts), foreign: [] })
+  }
+  return withoutSampled(context, request, { ids: encode(texts), ending })
+}

@@ -1,0 +1,58 @@
+import { type Block, blocksIn } from '../condensers/blocks.ts'
+import { tellingWords, wordsOf } from '../condensers/facts.ts'
+import { type Message, textOf } from '../core/message.ts'
+
+/** What a block's text must be asked for: words that matter and that only its original has. */
+export interface Need {
+  readonly block: Block
+  readonly lost: readonly string[]
+}
+
+/**
+ * The blocks whose originals are needed: they hold words that matter which stand nowhere in what is
+ * shown. Blocks come in the order of their numbers.
+ */
+export function neededBlocks(
+  blocks: readonly Block[],
+  shown: readonly Message[],
+  matter: string,
+): readonly Need[] {
+  const words = tellingWords(matter)
+  const seen = new Set(shown.flatMap(({ content }) => wordsOf(textOf(content))))
+  return blocks.flatMap(block => {
+    const lost = [...new Set(wordsOf(block.original))].filter(
+      word => words.has(word) && !seen.has(word),
+    )
+    return lost.length > 0 ? [{ block, lost }] : []
+  })
+}
+
+/**
+ * The blocks of passages that support an answer, where condensing lost some of what the passage has
+ * to do with the question and its answer, or with the other passages that support it.
+ */
+export function supportingBlocks(
+  blocks: readonly Block[],
+  shown: readonly Message[],
+  { texts, matter }: { readonly texts: readonly string[]; readonly matter: string },
+): readonly Need[] {
+  const condensed = blocksIn(shown)
+  const support = blocks.filter(({ original }) => texts.some(text => isFrom(original, text)))
+  const words = tellingWords([matter, ...titlesOf(texts)].join(' '))
+  return support.flatMap(block => {
+    const kept = new Set(wordsOf(condensed.get(block.number) ?? ''))
+    const lost = [...new Set(wordsOf(block.original))].filter(
+      word => words.has(word) && !kept.has(word),
+    )
+    return lost.length > 0 ? [{ block, lost }] : []
+  })
+}
+
+/** What a passage is called is what others say of it. */
+function titlesOf(texts: readonly string[]): readonly string[] {
+  return texts.map(text => text.slice(0, Math.max(0, text.indexOf(':'))))
+}
+
+function isFrom(original: string, text: string): boolean {
+  return text.includes(original) || original.includes(text)
+}

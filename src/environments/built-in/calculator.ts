@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { isNumberAnswer } from '../../core/answer.ts'
+import type { Environment, MakeTasksOptions, Task } from '../../core/environment.ts'
+import type { TaskId } from '../../core/ids.ts'
+import { type Random, random, seedOf } from '../../math/random.ts'
+import { environment } from '../environment.ts'
+import { tool } from '../tools/tool.ts'
+import { evaluateExpression } from './expression.ts'
+import { openingOf, type PromptTask, promptTask } from './prompt-task.ts'
+
+const calculate = tool({
+  description: 'Evaluates an arithmetic expression, for example "12 * (3 + 4)".',
+  inputSchema: z.object({ expression: z.string() }),
+  // Fifteen digits are what a double is sure of: 0.1 + 0.2 is 0.3 here.
+  execute: ({ expression }) => String(Number(evaluateExpression(expression).toPrecision(15))),
+})
+
+const splits = ['train', 'test'] as const
+
+/** Arithmetic with one tool, `calculate`; rewarded where the answer is the right number. */
+export function calculator(): Environment<PromptTask> {
+  return environment({
+    name: 'calculator',
+    task: promptTask,
+    open: ({ data }) => ({ opening: openingOf(data), tools: { calculate } }),
+    reward: { right: ({ task, answer }) => Number(isNumberAnswer(answer, task.data)) },
+    makeTasks,
+    splits,
+  })
+}
+
+function makeTasks({
+  count,
+  seed,
+  split = 'train',
+}: MakeTasksOptions): readonly Task<PromptTask>[] {
+  return Array.from({ length: count }, (_, index) => {
+    const expression = makeExpression(random(seedOf(seed, 'calculator', split, index)), 2)
+    return {
+      id: `calculator/${split}/${index}` as TaskId,
+      data: {
+        prompt: `What is ${expression}? Answer with the number only.`,
+        answer: evaluateExpression(expression),
+      },
+    }
+  })
+}
+
+function makeExpression(draw: Random, depth: number): string {
+  if (depth === 0 || draw() < 0.2) return String(1 + Math.floor(draw() * 99))
+  const sign = ['+', '-', '*'][Math.floor(draw() * 3)]
+  const expression = `${makeExpression(draw, depth - 1)} ${sign} ${makeExpression(draw, depth - 1)}`
+  return depth === 2 ? expression : `(${expression})`
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import type { Message } from '../../core/message.ts'
+
+const content = z.union([
+  z.string(),
+  z.array(
+    z.discriminatedUnion('type', [
+      z.object({ type: z.literal('text'), text: z.string() }),
+      z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string() }) }),
+    ]),
+  ),
+])
+
+const toolCall = z.object({
+  id: z.string(),
+  type: z.literal('function'),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+})
+
+const message = z.discriminatedUnion('role', [
+  z.object({ role: z.enum(['system', 'developer']), content }),
+  z.object({ role: z.literal('user'), content }),
+  z.object({
+    role: z.literal('assistant'),
+    content: content.nullable(),
+    reasoning_content: z.string().exactOptional(),
+    tool_calls: z.array(toolCall).exactOptional(),
+  }),
+  z.object({
+    role: z.literal('tool'),
+    content,
+    tool_call_id: z.string(),
+    name: z.string().exactOptional(),
+  }),
+]) satisfies z.ZodType<Message>
+
+const oneAnswer = z.union([z.string(), z.number()])
+
+/** The fields that say what a task asks: `prompt` for one user message, or all `messages`. */
+export const promptFields = {
+  prompt: z.string().optional(),
+  messages: z.array(message).min(1).optional(),
+  answer: z.union([oneAnswer, z.array(oneAnswer).min(1)]).optional(),
+}
+
+/** Whether a task says in exactly one way what it asks. */
+export function asksOnce(task: { prompt?: unknown; messages?: unknown }): boolean {
+  return (task.prompt === undefined) !== (task.messages === undefined)
+}
+
+/** What is said where a task asks in no way or in two. */
+export const asksOnceError = 'give either `prompt` (a text) or `messages`'
+
+/** Task data of the built-in environments: `prompt` or `messages`, and the right `answer`. */
+export const promptTask = z.object(promptFields).refine(asksOnce, { error: asksOnceError })
+
+/** Task data of the built-in environments. */
+export type PromptTask = z.output<typeof promptTask>
+
+/** The messages a task opens with. */
+export function openingOf({ prompt, messages }: PromptTask): readonly Message[] {
+  return messages ?? [{ role: 'user', content: prompt ?? '' }]
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeServer } from '../../../test/fixtures/mcp-tools.mjs'
+import type { TaskId } from '../../core/ids.ts'
+import { openLanes } from '../../core/lane.ts'
+import { openEnvironment } from '../registry.ts'
+import { replyOf } from '../reply.ts'
+import { type McpServer, openMcpTools } from './mcp.ts'
+import { readTools } from './run-calls.ts'
+
+const program = fileURLToPath(new URL('../../../test/fixtures/mcp-server.mjs', import.meta.url))
+const stdio: McpServer = { command: [process.execPath, program] }
+const { signal } = new AbortController()
+const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+
+interface HttpServer {
+  readonly server: Server
+  readonly sessions: Map<string, StreamableHTTPServerTransport>
+  readonly url: string
+}
+
+async function serveOverHttp(): Promise<HttpServer> {
+  const sessions = new Map<string, StreamableHTTPServerTransport>()
+  const server = createServer(async (request, response) => {
+    const known = sessions.get(String(request.headers['mcp-session-id']))
+    if (known) return await known.handleRequest(request, response)
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: () => randomUUID(),
+      onsessioninitialized: id => void sessions.set(id, transport),
+      onsessionclosed: id => void sessions.delete(id),
+    })
+    await makeServer({ crash: () => server.closeAllConnections() }).connect(transport as never)
+    await transport.handleRequest(request, response)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return { server, sessions, url: `http://127.0.0.1:${port}/mcp` }
+}
+
+let http: HttpServer
+beforeAll(async () => {
+  http = await serveOverHttp()
+})
+afterAll(() => {
+  http.server.closeAllConnections()
+  http.server.close()
+})
+
+describe.each<[string, () => McpServer]>([
+  ['standard streams', () => stdio],
+  ['streamable HTTP', () => ({ url: http.url })],
+])('a server over %s', (_, server) => {
+  it('offers its tools, and their answers and errors become observations', async () => {
+    await using opened = await openMcpTools(server(), { signal })
+    expect(Object.values(opened.tools).every(tool => tool.effects === 'outside')).toBe(true)
+    const { definitions, runCalls } = await readTools(opened.tools, { scope: 'mcp', lanes })
+    expect(definitions[0]?.function).toMatchObject({
+      name: 'add',
+      description: 'Adds two numbers.',
+      parameters: { type: 'object', required: ['a', 'b'] },
+    })
+    const reply = replyOf(
+      '',
+      { tool: 'add', input: { a: 2, b: 3 } },
+      { tool: 'add', input: { a: 'two' } },
+      { tool: 'fail' },
+      { tool: 'picture' },
+    )
+    const { records } = await runCalls(reply.calls, { signal, messages: [], turn: 0 })
+    expect(records.map(record => record.problem ?? record.output)).toEqual([
+      '5',
+      'invalid-arguments',
+      'thrown',
+      'a pear:\n[image image/png]',
+    ])
+    expect(records[2]?.output).toBe('Error: fail failed: no such thing')
+  })
+
+  it('is not waited for longer than its tools may take', async () => {
+    await using opened = await openMcpTools(server(), { signal }, { limits: { seconds: 0.2 } })
+    const { runCalls } = await readTools(opened.tools, { scope: 'mcp', lanes })
+    const { calls } = replyOf('', { tool: 'hang' })
+    const { records } = await runCalls(calls, { signal, messages: [], turn: 0 })
+    expect(records[0]?.problem).toBe('timeout')
+  })
+
+  it('[O1] fails the attempt at the tool boundary when it is gone', async () => {
+    await using opened = await openMcpTools(server(), { signal })
+    const { runCalls } = await readTools(opened.tools, { scope: 'mcp', lanes })
+    const { calls } = replyOf('', { tool: 'crash' })
+    const gone = runCalls(calls, { signal, messages: [], turn: 0 })
+    await expect(gone).rejects.toMatchObject({
+      boundary: 'tool',
+      message: expect.stringContaining('does not answer'),
+    })
+  })
+
+  it('is asked only for the tools that are wanted, under a prefix', async () => {
+    const options = { only: ['add'], prefix: 'math_' }
+    await using opened = await openMcpTools(server(), { signal }, options)
+    expect(Object.keys(opened.tools)).toEqual(['math_add'])
+    const missing = openMcpTools(server(), { signal }, { only: ['divide'] })
+    await expect(missing).rejects.toThrow(/has no tool divide. It has: add, fail/)
+  })
+})
+
+it('says which server could not be reached', async () => {
+  const command: [string, ...string[]] = ['no-such-program-here']
+  await expect(openMcpTools({ command }, { signal })).rejects.toThrow(
+    /No tools from MCP server no-such-program-here: .*ENOENT/,
+  )
+})
+
+it('opens as an environment by name, and leaves no session behind', async () => {
+  const environment = await openEnvironment(`tool-loop:mcp=${http.url},match=number`)
+  const before = http.sessions.size
+  const task = { id: 'sum' as TaskId, data: environment.readTask({ prompt: '2 + 3?', answer: 5 }) }
+  const world = await environment.open(task, { seed: 1, signal, lanes })
+  expect(http.sessions.size).toBe(before + 1)
+  const call = { signal, messages: world.opening, turn: 0 }
+  const answer = await world.step(replyOf('', { tool: 'add', input: { a: 2, b: 3 } }), call)
+  expect(answer.observed?.[0]?.content).toBe('5')
+  await world[Symbol.asyncDispose]()
+  expect(http.sessions.size).toBe(before)
+})

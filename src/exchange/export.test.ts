@@ -1,0 +1,189 @@
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { toExport } from '../../test/export-runs.ts'
+import { writeTo } from '../../test/memory-output.ts'
+import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
+import {
+  addCredit,
+  rllmPrecomputed,
+  slimeByMetadata,
+  type TokenCredit,
+  tinkerSum,
+  trlAsync,
+  verifiersBranches,
+  verlEspalier,
+} from '../../test/trainer-formulas.ts'
+import type { Group } from '../core/group.ts'
+import { calculator } from '../environments/built-in/calculator.ts'
+import { rollIntoRun } from '../run/open-run-folder.ts'
+import { type RollParts, rollGroups } from '../run/roll-groups.ts'
+import { openStrategy } from '../settings/open-strategy.ts'
+import { formatNamed, formats } from '../sinks/formats/registry.ts'
+import { groupRows } from '../sinks/row-record.ts'
+import { openEstimate } from '../weigh/estimate.ts'
+import { exportRun } from './export.ts'
+
+const renderer = await openByteRenderer()
+const scratch = mkdtempSync(join(tmpdir(), 'espalier-export-'))
+const tasks = Array.from({ length: 6 }, (_, id) => ({
+  id,
+  prompt: `${id} + 1`,
+  answer: String(id + 1),
+}))
+
+const parts = (more: Partial<RollParts> = {}): RollParts => ({
+  environment: calculator(),
+  policy: dicePolicy(renderer),
+  renderer,
+  estimate: openEstimate('grpo'),
+  group: 4,
+  limits: { turns: 5 },
+  reward: { turns: ({ trajectory }) => trajectory.turns.length },
+  seed: 5,
+  ...more,
+})
+
+async function rollTo(name: string, config: object = {}, more: Partial<RollParts> = {}) {
+  const out = join(scratch, name)
+  const record = { out, kind: 'roll', config: { ...config } }
+  for await (const _ of rollIntoRun(tasks, parts(more), record));
+  return out
+}
+
+const read = (file: string): readonly Record<string, unknown>[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line) as Record<string, unknown>)
+
+const run = await rollTo('run')
+
+describe('export of a run', () => {
+  it.each(formats.map(({ name }) => name))('writes %s, with the lines that load it', async to => {
+    const out = join(scratch, `rows.${to}`)
+    const { rows, loading } = await exportRun(run, { to, out })
+    expect(rows).toBeGreaterThan(0)
+    expect(loading.join('\n')).toMatch(/\S/)
+    expect(existsSync(out)).toBe(true)
+    expect(existsSync(`${out}.partial`)).toBe(false)
+  })
+
+  it('writes the same bytes twice, in the order of tasks, members and rows', async () => {
+    const files = ['a', 'b'].map(name => join(scratch, name))
+    for (const out of files) await exportRun(run, { to: 'jsonl', out })
+    const [first, second] = files.map(file => readFileSync(file, 'utf8'))
+    expect(first).toBe(second)
+    const places = read(files[0]!).map(({ task, member, row }) => [task, member, row].join('/'))
+    expect(places).toEqual([...places].sort())
+  })
+
+  it('selects by a condition and by rank, and counts what it left out', async () => {
+    const out = join(scratch, 'best')
+    const { rows, leftOut } = await exportRun(run, {
+      to: 'jsonl',
+      out,
+      where: 'turns >= 2',
+      best: 1,
+    })
+    const lines = read(out)
+    expect(rows).toBe(lines.length)
+    expect(new Set(lines.map(({ group }) => group)).size).toBe(lines.length)
+    expect(leftOut.where! + leftOut.best! + lines.length).toBe(24)
+  })
+
+  it('leaves no file where a format refuses the run', async () => {
+    const { strategy, environment } = await openStrategy(
+      { strategy: 'tree', branch: 'fixed', leaves: 3, stepHistory: 1, topLogprobs: 0 },
+      { environment: calculator(), renderer },
+    )
+    const trees = await rollTo('trees', {}, { group: 2, strategy, environment })
+    const out = join(scratch, 'refused')
+    await expect(exportRun(trees, { to: 'skyrl', out })).rejects.toThrow(/holds trees/)
+    expect(existsSync(out)).toBe(false)
+    expect(existsSync(`${out}.partial`)).toBe(false)
+    const { rows } = await exportRun(trees, { to: 'slime', out })
+    expect(rows).toBeGreaterThan(0)
+  })
+
+  it('says which formats there are', async () => {
+    const asked = exportRun(run, { to: 'tlr', out: join(scratch, 'x') })
+    await expect(asked).rejects.toThrow(/No format called "tlr". Known: jsonl, parquet, trl/)
+  })
+})
+
+describe('[T5] what trainers train of a rolled run', () => {
+  const ways = {
+    slime: slimeByMetadata,
+    verl: verlEspalier,
+    trl: trlAsync,
+    rllm: rllmPrecomputed,
+    verifiers: verifiersBranches,
+    tinker: tinkerSum,
+  }
+
+  it.each([
+    ['chain', undefined],
+    ['step', undefined],
+    ['tree', 'fixed'],
+    ['tree', 'tree-rl'],
+    ['tree', 'tree-grpo'],
+  ] as const)(
+    'strategy %s %s: every token once, with the credit of the run',
+    async (name, branch) => {
+      const opened = await openStrategy(
+        { strategy: name, branch, leaves: 4, stepHistory: 2, topLogprobs: 0 },
+        { environment: calculator(), renderer },
+      )
+      const groups: Group[] = []
+      for await (const group of rollGroups(tasks, parts({ ...opened, group: 2 })))
+        groups.push(group)
+      const ours: TokenCredit = new Map()
+      for (const { row } of groups.flatMap(group => groupRows(group))) {
+        const values = [...row.advantages].map((value, token) => value * row.weights[token]!)
+        addCredit(ours, [...row.ids], values)
+      }
+      expect(ours.size).toBeGreaterThan(50)
+      for (const [format, formula] of Object.entries(ways)) {
+        const { lines } = await writeTo(formatNamed(format), groups.map(toExport))
+        const theirs = formula(lines)
+        expect([...theirs.keys()].sort()).toEqual([...ours.keys()].sort())
+        for (const [token, value] of ours) expect(theirs.get(token)).toBeCloseTo(value, 5)
+      }
+    },
+  )
+})
+
+describe('live sinks', () => {
+  it('write while the run goes on what an export writes after it', async () => {
+    const out = join(scratch, 'live.jsonl')
+    const live = await rollTo('live', { sinks: [{ to: 'jsonl', out }] })
+    const later = join(scratch, 'later.jsonl')
+    await exportRun(live, { to: 'jsonl', out: later })
+    const sorted = (file: string): readonly string[] =>
+      readFileSync(file, 'utf8').split('\n').sort()
+    expect(sorted(out)).toEqual(sorted(later))
+  })
+
+  it('are whole after a run was interrupted and resumed', async () => {
+    const out = join(scratch, 'resumed.jsonl')
+    const folder = join(scratch, 'resumed')
+    const config = { sinks: [{ to: 'jsonl', out }] }
+    let groups = 0
+    for await (const _ of rollIntoRun(tasks, parts(), { out: folder, kind: 'roll', config })) {
+      if (++groups === 2) break
+    }
+    const record = { out: folder, kind: 'roll', config, resumes: true }
+    for await (const _ of rollIntoRun(tasks, parts(), record));
+    const trajectories = read(out).map(({ trajectory }) => trajectory)
+    expect(new Set(trajectories).size).toBe(24)
+    expect(trajectories.length).toBe(24)
+  })
+
+  it('refuse an unknown format before anything is rolled', async () => {
+    await expect(rollTo('wrong', { sinks: [{ to: 'nothing', out: 'x' }] })).rejects.toThrow(
+      /No format called "nothing"/,
+    )
+  })
+})

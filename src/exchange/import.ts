@@ -1,0 +1,229 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import type { Environment } from '../core/environment.ts'
+import { describeCause } from '../core/failure.ts'
+import type { Group, Unscored, Weighted } from '../core/group.ts'
+import type { GroupId, TaskId } from '../core/ids.ts'
+import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
+import type { Renderer } from '../core/renderer.ts'
+import { SettingError } from '../core/setting-error.ts'
+import type { Gradable } from '../core/trajectory.ts'
+import { openNamed } from '../settings/open-named.ts'
+import { type Fields, openFields, ReadError } from '../sinks/fields.ts'
+import type { FormatReader, ReadTrajectory } from '../sinks/reader.ts'
+import { readerNamed } from '../sinks/readers/registry.ts'
+import { newManifest } from '../store/manifest.ts'
+import { createRun, readManifest, writeManifest } from '../store/run-folder.ts'
+import { openRunWriter, type RunWriter } from '../store/store.ts'
+import { parquetRows } from '../tasks/parquet-rows.ts'
+import { readTasks } from '../tasks/tasks.ts'
+import { openEstimate } from '../weigh/estimate.ts'
+import { weigh } from '../weigh/gather.ts'
+import { type Grown, growImported } from './imported-tree.ts'
+import { encodeAgain } from './re-encode.ts'
+
+/** What an import is asked for. */
+export interface ImportOptions {
+  /** The format of the file. */
+  readonly from: string
+  /** The run folder to make. */
+  readonly out: string
+  /** Encodes messages, for formats that keep nothing else. */
+  readonly renderer?: Renderer
+  /** A file of tasks by id, for formats that do not keep what tasks are made of. */
+  readonly tasks?: string
+}
+
+/** What was read. */
+export interface Imported {
+  readonly groups: number
+  readonly trajectories: number
+  readonly rows: number
+  /** Trajectories whose tokens were made anew from their messages. */
+  readonly encodedAgain: number
+}
+
+/** Makes a run of a foreign file, so that it can be shown, scored and exported. */
+export async function importRun(file: string, options: ImportOptions): Promise<Imported> {
+  const reader = readerNamed(options.from)
+  if (!existsSync(file)) throw new SettingError(`no file ${file}`)
+  if (reader.hasOnlyMessages && !options.renderer) {
+    throw new SettingError(
+      `${reader.name} keeps messages only: name the model to encode them with --model DIR|ID`,
+    )
+  }
+  const tasks = options.tasks === undefined ? new Map() : await readTaskData(options.tasks)
+  const groups = readGroups(reader, file)
+  // Before a folder is made: a file in another format is found out at its first rows.
+  const first = await openNamed(undefined, () => groups.next())
+  if (first.done) throw new SettingError(`${file} holds no trajectories`)
+  await createRun(options.out, newManifest('import', {}))
+  const counts = { groups: 0, trajectories: 0, rows: 0, encodedAgain: 0 }
+  const writer = await openRunWriter(options.out)
+  const manifest = await readManifest(options.out)
+  try {
+    const write = async (group: readonly ReadTrajectory[]): Promise<void> => {
+      await writeImported(writer, group, { order: counts.groups, counts, options, tasks })
+      counts.groups++
+    }
+    await write(first.value)
+    for await (const group of groups) await write(group)
+    await writer.sync()
+    const finished = new Date().toISOString()
+    await writeManifest(options.out, { ...manifest, status: 'finished', finished })
+  } catch (error) {
+    const reason = describeCause(error)
+    await writeManifest(options.out, { ...manifest, status: 'stopped', reason })
+    throw error
+  } finally {
+    await writer[Symbol.asyncDispose]()
+  }
+  return counts
+}
+
+/** What tasks are made of, as their file has it: no environment is there to check it. */
+async function readTaskData(file: string): Promise<ReadonlyMap<string, unknown>> {
+  const anything: Environment = {
+    name: 'import',
+    readTask: data => data,
+    open: () => Promise.reject(new Error('an import opens no worlds')),
+    reward: {},
+  }
+  const tasks = new Map<string, unknown>()
+  for await (const { id, data } of readTasks(anything, file, { seed: 0 })) tasks.set(id, data)
+  return tasks
+}
+
+/** Trajectories that follow each other with the same group. */
+async function* readGroups(
+  reader: FormatReader,
+  file: string,
+): AsyncGenerator<readonly ReadTrajectory[]> {
+  const seen = new Set<string>()
+  let group: ReadTrajectory[] = []
+  for await (const trajectory of reader.read(readRecords(reader, file))) {
+    if (group.length > 0 && group[0]!.group !== trajectory.group) {
+      yield group
+      group = []
+    }
+    if (group.length === 0) {
+      if (seen.has(trajectory.group)) {
+        throw new ReadError(`${file}: group ${trajectory.group} comes a second time`)
+      }
+      seen.add(trajectory.group)
+    }
+    group.push(trajectory)
+  }
+  if (group.length > 0) yield group
+}
+
+async function* readRecords({ kind }: FormatReader, file: string): AsyncGenerator<Fields> {
+  if (kind === 'table') yield* readTable(file)
+  else if (kind === 'array') yield* readArray(file)
+  else yield* readLines(file)
+}
+
+async function* readLines(file: string): AsyncGenerator<Fields> {
+  const input = createReadStream(file)
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+  let number = 0
+  for await (const line of lines) {
+    number++
+    if (line.trim() === '') continue
+    yield openFields(parse(line, `${file}:${number}`), `${file}:${number}`)
+  }
+}
+
+async function* readArray(file: string): AsyncGenerator<Fields> {
+  const value = parse(await readFile(file, 'utf8'), file)
+  if (!Array.isArray(value)) throw new ReadError(`${file} should be one JSON array`)
+  for (const [index, entry] of value.entries()) yield openFields(entry, `${file}[${index}]`)
+}
+
+function parse(text: string, place: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ReadError(`${place}: not JSON: ${(cause as Error).message}`, { cause })
+  }
+}
+
+async function* readTable(path: string): AsyncGenerator<Fields> {
+  let number = 0
+  for await (const row of parquetRows(path)) {
+    yield openFields(toLists(row), `${path}: row ${number++}`)
+  }
+}
+
+/** Lists of a table may come as typed arrays; readers expect plain ones. */
+function toLists(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      ArrayBuffer.isView(value) ? Array.from(value as unknown as ArrayLike<number>) : value,
+    ]),
+  )
+}
+
+async function writeImported(
+  writer: RunWriter,
+  sources: readonly ReadTrajectory[],
+  context: {
+    readonly order: number
+    readonly counts: { trajectories: number; rows: number; encodedAgain: number }
+    readonly options: ImportOptions
+    readonly tasks: ReadonlyMap<string, unknown>
+  },
+): Promise<void> {
+  const { order, counts, options, tasks } = context
+  const encoded = sources.map(source => {
+    counts.trajectories++
+    if (source.paths.length > 0 || source.messages.length === 0 || !options.renderer) return source
+    counts.encodedAgain++
+    return encodeAgain(source, options.renderer)
+  })
+  const trees = new Map<string, ReadTrajectory[]>()
+  for (const source of encoded) {
+    const key = source.tree ?? `${source.group}/${source.member}`
+    trees.set(key, [...(trees.get(key) ?? []), source])
+    counts.rows += source.paths.length
+  }
+  const grown = [...trees.values()].flatMap(each =>
+    growImported(each, options.renderer?.name ?? `import:${options.from}`),
+  )
+  for (const tree of new Set(grown.map(each => each.tree))) await writer.writeTree(tree)
+  const first = sources[0]!
+  const task = { id: first.task as TaskId, data: tasks.get(first.task) ?? first.data }
+  await writer.writeGroup(toGroup(first, grown), task, order)
+}
+
+function toGroup(first: ReadTrajectory, grown: readonly Grown[]): Group {
+  const members: Weighted[] = []
+  const unscored: Unscored[] = []
+  for (const { source, tree, trajectory } of grown) {
+    const { reward, advantage, weight, dropped, turns } = source
+    if (reward && isGradableOutcome(trajectory.outcome)) {
+      const more = turns ? { turns } : {}
+      const gradable = trajectory as Gradable
+      members.push({ tree, trajectory: gradable, reward, dropped, advantage, weight, ...more })
+    } else unscored.push({ tree, trajectory, outcome: failedOutcome(trajectory.outcome) })
+  }
+  const { group, task, step } = first
+  const read: Group = {
+    id: group as GroupId,
+    task: task as TaskId,
+    ...(step !== undefined && { step }),
+    members,
+    unscored,
+  }
+  // A file without advantages has them computed, so that the run can be trained on.
+  const isCompared = members.some(({ advantage }) => advantage !== null)
+  return isCompared ? read : weigh(read, { estimate: openEstimate('grpo'), weighting: 'uniform' })
+}
+
+/** What has no reward failed, at the latest when it was to be scored. */
+function failedOutcome(outcome: Outcome): Unscored['outcome'] {
+  if (!isGradableOutcome(outcome)) return outcome
+  return { kind: 'failed', boundary: 'reward', message: 'the file has no reward for it' }
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { formatNamed } from '../sinks/formats/registry.ts'
+import { openRunReader, type RunWriter, type StoredGroup } from '../store/store.ts'
+import { type OpenExport, openExport, weightingOf } from './export.ts'
+
+const sinkSettings = z.array(z.strictObject({ to: z.string(), out: z.string() }))
+
+/** The run that live sinks belong to. */
+export interface SinkRun {
+  readonly out: string
+  readonly config: Readonly<Record<string, unknown>>
+  /** Whether the folder already holds groups. */
+  readonly resumes?: boolean
+}
+
+/**
+ * A writer that also exports every group it stores, as the setting `sinks` says. Groups come in the
+ * order in which they were finished; those of an interrupted run are written again first, so that
+ * the files of a resumed run are whole. A group is in the journal before any sink sees it.
+ */
+export async function withSinks(writer: RunWriter, run: SinkRun): Promise<RunWriter> {
+  const files: OpenExport[] = []
+  try {
+    for (const { to, out } of sinkSettings.parse(run.config.sinks ?? [])) {
+      const weighting = weightingOf(run.config)
+      files.push(await openExport(formatNamed(to), { out, run: run.out, weighting }))
+    }
+    if (files.length === 0) return writer
+    return await exporting(writer, files, run)
+  } catch (error) {
+    await writer[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+async function exporting(
+  writer: RunWriter,
+  files: readonly OpenExport[],
+  run: SinkRun,
+): Promise<RunWriter> {
+  let last: Promise<void> = Promise.resolve()
+  /** One group at a time: formats write rows in sequence. */
+  const writeAll = (group: StoredGroup): Promise<void> => {
+    last = last.then(async () => {
+      for (const file of files) await file.write(group)
+    })
+    return last
+  }
+  if (run.resumes) await writeFinished(run.out, writeAll)
+  return {
+    ...writer,
+    async writeGroup(group, task, order) {
+      await writer.writeGroup(group, task, order)
+      await writeAll({ group, task, order })
+    },
+    async [Symbol.asyncDispose]() {
+      await last.catch(() => undefined)
+      try {
+        for (const file of files) await file.end()
+      } finally {
+        await writer[Symbol.asyncDispose]()
+      }
+    },
+  }
+}
+
+async function writeFinished(
+  out: string,
+  write: (group: StoredGroup) => Promise<void>,
+): Promise<void> {
+  const reader = await openRunReader(out)
+  try {
+    for await (const group of reader.groups()) await write(group)
+  } finally {
+    await reader[Symbol.asyncDispose]()
+  }
+}

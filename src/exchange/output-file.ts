@@ -1,0 +1,16 @@
+import { existsSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { SettingError } from '../core/setting-error.ts'
+
+/** Refuses a file that could not be written in the end: it is a folder, or would lie in one that is not there. */
+export function checkOutputFile(flag: string, path: string): void {
+  refuseFolder(flag, path)
+  const folder = dirname(resolve(path))
+  if (!existsSync(folder)) throw new SettingError(`${flag} ${path}: there is no folder ${folder}`)
+}
+
+/** Refuses a folder where a file is to be written. */
+export function refuseFolder(flag: string, path: string): void {
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
+  throw new SettingError(`${flag} ${path}: this is a folder; name a file`)
+}

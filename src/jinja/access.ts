@@ -1,0 +1,226 @@
+import { asNumber } from '../python/compare.ts'
+import { PythonFloat, PythonSet, PythonText, PythonTuple } from '../python/value.ts'
+import { methodsOf } from './methods/methods.ts'
+import { lookUp } from './operations.ts'
+import type { Run } from './run.ts'
+import { charge, spend } from './run.ts'
+import { characterOffsets, isNarrow, joinTexts, plain, sliceText, toMarkup } from './text.ts'
+import type { Dict, Text, Value } from './value.ts'
+import {
+  isText,
+  Namespace,
+  refusedAttribute,
+  sequenceItems,
+  TemplateObject,
+  typeError,
+  typeOf,
+  Undefined,
+  undefinedMember,
+  valueError,
+} from './value.ts'
+
+/** Jinja's `object.name`: an attribute first, then an item. */
+export function getAttribute(object: Value, name: string): Value {
+  if (object instanceof Undefined) object.raise()
+  const attribute = findAttribute(object, name)
+  if (attribute !== undefined) return attribute
+  if (object instanceof Map) {
+    const item = object.get(name)
+    if (item !== undefined) return item
+  }
+  return undefinedMember(object, name)
+}
+
+/** Jinja's `object[key]`: an item first, then an attribute. */
+export function getItem(object: Value, key: Value): Value {
+  if (object instanceof Undefined) object.raise()
+  const item = findItem(object, key)
+  if (item !== undefined) return item
+  if (isText(key)) {
+    const attribute = findAttribute(object, plain(key))
+    if (attribute !== undefined) return attribute
+  }
+  return undefinedMember(object, key)
+}
+
+/** Names that every Python object answers to and no template may use. */
+const INTERNAL = new Set(
+  (
+    '__class__ __init__ __new__ __doc__ __dict__ __module__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ ' +
+    '__hash__ __str__ __repr__ __format__ __getattribute__ __setattr__ __delattr__ __dir__ __sizeof__ ' +
+    '__reduce__ __reduce_ex__ __subclasshook__ __init_subclass__ __getitem__ __len__ __iter__ __call__ ' +
+    '__globals__ __code__ __self__ __func__ __contains__ __add__ __mul__ __mod__ __getstate__'
+  ).split(' '),
+)
+
+/** An attribute of the object's class; what the sandbox refuses is undefined in a way that says so. */
+export function findAttribute(object: Value, name: string): Value | undefined {
+  if (object instanceof Namespace) {
+    const value = object.attributes.get(name)
+    return value !== undefined && name.startsWith('_') ? refusedAttribute(object, name) : value
+  }
+  if (name.startsWith('__') && INTERNAL.has(name)) return refusedAttribute(object, name)
+  if (object instanceof TemplateObject) return object.behaviour.attribute?.(name, object.state)
+  const methods = methodsOf(object)
+  const method = methods?.get(name)
+  if (method === undefined) return numberAttribute(object, name) ?? groupAttribute(object, name)
+  if (method.isRefused) return refusedAttribute(object, name)
+  return new TemplateObject('builtin_function_or_method', {
+    call: (run, input) => method.call(run, object, input),
+    show: () => `<built-in method ${name} of ${typeOf(object)} object>`,
+  })
+}
+
+/** The pairs that `groupby` made, whose halves have names. */
+const groups = new WeakSet<object>()
+
+/** A group as `groupby` gives it: a tuple whose items are also `grouper` and `list`. */
+export function groupTuple(grouper: Value, items: readonly Value[]): PythonTuple<Value> {
+  const pair = new PythonTuple([grouper, items])
+  groups.add(pair)
+  return pair
+}
+
+function groupAttribute(object: Value, name: string): Value | undefined {
+  if (!(object instanceof PythonTuple) || !groups.has(object)) return undefined
+  return name === 'grouper' ? object.items[0] : name === 'list' ? object.items[1] : undefined
+}
+
+function numberAttribute(object: Value, name: string): Value | undefined {
+  if (asNumber(object) === undefined) return undefined
+  if (name === 'real') return typeof object === 'boolean' ? Number(object) : object
+  if (name === 'imag') return object instanceof PythonFloat ? new PythonFloat(0) : 0
+  return undefined
+}
+
+function findItem(object: Value, key: Value): Value | undefined {
+  if (object instanceof Map) return findDictItem(object, key)
+  const index = toIndex(key)
+  if (index === undefined) return undefined
+  if (isText(object)) return characterAt(object, index)
+  const items = sequenceItems(object)
+  if (items) return items[index < 0 ? index + items.length : index]
+  if (object instanceof TemplateObject) return object.behaviour.item?.(index)
+  return undefined
+}
+
+function findDictItem(dict: Dict, key: Value): Value | undefined {
+  // Python raises TypeError for keys without a hash, and Jinja takes that for a missing item
+  const isUnhashable = Array.isArray(key) || key instanceof Map || key instanceof PythonSet
+  return isUnhashable ? undefined : lookUp(dict, key)
+}
+
+function toIndex(key: Value): number | undefined {
+  if (typeof key === 'number') return Number.isInteger(key) ? key : undefined
+  return typeof key === 'boolean' ? Number(key) : undefined
+}
+
+function characterAt(text: Text, index: number): Text | undefined {
+  const source = plain(text)
+  if (isNarrow(source)) {
+    const offset = index < 0 ? index + source.length : index
+    return offset >= 0 && offset < source.length ? sliceText(text, offset, offset + 1) : undefined
+  }
+  const offsets = characterOffsets(source)
+  const position = index < 0 ? index + offsets.length - 1 : index
+  const [start, end] = [offsets[position], offsets[position + 1]]
+  return start === undefined || end === undefined ? undefined : sliceText(text, start, end)
+}
+
+/** The bounds of a slice as written: start, stop, step. */
+export type SliceBounds = readonly [Value, Value, Value]
+
+/** Python's `object[start:stop:step]`. */
+export function getSlice(run: Run, object: Value, bounds: SliceBounds): Value {
+  if (object instanceof Undefined) object.raise()
+  const [start, stop] = bounds.map(toBound) as [number | undefined, number | undefined]
+  const step = toBound(bounds[2]) ?? 1
+  if (step === 0) valueError('slice step cannot be zero')
+  if (isText(object)) return sliceOfText(run, object, { start, stop, step })
+  const items = sequenceItems(object)
+  if (items === undefined) return sliceOfObject(object, { start, stop, step })
+  spend(run, items.length)
+  const picked = pick(items, { start, stop, step })
+  return object instanceof PythonTuple ? new PythonTuple(picked) : picked
+}
+
+function sliceOfObject(object: Value, range: Range): Value {
+  if (object instanceof TemplateObject) {
+    const { slice, length } = object.behaviour
+    if (slice && length) {
+      const { first, count } = span(length(object.state), range)
+      return slice(first, count, range.step)
+    }
+  }
+  if (object instanceof Map) return typeError("unhashable type: 'slice'")
+  return typeError(`'${typeOf(object)}' object is not subscriptable`)
+}
+
+interface Range {
+  readonly start: number | undefined
+  readonly stop: number | undefined
+  readonly step: number
+}
+
+function toBound(value: Value): number | undefined {
+  if (value === null) return undefined
+  if (typeof value === 'number' && Number.isInteger(value)) return value
+  if (typeof value === 'boolean') return Number(value)
+  if (typeof value === 'bigint')
+    return value < 0n ? -Number.MAX_SAFE_INTEGER : Number.MAX_SAFE_INTEGER
+  return typeError('slice indices must be integers or None or have an __index__ method')
+}
+
+/** The indices that a slice covers: the first one, and how many. */
+function span(length: number, { start, stop, step }: Range): { first: number; count: number } {
+  const [low, high] = step > 0 ? [0, length] : [-1, length - 1]
+  const clamp = (bound: number): number =>
+    Math.min(high, Math.max(low, bound < 0 ? bound + length : bound))
+  const first = start === undefined ? (step > 0 ? low : high) : clamp(start)
+  const last = stop === undefined ? (step > 0 ? high : low) : clamp(stop)
+  return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
+}
+
+function pick(items: readonly Value[], range: Range): Value[] {
+  const { first, count } = span(items.length, range)
+  if (range.step === 1) return items.slice(first, first + count)
+  return Array.from({ length: count }, (_, index) => items[first + index * range.step] as Value)
+}
+
+function sliceOfText(run: Run, text: Text, range: Range): Text {
+  const source = plain(text)
+  charge(run, text)
+  const offsets = isNarrow(source) ? undefined : characterOffsets(source)
+  const offset = (index: number): number => (offsets ? (offsets[index] as number) : index)
+  const length = offsets ? offsets.length - 1 : source.length
+  const { first, count } = span(length, range)
+  if (range.step === 1) return sliceText(text, offset(first), offset(first + count))
+  spend(run, 4 * count)
+  if (typeof text === 'string' && !offsets)
+    return pickUnits(text, { first, count, step: range.step })
+  spend(run, 8 * count)
+  const parts: Text[] = []
+  for (let index = 0; index < count; index++) {
+    const at = first + index * range.step
+    parts.push(sliceText(text, offset(at), offset(at + 1)))
+  }
+  const joined = joinTexts(parts)
+  return text instanceof PythonText && text.markup ? toMarkup(joined) : joined
+}
+
+const CHUNK = 8192
+
+/** Every so-manieth unit of a text whose characters are single units. */
+function pickUnits(
+  text: string,
+  { first, count, step }: { readonly first: number; readonly count: number; readonly step: number },
+): string {
+  const units = new Uint16Array(count)
+  for (let index = 0; index < count; index++) units[index] = text.charCodeAt(first + index * step)
+  let result = ''
+  for (let start = 0; start < count; start += CHUNK) {
+    const chunk = units.subarray(start, start + CHUNK) as unknown as number[]
+    result += String.fromCharCode.apply(null, chunk)
+  }
+  return result
+}

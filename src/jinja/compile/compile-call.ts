@@ -1,0 +1,159 @@
+import { getAttribute } from '../access.ts'
+import { FILTERS } from '../filters/filters.ts'
+import { TESTS } from '../filters/tests.ts'
+import { keyValues } from '../foreign.ts'
+import type { Decide, Evaluate, Frame } from '../frame.ts'
+import { callValue, compileRead, unknownName } from '../frame.ts'
+import { toList } from '../iteration.ts'
+import { methodsOf } from '../methods/methods.ts'
+import type { CallArguments, Expression } from '../parse/syntax.ts'
+import type { Run } from '../run.ts'
+import { charge } from '../run.ts'
+import { plain } from '../text.ts'
+import type { Input, Value } from '../value.ts'
+import { isText, typeError, typeOf, Undefined } from '../value.ts'
+import { compileAll, compileExpression } from './compile-expression.ts'
+import type { Place } from './place.ts'
+import { refuse } from './place.ts'
+import { findReference } from './scope.ts'
+
+type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
+
+const NO_INPUT: Input = { positional: [], named: undefined }
+
+/** Compiles the arguments of a call. */
+export function compileArguments(place: Place, input: CallArguments): (frame: Frame) => Input {
+  const positional = compileAll(place, input.positional)
+  if (input.named.length === 0 && !input.unpacked && !input.unpackedNamed) {
+    const [only] = positional
+    if (!only) return () => NO_INPUT
+    if (positional.length === 1) {
+      return frame => ({ positional: [only(frame)], named: undefined })
+    }
+    return frame => ({ positional: positional.map(each => each(frame)), named: undefined })
+  }
+  const named = input.named.map(each => [each.name, compileExpression(place, each.value)] as const)
+  const unpacked = input.unpacked && compileExpression(place, input.unpacked)
+  const unpackedNamed = input.unpackedNamed && compileExpression(place, input.unpackedNamed)
+  return frame => {
+    const values = positional.map(each => each(frame))
+    const names = new Map(named.map(([name, value]): [string, Value] => [name, value(frame)]))
+    if (unpacked) unpackValues(frame.run, values, unpacked(frame))
+    if (unpackedNamed) unpackNames(names, unpackedNamed(frame))
+    return { positional: values, named: names.size > 0 ? names : undefined }
+  }
+}
+
+function unpackValues(run: Run, values: Value[], sequence: Value): void {
+  charge(run, sequence)
+  for (const value of toList(run, sequence)) values.push(value)
+}
+
+function unpackNames(names: Map<string, Value>, mapping: Value): void {
+  if (!(mapping instanceof Map)) {
+    typeError(`argument after ** must be a mapping, not ${typeOf(mapping)}`)
+  }
+  for (const key of keyValues(mapping)) {
+    if (!isText(key)) typeError('keywords must be strings')
+    const name = plain(key)
+    if (names.has(name)) typeError(`got multiple values for keyword argument '${name}'`)
+    names.set(name, mapping.get(name) as Value)
+  }
+}
+
+/** Compiles a call; calls of methods do not make the method an object first. */
+export function compileCall(place: Place, expression: Of<'call'>): Evaluate {
+  const { callee } = expression
+  if (callee.kind === 'attribute') return compileMethodCall(place, callee, expression.input)
+  const called = compileExpression(place, callee)
+  const input = compileArguments(place, expression.input)
+  return frame => {
+    const value = called(frame)
+    return callCharged(frame.run, value, input(frame))
+  }
+}
+
+function compileMethodCall(place: Place, callee: Of<'attribute'>, input: CallArguments): Evaluate {
+  const { name } = callee
+  const owner = compileExpression(place, callee.object)
+  const values = compileArguments(place, input)
+  return frame => {
+    const object = owner(frame)
+    const method = methodsOf(object)?.get(name)
+    if (method !== undefined && !method.isRefused) {
+      charge(frame.run, object)
+      return method.call(frame.run, object, values(frame))
+    }
+    const called = getAttribute(object, name)
+    return callCharged(frame.run, called, values(frame))
+  }
+}
+
+function callCharged(run: Run, callee: Value, input: Input): Value {
+  for (const value of input.positional) charge(run, value)
+  return callValue(run, callee, input)
+}
+
+/** Compiles a filter applied to a value. */
+export function compileFilter(place: Place, expression: Of<'filter'>): Evaluate {
+  const { name } = expression
+  if (!expression.value) return refuse(place, expression.at, 'a filter without a value')
+  const value = compileExpression(place, expression.value)
+  const apply = compileFilterOn(place, expression)
+  if (!FILTERS.has(name)) return () => unknownName('filter', name)
+  return frame => apply(frame, value(frame))
+}
+
+/** Compiles a filter that is given its value. */
+export function compileFilterOn(
+  place: Place,
+  expression: Of<'filter'>,
+): (frame: Frame, value: Value) => Value {
+  const { name } = expression
+  const filter = FILTERS.get(name)
+  const input = compileArguments(place, expression.input)
+  if (!filter) {
+    if (!place.isSoft) refuse(place, expression.at, `No filter named '${name}'.`)
+    return () => unknownName('filter', name)
+  }
+  return (frame, value) => {
+    charge(frame.run, value)
+    return filter.call(frame.run, value, input(frame))
+  }
+}
+
+/** Compiles a test. */
+export function compileTest(place: Place, expression: Of<'test'>): Decide {
+  const { name } = expression
+  if (name === 'defined' || name === 'undefined') {
+    const isDefined = compileDefined(place, expression.value)
+    return name === 'defined' ? isDefined : frame => !isDefined(frame)
+  }
+  const value = compileExpression(place, expression.value)
+  const input = compileArguments(place, expression.input)
+  const test = TESTS.get(name)
+  if (!test) {
+    if (!place.isSoft) refuse(place, expression.at, `No test named '${name}'.`)
+    return () => unknownName('test', name)
+  }
+  return frame => {
+    const tested = value(frame)
+    charge(frame.run, tested)
+    return test(frame.run, tested, input(frame))
+  }
+}
+
+/** Whether a value is there, without making an undefined value for a name that is not. */
+function compileDefined(place: Place, expression: Expression): Decide {
+  const reference =
+    expression.kind === 'name' ? findReference(place.symbols, expression.name) : undefined
+  if (reference) {
+    const read = compileRead(place.symbols.owner, reference)
+    return frame => {
+      const value = read(frame)
+      return value !== undefined && !(value instanceof Undefined)
+    }
+  }
+  const value = compileExpression(place, expression)
+  return frame => !(value(frame) instanceof Undefined)
+}

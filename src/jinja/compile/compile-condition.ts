@@ -1,0 +1,96 @@
+import type { Decide, Evaluate, Frame } from '../frame.ts'
+import { isEqual, isIn, isOrdered, isTrue } from '../operations.ts'
+import type { Comparison, ComparisonOperator, Expression } from '../parse/syntax.ts'
+import type { Value } from '../value.ts'
+import { compileTest } from './compile-call.ts'
+import { compileExpression } from './compile-expression.ts'
+import type { Place } from './place.ts'
+
+/** Compiles an expression of which only the truth counts. */
+export function compileCondition(place: Place, expression: Expression): Decide {
+  switch (expression.kind) {
+    case 'unary':
+      if (expression.operator === 'not') {
+        const value = compileCondition(place, expression.value)
+        return frame => !value(frame)
+      }
+      break
+    case 'and': {
+      const left = compileCondition(place, expression.left)
+      const right = compileCondition(place, expression.right)
+      return frame => left(frame) && right(frame)
+    }
+    case 'or': {
+      const left = compileCondition(place, expression.left)
+      const right = compileCondition(place, expression.right)
+      return frame => left(frame) || right(frame)
+    }
+    case 'comparison':
+      return compileComparison(place, expression.left, expression.chain)
+    case 'test':
+      return compileTest(place, expression)
+  }
+  const value = compileExpression(place, expression)
+  return frame => isTrue(value(frame))
+}
+
+function compileComparison(place: Place, first: Expression, chain: readonly Comparison[]): Decide {
+  const left = compileExpression(place, first)
+  const [only] = chain
+  if (chain.length === 1 && only) return compileSingle(place, left, only)
+  const links = chain.map(link => [link.operator, compileExpression(place, link.value)] as const)
+  return frame => {
+    let before = left(frame)
+    for (const [operator, value] of links) {
+      const after = value(frame)
+      if (!holds(frame, operator, [before, after])) return false
+      before = after
+    }
+    return true
+  }
+}
+
+function compileSingle(place: Place, left: Evaluate, comparison: Comparison): Decide {
+  const { operator } = comparison
+  if (comparison.value.kind === 'constant' && typeof comparison.value.value === 'string') {
+    const wanted = comparison.value.value
+    if (operator === '==') return frame => equalsText(frame, left(frame), wanted)
+    if (operator === '!=') return frame => !equalsText(frame, left(frame), wanted)
+  }
+  const right = compileExpression(place, comparison.value)
+  switch (operator) {
+    case '==':
+      return frame => isEqual(frame.run, left(frame), right(frame))
+    case '!=':
+      return frame => !isEqual(frame.run, left(frame), right(frame))
+    case 'in':
+      return frame => isIn(frame.run, left(frame), right(frame))
+    case 'not in':
+      return frame => !isIn(frame.run, left(frame), right(frame))
+    default:
+      return frame => isOrdered(frame.run, operator, [left(frame), right(frame)])
+  }
+}
+
+const equalsText = (frame: Frame, value: Value, wanted: string): boolean =>
+  typeof value === 'string' ? value === wanted : isEqual(frame.run, value, wanted)
+
+function holds(
+  frame: Frame,
+  operator: ComparisonOperator,
+  values: readonly [Value, Value],
+): boolean {
+  const [left, right] = values
+  switch (operator) {
+    case '==':
+      return isEqual(frame.run, left, right)
+    case '!=':
+      return !isEqual(frame.run, left, right)
+    case 'in':
+      return isIn(frame.run, left, right)
+    case 'not in':
+      return !isIn(frame.run, left, right)
+    default:
+      return isOrdered(frame.run, operator, values)
+  }
+}

@@ -1,0 +1,191 @@
+import { PythonTuple } from '../../python/value.ts'
+import type { SliceBounds } from '../access.ts'
+import { getAttribute, getItem, getSlice } from '../access.ts'
+import { fromEntries } from '../dict.ts'
+import type { Evaluate, Frame } from '../frame.ts'
+import { compileRead } from '../frame.ts'
+import { add, applySign, calculate, isTrue } from '../operations.ts'
+import type { Expression } from '../parse/syntax.ts'
+import { charge, spendText } from '../run.ts'
+import { printable } from '../show.ts'
+import { joinTexts, sizeOf } from '../text.ts'
+import type { Text, Value } from '../value.ts'
+import { isText, Undefined, undefinedName } from '../value.ts'
+import { compileCall, compileFilter, compileTest } from './compile-call.ts'
+import { compileCondition } from './compile-condition.ts'
+import type { Place } from './place.ts'
+import { findReference } from './scope.ts'
+
+type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
+
+/** Compiles an expression to a closure. */
+export function compileExpression(place: Place, expression: Expression): Evaluate {
+  place.template.cost++
+  switch (expression.kind) {
+    case 'constant': {
+      const { value } = expression
+      return () => value
+    }
+    case 'name':
+      return compileName(place, expression)
+    case 'attribute': {
+      const object = compileExpression(place, expression.object)
+      const { name } = expression
+      return frame => getAttribute(object(frame), name)
+    }
+    case 'item':
+      return compileItem(place, expression)
+    case 'slice':
+      return compileSlice(place, expression)
+    case 'call':
+      return compileCall(place, expression)
+    case 'filter':
+      return compileFilter(place, expression)
+    case 'test':
+      return compileTest(place, expression)
+    case 'comparison':
+      return compileCondition(place, expression)
+    case 'and':
+    case 'or':
+      return compileLogic(place, expression)
+    default:
+      return compileMaking(place, expression)
+  }
+}
+
+type Making = Of<
+  'tuple' | 'list' | 'dict' | 'unary' | 'arithmetic' | 'concatenation' | 'conditional'
+>
+
+function compileMaking(place: Place, expression: Making): Evaluate {
+  switch (expression.kind) {
+    case 'tuple': {
+      const items = compileAll(place, expression.items)
+      return frame => new PythonTuple(items.map(item => item(frame)))
+    }
+    case 'list': {
+      const items = compileAll(place, expression.items)
+      return frame => items.map(item => item(frame))
+    }
+    case 'dict':
+      return compileDict(place, expression)
+    case 'unary':
+      return compileUnary(place, expression)
+    case 'arithmetic':
+      return compileArithmetic(place, expression)
+    case 'concatenation':
+      return compileConcatenation(place, expression)
+    case 'conditional':
+      return compileConditional(place, expression)
+  }
+}
+
+/** Compiles expressions one by one. */
+export const compileAll = (place: Place, expressions: readonly Expression[]): Evaluate[] =>
+  expressions.map(expression => compileExpression(place, expression))
+
+function compileName(place: Place, { name }: Of<'name'>): Evaluate {
+  const reference = findReference(place.symbols, name)
+  // a name that no analysis met stands in an argument that Jinja does not look into either
+  if (!reference) return () => undefinedName(name)
+  const read = compileRead(place.symbols.owner, reference)
+  return frame => {
+    const value = read(frame)
+    return value === undefined ? undefinedName(name) : value
+  }
+}
+
+function compileItem(place: Place, expression: Of<'item'>): Evaluate {
+  const object = compileExpression(place, expression.object)
+  if (expression.key.kind === 'constant') {
+    const key = expression.key.value
+    return frame => getCharged(frame, object(frame), key)
+  }
+  const key = compileExpression(place, expression.key)
+  return frame => getCharged(frame, object(frame), key(frame))
+}
+
+function getCharged(frame: Frame, object: Value, key: Value): Value {
+  if (isText(object)) charge(frame.run, object)
+  return getItem(object, key)
+}
+
+function compileSlice(place: Place, expression: Of<'slice'>): Evaluate {
+  const object = compileExpression(place, expression.object)
+  const nothing: Evaluate = () => null
+  const bounds = expression.bounds.map(bound => (bound ? compileExpression(place, bound) : nothing))
+  return frame => {
+    const sliced = object(frame)
+    const values = bounds.map(bound => bound(frame)) as unknown as SliceBounds
+    return getSlice(frame.run, sliced, values)
+  }
+}
+
+function compileLogic(place: Place, expression: Of<'and' | 'or'>): Evaluate {
+  const left = compileExpression(place, expression.left)
+  const right = compileExpression(place, expression.right)
+  if (expression.kind === 'and') {
+    return frame => {
+      const value = left(frame)
+      return isTrue(value) ? right(frame) : value
+    }
+  }
+  return frame => {
+    const value = left(frame)
+    return isTrue(value) ? value : right(frame)
+  }
+}
+
+function compileDict(place: Place, expression: Of<'dict'>): Evaluate {
+  const pairs = expression.pairs.map(
+    ([key, value]) => [compileExpression(place, key), compileExpression(place, value)] as const,
+  )
+  return frame =>
+    fromEntries(pairs.map(([key, value]): [Value, Value] => [key(frame), value(frame)]))
+}
+
+function compileUnary(place: Place, expression: Of<'unary'>): Evaluate {
+  const { operator } = expression
+  if (operator === 'not') return compileCondition(place, expression)
+  const value = compileExpression(place, expression.value)
+  return frame => applySign(operator, value(frame))
+}
+
+function compileArithmetic(place: Place, expression: Of<'arithmetic'>): Evaluate {
+  const { operator } = expression
+  const left = compileExpression(place, expression.left)
+  const right = compileExpression(place, expression.right)
+  if (operator === '+') return frame => add(frame.run, left(frame), right(frame))
+  return frame => calculate(frame.run, operator, [left(frame), right(frame)])
+}
+
+function compileConcatenation(place: Place, expression: Of<'concatenation'>): Evaluate {
+  const parts = compileAll(place, expression.parts)
+  return frame => {
+    let text: Text = ''
+    for (const part of parts) {
+      const value = printable(frame.run, part(frame))
+      text =
+        typeof text === 'string' && typeof value === 'string'
+          ? text + value
+          : joinTexts([text, value])
+    }
+    const length = sizeOf(text)
+    if (length > frame.run.limits.characters) spendText(frame.run, length)
+    return text
+  }
+}
+
+function compileConditional(place: Place, expression: Of<'conditional'>): Evaluate {
+  const soft = { ...place, isSoft: true }
+  const test = compileCondition(soft, expression.test)
+  const then = compileExpression(soft, expression.then)
+  if (!expression.otherwise) {
+    const missing = new Undefined(
+      () => 'the inline if-expression evaluated to false and no else section was defined.',
+    )
+    return frame => (test(frame) ? then(frame) : missing)
+  }
+  const otherwise = compileExpression(soft, expression.otherwise)
+  return frame => (test(frame) ? then(frame) : otherwise(frame))
+}

@@ -1,0 +1,349 @@
+import { PythonError } from '../../python/error.ts'
+import type { Assign, Evaluate, Execute, Frame } from '../frame.ts'
+import { callValue, compileEntry, distance, openFrame, outerFrame } from '../frame.ts'
+import { unpack } from '../iteration.ts'
+import type { Expression, Statement, Target } from '../parse/syntax.ts'
+import { capture, writeString, writeText } from '../run.ts'
+import { printable } from '../show.ts'
+import { sizeOf } from '../text.ts'
+import type { Text, Value } from '../value.ts'
+import { isText, Namespace, typeError, typeOf } from '../value.ts'
+import { visitExpression, visitStatements, visitTarget } from './analyze.ts'
+import { compileArguments, compileFilterOn } from './compile-call.ts'
+import { compileCondition } from './compile-condition.ts'
+import { compileExpression } from './compile-expression.ts'
+import { compileFor } from './compile-loop.ts'
+import { compileMacro } from './compile-macro.ts'
+import type { Place } from './place.ts'
+import { innerPlace, refuse } from './place.ts'
+import { findReference, newFunction, newSymbols } from './scope.ts'
+
+type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
+
+/** Compiles statements to be run one after the other. */
+export function compileStatements(place: Place, statements: readonly Statement[]): Execute {
+  const steps = statements.map(statement => compileStatement(place, statement))
+  const [first, second] = steps
+  if (!first) return () => 0
+  if (!second) return first
+  if (steps.length === 2) return frame => first(frame) || second(frame)
+  return frame => {
+    for (let index = 0; index < steps.length; index++) {
+      const flow = (steps[index] as Execute)(frame)
+      if (flow !== 0) return flow
+    }
+    return 0
+  }
+}
+
+function compileStatement(place: Place, statement: Statement): Execute {
+  place.template.cost++
+  switch (statement.kind) {
+    case 'data': {
+      const { text } = statement
+      return frame => {
+        writeString(frame.run, text)
+        return 0
+      }
+    }
+    case 'print':
+      return compilePrint(place, statement)
+    case 'if':
+      return compileIf(place, statement)
+    case 'for':
+      return compileFor(place, statement)
+    case 'set':
+      return compileSet(place, statement)
+    case 'break':
+    case 'continue': {
+      if (!place.inLoop) refuse(place, statement.at, `'${statement.kind}' outside of a loop`)
+      const flow = statement.kind === 'break' ? 1 : 2
+      return () => flow
+    }
+    default:
+      return compileBlock(place, statement)
+  }
+}
+
+type BlockStatement = Exclude<
+  Statement,
+  { kind: 'data' | 'print' | 'if' | 'for' | 'set' | 'break' | 'continue' }
+>
+
+function compileBlock(place: Place, statement: BlockStatement): Execute {
+  switch (statement.kind) {
+    case 'macro':
+      return compileMacroDefinition(place, statement)
+    case 'set-block':
+      return compileSetBlock(place, statement)
+    case 'filter-block':
+      return compileFilterBlock(place, statement)
+    case 'call-block':
+      return compileCallBlock(place, statement)
+    case 'generation':
+      return compileGeneration(place, statement)
+    case 'with':
+      return compileWith(place, statement)
+    case 'scope':
+      return compileScope(place, statement.body)
+    case 'block':
+      return compileNamedBlock(place, statement)
+    case 'load':
+      return () => {
+        throw new PythonError(
+          'TypeError',
+          `'${statement.tag}' loads another template, and no loader is configured`,
+        )
+      }
+  }
+}
+
+function compilePrint(place: Place, { value, at }: Of<'print'>): Execute {
+  const evaluate = compileExpression(place, value)
+  return frame => {
+    const { run } = frame
+    run.at = at
+    const printed = evaluate(frame)
+    if (typeof printed === 'string') writeString(run, printed)
+    else writeText(run, printable(run, printed))
+    return 0
+  }
+}
+
+function compileIf(place: Place, statement: Of<'if'>): Execute {
+  const soft = { ...place, isSoft: true }
+  const branches = statement.branches.map(branch => ({
+    at: branch.test.at,
+    test: compileCondition(soft, branch.test),
+    body: compileStatements(soft, branch.body),
+  }))
+  const otherwise = compileStatements(soft, statement.otherwise)
+  return frame => {
+    for (let index = 0; index < branches.length; index++) {
+      const branch = branches[index] as (typeof branches)[number]
+      frame.run.at = branch.at
+      if (branch.test(frame)) return branch.body(frame)
+    }
+    return otherwise(frame)
+  }
+}
+
+/** Compiles an assignment to a target. */
+export function compileAssign(place: Place, target: Target): Assign {
+  switch (target.kind) {
+    case 'name':
+      return compileStore(place, target.name)
+    case 'namespace': {
+      const read = compileExpression(place, { ...target, kind: 'name' })
+      const { attribute } = target
+      return (frame, value) => {
+        const namespace = read(frame)
+        if (namespace instanceof Namespace) namespace.attributes.set(attribute, value)
+      }
+    }
+    case 'tuple': {
+      const items = target.items.map(item => compileAssign(place, item))
+      return (frame, value) => {
+        const values = unpack(frame.run, value, items.length)
+        items.forEach((assign, index) => {
+          assign(frame, values[index] as Value)
+        })
+      }
+    }
+  }
+}
+
+function compileStore(place: Place, name: string): Assign {
+  const reference = findReference(place.symbols, name)
+  if (!reference) throw new Error(`The name ${name} was not analyzed.`)
+  const { slot } = reference
+  const hops = distance(place.symbols.owner, reference.owner)
+  if (place.isTop && place.template.hasBlocks) {
+    return (frame, value) => {
+      frame.slots[slot] = value
+      frame.run.exports.set(name, value)
+    }
+  }
+  if (hops > 0) {
+    return (frame, value) => {
+      outerFrame(frame, hops).slots[slot] = value
+    }
+  }
+  return (frame, value) => {
+    frame.slots[slot] = value
+  }
+}
+
+function compileSet(place: Place, statement: Of<'set'>): Execute {
+  const value = compileExpression(place, statement.value)
+  const assign = compileAssign(place, statement.target)
+  const check = compileNamespaceCheck(place, statement.target)
+  const { at } = statement
+  return frame => {
+    frame.run.at = at
+    check?.(frame)
+    assign(frame, value(frame))
+    return 0
+  }
+}
+
+function compileNamespaceCheck(place: Place, target: Target): ((frame: Frame) => void) | undefined {
+  if (target.kind === 'name') return undefined
+  if (target.kind === 'tuple') {
+    const checks = target.items.map(item => compileNamespaceCheck(place, item))
+    return frame => {
+      for (const check of checks) check?.(frame)
+    }
+  }
+  const read = compileExpression(place, { ...target, kind: 'name' })
+  return frame => {
+    if (!(read(frame) instanceof Namespace)) {
+      throw new PythonError(
+        'TemplateRuntimeError',
+        'cannot assign attribute on non-namespace object',
+      )
+    }
+  }
+}
+
+function compileMacroDefinition(place: Place, statement: Of<'macro'>): Execute {
+  const assign = compileStore(place, statement.name)
+  const macro = compileMacro(place, statement)
+  return frame => {
+    assign(frame, macro(frame))
+    return 0
+  }
+}
+
+type FilterNode = Extract<Expression, { kind: 'filter' }>
+
+/** Compiles the filters of a block, the innermost of which gets the block's text. */
+function compileBlockFilter(
+  place: Place,
+  expression: Expression,
+): (frame: Frame, text: Value) => Value {
+  const filter = expression as FilterNode
+  const outer = compileFilterOn(place, filter)
+  if (!filter.value) return outer
+  const inner = compileBlockFilter(place, filter.value)
+  return (frame, text) => outer(frame, inner(frame, text))
+}
+
+function compileSetBlock(place: Place, statement: Of<'set-block'>): Execute {
+  const inner = innerPlace(place)
+  visitStatements(inner.symbols, statement.body)
+  visitExpression(inner.symbols, statement.filter)
+  const body = compileStatements(inner, statement.body)
+  const filter = statement.filter && compileBlockFilter(inner, statement.filter)
+  const assign = compileAssign(place, statement.target)
+  const check = compileNamespaceCheck(place, statement.target)
+  const entry = compileEntry(inner.symbols)
+  return frame => {
+    check?.(frame)
+    entry?.(frame)
+    const text = capture(frame.run, () => body(frame))
+    frame.run.at = statement.at
+    assign(frame, filter ? filter(frame, text) : text)
+    return 0
+  }
+}
+
+function compileFilterBlock(place: Place, statement: Of<'filter-block'>): Execute {
+  const inner = innerPlace(place)
+  visitStatements(inner.symbols, statement.body)
+  visitExpression(inner.symbols, statement.filter)
+  const body = compileStatements(inner, statement.body)
+  const filter = compileBlockFilter(inner, statement.filter)
+  const entry = compileEntry(inner.symbols)
+  return frame => {
+    entry?.(frame)
+    const text = capture(frame.run, () => body(frame))
+    frame.run.at = statement.at
+    writeResult(frame, filter(frame, text))
+    return 0
+  }
+}
+
+/** Prints what a block's filter or call gave, which Jinja takes only if it is a string. */
+function writeResult(frame: Frame, value: Value): void {
+  if (!isText(value)) typeError(`expected str instance, ${typeOf(value)} found`)
+  writeText(frame.run, value)
+}
+
+function compileCallBlock(place: Place, statement: Of<'call-block'>): Execute {
+  const { parameters, body, at } = statement
+  const caller = compileMacro(place, { parameters, body, at })
+  const call = statement.call as Extract<Expression, { kind: 'call' }>
+  const callee: Evaluate = compileExpression(place, call.callee)
+  const input = compileArguments(place, call.input)
+  return frame => {
+    frame.run.at = at
+    const called = callee(frame)
+    const { positional, named } = input(frame)
+    const names = new Map(named)
+    names.set('caller', caller(frame))
+    writeResult(frame, callValue(frame.run, called, { positional, named: names }))
+    return 0
+  }
+}
+
+/** A generation block is a call block to Jinja: its body is a function of its own. */
+function compileGeneration(place: Place, statement: Of<'generation'>): Execute {
+  const body = compileMacro(place, { parameters: [], body: statement.body, at: statement.at })
+  return frame => {
+    const { run } = frame
+    const text = callValue(run, body(frame), { positional: [], named: undefined })
+    const start = run.root.text.length
+    writeResult(frame, text)
+    run.generated.push([start, start + sizeOf(text as Text)])
+    return 0
+  }
+}
+
+function compileWith(place: Place, statement: Of<'with'>): Execute {
+  const inner = innerPlace(place)
+  for (const target of statement.targets) visitTarget(inner.symbols, target, true)
+  visitStatements(inner.symbols, statement.body)
+  const values = statement.values.map(value => compileExpression(place, value))
+  const targets = statement.targets.map(target => compileAssign(inner, target))
+  const body = compileStatements(inner, statement.body)
+  const entry = compileEntry(inner.symbols)
+  return frame => {
+    frame.run.at = statement.at
+    entry?.(frame)
+    targets.forEach((assign, index) => {
+      assign(frame, (values[index] as Evaluate)(frame))
+    })
+    return body(frame)
+  }
+}
+
+function compileScope(place: Place, statements: readonly Statement[]): Execute {
+  const inner = innerPlace(place)
+  visitStatements(inner.symbols, statements)
+  const body = compileStatements(inner, statements)
+  const entry = compileEntry(inner.symbols)
+  return frame => {
+    entry?.(frame)
+    return body(frame)
+  }
+}
+
+/** A block sees only what was given to the template and what it set at its top. */
+function compileNamedBlock(place: Place, statement: Of<'block'>): Execute {
+  const { name, at } = statement
+  const { blocks } = place.template
+  if (blocks.has(name)) refuse(place, at, `block '${name}' defined twice`)
+  const scope = newFunction(undefined)
+  const symbols = newSymbols(scope, undefined)
+  visitStatements(symbols, statement.body)
+  const inner: Place = { ...place, symbols, isSoft: false, inLoop: false, isTop: false }
+  blocks.add(name)
+  const body = compileStatements(inner, statement.body)
+  const entry = compileEntry(symbols)
+  return ({ run }) => {
+    const frame = openFrame(scope, undefined, run)
+    entry?.(frame)
+    return body(frame)
+  }
+}

@@ -1,0 +1,86 @@
+import type { PythonDict, PythonKey, PythonValue } from '../python/value.ts'
+import { PythonText, PythonTuple } from '../python/value.ts'
+import { foreignText } from './text.ts'
+import type { Dict, Text, Value } from './value.ts'
+import { sequenceItems } from './value.ts'
+
+/** The keys of dicts that came from outside; keys themselves stay plain so that lookups stay simple. */
+const foreignKeys = new WeakMap<object, ReadonlySet<string>>()
+
+/**
+ * Wraps a text from outside, so that a rendering tells where its characters went.
+ * It renders to the same characters as the text itself.
+ */
+export const markForeign = (text: string): PythonText => foreignText(text)
+
+/** What a template may be given: Python values, with texts from outside wrapped where wanted. */
+export type TemplateInput =
+  | PythonValue
+  | PythonText
+  | readonly TemplateInput[]
+  | Map<PythonKey, TemplateInput>
+
+/** Wraps every string inside a value, keys of dicts too, for which `isMarked` says so. */
+export function markForeignWithin(
+  value: PythonValue,
+  isMarked: (text: string) => boolean,
+): TemplateInput {
+  if (typeof value === 'string') return isMarked(value) ? foreignText(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(item => markForeignWithin(item, isMarked))
+  if (value instanceof PythonTuple) {
+    return new PythonTuple(
+      value.items.map(item => markForeignWithin(item, isMarked)),
+    ) as PythonTuple
+  }
+  return value instanceof Map ? markDict(value, isMarked) : value
+}
+
+function markDict(dict: PythonDict, isMarked: (text: string) => boolean): TemplateInput {
+  const marked = new Map<PythonKey, TemplateInput>()
+  const keys = new Set<string>()
+  for (const [key, item] of dict) {
+    if (typeof key === 'string' && isMarked(key)) keys.add(key)
+    marked.set(key, markForeignWithin(item, isMarked))
+  }
+  if (keys.size > 0) foreignKeys.set(marked, keys)
+  return marked
+}
+
+/** A key of a dict as a value: marked if it came from outside. */
+export function keyValue(dict: Dict, key: PythonKey): Value {
+  if (typeof key !== 'string') return key as Value
+  return foreignKeys.get(dict)?.has(key) ? foreignText(key) : key
+}
+
+/** The keys of a dict as values. */
+export function keyValues(dict: Dict): Value[] {
+  const marked = foreignKeys.get(dict)
+  const keys = Array.from(dict.keys()) as Value[]
+  if (!marked) return keys
+  return keys.map(key => (typeof key === 'string' && marked.has(key) ? foreignText(key) : key))
+}
+
+/** Remembers that a text from outside became a key of the dict. */
+export function rememberKey(dict: Dict, key: Text): void {
+  if (typeof key === 'string' || key.foreign.length === 0) return
+  foreignKeys.set(dict, new Set([...(foreignKeys.get(dict) ?? []), key.text]))
+}
+
+/** Whether a value holds a character from outside, at any depth. */
+export function holdsForeign(value: Value): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (value instanceof PythonText) return value.foreign.length > 0
+  const items = sequenceItems(value)
+  if (items) return items.some(holdsForeign)
+  if (!(value instanceof Map)) return false
+  return foreignKeys.has(value) || [...value.values()].some(holdsForeign)
+}
+
+/** A copy of a dict that knows as much about its keys. */
+export function copyDict(dict: Dict): Dict {
+  const copy: Dict = new Map(dict)
+  const marked = foreignKeys.get(dict)
+  if (marked) foreignKeys.set(copy, marked)
+  return copy
+}

@@ -1,0 +1,116 @@
+import { PythonError } from '../python/error.ts'
+import type { FunctionScope, Reference, Symbols } from './compile/scope.ts'
+import { GLOBALS } from './globals.ts'
+import type { Run } from './run.ts'
+import type { Input, Value } from './value.ts'
+import { TemplateObject, typeError, typeOf, Undefined } from './value.ts'
+
+/** The variables of one call of a function at work; a slot without a value is a name without one. */
+export interface Frame {
+  readonly slots: (Value | undefined)[]
+  readonly parent: Frame | undefined
+  readonly run: Run
+}
+
+/** A compiled expression. */
+export type Evaluate = (frame: Frame) => Value
+
+/** A compiled condition. */
+export type Decide = (frame: Frame) => boolean
+
+/** How a statement ended: 0 onwards, 1 with `break`, 2 with `continue`. */
+export type Flow = 0 | 1 | 2
+
+/** A compiled statement. */
+export type Execute = (frame: Frame) => Flow
+
+/** A compiled assignment. */
+export type Assign = (frame: Frame, value: Value) => void
+
+/** The value of a name given to the template or known to all. */
+export function lookUpName(run: Run, name: string): Value | undefined {
+  const exported = run.exports.get(name)
+  if (exported !== undefined) return exported
+  const given = run.variables.get(name)
+  return given === undefined ? GLOBALS.get(name) : given
+}
+
+/** A frame for one call of a function, its names looked up. */
+export function openFrame(scope: FunctionScope, parent: Frame | undefined, run: Run): Frame {
+  const slots = new Array<Value | undefined>(scope.size).fill(undefined)
+  for (const { slot, name } of scope.lookups) slots[slot] = lookUpName(run, name)
+  return { slots, parent, run }
+}
+
+/** How many functions outward a variable lives. */
+export function distance(from: FunctionScope, to: FunctionScope): number {
+  let hops = 0
+  for (let scope: FunctionScope | undefined = from; scope !== to; scope = scope.parent) {
+    if (!scope) throw new Error('A variable lives outside of the functions around it.')
+    hops++
+  }
+  return hops
+}
+
+/** The frame so many functions outward. */
+export function outerFrame(frame: Frame, hops: number): Frame {
+  let outer = frame
+  for (let left = hops; left > 0; left--) outer = outer.parent as Frame
+  return outer
+}
+
+/** Reads a variable, without a value where it has none. */
+export function compileRead(
+  from: FunctionScope,
+  reference: Reference,
+): (frame: Frame) => Value | undefined {
+  const { slot, owner } = reference
+  const hops = distance(from, owner)
+  if (hops === 0) return frame => frame.slots[slot]
+  return frame => outerFrame(frame, hops).slots[slot]
+}
+
+/** What has to be done whenever a scope begins. */
+export function compileEntry(symbols: Symbols): ((frame: Frame) => void) | undefined {
+  const steps: ((frame: Frame) => void)[] = []
+  for (const [name, reference] of symbols.references) {
+    const load = symbols.loads.get(reference)
+    const { slot } = reference
+    if (load?.kind === 'alias') {
+      const read = compileRead(symbols.owner, load.from)
+      steps.push(frame => {
+        frame.slots[slot] = read(frame)
+      })
+    } else if (load?.kind === 'missing') {
+      steps.push(frame => {
+        frame.slots[slot] = undefined
+      })
+    } else if (load?.kind === 'lookup') {
+      // a name that is only read has one value all along
+      if (!symbols.stores.has(name)) symbols.owner.lookups.push({ slot, name })
+      else {
+        steps.push(frame => {
+          frame.slots[slot] = lookUpName(frame.run, name)
+        })
+      }
+    }
+  }
+  if (steps.length === 0) return undefined
+  return frame => {
+    for (const step of steps) step(frame)
+  }
+}
+
+/** Calls a value, or raises if it cannot be called. */
+export function callValue(run: Run, callee: Value, input: Input): Value {
+  if (callee instanceof TemplateObject && callee.behaviour.call) {
+    return callee.behaviour.call(run, input, callee.state)
+  }
+  if (callee instanceof Undefined) callee.raise()
+  return typeError(`'${typeOf(callee)}' object is not callable`)
+}
+
+/** Raises as Jinja does for a filter or test that nobody knows. */
+export function unknownName(kind: 'filter' | 'test', name: string): never {
+  throw new PythonError('TemplateRuntimeError', `No ${kind} named '${name}' found.`)
+}

@@ -1,0 +1,159 @@
+import { PythonError } from '../python/error.ts'
+import { fromEntries, setItem } from './dict.ts'
+import { copyDict } from './foreign.ts'
+import { toList, unpack, walk } from './iteration.ts'
+import { requireInt } from './methods/methods-split.ts'
+import type { Run } from './run.ts'
+import { spend } from './run.ts'
+import { printable } from './show.ts'
+import { formatTime } from './strftime.ts'
+import { markLike, plain } from './text.ts'
+import type { Callable, Dict, Input, Value } from './value.ts'
+import { isText, Namespace, TemplateObject, typeError, valueError } from './value.ts'
+
+/** As many items as Jinja's sandbox lets a range have. */
+const MAXIMUM_RANGE = 100_000
+
+const range: Callable = (_, { positional }) => {
+  if (positional.length < 1 || positional.length > 3) {
+    typeError(`range expected 1 to 3 arguments, got ${positional.length}`)
+  }
+  const numbers = positional.map(value => requireInt(value, 0))
+  const [start, stop, step] =
+    numbers.length === 1
+      ? [0, numbers[0] as number, 1]
+      : [numbers[0] as number, numbers[1] as number, numbers[2] ?? 1]
+  if (step === 0) valueError('range() arg 3 must not be zero')
+  const length = Math.max(0, Math.ceil((stop - start) / step))
+  if (length > MAXIMUM_RANGE) {
+    throw new PythonError(
+      'OverflowError',
+      `Range too big. The sandbox blocks ranges larger than MAX_RANGE (${MAXIMUM_RANGE}).`,
+    )
+  }
+  return rangeObject(start, step, length)
+}
+
+function rangeObject(start: number, step: number, length: number): TemplateObject {
+  const stop = start + step * length
+  const item = (index: number): Value | undefined => {
+    const position = index < 0 ? index + length : index
+    return position >= 0 && position < length ? start + position * step : undefined
+  }
+  return new TemplateObject('range', {
+    items: () => Array.from({ length }, (_, index) => start + index * step),
+    length: () => length,
+    item,
+    slice: (first, count, every) => rangeObject(start + first * step, step * every, count),
+    attribute: name =>
+      name === 'start' ? start : name === 'step' ? step : name === 'stop' ? stop : undefined,
+    show: () => `range(${start}, ${stop}${step === 1 ? '' : `, ${step}`})`,
+  })
+}
+
+/** What `dict(…)` and `namespace(…)` make of their arguments. */
+function toDict(run: Run, { positional, named }: Input): Dict {
+  if (positional.length > 1) typeError(`dict expected at most 1 argument, got ${positional.length}`)
+  const [source] = positional
+  const dict: Dict = source instanceof Map ? copyDict(source) : new Map()
+  spend(run, 8 * dict.size)
+  if (!(source instanceof Map) && source !== undefined) {
+    for (const pair of walk(run, source)) {
+      const [key, value] = unpack(run, pair, 2)
+      setItem(dict, key as Value, value as Value)
+    }
+  }
+  for (const [name, value] of named ?? []) dict.set(name, value)
+  return dict
+}
+
+const namespace: Callable = (run, input) => {
+  const attributes = new Map<string, Value>()
+  for (const [key, value] of toDict(run, input)) attributes.set(String(key), value)
+  return new Namespace(attributes)
+}
+
+const cycler: Callable = (_, { positional }) => {
+  if (positional.length === 0)
+    throw new PythonError('RuntimeError', 'at least one item has to be provided')
+  let position = 0
+  const methods: Readonly<Record<string, Callable>> = {
+    next: () => {
+      const item = positional[position] as Value
+      position = (position + 1) % positional.length
+      return item
+    },
+    reset: () => {
+      position = 0
+      return null
+    },
+  }
+  return new TemplateObject('Cycler', {
+    attribute: name => {
+      if (name === 'current') return positional[position]
+      const call = Object.hasOwn(methods, name) ? methods[name] : undefined
+      return call && new TemplateObject('method', { call })
+    },
+  })
+}
+
+const joiner: Callable = (_, { positional: [separator = ', '] }) => {
+  let used = false
+  return new TemplateObject('Joiner', {
+    call: () => {
+      if (used) return separator
+      used = true
+      return ''
+    },
+  })
+}
+
+const raiseException: Callable = (run, { positional: [message], named }) => {
+  const text = message ?? named?.get('message')
+  if (text === undefined) typeError("raise_exception() missing argument: 'message'")
+  throw new PythonError('TemplateError', plain(printable(run, text)))
+}
+
+const strftimeNow: Callable = (run, { positional: [format], named }) => {
+  const wanted = format ?? named?.get('format')
+  if (!isText(wanted)) typeError('strftime_now() needs a format, which must be str')
+  if (!run.clock) {
+    throw new PythonError(
+      'ClockError',
+      'The template asks for the time with strftime_now(), but no clock was given (options.clock).',
+    )
+  }
+  const told = formatTime(plain(wanted), run.clock())
+  run.moments.push({ format: plain(wanted), told })
+  return markLike(told, wanted)
+}
+
+const fromkeys: Callable = (run, { positional: [keys = [], value = null] }) => {
+  const list = toList(run, keys)
+  spend(run, 8 * list.length)
+  return fromEntries(list.map((key): [Value, Value] => [key, value]))
+}
+
+const lipsum: Callable = () =>
+  typeError('lipsum() is not available: a rendering must not depend on chance.')
+
+const callable = (call: Callable): TemplateObject => new TemplateObject('function', { call })
+
+/** What every chat template can name without being given it. */
+export const GLOBALS: ReadonlyMap<string, Value> = new Map<string, Value>([
+  ['range', callable(range)],
+  [
+    'dict',
+    new TemplateObject('type', {
+      call: toDict,
+      attribute: name => (name === 'fromkeys' ? callable(fromkeys) : undefined),
+      show: () => "<class 'dict'>",
+    }),
+  ],
+  ['namespace', callable(namespace)],
+  ['cycler', callable(cycler)],
+  ['joiner', callable(joiner)],
+  ['lipsum', callable(lipsum)],
+  ['raise_exception', callable(raiseException)],
+  ['strftime_now', callable(strftimeNow)],
+])

@@ -1,0 +1,27 @@
+import { PythonFloat, PythonText, PythonTuple } from '../../python/value.ts'
+import type { Method } from '../signature.ts'
+import type { Value } from '../value.ts'
+import { FORMAT_METHODS } from './format-string.ts'
+import { DICT_METHODS, LIST_METHODS, TUPLE_METHODS } from './methods-container.ts'
+import { FLOAT_METHODS, INT_METHODS } from './methods-number.ts'
+import { SPLIT_METHODS } from './methods-split.ts'
+import { TEXT_METHODS } from './methods-text.ts'
+
+const STR_METHODS: ReadonlyMap<string, Method> = new Map([
+  ...SPLIT_METHODS,
+  ...TEXT_METHODS,
+  ...FORMAT_METHODS,
+])
+
+/** The methods of a value's class, if it is a class with methods. */
+export function methodsOf(value: Value): ReadonlyMap<string, Method> | undefined {
+  if (typeof value === 'string') return STR_METHODS
+  if (typeof value !== 'object') {
+    return typeof value === 'number' && !Number.isInteger(value) ? FLOAT_METHODS : INT_METHODS
+  }
+  if (value instanceof Map) return DICT_METHODS
+  if (Array.isArray(value)) return LIST_METHODS
+  if (value instanceof PythonText) return STR_METHODS
+  if (value instanceof PythonFloat) return FLOAT_METHODS
+  return value instanceof PythonTuple ? TUPLE_METHODS : undefined
+}

@@ -1,0 +1,142 @@
+import { PythonError } from '../python/error.ts'
+import { PythonText, PythonTuple } from '../python/value.ts'
+import { appendText, emptyText, sizeOf, type Written, writtenText } from './text.ts'
+import type { Text, Value } from './value.ts'
+import { Namespace, TemplateObject } from './value.ts'
+
+/** How much a rendering may do before it is stopped. */
+export interface Limits {
+  /** Units of work: about one per expression evaluated and per eight characters worked on. @default 100 million */
+  readonly steps: number
+  /** Characters of the output, and of any one string on the way. @default 16 million */
+  readonly characters: number
+}
+
+/** A moment as a template was told it. */
+export interface Moment {
+  readonly format: string
+  readonly told: string
+}
+
+/** The state of one rendering. */
+export interface Run {
+  readonly variables: ReadonlyMap<string, Value>
+  readonly limits: Limits
+  readonly clock: (() => Date) | undefined
+  /** Whether any value given to the template holds characters from outside. */
+  readonly foreign: boolean
+  /** The output of the template itself, under all buffers. */
+  readonly root: Written
+  /** The offsets of text made inside generation blocks. */
+  readonly generated: [number, number][]
+  /** Values set at the top of the template, for the blocks in it. */
+  readonly exports: Map<string, Value>
+  /** What the template was told of the time. */
+  readonly moments: Moment[]
+  /** Where text goes: the top of the template, or the inside of a macro, call or set block. */
+  output: Written
+  steps: number
+  depth: number
+  /** The offset in the source of the statement at work, for error messages. */
+  at: number
+}
+
+/** Stops a rendering that does too much. */
+function exhausted(run: Run): never {
+  throw new PythonError(
+    'LimitError',
+    `The template did more than ${run.limits.steps} steps of work; raise limits.steps if it should.`,
+  )
+}
+
+/** Counts work. */
+export function spend(run: Run, steps: number): void {
+  run.steps -= steps
+  if (run.steps < 0) exhausted(run)
+}
+
+/**
+ * Counts work on a value by its size, before anything walks over it. Short strings are free: what
+ * works on them is paid by the expression it stands in.
+ */
+export function charge(run: Run, value: Value): void {
+  if (typeof value === 'string') {
+    if (value.length > 64) spend(run, value.length >> 3)
+  } else if (typeof value === 'object' && value !== null) chargeObject(run, value)
+}
+
+function chargeObject(run: Run, value: object): void {
+  if (Array.isArray(value)) spend(run, value.length)
+  else if (value instanceof Map) spend(run, value.size)
+  else if (value instanceof PythonText) spend(run, sizeOf(value) >> 3)
+  else if (value instanceof PythonTuple) spend(run, value.items.length)
+}
+
+/** Counts work on a value by its size and that of everything inside it. */
+export function chargeDeeply(run: Run, value: Value): void {
+  charge(run, value)
+  if (typeof value !== 'object' || value === null) return
+  spend(run, 1)
+  for (const item of itemsInside(value)) chargeDeeply(run, item)
+}
+
+function itemsInside(value: object): Iterable<Value> {
+  if (Array.isArray(value)) return value
+  if (value instanceof Map) return value.values()
+  if (value instanceof PythonTuple) return value.items
+  if (value instanceof Namespace) return value.attributes.values()
+  return (value instanceof TemplateObject && value.behaviour.items?.(value.state)) || []
+}
+
+/** Counts the making of a text, and refuses one that is too long. */
+export function spendText(run: Run, length: number): void {
+  if (length > run.limits.characters) tooLong(run, length)
+  spend(run, (length >> 3) + 1)
+}
+
+function tooLong(run: Run, length: number): never {
+  throw new PythonError(
+    'LimitError',
+    `A text of ${length} characters is longer than limits.characters, ${run.limits.characters}.`,
+  )
+}
+
+/** Writes plain text. */
+export function writeString(run: Run, text: string): void {
+  const { output } = run
+  output.text += text
+  if (output.text.length > run.limits.characters) tooLong(run, output.text.length)
+}
+
+/** Writes text with what is known of its characters. */
+export function writeText(run: Run, text: Text): void {
+  const { output } = run
+  charge(run, text)
+  appendText(output, text)
+  if (output.text.length > run.limits.characters) tooLong(run, output.text.length)
+}
+
+/** Collects what `work` writes instead of printing it. */
+export function capture(run: Run, work: () => void): Text {
+  const outer = run.output
+  const inner = emptyText()
+  run.output = inner
+  work()
+  run.output = outer
+  return writtenText(inner)
+}
+
+/** How deep macros and recursive loops may call each other; Python stops at about this depth too. */
+const MAXIMUM_CALLS = 180
+
+/** Works one call deeper, and gives the position of the caller back afterwards. */
+export function callDeeper<T>(run: Run, work: () => T): T {
+  const { at } = run
+  if (++run.depth > MAXIMUM_CALLS) {
+    throw new PythonError('RecursionError', 'maximum recursion depth exceeded')
+  }
+  const value = work()
+  run.depth--
+  run.at = at
+  return value
+}

@@ -1,0 +1,186 @@
+import { PythonText } from '../python/value.ts'
+import { HiddenText, type Hole, moveHole } from './hidden.ts'
+import type { Text, Value } from './value.ts'
+
+/** The characters of a text. */
+export const plain = (text: Text): string => (typeof text === 'string' ? text : text.text)
+
+/** What stands for the characters of a text that hides them. */
+export const hiddenOf = (text: Text): HiddenText | undefined =>
+  typeof text !== 'string' && text.content instanceof HiddenText ? text.content : undefined
+
+/** How many UTF-16 units a text has; of a hidden one, how many it can have at most. */
+export const sizeOf = (text: Text): number => hiddenOf(text)?.most ?? plain(text).length
+
+/** Asks something about a text, which a hidden one answers as well. */
+export function askText(text: Text, question: (text: string) => boolean): boolean {
+  const hidden = hiddenOf(text)
+  return hidden ? hidden.ask(question) : question(plain(text))
+}
+
+/** The text of which a hidden one will be changed so; its length grows `growth` times at most. */
+export function changeHidden(
+  text: Text,
+  change: (text: string) => string,
+  growth = 1,
+): PythonText | undefined {
+  const hidden = hiddenOf(text)
+  // Which of the changed characters would be foreign cannot be told before they are there.
+  if (hidden && (text as PythonText).foreign.length > 0) hidden.refuse()
+  return hidden?.change(change, growth * hidden.most)
+}
+
+/** Whether a text is Markup. */
+export const isMarkup = (value: Value): boolean => value instanceof PythonText && value.markup
+
+/** A text from its parts: a plain string where there is nothing more to know. */
+export function makeText(text: string, foreign: readonly number[], markup: boolean): Text {
+  return foreign.length === 0 && !markup ? text : new PythonText(text, foreign, markup)
+}
+
+/** The text as Markup, its characters unchanged. */
+export const toMarkup = (text: Text): Text =>
+  typeof text === 'string'
+    ? new PythonText(text, [], true)
+    : new PythonText(text.text, text.foreign, true)
+
+/** The text as a plain `str`, its origin kept. */
+export const fromMarkup = (text: Text): Text =>
+  typeof text === 'string' || !text.markup ? text : makeText(text.text, text.foreign, false)
+
+/** A text of which every character came from outside. */
+export const foreignText = (text: string): PythonText =>
+  new PythonText(text, text === '' ? [] : [0, text.length], false)
+
+/** The text with every character marked, if any of the sources has a marked one. */
+export function markLike(text: string, ...sources: readonly (Text | undefined)[]): Text {
+  return sources.some(source => source instanceof PythonText && source.foreign.length > 0)
+    ? foreignText(text)
+    : text
+}
+
+/** A part of a text, by UTF-16 offsets. */
+export function sliceText(text: Text, start: number, end: number): Text {
+  if (typeof text === 'string') return text.slice(start, end)
+  const foreign: number[] = []
+  for (let index = 0; index < text.foreign.length; index += 2) {
+    const from = Math.max(start, text.foreign[index] as number)
+    const to = Math.min(end, text.foreign[index + 1] as number)
+    if (from < to) foreign.push(from - start, to - start)
+  }
+  return makeText(text.text.slice(start, end), foreign, text.markup)
+}
+
+/** A text that is being put together. */
+export interface Written {
+  text: string
+  /** Pairs of offsets of characters from outside, in order. */
+  foreign: number[] | undefined
+  /** The places of hidden texts, in order. */
+  holes: Hole[] | undefined
+}
+
+/** Nothing yet. */
+export const emptyText = (): Written => ({ text: '', foreign: undefined, holes: undefined })
+
+/** Adds a text with all that is known of its characters; hidden ones leave a hole. */
+export function appendText(written: Written, part: Text): void {
+  if (typeof part === 'string') {
+    written.text += part
+    return
+  }
+  const start = written.text.length
+  if (part.foreign.length > 0) {
+    written.foreign ??= []
+    for (const offset of part.foreign) written.foreign.push(start + offset)
+  }
+  const hidden = hiddenOf(part)
+  if (hidden) {
+    written.holes ??= []
+    for (const hole of hidden.holes) written.holes.push(moveHole(hole, start))
+  }
+  written.text += hidden ? hidden.told : part.text
+}
+
+/** What was put together, as a plain `str`. */
+export function writtenText({ text, foreign, holes }: Written): Text {
+  if (holes) return new PythonText(new HiddenText(text, holes), foreign ?? [], false)
+  return foreign ? new PythonText(text, foreign, false) : text
+}
+
+/** Texts one after the other, as a plain `str`. */
+export function joinTexts(parts: readonly Text[]): Text {
+  const written = emptyText()
+  for (const part of parts) appendText(written, part)
+  return writtenText(written)
+}
+
+/** The runs of a text that are wholly from outside or wholly not. */
+function pieces(text: PythonText): PythonText[] {
+  const cuts = [0, ...text.foreign, text.text.length]
+  const parts: PythonText[] = []
+  for (let index = 0; index + 1 < cuts.length; index++) {
+    const [start, end] = [cuts[index] as number, cuts[index + 1] as number]
+    if (start === end) continue
+    const part = text.text.slice(start, end)
+    parts.push(new PythonText(part, index % 2 === 1 ? [0, part.length] : [], false))
+  }
+  return parts
+}
+
+/**
+ * Changes the characters of a text. What came from outside is followed run by run where the change
+ * of the whole is the change of its runs; otherwise all of the result counts as from outside.
+ */
+export function mapText(text: Text, change: (text: string) => string): Text {
+  if (typeof text === 'string') return change(text)
+  const whole = change(text.text)
+  if (text.foreign.length === 0) return makeText(whole, [], text.markup)
+  const foreign: number[] = []
+  let length = 0
+  let joined = ''
+  for (const part of pieces(text)) {
+    const changed = change(part.text)
+    if (part.foreign.length > 0) foreign.push(length, length + changed.length)
+    length += changed.length
+    joined += changed
+  }
+  const marks = joined === whole ? foreign : [0, whole.length]
+  return makeText(whole, whole === '' ? [] : marks, text.markup)
+}
+
+const SURROGATE = /[\ud800-\udfff]/
+
+/** Whether all characters are one UTF-16 unit, so that offsets count characters. */
+export const isNarrow = (text: string): boolean => !SURROGATE.test(text)
+
+/** The number of code points. */
+export function countCharacters(text: string): number {
+  if (isNarrow(text)) return text.length
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+/** The UTF-16 offsets at which characters begin, with the length at the end. */
+export function characterOffsets(text: string): number[] {
+  const offsets: number[] = []
+  let offset = 0
+  for (const character of text) {
+    offsets.push(offset)
+    offset += character.length
+  }
+  offsets.push(offset)
+  return offsets
+}
+
+/** The characters of a text, each as a text. */
+export function characters(text: Text): Text[] {
+  if (typeof text === 'string') return isNarrow(text) ? text.split('') : [...text]
+  // walking Markup gives plain strings
+  if (text.markup) return characters(fromMarkup(text))
+  const offsets = characterOffsets(text.text)
+  return offsets
+    .slice(0, -1)
+    .map((offset, index) => sliceText(text, offset, offsets[index + 1] ?? 0))
+}

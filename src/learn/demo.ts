@@ -1,0 +1,120 @@
+import type { Environment } from '../core/environment.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import { desk } from '../environments/desk/desk.ts'
+import { openEmbedded } from '../model/embedded.ts'
+import type { Strategy } from '../rollout/strategy.ts'
+import { openStrategy } from '../settings/open-strategy.ts'
+import type { Settings } from '../settings/settings.ts'
+import { type Control, withControl } from './control.ts'
+import { embeddedTrainer } from './embedded-trainer.ts'
+import { type LearningOptions, rendererOf, type Trained, train } from './train.ts'
+
+/** What the demo does where nothing else is said. */
+export const demoDefaults = {
+  seed: 1,
+  steps: 80,
+  tasksPerStep: 32,
+  group: 8,
+  heldOut: 512,
+  learningRate: 6e-4,
+  strategy: 'chain',
+  leaves: 4,
+} as const
+
+/** What can be chosen about a demo. */
+export interface DemoOptions extends Pick<LearningOptions, 'onStep' | 'onEvaluation' | 'out'> {
+  readonly seed?: number
+  readonly steps?: number
+  readonly strategy?: Settings['strategy']
+  /** Endings of a tree, where trees are rolled. */
+  readonly leaves?: number
+  readonly learningRate?: number
+  readonly oracleBonus?: number
+  /** Takes the information out of what is learned from: nothing may come of it then. */
+  readonly control?: Control
+  readonly signal?: AbortSignal
+}
+
+/** A demo that was run, with one task as it went before and after. */
+export interface Demo extends Trained {
+  readonly example: Example | undefined
+}
+
+/** A held-out task that failed before training and was solved after it. */
+export interface Example {
+  readonly task: string
+  readonly before: Trajectory
+  readonly after: Trajectory
+}
+
+/**
+ * Rolls the base model of this package at the desk, trains it with GRPO on its own trajectories and
+ * evaluates it before and after; the number of steps is fixed, whatever the clock says.
+ */
+export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
+  const settings = { ...demoDefaults, ...options }
+  const { seed, steps, tasksPerStep, strategy, leaves, heldOut, control } = settings
+  await using policy = await openEmbedded()
+  const rolling = await openStrategy(
+    { strategy, branch: undefined, leaves, stepHistory: 3, topLogprobs: 0 },
+    { environment: desk() as Environment, renderer: rendererOf(policy) },
+  )
+  const learning = learningOf(settings)
+  const trainer = control && withControl(embeddedTrainer(policy.model, learning), control, seed)
+  const trained = await train(rolling.environment, steps * tasksPerStep, {
+    policy,
+    strategy: rolling.strategy as Strategy,
+    // Trees share their prompts: fewer of them have as many endings.
+    group: strategy === 'tree' ? settings.group / leaves : settings.group,
+    ...learning,
+    ...(trainer ? { trainer } : { oracleBonus: settings.oracleBonus ?? 0 }),
+    steps,
+    tasksPerStep,
+    heldOut,
+    limits: { turns: 10, tokens: 160, newTokens: 24 },
+    record: { seed, steps, strategy },
+    ...pickWatchers(options),
+  })
+  return { ...trained, example: findExample(trained) }
+}
+
+/**
+ * The rate falls while the policy settles. No entropy bonus: the base explores by itself, and a bonus
+ * would move the controls, which are to show that nothing but the rewards teaches.
+ */
+function learningOf({
+  steps,
+  learningRate: from,
+  seed,
+}: Required<Pick<DemoOptions, 'steps' | 'learningRate' | 'seed'>>) {
+  return {
+    learningRate: { kind: 'linear', from, to: from / 6, steps },
+    entropy: 0,
+    seed,
+  } as const
+}
+
+function pickWatchers({ onStep, onEvaluation, signal, out }: DemoOptions) {
+  return {
+    ...(onStep && { onStep }),
+    ...(onEvaluation && { onEvaluation }),
+    ...(signal && { signal }),
+    ...(out !== undefined && { out }),
+  }
+}
+
+/** The first task, in the order of tasks, that was failed before and solved after. */
+function findExample({ training: { before, after } }: Trained): Example | undefined {
+  const failed = new Map(
+    before.attempts
+      .filter(({ isSolved }) => !isSolved)
+      .map(({ task, trajectory }) => [task, trajectory]),
+  )
+  const solved = after.attempts
+    .filter(({ isSolved, task }) => isSolved && failed.has(task))
+    .sort((a, b) => a.task.localeCompare(b.task, 'en', { numeric: true }))
+  // Of equal examples, one that took several turns shows more.
+  const found = solved.find(({ trajectory }) => trajectory.turns.length >= 4) ?? solved[0]
+  if (!found) return undefined
+  return { task: found.task, before: failed.get(found.task)!, after: found.trajectory }
+}

@@ -1,0 +1,152 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { Environment, Task, World } from '../core/environment.ts'
+import type { TaskId } from '../core/ids.ts'
+import { openLanes } from '../core/lane.ts'
+import type { Message, Reply, ToolDefinition } from '../core/message.ts'
+import { type Play, type Player, playWorld, type Situation } from '../environments/play.ts'
+import { mistakesFor } from '../environments/probe.ts'
+import { replyOf, type ScriptedCall } from '../environments/reply.ts'
+import type { Conversation } from '../model/supervised.ts'
+import { readManifest } from '../store/run-folder.ts'
+import { openRunReader } from '../store/store.ts'
+
+/**
+ * Shows how a task is done: the next words, call or calls in a situation, or nothing where all is
+ * said.
+ */
+export type Show<Data = unknown> = (
+  situation: Situation<Data>,
+) => Shown | undefined | Promise<Shown | undefined>
+
+/** One turn as somebody shows it. */
+export type Shown = string | ScriptedCall | readonly ScriptedCall[] | Reply
+
+/** A demonstrator as environments play with one. */
+export function toPlayer<Data>(show: Show<Data>): Player<Data> {
+  return async situation => {
+    const shown = await show(situation)
+    if (shown === undefined) return undefined
+    if (typeof shown === 'string') return replyOf(shown)
+    if (Array.isArray(shown)) return replyOf('', ...(shown as readonly ScriptedCall[]))
+    if ('message' in shown) return shown
+    return replyOf('', shown as ScriptedCall)
+  }
+}
+
+const lanes = openLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
+
+/** Plays every task as `show` says; what was said is what there is to learn. */
+export async function demonstrate<Data>(
+  environment: Environment<Data>,
+  tasks: Iterable<Task<Data>>,
+  options: { readonly show: Show<Data>; readonly turns: number; readonly signal: AbortSignal },
+): Promise<readonly Conversation[]> {
+  const { show, turns, signal } = options
+  const player = toPlayer(show)
+  const conversations: Conversation[] = []
+  for (const task of tasks) {
+    await using world = await environment.open(task, { signal, seed: 0, lanes })
+    const play = await playWorld(world, task, { player, turns, signal })
+    conversations.push({ messages: play.messages, tools: world.tools })
+  }
+  return conversations
+}
+
+/** What an environment says to mistakes: words a model should know before it makes them. */
+export async function mistakenWords<Data>(
+  environment: Environment<Data>,
+  task: Task<Data>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const texts: string[] = []
+  const open = (): Promise<World> => environment.open(task, { signal, seed: 0, lanes })
+  await using probed = await open()
+  for (const { reply } of mistakesFor(probed.tools)) {
+    await using world = await open()
+    const play: Play = await playWorld(world, task, { player: () => reply, turns: 1, signal })
+    for (const message of play.messages.slice(world.opening.length + 1)) {
+      if (typeof message.content === 'string') texts.push(message.content)
+    }
+  }
+  return texts
+}
+
+/** Reads demonstrations: a run's solved trajectories, or a file of conversations. */
+export async function readDemonstrations<Data>(
+  path: string,
+  environment: Environment<Data>,
+  { successAt }: { readonly successAt: number },
+): Promise<readonly Conversation[]> {
+  if (!existsSync(path)) throw new Error(`no file or run ${path} with demonstrations`)
+  if (existsSync(`${path}/run.json`)) return await readSolved(path, successAt)
+  return await readConversations(path, environment)
+}
+
+async function readSolved(run: string, successAt: number): Promise<readonly Conversation[]> {
+  await readManifest(run)
+  await using reader = await openRunReader(run)
+  const found: Conversation[] = []
+  for await (const { group } of reader.groups()) {
+    for (const { tree, trajectory, reward } of group.members) {
+      if (reward.total < successAt) continue
+      found.push({ messages: trajectory.messages, tools: tree.tools })
+    }
+  }
+  if (found.length > 0) return found
+  throw new Error(`${run} has no trajectory with a reward of at least ${successAt} to learn from`)
+}
+
+async function readConversations<Data>(
+  path: string,
+  environment: Environment<Data>,
+): Promise<readonly Conversation[]> {
+  const found: Conversation[] = []
+  let tools: readonly ToolDefinition[] | undefined
+  let number = 0
+  const lines = createInterface({
+    input: createReadStream(path),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })
+  for await (const line of lines) {
+    number++
+    if (line.trim() === '') continue
+    const entry = readEntry(line, `${path}:${number}`)
+    tools ??= entry.tools ?? (await toolsOf(environment, entry))
+    found.push({ messages: entry.messages, tools: entry.tools ?? tools })
+  }
+  if (found.length > 0) return found
+  throw new Error(`${path} holds no conversation`)
+}
+
+interface Entry {
+  readonly messages: readonly Message[]
+  readonly tools?: readonly ToolDefinition[]
+}
+
+function readEntry(line: string, place: string): Entry {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch (cause) {
+    throw new Error(`${place}: not JSON: ${(cause as Error).message}`, { cause })
+  }
+  const { messages, tools } = value as Partial<Entry>
+  const isSaid = Array.isArray(messages) && messages.every(each => typeof each?.role === 'string')
+  if (isSaid && messages.some(({ role }) => role === 'assistant')) {
+    return { ...(value as object), messages, ...(Array.isArray(tools) && { tools }) }
+  }
+  throw new Error(`${place}: a demonstration has \`messages\`, one of them by the assistant`)
+}
+
+/** The tools that the environment offers; a line may hold a task's fields beside its messages. */
+async function toolsOf<Data>(
+  environment: Environment<Data>,
+  entry: Entry,
+): Promise<readonly ToolDefinition[]> {
+  const { signal } = new AbortController()
+  const made = environment.makeTasks?.({ count: 1, seed: 0 })[0]
+  const task = made ?? { id: '1' as TaskId, data: environment.readTask(entry) }
+  await using world = await environment.open(task, { signal, seed: 0, lanes })
+  return world.tools
+}

@@ -1,0 +1,304 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { LeafWeighting } from '../core/credit.ts'
+import type { Group } from '../core/group.ts'
+import type { Trainer, TrainerStep } from '../core/trainer.ts'
+import { type EntropyTarget, nextEntropyCoefficient } from '../math/entropy.ts'
+import type { KlPenalty } from '../math/kl.ts'
+import type { DivergentToken } from '../math/metrics.ts'
+import { lossNamed, type NamedOptions } from '../math/registry.ts'
+import { type Schedule, scheduleAt } from '../math/schedule.ts'
+import {
+  type ChangedToken,
+  type LearnOptions,
+  learn,
+  measureChange,
+  scoreRow,
+  type WeighedRow,
+} from '../model/learn.ts'
+import type { EmbeddedModel } from '../model/model.ts'
+import { rendererFor } from '../model/teach.ts'
+import { groupRows, type MemberRow } from '../sinks/row-record.ts'
+import type { Tokenizer } from '../tokenizers/tokenizer.ts'
+
+/** How the embedded model learns from groups. */
+export interface EmbeddedTrainerOptions {
+  /** The same for every step, or as a schedule has it. @default 4e-4 */
+  readonly learningRate?: number | Schedule
+  /** The largest gradient norm. @default 1 */
+  readonly clip?: number
+  /** @default 0 */
+  readonly weightDecay?: number
+  /** Updates over which the rate rises. @default 1 */
+  readonly warmup?: number
+  /** The policy loss. @default 'ppo' */
+  readonly loss?: string
+  /** Options of that loss. @default a clip of 0.2 below and 0.28 above, where it has one */
+  readonly lossOptions?: NamedOptions
+  /** Passes over each batch. @default 1 */
+  readonly epochs?: number
+  /** Updates per pass. @default 1 */
+  readonly updates?: number
+  /** Coefficient of the entropy bonus: fixed, by schedule, or steered by a target. @default 0.01 */
+  readonly entropy?: number | Schedule | EntropyTarget
+  /** Holds the policy near the weights it had when the trainer was opened. @default none */
+  readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel }
+  /** @default 'uniform' */
+  readonly weighting?: LeafWeighting
+  /** Adds to the advantages of trained tokens, row by row. */
+  readonly bonus?: TokenBonus
+  /** Rows on which the change of the policy is measured after each step. @default 32 */
+  readonly measured?: number
+  /** Tokens of the largest change to report. @default 5 */
+  readonly top?: number
+  /** @default 0 */
+  readonly seed?: number
+}
+
+/** Gives each row's tokens something on top of their advantage; `undefined` gives nothing. */
+export type TokenBonus = (
+  rows: readonly MemberRow[],
+  call: { readonly signal: AbortSignal },
+) => Promise<readonly (Float64Array | undefined)[]>
+
+/** A step of the embedded trainer, with the tokens whose probability changed most. */
+export interface EmbeddedStep extends TrainerStep {
+  readonly top: readonly ChangedToken[]
+}
+
+/** A trainer whose steps also say which tokens changed most. */
+export interface EmbeddedTrainer extends Trainer {
+  step(groups: readonly Group[], call: { readonly signal: AbortSignal }): Promise<EmbeddedStep>
+}
+
+/** Trains an embedded model on groups; disposing of it leaves the model open. */
+export function embeddedTrainer(
+  model: EmbeddedModel,
+  options: EmbeddedTrainerOptions = {},
+): EmbeddedTrainer {
+  const settings = readOptions(options)
+  const { tokenizer } = rendererFor('embedded', model.files)
+  let steps = 0
+  let kept = 0
+  let used = coefficientAt(settings.entropy, 0)
+  return {
+    name: 'embedded',
+    async step(groups, { signal }) {
+      const members = groups.flatMap(group => groupRows(group, { weighting: settings.weighting }))
+      const rows = await toWeighedRows(members, settings, signal)
+      // Without a bonus and a penalty, a row worth as much as its siblings would be wasted time.
+      const trained = used === 0 && !settings.kl ? rows.filter(hasAdvantage) : rows
+      const metrics: Record<string, number> = batchMetrics(model, members, trained)
+      const step = steps++
+      if (!trained.some(hasAdvantage)) return { version: model.version(), metrics, top: [] }
+      const options = await learnOptions(trained, settings, { signal, step })
+      const learned = await learn(model, trained, { ...options, entropy: used })
+      if (typeof settings.entropy === 'number' || 'kind' in settings.entropy) {
+        used = coefficientAt(settings.entropy, steps)
+      } else ({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
+      const change = await measureChange(model, trained.slice(0, settings.measured), {
+        signal,
+        top: settings.top,
+        temperature: trained[0]!.temperature,
+      })
+      Object.assign(metrics, learnedMetrics(learned), changeMetrics(change))
+      const top = (change?.change?.top ?? []).map(token => inWords(token, trained, tokenizer))
+      return { version: model.version(), metrics, top }
+    },
+    async save(folder) {
+      await model.save(folder)
+      await model.saveOptimizer(folder)
+      await writeFile(join(folder, progressName), `${JSON.stringify({ steps, kept, used })}\n`)
+    },
+    async load(folder) {
+      await model.load(folder)
+      await model.loadOptimizer(folder)
+      const text = await readFile(join(folder, progressName), 'utf8')
+      ;({ steps, kept, used } = JSON.parse(text) as Progress)
+      return { version: model.version() }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+/** How far schedules and targets have come; written beside the weights. */
+const progressName = 'schedule.json'
+
+interface Progress {
+  readonly steps: number
+  readonly kept: number
+  readonly used: number
+}
+
+/** The coefficient before a step, where no measurement decides it. */
+function coefficientAt(entropy: number | Schedule | EntropyTarget, step: number): number {
+  if (typeof entropy === 'number') return entropy
+  return 'kind' in entropy ? scheduleAt(entropy, step) : 0
+}
+
+async function learnOptions(
+  rows: readonly WeighedRow[],
+  settings: Read,
+  { signal, step }: { readonly signal: AbortSignal; readonly step: number },
+): Promise<Omit<LearnOptions, 'entropy'>> {
+  const { loss, lossOptions, epochs, updates, kl, clip, weightDecay, warmup, seed } = settings
+  const learningRate =
+    typeof settings.learningRate === 'number'
+      ? settings.learningRate
+      : scheduleAt(settings.learningRate, step)
+  const reference = kl && (await Promise.all(rows.map(row => scoreRow(kl.reference, row, signal))))
+  return {
+    loss: lossNamed(loss),
+    lossOptions,
+    epochs,
+    updates,
+    ...(kl &&
+      reference && {
+        kl: { penalty: kl.penalty, reference: reference.map(({ logprobs }) => logprobs) },
+      }),
+    update: { learningRate, clip, weightDecay, warmup },
+    seed: seed + step,
+    signal,
+  }
+}
+
+/** How many tokens before a changed one are shown with it. */
+const shownBefore = 12
+
+function inWords(
+  token: DivergentToken,
+  rows: readonly WeighedRow[],
+  tokenizer: Tokenizer,
+): ChangedToken {
+  const { ids } = rows[token.row]!
+  const { position } = token
+  return {
+    ...token,
+    text: tokenizer.decode(ids.subarray(position, position + 1)),
+    after: tokenizer.decode(ids.subarray(Math.max(0, position - shownBefore), position)),
+  }
+}
+
+type Read = Required<Omit<EmbeddedTrainerOptions, 'kl' | 'bonus'>> &
+  Pick<EmbeddedTrainerOptions, 'kl' | 'bonus'>
+
+const defaults = {
+  learningRate: 4e-4,
+  clip: 1,
+  weightDecay: 0,
+  warmup: 1,
+  loss: 'ppo',
+  epochs: 1,
+  updates: 1,
+  entropy: 0.01,
+  weighting: 'uniform',
+  measured: 32,
+  top: 5,
+  seed: 0,
+} as const
+
+/** Losses with a clip of PPO's kind take DAPO's, higher above than below. */
+const clipping = ['ppo', 'grpo', 'bnpo', 'dr-grpo']
+
+function readOptions(options: EmbeddedTrainerOptions): Read {
+  const known = [...Object.keys(defaults), 'lossOptions', 'kl', 'bonus']
+  const unknown = Object.keys(options).find(key => !known.includes(key))
+  if (unknown !== undefined) {
+    throw new TypeError(`The trainer has no option "${unknown}". Known: ${known.join(', ')}.`)
+  }
+  const loss = options.loss ?? defaults.loss
+  lossNamed(loss)
+  const lossOptions = clipping.includes(loss) ? { low: 0.2, high: 0.28 } : {}
+  return { ...defaults, ...options, lossOptions: { ...lossOptions, ...options.lossOptions } }
+}
+
+async function toWeighedRows(
+  members: readonly MemberRow[],
+  { bonus }: Read,
+  signal: AbortSignal,
+): Promise<readonly WeighedRow[]> {
+  const numbers = new Map<string, number>()
+  const bonuses = bonus ? await bonus(members, { signal }) : []
+  return members.map(({ row, tree }, index) => {
+    const { ids, mask, logprobs, weights, trajectory } = row
+    const missing = logprobs.findIndex((value, token) => mask[token] === 1 && Number.isNaN(value))
+    if (missing >= 0) {
+      throw new Error(
+        `${trajectory.id} has no log-probability at token ${missing}: the embedded trainer needs a policy that gives them.`,
+      )
+    }
+    if (!numbers.has(trajectory.id)) numbers.set(trajectory.id, numbers.size)
+    const extra = bonuses[index]
+    const advantages = extra
+      ? row.advantages.map((value, token) => value + extra[token]!)
+      : row.advantages
+    // What was observed after the last sample is never trained on, and may not fit the model.
+    const end = mask.lastIndexOf(1) + 1
+    return {
+      ids: ids.subarray(0, end),
+      mask: mask.subarray(0, end),
+      logprobs: logprobs.subarray(0, end),
+      advantages: advantages.subarray(0, end),
+      weights: weights.subarray(0, end),
+      temperature: tree.sampling.temperature,
+      trajectory: numbers.get(trajectory.id)!,
+    }
+  })
+}
+
+function hasAdvantage({ advantages, mask }: WeighedRow): boolean {
+  return advantages.some((value, token) => mask[token] === 1 && value !== 0)
+}
+
+function batchMetrics(
+  model: EmbeddedModel,
+  members: readonly MemberRow[],
+  worthwhile: readonly WeighedRow[],
+): Record<string, number> {
+  const current = model.version()
+  const ages = members.flatMap(({ row }) => row.versions.map(({ value }) => current - value.from))
+  const tokens = worthwhile.reduce((sum, { mask }) => sum + mask.reduce((a, b) => a + b, 0), 0)
+  return {
+    rows: members.length,
+    trainedRows: worthwhile.length,
+    trainedTokens: tokens,
+    meanStaleness: ages.reduce((sum, age) => sum + age, 0) / Math.max(1, ages.length),
+    maximumStaleness: ages.reduce((most, age) => Math.max(most, age), 0),
+  }
+}
+
+function learnedMetrics(learned: Awaited<ReturnType<typeof learn>>): Record<string, number> {
+  const { loss, terms, clipped, gradientNorm, entropy, updates } = learned
+  return {
+    loss,
+    policyLoss: terms.policy,
+    klLoss: terms.kl,
+    entropyLoss: terms.entropy,
+    clippedLow: clipped.low,
+    clippedHigh: clipped.high,
+    clippedDual: clipped.dual,
+    gradientNorm,
+    entropy,
+    updates,
+  }
+}
+
+function changeMetrics(metrics: Awaited<ReturnType<typeof measureChange>>): Record<string, number> {
+  const { change } = metrics ?? {}
+  if (!metrics || !change) return {}
+  return {
+    meanLogprob: metrics.meanLogprob,
+    confidence: metrics.confidence,
+    meanOldLogprob: change.meanOldLogprob,
+    meanDifference: change.meanDifference,
+    kl: change.kl,
+    maximumKl: change.maximumKl,
+    minimumRatio: change.minimumRatio,
+    maximumRatio: change.maximumRatio,
+    effectiveSampleShare: change.effectiveSampleShare,
+    ...(change.clipped && {
+      movedBelow: change.clipped.low,
+      movedAbove: change.clipped.high,
+    }),
+  }
+}

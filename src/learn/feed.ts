@@ -1,0 +1,91 @@
+import type { Group } from '../core/group.ts'
+import { isUseful } from '../core/group.ts'
+import type { GroupId } from '../core/ids.ts'
+import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
+import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
+import type { TaskStream } from '../tasks/task-stream.ts'
+import { ageOfGroup, type VersionHistory } from './staleness.ts'
+
+/** How far rolling may run ahead of learning. */
+export interface FeedOptions<Data> {
+  readonly tasks: TaskStream<Data>
+  /** Groups that a step learns from. */
+  readonly tasksPerStep: number
+  /** Further groups per group of a step, where filters empty some or they grow too old. */
+  readonly refill: number
+  /** Steps that what is learned from may be behind the weights. */
+  readonly maxStaleness: number
+  readonly onUpdate: OnUpdate
+  readonly history: VersionHistory
+  /** The first step that is fed. */
+  readonly first: number
+}
+
+/** What a step learns from. */
+export interface Fed {
+  readonly groups: readonly Group[]
+  /** Groups that had grown too old, and those that filters had emptied. */
+  readonly stale: number
+  readonly emptied: number
+}
+
+/** Rolls groups while others are learned from; a slow one comes out with a later step. */
+export interface Feed extends AsyncDisposable {
+  /** The first groups to be complete, as many as a step wants. */
+  take(step: number): Promise<Fed>
+  /** Runs what changes the weights, while nothing is sampled from them. */
+  change<T>(work: () => Promise<T>): Promise<T>
+}
+
+/**
+ * Opens a feed. Groups are begun as long as (staleness + steps done + 1) × groups per step are not
+ * reached by those that were accepted or run (AReaL's rule), so that what comes out is at most so
+ * many steps old; what grew older all the same is refused and counted.
+ */
+export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data>): Feed {
+  const { tasks, tasksPerStep, maxStaleness, history, first } = options
+  const gate = openWeightsGate(options.onUpdate)
+  const pipeline = openRollPipeline({
+    ...parts,
+    instruments: [gate.instrument, ...(parts.instruments ?? [])],
+  })
+  let begun = 0
+  let refused = 0
+
+  function submit(): void {
+    const order = (first - 1) * tasksPerStep + begun
+    const step = first + Math.floor(begun / tasksPerStep)
+    const task = tasks.at(order)
+    const id = `${step}/${begun % tasksPerStep}/${task.id}` as GroupId
+    begun++
+    pipeline.submit({ id, task, order, step })
+  }
+  function fill(done: number): void {
+    while (begun - refused < (maxStaleness + done + 1) * tasksPerStep) submit()
+  }
+
+  return {
+    change: gate.change,
+    async take(step) {
+      const done = step - first
+      const groups: Group[] = []
+      let stale = 0
+      let emptied = 0
+      fill(done)
+      while (groups.length < tasksPerStep && pipeline.pending > 0) {
+        const group = await pipeline.next()
+        const isOld = ageOfGroup(group, history) > maxStaleness
+        if (!isOld && isUseful(group)) {
+          groups.push(group)
+          continue
+        }
+        if (isOld) stale++
+        else emptied++
+        refused++
+        if (stale + emptied <= tasksPerStep * options.refill) fill(done)
+      }
+      return { groups, stale, emptied }
+    },
+    [Symbol.asyncDispose]: () => pipeline[Symbol.asyncDispose](),
+  }
+}

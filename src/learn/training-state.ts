@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile, runPaths } from '../store/run-folder.ts'
+import type { Evaluation } from './held-out.ts'
+
+/** Where a training run stands, beside the weights of that step. */
+export interface TrainingState {
+  readonly step: number
+  /** The version of the weights after it. */
+  readonly version: number
+  readonly before: Evaluation
+  readonly after: Evaluation
+  readonly best?: { readonly step: number; readonly success: number; readonly folder?: string }
+  readonly sampledTokens: number
+}
+
+const fileName = 'training.json'
+
+/** The folder of a step's checkpoint. */
+export function checkpointFolder(out: string, step: number): string {
+  return join(runPaths(out).checkpoints, String(step).padStart(6, '0'))
+}
+
+/** Writes where training stands; it comes last, so that its presence means that a checkpoint is whole. */
+export async function writeState(out: string, state: TrainingState): Promise<void> {
+  const short = ({ attempts: _attempts, ...rest }: Evaluation): Evaluation => ({
+    ...rest,
+    attempts: [],
+  })
+  const { before, after, ...rest } = state
+  const text = JSON.stringify({ ...rest, before: short(before), after: short(after) })
+  await replaceFile(join(checkpointFolder(out, state.step), fileName), `${text}\n`)
+}
+
+/** The newest whole checkpoint of a training run, if there is one. */
+export async function readState(out: string): Promise<TrainingState | undefined> {
+  const { checkpoints } = runPaths(out)
+  const names = existsSync(checkpoints) ? await readdir(checkpoints) : []
+  for (const name of names
+    .filter(each => /^\d{6,}$/.test(each))
+    .sort()
+    .reverse()) {
+    const path = join(checkpoints, name, fileName)
+    if (existsSync(path)) return JSON.parse(await readFile(path, 'utf8')) as TrainingState
+  }
+  return undefined
+}
+
+/** Forgets the metrics of steps that are taken again. */
+export async function cutMetrics(out: string, lastStep: number): Promise<void> {
+  const path = join(out, 'metrics.jsonl')
+  if (!existsSync(path)) return
+  const lines = (await readFile(path, 'utf8')).split('\n').filter(line => {
+    try {
+      return line !== '' && (JSON.parse(line) as { step: number }).step <= lastStep
+    } catch {
+      // A line that a crash tore.
+      return false
+    }
+  })
+  await writeFile(path, lines.map(line => `${line}\n`).join(''))
+}

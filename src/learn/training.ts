@@ -1,0 +1,272 @@
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Task } from '../core/environment.ts'
+import type { Group } from '../core/group.ts'
+import type { GroupId } from '../core/ids.ts'
+import type { Trainer, TrainerStep } from '../core/trainer.ts'
+import { seedOf } from '../math/random.ts'
+import type { OnUpdate } from '../run/pause.ts'
+import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
+import type { TaskStream } from '../tasks/task-stream.ts'
+import { type Fed, openFeed } from './feed.ts'
+import { type Evaluation, evaluateHeldOut } from './held-out.ts'
+import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
+import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
+
+/** How long and on what a policy trains. */
+export interface TrainingPlan<Data = unknown> {
+  readonly tasks: TaskStream<Data>
+  readonly heldOut: readonly Task<Data>[]
+  readonly steps: number
+  readonly tasksPerStep: number
+  /** Steps between evaluations; before the first step and after the last there is always one. */
+  readonly evaluateEvery?: number
+  /** Steps between checkpoints; the start and the end are always kept. */
+  readonly checkpointEvery: number
+  /** The reward from which on a task counts as solved. */
+  readonly successAt: number
+  /** Further tasks per task of a step, where filters drop whole groups. */
+  readonly refill: number
+  /** Steps that what is learned from may be behind the weights; 0 rolls and learns in turn. */
+  readonly maxStaleness?: number
+  /** What samples under way do when the weights change, where rolling runs ahead. @default 'abort' */
+  readonly onUpdate?: OnUpdate
+  /** Where an interrupted run goes on from. */
+  readonly from?: TrainingState
+  /** The run folder; without one nothing is kept. */
+  readonly out?: string
+  readonly onStep?: (record: StepRecord) => void
+  readonly onEvaluation?: (evaluation: Evaluation, step: number) => void
+}
+
+/** One step as it is written to the run's metrics. */
+export interface StepRecord {
+  readonly step: number
+  /** The version of the weights after it. */
+  readonly version: number
+  readonly reward: number
+  /** Solved share of the step's attempts. */
+  readonly success: number
+  readonly groups: number
+  /** Members that filters dropped. */
+  readonly dropped: number
+  readonly unscored: number
+  readonly sampledTokens: number
+  readonly turns: number
+  /** How many steps behind the weights what was learned from is. */
+  readonly staleness: Staleness
+  /** Groups that had grown too old to learn from. */
+  readonly stale: number
+  readonly seconds: { readonly roll: number; readonly learn: number }
+  readonly metrics: TrainerStep['metrics']
+  /** What else the trainer said, such as the tokens that changed most. */
+  readonly more: Readonly<Record<string, unknown>>
+}
+
+/** What training came to. */
+export interface Training {
+  readonly before: Evaluation
+  readonly after: Evaluation
+  readonly sampledTokens: number
+  /** The best evaluation after the start, and the weights it was made with. */
+  readonly best: { readonly step: number; readonly success: number; readonly folder?: string }
+}
+
+/** Rolls, learns and evaluates in turn; the number of steps is fixed, whatever the clock says. */
+export async function runTraining<Data>(
+  plan: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+  trainer: Trainer,
+): Promise<Training> {
+  const signal = parts.signal ?? new AbortController().signal
+  const keep = openKeeper(plan, trainer, signal)
+  const state = plan.from ?? (await begin(plan, parts, keep))
+  const { version } = await keep.restore(plan.from)
+  const history = openHistory(version ?? state.version)
+  let { after, best, sampledTokens } = state
+  await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
+  for (let step = state.step + 1; step <= plan.steps; step++) {
+    const record = await steps.take(step)
+    sampledTokens += record.sampledTokens
+    await keep.metrics(record)
+    plan.onStep?.(record)
+    const isLast = step === plan.steps
+    const isEvaluated = isLast || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
+    if (isEvaluated) after = await evaluateAt(step, plan, parts)
+    const isBest = isEvaluated && after.success > (best?.success ?? -1)
+    if (isBest) best = { step, success: after.success, ...keep.folderOf(step) }
+    if (isBest || isLast || step % plan.checkpointEvery === 0) {
+      const now = { step, version: record.version, before: state.before, after, sampledTokens }
+      await keep.checkpoint({ ...now, ...(best && { best }) })
+    }
+  }
+  const { before } = state
+  return { before, after, sampledTokens, best: best ?? { step: 0, success: before.success } }
+}
+
+/** The start of a run: its weights are kept and measured before anything is learned. */
+async function begin<Data>(
+  plan: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+  keep: ReturnType<typeof openKeeper>,
+): Promise<TrainingState> {
+  await keep.save(0)
+  const before = await evaluateAt(0, plan, parts)
+  const state = { step: 0, version: 0, before, after: before, sampledTokens: 0 }
+  await keep.state(state)
+  return state
+}
+
+async function evaluateAt<Data>(
+  step: number,
+  plan: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+): Promise<Evaluation> {
+  const { successAt, tasksPerStep, heldOut } = plan
+  const seeded = { ...parts, seed: seedFor(parts, 'evaluation', step) }
+  const evaluation = await evaluateHeldOut(heldOut, seeded, {
+    name: `evaluation-${step}`,
+    successAt,
+    order: step * tasksPerStep,
+    step,
+  })
+  plan.onEvaluation?.(evaluation, step)
+  return evaluation
+}
+
+interface Stepping {
+  readonly trainer: Trainer
+  readonly signal: AbortSignal
+  readonly history: VersionHistory
+  /** The first step that is taken. */
+  readonly first: number
+}
+
+/** Takes steps: rolls for each of them, or learns from what is rolled meanwhile. */
+function openSteps<Data>(
+  plan: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+  { trainer, signal, history, first }: Stepping,
+): { take(step: number): Promise<StepRecord> } & AsyncDisposable {
+  const { maxStaleness = 0, onUpdate = 'abort' } = plan
+  const feed =
+    maxStaleness > 0
+      ? openFeed(parts, { ...plan, maxStaleness, onUpdate, history, first })
+      : undefined
+  const inTurn = async (step: number): Promise<Fed> => ({
+    groups: await rollStep(step, plan, parts),
+    stale: 0,
+    emptied: 0,
+  })
+  return {
+    async take(step) {
+      const started = performance.now()
+      const { groups, stale } = await (feed ? feed.take(step) : inTurn(step))
+      const rolled = performance.now()
+      const staleness = stalenessOf(groups, history)
+      const learn = (): Promise<TrainerStep> => trainer.step(groups, { signal })
+      const { version, metrics, ...more } = await (feed ? feed.change(learn) : learn())
+      history.push(version)
+      const seconds = {
+        roll: (rolled - started) / 1000,
+        learn: (performance.now() - rolled) / 1000,
+      }
+      const counts = countGroups(groups, plan.successAt)
+      return { step, version, ...counts, staleness, stale, seconds, metrics, more }
+    },
+    async [Symbol.asyncDispose]() {
+      await feed?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A step's groups in the order of their tasks, whichever was complete first. */
+async function rollStep<Data>(
+  step: number,
+  plan: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+): Promise<readonly Group[]> {
+  await using pipeline = openRollPipeline({ ...parts, seed: seedFor(parts, 'step', step) })
+  const { tasksPerStep, refill, tasks } = plan
+  const most = tasksPerStep * (1 + ((parts.filters?.length ?? 0) > 0 ? refill : 0))
+  // Each step has its own stretch of the stream, so that refilling one does not move the others.
+  const start = (step - 1) * tasksPerStep * (1 + refill)
+  const orders = new Map<GroupId, number>()
+  const submit = (): void => {
+    const order = start + orders.size
+    const task = tasks.at(order)
+    const id = `${step}/${orders.size}/${task.id}` as GroupId
+    orders.set(id, order)
+    pipeline.submit({ id, task, order, step })
+  }
+  for (let index = 0; index < tasksPerStep; index++) submit()
+  const groups: Group[] = []
+  while (pipeline.pending > 0) {
+    const group = await pipeline.next()
+    groups.push(group)
+    const isLost = group.members.every(member => member.dropped !== null)
+    if (isLost && orders.size < most) submit()
+  }
+  return groups.sort((a, b) => orders.get(a.id)! - orders.get(b.id)!)
+}
+
+function countGroups(groups: readonly Group[], successAt: number) {
+  const members = groups.flatMap(group => group.members)
+  const count = Math.max(1, members.length)
+  const sum = (value: (member: (typeof members)[number]) => number): number =>
+    members.reduce((total, member) => total + value(member), 0)
+  const unscored = groups.flatMap(group => group.unscored)
+  return {
+    reward: sum(({ reward }) => reward.total) / count,
+    success: sum(({ reward }) => Number(reward.total >= successAt)) / count,
+    groups: groups.length,
+    dropped: members.filter(member => member.dropped !== null).length,
+    unscored: unscored.length,
+    sampledTokens: [...members, ...unscored].reduce(
+      (total, { trajectory }) => total + trajectory.usage.sampled,
+      0,
+    ),
+    turns: sum(({ trajectory }) => trajectory.turns.length) / count,
+  }
+}
+
+/** A seed of its own for each step and evaluation. */
+function seedFor({ seed = 0 }: { readonly seed?: number }, kind: string, step: number): number {
+  return seedOf(seed, kind, step).low >>> 1
+}
+
+function openKeeper<Data>({ out }: TrainingPlan<Data>, trainer: Trainer, signal: AbortSignal) {
+  const pathOf = (step: number): string | undefined =>
+    out === undefined ? undefined : checkpointFolder(out, step)
+  const save = async (step: number): Promise<void> => {
+    const folder = pathOf(step)
+    if (folder !== undefined) await trainer.save(folder, { signal })
+  }
+  const state = async (now: TrainingState): Promise<void> => {
+    if (out !== undefined) await writeState(out, now)
+  }
+  return {
+    save,
+    state,
+    folderOf(step: number): { readonly folder?: string } {
+      const folder = pathOf(step)
+      return folder === undefined ? {} : { folder }
+    },
+    async checkpoint(now: TrainingState): Promise<void> {
+      await save(now.step)
+      await state(now)
+    },
+    /** Goes back to where an interrupted run stood; steps after that are taken again. */
+    async restore(from: TrainingState | undefined): Promise<{ readonly version?: number }> {
+      const folder = from && pathOf(from.step)
+      if (!from || folder === undefined) return {}
+      await cutMetrics(out!, from.step)
+      return await trainer.load(folder, { signal })
+    },
+    async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
+      if (out === undefined) return
+      const line = JSON.stringify({ ...record, ...metrics, ...more })
+      await appendFile(join(out, 'metrics.jsonl'), `${line}\n`)
+    },
+  }
+}

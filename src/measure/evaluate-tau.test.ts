@@ -1,0 +1,73 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { openCountingPolicy } from '../../test/counting-policy.ts'
+import { openByteRenderer } from '../../test/rolling.ts'
+import type { Environment } from '../core/environment.ts'
+import type { Speaker } from '../core/speaker.ts'
+import { openEnvironment } from '../environments/registry.ts'
+import { tauFactory } from '../environments/tau/factory.ts'
+import type { TauReport } from '../environments/tau/report.ts'
+import type { BudgetLimits } from '../run/budget.ts'
+import { rollIntoRun } from '../run/open-run-folder.ts'
+import { openRunReader } from '../store/store.ts'
+import { openEstimate } from '../weigh/estimate.ts'
+import { measureTau } from './evaluate-tau.ts'
+
+const renderer = await openByteRenderer()
+const scratch = (): string => join(mkdtempSync(join(tmpdir(), 'espalier-tau-')), 'run')
+
+/** Talks for four replies; every call takes as many tokens as it reads messages. */
+const speaker: Speaker = {
+  name: 'talker',
+  say: async messages => ({
+    message: {
+      role: 'assistant',
+      content: messages.length < 8 ? `heard ${messages.length}` : 'bye ###STOP###',
+    },
+    finish: 'stop',
+    usage: { prompt: messages.length, sampled: 2 },
+  }),
+}
+
+async function evaluateInto(out: string, budget?: BudgetLimits, resumes = false): Promise<void> {
+  const environment: Environment = await openEnvironment(
+    'tau:retail,root=test/fixtures/tau-checkout,speaker=x,price=1/10,agent=act',
+    { tau: tauFactory({ openSpeaker: () => speaker }) },
+  )
+  const length = ({ seed }: { seed: number }): number => 4 + (seed % 9)
+  const { policy } = openCountingPolicy({ length, end: renderer.stopIds[0]! })
+  const rolling = {
+    environment,
+    policy,
+    renderer,
+    estimate: openEstimate('grpo'),
+    group: 4,
+    concurrency: 4,
+    ...(budget && { budget }),
+  }
+  for await (const _ of rollIntoRun(1, rolling, { out, kind: 'eval', config: {}, resumes }));
+}
+
+async function reportsOf(run: string): Promise<readonly TauReport[]> {
+  await using reader = await openRunReader(run)
+  const reports: TauReport[] = []
+  for await (const { group } of reader.groups()) {
+    reports.push(...group.members.map(({ trajectory }) => trajectory.report as TauReport))
+  }
+  return reports
+}
+
+it('counts what users took before an interruption, once', async () => {
+  const whole = scratch()
+  await evaluateInto(whole)
+  const cut = scratch()
+  await evaluateInto(cut, { tokens: 60 })
+  expect(await measureTau(cut)).toBeUndefined()
+  await evaluateInto(cut, undefined, true)
+  const { user } = (await measureTau(whole))!
+  expect(user!.calls).toBeGreaterThan(8)
+  expect((await measureTau(cut))!.user).toEqual(user)
+  expect(await reportsOf(cut)).toEqual(await reportsOf(whole))
+})

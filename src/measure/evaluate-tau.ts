@@ -1,0 +1,95 @@
+import { rename, rm } from 'node:fs/promises'
+import type { Unscored, Weighted } from '../core/group.ts'
+import type { DomainName } from '../environments/tau/domain.ts'
+import { loadTau } from '../environments/tau/load.ts'
+import { type Attempt, measure, type TauMetrics } from '../environments/tau/metrics.ts'
+import type { TauReport } from '../environments/tau/report.ts'
+import { openExport } from '../exchange/export.ts'
+import { parsePartName } from '../names/part-name.ts'
+import type { Settings } from '../settings/settings.ts'
+import { takeTrial, taskNumber, tauBench } from '../sinks/formats/tau-bench.ts'
+import { openRunReader } from '../store/store.ts'
+
+/** What an evaluation on tau-bench comes to in the benchmark's own terms. */
+export interface TauEvaluated extends TauMetrics {
+  /** Attempts that failed outside the policy; they are not in the results and count neither way. */
+  readonly failed: number
+  /** What playing the users took; null where no model played them. */
+  readonly user: TauReport['user']
+}
+
+/** Whether settings evaluate on tau-bench. */
+export function isTau({ environment }: Pick<Settings, 'environment'>): boolean {
+  return environment?.startsWith('tau:') ?? false
+}
+
+/** The number of tasks of the split that is evaluated: without other words, the benchmark is all of it. */
+export async function countTauTasks(values: Settings): Promise<number> {
+  const { variant, options } = parsePartName(values.environment!)
+  const root = options.get('root') ?? ''
+  const { tasks } = await loadTau({ root, domain: variant as DomainName })
+  const split = values.split ?? options.get('split') ?? 'test'
+  const found = tasks[split]
+  if (found) return found.length
+  const known = Object.keys(tasks).join(', ')
+  throw new Error(`tau-bench ${variant} has no split "${split}". Known: ${known}.`)
+}
+
+/** tau-bench's own metrics of a run, the same that its own code finds in the results of the run. */
+export async function measureTau(run: string): Promise<TauEvaluated | undefined> {
+  await using reader = await openRunReader(run)
+  const attempts: Attempt[] = []
+  const taken = new Set<string>()
+  let failed = 0
+  let user: TauEvaluated['user'] = null
+  for await (const source of reader.groups()) {
+    failed += source.group.unscored.length
+    for (const { trajectory, tree, reward } of source.group.members) {
+      const taskId = taskNumber(source, trajectory.report)
+      const trial = takeTrial(taskId, tree.member, taken)
+      attempts.push({ taskId, trial, reward: reward.total })
+    }
+    for (const member of [...source.group.members, ...source.group.unscored]) {
+      user = addUsage(user, userOf(member))
+    }
+  }
+  return attempts.length === 0 ? undefined : { ...measure(attempts), failed, user }
+}
+
+function userOf({ trajectory }: Weighted | Unscored): TauEvaluated['user'] {
+  return (trajectory.report as Partial<TauReport> | undefined)?.user ?? null
+}
+
+function addUsage(all: TauEvaluated['user'], more: TauEvaluated['user']): TauEvaluated['user'] {
+  if (!all || !more) return all ?? more
+  return {
+    calls: all.calls + more.calls,
+    prompt: all.prompt + more.prompt,
+    sampled: all.sampled + more.sampled,
+    cost: all.cost === null || more.cost === null ? null : all.cost + more.cost,
+  }
+}
+
+/** Writes results in the order of the original: trial by trial. The file appears when it is whole. */
+export async function writeTauResults(run: string, out: string): Promise<void> {
+  await using reader = await openRunReader(run)
+  const partial = `${out}.partial`
+  const file = await openExport(tauBench, { out: partial, run, weighting: 'uniform' })
+  try {
+    let trials = 1
+    for (let trial = 0; trial < trials; trial++) {
+      for await (const source of reader.groups()) {
+        const { members } = source.group
+        for (const { tree } of members) trials = Math.max(trials, tree.member + 1)
+        const ofTrial = members.filter(({ tree }) => tree.member === trial)
+        await file.write({ ...source, group: { ...source.group, members: ofTrial, unscored: [] } })
+      }
+    }
+  } catch (error) {
+    await file.end().catch(() => undefined)
+    await rm(partial, { force: true })
+    throw error
+  }
+  await file.end()
+  await rename(partial, out)
+}

@@ -1,0 +1,149 @@
+import type { Group } from '../core/group.ts'
+import { bootstrapInterval, type Interval, wilsonInterval } from '../math/intervals.ts'
+import { passAtK, passHatK } from '../math/pass-at-k.ts'
+import { seedOf } from '../math/random.ts'
+import { mean } from '../math/statistics.ts'
+import { openRunReader } from '../store/store.ts'
+
+/** How one task went. */
+export interface TaskResult {
+  readonly task: string
+  readonly successes: number
+  /** Attempts that could be scored. */
+  readonly trials: number
+  /** Attempts that failed outside the policy; they count neither way. */
+  readonly unscored: number
+  readonly rewards: readonly number[]
+}
+
+/** A share with the bounds that hold it at 95 %. */
+export interface Estimated extends Interval {
+  readonly value: number
+  /** Tasks with enough trials for it. */
+  readonly tasks: number
+}
+
+/** How well a policy does. */
+export interface Evaluated {
+  readonly tasks: number
+  readonly trials: number
+  readonly unscored: number
+  readonly success: Estimated
+  readonly meanReward: Estimated
+  /** The chance that at least one of k attempts succeeds, by k. */
+  readonly passAtK: Readonly<Record<number, Estimated>>
+  /** The chance that all of k attempts succeed, by k. */
+  readonly passHatK: Readonly<Record<number, Estimated>>
+  readonly tokens: { readonly sampled: number; readonly prompt: number }
+  readonly byTask: readonly TaskResult[]
+}
+
+/** What an evaluation is measured by. */
+export interface MeasureOptions {
+  /** The reward from which on an attempt counts as a success. @default 1 */
+  readonly successAt?: number
+  /** The k of pass@k and pass^k. @default 1 and the powers of 2 up to the number of trials */
+  readonly k?: readonly number[] | undefined
+}
+
+/** Adds up the groups of an evaluation. */
+export interface Measure {
+  add(group: Group): TaskResult
+  result(): Evaluated
+}
+
+/** Opens the measure of an evaluation; the order in which groups come makes no difference. */
+export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure {
+  const results: TaskResult[] = []
+  const tokens = { sampled: 0, prompt: 0 }
+  return {
+    add(group) {
+      for (const { trajectory } of [...group.members, ...group.unscored]) {
+        tokens.sampled += trajectory.usage.sampled
+        tokens.prompt += trajectory.usage.prompt
+      }
+      const rewards = group.members.map(({ reward }) => reward.total)
+      const result = {
+        task: group.task,
+        successes: rewards.filter(reward => reward >= successAt - 1e-9).length,
+        trials: rewards.length,
+        unscored: group.unscored.length,
+        rewards,
+      }
+      results.push(result)
+      return result
+    },
+    result() {
+      const byTask = results.toSorted((a, b) => (a.task < b.task ? -1 : 1))
+      const most = byTask.reduce((most, { trials }) => Math.max(most, trials), 0)
+      const wanted = (k ?? powersUpTo(most)).filter(each => each <= most)
+      const scored = byTask.filter(({ trials }) => trials > 0)
+      return {
+        tasks: byTask.length,
+        trials: scored.reduce((sum, { trials }) => sum + trials, 0),
+        unscored: byTask.reduce((sum, { unscored }) => sum + unscored, 0),
+        success: estimateShare(scored, ({ successes, trials }) => successes / trials),
+        meanReward: estimateMean(scored.map(({ rewards }) => mean(rewards))),
+        passAtK: byK(scored, wanted, passAtK),
+        passHatK: byK(scored, wanted, passHatK),
+        tokens,
+        byTask,
+      }
+    },
+  }
+}
+
+function powersUpTo(most: number): readonly number[] {
+  const powers: number[] = []
+  for (let power = 1; power <= most; power *= 2) powers.push(power)
+  return powers.at(-1) === most || most === 0 ? powers : [...powers, most]
+}
+
+function byK(
+  results: readonly TaskResult[],
+  wanted: readonly number[],
+  pass: (successes: number, trials: number, k: number) => number,
+): Readonly<Record<number, Estimated>> {
+  return Object.fromEntries(
+    wanted.map(k => [
+      k,
+      estimateShare(
+        results.filter(({ trials }) => trials >= k),
+        ({ successes, trials }) => pass(successes, trials, k),
+      ),
+    ]),
+  )
+}
+
+/**
+ * A share over tasks. Attempts at one task resemble each other, so that tasks are resampled, not
+ * attempts; with one attempt each, and where all tasks are alike, Wilson's bounds say more.
+ */
+function estimateShare(
+  results: readonly TaskResult[],
+  share: (result: TaskResult) => number,
+): Estimated {
+  const shares = results.map(share)
+  const isPlain = shares.every(each => each === 0 || each === 1)
+  if (!isPlain) return estimateMean(shares)
+  const successes = shares.filter(each => each === 1).length
+  return {
+    value: shares.length === 0 ? 0 : successes / shares.length,
+    tasks: shares.length,
+    ...wilsonInterval(successes, shares.length),
+  }
+}
+
+function estimateMean(values: readonly number[]): Estimated {
+  if (values.length === 0) return { value: 0, low: 0, high: 1, tasks: 0 }
+  const interval = bootstrapInterval(values, { seed: seedOf('evaluation') })
+  return { value: mean(values), ...interval, tasks: values.length }
+}
+
+/** Measures what a run folder holds, however often it was interrupted. */
+export async function measureRun(run: string, options: MeasureOptions = {}): Promise<Evaluated> {
+  const measure = openMeasure(options)
+  await using reader = await openRunReader(run)
+  for await (const { group } of reader.groups()) measure.add(group)
+  return measure.result()
+}

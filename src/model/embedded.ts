@@ -1,0 +1,19 @@
+import { fileURLToPath } from 'node:url'
+import { type ModelSettings, openModel } from './model.ts'
+import { type EmbeddedPolicy, embeddedPolicy } from './policy.ts'
+
+/** The base model of this package: it knows how to serve at the desk, not by which rules. */
+export const baseModel = fileURLToPath(new URL('../../base-model', import.meta.url))
+
+/** Opens the policy that runs inside, from a model folder. */
+export async function openEmbedded(
+  folder: string = baseModel,
+  settings: ModelSettings = {},
+): Promise<EmbeddedPolicy> {
+  const model = await openModel({ folder }, settings)
+  return embeddedPolicy(model, {
+    folder,
+    clock: () => performance.now() / 1000,
+    warn: message => process.emitWarning(message, 'EspalierWarning'),
+  })
+}

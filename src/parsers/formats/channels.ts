@@ -1,0 +1,91 @@
+import { rawAttemptReader, type Sink, type StageReader, type Unit } from '../blocks.ts'
+import { Markers, markers } from '../markers.ts'
+import type { Reader, Source } from '../source.ts'
+import { type Thinking, thinkingReader } from '../thinking.ts'
+
+/** Outputs made of channels: thinking, an answer, calls. */
+export interface Channels {
+  readonly thinking: Thinking
+  readonly answer: { readonly open: string; readonly close: string }
+  readonly calls: { readonly open: string; readonly close: string }
+  /** What closes the whole output. */
+  readonly end?: string
+  /** Whether another channel ends thinking that is not closed yet, even if that is closed later. */
+  readonly interrupts?: boolean
+}
+
+/**
+ * Splits channels. Only what the answer's channel holds is content, together with the calls and
+ * what follows them, which is passed on as it is. Text outside counts unless an answer follows it.
+ */
+export function channelReader(format: Channels): StageReader {
+  const { thinking, answer, calls, end, interrupts } = format
+  const opens = new Markers([thinking.open, answer.open, calls.open, ...(end ? [end] : [])])
+  const answerEnd = markers(answer.close, calls.open)
+  const others = [answer.open, calls.open]
+  const think = thinkingReader({
+    ...thinking,
+    ...(interrupts ? { ends: others } : { calls: others }),
+  })
+  return function* (source, sink) {
+    if (thinking.inside) yield* readLeadingThoughts(source, sink, { think, opens })
+    for (let answered = false; ; ) {
+      const outside = source.collect()
+      const marker = yield* source.until(opens)
+      const text = outside.text()
+      outside.close()
+      const isLayout = text.trim() === '' && (answered || marker === thinking.open)
+      if (marker !== answer.open && !isLayout) sink.content(text, source.position - text.length)
+      if (marker === undefined) return
+      if (marker === calls.open) return void (yield* source.until(nothing, sink.content))
+      if (marker === thinking.open) yield* think(source, sink)
+      else source.skip(marker.length)
+      if (marker !== answer.open) continue
+      answered = true
+      if ((yield* source.until(answerEnd, sink.content)) === answer.close) {
+        source.skip(answer.close.length)
+      }
+    }
+  }
+}
+
+const nothing = markers()
+
+interface Leading {
+  readonly think: StageReader
+  readonly opens: Markers
+}
+
+/** An output that begins within thinking, unless it begins by opening something. */
+function* readLeadingThoughts(source: Source, sink: Sink, options: Leading): Reader<void> {
+  const { think, opens } = options
+  const blank = source.collect()
+  yield* source.spaces()
+  for (const open of opens.strings) {
+    if (yield* source.next(open)) return blank.close()
+  }
+  blank.giveBack()
+  yield* think(source, sink)
+}
+
+/** Thinking that blocks of calls interrupt: they are passed on, the thoughts around them are kept. */
+export function interruptedReader(thinking: Thinking, unit: Unit): StageReader {
+  const outside = new Markers([thinking.open, ...unit.opens])
+  const inside = new Markers([thinking.close, ...unit.opens])
+  const pass = rawAttemptReader(unit)
+  return function* (source, sink) {
+    let thinks = thinking.inside
+    for (;;) {
+      if (thinks) sink.reasoning('')
+      const marker = yield* source.until(
+        thinks ? inside : outside,
+        thinks ? sink.reasoning : sink.content,
+      )
+      if (marker === undefined) return
+      if (marker === thinking.open || marker === thinking.close) {
+        source.skip(marker.length)
+        thinks = marker === thinking.open
+      } else yield* pass(source, sink)
+    }
+  }
+}

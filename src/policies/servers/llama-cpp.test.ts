@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import { type LlamaCppServerOptions, openLlamaCppServer } from '../../../test/servers/llama-cpp.ts'
+import { faults } from '../../../test/servers/serving.ts'
+import {
+  describePolicy,
+  expectTokens,
+  type PolicyScene,
+  type PolicySubject,
+  sampleRequest,
+} from '../../core/policy.conformance.ts'
+import { plainSampling } from '../../core/policy.ts'
+import { type LlamaCppOptions, openLlamaCpp } from './llama-cpp.ts'
+
+function subject(name: string, options: LlamaCppOptions = {}): PolicySubject {
+  return {
+    name,
+    faults,
+    async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
+      const server = await openLlamaCppServer({
+        answer: () => ({ ids, logprobs, finish: 'stop' }),
+        fault: () => fault,
+        hold: () => hold,
+        ...(pace === undefined ? {} : { pace }),
+      })
+      const policy = openLlamaCpp(server.url, {
+        ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }),
+        ...options,
+      })
+      return {
+        policy,
+        stated: () =>
+          server.seen.map(({ body }) => ({
+            prompt: body.prompt,
+            maxTokens: body.n_predict,
+            seed: body.seed,
+            sampling: {
+              temperature: body.temperature,
+              topP: body.top_p,
+              topK: body.top_k,
+              minP: body.min_p,
+            },
+          })),
+        async [Symbol.asyncDispose]() {
+          await policy[Symbol.asyncDispose]()
+          await server.close()
+        },
+      }
+    },
+  }
+}
+
+describePolicy(subject('llama-cpp'))
+describePolicy(subject('llama-cpp, streaming', { stream: true }))
+
+describe('llama-cpp', () => {
+  const call = () => ({ signal: AbortSignal.timeout(50_000) })
+  const answer = () => ({
+    ids: [10, 20, 30, 40],
+    logprobs: [-1, -0.5, -0.25, -2],
+    finish: 'stop' as const,
+  })
+  const open = async (options: LlamaCppServerOptions = {}) =>
+    openLlamaCppServer({ answer, ...options })
+
+  it('gives exact ids without log-probabilities where a character lies across tokens', async () => {
+    await using server = await open({ split: [1] })
+    await using policy = openLlamaCpp(server.url)
+    const { segment } = expectTokens(await policy.sample(sampleRequest(), call()))
+    expect([...segment.ids]).toEqual([10, 20, 30, 40])
+    expect(segment.logprobs).toBeNull()
+  })
+
+  it('refuses a stream that loses tokens', async () => {
+    await using server = await open({ split: [1] })
+    await using policy = openLlamaCpp(server.url)
+    const request = sampleRequest({ stopStrings: ['\n\n'] })
+    await expect(policy.sample(request, call())).rejects.toThrow('sampled 3 tokens but streamed 2')
+  })
+
+  it('ends at stop ids that the server does not know', async () => {
+    await using server = await open()
+    for (const stream of [false, true]) {
+      await using policy = openLlamaCpp(server.url, { stream })
+      const request = sampleRequest({ stopIds: [20], topLogprobs: 2 })
+      const { segment, finish } = expectTokens(await policy.sample(request, call()))
+      expect([...segment.ids]).toEqual([10, 20])
+      expect(segment.logprobs?.length).toBe(2)
+      expect(segment.top?.ids.length).toBe(4)
+      expect(finish).toEqual({ kind: 'stop' })
+    }
+  })
+
+  it('marks the basis of its log-probabilities', async () => {
+    await using server = await open()
+    await using policy = openLlamaCpp(server.url)
+    const basis = async (sampling: Partial<typeof plainSampling>) => {
+      const request = sampleRequest({ sampling: { ...plainSampling, ...sampling } })
+      return expectTokens(await policy.sample(request, call())).segment.basis
+    }
+    expect(await basis({ temperature: 0.7 })).toBe('tempered')
+    expect(await basis({ topK: 5 })).toBe('renormalised')
+    expect(await basis({ temperature: 0 })).toBe('raw')
+  })
+
+  it('describes what is served', async () => {
+    await using server = await open()
+    await using policy = openLlamaCpp(server.url)
+    expect(await policy.describe?.(call())).toEqual({ model: 'model.gguf', context: 4096 })
+  })
+})

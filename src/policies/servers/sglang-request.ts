@@ -1,0 +1,107 @@
+import type { SampleRequest, ScoreOptions } from '../../core/policy.ts'
+import type { Frame } from '../transport/prompt-writer.ts'
+
+/** How a body of `/generate` is framed. */
+export interface GenerateFrame {
+  readonly rid: string
+  readonly stream: boolean
+}
+
+/** Writes the bodies of samples; what does not change from one to the next is written once. */
+export function openSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => Frame {
+  const common = openCommon()
+  return (request, { rid, stream }) => {
+    const { maxTokens, seed } = request
+    const own = `"max_new_tokens":${maxTokens},"sampling_seed":${seed}`
+    return {
+      head: '{"input_ids":[',
+      tail: `],"rid":"${rid}","stream":${stream},"sampling_params":{${own},${common(request)}`,
+    }
+  }
+}
+
+/** Requests of one run share their sampling and stops, so the last text is nearly always right. */
+function openCommon(): (request: SampleRequest) => string {
+  let last: SampleRequest | undefined
+  let text = ''
+  return request => {
+    const isSame =
+      last !== undefined &&
+      last.sampling === request.sampling &&
+      last.stopIds === request.stopIds &&
+      last.stopStrings === request.stopStrings &&
+      last.topLogprobs === request.topLogprobs
+    if (isSame) return text
+    last = request
+    const sampling = JSON.stringify(samplingOf(request)).slice(1)
+    text = `${sampling},${JSON.stringify(answerFields(request)).slice(1)}`
+    return text
+  }
+}
+
+/** The body of several samples of one prompt: a batch, for only so has each its own seed. */
+export function severalBody(
+  request: SampleRequest,
+  prompt: Buffer,
+  { seeds, rids }: { readonly seeds: readonly number[]; readonly rids: readonly string[] },
+): Buffer {
+  const rest = JSON.stringify({
+    rid: rids,
+    sampling_params: seeds.map(seed => ({
+      ...samplingOf(request),
+      max_new_tokens: request.maxTokens,
+      sampling_seed: seed,
+    })),
+    ...answerFields(request),
+    stream: false,
+  })
+  const pieces: Buffer[] = []
+  for (const index of seeds.keys()) {
+    pieces.push(Buffer.from(index === 0 ? '{"input_ids":[' : ','), prompt)
+  }
+  return Buffer.concat([...pieces, Buffer.from(`],${rest.slice(1)}`)])
+}
+
+/** The body that asks for the log-probabilities of the prompt itself. */
+export function scoreFrame(from: number, { temperature }: ScoreOptions): Frame {
+  const rest = JSON.stringify({
+    sampling_params: { max_new_tokens: 1, temperature, ignore_eos: true },
+    return_logprob: true,
+    // The first entry of what comes back has no value, so it must be the token before.
+    logprob_start_len: from - 1,
+    top_logprobs_num: 0,
+    return_text_in_logprobs: false,
+    stream: false,
+  })
+  return { head: '{"input_ids":[', tail: `],${rest.slice(1)}` }
+}
+
+function answerFields({ topLogprobs = 0 }: SampleRequest): object {
+  return {
+    return_logprob: true,
+    logprob_start_len: -1,
+    top_logprobs_num: topLogprobs,
+    return_text_in_logprobs: false,
+  }
+}
+
+function samplingOf(request: SampleRequest): object {
+  const { sampling, stopIds, stopStrings } = request
+  return {
+    n: 1,
+    min_new_tokens: 0,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK === 0 ? -1 : sampling.topK,
+    min_p: sampling.minP,
+    frequency_penalty: 0,
+    presence_penalty: 0,
+    repetition_penalty: 1,
+    stop: stopStrings,
+    stop_token_ids: stopIds,
+    ignore_eos: false,
+    skip_special_tokens: false,
+    spaces_between_special_tokens: false,
+    no_stop_trim: true,
+  }
+}

@@ -1,0 +1,277 @@
+import { randomBytes } from 'node:crypto'
+import type { Call } from '../../core/call.ts'
+import type {
+  Policy,
+  PolicyCapabilities,
+  PolicyDescription,
+  SampleRequest,
+  Scores,
+  TokenSample,
+} from '../../core/policy.ts'
+import type { LogprobBasis } from '../../core/segment.ts'
+import { toTokenSample } from '../sample.ts'
+import { type Clock, systemClock } from '../transport/clock.ts'
+import { follow } from '../transport/follow.ts'
+import { openPromptWriter, type PromptWriter, pathOf } from '../transport/prompt-writer.ts'
+import {
+  asArray,
+  asCount,
+  checkPromptCount,
+  checkScored,
+  type Fields,
+  parseJson,
+  wrong,
+} from '../transport/reading.ts'
+import { isUnknownPath } from '../transport/server-error.ts'
+import { openVersions, type Versions, versionRange } from '../versions.ts'
+import { ask, getObject } from './ask.ts'
+import { openServer, type Server, type ServerOptions } from './server.ts'
+import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
+import { type Generated, openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
+import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
+
+/** How to use an SGLang server. */
+export interface SglangOptions extends ServerOptions {
+  /** `raw` where the server runs with SGLANG_RETURN_ORIGINAL_LOGPROB=1. @default 'tempered' */
+  readonly basis?: LogprobBasis
+  /** Streams every sample, not only watched ones. @default false */
+  readonly stream?: boolean
+  /** Seconds that an aborted sample may take to hand back its tokens. @default 10 */
+  readonly graceSeconds?: number
+  /** Shared by the servers of one policy, so that equal names give equal versions. */
+  readonly versions?: Versions
+  readonly clock?: Clock
+}
+
+interface Sglang {
+  readonly server: Server
+  readonly where: string
+  readonly basis: LogprobBasis
+  readonly streams: boolean
+  readonly aborts: SglangAborts
+  readonly versions: Versions
+  readonly clock: Clock
+  readonly writer: PromptWriter
+  readonly frameOf: ReturnType<typeof openSampleFrames>
+  /** A new name for a request. All are of one length: the server aborts by prefix. */
+  readonly nextRid: () => string
+}
+
+/** One sample under way: when and under which version it began. */
+interface Attempt {
+  readonly sglang: Sglang
+  readonly request: SampleRequest
+  readonly time: number
+  readonly version: number | undefined
+}
+
+/** Opens a policy behind an SGLang server's `/generate`: ids in, ids and log-probabilities out. */
+export function openSglang(url: string, options: SglangOptions = {}): Policy {
+  const { basis = 'tempered', stream = false, graceSeconds = 10, clock = systemClock } = options
+  const server = openServer(url, options)
+  const sglang: Sglang = {
+    server,
+    where: `POST ${server.url}/generate`,
+    basis,
+    streams: stream,
+    aborts: openSglangAborts(server, { graceSeconds, clock }),
+    versions: options.versions ?? openVersions(),
+    clock,
+    writer: openPromptWriter(),
+    frameOf: openSampleFrames(),
+    nextRid: openRids(),
+  }
+  return {
+    name: `sglang:${server.url}`,
+    capabilities: capabilitiesOf(basis),
+    async sample(request, call) {
+      call.signal.throwIfAborted()
+      const attempt = begin(sglang, request)
+      return stream || request.watch ? sampleStreamed(attempt, call) : sampleWhole(attempt, call)
+    },
+    async sampleSeveral(request, seeds, call) {
+      call.signal.throwIfAborted()
+      return sampleBatch(begin(sglang, request), seeds, call)
+    },
+    score: (ids, from, { temperature }, call) => score(sglang, { ids, from, temperature }, call),
+    describe: call => describe(sglang, call),
+    async [Symbol.asyncDispose]() {
+      await sglang.aborts.settle()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function openRids(): () => string {
+  const own = randomBytes(8).toString('hex')
+  let count = 0
+  return () => own + (count++).toString(16).padStart(16, '0')
+}
+
+function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
+  return {
+    ids: true,
+    logprobs: true,
+    basis,
+    topLogprobs: 1024,
+    entropies: false,
+    score: true,
+    several: true,
+    abort: true,
+    seed: true,
+    version: true,
+    stream: true,
+  }
+}
+
+function begin(sglang: Sglang, request: SampleRequest): Attempt {
+  return { sglang, request, time: sglang.clock.now(), version: sglang.versions.latest }
+}
+
+/** Routers keep requests with one key on one worker, where their prefix is cached. */
+function routing({ session }: SampleRequest): readonly string[] {
+  return ['x-smg-routing-key', encodeURIComponent(session)]
+}
+
+async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
+  const { request } = attempt
+  const { server, writer, frameOf, aborts, nextRid } = attempt.sglang
+  const rid = nextRid()
+  const frame = frameOf(request, { rid, stream: false })
+  const body = writer.write(pathOf(request), request.prompt.ids, frame)
+  const headers = routing(request)
+  const width = request.topLogprobs ?? 0
+  const reading = { kind: 'sglang-generate', width } as const
+  const exchange = server.startRead({ path: '/generate', body: body.bytes, headers }, reading)
+  const generated = await aborts.answerOf(exchange, [rid], call)
+  body.keep()
+  return finish(attempt, generated)
+}
+
+async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample> {
+  const { request } = attempt
+  const { server, writer, frameOf, aborts, where, versions, nextRid } = attempt.sglang
+  const rid = nextRid()
+  const width = request.topLogprobs ?? 0
+  const frame = frameOf(request, { rid, stream: true })
+  const body = writer.write(pathOf(request), request.prompt.ids, frame)
+  const headers = routing(request)
+  const stream = openGeneratedStream(where, width)
+  const followed = await follow(
+    {
+      where,
+      start: onEvents => server.start({ path: '/generate', body: body.bytes, headers, onEvents }),
+      take: stream.take,
+      ids: () => stream.ids,
+      watch: request.watch,
+    },
+    call,
+  )
+  if (followed.stopped) aborts.abort(rid)
+  body.keep()
+  if (followed.body.length > 0) {
+    return finish(attempt, readGenerated(parseJson(followed.body, where), where, width))
+  }
+  const generated = stream.finish(followed.stopped)
+  const version = stream.weights.length > 0 ? versions.read(stream.weights[0]) : attempt.version
+  return finish({ ...attempt, version }, generated)
+}
+
+const listFrame = { head: '[', tail: ']' }
+
+async function sampleBatch(
+  attempt: Attempt,
+  seeds: readonly number[],
+  call: Call,
+): Promise<readonly TokenSample[]> {
+  const { request, sglang } = attempt
+  if (sglang.streams || request.watch) {
+    const one = (seed: number) => begin(sglang, { ...request, seed })
+    return Promise.all(seeds.map(seed => sampleStreamed(one(seed), call)))
+  }
+  const rids = seeds.map(sglang.nextRid)
+  const prompt = sglang.writer.write(pathOf(request), request.prompt.ids, listFrame)
+  const body = severalBody(request, prompt.bytes, { seeds, rids })
+  prompt.keep()
+  const exchange = sglang.server.start({ path: '/generate', body, headers: routing(request) })
+  const parsed = parseJson(await sglang.aborts.answerOf(exchange, rids, call), sglang.where)
+  const answers = asArray(parsed, sglang.where, 'the answer to a batch')
+  if (answers.length !== seeds.length) {
+    const problem = `the answer has ${answers.length} samples where ${seeds.length} were asked for`
+    throw wrong(sglang.where, problem)
+  }
+  const width = request.topLogprobs ?? 0
+  return answers.map(answer => finish(attempt, readGenerated(answer, sglang.where, width)))
+}
+
+function finish(attempt: Attempt, generated: Generated): TokenSample {
+  const { sglang, request, time } = attempt
+  const { ids, logprobs, top, weights, promptTokens, cachedTokens } = generated
+  const sent = request.prompt.ids.length
+  checkPromptCount(promptTokens, sent, sglang.where)
+  const version = sglang.versions.read(weights)
+  return toTokenSample({
+    ids,
+    logprobs,
+    top,
+    basis: sglang.basis,
+    version: versionRange(attempt.version, version),
+    finish: generated.finish,
+    usage: {
+      prompt: sent,
+      sampled: ids.length,
+      seconds: (sglang.clock.now() - time) / 1000,
+      ...(cachedTokens === undefined ? {} : { cached: cachedTokens }),
+      ...(weights === undefined || String(weights) === String(version)
+        ? {}
+        : { weights: String(weights) }),
+    },
+  })
+}
+
+interface Scoring {
+  readonly ids: Int32Array
+  readonly from: number
+  readonly temperature: number
+}
+
+/** The server gives a prompt's log-probabilities at temperature 1, whatever is asked for. */
+async function score(sglang: Sglang, scoring: Scoring, call: Call): Promise<Scores> {
+  const { ids, from, temperature } = scoring
+  checkScored(from, ids.length)
+  const before = sglang.versions.latest
+  const body = sglang.writer.write('', ids, scoreFrame(from, { temperature }))
+  const answer = await ask(sglang.server, { path: '/generate', body: body.bytes }, call)
+  body.keep()
+  const scored = readScores(parseJson(answer, sglang.where), sglang.where, ids.subarray(from))
+  return {
+    logprobs: scored.logprobs,
+    basis: temperature === 1 ? 'tempered' : 'raw',
+    version: versionRange(before, sglang.versions.read(scored.weights)),
+  }
+}
+
+async function describe(sglang: Sglang, call: Call): Promise<PolicyDescription> {
+  const { server, versions } = sglang
+  const model = await getObject(server, ['/model_info', '/get_model_info'], call)
+  const info = await serverInfo(server, call)
+  const where = `GET ${server.url}/server_info`
+  if (model.weight_version !== undefined) versions.read(model.weight_version)
+  const context =
+    asCount(info.context_length, where, 'context_length') ??
+    asCount(info.max_req_input_len, where, 'max_req_input_len')
+  return {
+    ...(typeof model.model_path === 'string' ? { model: model.model_path } : {}),
+    ...(context === undefined ? {} : { context }),
+  }
+}
+
+/** A router has no settings of its own to tell. */
+async function serverInfo(server: Server, call: Call): Promise<Fields> {
+  try {
+    return await getObject(server, ['/server_info', '/get_server_info'], call)
+  } catch (cause) {
+    if (isUnknownPath(cause)) return {}
+    throw cause
+  }
+}

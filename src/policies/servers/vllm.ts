@@ -1,0 +1,289 @@
+import type { Call } from '../../core/call.ts'
+import type {
+  Policy,
+  PolicyDescription,
+  SampleRequest,
+  Sampling,
+  Scores,
+  TokenSample,
+} from '../../core/policy.ts'
+import type { LogprobBasis, VersionRange } from '../../core/segment.ts'
+import { toTokenSample } from '../sample.ts'
+import { isCut } from '../sampling.ts'
+import { type Clock, systemClock } from '../transport/clock.ts'
+import { follow } from '../transport/follow.ts'
+import {
+  type Body,
+  openPromptWriter,
+  type PromptWriter,
+  pathOf,
+} from '../transport/prompt-writer.ts'
+import {
+  asArray,
+  asCount,
+  asObject,
+  checkScored,
+  type Fields,
+  parseJson,
+  wrong,
+} from '../transport/reading.ts'
+import { isUnknownPath } from '../transport/server-error.ts'
+import { ask, getObject } from './ask.ts'
+import { openServer, type Server, type ServerOptions } from './server.ts'
+import {
+  cachedTokens,
+  openChoice,
+  readChoices,
+  readPromptLogprobs,
+  type VllmChoice,
+} from './vllm-answer.ts'
+import { type VllmEndpoint, vllmFrame, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
+
+/** How to use a vLLM server. */
+export interface VllmOptions extends ServerOptions {
+  /** The name under which the server serves the model, where it serves several. */
+  readonly servedModel?: string
+  /**
+   * What the server's `--logprobs-mode` gives: `raw` before temperature, as by default, or
+   * `processed` after it. @default 'raw'
+   */
+  readonly logprobs?: 'raw' | 'processed'
+  /** @default `generate` where the server knows it, else `completions` */
+  readonly endpoint?: VllmEndpoint
+  /** Streams every sample, so that what was sampled is kept when one is aborted. @default false */
+  readonly stream?: boolean
+  /** The version of the weights, for callers that know it: the server does not tell. @default 0 */
+  readonly version?: () => number
+  readonly clock?: Clock
+}
+
+interface Vllm {
+  readonly server: Server
+  readonly options: VllmOptions
+  readonly writer: PromptWriter
+  readonly clock: Clock
+  readonly version: () => number
+  endpoint: VllmEndpoint
+}
+
+/** One sample under way. */
+interface Attempt {
+  readonly vllm: Vllm
+  readonly request: SampleRequest
+  readonly time: number
+  readonly version: number
+}
+
+/** Opens a policy behind a vLLM server that takes token prompts and gives token ids back. */
+export function openVllm(url: string, options: VllmOptions = {}): Policy {
+  const server = openServer(url.replace(/\/v1\/?$/, ''), options)
+  const { endpoint = 'generate', version = () => 0, clock = systemClock } = options
+  const vllm: Vllm = { server, options, writer: openPromptWriter(), clock, version, endpoint }
+  const streams = options.stream ?? false
+  return {
+    name: `vllm:${server.url}`,
+    capabilities: {
+      ids: true,
+      logprobs: true,
+      basis: options.logprobs === 'processed' ? 'tempered' : 'raw',
+      // The server's own limit is 20 unless it was raised, and one goes to the sampled token.
+      topLogprobs: 19,
+      entropies: false,
+      score: true,
+      several: true,
+      abort: streams,
+      seed: true,
+      version: options.version !== undefined,
+      stream: true,
+    },
+    sample: (request, call) => sample(begin(vllm, request), call),
+    sampleSeveral: (request, seeds, call) => sampleSeveral(begin(vllm, request), seeds, call),
+    score: (ids, from, { temperature }, call) => score(vllm, { ids, from, temperature }, call),
+    describe: call => describe(server, options.servedModel, call),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
+
+function begin(vllm: Vllm, request: SampleRequest): Attempt {
+  return { vllm, request, time: vllm.clock.now(), version: vllm.version() }
+}
+
+/** Runs `work` with an endpoint; a server that does not know `generate` is asked the other way. */
+async function withEndpoint<T>(
+  vllm: Vllm,
+  work: (endpoint: VllmEndpoint) => Promise<T>,
+): Promise<T> {
+  const { endpoint } = vllm
+  try {
+    return await work(endpoint)
+  } catch (cause) {
+    if (vllm.options.endpoint || endpoint === 'completions' || !isUnknownPath(cause)) throw cause
+    vllm.endpoint = 'completions'
+    return work('completions')
+  }
+}
+
+function sample(attempt: Attempt, call: Call): Promise<TokenSample> {
+  const { vllm, request } = attempt
+  const streams = vllm.options.stream || request.watch !== undefined
+  return withEndpoint(vllm, async endpoint => {
+    if (streams) return sampleStreamed(attempt, endpoint, call)
+    const [only] = await sampleWhole(attempt, { endpoint, count: 1 }, call)
+    return only!
+  })
+}
+
+function sampleSeveral(
+  attempt: Attempt,
+  seeds: readonly number[],
+  call: Call,
+): Promise<readonly TokenSample[]> {
+  const { vllm, request } = attempt
+  const seed = seeds[0] ?? request.seed
+  const follow = seeds.every((other, index) => other === seed + index)
+  if (!follow || vllm.options.stream || request.watch) {
+    return Promise.all(seeds.map(each => sample(begin(vllm, { ...request, seed: each }), call)))
+  }
+  const counted = begin(vllm, { ...request, seed })
+  return withEndpoint(vllm, endpoint =>
+    sampleWhole(counted, { endpoint, count: seeds.length }, call),
+  )
+}
+
+async function sampleWhole(
+  attempt: Attempt,
+  { endpoint, count }: { readonly endpoint: VllmEndpoint; readonly count: number },
+  call: Call,
+): Promise<readonly TokenSample[]> {
+  const { vllm } = attempt
+  const { path, where, asked } = placeOf(attempt, endpoint)
+  const body = bodyOf(attempt, { endpoint, stream: false, count })
+  const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+  body.keep()
+  const choices = readChoices(answer, asked)
+  if (choices.length !== count) {
+    throw wrong(where, `the answer has ${choices.length} choices where ${count} were asked for`)
+  }
+  return choices.map(choice => finish(attempt, choice, cachedTokens(answer, where)))
+}
+
+async function sampleStreamed(
+  attempt: Attempt,
+  endpoint: VllmEndpoint,
+  call: Call,
+): Promise<TokenSample> {
+  call.signal.throwIfAborted()
+  const { vllm, request } = attempt
+  const { path, where, asked } = placeOf(attempt, endpoint)
+  const body = bodyOf(attempt, { endpoint, stream: true, count: 1 })
+  const choice = openChoice(asked)
+  const { stopped, body: whole } = await follow(
+    {
+      where,
+      start: onEvents => vllm.server.start({ path, body: body.bytes, onEvents }),
+      take: choice.takeEvent,
+      ids: () => choice.ids,
+      watch: request.watch,
+    },
+    call,
+  )
+  body.keep()
+  if (whole.length === 0) return finish(attempt, choice.finish(stopped))
+  const [only] = readChoices(parseJson(whole, where), asked)
+  if (!only) throw wrong(where, 'the answer has no choices')
+  return finish(attempt, only)
+}
+
+function placeOf({ vllm, request }: Attempt, endpoint: VllmEndpoint) {
+  const path = vllmPaths[endpoint]
+  const where = `POST ${vllm.server.url}${path}`
+  const asked = { where, width: request.topLogprobs ?? 0, prompt: request.prompt.ids }
+  return { path, where, asked }
+}
+
+function bodyOf(
+  { vllm, request }: Attempt,
+  frame: { readonly endpoint: VllmEndpoint; readonly stream: boolean; readonly count: number },
+): Body {
+  const model = vllm.options.servedModel
+  return vllm.writer.write(
+    pathOf(request),
+    request.prompt.ids,
+    vllmFrame(request, { ...frame, model }),
+  )
+}
+
+function finish(attempt: Attempt, choice: VllmChoice, cached?: number): TokenSample {
+  const { vllm, request, time } = attempt
+  return toTokenSample({
+    ...choice,
+    basis: basisOf(vllm.options, request.sampling),
+    version: rangeSince(attempt.version, vllm),
+    usage: {
+      prompt: request.prompt.ids.length,
+      sampled: choice.ids.length,
+      seconds: (vllm.clock.now() - time) / 1000,
+      ...(cached === undefined ? {} : { cached }),
+    },
+  })
+}
+
+function basisOf({ logprobs }: VllmOptions, sampling: Sampling): LogprobBasis {
+  if (logprobs !== 'processed') return 'raw'
+  return isCut(sampling) ? 'renormalised' : 'tempered'
+}
+
+function rangeSince(from: number, { version }: Vllm): VersionRange {
+  return { from, to: Math.max(from, version()) }
+}
+
+/** The server gives a prompt's log-probabilities at temperature 1, whatever is asked for. */
+function score(
+  vllm: Vllm,
+  scored: { readonly ids: Int32Array; readonly from: number; readonly temperature: number },
+  call: Call,
+): Promise<Scores> {
+  return withEndpoint(vllm, async endpoint => {
+    checkScored(scored.from, scored.ids.length)
+    const before = vllm.version()
+    const path = vllmPaths[endpoint]
+    const where = `POST ${vllm.server.url}${path}`
+    const model = vllm.options.servedModel
+    const frame = vllmScoreFrame({ endpoint, model, stream: false, count: 1 })
+    const body = vllm.writer.write('', scored.ids, frame)
+    const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+    body.keep()
+    const value = promptLogprobs(asObject(answer, where, 'the answer'), where)
+    const logprobs = readPromptLogprobs(value, where, scored)
+    const basis = scored.temperature === 1 ? 'tempered' : 'raw'
+    return { logprobs, basis, version: rangeSince(before, vllm) }
+  })
+}
+
+/** `generate` tells them beside its choices, `completions` within them. */
+function promptLogprobs(answer: Fields, where: string): unknown {
+  if (answer.prompt_logprobs) return answer.prompt_logprobs
+  const [choice] = asArray(answer.choices, where, 'choices')
+  return asObject(choice, where, 'choices[0]').prompt_logprobs
+}
+
+async function describe(
+  server: Server,
+  servedModel: string | undefined,
+  call: Call,
+): Promise<PolicyDescription> {
+  const where = `GET ${server.url}/v1/models`
+  const { data } = await getObject(server, ['/v1/models'], call)
+  const cards = asArray(data, where, 'data').map(card => asObject(card, where, 'a model'))
+  const card = cards.find(({ id }) => servedModel === undefined || id === servedModel)
+  if (!card) {
+    const served = cards.map(({ id }) => id).join(', ')
+    throw wrong(where, `the server does not serve "${servedModel}". It serves: ${served}`)
+  }
+  const context = asCount(card.max_model_len, where, 'max_model_len')
+  const model = card.root ?? card.id
+  return {
+    ...(typeof model === 'string' ? { model } : {}),
+    ...(context === undefined ? {} : { context }),
+  }
+}

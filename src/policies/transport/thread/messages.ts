@@ -1,0 +1,72 @@
+import type { PackedAnswer, Reading } from '../../servers/answer-reading.ts'
+import type { ServerOptions } from '../../servers/server.ts'
+import { ServerError, type ServerProblem } from '../server-error.ts'
+
+/** What of a server's options can be told to another thread. */
+export type PlainServerOptions = Omit<ServerOptions, 'thread'>
+
+/** What the thread is told; `server` and `id` are numbers that the teller gives. */
+export type ToThread =
+  | {
+      readonly kind: 'open'
+      readonly server: number
+      readonly address: string
+      readonly options: PlainServerOptions
+    }
+  | { readonly kind: 'cancel'; readonly id: number }
+  | StartOrder
+
+/** A request. What is sent most often is a list: an object would take its names along each time. */
+export type StartOrder = readonly [
+  id: number,
+  server: number,
+  path: string,
+  headers: readonly string[] | undefined,
+  deadlineSeconds: number | undefined,
+  /** Memory that is shared is not copied; of it, only the bytes in [from, to) are meant. */
+  body: string | Uint8Array | ArrayBufferLike | undefined,
+  from: number,
+  to: number,
+  /** Whether the pieces of an event stream are wanted one by one. */
+  streams: boolean,
+  reading: Reading['kind'] | undefined,
+  width: number,
+]
+
+/** What the thread tells; each is about one exchange. */
+export type FromThread =
+  | { readonly kind: 'events'; readonly id: number; readonly chunk: Uint8Array }
+  | { readonly kind: 'failure'; readonly id: number; readonly failure: PlainFailure }
+  | AnswerNews
+
+/** An answer, as it came or packed. */
+export type AnswerNews = readonly [id: number, answer: Uint8Array | PackedAnswer]
+
+/** An error as plain data: what callers act on does not survive the way between threads by itself. */
+export interface PlainFailure {
+  readonly message: string
+  readonly problem?: ServerProblem
+  readonly status?: number | undefined
+  readonly retryAfterSeconds?: number | undefined
+  /** The code of a system error behind it. */
+  readonly code?: string
+}
+
+/** An error, made plain. */
+export function toPlain(error: unknown): PlainFailure {
+  if (!(error instanceof ServerError)) return { message: String(error) }
+  const { message, problem, status, retryAfterSeconds, cause } = error
+  const code = (cause as { readonly code?: unknown } | undefined)?.code
+  return { message, problem, status, retryAfterSeconds, ...(typeof code === 'string' && { code }) }
+}
+
+/** The error that was made plain. */
+export function fromPlain({ message, problem, code, ...details }: PlainFailure): Error {
+  if (!problem) return new Error(message)
+  const { status, retryAfterSeconds } = details
+  return new ServerError(problem, message, {
+    ...(status !== undefined && { status }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(code !== undefined && { cause: Object.assign(new Error(message), { code }) }),
+  })
+}

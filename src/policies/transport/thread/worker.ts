@@ -1,0 +1,54 @@
+import { parentPort } from 'node:worker_threads'
+import { packAnswer, readAnswer } from '../../servers/answer-reading.ts'
+import { openServer, type Server } from '../../servers/server.ts'
+import type { Exchange } from '../exchange.ts'
+import { type FromThread, type StartOrder, type ToThread, toPlain } from './messages.ts'
+import { openOutbox } from './outbox.ts'
+
+const servers = new Map<number, Server>()
+const exchanges = new Map<number, Exchange>()
+const send = openOutbox<FromThread>(news => parentPort?.postMessage(news))
+
+async function start(order: StartOrder): Promise<void> {
+  const [id, number, path, headers, deadlineSeconds, body, from, to, streams, kind, width] = order
+  const server = servers.get(number)!
+  const onEvents = (chunk: Buffer): void => send({ kind: 'events', id, chunk: copyOf(chunk) })
+  const exchange = server.start({
+    path,
+    ...(headers && { headers }),
+    ...(deadlineSeconds !== undefined && { deadlineSeconds }),
+    ...(body !== undefined && { body: bodyOf(body, from, to) }),
+    ...(streams && { onEvents }),
+  })
+  exchanges.set(id, exchange)
+  try {
+    const answer = await exchange.answer
+    const read =
+      kind && packAnswer(readAnswer(answer, { kind, width }, `POST ${server.url}${path}`))
+    send([id, read ?? copyOf(answer)])
+  } catch (error) {
+    send({ kind: 'failure', id, failure: toPlain(error) })
+  } finally {
+    exchanges.delete(id)
+  }
+}
+
+function bodyOf(body: NonNullable<StartOrder[5]>, from: number, to: number): string | Buffer {
+  if (typeof body === 'string') return body
+  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return Buffer.from(body, from, to - from)
+}
+
+/** A view takes all of its memory along when it is sent, and sockets read into large pieces. */
+function copyOf(chunk: Buffer): Uint8Array {
+  return Uint8Array.prototype.slice.call(chunk)
+}
+
+parentPort?.on('message', (orders: readonly ToThread[]) => {
+  for (const order of orders) {
+    if (!('kind' in order)) void start(order)
+    else if (order.kind === 'open')
+      servers.set(order.server, openServer(order.address, order.options))
+    else exchanges.get(order.id)?.cancel(new Error('cancelled'))
+  }
+})

@@ -1,0 +1,176 @@
+import { describeCause } from '../core/failure.ts'
+import type { Group } from '../core/group.ts'
+import type { TreeId } from '../core/ids.ts'
+import type { Policy } from '../core/policy.ts'
+import { RunStoppedError } from '../core/stopped.ts'
+import type { Tree } from '../core/tree.ts'
+import { withSinks } from '../exchange/live-sinks.ts'
+import { isEmbedded } from '../model/policy.ts'
+import { newManifest } from '../store/manifest.ts'
+import {
+  createRun,
+  type RunManifest,
+  readManifest,
+  runPaths,
+  writeManifest,
+} from '../store/run-folder.ts'
+import { openRunReader, openRunWriter, type RunReader } from '../store/store.ts'
+import { openUnfinished, type Unfinished } from '../store/unfinished.ts'
+import type { TaskSource } from '../tasks/tasks.ts'
+import type { RunEnd } from '../watch/events.ts'
+import type { BudgetLimits, Spent } from './budget.ts'
+import { type RollParts, rollGroups } from './roll-groups.ts'
+
+/** Where a run is kept, and what is written about it. */
+export interface RunRecord {
+  readonly out: string
+  readonly kind: string
+  readonly config: Readonly<Record<string, unknown>>
+  /** Whether it goes on with what the folder already holds. */
+  readonly resumes?: boolean
+  /** What becomes of attempts that an interruption cut. @default 'continue' */
+  readonly unfinished?: 'continue' | 'restart'
+}
+
+/** Rolls groups into a run folder; what was finished before an interruption is never rolled again. */
+export async function* rollIntoRun<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+  record: RunRecord,
+): AsyncGenerator<Group> {
+  await using run = await openRun(parts, record)
+  try {
+    yield* rollGroups(tasks, { ...parts, ...run.parts })
+  } catch (error) {
+    run.fail(error)
+    // A planned end: what is left stays for a resumed run that is allowed more.
+    if (!(error instanceof RunStoppedError)) throw error
+    if (error.kind !== 'keep') {
+      parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
+    }
+    return
+  }
+  await run.finish()
+}
+
+/** A run folder that is open for writing. Disposing of it before `finish` leaves it to be resumed. */
+export interface OpenRun extends AsyncDisposable {
+  /** What rolling into it needs. */
+  readonly parts: Pick<
+    RollParts,
+    'writer' | 'unfinished' | 'known' | 'finished' | 'spent' | 'before'
+  >
+  finish(): Promise<void>
+  /** Says why it will be left unfinished. */
+  fail(error: unknown): void
+}
+
+type OpenRunPart = 'policy' | 'budget' | 'listen' | 'signal'
+
+/** Makes a run folder, or opens one that was interrupted, for one writer. */
+export async function openRun(
+  { policy, budget, listen, signal }: Pick<RollParts<never>, OpenRunPart>,
+  record: RunRecord,
+): Promise<OpenRun> {
+  const { out, kind, config, resumes = false } = record
+  if (!resumes)
+    await createRun(
+      out,
+      newManifest(kind, config, isEmbedded(policy) ? policy.model.kernel : undefined),
+    )
+  const writer = await withSinks(await openRunWriter(out), record)
+  try {
+    const before = resumes ? await readFinished(out) : undefined
+    const unfinished = await openRecord(policy, record, before)
+    const { reason: _reason, finished: _finished, ...manifest } = await readManifest(out)
+    await writeManifest(out, { ...manifest, status: 'running' })
+    const finished = before?.finishedTrees.size ?? 0
+    listen?.({ kind: 'run-start', run: out, command: kind, finished })
+    const close = async (ending: Partial<RunManifest>): Promise<void> => {
+      await unfinished?.[Symbol.asyncDispose]()
+      // Where the disk is full the folder keeps saying that it runs, and is resumed all the same.
+      await writeManifest(out, { ...manifest, ...ending }).catch(() => {})
+      await writer[Symbol.asyncDispose]()
+    }
+    let isClosed = false
+    let ending: RunEnd = {
+      kind: 'run-end',
+      status: 'stopped',
+      reason: 'it was left before its end',
+    }
+    return {
+      parts: {
+        writer,
+        ...(unfinished && { unfinished }),
+        ...before?.parts,
+        ...(before && {
+          spent: spentBefore(before, unfinished, budget),
+          before: { kept: before.usage.kept, begun: before.parts.finished!.size },
+        }),
+      },
+      async finish() {
+        isClosed = true
+        await writer.sync()
+        await unfinished?.remove()
+        await close({ status: 'finished', finished: new Date().toISOString() })
+        listen?.({ kind: 'run-end', status: 'finished' })
+      },
+      fail(error) {
+        const isPlanned = error instanceof RunStoppedError || signal?.aborted
+        const status = isPlanned ? 'stopped' : 'failed'
+        ending = { kind: 'run-end', status, reason: describeCause(error), error }
+      },
+      async [Symbol.asyncDispose]() {
+        if (isClosed) return
+        await close({ status: 'stopped', reason: ending.reason! })
+        listen?.(ending)
+      },
+    }
+  } catch (error) {
+    await writer[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** Only servers are worth a record: what else there is gives the same answer again, at once. */
+async function openRecord(
+  policy: Policy,
+  { out, unfinished = 'continue' }: RunRecord,
+  before: Before | undefined,
+): Promise<Unfinished | undefined> {
+  if (unfinished === 'restart' || !policy.describe) return undefined
+  return await openUnfinished(
+    runPaths(out).unfinished,
+    tree => before?.finishedTrees.has(tree) ?? false,
+  )
+}
+
+/** What of a run is finished: whole groups, and trees whose group is not. */
+interface Before extends Pick<RunReader, 'finishedTrees' | 'usage'> {
+  readonly parts: Pick<RollParts, 'known' | 'finished'>
+}
+
+/** What a run had cost, attempts that go on from their record included. */
+function spentBefore(
+  { usage }: Before,
+  unfinished: Unfinished | undefined,
+  { price }: BudgetLimits = {},
+): Spent {
+  const sampled = usage.sampled + (unfinished?.usage.sampled ?? 0)
+  const prompt = usage.prompt + (unfinished?.usage.prompt ?? 0)
+  const { trajectories } = usage
+  const money = price ? (prompt * price.prompt + sampled * price.sampled) / 1e6 : 0
+  return { tokens: sampled, trajectories, money }
+}
+
+async function readFinished(out: string): Promise<Before> {
+  const reader = await openRunReader(out)
+  try {
+    const known = new Map<TreeId, Tree>()
+    for await (const tree of reader.looseTrees()) known.set(tree.id, tree)
+    const { finishedGroups, finishedTrees, usage } = reader
+    return { parts: { finished: finishedGroups, known }, finishedTrees, usage }
+  } finally {
+    await reader[Symbol.asyncDispose]()
+  }
+}

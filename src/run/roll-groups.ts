@@ -1,0 +1,215 @@
+import { setMaxListeners } from 'node:events'
+import type { LeafWeighting } from '../core/credit.ts'
+import type { Environment } from '../core/environment.ts'
+import type { Filter, Group } from '../core/group.ts'
+import type { GroupId } from '../core/ids.ts'
+import { type LaneLimits, openLanes } from '../core/lane.ts'
+import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+import { mean } from '../math/statistics.ts'
+import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
+import { rollChain } from '../rollout/chain.ts'
+import type { Instrument } from '../rollout/instrument.ts'
+import type { Strategy } from '../rollout/strategy.ts'
+import type { RunWriter } from '../store/store.ts'
+import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
+import { type Listen, listenAll } from '../watch/events.ts'
+import type { Signals } from '../watch/signals.ts'
+import type { Estimate } from '../weigh/estimate.ts'
+import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
+import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
+import { type Job, openPipeline, type Pipeline, type PipelineOptions } from './pipeline.ts'
+import { openQuota, type QuotaOptions } from './quota.ts'
+
+/** Everything `rollGroups` needs, opened. */
+export interface RollParts<Data = unknown> extends QuotaOptions {
+  readonly environment: Environment<Data>
+  readonly policy: Policy
+  readonly renderer: Renderer
+  readonly estimate: Estimate
+  /** Trees per task. @default 8 */
+  readonly group?: number
+  /** @default chain */
+  readonly strategy?: Strategy
+  /** Most trajectories of one tree. @default 1 */
+  readonly leaves?: number
+  readonly sampling?: Partial<Sampling>
+  readonly limits?: Partial<Limits>
+  /** @default 'end' */
+  readonly onLength?: 'end' | 'continue'
+  readonly stop?: readonly string[]
+  readonly topLogprobs?: number
+  /** Used instead of the environment's own reward. */
+  readonly reward?: Environment['reward']
+  readonly filters?: readonly Filter[]
+  /** @default 'uniform' */
+  readonly weighting?: LeafWeighting
+  /** @default 64 for all */
+  readonly concurrency?: number | Partial<LaneLimits & { readonly rollouts: number }>
+  /** @default 0 */
+  readonly seed?: number
+  readonly split?: string
+  readonly signal?: AbortSignal
+  readonly writer?: RunWriter
+  readonly listen?: Listen
+  readonly known?: PipelineOptions['known']
+  readonly instruments?: PipelineOptions['instruments']
+  readonly unfinished?: PipelineOptions['unfinished']
+  /** Groups that were finished before the run was interrupted. */
+  readonly finished?: ReadonlySet<GroupId>
+  /** What the whole run may cost. @default no limit */
+  readonly budget?: BudgetLimits
+  /** What it had cost before it was interrupted. */
+  readonly spent?: Spent
+  /** Lets the server's signals move the requests at one time. @default false */
+  readonly adaptive?: boolean
+  /** What the policy tells besides its answers. */
+  readonly signals?: Signals
+  readonly more?: Pick<RolloutContext, 'guards' | 'condense'>
+}
+
+/**
+ * Rolls a group for every task; each comes out as soon as it is complete. Throws a
+ * `RunStoppedError` where a budget or a quota ends it before the tasks do.
+ */
+export async function* rollGroups<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+): AsyncGenerator<Group> {
+  using budget = openBudget(parts.budget ?? {}, parts.spent && { spent: parts.spent })
+  await using pipeline = openRollPipeline(withBudget(parts, budget))
+  const quota = openQuota(parts)
+  const { group = 8, finished, leaves = 1, listen } = parts
+  const most = 2 * rolloutsOf(parts)
+  const reserved = group * leaves
+  const next = async (): Promise<Group> => {
+    const taken = await pipeline.next()
+    budget.settle(reserved, taken.members.length + taken.unscored.length)
+    quota.take(taken)
+    return taken
+  }
+  const stopWhereMet = (): void => {
+    const { end, kept, length } = quota
+    if (!end) return
+    const cut = parts.unfinished?.lengths() ?? []
+    const lengths = { kept: length, cut: cut.length === 0 ? null : mean(cut) }
+    listen?.({ kind: 'early-stop', kept, cut: pipeline.pending, lengths })
+    throw end
+  }
+  let order = 0
+  for await (const task of readTasks(parts.environment, tasks, readingOf(parts))) {
+    const job: Job = { id: task.id as string as GroupId, task, order: order++ }
+    if (finished?.has(job.id)) continue
+    while (!budget.admit(reserved)) {
+      if (pipeline.pending === 0) throw budget.end('trajectories')
+      yield await next()
+    }
+    stopWhereMet()
+    while (!quota.begin()) {
+      if (pipeline.pending === 0) throw quota.exhausted()
+      yield await next()
+      stopWhereMet()
+    }
+    pipeline.submit(job)
+    // Attempts are counted, not groups: one that waits for its last member leaves room for others.
+    while (pipeline.attempts >= most || pipeline.pending >= quota.ahead || pipeline.ready > 0) {
+      if (pipeline.ready === 0) await pipeline.change()
+      else yield await next()
+      stopWhereMet()
+    }
+  }
+  while (pipeline.pending > 0) {
+    yield await next()
+    if (pipeline.pending > 0) stopWhereMet()
+  }
+}
+
+/** Parts whose samples are paid from a budget, and which end with it. */
+export function withBudget<Data>(parts: RollParts<Data>, budget: Budget): RollParts<Data> {
+  const { signal, instruments = [] } = parts
+  return {
+    ...parts,
+    signal: signal ? AbortSignal.any([signal, budget.signal]) : budget.signal,
+    // Innermost: what is fed back from a record costs nothing.
+    instruments: [budget.instrument, ...instruments],
+  }
+}
+
+function readingOf({ seed = 0, split }: Pick<RollParts, 'seed' | 'split'>): ReadTasksOptions {
+  return { seed, ...(split !== undefined && { split }) }
+}
+
+/** Opens the pipeline that these parts make. */
+export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline {
+  const { environment, policy, renderer } = parts
+  const signal = parts.signal ?? new AbortController().signal
+  // Every attempt that waits listens to it; that is no leak.
+  setMaxListeners(0, signal)
+  const clock = (): number => performance.now() / 1000
+  const lanes = openLanes(laneLimits(parts))
+  const heard = hearSignals(parts, { lane: lanes.policy, clock })
+  parts.listen?.({ kind: 'lanes-open', lanes })
+  const context: RolloutContext = {
+    environment: environment as Environment,
+    policy,
+    renderer,
+    sampling: { ...plainSampling, ...parts.sampling },
+    limits: { ...defaultLimits, ...parts.limits },
+    onLength: parts.onLength ?? 'end',
+    stopStrings: parts.stop ?? [],
+    topLogprobs: parts.topLogprobs ?? 0,
+    lanes,
+    clock,
+    ...parts.more,
+  }
+  return openPipeline({
+    context,
+    signal,
+    strategy: parts.strategy ?? rollChain,
+    reward: parts.reward ?? (environment as Environment).reward,
+    group: parts.group ?? 8,
+    rollouts: rolloutsOf(parts),
+    seed: parts.seed ?? 0,
+    filters: parts.filters ?? [],
+    estimate: parts.estimate,
+    weighting: parts.weighting ?? 'uniform',
+    ...(parts.writer && { writer: parts.writer }),
+    ...(parts.listen && { listen: parts.listen }),
+    ...(parts.known && { known: parts.known }),
+    instruments: [...heard.instruments, ...(parts.instruments ?? [])],
+    onClose() {
+      heard.stop()
+      parts.listen?.({ kind: 'lanes-close', lanes })
+    },
+    ...(parts.unfinished && { unfinished: parts.unfinished }),
+  })
+}
+
+/** Passes on what the policy tells, and lets it move the concurrency where that is wanted. */
+function hearSignals(
+  { adaptive, signals, listen }: Pick<RollParts, 'adaptive' | 'signals' | 'listen'>,
+  { lane, clock }: Pick<AdaptiveOptions, 'lane' | 'clock'>,
+): { readonly instruments: readonly Instrument[]; stop(): void } {
+  const moved = adaptive ? openAdaptive({ lane, clock, listen }) : undefined
+  const stop = signals?.on(listenAll(listen, moved?.listen))
+  return { instruments: moved ? [moved.instrument] : [], stop: () => stop?.() }
+}
+
+function rolloutsOf({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): number {
+  return typeof concurrency === 'number'
+    ? concurrency
+    : (concurrency.rollouts ?? concurrency.policy ?? 64)
+}
+
+function laneLimits({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): LaneLimits {
+  if (typeof concurrency === 'number') {
+    return {
+      policy: concurrency,
+      tools: concurrency,
+      environment: concurrency,
+      reward: concurrency,
+    }
+  }
+  const { policy = 64, tools = policy, environment = policy, reward = policy } = concurrency
+  return { policy, tools, environment, reward }
+}

@@ -1,0 +1,39 @@
+import type { Group } from '../core/group.ts'
+import type { RollParts } from '../run/roll-groups.ts'
+import type { Format } from '../sinks/format.ts'
+import { openLossReport } from '../sinks/lost.ts'
+import { openSelection } from '../sinks/selection.ts'
+import type { FinishedGroup } from './rollouts-api.ts'
+import type { RolloutJob } from './rollouts-entry.ts'
+
+const select = openSelection({})
+
+/** A finished group as clients get it, its rows in the format they asked for. */
+export async function groupToAnswer(
+  group: Group,
+  { task, index }: RolloutJob,
+  { format, parts }: { readonly format: Format; readonly parts: RollParts },
+): Promise<Omit<FinishedGroup, 'cursor'>> {
+  const chunks: string[] = []
+  const output = {
+    write: (chunk: string | Uint8Array) => void chunks.push(Buffer.from(chunk).toString()),
+  }
+  const writer = format.open(output, {
+    run: 'rollouts',
+    weighting: parts.weighting ?? 'uniform',
+    volatile: true,
+    lost: openLossReport(),
+  })
+  await writer.write({ group: select(group).group, task, order: index })
+  const rows = chunks.join('').split('\n')
+  return {
+    group: group.id,
+    task: group.task,
+    index,
+    ...(group.step !== undefined && { step: group.step }),
+    rewards: group.members.map(({ reward }) => reward.total),
+    failed: group.unscored.length,
+    dropped: group.members.filter(({ dropped }) => dropped !== null).length,
+    rows: rows.filter(line => line !== '').map(line => JSON.parse(line) as Record<string, unknown>),
+  }
+}

@@ -1,0 +1,93 @@
+import type { Task } from '../core/environment.ts'
+import type { GroupId } from '../core/ids.ts'
+import type { Pipeline } from '../run/pipeline.ts'
+import type { Format } from '../sinks/format.ts'
+import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
+
+/** A task of a submission. */
+export interface RolloutJob {
+  readonly id: GroupId
+  readonly task: Task
+  /** Its place in the submission. */
+  readonly index: number
+}
+
+/** A submission while it is worked on, and after it. */
+export interface Entry {
+  readonly submission: Submission
+  /** What tells whether a submission of the same name is the same. */
+  readonly digest: string
+  readonly format: Format
+  readonly stop: AbortController
+  readonly pipeline: Pipeline
+  readonly jobs: readonly RolloutJob[]
+  /** Attempts per task. */
+  readonly size: number
+  next: number
+  finished: number
+  taken: number
+  state: SubmissionStatus['state']
+  reason?: string
+  readonly results: FinishedGroup[]
+  /** Those who wait for a result. */
+  readonly waiting: Set<() => void>
+}
+
+/** How groups are taken. */
+export interface TakeOptions {
+  /** Gives groups after this cursor. @default 0 */
+  readonly after?: number
+  /** Whether groups up to `after` are let go of. @default true */
+  readonly acknowledges?: boolean
+  /** Seconds to wait where there is none. @default 0 */
+  readonly wait?: number
+  /** @default 64 */
+  readonly max?: number
+  readonly signal?: AbortSignal
+}
+
+/** How far a submission is, as the API tells it. */
+export function statusOf(entry: Entry): SubmissionStatus {
+  const { submission, state, jobs, finished, taken, reason } = entry
+  return {
+    id: submission.id,
+    state,
+    groups: jobs.length,
+    finished,
+    taken,
+    ...(reason !== undefined && { reason }),
+  }
+}
+
+/** Lets go of what the client has; gives how many groups that were. */
+export function acknowledge(entry: Entry, after: number): number {
+  const gone = entry.results.filter(({ cursor }) => cursor <= after).length
+  entry.results.splice(0, gone)
+  entry.taken = Math.max(entry.taken, Math.min(after, entry.finished))
+  return gone
+}
+
+/** Tells everyone who waits that there is something new. */
+export function wake({ waiting }: Entry): void {
+  for (const tell of waiting) tell()
+  waiting.clear()
+}
+
+/** Waits for a result, for the end of the submission, or for as long as the client will. */
+export async function waitForResult(
+  { waiting }: Entry,
+  { wait = 0, signal }: TakeOptions,
+): Promise<void> {
+  if (wait <= 0 || signal?.aborted) return
+  await new Promise<void>(resolve => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      waiting.delete(done)
+      resolve()
+    }
+    const timer = setTimeout(done, wait * 1000)
+    signal?.addEventListener('abort', done, { once: true })
+    waiting.add(done)
+  })
+}

@@ -1,0 +1,220 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { z } from 'zod'
+import { openDoor } from '../door/door.ts'
+import { packageVersion } from '../store/manifest.ts'
+import { type Rollouts, RolloutsError } from './rollouts.ts'
+import {
+  acknowledgement,
+  openApiDocument,
+  submission,
+  weights,
+  worldCall,
+  worldClose,
+  worldRequest,
+} from './rollouts-api.ts'
+import type { Worlds } from './rollouts-worlds.ts'
+
+/** Where a service listens, and who may use it. */
+export interface RolloutsServerOptions {
+  /** 0 takes any free one. @default 8900 */
+  readonly port?: number
+  /** @default '127.0.0.1' */
+  readonly host?: string
+  /** What clients send as bearer. Without one only this machine may connect. */
+  readonly token?: string
+  /** Names besides its address that clients may call it by. */
+  readonly allowedHosts?: readonly string[]
+}
+
+/** A service that listens; disposing of it closes its connections. */
+export interface RolloutsServer extends AsyncDisposable {
+  readonly url: string
+}
+
+const longestWait = 60
+const heartbeatSeconds = 15
+
+/** Serves rollouts over HTTP. */
+export async function serveRollouts(
+  service: { readonly rollouts: Rollouts; readonly worlds: Worlds },
+  options: RolloutsServerOptions = {},
+): Promise<RolloutsServer> {
+  const { rollouts, worlds } = service
+  const { port = 8900, host = '127.0.0.1' } = options
+  const server = openDoor({ ...options, host })
+  server.setErrorHandler(async (cause, _request, reply) => {
+    const { statusCode } = cause as { statusCode?: number }
+    const code = cause instanceof RolloutsError ? cause.code : (statusCode ?? 500)
+    if (code === 429) void reply.header('retry-after', '1')
+    await reply.code(code).send({ error: (cause as Error).message })
+  })
+  server.setNotFoundHandler(async (request, reply) => {
+    await reply.code(404).send({ error: `no ${request.method} ${request.url}: see /openapi.json` })
+  })
+  addRolloutRoutes(server, rollouts)
+  addWorldRoutes(server, rollouts, worlds)
+  addWeightRoutes(server, rollouts)
+  addServiceRoutes(server, rollouts)
+  const url = await server.listen({ port, host })
+  return { url, [Symbol.asyncDispose]: async () => await server.close() }
+}
+
+type WithId = { Params: { id: string }; Querystring: Record<string, string | undefined> }
+
+function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
+  server.post('/v1/rollouts', async (request, reply) => {
+    const status = await rollouts.submit(parse(submission, request.body))
+    await reply.code(202).send(status)
+  })
+  server.get<WithId>('/v1/rollouts/:id', async ({ params }) => rollouts.status(params.id))
+  server.delete<WithId>('/v1/rollouts/:id', async ({ params }) => rollouts.cancel(params.id))
+  server.post<WithId>('/v1/rollouts/:id/acknowledge', async ({ params, body }) =>
+    rollouts.acknowledge(params.id, parse(acknowledgement, body).cursor),
+  )
+  server.get<WithId>('/v1/rollouts/:id/groups', async (request, reply) => {
+    const { after, wait, max } = request.query
+    return await rollouts.take(request.params.id, {
+      after: readNumber('after', after, 0),
+      wait: Math.min(longestWait, readNumber('wait', wait, 0)),
+      max: Math.max(1, readNumber('max', max, 64)),
+      signal: closing(reply),
+    })
+  })
+  server.get<WithId>('/v1/rollouts/:id/events', async (request, reply) => {
+    const last = request.headers['last-event-id'] ?? request.query.after
+    const after = readNumber('Last-Event-ID', [last].flat()[0], 0)
+    rollouts.status(request.params.id)
+    await streamGroups(rollouts, reply, { id: request.params.id, after })
+  })
+}
+
+/** Finished groups as events. A connection that is slow takes no more than it has read. */
+async function streamGroups(
+  rollouts: Rollouts,
+  reply: FastifyReply,
+  { id, after }: { readonly id: string; readonly after: number },
+): Promise<void> {
+  const signal = closing(reply)
+  reply.hijack()
+  const { raw } = reply
+  raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+  const send = async (text: string): Promise<void> => {
+    if (raw.write(text) || signal.aborted) return
+    await new Promise<void>(resolve => {
+      raw.once('drain', resolve)
+      raw.once('close', resolve)
+    })
+  }
+  let cursor = after
+  while (!signal.aborted) {
+    const wait = heartbeatSeconds
+    const taken = await rollouts.take(id, {
+      after: cursor,
+      acknowledges: false,
+      wait,
+      max: 1,
+      signal,
+    })
+    for (const group of taken.groups) {
+      await send(`id: ${group.cursor}\nevent: group\ndata: ${JSON.stringify(group)}\n\n`)
+      cursor = group.cursor
+    }
+    if (taken.groups.length > 0) continue
+    if (taken.state !== 'running') {
+      await send(`event: end\ndata: ${JSON.stringify(rollouts.status(id))}\n\n`)
+      break
+    }
+    await send(': still rolling\n\n')
+  }
+  raw.end()
+}
+
+/** Aborts when the client goes away. */
+function closing(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort())
+  return controller.signal
+}
+
+function addWorldRoutes(server: FastifyInstance, rollouts: Rollouts, worlds: Worlds): void {
+  server.post('/v1/worlds', async ({ body }, reply) => {
+    const { task, seed } = parse(worldRequest, body)
+    const opened = await worlds.open(await rollouts.task(task), seed)
+    await reply.code(201).send(opened)
+  })
+  server.post<WithId>('/v1/worlds/:id/calls', async ({ params, body }) => {
+    const call = parse(worldCall, body)
+    return await worlds.call(params.id, call.name, call.arguments)
+  })
+  server.post<WithId>('/v1/worlds/:id/close', async ({ params, body }) => {
+    const { answer } = parse(worldClose, body ?? {})
+    const { total, parts } = await worlds.close(params.id, answer)
+    const rewards = Object.fromEntries(parts.map(({ name, score }) => [name, score]))
+    return { reward: total, rewards }
+  })
+}
+
+function addWeightRoutes(server: FastifyInstance, rollouts: Rollouts): void {
+  const desk = rollouts.weights
+  const state = (): object => ({ paused: desk.isPaused, version: desk.version })
+  server.post('/v1/weights', async ({ body }) => {
+    const { version, policy, interrupt } = parse(weights, body)
+    if (policy !== undefined) await rollouts.moveTo(policy)
+    desk.announce(version, interrupt === undefined ? {} : { interrupt })
+    return state()
+  })
+  server.post('/v1/pause', async () => {
+    desk.pause()
+    return state()
+  })
+  server.post('/v1/resume', async () => {
+    desk.resume()
+    return state()
+  })
+}
+
+function addServiceRoutes(server: FastifyInstance, rollouts: Rollouts): void {
+  const document = openApiDocument(packageVersion())
+  server.get('/openapi.json', async () => document)
+  server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'ok' }))
+  server.get('/metrics', async (_request, reply) => {
+    await reply.type('text/plain; version=0.0.4').send(metricsOf(rollouts))
+  })
+}
+
+const gauges = ['queued', 'running', 'waiting']
+
+/** Counters in the text format of Prometheus. */
+function metricsOf({ counts, weights: desk }: Rollouts): string {
+  const lines = Object.entries(counts).flatMap(([name, value]) => {
+    const isGauge = gauges.includes(name)
+    const word = name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+    const full = `espalier_rollouts_${word}${isGauge ? '' : '_total'}`
+    return [`# TYPE ${full} ${isGauge ? 'gauge' : 'counter'}`, `${full} ${value}`]
+  })
+  const paused = [
+    '# TYPE espalier_rollouts_paused gauge',
+    `espalier_rollouts_paused ${Number(desk.isPaused)}`,
+  ]
+  const version =
+    desk.version === null
+      ? []
+      : ['# TYPE espalier_policy_version gauge', `espalier_policy_version ${desk.version}`]
+  return `${[...lines, ...paused, ...version].join('\n')}\n`
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const result = schema.safeParse(body)
+  if (result.success) return result.data
+  const problems = result.error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join('.')}: ${message}` : message,
+  )
+  throw new RolloutsError(400, problems.join('; '))
+}
+
+function readNumber(name: string, text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback
+  const value = Number(text)
+  if (text.trim() !== '' && Number.isFinite(value) && value >= 0) return value
+  throw new RolloutsError(400, `${name} should be a number from 0 on, not "${text}"`)
+}

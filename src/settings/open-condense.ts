@@ -1,0 +1,39 @@
+import type { ModelRenderer } from '../chat/renderer.ts'
+import { type CondenserNeeds, defaultCondensing, openCondenser } from '../condensers/registry.ts'
+import type { Condenser } from '../core/condenser.ts'
+import type { Renderer } from '../core/renderer.ts'
+import type { CondenseSettings } from '../rollout/attempt.ts'
+import { openNamed } from './open-named.ts'
+import { openSpeaker } from './open-speaker.ts'
+import { isUserPart, loadUserPart } from './user-part.ts'
+
+/** A condenser by name with its options, or the user's own: what contexts are condensed with. */
+export async function openCondense(
+  name: string,
+  renderer: Renderer & Partial<Pick<ModelRenderer, 'tokenizer'>>,
+): Promise<CondenseSettings & AsyncDisposable> {
+  if (!isUserPart(name)) return await openCondenser(name, needsOf(renderer))
+  const part = await loadUserPart(name)
+  if (!isCondenser(part)) {
+    throw new TypeError(`${name} is not a condenser: an object with a name and open()`)
+  }
+  return { ...defaultCondensing, condenser: part, [Symbol.asyncDispose]: async () => {} }
+}
+
+/** The condenser that `--condense` names; a name or option that does not exist is the flag's fault. */
+export function openCondenseNamed(
+  ...given: Parameters<typeof openCondense>
+): ReturnType<typeof openCondense> {
+  return openNamed(`--condense ${given[0]}`, () => openCondense(...given))
+}
+
+function needsOf({ tokenizer }: Partial<Pick<ModelRenderer, 'tokenizer'>>): CondenserNeeds {
+  return {
+    openSpeaker,
+    ...(tokenizer && { countTokens: text => tokenizer.encodeOrdinary(text).length }),
+  }
+}
+
+function isCondenser(part: unknown): part is Condenser {
+  return typeof part === 'object' && part !== null && 'name' in part && 'open' in part
+}

@@ -1,0 +1,46 @@
+import { SettingError } from '../core/setting-error.ts'
+import { UserCodeError } from './user-part.ts'
+
+/**
+ * Opens what somebody named. What cannot be opened was named wrongly, and says where (`--policy x`);
+ * servers that do not answer and code of the user's own that breaks are failures of another kind.
+ */
+export async function openNamed<T>(
+  place: string | undefined,
+  open: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await open()
+  } catch (cause) {
+    if (cause instanceof SettingError || cause instanceof UserCodeError) throw cause
+    if (isUnreachable(cause)) throw cause
+    const reason = reasonOf(cause)
+    throw new SettingError(place === undefined ? reason : `${place}: ${reason}`, { cause })
+  }
+}
+
+/** What the system's codes mean where somebody named a file, a folder or a port. */
+const meanings: Readonly<Record<string, (path: string | undefined) => string>> = {
+  ENOENT: path => `there is no file or folder ${path}`,
+  EISDIR: (path = 'this') => `${path} is a folder; name a file`,
+  ENOTDIR: path => `there is no ${path}: a part of the path is a file, not a folder`,
+  EACCES: (path = 'this') => `${path} cannot be opened: permission is denied`,
+  EADDRINUSE: () => 'something listens there already; name another port',
+}
+
+function reasonOf(cause: unknown): string {
+  const { code = '', path, message } = cause as NodeJS.ErrnoException
+  return meanings[code]?.(path) ?? message ?? String(cause)
+}
+
+const networkCodes = /^(?:ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|EPIPE|UND_ERR)/
+
+/** Whether something on the other side of a network is behind an error. */
+function isUnreachable(cause: unknown): boolean {
+  for (let each = cause, depth = 0; each instanceof Error && depth < 8; depth++) {
+    if (each.name === 'ServerError' || each.name === 'TimeoutError') return true
+    if (networkCodes.test(String((each as NodeJS.ErrnoException).code))) return true
+    each = each.cause
+  }
+  return false
+}

@@ -1,0 +1,56 @@
+import type { Environment } from '../core/environment.ts'
+import type { Renderer } from '../core/renderer.ts'
+import { SettingError } from '../core/setting-error.ts'
+import { withFork } from '../environments/fork.ts'
+import type { BranchPolicy } from '../rollout/branch.ts'
+import { openBranchPolicy } from '../rollout/branches/registry.ts'
+import { rollChain } from '../rollout/chain.ts'
+import { rollSteps } from '../rollout/step.ts'
+import type { Strategy } from '../rollout/strategy.ts'
+import { rollTree } from '../rollout/tree.ts'
+import { openNamed } from './open-named.ts'
+import type { Settings } from './settings.ts'
+import { isUserPart, loadUserPart } from './user-part.ts'
+
+/** What a strategy is opened with. */
+export interface StrategyParts {
+  readonly environment: Environment
+  readonly renderer: Renderer
+  readonly reward?: Environment['reward'] | undefined
+}
+
+/** A strategy, with the environment as it needs it and the candidates per token it looks at. */
+export interface OpenedStrategy {
+  readonly strategy: Strategy
+  readonly environment: Environment
+  readonly topLogprobs: number
+}
+
+/** The strategy that settings name: `chain`, `tree` with its branch policy, or `step`. */
+export async function openStrategy(
+  values: Pick<Settings, 'strategy' | 'branch' | 'leaves' | 'stepHistory' | 'topLogprobs'>,
+  { environment, renderer, reward }: StrategyParts,
+): Promise<OpenedStrategy> {
+  const { strategy, leaves, topLogprobs } = values
+  if (strategy === 'chain') return { strategy: rollChain, environment, topLogprobs }
+  if (strategy === 'step') {
+    return { strategy: rollSteps({ history: values.stepHistory }), environment, topLogprobs }
+  }
+  const branch = await openBranch(values.branch ?? 'fixed', renderer)
+  return {
+    strategy: rollTree({ branch, leaves, ...(reward && { reward }) }),
+    environment: withFork(environment),
+    topLogprobs: Math.max(topLogprobs, branch.topLogprobs ?? 0),
+  }
+}
+
+async function openBranch(name: string, renderer: Renderer): Promise<BranchPolicy> {
+  if (!isUserPart(name)) {
+    return await openNamed(`--branch ${name}`, () => openBranchPolicy(name, renderer.vocabulary))
+  }
+  const part = await loadUserPart(name)
+  if (typeof part === 'object' && part !== null && 'name' in part) return part as BranchPolicy
+  throw new SettingError(
+    `--branch ${name}: this is no branch policy, an object with a name and widthBefore, widthAfter or grow`,
+  )
+}

@@ -1,0 +1,370 @@
+import { z } from 'zod'
+import { leafWeightings } from '../core/credit.ts'
+import { SettingError } from '../core/setting-error.ts'
+import { didYouMean } from '../names/nearest.ts'
+import { channelSchema } from './notify-channel.ts'
+
+/** One setting: what it may be, and how people are told about it. */
+export interface Setting<Schema extends z.ZodType = z.ZodType> {
+  readonly schema: Schema
+  readonly help: string
+  /** What its value is called in help; switches have none. */
+  readonly argument?: string
+  /** The flag's name where it is not the key in kebab-case. */
+  readonly flag?: string
+  /** Given several times, or separated by commas in a list. */
+  readonly isList?: boolean
+  /** What it is where nothing else is said. */
+  readonly default?: unknown
+}
+
+const count = z.int().min(1)
+const share = z.number().min(0).max(1)
+const text = z.string().min(1)
+const texts = z.array(text)
+
+/** Keeps the type of a default apart from its absence: a setting with one always has a value. */
+function setting<
+  Schema extends z.ZodType,
+  const More extends Omit<Setting<Schema>, 'schema' | 'help'> = Record<never, never>,
+>(schema: Schema, help: string, more?: More): { schema: Schema; help: string } & More {
+  return { schema, help, ...(more as More) }
+}
+
+/** How many pieces of work may run at one time: one number for all, or lane by lane. */
+const concurrency = z.union([
+  count,
+  z.strictObject({
+    rollouts: count.optional(),
+    policy: count.optional(),
+    tools: count.optional(),
+    environment: count.optional(),
+    reward: count.optional(),
+  }),
+])
+
+const budget = z
+  .strictObject({
+    tokens: count.optional(),
+    seconds: z.number().positive().optional(),
+    trajectories: count.optional(),
+    money: z.number().positive().optional(),
+    /** Price of a million prompt and sampled tokens. */
+    price: z.strictObject({ prompt: z.number().min(0), sampled: z.number().min(0) }).optional(),
+    perRollout: z.strictObject({ money: z.number().positive().optional() }).optional(),
+  })
+  .refine(({ money, perRollout, price }) => price || (money ?? perRollout?.money) === undefined, {
+    message: 'money needs a price, {"prompt","sampled"} of a million tokens',
+  })
+
+/** Every setting of a run: the source of flags, help, config keys, their JSON schema and the docs. */
+export const settings = {
+  policy: setting(
+    z.union([text, texts.min(1)]).transform(value => [value].flat()),
+    'The policy to sample from; several balance',
+    { argument: 'URI', isList: true },
+  ),
+  servedModel: setting(text, 'The name the server knows its model by', { argument: 'NAME' }),
+  model: setting(
+    text,
+    'Tokenizer and chat template: a model folder or a Hugging Face id (default: what the server says it serves)',
+    { argument: 'DIR|ID' },
+  ),
+  offline: setting(z.boolean(), 'Never fetch tokenizer files from a hub', { default: false }),
+  hub: setting(z.url(), 'Where tokenizer files of a Hugging Face id are fetched from', {
+    argument: 'URL',
+    default: 'https://huggingface.co',
+  }),
+  keyVariable: setting(text, 'The environment variable that holds the server key', {
+    argument: 'NAME',
+    default: 'ESPALIER_POLICY_KEY',
+  }),
+  record: setting(text, 'Write every sample to a cassette that replay:FILE reads', {
+    argument: 'FILE',
+  }),
+  environment: setting(text, 'The environment: a name with options, or ./file.ts#export', {
+    argument: 'NAME[:ITEM,…]',
+  }),
+  tasks: setting(
+    z.union([count, text]),
+    'Tasks: a JSONL or Parquet file, a run, or how many to make from the seed',
+    { argument: 'FILE|N' },
+  ),
+  heldOut: setting(
+    z.union([count, text]),
+    'Held-out tasks for evaluation: a file, or how many to make',
+    { argument: 'FILE|N' },
+  ),
+  split: setting(text, "Which split of the environment's tasks", { argument: 'NAME' }),
+  group: setting(count, 'Trees per task', { argument: 'N', default: 8 }),
+  strategy: setting(z.enum(['chain', 'tree', 'step']), 'How attempts are rolled', {
+    argument: 'chain|tree|step',
+    default: 'chain',
+  }),
+  branch: setting(text, 'Where a tree branches', { argument: 'NAME[:ITEM,…]' }),
+  leaves: setting(count, 'Most endings of one tree', { argument: 'N', default: 8 }),
+  stepHistory: setting(z.int().min(0), 'Turns of the past that a step is shown', {
+    argument: 'N',
+    default: 3,
+  }),
+  weighting: setting(z.enum(leafWeightings), 'How the endings of a tree share their tokens', {
+    argument: leafWeightings.join('|'),
+    default: 'uniform',
+  }),
+  condense: setting(text, 'How long contexts are condensed', { argument: 'NAME[:ITEM,…]' }),
+  reward: setting(texts, "Rewards to use instead of the environment's own", {
+    argument: 'NAME|FILE#EXPORT',
+    isList: true,
+  }),
+  judge: setting(text, 'The model that `--reward judge` asks, such as openai:URL', {
+    argument: 'URI',
+  }),
+  filters: setting(texts, 'Judges that drop trajectories, with a reason', {
+    argument: 'NAME[:ITEM,…]',
+    flag: 'filter',
+    isList: true,
+    default: [],
+  }),
+  guards: setting(texts, 'Watchers that stop a sample early', {
+    argument: 'NAME[:ITEM,…]',
+    flag: 'guard',
+    isList: true,
+    default: [],
+  }),
+  advantage: setting(text, 'How the members of a group are compared', {
+    argument: 'NAME',
+    default: 'grpo',
+  }),
+  maxTurns: setting(count, 'Most samples per trajectory', { argument: 'N', default: 16 }),
+  maxRolloutTokens: setting(count, 'Most sampled tokens per trajectory', {
+    argument: 'N',
+    default: 8192,
+  }),
+  maxContext: setting(count, 'Most tokens of a prompt and its answer together', {
+    argument: 'N',
+    default: 32_768,
+  }),
+  maxNewTokens: setting(count, 'Most sampled tokens per turn', { argument: 'N', default: 2048 }),
+  maxSeconds: setting(z.number().positive(), 'Most seconds per trajectory', {
+    argument: 'SECONDS',
+  }),
+  onLength: setting(z.enum(['end', 'continue']), 'What a turn cut by its token limit does', {
+    argument: 'end|continue',
+    default: 'end',
+  }),
+  temperature: setting(z.number().min(0), 'Sampling temperature', { argument: 'T', default: 1 }),
+  topP: setting(share, 'Nucleus sampling', { argument: 'P', default: 1 }),
+  topK: setting(z.int().min(0), 'Sample from the K most probable tokens; 0: all', {
+    argument: 'K',
+    default: 0,
+  }),
+  minP: setting(share, 'Sample from tokens at least this probable beside the best', {
+    argument: 'P',
+    default: 0,
+  }),
+  topLogprobs: setting(
+    z.int().min(0),
+    'Candidates per token to keep with their log-probabilities',
+    { argument: 'N', default: 0 },
+  ),
+  stop: setting(texts, 'Texts that end a turn', { argument: 'TEXT', isList: true, default: [] }),
+  history: setting(
+    z.enum(['preserve', 'faithful']),
+    'Whether a template may rewrite what was sampled',
+    { argument: 'preserve|faithful', default: 'preserve' },
+  ),
+  templateVariables: setting(
+    z.record(z.string(), z.unknown()),
+    'Values for the chat template, as a JSON object',
+    { argument: 'JSON', default: {} },
+  ),
+  toolFormat: setting(text, 'How the model writes calls (default: found from its template)', {
+    argument: 'NAME',
+  }),
+  reasoningFormat: setting(
+    text,
+    'How the model writes reasoning (default: found from its template)',
+    { argument: 'NAME' },
+  ),
+  toolInstruction: setting(
+    z.strictObject({ find: text, replace: z.string() }),
+    'Replaces the sentence in which the template offers tools, as JSON {"find","replace"}',
+    { argument: 'JSON' },
+  ),
+  concurrency: setting(concurrency, 'Rollouts and requests at one time', {
+    argument: 'N',
+    default: 64,
+  }),
+  deadline: setting(z.number().positive(), 'Seconds one request to a server may take', {
+    argument: 'SECONDS',
+    default: 600,
+  }),
+  retries: setting(z.int().min(0), 'How often a request that failed is tried again', {
+    argument: 'N',
+    default: 5,
+  }),
+  budget: setting(
+    budget,
+    'Limits of the whole run, as JSON: tokens, seconds, trajectories, money (with a price per million)',
+    { argument: 'JSON' },
+  ),
+  seed: setting(z.int().min(0), 'The seed that every random draw comes from', {
+    argument: 'N',
+    default: 0,
+  }),
+  adaptive: setting(
+    z.boolean(),
+    "Let the server's signals move the requests at one time, up to --concurrency",
+    { default: false },
+  ),
+  keep: setting(
+    count,
+    'Stop early when so many groups have something to train on; the attempts that are cut go on when the run is resumed',
+    { argument: 'GROUPS' },
+  ),
+  overSample: setting(z.number().min(1), 'Groups begun for each one that --keep still wants', {
+    argument: 'FACTOR',
+    default: 1,
+  }),
+  refill: setting(
+    z.number().min(0),
+    'Groups that may be rolled in place of those that filters emptied, per group wanted',
+    { argument: 'FACTOR', default: 2 },
+  ),
+  sentinels: setting(z.boolean(), 'Warn of failures that make no noise', { default: true }),
+  metricsPort: setting(z.int().min(0).max(65_535), 'Serve metrics for Prometheus on this port', {
+    argument: 'PORT',
+  }),
+  traces: setting(z.url(), 'Send OpenTelemetry traces to this collector (OTLP over HTTP)', {
+    argument: 'URL',
+  }),
+  notify: setting(
+    z.array(channelSchema),
+    'Tell people of failures, warnings and the end: JSON {"kind":"slack","urlVariable":"NAME"} and others',
+    { argument: 'JSON', isList: true, default: [] },
+  ),
+  unfinished: setting(
+    z.enum(['continue', 'restart']),
+    'What a resumed run does with attempts that were cut: go on from their last finished turn, or begin again',
+    { argument: 'continue|restart', default: 'continue' },
+  ),
+  trainer: setting(text, 'What learns: embedded, tinker:URL or ./file.ts#export', {
+    argument: 'NAME',
+    default: 'embedded',
+  }),
+  steps: setting(count, 'Training steps', { argument: 'N', default: 60 }),
+  tasksPerStep: setting(count, 'Tasks per training step', { argument: 'N', default: 32 }),
+  learningRate: setting(z.number().min(0), 'Learning rate', { argument: 'RATE', default: 4e-4 }),
+  loss: setting(text, 'The loss to learn with', { argument: 'NAME', default: 'ppo' }),
+  epochs: setting(count, 'Passes over each batch', { argument: 'N', default: 1 }),
+  updates: setting(count, 'Updates of the weights per pass', { argument: 'N', default: 1 }),
+  entropyBonus: setting(z.number(), 'Coefficient of the entropy bonus', {
+    argument: 'C',
+    default: 0.01,
+  }),
+  klPenalty: setting(z.number().min(0), 'Coefficient of the KL penalty to the starting weights', {
+    argument: 'C',
+    default: 0,
+  }),
+  oracleBonus: setting(
+    z.number().min(0),
+    'What a nat under a task’s oracle prompt adds to the advantage of successful tokens',
+    { argument: 'C', default: 0 },
+  ),
+  maxStaleness: setting(
+    z.int().min(0),
+    'Steps that what is learned from may be behind the weights; 0 rolls and learns in turn',
+    { argument: 'STEPS', default: 0 },
+  ),
+  onUpdate: setting(
+    z.enum(['abort', 'finish']),
+    'What samples under way do when weights change: go on under the new ones, or end under the old',
+    { argument: 'abort|finish', default: 'abort' },
+  ),
+  evaluateEvery: setting(count, 'Steps between held-out evaluations', { argument: 'N' }),
+  checkpointEvery: setting(count, 'Steps between checkpoints', { argument: 'N', default: 20 }),
+  trials: setting(count, 'Attempts per task in an evaluation', { argument: 'N', default: 1 }),
+  successAt: setting(z.number(), 'The reward from which on an attempt counts as a success', {
+    argument: 'REWARD',
+    default: 1,
+  }),
+  k: setting(z.array(count), 'The k of pass@k and pass^k', { argument: 'K', isList: true }),
+  results: setting(text, 'Where an evaluation writes its results', { argument: 'FILE' }),
+  sinks: setting(
+    z.array(z.strictObject({ to: text, out: text })),
+    'Exports written while the run goes on, as JSON',
+    { argument: 'JSON', default: [] },
+  ),
+  out: setting(text, 'The run folder (default: runs/<next number>)', { argument: 'RUN' }),
+} as const satisfies Record<string, Setting>
+
+/** The name of a setting. */
+export type SettingName = keyof typeof settings
+
+/** Settings as they are after defaults, config, profile and flags. */
+export type Settings = {
+  readonly [Name in SettingName]: (typeof settings)[Name] extends { default: unknown }
+    ? z.output<(typeof settings)[Name]['schema']>
+    : z.output<(typeof settings)[Name]['schema']> | undefined
+}
+
+/** Settings as a config or flags give them. */
+export type SettingsInput = {
+  readonly [Name in SettingName]?: z.input<(typeof settings)[Name]['schema']> | undefined
+}
+
+/** The flag of a setting: `maxTurns` is `--max-turns`. */
+export function flagOf(name: SettingName): string {
+  const { flag } = settings[name] as Setting
+  return flag ?? name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
+}
+
+/** Where a setting was written, for errors: one place for all, or one for each. */
+export type SettingPlace = string | ((name: string) => string)
+
+/** Checks settings from one place; unknown keys and wrong values say what was possible. */
+export function checkSettings(
+  values: Readonly<Record<string, unknown>>,
+  from: SettingPlace,
+): SettingsInput {
+  const placeOf = (name: string): string => (typeof from === 'string' ? from : from(name))
+  const checked: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue
+    if (!Object.hasOwn(settings, name)) {
+      const hint = didYouMean(name, Object.keys(settings)) || ' espalier --help config lists them.'
+      throw new SettingError(`${placeOf(name)}: no setting called "${name}".${hint}`)
+    }
+    checked[name] = checkSetting(name as SettingName, value, `${placeOf(name)}: ${name}`)
+  }
+  return checked as SettingsInput
+}
+
+/** Checks one value. */
+export function checkSetting(name: SettingName, value: unknown, from: string): unknown {
+  const { schema, argument, help } = settings[name] as Setting
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const problems = result.error.issues.map(describeIssue)
+  const wanted = argument ? ` (expected ${argument === 'JSON' ? `JSON. ${help}` : argument})` : ''
+  throw new SettingError(
+    `${from}: ${JSON.stringify(value)} is not possible${wanted}: ${problems.join('; ')}`,
+  )
+}
+
+/** What is wrong with a value; of one that may be several things, what is wrong with each. */
+function describeIssue(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    return issue.errors.map(issues => issues.map(describeIssue).join('; ')).join(', or ')
+  }
+  return `${issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''}${issue.message}`
+}
+
+/** Settings with every default filled in. */
+export function withDefaults(input: SettingsInput): Settings {
+  const filled = Object.entries(settings).map(([name, each]) => {
+    const given = input[name as SettingName]
+    return [name, given === undefined ? (each as Setting).default : given]
+  })
+  return Object.fromEntries(filled) as Settings
+}

@@ -1,0 +1,75 @@
+import { existsSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, resolve } from 'node:path'
+import { createJiti } from 'jiti'
+import { describeCause } from '../core/failure.ts'
+import { SettingError } from '../core/setting-error.ts'
+
+/** A file of the user's own that broke while it was loaded, with its line. */
+export class UserCodeError extends Error {}
+
+/** Whether a name means a part of the user's own: `./file.ts#export`. */
+export function isUserPart(name: string): boolean {
+  return /^\.{0,2}\//.test(name) || /\.[cm]?[jt]s(#|$)/.test(name)
+}
+
+/** Loads `./file.ts#export`; TypeScript is compiled on the way, on every supported Node. */
+export async function loadUserPart(name: string): Promise<unknown> {
+  const [path = '', wanted = 'default'] = name.split('#')
+  const file = resolve(path)
+  if (!existsSync(file)) throw new SettingError(`no file ${path} (looked in ${dirname(file)})`)
+  if (statSync(file).isDirectory()) {
+    throw new SettingError(`${path} is a folder; name a file and what it exports: ./file.ts#NAME`)
+  }
+  const module = await importFile(path)
+  if (wanted in module) return module[wanted]
+  const known = Object.keys(module)
+  const hint = known.length > 0 ? `It exports: ${known.join(', ')}.` : 'It exports nothing.'
+  throw new SettingError(`${path} has no export "${wanted}". ${hint} Write ${path}#NAME.`)
+}
+
+/** The line of a file that an error came from, where it came from there. */
+function lineIn(file: string, cause: unknown): string {
+  const stack = cause instanceof Error ? (cause.stack ?? '') : ''
+  const at = stack.indexOf(`${file}:`)
+  return at < 0 ? '' : (/^:\d+/.exec(stack.slice(at + file.length))?.[0] ?? '')
+}
+
+/** Imports a JavaScript or TypeScript file; what it throws names the file and its line. */
+export async function importFile(path: string): Promise<Record<string, unknown>> {
+  const file = resolve(path)
+  try {
+    return await compileAndImport(file)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const Kind = code === 'ERR_UNKNOWN_FILE_EXTENSION' ? SettingError : UserCodeError
+    throw new Kind(`${path}${lineIn(file, cause)}: ${describeCause(cause)}`, { cause })
+  }
+}
+
+async function compileAndImport(file: string): Promise<Record<string, unknown>> {
+  const jiti = createJiti(import.meta.url, {
+    virtualModules: { ...(await ourModules()), ...(await zodFor(file)) },
+    sourceMaps: true,
+    fsCache: false,
+  })
+  return await jiti.import(file)
+}
+
+/** A user's file and the program that runs it share one Espalier. */
+async function ourModules(): Promise<Record<string, unknown>> {
+  return {
+    espalier: await import('../index.ts'),
+    'espalier/testing': await import('../testing.ts'),
+  }
+}
+
+/** A folder without packages of its own, as `espalier init` leaves it, gets our zod. */
+async function zodFor(file: string): Promise<Record<string, unknown>> {
+  try {
+    createRequire(file).resolve('zod')
+    return {}
+  } catch {
+    return { zod: await import('zod') }
+  }
+}

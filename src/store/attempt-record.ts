@@ -1,0 +1,120 @@
+import { crc32 } from 'node:zlib'
+import type { Transition, World } from '../core/environment.ts'
+import type { TreeId } from '../core/ids.ts'
+import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
+import { type SampledSegment, sampled } from '../core/segment.ts'
+import type { Frame, FrameArray } from './frame.ts'
+
+/** What is on record of an attempt that is not finished. */
+export interface AttemptRecord {
+  opening?: Opened
+  /** What the world answered, turn by turn. */
+  readonly steps: Transition[]
+  /** By `keyOf` their request. */
+  readonly samples: Map<string, Sample>
+}
+
+/** How a world opened, and what that took. */
+type Opened = Pick<World, 'opening' | 'spent'>
+
+/** One thing that is put on record. */
+export type AttemptEntry =
+  | ({ readonly kind: 'opening'; readonly tree: TreeId } & Opened)
+  | {
+      readonly kind: 'step'
+      readonly tree: TreeId
+      readonly turn: number
+      readonly transition: Transition
+    }
+  | {
+      readonly kind: 'sample'
+      readonly tree: TreeId
+      readonly key: string
+      readonly sample: Sample
+    }
+  /** The record before it led elsewhere than the attempt did. */
+  | { readonly kind: 'restart'; readonly tree: TreeId }
+
+/** A sample is what was drawn for this seed from exactly this prompt. */
+export function keyOf({ prompt }: SampleRequest, seed: number): string {
+  const { ids } = prompt
+  const digest = crc32(new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength))
+  return `${seed}:${ids.length}:${digest.toString(16)}`
+}
+
+/** An attempt of which nothing is known. */
+export function emptyRecord(): AttemptRecord {
+  return { steps: [], samples: new Map() }
+}
+
+/** Adds an entry to the record of its attempt. */
+export function addEntry(record: AttemptRecord, entry: AttemptEntry): void {
+  if (entry.kind === 'opening') record.opening = openedIn(entry)
+  else if (entry.kind === 'step') record.steps[entry.turn] = entry.transition
+  else if (entry.kind === 'sample') record.samples.set(entry.key, entry.sample)
+  else {
+    delete record.opening
+    record.steps.length = 0
+    record.samples.clear()
+  }
+}
+
+function openedIn({ opening, spent }: Opened): Opened {
+  return { opening, ...(spent !== undefined && { spent }) }
+}
+
+/** An entry as a frame; tokens and numbers as arrays. */
+export function entryToFrame(entry: AttemptEntry): Frame {
+  if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens')
+    return { header: entry, arrays: [] }
+  const { segment, ...rest } = entry.sample
+  const { ids, logprobs, entropies, top, basis, version } = segment
+  const arrays: FrameArray[] = [ids]
+  const keep = (array: FrameArray): number => arrays.push(array) - 1
+  const tokens: StoredTokens = {
+    basis,
+    version,
+    ...(logprobs && { logprobs: keep(logprobs) }),
+    ...(entropies && { entropies: keep(entropies) }),
+    ...(top && { top: [top.width, keep(top.ids), keep(top.logprobs)] as const }),
+  }
+  return { header: { ...entry, sample: { ...rest, tokens } }, arrays }
+}
+
+interface StoredTokens extends Pick<SampledSegment, 'basis' | 'version'> {
+  readonly logprobs?: number
+  readonly entropies?: number
+  readonly top?: readonly [width: number, ids: number, logprobs: number]
+}
+
+/** The entry that a frame holds. */
+export function entryFromFrame({ header, arrays }: Frame): AttemptEntry {
+  const entry = header as AttemptEntry
+  if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
+  const { tokens, ...rest } = entry.sample as TokenSample & { readonly tokens: StoredTokens }
+  const { logprobs, entropies, top, basis, version } = tokens
+  const segment = sampled({
+    ids: arrays[0] as Int32Array,
+    logprobs: logprobs === undefined ? null : (arrays[logprobs] as Float32Array),
+    basis,
+    version,
+    ...(entropies !== undefined && { entropies: arrays[entropies] as Float32Array }),
+    ...(top && {
+      top: {
+        width: top[0],
+        ids: arrays[top[1]] as Int32Array,
+        logprobs: arrays[top[2]] as Float32Array,
+      },
+    }),
+  })
+  return { ...entry, sample: { ...rest, segment } }
+}
+
+/** Tokens that are on record and need not be paid for again. */
+export function tokensOf(sample: Sample): number {
+  return sample.kind === 'tokens' ? sample.segment.ids.length : textTokens(sample)
+}
+
+function textTokens({ usage }: TextSample): number {
+  return usage.sampled
+}

@@ -1,0 +1,139 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { encodeFrame, type Frame } from './frame.ts'
+import { type FramePlace, journalMagic, readPlaces } from './read-journal.ts'
+import { StoreError } from './store-error.ts'
+
+/** An append-only file of frames. One writer, any number of readers. */
+export interface Journal extends AsyncDisposable {
+  /** Resolves when the frame is written; a crash of this process can no longer lose it. */
+  append(frame: Frame): Promise<FramePlace>
+  /** Resolves when all that was appended would survive a power cut. */
+  sync(): Promise<void>
+  /** Bytes that are written. */
+  readonly size: number
+}
+
+/** How a journal is opened. */
+export interface JournalOptions {
+  /** Seconds between two syncs to the disk. @default 1 */
+  readonly syncEvery?: number
+}
+
+interface Waiting {
+  readonly bytes: Buffer
+  readonly resolve: (place: FramePlace) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Opens a journal for appending. A torn last frame, as a crash leaves it, is cut off; any other
+ * damage is refused. Frames that arrive while the disk is busy are written together.
+ */
+export async function openJournal(path: string, options: JournalOptions = {}): Promise<Journal> {
+  const { syncEvery = 1 } = options
+  const handle = await openToAppend(path)
+  let end = await findEnd(handle, path).catch(async (error: unknown) => {
+    await handle.close()
+    throw error
+  })
+  let isDirty = false
+  let broken: StoreError | undefined
+  let waiting: Waiting[] = []
+  let writing: Promise<void> | undefined
+
+  async function writeBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      if (broken) throw broken
+      await writeAll(
+        handle,
+        batch.length === 1 ? batch[0]!.bytes : Buffer.concat(batch.map(bytesOf)),
+      )
+    } catch (cause) {
+      // What stands behind the last whole frame would hide all that came later.
+      if (!broken) await handle.truncate(end).catch(() => {})
+      broken ??= new StoreError(path, { cause, keeps: true })
+      for (const { reject } of batch) reject(broken)
+      return
+    }
+    isDirty = true
+    for (const { bytes, resolve } of batch) {
+      resolve({ offset: end, size: bytes.length })
+      end += bytes.length
+    }
+  }
+
+  async function writeWaiting(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      await writeBatch(batch)
+    }
+    writing = undefined
+  }
+
+  async function sync(): Promise<void> {
+    await writing
+    if (!isDirty) return
+    isDirty = false
+    await handle.datasync()
+  }
+  const timer = setInterval(() => void sync().catch(fail), syncEvery * 1000)
+  timer.unref()
+
+  function fail(cause: unknown): void {
+    broken ??= new StoreError(path, { cause, keeps: true })
+  }
+
+  return {
+    get size() {
+      return end
+    },
+    append: frame =>
+      new Promise((resolve, reject) => {
+        waiting.push({ bytes: encodeFrame(frame), resolve, reject })
+        writing ??= writeWaiting()
+      }),
+    sync,
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      // Whoever appended was told of a failure; closing has nothing to add.
+      await sync().catch(fail)
+      await handle.close()
+    },
+  }
+}
+
+const bytesOf = ({ bytes }: Waiting): Buffer => bytes
+
+async function openToAppend(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'a+')
+  } catch (cause) {
+    throw new StoreError(path, { cause })
+  }
+}
+
+async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
+  let written = 0
+  while (written < bytes.length) {
+    const { bytesWritten } = await handle.write(bytes, written)
+    written += bytesWritten
+  }
+}
+
+async function findEnd(handle: FileHandle, path: string): Promise<number> {
+  const { size } = await handle.stat()
+  if (size < journalMagic.length) {
+    if (size > 0) await handle.truncate(0)
+    await writeAll(handle, journalMagic).catch((cause: unknown) => {
+      throw new StoreError(path, { cause })
+    })
+    return journalMagic.length
+  }
+  let end = journalMagic.length
+  for await (const { place, isTorn } of readPlaces(handle, path)) {
+    if (!isTorn) end = place.offset + place.size
+  }
+  if (end < size) await handle.truncate(end)
+  return end
+}

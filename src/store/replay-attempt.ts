@@ -1,0 +1,106 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Transition } from '../core/environment.ts'
+import type { TreeId } from '../core/ids.ts'
+import type { Sample } from '../core/policy.ts'
+import type { RolloutContext } from '../rollout/attempt.ts'
+import { aroundSamples, aroundWorlds } from '../rollout/instrument.ts'
+import { type AttemptEntry, type AttemptRecord, keyOf } from './attempt-record.ts'
+
+/** Puts every sample and every answer of the world on record before the attempt goes on. */
+export function recording(
+  context: RolloutContext,
+  tree: TreeId,
+  append: (entry: AttemptEntry) => Promise<void>,
+): RolloutContext {
+  return {
+    ...context,
+    policy: aroundSamples(context.policy, async ({ request, seeds, call, ask }) => {
+      const keys = seeds.map(seed => keyOf(request, seed))
+      const samples = await ask()
+      // What an interruption cut is drawn again whole, so that a resumed run gives the same rows.
+      if (call.signal.aborted) return samples
+      for (const [index, sample] of samples.entries()) {
+        await append({ kind: 'sample', tree, key: keys[index]!, sample })
+      }
+      return samples
+    }),
+    environment: aroundWorlds(context.environment, {
+      async open(_task, call, open) {
+        const world = await open(call)
+        const { opening, spent } = world
+        const opened = { opening, ...(spent !== undefined && { spent }) }
+        if (!call.replay) await append({ kind: 'opening', tree, ...opened })
+        return world
+      },
+      async step(_action, call, step) {
+        const transition = await step(call)
+        if (!call.replay) await append({ kind: 'step', tree, turn: call.turn, transition })
+        return transition
+      },
+    }),
+  }
+}
+
+/** A record that is being fed back. */
+export interface Replay {
+  readonly record: AttemptRecord
+  /** Whether everything so far came from the record; recorded answers fit only then. */
+  isFaithful: boolean
+  /** Whether the world answered otherwise than it had. */
+  hasDiverged: boolean
+}
+
+/** Begins to feed back a record. */
+export function openReplay(record: AttemptRecord): Replay {
+  return { record, isFaithful: true, hasDiverged: false }
+}
+
+/** Feeds back what is on record: samples whose prompt is the same, and the world's answers to them. */
+export function replaying(context: RolloutContext, replay: Replay): RolloutContext {
+  const { opening: opened, steps, samples } = replay.record
+  return {
+    ...context,
+    policy: aroundSamples(context.policy, async ({ request, seeds, ask }) => {
+      const known = seeds.map(seed => samples.get(keyOf(request, seed)))
+      const missing = seeds.filter((_, index) => !known[index])
+      if (missing.length === 0) return known as Sample[]
+      replay.isFaithful = false
+      const drawn = [...(await ask({ seeds: missing }))]
+      return known.map(sample => sample ?? drawn.shift()!)
+    }),
+    environment: aroundWorlds(context.environment, {
+      async open(_task, call, open) {
+        const world = await open(opened ? { ...call, replay: opened } : call)
+        if (opened && !isDeepStrictEqual(opened.opening, stored(world.opening))) {
+          await world[Symbol.asyncDispose]()
+          diverge(replay, 'its opening')
+        }
+        return world
+      },
+      async step(_action, call, step) {
+        const then = replay.isFaithful ? steps[call.turn] : undefined
+        if (!then) return await step(call)
+        const now = await step({ ...call, replay: then })
+        if (!isSame(then, now)) diverge(replay, `turn ${call.turn}`)
+        return now
+      },
+    }),
+  }
+}
+
+/** Ends the attempt: the loop that rolls it sees an error, whoever began the replay sees why. */
+function diverge(replay: Replay, place: string): never {
+  replay.hasDiverged = true
+  throw new Error(`the world did not repeat ${place}`)
+}
+
+/** Calls are left out: how long they took differs. So is what was spent: older records have none. */
+function isSame(then: Transition, now: Transition): boolean {
+  const [before, after] = [then, now].map(({ calls: _calls, spent: _spent, ...rest }) => rest)
+  return isDeepStrictEqual(before, stored(after))
+}
+
+/** A value as it is after it was stored. */
+function stored(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}

@@ -1,0 +1,116 @@
+import { existsSync, statSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Json } from '../core/ids.ts'
+import { SettingError } from '../core/setting-error.ts'
+import { StoreError } from './store-error.ts'
+
+/** The version of the run folder's layout that this program writes. */
+export const runFormat = 1
+
+/** What a run folder says of itself, in `run.json`. */
+export interface RunManifest {
+  readonly format: number
+  /** The command that made it. */
+  readonly kind: string
+  /** Every setting as it was resolved. */
+  readonly config: Readonly<Record<string, Json>>
+  readonly versions: Readonly<Record<string, string>>
+  /** `running` also where its writer died; `stopped` where it ended in order before its end. */
+  readonly status: 'running' | 'stopped' | 'finished'
+  /** Why it was stopped. */
+  readonly reason?: string
+  /** The folder it was begun in, which the paths in its settings are relative to. */
+  readonly directory?: string
+  readonly started: string
+  readonly finished?: string
+}
+
+/** The files of a run. */
+export function runPaths(folder: string) {
+  return {
+    manifest: join(folder, 'run.json'),
+    journal: join(folder, 'journal.frames'),
+    unfinished: join(folder, 'unfinished.frames'),
+    lock: join(folder, 'writer.lock'),
+    events: join(folder, 'events.jsonl'),
+    report: join(folder, 'report.json'),
+    checkpoints: join(folder, 'checkpoints'),
+  }
+}
+
+/** Whether a folder holds a run. */
+export function isRun(folder: string): boolean {
+  return existsSync(runPaths(folder).manifest)
+}
+
+/** `runs/<next number>`, four digits. */
+export async function nextRunFolder(parent = 'runs'): Promise<string> {
+  const entries = existsSync(parent) ? await readdir(parent) : []
+  const numbers = entries.filter(entry => /^\d{4,9}$/.test(entry)).map(Number)
+  return join(parent, String(Math.max(0, ...numbers) + 1).padStart(4, '0'))
+}
+
+/** Makes a run folder; one that already holds a run is refused. */
+export async function createRun(folder: string, manifest: RunManifest): Promise<void> {
+  const paths = runPaths(folder)
+  if (existsSync(paths.manifest)) {
+    throw new SettingError(
+      `${folder} already holds a run: \`espalier resume ${folder}\` goes on with it, or name another --out`,
+    )
+  }
+  if (existsSync(folder) && !statSync(folder).isDirectory()) {
+    throw new SettingError(`${folder} is a file: --out names a folder for the run`)
+  }
+  try {
+    await mkdir(folder, { recursive: true })
+  } catch (cause) {
+    throw new StoreError(folder, { cause })
+  }
+  await writeManifest(folder, manifest)
+}
+
+/** Writes `run.json` so that a reader never sees half of it. */
+export async function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
+  const { manifest: path } = runPaths(folder)
+  await replaceFile(path, `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+/** Writes a file so that a reader sees the old or the new one, never half of it. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(`${path}.next`, text)
+    await rename(`${path}.next`, path)
+  } catch (cause) {
+    throw new StoreError(path, { cause })
+  }
+}
+
+/** Reads what a run folder says of itself. */
+export async function readManifest(folder: string): Promise<RunManifest> {
+  const { manifest: path } = runPaths(folder)
+  if (!existsSync(path)) {
+    throw new SettingError(
+      `${folder} is not a run: it has no run.json. Runs lie in runs/ unless --out said otherwise`,
+    )
+  }
+  const manifest = parseManifest(await readFile(path, 'utf8'), path)
+  if (manifest.format !== runFormat) {
+    const writer = manifest.versions?.espalier
+    throw new Error(
+      `${folder} has run format ${manifest.format}; this program reads format ${runFormat}. ` +
+        `espalier ${writer ?? `with format ${manifest.format}`} reads it`,
+    )
+  }
+  return manifest
+}
+
+function parseManifest(text: string, path: string): RunManifest {
+  try {
+    const manifest = JSON.parse(text) as RunManifest
+    if (typeof manifest?.format === 'number') return manifest
+  } catch (cause) {
+    throw new Error(`${path} is not JSON: ${(cause as Error).message}`, { cause })
+  }
+  throw new Error(`${path} does not say its format: it is not what espalier wrote`)
+}

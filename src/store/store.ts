@@ -1,0 +1,240 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { Stretch } from '../core/credit.ts'
+import type { Task } from '../core/environment.ts'
+import type { Dropped, Group, Unscored, Weighted } from '../core/group.ts'
+import { isUseful } from '../core/group.ts'
+import type { GroupId, TaskId, TrajectoryId, TreeId } from '../core/ids.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Reward } from '../core/reward.ts'
+import type { Gradable, Usage } from '../core/trajectory.ts'
+import type { Tree } from '../core/tree.ts'
+import type { Frame } from './frame.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { lockFile } from './lock.ts'
+import { type FramePlace, openToRead, readFrame, readJournal } from './read-journal.ts'
+import { runPaths } from './run-folder.ts'
+import { treeFromFrame, treeToFrame } from './tree-frame.ts'
+
+/** A finished group as the journal has it: its trees lie in frames of their own. */
+interface GroupRecord {
+  readonly id: GroupId
+  /** The place of its task in the run's order, for exports. */
+  readonly order: number
+  readonly step?: number
+  readonly task: Task
+  readonly members: readonly MemberRecord[]
+  readonly unscored: readonly { readonly trajectory: TrajectoryId; readonly outcome: Outcome }[]
+}
+
+interface MemberRecord {
+  readonly trajectory: TrajectoryId
+  readonly reward: Reward
+  readonly dropped: Dropped | null
+  readonly advantage: number | null
+  readonly weight: number
+  readonly turns?: readonly number[]
+  readonly stretches?: readonly Stretch[]
+}
+
+type Header =
+  | { readonly kind: 'tree'; readonly tree: unknown }
+  | { readonly kind: 'group'; readonly group: GroupRecord }
+
+/** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
+export interface RunWriter extends AsyncDisposable {
+  writeTree(tree: Tree): Promise<void>
+  writeGroup(group: Group, task: Task, order: number): Promise<void>
+  sync(): Promise<void>
+}
+
+/** Opens a run for writing; one process at a time. */
+export async function openRunWriter(folder: string): Promise<RunWriter> {
+  const lock = await lockFile(runPaths(folder).lock)
+  let journal: Journal
+  try {
+    journal = await openJournal(runPaths(folder).journal)
+  } catch (error) {
+    await lock[Symbol.asyncDispose]()
+    throw error
+  }
+  return {
+    async writeTree(tree) {
+      const { header, arrays } = treeToFrame(tree)
+      await journal.append({ header: { kind: 'tree', tree: header } satisfies Header, arrays })
+    },
+    async writeGroup(group, task, order) {
+      const header: Header = { kind: 'group', group: toRecord(group, task, order) }
+      await journal.append({ header, arrays: [] })
+    },
+    sync: () => journal.sync(),
+    async [Symbol.asyncDispose]() {
+      await journal[Symbol.asyncDispose]()
+      await lock[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function toRecord(group: Group, task: Task, order: number): GroupRecord {
+  return {
+    id: group.id,
+    order,
+    ...(group.step !== undefined && { step: group.step }),
+    task,
+    members: group.members.map(({ trajectory, reward, dropped, advantage, weight, ...more }) => ({
+      trajectory: trajectory.id,
+      reward,
+      dropped,
+      advantage,
+      weight,
+      ...(more.turns && { turns: more.turns }),
+      ...(more.stretches && { stretches: more.stretches }),
+    })),
+    unscored: group.unscored.map(({ trajectory, outcome }) => ({
+      trajectory: trajectory.id,
+      outcome,
+    })),
+  }
+}
+
+/** A group read back, with its task. */
+export interface StoredGroup {
+  readonly group: Group
+  readonly task: Task
+  readonly order: number
+}
+
+/** A run that is read; it may still be growing. */
+export interface RunReader extends AsyncDisposable {
+  /** Finished groups in the run's own order: step, task, then id. */
+  groups(): AsyncGenerator<StoredGroup>
+  /** The tasks of finished groups, in the same order. */
+  tasks(): readonly Task[]
+  /** One finished group, if there is one with this id. */
+  group(id: string): Promise<StoredGroup | undefined>
+  /** Finished trees whose ids begin so. */
+  trees(prefix: string): AsyncGenerator<Tree>
+  /** Finished trees whose group is not finished yet. */
+  looseTrees(): AsyncGenerator<Tree>
+  readonly groupCount: number
+  readonly treeCount: number
+  readonly finishedGroups: ReadonlySet<GroupId>
+  readonly finishedTrees: ReadonlySet<TreeId>
+  /** Tokens that its finished trees cost; trajectories of its finished groups, and those that can be trained on. */
+  readonly usage: Usage & { readonly trajectories: number; readonly kept: number }
+}
+
+/** Opens a run for reading: an index of its frames is kept, the trees stay on disk. */
+export async function openRunReader(folder: string): Promise<RunReader> {
+  const { journal } = runPaths(folder)
+  const trees = new Map<TreeId, FramePlace>()
+  const records = new Map<GroupId, GroupRecord>()
+  const usage = { sampled: 0, prompt: 0, trajectories: 0, kept: 0 }
+  for await (const { frame, place } of readJournal(journal)) {
+    const header = frame.header as Header
+    if (header.kind === 'tree') {
+      const id = idOf(header.tree)
+      if (!trees.has(id)) addUsage(usage, frame)
+      trees.set(id, place)
+    } else if (header.kind === 'group') records.set(header.group.id, header.group)
+  }
+  for (const { members, unscored } of records.values()) {
+    usage.trajectories += members.length + unscored.length
+    if (isUseful({ members })) usage.kept++
+  }
+  const handle = await openToRead(journal)
+  const ordered = [...records.values()].sort(
+    (a, b) => (a.step ?? 0) - (b.step ?? 0) || a.order - b.order || (a.id < b.id ? -1 : 1),
+  )
+  return {
+    groupCount: records.size,
+    treeCount: trees.size,
+    finishedGroups: new Set(records.keys()),
+    finishedTrees: new Set(trees.keys()),
+    usage,
+    async *groups() {
+      for (const record of ordered) yield await loadGroup(handle!, trees, record)
+    },
+    tasks: () => ordered.map(({ task }) => task),
+    async group(id) {
+      const record = records.get(id as GroupId)
+      return record && (await loadGroup(handle!, trees, record))
+    },
+    async *trees(prefix) {
+      for (const [id, place] of trees) {
+        if (id.startsWith(prefix)) yield await loadTree(handle!, place)
+      }
+    },
+    async *looseTrees() {
+      for (const [id, place] of trees) {
+        if (!records.has(groupOf(id))) yield await loadTree(handle!, place)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await handle?.close()
+    },
+  }
+}
+
+/** Trajectories of one tree share tokens, so that sampled ones are counted node by node. */
+function addUsage(usage: { sampled: number; prompt: number }, { header, arrays }: Frame): void {
+  const { nodes, trajectories } = (header as { tree: StoredTree }).tree
+  for (const { origin, ids } of nodes) {
+    if (origin === 'sampled') usage.sampled += arrays[ids]!.length
+  }
+  for (const trajectory of trajectories) usage.prompt += trajectory.usage.prompt
+}
+
+/** What is looked at of a tree that is not loaded. */
+interface StoredTree {
+  readonly header: { readonly id: TreeId }
+  readonly nodes: readonly { readonly origin: string; readonly ids: number }[]
+  readonly trajectories: readonly { readonly usage: Usage }[]
+}
+
+function idOf(tree: unknown): TreeId {
+  return (tree as StoredTree).header.id
+}
+
+/** The group that a tree belongs to: its id without the member. */
+export function groupOf(tree: string): GroupId {
+  return tree.slice(0, tree.lastIndexOf('/')) as GroupId
+}
+
+async function loadTree(handle: FileHandle, place: FramePlace): Promise<Tree> {
+  const { header, arrays } = await readFrame(handle, place)
+  return treeFromFrame({ header: (header as { tree: unknown }).tree, arrays })
+}
+
+async function loadGroup(
+  handle: FileHandle,
+  places: ReadonlyMap<TreeId, FramePlace>,
+  record: GroupRecord,
+): Promise<StoredGroup> {
+  const cache = new Map<TreeId, Tree>()
+  const find = async (trajectory: TrajectoryId) => {
+    const id = trajectory.slice(0, trajectory.lastIndexOf('/')) as TreeId
+    const place = places.get(id)
+    if (!place) throw new Error(`the journal has group ${record.id} but not its tree ${id}`)
+    const tree = cache.get(id) ?? (await loadTree(handle, place))
+    cache.set(id, tree)
+    return { tree, trajectory: tree.trajectories.find(each => each.id === trajectory)! }
+  }
+  const members: Weighted[] = []
+  for (const { trajectory: id, ...rest } of record.members) {
+    const { tree, trajectory } = await find(id)
+    members.push({ tree, trajectory: trajectory as Gradable, ...rest })
+  }
+  const unscored: Unscored[] = []
+  for (const { trajectory: id, outcome } of record.unscored) {
+    unscored.push({ ...(await find(id)), outcome: outcome as Unscored['outcome'] })
+  }
+  const { step, task, order } = record
+  const group: Group = {
+    id: record.id,
+    task: task.id as TaskId,
+    ...(step !== undefined && { step }),
+    members,
+    unscored,
+  }
+  return { group, task, order }
+}

@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { describe, expect, it } from 'vitest'
+import { openEnvironment } from '../environments/registry.ts'
+import { roll } from '../run/roll.ts'
+import { checkFirstTask, countTasks, readTasks } from './tasks.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'espalier-tasks-'))
+const environment = await openEnvironment('single-turn')
+
+describe('tasks of a file', () => {
+  it('come in order from every row group of a parquet file', async () => {
+    const path = join(folder, 'tasks.parquet')
+    const prompts = ['1+1', '1+2', '1+3', '1+4', '1+5']
+    const columnData = [
+      { name: 'prompt', data: prompts },
+      { name: 'answer', data: ['2', '3', '4', '5', '6'] },
+    ]
+    writeFileSync(path, Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 2 })))
+    const read: unknown[] = []
+    for await (const { data } of readTasks(environment, path, { seed: 0 })) {
+      read.push((data as { prompt: string }).prompt)
+    }
+    expect(read).toEqual(prompts)
+  })
+
+  it('are named by their line, blank ones counted', async () => {
+    const path = join(folder, 'blank.jsonl')
+    writeFileSync(path, '{"prompt":"1+1"}\n\n{"question":"2+2?"}\n')
+    const read = async (): Promise<void> => {
+      for await (const _ of readTasks(environment, path, { seed: 0 }));
+    }
+    await expect(read()).rejects.toThrow(/blank.jsonl:3: Not a task/)
+  })
+
+  it('that is wrong from the start leaves no run folder behind', async () => {
+    const path = join(folder, 'wrong.jsonl')
+    writeFileSync(path, '{"question":"2+2?"}\n')
+    const answers = join(folder, 'answers.jsonl')
+    writeFileSync(answers, '{"text":"4"}\n')
+    const out = join(folder, 'run')
+    const rolled = roll(environment, path, { policy: `scripted:${answers}`, out })
+    await expect(rolled.next()).rejects.toThrow(/wrong.jsonl:1: Not a task/)
+    expect(existsSync(out)).toBe(false)
+  })
+
+  it('that come through a pipe are neither counted nor checked before, for they come only once', async () => {
+    const path = join(folder, 'pipe')
+    execFileSync('mkfifo', [path])
+    const writing = writeFile(path, '{"prompt":"1+1"}\n{"prompt":"2+2"}\n')
+    await checkFirstTask(environment, path)
+    expect(await countTasks(path)).toBeUndefined()
+    let read = 0
+    for await (const _ of readTasks(environment, path, { seed: 0 })) read++
+    await writing
+    expect(read).toBe(2)
+  })
+})

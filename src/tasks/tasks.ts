@@ -1,0 +1,188 @@
+import { createReadStream, existsSync, statSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
+import type { Environment, Task } from '../core/environment.ts'
+import type { TaskId } from '../core/ids.ts'
+import { SettingError } from '../core/setting-error.ts'
+import { isRun } from '../store/run-folder.ts'
+import { openRunReader } from '../store/store.ts'
+import { parquetRows } from './parquet-rows.ts'
+
+/** Where tasks come from: a file, another run, a number to make, or anything that gives their data one by one. */
+export type TaskSource<Data = unknown> =
+  | string
+  | number
+  | Iterable<TaskInput<Data>>
+  | AsyncIterable<TaskInput<Data>>
+
+/** A task's data, with an id of its own where it has one; otherwise its number is its id. */
+export type TaskInput<Data> = Data & { readonly id?: string | number }
+
+/** Which of the tasks that an environment makes. */
+export interface ReadTasksOptions {
+  readonly seed: number
+  readonly split?: string
+}
+
+/** Reads tasks, each checked by the environment; a bad one says where it stands and what is wrong. */
+export async function* readTasks<Data>(
+  environment: Environment<Data>,
+  source: TaskSource<Data>,
+  options: ReadTasksOptions,
+): AsyncGenerator<Task<Data>> {
+  if (typeof source === 'number') {
+    yield* makeTasks(environment, source, options)
+    return
+  }
+  if (typeof source === 'string' && isRun(source)) {
+    yield* tasksOfRun(environment, source)
+    return
+  }
+  const seen = new Set<string>()
+  let number = 0
+  for await (const { entry, place } of entriesOf(source)) {
+    number++
+    const task = toTask(environment, entry, { number, place })
+    if (seen.has(task.id)) throw new Error(`${place}: a task with id "${task.id}" came before`)
+    seen.add(task.id)
+    yield task
+  }
+}
+
+/** Refuses a file or run that holds no task or begins with a wrong one, before anything is made for it. */
+export async function checkFirstTask<Data>(
+  environment: Environment<Data>,
+  source: TaskSource<Data>,
+): Promise<void> {
+  if (typeof source !== 'string' || isPipe(source)) return
+  for await (const _ of readTasks(environment, source, { seed: 0 })) return
+  throw new SettingError(`${source} holds no tasks`)
+}
+
+/** Whether a path names something that can be read only once. */
+function isPipe(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats !== undefined && !stats.isFile() && !stats.isDirectory()
+}
+
+/** How many tasks a source holds, where that can be seen without reading them one by one. */
+export async function countTasks(source: TaskSource<never>): Promise<number | undefined> {
+  if (typeof source === 'number') return source
+  if (typeof source !== 'string' || !existsSync(source) || isPipe(source)) return undefined
+  if (isRun(source)) {
+    await using reader = await openRunReader(source)
+    return new Set(reader.tasks().map(({ id }) => id)).size
+  }
+  if (source.endsWith('.parquet')) {
+    const file = await asyncBufferFromFile(source)
+    return Number((await parquetMetadataAsync(file)).num_rows)
+  }
+  let lines = 0
+  for await (const line of linesOf(source)) if (line.trim() !== '') lines++
+  return lines
+}
+
+/** An environment was asked for tasks that has only those of files. */
+export function makesNone(environment: string): SettingError {
+  return new SettingError(
+    `environment "${environment}" makes no tasks of its own: name a file with --tasks`,
+  )
+}
+
+function makeTasks<Data>(
+  environment: Environment<Data>,
+  count: number,
+  { seed, split }: ReadTasksOptions,
+): readonly Task<Data>[] {
+  if (!environment.makeTasks) {
+    throw makesNone(environment.name)
+  }
+  return environment.makeTasks({ count, seed, ...(split !== undefined && { split }) })
+}
+
+/** The tasks of another run, each once, in its order. */
+async function* tasksOfRun<Data>(
+  environment: Environment<Data>,
+  run: string,
+): AsyncGenerator<Task<Data>> {
+  const seen = new Set<string>()
+  await using reader = await openRunReader(run)
+  for (const { id, data } of reader.tasks()) {
+    if (seen.has(id)) continue
+    seen.add(id)
+    try {
+      yield { id, data: environment.readTask(data) }
+    } catch (cause) {
+      throw new Error(`${run}, task "${id}": ${(cause as Error).message}`, { cause })
+    }
+  }
+}
+
+function toTask<Data>(
+  environment: Environment<Data>,
+  entry: unknown,
+  { number, place }: { readonly number: number; readonly place: string },
+): Task<Data> {
+  const id = (entry as { id?: unknown } | null)?.id
+  try {
+    const data = environment.readTask(entry)
+    return { id: String(id ?? number) as TaskId, data }
+  } catch (cause) {
+    throw new Error(`${place}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** What is to become a task, and where it stands: a blank line is none, but counts as a line. */
+interface Entry {
+  readonly entry: unknown
+  readonly place: string
+}
+
+async function* entriesOf(
+  source: string | Iterable<unknown> | AsyncIterable<unknown>,
+): AsyncGenerator<Entry> {
+  if (typeof source === 'string') {
+    yield* readFile(source)
+    return
+  }
+  let number = 0
+  for await (const entry of source) yield { entry, place: `task ${++number}` }
+}
+
+async function* readFile(path: string): AsyncGenerator<Entry> {
+  if (!existsSync(path)) throw new SettingError(`no task file ${path}`)
+  if (statSync(path).isDirectory()) {
+    throw new SettingError(`${path} is a folder without a run.json: name a file of tasks or a run`)
+  }
+  if (path.endsWith('.parquet')) {
+    let row = 0
+    for await (const entry of parquetRows(path)) yield { entry, place: `${path}:${++row}` }
+    return
+  }
+  let number = 0
+  for await (const line of linesOf(path)) {
+    number++
+    if (line.trim() === '') continue
+    const place = `${path}:${number}`
+    yield { entry: parseLine(line, place), place }
+  }
+}
+
+function parseLine(line: string, place: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new Error(
+      `${place}: not JSON: ${message}. A task file has one JSON object per line, or is parquet`,
+      { cause },
+    )
+  }
+}
+
+function linesOf(path: string): AsyncIterable<string> {
+  return createInterface({
+    input: createReadStream(path),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })
+}

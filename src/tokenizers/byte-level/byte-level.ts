@@ -1,0 +1,73 @@
+import { Cuts, toUnits } from '../buffers.ts'
+import { openDecoder } from '../decoders.ts'
+import { byteDecoding } from '../decoding.ts'
+import type { Definition } from '../definition.ts'
+import { type Fields, readFlag, readList, UnsupportedPartError } from '../fields.ts'
+import { openNormalizer } from '../normalizers.ts'
+import type { PlainEncoder, TextModel } from '../pipeline.ts'
+import { openPreTokenizer, type PreTokenizer } from '../splitters.ts'
+import { tokenDecoding } from '../token-decoding.ts'
+import { openVocabulary } from '../vocabulary.ts'
+import { toBytes } from './byte-alphabet.ts'
+import { BytePairs } from './byte-pairs.ts'
+import { openMerges } from './merges.ts'
+
+/**
+ * Byte-level BPE, the model of GPT, Llama 3, Qwen, DeepSeek and most others today. Throws
+ * `UnsupportedPartError` for a BPE model that is not of this kind.
+ */
+export function openByteLevel(definition: Definition): TextModel {
+  const { model } = definition
+  requirePlain(definition)
+  const preTokenizer = openPreTokenizer(definition.preTokenizer)
+  if (!preTokenizer.isByteLevel) throw new UnsupportedPartError('BPE without a ByteLevel step')
+  const normalize = openNormalizer(definition.normalizer)
+  const vocabulary = openVocabulary(model.vocab)
+  const merges = openMerges(model.merges, vocabulary)
+  const ignoreMerges = readFlag(model.ignore_merges, 'model.ignore_merges')
+  return {
+    vocabulary,
+    normalize,
+    openEncoder: (controls, ids) => {
+      const forbidden = new Set(controls.map(control => control.id))
+      const isForbidden = (id: number) => forbidden.has(id)
+      const pairs = new BytePairs({ vocabulary, merges, ignoreMerges, isForbidden }, ids)
+      return openPlainEncoder(preTokenizer, pairs)
+    },
+    openDecoding: tokenOf => {
+      if (!isByteLevelDecoder(definition.decoder)) {
+        return tokenDecoding(openDecoder(definition.decoder), tokenOf)
+      }
+      return byteDecoding(id => {
+        const token = tokenOf(id)
+        return token === undefined ? undefined : toBytes(token)
+      })
+    },
+  }
+}
+
+/** Words that begin or continue in a special way, unknown words and dropout are not of this kind. */
+function requirePlain({ model }: Definition): void {
+  const affix = model.continuing_subword_prefix || model.end_of_word_suffix
+  const isPlain = !affix && !model.dropout && !model.byte_fallback && model.unk_token == null
+  if (!isPlain) throw new UnsupportedPartError('BPE with affixes, dropout or unknown tokens')
+}
+
+function isByteLevelDecoder(decoder: Fields | undefined): boolean {
+  if (decoder?.type !== 'Sequence') return decoder?.type === 'ByteLevel'
+  const steps = readList(decoder.decoders, 'decoders of a Sequence')
+  return steps.length === 1 && (steps[0] as Fields | null)?.type === 'ByteLevel'
+}
+
+function openPlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePairs): PlainEncoder {
+  const all = new Cuts()
+  return given => {
+    const text = prefixesBlank && !given.startsWith(' ') ? ` ${given}` : given
+    const units = toUnits(text)
+    all.clear().add(0, text.length)
+    const pieces = split({ text, units }, all)
+    for (let index = 0; index < pieces.count; index++) {
+      pairs.encode(units, pieces.start(index), pieces.end(index))
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import type { Group } from '../core/group.ts'
+import type { Lanes } from '../core/lane.ts'
+import type { Finish } from '../core/policy.ts'
+import type { StopKind } from '../core/stopped.ts'
+import type { Tree } from '../core/tree.ts'
+
+/** What a run tells whoever listens, as it happens. */
+export type RunEvent =
+  | RunStart
+  | LanesMoved
+  | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
+  | SampleEnd
+  | Retried
+  | { readonly kind: 'tree-end'; readonly tree: Tree }
+  | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
+  | { readonly kind: 'group-end'; readonly group: Group }
+  | Warned
+  | ConcurrencyChanged
+  | EarlyStop
+  | { readonly kind: 'budget-spent'; readonly of: StopKind; readonly message: string }
+  | RunEnd
+
+/** A run begins, or goes on. */
+export interface RunStart {
+  readonly kind: 'run-start'
+  readonly run: string
+  /** The command that made it. */
+  readonly command: string
+  /** Trees that were finished before an interruption. */
+  readonly finished: number
+}
+
+/** Lanes that rolling goes through were opened or closed; while they are open, they can be looked at. */
+export interface LanesMoved {
+  readonly kind: 'lanes-open' | 'lanes-close'
+  readonly lanes: Lanes
+}
+
+/** A sample that was drawn. */
+export interface SampleEnd {
+  readonly kind: 'sample-end'
+  readonly tree: string
+  readonly turn: number
+  readonly seconds: number
+  readonly prompt: number
+  readonly sampled: number
+  /** Prompt tokens that the server had in its cache, where it tells. */
+  readonly cached?: number
+  readonly finish: Finish['kind']
+  readonly server?: string
+}
+
+/** A request that failed and is repeated. */
+export interface Retried {
+  readonly kind: 'retry'
+  readonly problem: string
+  readonly status?: number
+  /** Counted from 1. */
+  readonly attempt: number
+  readonly waitSeconds: number
+}
+
+/** Something looks wrong although nothing failed. */
+export interface Warned {
+  readonly kind: 'warning'
+  readonly sentinel: string
+  readonly message: string
+  /** What is probably behind it. */
+  readonly likely: string
+}
+
+/** The server's signals moved the number of requests at one time. */
+export interface ConcurrencyChanged {
+  readonly kind: 'concurrency-change'
+  readonly from: number
+  readonly to: number
+  readonly reason: string
+}
+
+/** Enough groups were kept: what still ran was cut, to go on when the run is resumed. */
+export interface EarlyStop {
+  readonly kind: 'early-stop'
+  readonly kept: number
+  /** Groups that were cut. */
+  readonly cut: number
+  /** Sampled tokens per attempt: of those that came out, and of those that were cut, so far. */
+  readonly lengths: { readonly kept: number; readonly cut: number | null }
+}
+
+/** The run is over, for now or for good. */
+export interface RunEnd {
+  readonly kind: 'run-end'
+  readonly status: 'finished' | 'stopped' | 'failed'
+  readonly reason?: string
+  readonly error?: unknown
+}
+
+/** Listens to a run; must not throw, and is never waited for. */
+export type Listen = (event: RunEvent) => void
+
+/** One listener for several; one that throws does not keep the others from hearing. */
+export function listenAll(...listeners: readonly (Listen | undefined)[]): Listen {
+  return event => {
+    for (const listen of listeners) {
+      try {
+        listen?.(event)
+      } catch {
+        // Whoever listens must not break what it listens to.
+      }
+    }
+  }
+}

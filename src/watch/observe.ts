@@ -1,0 +1,177 @@
+import { basename, resolve } from 'node:path'
+import type { Instrument } from '../rollout/instrument.ts'
+import { openNamed } from '../settings/open-named.ts'
+import type { Settings } from '../settings/settings.ts'
+import { packageVersion } from '../store/manifest.ts'
+import { runPaths } from '../store/run-folder.ts'
+import type { EarlyStop, Listen, RunEvent, Warned } from './events.ts'
+import { listenAll } from './events.ts'
+import { openChannel } from './notify/channels.ts'
+import { openNotifier } from './notify/notifier.ts'
+import { openRedact } from './notify/redact.ts'
+import { openSentinels } from './sentinels/open-sentinels.ts'
+import type { SentinelContext } from './sentinels/sentinel.ts'
+import { openEventsFile } from './telemetry/events-file.ts'
+import { openExporter } from './telemetry/otlp.ts'
+import { openMetrics } from './telemetry/prometheus.ts'
+import { serveMetrics } from './telemetry/serve-metrics.ts'
+import { openTraces } from './telemetry/traces.ts'
+import { watchSamples } from './telemetry/watch-samples.ts'
+
+/** Everything that watches a run and tells people about it. */
+export interface Observers extends AsyncDisposable {
+  readonly listen: Listen
+  readonly instruments: readonly Instrument[]
+  /** What belongs into the report besides its groups. */
+  notes(): ObserverNotes
+}
+
+/** What was noticed while a run went on. */
+export interface ObserverNotes {
+  readonly warnings: readonly Omit<Warned, 'kind'>[]
+  /** What depended on the clock, and so may differ in a repetition. */
+  readonly clock: readonly string[]
+  readonly retries: number
+  /** Seconds that rewards took, which trees cannot know. */
+  readonly scoringSeconds: number
+  /** Lengths of what was kept and what an early stop cut. */
+  readonly earlyStop?: Omit<EarlyStop, 'kind'>
+  readonly notices?: { readonly sent: number; readonly held: number; readonly failed: number }
+  readonly spans?: { readonly sent: number; readonly lost: number }
+}
+
+/** The settings that observers look at. */
+export type ObserverSettings = Pick<Settings, 'metricsPort' | 'traces' | 'notify' | 'sentinels'>
+
+/** What observers need of the run. */
+export interface ObserverContext extends SentinelContext {
+  readonly out: string
+  readonly tell: (line: string) => void
+}
+
+/** Opens what settings ask for: events in the run folder always, all else where it is named. */
+export async function openObservers(
+  settings: ObserverSettings,
+  context: ObserverContext,
+): Promise<Observers> {
+  const { out, tell } = context
+  const run = basename(resolve(out))
+  const closing: AsyncDisposable[] = []
+  const listeners: Listen[] = []
+  const instruments: Instrument[] = []
+  const notes = openNotes()
+  const tellAll: Listen = event => listenAll(notes.listen, ...listeners)(event)
+  const open = async (): Promise<void> => {
+    const events = openEventsFile(runPaths(out).events)
+    closing.push(events)
+    listeners.push(events.listen)
+    if (settings.metricsPort !== undefined) {
+      const metrics = openMetrics()
+      const { metricsPort } = settings
+      const served = await openNamed(`--metrics-port ${metricsPort}`, () =>
+        serveMetrics(metrics, metricsPort),
+      )
+      tell(`metrics at ${served.url}`)
+      closing.push(served)
+      listeners.push(metrics.listen)
+    }
+    if (settings.traces !== undefined) {
+      const exporter = openExporter(exporterOf(settings.traces, run))
+      const traces = openTraces(run, exporter)
+      closing.push(exporter)
+      listeners.push(traces.listen)
+      instruments.push(traces.instrument)
+      notes.spans = exporter.counts
+    }
+    const notifier = await openNotices(settings, run, tell)
+    if (notifier) {
+      closing.push(notifier)
+      listeners.push(notifier.listen)
+      notes.notices = notifier.counts
+    }
+    if (settings.sentinels) {
+      listeners.push(
+        openSentinels(context, warning => {
+          tell(`WARNING ${warning.sentinel}: ${warning.message}. Likely: ${warning.likely}.`)
+          tellAll(warning)
+        }),
+      )
+    }
+    instruments.push(watchSamples(tellAll))
+  }
+  const close = async (): Promise<void> => {
+    for (const each of closing.toReversed()) await each[Symbol.asyncDispose]()
+  }
+  await open().catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  return { listen: tellAll, instruments, notes: notes.take, [Symbol.asyncDispose]: close }
+}
+
+/** The standard's own variable holds the headers, keys among them. */
+function exporterOf(url: string, run: string) {
+  const headers = Object.fromEntries(
+    (process.env.OTEL_EXPORTER_OTLP_HEADERS ?? '').split(',').flatMap(pair => {
+      const at = pair.indexOf('=')
+      return at > 0
+        ? [[pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())]]
+        : []
+    }),
+  )
+  const version = packageVersion()
+  const resource = { 'service.name': 'espalier', 'service.version': version, 'espalier.run': run }
+  return { url, headers, resource }
+}
+
+async function openNotices(
+  { notify }: ObserverSettings,
+  run: string,
+  tell: (line: string) => void,
+) {
+  if (notify.length === 0) return undefined
+  const channels = await Promise.all(
+    notify.map(each => openNamed(undefined, () => openChannel(each, process.env))),
+  )
+  const redact = openRedact(
+    process.env,
+    channels.flatMap(channel => channel.secrets),
+  )
+  return openNotifier({ run, channels, redact, tell })
+}
+
+function openNotes() {
+  const warnings: Omit<Warned, 'kind'>[] = []
+  const clock = new Set<string>()
+  let retries = 0
+  let scoringSeconds = 0
+  let earlyStop: ObserverNotes['earlyStop']
+  const notes = {
+    notices: undefined as ObserverNotes['notices'],
+    spans: undefined as ObserverNotes['spans'],
+    listen(event: RunEvent): void {
+      if (event.kind === 'warning') {
+        const { kind: _kind, ...warning } = event
+        warnings.push(warning)
+      } else if (event.kind === 'retry') retries++
+      else if (event.kind === 'score-end') scoringSeconds += event.seconds
+      else if (event.kind === 'concurrency-change') clock.add('adaptive concurrency')
+      else if (event.kind === 'budget-spent' && event.of === 'seconds') clock.add('a time budget')
+      else if (event.kind === 'early-stop') {
+        const { kind: _kind, ...stop } = event
+        clock.add('an early stop')
+        earlyStop = stop
+      }
+    },
+    take: (): ObserverNotes => ({
+      warnings,
+      clock: [...clock],
+      retries,
+      scoringSeconds,
+      ...(earlyStop && { earlyStop }),
+      ...(notes.notices && { notices: notes.notices }),
+      ...(notes.spans && { spans: notes.spans }),
+    }),
+  }
+  return notes
+}

@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises'
+import { type RunManifest, readManifest, replaceFile, runPaths } from '../store/run-folder.ts'
+import { openRunReader } from '../store/store.ts'
+import type { ObserverNotes } from './observe.ts'
+import { openReport, type Report } from './report.ts'
+
+/** The report of a run folder: what it is, and what it came to. */
+export interface RunReport
+  extends Report,
+    ReportNotes,
+    Pick<RunManifest, 'kind' | 'status' | 'started'> {
+  readonly run: string
+  readonly finished?: string
+  readonly reason?: string
+}
+
+/** Reads a run, also one that is still growing, and adds it up. */
+export async function reportRun(
+  run: string,
+  options: { readonly successAt?: number } = {},
+): Promise<RunReport> {
+  const { kind, status, started, finished, reason, config } = await readManifest(run)
+  const at = options.successAt ?? config.successAt
+  const builder = openReport(typeof at === 'number' ? { successAt: at } : {})
+  await using reader = await openRunReader(run)
+  for await (const { group } of reader.groups()) builder.add(group)
+  return {
+    run,
+    kind,
+    status,
+    started,
+    ...(finished !== undefined && { finished }),
+    ...(reason !== undefined && { reason }),
+    ...(await readNotes(run)),
+    ...builder.report(),
+  }
+}
+
+const noteNames = [
+  'warnings',
+  'clock',
+  'retries',
+  'earlyStop',
+  'notices',
+  'spans',
+  'training',
+] as const
+
+/** What was noticed while the run went on; its groups do not tell it. */
+async function readNotes(run: string): Promise<ReportNotes> {
+  try {
+    const written = JSON.parse(await readFile(runPaths(run).report, 'utf8')) as ReportNotes
+    const names = noteNames.filter(name => written[name] !== undefined)
+    return Object.fromEntries(names.map(name => [name, written[name]]))
+  } catch {
+    // A run that has not ended yet has none.
+    return {}
+  }
+}
+
+/** What a report holds besides what its groups tell. */
+export interface ReportNotes extends Partial<ObserverNotes> {
+  /** What training came to. */
+  readonly training?: object
+}
+
+/** Writes `report.json` into a run folder; what else it holds there is kept. */
+export async function writeReport(
+  run: string,
+  { scoringSeconds = 0, ...more }: ReportNotes = {},
+): Promise<RunReport> {
+  const report = await reportRun(run)
+  const seconds = { ...report.seconds, reward: report.seconds.reward + scoringSeconds }
+  const text = JSON.stringify({ ...report, seconds, ...more }, null, 2)
+  await replaceFile(runPaths(run).report, `${text}\n`)
+  return report
+}

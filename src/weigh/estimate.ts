@@ -1,0 +1,67 @@
+import { type LeafWeighting, leafWeight } from '../core/credit.ts'
+import type { Group, Judged } from '../core/group.ts'
+import { type AdvantageEstimator, advantageNamed, type NamedOptions } from '../math/registry.ts'
+import { parsePartName } from '../names/part-name.ts'
+import { type Compared, comparedReward } from './compared.ts'
+import { compareNodes } from './node-advantages.ts'
+import { compareTurns } from './turn-advantages.ts'
+
+/** Compares the members of a group with each other: one result each, in their order. */
+export type Estimate = (group: Group<Judged>, weighting: LeafWeighting) => readonly Compared[]
+
+/** The comparison within a group that a name stands for: `grpo`, `rloo`, `gigpo:gamma=0.9`. */
+export function openEstimate(text: string): Estimate {
+  const { name, options } = parsePartName(text)
+  const estimator = advantageNamed(name)
+  const given = Object.fromEntries([...options].map(([key, value]) => [key, toValue(value)]))
+  switch (estimator.kind) {
+    case 'trajectory':
+      // Computed of nothing, so that options nobody knows are refused before anything is rolled.
+      estimator.compute([], given)
+      return (group, weighting) => compareTrajectories(group, weighting, { estimator, given })
+    case 'turn':
+      estimator.compute([], given)
+      return (group, weighting) =>
+        compareTurns(group, weighting, turns => estimator.compute(turns, given))
+    case 'node':
+      refuseOptions(name, given)
+      return (group, weighting) => compareNodes(group, weighting, estimator.compute)
+    case 'token':
+      throw new Error(
+        `advantage "${name}" is whitened over the tokens of a whole training batch, but a run ` +
+          'compares each group as it completes. Use dr-grpo, which is reinforce++-baseline without ' +
+          'the whitening, or compute it in a trainer of your own from the rows it is given.',
+      )
+    default:
+      return estimator satisfies never
+  }
+}
+
+type OfTrajectories = Extract<AdvantageEstimator, { kind: 'trajectory' }>
+
+function compareTrajectories(
+  group: Group<Judged>,
+  weighting: LeafWeighting,
+  { estimator, given }: { readonly estimator: OfTrajectories; readonly given: NamedOptions },
+): readonly Compared[] {
+  const entries = group.members.map(member => ({
+    group: group.id,
+    trajectory: member.trajectory.id,
+    tree: member.tree.id,
+    reward: comparedReward(member),
+    weight: leafWeight(member.trajectory, weighting),
+    length: member.trajectory.usage.sampled,
+  }))
+  return estimator.compute(entries, given).map(advantage => ({ advantage: advantage ?? null }))
+}
+
+function refuseOptions(name: string, given: NamedOptions): void {
+  const [option] = Object.keys(given)
+  if (option === undefined) return
+  throw new Error(`advantage "${name}" has no option "${option}"; it has none`)
+}
+
+function toValue(text: string): unknown {
+  const number = Number(text)
+  return text.trim() !== '' && Number.isFinite(number) ? number : text
+}
