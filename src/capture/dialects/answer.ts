@@ -1,0 +1,118 @@
+import type { ChatAnswer, ChatDelta, ChatRequest } from '../contract.ts'
+import type { Asked, Dialect, WriteOptions } from './dialect.ts'
+import { RequestProblem, toProblem } from './problem.ts'
+import type { ResponseMemory } from './response-memory.ts'
+import { type DialectRoute, writeModels } from './routes.ts'
+
+/** What answers requests, whatever dialect they come in. */
+export interface Answerer {
+  respond(
+    request: ChatRequest,
+    onDelta?: (delta: ChatDelta) => void,
+  ): Promise<readonly ChatAnswer[]>
+  countTokens(request: ChatRequest): number
+  /** The name of the model that is listed. */
+  readonly model: string
+  /** Whether images may be passed on. @default false */
+  readonly images?: boolean
+  readonly memory?: ResponseMemory
+  /** The text of one token. */
+  readonly decode?: (id: number) => string
+}
+
+/** Where an answer goes: one body, or a stream of events. */
+export interface Outlet {
+  body(status: number, body: unknown): void
+  /** Called once before anything is sent of a stream. */
+  begin(): void
+  send(text: string): void
+  end(): void
+}
+
+/** What one request is answered with. */
+export interface Exchange {
+  readonly body: unknown
+  /** Names the answer. */
+  readonly id: string
+  /** Seconds since 1970. */
+  readonly now: number
+  /** The same for every retry of one request. */
+  readonly requestId?: string
+}
+
+/** Answers one request of a dialect. What goes wrong is told in the dialect's shape, never thrown. */
+export async function answerRoute(
+  route: DialectRoute,
+  exchange: Exchange,
+  { answerer, outlet }: { readonly answerer: Answerer; readonly outlet: Outlet },
+): Promise<void> {
+  const { dialect } = route
+  try {
+    if (route.kind === 'models') outlet.body(200, writeModels(route, answerer.model, exchange.now))
+    else if (route.kind === 'count') outlet.body(200, countTokens(route, exchange, answerer))
+    else await answerChat(route, exchange, { answerer, outlet })
+  } catch (cause) {
+    const { status, body } = dialect.problem(toProblem(cause))
+    outlet.body(status, body)
+  }
+}
+
+function countTokens(
+  { dialect, model }: { readonly dialect: Dialect; readonly model?: string },
+  { body }: Exchange,
+  answerer: Answerer,
+): unknown {
+  const { counting } = dialect
+  if (!counting) throw new RequestProblem('not-found', 'this dialect counts no tokens')
+  const { images = false } = answerer
+  const { chat } = counting.read(body, { images, ...(model !== undefined && { model }) })
+  return counting.write(answerer.countTokens(chat))
+}
+
+async function answerChat(
+  route: DialectRoute & { readonly kind: 'answer' },
+  { body, id, now, requestId }: Exchange,
+  { answerer, outlet }: { readonly answerer: Answerer; readonly outlet: Outlet },
+): Promise<void> {
+  const { kind: _kind, dialect, ...path } = route
+  const { memory, images = false, decode } = answerer
+  const remembering = memory ? { memory } : {}
+  const read = dialect.read(body, { ...path, images, ...remembering })
+  const asked: Asked =
+    requestId === undefined ? read : { ...read, chat: { ...read.chat, requestId } }
+  const writing: WriteOptions = { id, created: now, ...(decode && { decode }), ...remembering }
+  if (asked.stream) await streamChat({ dialect, asked, writing }, answerer, outlet)
+  else outlet.body(200, dialect.write(asked, await answerer.respond(asked.chat), writing))
+}
+
+/**
+ * Streams an answer. It begins with the first piece, so that what is refused before has its status;
+ * what fails later is the stream's last event.
+ */
+async function streamChat(
+  what: { readonly dialect: Dialect; readonly asked: Asked; readonly writing: WriteOptions },
+  answerer: Answerer,
+  outlet: Outlet,
+): Promise<void> {
+  const { dialect, asked, writing } = what
+  const stream = dialect.openStream(asked, writing)
+  let hasBegun = false
+  const begin = (): void => {
+    if (hasBegun) return
+    hasBegun = true
+    outlet.begin()
+    outlet.send(stream.begin())
+  }
+  try {
+    const answers = await answerer.respond(asked.chat, delta => {
+      begin()
+      outlet.send(stream.delta(delta))
+    })
+    begin()
+    outlet.send(stream.end(answers))
+  } catch (cause) {
+    if (!hasBegun) throw cause
+    outlet.send(stream.fail(toProblem(cause)))
+  }
+  outlet.end()
+}

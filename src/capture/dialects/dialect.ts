@@ -1,0 +1,87 @@
+import type { ChatAnswer, ChatDelta, ChatRequest } from '../contract.ts'
+import type { RequestProblem } from './problem.ts'
+import type { ResponseItem, ResponseMemory } from './response-memory.ts'
+
+/** The dialects that agents speak to a model in. */
+export type DialectName = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
+
+/** What reading a request is told besides its body. */
+export interface ReadOptions {
+  /** The model that the path names, where the dialect puts it there. */
+  readonly model?: string
+  /** Whether the path asks for a stream, where the dialect says so there. */
+  readonly stream?: boolean
+  /** Whether images may be passed on. @default false */
+  readonly images?: boolean
+  /** What was answered before, for dialects whose requests refer to it. */
+  readonly memory?: ResponseMemory
+}
+
+/** A request as a dialect read it. */
+export interface Asked {
+  readonly chat: ChatRequest
+  /** The model's name as the client wrote it; answers repeat it. */
+  readonly model: string
+  readonly stream: boolean
+  /** The body, for what an answer has to repeat of it. */
+  readonly body: Readonly<Record<string, unknown>>
+  readonly wants: Wanted
+  /** The items it stands for when all references are followed, in OpenAI's Responses. */
+  readonly items?: readonly ResponseItem[]
+}
+
+/** What a client wants to be told besides the message. */
+export interface Wanted {
+  readonly logprobs: boolean
+  readonly tokenIds: boolean
+  /** Whether a stream ends with what it cost. */
+  readonly usage: boolean
+}
+
+/** What writing an answer needs besides the answer. */
+export interface WriteOptions {
+  /** Names the answer; the dialect puts its own prefix before it. */
+  readonly id: string
+  /** Seconds since 1970, for the fields that carry a time. */
+  readonly created: number
+  /** The text of one token, for log-probabilities. */
+  readonly decode?: (id: number) => string
+  readonly memory?: ResponseMemory
+}
+
+/** Writes a stream in a dialect's events; each call gives the text to send. */
+export interface StreamWriter {
+  begin(): string
+  /** What came new. */
+  delta(delta: ChatDelta): string
+  /** The answers as they became, all at their end. */
+  end(answers: readonly ChatAnswer[]): string
+  /** Instead of the end: what went wrong in mid-stream. */
+  fail(problem: RequestProblem): string
+}
+
+/** One way to speak to a model over HTTP: pure functions between its bodies and ours. */
+export interface Dialect {
+  readonly name: DialectName
+  /** Reads a body, or throws a `RequestProblem`. */
+  read(body: unknown, options: ReadOptions): Asked
+  /** The body of an answer that is not streamed; one or several, as was asked. */
+  write(asked: Asked, answers: readonly ChatAnswer[], options: WriteOptions): unknown
+  openStream(asked: Asked, options: WriteOptions): StreamWriter
+  /** How tokens are counted without being answered, where the dialect has that. */
+  readonly counting?: {
+    read(body: unknown, options: ReadOptions): Asked
+    write(tokens: number): unknown
+  }
+  /** A problem in the dialect's own shape. */
+  problem(problem: RequestProblem): DialectProblem
+}
+
+/** A problem as a dialect tells it. */
+export interface DialectProblem {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** The content type of every stream of events. */
+export const eventStream = 'text/event-stream; charset=utf-8'

@@ -1,0 +1,20 @@
+import type { Asked, Dialect, ReadOptions } from './dialect.ts'
+import { fieldsIn, toFields } from './fields.ts'
+import { readGoogle } from './google-read.ts'
+import { googleProblem, streamGoogle, writeGoogle } from './google-write.ts'
+
+/** Google's generateContent. */
+export const google: Dialect = {
+  name: 'google',
+  read: readGoogle,
+  write: writeGoogle,
+  openStream: streamGoogle,
+  counting: { read: readCounted, write: tokens => ({ totalTokens: tokens }) },
+  problem: googleProblem,
+}
+
+/** What is to be counted may be wrapped as the request that it would be. */
+function readCounted(given: unknown, options: ReadOptions): Asked {
+  const body = toFields(given, 'the body')
+  return readGoogle(fieldsIn(body, 'generateContentRequest') ?? body, options)
+}

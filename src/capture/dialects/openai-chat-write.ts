@@ -1,0 +1,124 @@
+import type { ChatAnswer, ChatDelta, ChatFinish } from '../contract.ts'
+import type { Asked, StreamWriter, WriteOptions } from './dialect.ts'
+import { plainEvent } from './events.ts'
+import { openAiError } from './openai-problem.ts'
+
+const finishes: Readonly<Record<ChatFinish, string>> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  aborted: 'stop',
+}
+
+/** The body of a chat completion. */
+export function writeOpenAiChat(
+  asked: Asked,
+  answers: readonly ChatAnswer[],
+  options: WriteOptions,
+): unknown {
+  const { wants } = asked
+  return {
+    id: `chatcmpl-${options.id}`,
+    object: 'chat.completion',
+    created: options.created,
+    model: asked.model,
+    choices: answers.map((answer, index) => ({
+      index,
+      message: writeMessage(answer),
+      finish_reason: finishes[answer.finish],
+      logprobs: wants.logprobs ? writeLogprobs(answer, options) : null,
+      ...(wants.tokenIds && { token_ids: [...answer.tokens.sampled] }),
+    })),
+    usage: writeUsage(answers),
+    ...(wants.tokenIds && { prompt_token_ids: [...(answers[0]?.tokens.prompt ?? [])] }),
+  }
+}
+
+function writeMessage({ message }: ChatAnswer): object {
+  const { content, reasoning_content: reasoning, tool_calls: calls } = message
+  return {
+    role: 'assistant',
+    content: content === '' && calls ? null : content,
+    refusal: null,
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...(calls && { tool_calls: calls }),
+  }
+}
+
+/** Log-probabilities of the sampled tokens; a token is named by its text, or by its id. */
+export function writeLogprobs({ tokens }: ChatAnswer, { decode }: WriteOptions) {
+  const { sampled, logprobs } = tokens
+  const content = [...sampled].map((id, index) => {
+    const token = decode ? decode(id) : `token_id:${id}`
+    const bytes = decode ? [...Buffer.from(token)] : null
+    return { token, logprob: logprobs?.[index] ?? null, bytes, top_logprobs: [] }
+  })
+  return { content: logprobs ? content : null, refusal: null }
+}
+
+function writeUsage(answers: readonly ChatAnswer[]): object {
+  const prompt = answers[0]?.usage.prompt ?? 0
+  const sampled = answers.reduce((sum, { usage }) => sum + usage.sampled, 0)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: sampled,
+    total_tokens: prompt + sampled,
+    prompt_tokens_details: { cached_tokens: answers[0]?.usage.cached ?? 0 },
+  }
+}
+
+/** The chunks of a streamed chat completion. */
+export function streamOpenAiChat(asked: Asked, options: WriteOptions): StreamWriter {
+  const { chat, model, wants } = asked
+  const { id, created } = options
+  const head = { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created }
+  const chunk = (choices: readonly object[], more: object = {}): string =>
+    plainEvent({ ...head, model, choices, ...more })
+  const choice = (index: number, delta: object, more: object = {}): string =>
+    chunk([{ index, delta, finish_reason: null, ...more }])
+  return {
+    begin: () =>
+      Array.from({ length: chat.count ?? 1 }, (_, index) =>
+        choice(index, { role: 'assistant', content: '' }),
+      ).join(''),
+    delta: delta => choice(delta.answer, writeDelta(delta)),
+    end(answers) {
+      const ends = answers.map((answer, index) =>
+        choice(
+          index,
+          {},
+          {
+            finish_reason: finishes[answer.finish],
+            ...(wants.logprobs && { logprobs: writeLogprobs(answer, options) }),
+            ...(wants.tokenIds && {
+              token_ids: [...answer.tokens.sampled],
+              prompt_token_ids: [...answer.tokens.prompt],
+            }),
+          },
+        ),
+      )
+      const usage = wants.usage ? chunk([], { usage: writeUsage(answers) }) : ''
+      return `${ends.join('')}${usage}data: [DONE]\n\n`
+    },
+    fail: problem => plainEvent({ error: openAiError(problem) }),
+  }
+}
+
+function writeDelta(delta: ChatDelta): object {
+  switch (delta.kind) {
+    case 'text':
+      return { content: delta.text }
+    case 'reasoning':
+      return { reasoning_content: delta.text }
+    case 'call': {
+      const { index, id, name } = delta
+      return {
+        tool_calls: [
+          { index, id, type: 'function', function: { name, arguments: delta.arguments } },
+        ],
+      }
+    }
+    default:
+      return delta satisfies never
+  }
+}

@@ -1,0 +1,68 @@
+import { Failure } from '../../core/failure.ts'
+import { AttemptIsOver } from '../contract.ts'
+
+/** What kind of thing is wrong with a request; every dialect has its own words and status for it. */
+export type ProblemKind =
+  | 'invalid'
+  | 'unsupported'
+  | 'context'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not-found'
+  | 'conflict'
+  | 'over'
+  | 'too-large'
+  | 'too-many'
+  | 'unavailable'
+  | 'internal'
+
+/** A request that cannot be answered, with words for whoever sent it. */
+export class RequestProblem extends Error {
+  override name = 'RequestProblem'
+  readonly kind: ProblemKind
+  /** The field that is wrong, where it is one. */
+  readonly field: string | undefined
+
+  constructor(kind: ProblemKind, message: string, field?: string) {
+    super(message)
+    this.kind = kind
+    this.field = field
+  }
+}
+
+const statuses: Readonly<Record<ProblemKind, number>> = {
+  invalid: 400,
+  unsupported: 400,
+  context: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  'not-found': 404,
+  conflict: 409,
+  over: 410,
+  'too-large': 413,
+  'too-many': 429,
+  unavailable: 503,
+  internal: 500,
+}
+
+/** The HTTP status of a problem. */
+export function statusOfProblem(kind: ProblemKind): number {
+  return statuses[kind]
+}
+
+/**
+ * Anything that was thrown as a problem. A context that is too long is told as such, so that agents
+ * that shorten theirs do; what is neither ours nor a boundary's tells nothing of its inside.
+ */
+export function toProblem(cause: unknown): RequestProblem {
+  if (cause instanceof RequestProblem) return cause
+  if (cause instanceof AttemptIsOver) {
+    const isContext = cause.outcome.kind === 'truncated' && cause.outcome.limit === 'context'
+    return new RequestProblem(isContext ? 'context' : 'over', cause.message)
+  }
+  if (cause instanceof Failure) {
+    const told = cause.message.slice(0, 500)
+    return new RequestProblem('unavailable', `the ${cause.boundary} failed: ${told}`)
+  }
+  return new RequestProblem('internal', 'the request could not be answered: an internal error')
+}
