@@ -6,7 +6,7 @@ import {
   textOf,
 } from '../core/message.ts'
 import { markForeignWithin, type TemplateInput } from '../jinja/foreign.ts'
-import { type Condition, type Hole, Veil } from '../jinja/hidden.ts'
+import { type Condition, HiddenContents, type Hole } from '../jinja/hidden.ts'
 import type { Moment } from '../jinja/run.ts'
 import { formatTime } from '../jinja/strftime.ts'
 import { compileTemplate, type Rendering } from '../jinja/template.ts'
@@ -30,21 +30,21 @@ export interface ChatRequest {
   readonly opensTurn: boolean
 }
 
-/** A rendered text, and what the template was told of the time while it was rendered. */
+/** A rendered text, and what the template wrote of the time while it was rendered. */
 export interface TimedText extends ChatText {
   readonly moments: readonly Moment[]
 }
 
 /** A text with holes where contents belong that the template was not shown. */
-export interface HollowText extends TimedText {
+export interface OutlineText extends TimedText {
   readonly holes: readonly Hole[]
 }
 
 /** What rendering without some contents came to; it holds where the conditions' answers are true. */
-export interface HollowRendering {
+export interface OutlineRendering {
   readonly conditions: readonly Condition[]
   /** What such contents give if none of them is marked; undefined where they have to be seen. */
-  readonly hollow: HollowText | undefined
+  readonly outline: OutlineText | undefined
 }
 
 /** Renders conversations as text, as transformers renders this template. */
@@ -54,10 +54,10 @@ export interface Chat {
    * Renders with the contents of the last `hidden` messages hidden, which must be texts of at most
    * `longestHidden` units.
    */
-  renderHollow(request: ChatRequest, hidden: number): HollowRendering
+  renderOutline(request: ChatRequest, hidden: number): OutlineRendering
   /** Whether a message's text would be marked, because it spells a control string. */
   isMarked(text: string): boolean
-  /** Whether a template would still be told the same of the time. */
+  /** Whether a template would still write the same time. */
   isNow(moments: readonly Moment[]): boolean
   /** The template in use, patches applied. */
   readonly source: string
@@ -70,7 +70,7 @@ export const longestHidden = 1 << 14
  * Under these limits the longest contents keep within the usual ones: eight characters of hidden
  * text cost at least one step wherever they are written.
  */
-const hollowLimits = { steps: 1_000_000, characters: 4_000_000 }
+const outlineLimits = { steps: 1_000_000, characters: 4_000_000 }
 
 /** How a chat template is used. */
 export interface ChatOptions {
@@ -81,7 +81,7 @@ export interface ChatOptions {
   readonly config: ModelFiles['config']
   /** Values the template may ask for, such as `enable_thinking`. */
   readonly variables: Readonly<Record<string, unknown>>
-  /** The day a template is told it is. */
+  /** The day that templates write. */
   readonly clock: () => Date
 }
 
@@ -110,7 +110,7 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
     const renderInputs = (
       { tools, opensTurn }: ChatRequest,
       messages: readonly TemplateInput[],
-      limits?: typeof hollowLimits,
+      limits?: typeof outlineLimits,
     ): Rendering => {
       const variables = new Map<string, TemplateInput>(constants)
       variables.set('messages', messages)
@@ -123,28 +123,31 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
     return {
       source: options.template,
       render: request => renderInputs(request, request.messages.map(toInput.message)),
-      renderHollow(request, hidden) {
+      renderOutline(request, hidden) {
         const { messages } = request
         const first = messages.length - hidden
-        const veil = new Veil(messages.slice(first).map(({ content }) => content as string))
+        const contents = new HiddenContents(
+          messages.slice(first).map(({ content }) => content as string),
+        )
         const inputs = messages.map((message, index) =>
           index < first
             ? toInput.message(message)
-            : toInput.hollow(message, veil.hide(index - first, longestHidden)),
+            : toInput.outline(message, contents.hide(index - first, longestHidden)),
         )
-        const { conditions } = veil
+        const { conditions } = contents
         try {
-          const rendering = renderInputs(request, inputs, hollowLimits)
-          return { conditions, hollow: veil.isUnseen ? rendering : undefined }
+          const rendering = renderInputs(request, inputs, outlineLimits)
+          return { conditions, outline: contents.isUnseen ? rendering : undefined }
         } catch {
           // Where the template refuses the conversation itself, rendering it as it is will say so.
-          return { conditions, hollow: undefined }
+          return { conditions, outline: undefined }
         } finally {
-          veil.close()
+          contents.close()
         }
       },
       isMarked: toInput.isMarked,
-      isNow: moments => moments.every(({ format, told }) => formatTime(format, clock()) === told),
+      isNow: moments =>
+        moments.every(({ format, written }) => formatTime(format, clock()) === written),
     }
   }
 }
@@ -200,7 +203,7 @@ function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
   return {
     isMarked: spellsAny,
     /** A message whose content is not told. */
-    hollow: (message: Message, content: TemplateInput): TemplateInput => {
+    outline: (message: Message, content: TemplateInput): TemplateInput => {
       const value = markForeignWithin(toValue({ ...message, content: '' }, dialect), spellsAny)
       return (value as Map<string, TemplateInput>).set('content', content)
     },

@@ -55,9 +55,9 @@ export function randomConversation(options: ConversationOptions): Conversation {
   const { profile, random } = options
   const draw = openDraws(options)
   const hasTools = profile.needsTools || (profile.called !== undefined && random() < 0.7)
-  const opening: Message[] = [{ role: 'user', content: draw.told() }]
+  const opening: Message[] = [{ role: 'user', content: draw.given() }]
   if (profile.takesSystem && random() < 0.5) {
-    opening.unshift({ role: 'system', content: draw.told() })
+    opening.unshift({ role: 'system', content: draw.given() })
   }
   const turns = Array.from({ length: 1 + draw.below(4) }, (_, index): ConversationTurn => {
     const calls = hasTools && profile.called && random() < 0.6
@@ -101,7 +101,7 @@ function openDraws({ profile, random, spelled }: ConversationOptions) {
   const text = (more: readonly string[] = []): string =>
     Array.from({ length: 1 + below(6) }, () => pick([...words, ...more])).join(' ')
   /** What others say may spell control strings. */
-  const told = (): string => text(random() < 0.2 ? spelled : [])
+  const given = (): string => text(random() < 0.2 ? spelled : [])
   /** Thoughts and words carry a word of their own, so that their absence can be told. */
   const thought = (turn: number) =>
     random() < 0.3 ? { reasoning_content: `${text()} qzthought${turn}` } : {}
@@ -118,11 +118,11 @@ function openDraws({ profile, random, spelled }: ConversationOptions) {
   }
   return {
     below,
-    told,
+    given,
     spokenTurn(turn: number): ConversationTurn {
       const sentinel = sentinelOf(turn)
       const content = `${text()} ${sentinel} ${text()}`
-      const observed: Message[] = [{ role: 'user', content: told() }]
+      const observed: Message[] = [{ role: 'user', content: given() }]
       return { message: { role: 'assistant', content, ...thought(turn) }, observed, sentinel }
     },
     callingTurn(turn: number): ConversationTurn {
@@ -136,7 +136,7 @@ function openDraws({ profile, random, spelled }: ConversationOptions) {
           role: 'tool',
           tool_call_id: id,
           name,
-          content: told(),
+          content: given(),
         }),
       )
       return {

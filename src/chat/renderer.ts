@@ -41,7 +41,7 @@ export interface RendererOptions {
   readonly extraSpecialTokens?: readonly string[]
   /** A tokenizer that is already open, so that a folder's own need not be opened. */
   readonly tokenizer?: Tokenizer
-  /** The day a template is told it is. */
+  /** The day that templates write. */
   readonly clock: () => Date
 }
 

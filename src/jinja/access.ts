@@ -1,9 +1,10 @@
 import { asNumber } from '../python/compare.ts'
-import { PythonFloat, PythonSet, PythonText, PythonTuple } from '../python/value.ts'
+import { PythonFloat, PythonSet, PythonTuple } from '../python/value.ts'
 import { methodsOf } from './methods/methods.ts'
 import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
 import { charge, spend } from './run.ts'
+import { TemplateText } from './template-text.ts'
 import { characterOffsets, isNarrow, joinTexts, plain, sliceText, toMarkup } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
 import {
@@ -205,7 +206,7 @@ function sliceOfText(run: Run, text: Text, range: Range): Text {
     parts.push(sliceText(text, offset(at), offset(at + 1)))
   }
   const joined = joinTexts(parts)
-  return text instanceof PythonText && text.markup ? toMarkup(joined) : joined
+  return text instanceof TemplateText && text.markup ? toMarkup(joined) : joined
 }
 
 const CHUNK = 8192

@@ -1,5 +1,6 @@
 import type { PythonDict, PythonKey, PythonValue } from '../python/value.ts'
-import { PythonText, PythonTuple } from '../python/value.ts'
+import { PythonTuple } from '../python/value.ts'
+import { TemplateText } from './template-text.ts'
 import { foreignText } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
 import { sequenceItems } from './value.ts'
@@ -11,12 +12,12 @@ const foreignKeys = new WeakMap<object, ReadonlySet<string>>()
  * Wraps a text from outside, so that a rendering tells where its characters went.
  * It renders to the same characters as the text itself.
  */
-export const markForeign = (text: string): PythonText => foreignText(text)
+export const markForeign = (text: string): TemplateText => foreignText(text)
 
 /** What a template may be given: Python values, with texts from outside wrapped where wanted. */
 export type TemplateInput =
   | PythonValue
-  | PythonText
+  | TemplateText
   | readonly TemplateInput[]
   | Map<PythonKey, TemplateInput>
 
@@ -70,7 +71,7 @@ export function rememberKey(dict: Dict, key: Text): void {
 /** Whether a value holds a character from outside, at any depth. */
 export function holdsForeign(value: Value): boolean {
   if (typeof value !== 'object' || value === null) return false
-  if (value instanceof PythonText) return value.foreign.length > 0
+  if (value instanceof TemplateText) return value.foreign.length > 0
   const items = sequenceItems(value)
   if (items) return items.some(holdsForeign)
   if (!(value instanceof Map)) return false

@@ -123,9 +123,9 @@ const strftimeNow: Callable = (run, { positional: [format], named }) => {
       'The template asks for the time with strftime_now(), but no clock was given (options.clock).',
     )
   }
-  const told = formatTime(plain(wanted), run.clock())
-  run.moments.push({ format: plain(wanted), told })
-  return markLike(told, wanted)
+  const written = formatTime(plain(wanted), run.clock())
+  run.moments.push({ format: plain(wanted), written })
+  return markLike(written, wanted)
 }
 
 const fromkeys: Callable = (run, { positional: [keys = [], value = null] }) => {

@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { TemplateInput } from './foreign.ts'
-import { readerOf, Veil } from './hidden.ts'
+import { HiddenContents, sourceOf } from './hidden.ts'
 import { compileTemplate } from './template.ts'
 
 const RUNS = process.env.ESPALIER_SOAK ? 2000 : 60
 const MOST = 1000
 
 /** What a template makes of a text it is not shown: undefined where it looks. */
-function hollowOf(source: string, text: string) {
-  const veil = new Veil([text])
-  const variables = new Map<string, TemplateInput>([['x', veil.hide(0, MOST)]])
+function outlineOf(source: string, text: string) {
+  const contents = new HiddenContents([text])
+  const variables = new Map<string, TemplateInput>([['x', contents.hide(0, MOST)]])
   try {
     const { text: told, holes } = compileTemplate(source).render(variables)
-    const { conditions } = veil
-    return veil.isUnseen ? { conditions, read: readerOf(told, holes) } : undefined
+    const { conditions } = contents
+    return contents.isUnseen ? { conditions, read: sourceOf(told, holes) } : undefined
   } catch {
     return undefined
   }
@@ -37,9 +37,9 @@ describe('a hidden text', () => {
     "{{ [x, 'b'] | join('-') }}{{ '-'.join([x]) }}",
     '{{ x == x }}{{ x is none }}{{ x == none }}',
   ])('is passed on unseen by %s', source => {
-    const hollow = hollowOf(source, 'first')
+    const outline = outlineOf(source, 'first')
     for (const text of ['first', ' a\n', '"quoted" a', '🎉']) {
-      expect(hollow?.read([text])).toBe(rendered(source, text))
+      expect(outline?.read([text])).toBe(rendered(source, text))
     }
   })
 
@@ -51,7 +51,7 @@ describe('a hidden text', () => {
     ['{{ x.strip().startswith("a") }}', ['a', ' a'], [' b']],
     ['{{ x.isspace() }}', [' ', '\n'], ['a']],
   ])('answers %s, which then holds for texts with the same answer', (source, same, others) => {
-    const conditions = hollowOf(source, same[0]!)!.conditions
+    const conditions = outlineOf(source, same[0]!)!.conditions
     const holds = (text: string): boolean =>
       conditions.every(({ read, question, answer }) => question(read([text])) === answer)
     expect(conditions.length).toBeGreaterThan(0)
@@ -75,7 +75,7 @@ describe('a hidden text', () => {
     '{{ {"a": 1}[x] }}',
     "{% if x %}{{ x.split('a') | first }}{% endif %}",
   ])('is not there to be looked at by %s', source => {
-    expect(hollowOf(source, 'a')).toBeUndefined()
+    expect(outlineOf(source, 'a')).toBeUndefined()
   })
 })
 
@@ -115,17 +115,17 @@ describe('a text with holes', () => {
     let met = 0
     fc.assert(
       fc.property(source, text, fc.array(text, { maxLength: 6 }), (given, first, others) => {
-        const hollow = hollowOf(given, first)
-        if (!hollow) return
+        const outline = outlineOf(given, first)
+        if (!outline) return
         for (const other of [first, ...others]) {
           const isSame = ({
             read,
             question,
             answer,
-          }: (typeof hollow.conditions)[number]): boolean => question(read([other])) === answer
-          if (!hollow.conditions.every(isSame)) continue
+          }: (typeof outline.conditions)[number]): boolean => question(read([other])) === answer
+          if (!outline.conditions.every(isSame)) continue
           met++
-          expect(hollow.read([other])).toBe(rendered(given, other))
+          expect(outline.read([other])).toBe(rendered(given, other))
         }
       }),
       { seed: 11, numRuns: RUNS * 5 },

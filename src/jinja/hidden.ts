@@ -1,12 +1,12 @@
-import type { Hidden } from '../python/value.ts'
-import { PythonText } from '../python/value.ts'
+import type { Hidden } from './template-text.ts'
+import { TemplateText } from './template-text.ts'
 
 /** Reads a text off the texts that were hidden from a rendering. */
-export type Reader = (texts: readonly string[]) => string
+export type TextSource = (texts: readonly string[]) => string
 
-/** Something that a rendering wanted to know about hidden texts, and what it was told. */
+/** Something that a rendering wanted to know about hidden texts, and the answer. */
 export interface Condition {
-  readonly read: Reader
+  readonly read: TextSource
   readonly question: (text: string) => boolean
   readonly answer: boolean
 }
@@ -14,15 +14,15 @@ export interface Condition {
 /** A place in a text where a hidden one belongs. */
 export interface Hole {
   readonly at: number
-  readonly read: Reader
+  readonly read: TextSource
   /** How many UTF-16 units may come here. */
   readonly most: number
-  readonly veil: Veil
+  readonly contents: HiddenContents
 }
 
 /** Raised where a rendering looks at characters that are hidden from it. */
-export class LookError extends Error {
-  override name = 'LookError'
+export class HiddenTextError extends Error {
+  override name = 'HiddenTextError'
   constructor() {
     super('The template looks at the characters of a text that is hidden from it.')
   }
@@ -35,7 +35,7 @@ const MOST_CONDITIONS = 64
  * Hides texts from one rendering and remembers what it wanted to know about them. What it wrote
  * holds for all texts about which the same answers are true, because it has seen no others.
  */
-export class Veil {
+export class HiddenContents {
   readonly conditions: Condition[] = []
   #texts: readonly string[]
   #isUnseen = true
@@ -50,16 +50,16 @@ export class Veil {
   }
 
   /** The `index`-th text as a template gets it, of at most so many units. */
-  hide(index: number, most: number): PythonText {
-    return new PythonText(
-      new HiddenText('', [{ at: 0, read: texts => texts[index]!, most, veil: this }]),
+  hide(index: number, most: number): TemplateText {
+    return new TemplateText(
+      new HiddenText('', [{ at: 0, read: texts => texts[index]!, most, contents: this }]),
       [],
       false,
     )
   }
 
   /** Answers a question about what hidden texts say, and remembers it. */
-  ask(read: Reader, question: Condition['question']): boolean {
+  ask(read: TextSource, question: Condition['question']): boolean {
     if (this.conditions.length === MOST_CONDITIONS) this.refuse()
     const answer = question(read(this.#texts))
     this.conditions.push({ read, question, answer })
@@ -74,66 +74,66 @@ export class Veil {
   /** Refuses a look. */
   refuse(): never {
     this.#isUnseen = false
-    throw new LookError()
+    throw new HiddenTextError()
   }
 }
 
 /** Text with holes in it, at least one. */
 export class HiddenText implements Hidden {
   /** The characters around the holes. */
-  readonly told: string
+  readonly visible: string
   readonly holes: readonly Hole[]
 
-  constructor(told: string, holes: readonly Hole[]) {
-    this.told = told
+  constructor(visible: string, holes: readonly Hole[]) {
+    this.visible = visible
     this.holes = holes
   }
 
   get most(): number {
-    return this.holes.reduce((sum, { most }) => sum + most, this.told.length)
+    return this.holes.reduce((sum, { most }) => sum + most, this.visible.length)
   }
 
-  get #veil(): Veil {
-    return this.holes[0]!.veil
+  get #contents(): HiddenContents {
+    return this.holes[0]!.contents
   }
 
   refuse(): never {
-    return this.#veil.refuse()
+    return this.#contents.refuse()
   }
 
   ask(question: Condition['question']): boolean {
-    return this.#veil.ask(readerOf(this.told, this.holes), question)
+    return this.#contents.ask(sourceOf(this.visible, this.holes), question)
   }
 
   /** The text with its characters changed, which `most` bounds the number of. */
-  change(change: (text: string) => string, most: number): PythonText {
-    const source = readerOf(this.told, this.holes)
+  change(change: (text: string) => string, most: number): TemplateText {
+    const source = sourceOf(this.visible, this.holes)
     const hole: Hole = {
       at: 0,
       read: texts => change(source(texts)),
       most,
-      veil: this.#veil,
+      contents: this.#contents,
     }
-    return new PythonText(new HiddenText('', [hole]), [], false)
+    return new TemplateText(new HiddenText('', [hole]), [], false)
   }
 }
 
 /** Reads the text that holes stand in, filled. */
-export function readerOf(told: string, holes: readonly Hole[]): Reader {
+export function sourceOf(visible: string, holes: readonly Hole[]): TextSource {
   const [only] = holes
-  if (told === '' && only && holes.length === 1) return only.read
+  if (visible === '' && only && holes.length === 1) return only.read
   return texts => {
     let text = ''
     let from = 0
     for (const { at, read } of holes) {
-      text += told.slice(from, at) + read(texts)
+      text += visible.slice(from, at) + read(texts)
       from = at
     }
-    return text + told.slice(from)
+    return text + visible.slice(from)
   }
 }
 
 /** The hole in a text in which its own text begins at `start`. */
-export function moveHole({ at, read, most, veil }: Hole, start: number): Hole {
-  return { at: at + start, read, most, veil }
+export function moveHole({ at, read, most, contents }: Hole, start: number): Hole {
+  return { at: at + start, read, most, contents }
 }

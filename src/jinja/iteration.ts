@@ -1,7 +1,8 @@
-import { PythonSet, PythonText } from '../python/value.ts'
+import { PythonSet } from '../python/value.ts'
 import { keyValues } from './foreign.ts'
 import type { Run } from './run.ts'
 import { spend } from './run.ts'
+import { TemplateText } from './template-text.ts'
 import { characters, countCharacters } from './text.ts'
 import type { Value } from './value.ts'
 import {
@@ -35,7 +36,7 @@ export const isIterable = (value: Value): boolean =>
 /** Python's `iter`: items at hand as an array, or an iterator for what is made on the way. */
 export function toIterable(value: Value): readonly Value[] | Iterator<Value> {
   if (typeof value === 'string') return value[Symbol.iterator]()
-  if (value instanceof PythonText) return characters(value).values()
+  if (value instanceof TemplateText) return characters(value).values()
   const items = itemsAtHand(value)
   if (items) return items
   const iterator = value instanceof TemplateObject ? value.behaviour.iterate?.() : undefined
@@ -69,7 +70,7 @@ export function lengthOf(value: Value): number | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return value.length
   if (value instanceof Map) return value.size
-  if (value instanceof PythonText) return countCharacters(value.text)
+  if (value instanceof TemplateText) return countCharacters(value.text)
   if (value instanceof PythonSet) return value.items.length
   if (value instanceof Undefined) return 0
   if (value instanceof TemplateObject) return value.behaviour.length?.(value.state)

@@ -9,13 +9,14 @@ import {
 import type { PythonNumber } from '../python/number.ts'
 import { arithmetic, negate } from '../python/number.ts'
 import type { PythonKey, PythonValue } from '../python/value.ts'
-import { PythonFloat, PythonText, PythonTuple } from '../python/value.ts'
+import { PythonFloat, PythonTuple } from '../python/value.ts'
 import { escapeHtml } from './filters/html.ts'
 import { isIterable, lengthOf, walk } from './iteration.ts'
 import { formatPercent } from './methods/format-percent.ts'
 import type { ArithmeticOperator } from './parse/syntax.ts'
 import type { Run } from './run.ts'
 import { charge, chargeDeeply, spend, spendText } from './run.ts'
+import { TemplateText } from './template-text.ts'
 import { askText, isMarkup, joinTexts, plain, sizeOf, toMarkup } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
 import {
@@ -48,7 +49,7 @@ export function isTrue(value: Value): boolean {
 function isTrueObject(value: Exclude<Value, null>): boolean {
   if (value instanceof PythonFloat) return value.value !== 0
   if (value instanceof Undefined) return false
-  if (value instanceof PythonText) return askText(value, isFilled)
+  if (value instanceof TemplateText) return askText(value, isFilled)
   return lengthOf(value) !== 0
 }
 
@@ -89,7 +90,7 @@ export function isOrdered(
 /** The key under which a value is stored in dicts; raises for what Python cannot hash. */
 export function toKey(value: Value): PythonKey {
   if (typeof value === 'string') return value
-  if (value instanceof PythonText) return value.text
+  if (value instanceof TemplateText) return value.text
   if (isIdentity(value)) return typeError(`a '${typeOf(value)}' object cannot be a key here`)
   return requireHashable(value as PythonValue)
 }

@@ -1,5 +1,6 @@
 import { PythonError } from '../python/error.ts'
-import { PythonText, PythonTuple } from '../python/value.ts'
+import { PythonTuple } from '../python/value.ts'
+import { TemplateText } from './template-text.ts'
 import { appendText, emptyText, sizeOf, type Written, writtenText } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { Namespace, TemplateObject } from './value.ts'
@@ -12,10 +13,10 @@ export interface Limits {
   readonly characters: number
 }
 
-/** A moment as a template was told it. */
+/** A moment as a template wrote it. */
 export interface Moment {
   readonly format: string
-  readonly told: string
+  readonly written: string
 }
 
 /** The state of one rendering. */
@@ -31,7 +32,7 @@ export interface Run {
   readonly generated: [number, number][]
   /** Values set at the top of the template, for the blocks in it. */
   readonly exports: Map<string, Value>
-  /** What the template was told of the time. */
+  /** What the template wrote of the time. */
   readonly moments: Moment[]
   /** Where text goes: the top of the template, or the inside of a macro, call or set block. */
   output: Written
@@ -68,7 +69,7 @@ export function charge(run: Run, value: Value): void {
 function chargeObject(run: Run, value: object): void {
   if (Array.isArray(value)) spend(run, value.length)
   else if (value instanceof Map) spend(run, value.size)
-  else if (value instanceof PythonText) spend(run, sizeOf(value) >> 3)
+  else if (value instanceof TemplateText) spend(run, sizeOf(value) >> 3)
   else if (value instanceof PythonTuple) spend(run, value.items.length)
 }
 

@@ -1,5 +1,5 @@
 import { PythonError } from '../python/error.ts'
-import { fromJavaScript, PythonText } from '../python/value.ts'
+import { fromJavaScript } from '../python/value.ts'
 import { visitStatements } from './compile/analyze.ts'
 import { compileStatements } from './compile/compile-statement.ts'
 import type { Place } from './compile/place.ts'
@@ -15,6 +15,7 @@ import { normalizeSource, tokenize } from './parse/lexer.ts'
 import { parseTemplate } from './parse/parse-statement.ts'
 import type { Statement } from './parse/syntax.ts'
 import type { Limits, Moment, Run } from './run.ts'
+import { TemplateText } from './template-text.ts'
 import { emptyText } from './text.ts'
 import type { Value } from './value.ts'
 
@@ -38,7 +39,7 @@ export interface Rendering {
   readonly foreign: readonly TextRange[]
   /** Where texts belong that were hidden from the rendering; offsets count them as nothing. */
   readonly holes: readonly Hole[]
-  /** What the template was told of the time. */
+  /** What the template wrote of the time. */
   readonly moments: readonly Moment[]
 }
 
@@ -112,7 +113,7 @@ function toVariables(variables: TemplateVariables): ReadonlyMap<string, Value> {
   const values = new Map<string, Value>()
   for (const [name, value] of Object.entries(variables)) {
     if (value === undefined) continue
-    values.set(name, fromJavaScript(value, { keep: each => each instanceof PythonText }) as Value)
+    values.set(name, fromJavaScript(value, { keep: each => each instanceof TemplateText }) as Value)
   }
   return values
 }

@@ -1,5 +1,5 @@
-import { PythonText } from '../python/value.ts'
 import { HiddenText, type Hole, moveHole } from './hidden.ts'
+import { TemplateText } from './template-text.ts'
 import type { Text, Value } from './value.ts'
 
 /** The characters of a text. */
@@ -23,38 +23,38 @@ export function changeHidden(
   text: Text,
   change: (text: string) => string,
   growth = 1,
-): PythonText | undefined {
+): TemplateText | undefined {
   const hidden = hiddenOf(text)
   // Which of the changed characters would be foreign cannot be told before they are there.
-  if (hidden && (text as PythonText).foreign.length > 0) hidden.refuse()
+  if (hidden && (text as TemplateText).foreign.length > 0) hidden.refuse()
   return hidden?.change(change, growth * hidden.most)
 }
 
 /** Whether a text is Markup. */
-export const isMarkup = (value: Value): boolean => value instanceof PythonText && value.markup
+export const isMarkup = (value: Value): boolean => value instanceof TemplateText && value.markup
 
 /** A text from its parts: a plain string where there is nothing more to know. */
 export function makeText(text: string, foreign: readonly number[], markup: boolean): Text {
-  return foreign.length === 0 && !markup ? text : new PythonText(text, foreign, markup)
+  return foreign.length === 0 && !markup ? text : new TemplateText(text, foreign, markup)
 }
 
 /** The text as Markup, its characters unchanged. */
 export const toMarkup = (text: Text): Text =>
   typeof text === 'string'
-    ? new PythonText(text, [], true)
-    : new PythonText(text.text, text.foreign, true)
+    ? new TemplateText(text, [], true)
+    : new TemplateText(text.text, text.foreign, true)
 
 /** The text as a plain `str`, its origin kept. */
 export const fromMarkup = (text: Text): Text =>
   typeof text === 'string' || !text.markup ? text : makeText(text.text, text.foreign, false)
 
 /** A text of which every character came from outside. */
-export const foreignText = (text: string): PythonText =>
-  new PythonText(text, text === '' ? [] : [0, text.length], false)
+export const foreignText = (text: string): TemplateText =>
+  new TemplateText(text, text === '' ? [] : [0, text.length], false)
 
 /** The text with every character marked, if any of the sources has a marked one. */
 export function markLike(text: string, ...sources: readonly (Text | undefined)[]): Text {
-  return sources.some(source => source instanceof PythonText && source.foreign.length > 0)
+  return sources.some(source => source instanceof TemplateText && source.foreign.length > 0)
     ? foreignText(text)
     : text
 }
@@ -99,13 +99,13 @@ export function appendText(written: Written, part: Text): void {
     written.holes ??= []
     for (const hole of hidden.holes) written.holes.push(moveHole(hole, start))
   }
-  written.text += hidden ? hidden.told : part.text
+  written.text += hidden ? hidden.visible : part.text
 }
 
 /** What was put together, as a plain `str`. */
 export function writtenText({ text, foreign, holes }: Written): Text {
-  if (holes) return new PythonText(new HiddenText(text, holes), foreign ?? [], false)
-  return foreign ? new PythonText(text, foreign, false) : text
+  if (holes) return new TemplateText(new HiddenText(text, holes), foreign ?? [], false)
+  return foreign ? new TemplateText(text, foreign, false) : text
 }
 
 /** Texts one after the other, as a plain `str`. */
@@ -116,14 +116,14 @@ export function joinTexts(parts: readonly Text[]): Text {
 }
 
 /** The runs of a text that are wholly from outside or wholly not. */
-function pieces(text: PythonText): PythonText[] {
+function pieces(text: TemplateText): TemplateText[] {
   const cuts = [0, ...text.foreign, text.text.length]
-  const parts: PythonText[] = []
+  const parts: TemplateText[] = []
   for (let index = 0; index + 1 < cuts.length; index++) {
     const [start, end] = [cuts[index] as number, cuts[index + 1] as number]
     if (start === end) continue
     const part = text.text.slice(start, end)
-    parts.push(new PythonText(part, index % 2 === 1 ? [0, part.length] : [], false))
+    parts.push(new TemplateText(part, index % 2 === 1 ? [0, part.length] : [], false))
   }
   return parts
 }

@@ -1,8 +1,9 @@
 import { typeName } from '../python/compare.ts'
 import { PythonError } from '../python/error.ts'
 import type { PythonFloat, PythonKey, PythonSet, PythonValue } from '../python/value.ts'
-import { PythonText, PythonTuple } from '../python/value.ts'
+import { PythonTuple } from '../python/value.ts'
 import type { Run } from './run.ts'
+import { TemplateText } from './template-text.ts'
 
 /** Any value a template can hold. */
 export type Value =
@@ -12,7 +13,7 @@ export type Value =
   | bigint
   | string
   | PythonFloat
-  | PythonText
+  | TemplateText
   | PythonTuple<Value>
   | PythonSet
   | readonly Value[]
@@ -25,7 +26,7 @@ export type Value =
 export type Dict = Map<PythonKey, Value>
 
 /** A string, plain or with what is known about its characters. */
-export type Text = string | PythonText
+export type Text = string | TemplateText
 
 /** What a call passes. */
 export interface Input {
@@ -104,7 +105,7 @@ export function undefinedMember(object: Value, name: Value): Undefined {
   return new Undefined(() => {
     const owner = object === null ? 'None' : `${typeOf(object)} object`
     const text =
-      typeof name === 'string' ? name : name instanceof PythonText ? name.text : undefined
+      typeof name === 'string' ? name : name instanceof TemplateText ? name.text : undefined
     return text === undefined
       ? `${owner} has no element ${describeKey(name)}`
       : `'${owner}' has no attribute '${text}'`
@@ -126,7 +127,7 @@ export const typeOf = (value: Value): string => typeName(value as PythonValue)
 
 /** Whether the value is a `str`. */
 export const isText = (value: Value | undefined): value is Text =>
-  typeof value === 'string' || value instanceof PythonText
+  typeof value === 'string' || value instanceof TemplateText
 
 /** Whether the value is a list. */
 export const isList = (value: Value | undefined): value is readonly Value[] => Array.isArray(value)

@@ -13,7 +13,7 @@ export interface FeedOptions<Data> {
   readonly tasksPerStep: number
   /** Further groups per group of a step, where filters empty some or they grow too old. */
   readonly refill: number
-  /** Steps that what is learned from may be behind the weights. */
+  /** How many steps old training data may be. */
   readonly maxStaleness: number
   readonly onUpdate: OnUpdate
   readonly history: VersionHistory

@@ -85,5 +85,5 @@ async function openTrainerNamed(values: Settings, parts: RollParts): Promise<Tra
   const trainer: unknown = typeof part === 'function' ? await part(parts) : part
   if (typeof trainer === 'object' && trainer !== null && 'step' in trainer)
     return trainer as Trainer
-  throw new SettingError(`--trainer ${name}: this is no trainer, which has step, save and load`)
+  throw new SettingError(`--trainer ${name}: this is not a trainer, which has step, save and load`)
 }

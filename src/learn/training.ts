@@ -27,7 +27,7 @@ export interface TrainingPlan<Data = unknown> {
   readonly successAt: number
   /** Further tasks per task of a step, where filters drop whole groups. */
   readonly refill: number
-  /** Steps that what is learned from may be behind the weights; 0 rolls and learns in turn. */
+  /** How many steps old training data may be; 0 rolls and learns in turn. */
   readonly maxStaleness?: number
   /** What samples under way do when the weights change, where rolling runs ahead. @default 'abort' */
   readonly onUpdate?: OnUpdate
@@ -53,7 +53,7 @@ export interface StepRecord {
   readonly unscored: number
   readonly sampledTokens: number
   readonly turns: number
-  /** How many steps behind the weights what was learned from is. */
+  /** How many steps old the training data is. */
   readonly staleness: Staleness
   /** Groups that had grown too old to learn from. */
   readonly stale: number

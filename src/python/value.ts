@@ -38,29 +38,12 @@ export class PythonTuple<Item = PythonValue> {
   }
 }
 
-/** Characters that are not told. What was made without asking for them is made alike of any. */
-export interface Hidden {
-  /** Raises, for whoever asks. */
-  refuse(): never
-}
-
 /** A `str` that knows more than its characters; where only they count, it is a string like others. */
-export class PythonText {
-  readonly content: string | Hidden
-  /** Pairs of UTF-16 offsets, in order: the characters that came from outside. */
-  readonly foreign: readonly number[]
+export abstract class PythonText {
+  /** The characters. */
+  abstract readonly text: string
   /** Whether this is Python's `Markup`, a text already escaped for HTML. */
-  readonly markup: boolean
-  constructor(content: string | Hidden, foreign: readonly number[], markup: boolean) {
-    this.content = content
-    this.foreign = foreign
-    this.markup = markup
-  }
-
-  /** The characters; hidden ones raise. */
-  get text(): string {
-    return typeof this.content === 'string' ? this.content : this.content.refuse()
-  }
+  abstract readonly markup: boolean
 }
 
 /** A `set` in order of insertion, its items already distinct. */

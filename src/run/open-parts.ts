@@ -158,7 +158,7 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
     return part as Environment
   }
   throw new SettingError(
-    `--environment ${name}: this is no environment; make one with environment({ … })`,
+    `--environment ${name}: this is not an environment; make one with environment({ … })`,
   )
 }
 
@@ -171,7 +171,7 @@ export async function openFilters(names: readonly string[]): Promise<readonly Fi
       : await openNamed(`--filter ${name}`, () => openFilter(name, { version: () => 0 }))
     if (typeof part !== 'object' || part === null || !('judge' in part)) {
       throw new SettingError(
-        `--filter ${name}: this is no filter, an object with a name and judge(group)`,
+        `--filter ${name}: this is not a filter, an object with a name and judge(group)`,
       )
     }
     opened.push(part as Filter)
@@ -202,7 +202,7 @@ export async function openRewards(
       : await openNamed(`--reward ${name}`, () => openReward(name, needs))
     const label = isUserPart(name) ? (name.split('#')[1] ?? name) : parsePartName(name).name
     if (typeof part !== 'function' && typeof part !== 'object') {
-      throw new SettingError(`--reward ${name}: this is no reward function`)
+      throw new SettingError(`--reward ${name}: this is not a reward function`)
     }
     parts[label] = part as RewardPart
   }

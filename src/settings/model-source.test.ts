@@ -137,7 +137,9 @@ describe('findModel', () => {
     await hub[Symbol.asyncDispose]()
     const found = await findModel('owner/name', { hub: hub.url }).catch((cause: Error) => cause)
     const { message, cause } = found as Error
-    expect(message).toContain(`owner/name is no folder here and not in the local caches (${root}`)
+    expect(message).toContain(
+      `owner/name is not a folder here and not in the local caches (${root}`,
+    )
     expect(message).toContain(join(root, 'hub', 'models--owner--name'))
     expect(message).toContain(`${hub.url} does not answer: connect ECONNREFUSED`)
     expect(message).toContain('Give --model a folder that has its tokenizer.json')

@@ -79,7 +79,7 @@ export async function findModel(model: string, options: ModelSourceOptions = {})
   const shared = sharedCache(model)
   const cached = existsSync(join(own, 'tokenizer.json')) ? own : await findSnapshot(shared)
   if (cached) return cached
-  const missing = `${model} is no folder here and not in the local caches (${own}, ${shared})`
+  const missing = `${model} is not a folder here and not in the local caches (${own}, ${shared})`
   if (options.offline) {
     throw new Error(`${missing}, and --offline forbids fetching it. ${instead}`)
   }

@@ -51,6 +51,6 @@ async function openBranch(name: string, renderer: Renderer): Promise<BranchPolic
   const part = await loadUserPart(name)
   if (typeof part === 'object' && part !== null && 'name' in part) return part as BranchPolicy
   throw new SettingError(
-    `--branch ${name}: this is no branch policy, an object with a name and widthBefore, widthAfter or grow`,
+    `--branch ${name}: this is not a branch policy, an object with a name and widthBefore, widthAfter or grow`,
   )
 }

@@ -231,7 +231,7 @@ export const settings = {
     'Groups that may be rolled in place of those that filters emptied, per group wanted',
     { argument: 'FACTOR', default: 2 },
   ),
-  sentinels: setting(z.boolean(), 'Warn of failures that make no noise', { default: true }),
+  sentinels: setting(z.boolean(), 'Warn about silent failures', { default: true }),
   metricsPort: setting(z.int().min(0).max(65_535), 'Serve metrics for Prometheus on this port', {
     argument: 'PORT',
   }),
@@ -273,7 +273,7 @@ export const settings = {
   ),
   maxStaleness: setting(
     z.int().min(0),
-    'Steps that what is learned from may be behind the weights; 0 rolls and learns in turn',
+    'How many steps old training data may be; 0 rolls and learns in turn',
     { argument: 'STEPS', default: 0 },
   ),
   onUpdate: setting(

@@ -1,5 +1,5 @@
 import type { BridgeRequest } from '../../core/renderer.ts'
-import { moveHole, type Reader, readerOf } from '../../jinja/hidden.ts'
+import { moveHole, sourceOf, type TextSource } from '../../jinja/hidden.ts'
 import {
   anchorOf,
   type BridgeContext,
@@ -16,7 +16,7 @@ import { type Fit, openShapes, type Shape } from './shape.ts'
 /** A bridge with holes where contents belong. */
 interface BridgeForm {
   readonly ending: Ending
-  readonly read: Reader
+  readonly read: TextSource
   readonly encode: HoleEncoder
 }
 
@@ -45,25 +45,25 @@ function makeShape(context: BridgeContext, request: BridgeRequest): Shape<Bridge
   const anchor = anchorOf(profile, observed, request)
   const tools = profile.bridgeNeeds.tools ? request.tools : []
   const messages = [...anchor.before, ...observed]
-  const { conditions, hollow } = chat.renderHollow(
+  const { conditions, outline } = chat.renderOutline(
     { messages, tools, opensTurn: true },
     observed.length,
   )
-  if (!hollow) return { conditions, moments: [], form: undefined }
-  const { moments } = hollow
-  const start = endOf(hollow.text, hollow.text.indexOf(anchor.mark), anchor)
+  if (!outline) return { conditions, moments: [], form: undefined }
+  const { moments } = outline
+  const start = endOf(outline.text, outline.text.indexOf(anchor.mark), anchor)
   // Before the first hole the text is the same for all, and so is the first mark if it is there.
-  const isTold = start !== undefined && hollow.holes.every(({ at }) => at >= start)
-  if (!isTold || hollow.foreign.some(([, end]) => end > start)) {
+  const isFixed = start !== undefined && outline.holes.every(({ at }) => at >= start)
+  if (!isFixed || outline.foreign.some(([, end]) => end > start)) {
     return { conditions, moments, form: undefined }
   }
-  const text = hollow.text.slice(start)
-  const holes = hollow.holes.map(hole => moveHole(hole, -start))
+  const text = outline.text.slice(start)
+  const holes = outline.holes.map(hole => moveHole(hole, -start))
   const encode = openHoleEncoder(tokenizer, { text, holes })
   return {
     conditions,
     moments,
-    form: { ending: anchor.ending, read: readerOf(text, holes), encode },
+    form: { ending: anchor.ending, read: sourceOf(text, holes), encode },
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Hole, readerOf, Veil } from '../../jinja/hidden.ts'
+import { HiddenContents, type Hole, sourceOf } from '../../jinja/hidden.ts'
 import { hiddenOf } from '../../jinja/text.ts'
 import { unitOfByte } from '../../tokenizers/byte-level/byte-alphabet.ts'
 import { openTokenizer, type Tokenizer } from '../../tokenizers/tokenizer.ts'
@@ -68,12 +68,12 @@ function openPieces(added: Added): Tokenizer {
 }
 
 /** Holes between these texts, the first filled from the first text. */
-function hollowOf(parts: readonly string[]): { text: string; holes: Hole[] } {
-  const veil = new Veil([])
+function outlineOf(parts: readonly string[]): { text: string; holes: Hole[] } {
+  const contents = new HiddenContents([])
   const holes: Hole[] = []
   let text = parts[0]!
   parts.slice(1).forEach((part, index) => {
-    const [hole] = hiddenOf(veil.hide(index, 100))!.holes
+    const [hole] = hiddenOf(contents.hide(index, 100))!.holes
     holes.push({ ...hole!, at: text.length })
     text += part
   })
@@ -92,9 +92,9 @@ describe('the encoder of a text with holes', () => {
         fc.array(fc.array(words, { minLength: 3, maxLength: 3 }), { minLength: 2, maxLength: 5 }),
         (added, parts, fillings) => {
           const tokenizer = open(added)
-          const hollow = hollowOf(parts)
-          const encode = openHoleEncoder(tokenizer, hollow)
-          const read = readerOf(hollow.text, hollow.holes)
+          const outline = outlineOf(parts)
+          const encode = openHoleEncoder(tokenizer, outline)
+          const read = sourceOf(outline.text, outline.holes)
           for (const texts of [['', '', ''], ...fillings]) {
             expect(encode(texts)).toEqual(tokenizer.encode(read(texts)))
           }
@@ -117,7 +117,7 @@ describe('the encoder of a text with holes', () => {
       { content: '<b>', ...flags },
     ]
     for (const tokenizer of [openBytes(added), openPieces(added)]) {
-      const encode = openHoleEncoder(tokenizer, hollowOf(parts))
+      const encode = openHoleEncoder(tokenizer, outlineOf(parts))
       encode(['b'])
       expect(encode([filling])).toEqual(tokenizer.encode(parts.join(filling)))
     }
@@ -133,7 +133,7 @@ describe('the encoder of a text with holes', () => {
         return tokenizer.encodeParts(parts)
       },
     }
-    const encode = openHoleEncoder(watched, hollowOf(['a<a>x<a>user ', ' end<b>b', 'b<b>']))
+    const encode = openHoleEncoder(watched, outlineOf(['a<a>x<a>user ', ' end<b>b', 'b<b>']))
     encode(['1', '2'])
     expect(encode(['one', 'two'])).toEqual(tokenizer.encode('a<a>x<a>user one end<b>btwob<b>'))
     expect(seen).toEqual(['user one end', 'btwob'])

@@ -4,7 +4,7 @@ import type { Chat, ChatRequest, TimedText } from '../chat.ts'
 import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
 import { openShapes } from './shape.ts'
 
-/** The tokens of a context, and what its template was told of the time. */
+/** The tokens of a context, and what its template wrote of the time. */
 interface Encoded {
   readonly ids: Int32Array
   readonly moments: TimedText['moments']
@@ -60,10 +60,10 @@ function openEncoding(chat: Chat, tokenizer: Tokenizer): (request: ChatRequest) 
     chat,
     needsTools: true,
     make(request) {
-      const { conditions, hollow } = chat.renderHollow(request, request.messages.length)
-      const isPlain = hollow?.foreign.length === 0
-      const form = isPlain ? openHoleEncoder(tokenizer, hollow) : undefined
-      return { conditions, moments: hollow?.moments ?? [], form }
+      const { conditions, outline } = chat.renderOutline(request, request.messages.length)
+      const isPlain = outline?.foreign.length === 0
+      const form = isPlain ? openHoleEncoder(tokenizer, outline) : undefined
+      return { conditions, moments: outline?.moments ?? [], form }
     },
   })
   return request => {

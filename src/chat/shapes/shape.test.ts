@@ -149,9 +149,9 @@ describe('openings filled into a shape', () => {
         render: () => {
           throw new Error('the template was shown a question')
         },
-        renderHollow: (...given) => {
+        renderOutline: (...given) => {
           renderings++
-          return chat.renderHollow(...given)
+          return chat.renderOutline(...given)
         },
       },
       tokenizer,
@@ -194,9 +194,9 @@ describe('bridges filled into a shape', () => {
           renderings++
           return renderer.chat.render(request)
         },
-        renderHollow: (request, hidden) => {
+        renderOutline: (request, hidden) => {
           renderings++
-          return renderer.chat.renderHollow(request, hidden)
+          return renderer.chat.renderOutline(request, hidden)
         },
       },
     })

@@ -38,7 +38,7 @@ async function runServe({ own, json, terminal, signal }: Invocation): Promise<nu
   const threads = readCount('threads', own.threads, 64)
   if (!existsSync(join(folder, 'config.json'))) {
     throw new MisuseError(
-      `${folder} is no model folder (it has no config.json); \`espalier teach\` makes one`,
+      `${folder} is not a model folder (it has no config.json); \`espalier teach\` makes one`,
     )
   }
   await using model = await openModel({ folder }, threads === undefined ? {} : { threads })

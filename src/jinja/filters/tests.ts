@@ -1,5 +1,5 @@
 import { asNumber } from '../../python/compare.ts'
-import { PythonFloat, PythonText } from '../../python/value.ts'
+import { PythonFloat } from '../../python/value.ts'
 import { isIterable, lengthOf } from '../iteration.ts'
 import { isLower, isUpper } from '../methods/character.ts'
 import { calculate, isEqual, isIn, isOrdered } from '../operations.ts'
@@ -7,6 +7,7 @@ import type { Run } from '../run.ts'
 import { printable } from '../show.ts'
 import type { Signature } from '../signature.ts'
 import { bind, signature } from '../signature.ts'
+import { TemplateText } from '../template-text.ts'
 import { plain } from '../text.ts'
 import type { Input, Value } from '../value.ts'
 import { isText, TemplateObject, Undefined } from '../value.ts'
@@ -93,7 +94,7 @@ export const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
     ),
   ],
   ['sameas', comparing('sameas', 'other', (_, value, other) => isSame(value, other))],
-  ['escaped', asking(value => value instanceof PythonText && value.markup)],
+  ['escaped', asking(value => value instanceof TemplateText && value.markup)],
   ['in', comparing('in', 'seq', (run, value, container) => isIn(run, value, container))],
   ...(['==', 'eq', 'equalto'] as const).map((name): [string, Test] => [name, equal]),
   ...(['!=', 'ne'] as const).map((name): [string, Test] => [name, unequal]),

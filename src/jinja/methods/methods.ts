@@ -1,5 +1,6 @@
-import { PythonFloat, PythonText, PythonTuple } from '../../python/value.ts'
+import { PythonFloat, PythonTuple } from '../../python/value.ts'
 import type { Method } from '../signature.ts'
+import { TemplateText } from '../template-text.ts'
 import type { Value } from '../value.ts'
 import { FORMAT_METHODS } from './format-string.ts'
 import { DICT_METHODS, LIST_METHODS, TUPLE_METHODS } from './methods-container.ts'
@@ -21,7 +22,7 @@ export function methodsOf(value: Value): ReadonlyMap<string, Method> | undefined
   }
   if (value instanceof Map) return DICT_METHODS
   if (Array.isArray(value)) return LIST_METHODS
-  if (value instanceof PythonText) return STR_METHODS
+  if (value instanceof TemplateText) return STR_METHODS
   if (value instanceof PythonFloat) return FLOAT_METHODS
   return value instanceof PythonTuple ? TUPLE_METHODS : undefined
 }

@@ -1,0 +1,26 @@
+import { PythonText } from '../python/value.ts'
+
+/** Characters that a rendering may not see; what it writes without seeing them holds for any others. */
+export interface Hidden {
+  /** Raises, for whoever asks to see them. */
+  refuse(): never
+}
+
+/** A text as templates handle it: it knows which characters came from outside, and may be hidden. */
+export class TemplateText extends PythonText {
+  readonly content: string | Hidden
+  /** Pairs of UTF-16 offsets, in order: the characters that came from outside. */
+  readonly foreign: readonly number[]
+  override readonly markup: boolean
+  constructor(content: string | Hidden, foreign: readonly number[], markup: boolean) {
+    super()
+    this.content = content
+    this.foreign = foreign
+    this.markup = markup
+  }
+
+  /** The characters; hidden ones raise. */
+  override get text(): string {
+    return typeof this.content === 'string' ? this.content : this.content.refuse()
+  }
+}
