@@ -149,7 +149,7 @@ describe('findModel', () => {
   it('fetches nothing offline', async () => {
     await using hub = await openHub((...given) => void serveBytes(...given))
     await expect(findModel('owner/name', { hub: hub.url, offline: true })).rejects.toThrow(
-      /owner.name is no folder here .*, and --offline forbids fetching it. Give --model a folder/,
+      /owner.name is not a folder here .*, and --offline forbids fetching it. Give --model a folder/,
     )
     expect(hub.asked).toEqual([])
   })
