@@ -1,7 +1,7 @@
 import type { Call } from '../core/call.ts'
 import type { Json } from '../core/ids.ts'
 import type { AssistantMessage, Message, ToolDefinition } from '../core/message.ts'
-import type { Outcome } from '../core/outcome.ts'
+import { describeOutcome, type Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 
@@ -98,7 +98,8 @@ export interface CaptureEnding {
 export interface Capture {
   /**
    * Answers a request. Throws an `AttemptIsOver` where a limit or the attempt's end refuses it, a
-   * `Failure` where something broke, the signal's reason where the request itself was stopped.
+   * `ContextIsFull` where it alone is too long, a `Failure` where something broke, the signal's
+   * reason where the request itself was stopped.
    */
   respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]>
   /** How many tokens the policy would be shown. */
@@ -127,8 +128,23 @@ export class AttemptIsOver extends Error {
   override name = 'AttemptIsOver'
   readonly outcome: Outcome
 
-  constructor(outcome: Outcome, message: string) {
-    super(message)
+  constructor(outcome: Outcome) {
+    super(`the attempt is over: ${describeOutcome(outcome)}`)
     this.outcome = outcome
+  }
+}
+
+/** Refuses a request that is too long; the agent may ask again with less. */
+export class ContextIsFull extends Error {
+  override name = 'ContextIsFull'
+  /** Tokens that the policy would have been shown. */
+  readonly tokens: number
+  /** Tokens that a prompt and its answer may have together. */
+  readonly limit: number
+
+  constructor(tokens: number, limit: number) {
+    super(`the prompt has ${tokens} tokens; together with its answer it may have ${limit}`)
+    this.tokens = tokens
+    this.limit = limit
   }
 }

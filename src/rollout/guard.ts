@@ -18,8 +18,13 @@ export function openWatch({ guards, renderer }: RolloutContext): Watch | undefin
   }
 }
 
+/** What of an attempt guards look back on. */
+interface Reviewed extends Pick<Walk, 'messages'> {
+  readonly context: Pick<RolloutContext, 'guards'>
+}
+
 /** The guard that ends an attempt after a turn, if one does. */
-export function reviewTurn(walk: Walk, reply: Reply): string | undefined {
+export function reviewTurn(walk: Reviewed, reply: Reply): string | undefined {
   const { guards } = walk.context
   if (!guards) return undefined
   const reviewing = guards.filter(guard => guard.review)
@@ -29,7 +34,7 @@ export function reviewTurn(walk: Walk, reply: Reply): string | undefined {
 }
 
 /** Calls that were made before, as they were written. */
-function pastCalls(walk: Walk): readonly CallAttempt[] {
+function pastCalls(walk: Reviewed): readonly CallAttempt[] {
   return walk.messages.flatMap(message => {
     if (message.role !== 'assistant' || message === walk.messages.at(-1)) return []
     return (message.tool_calls ?? []).map(

@@ -1,0 +1,273 @@
+import { acrossNow } from '../core/failure.ts'
+import { type AssistantMessage, type Reply, textOf } from '../core/message.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Finish } from '../core/policy.ts'
+import { reviewTurn } from '../rollout/guard.ts'
+import {
+  AttemptIsOver,
+  type CaptureOptions,
+  type ChatAnswer,
+  type ChatCall,
+  type ChatFinish,
+  type ChatRequest,
+} from './contract.ts'
+import { openDeltas } from './deltas.ts'
+import { type Drawn, drawTurn } from './draw.ts'
+import { messageKeys } from './message-key.ts'
+import { otherSampling, requestSampling, shownBy } from './request.ts'
+import type { Room, Share } from './room.ts'
+import type { Seat } from './seat.ts'
+import { type CapturedTurn, type Prompted, promptLength } from './turn.ts'
+
+/** What a request is answered in. */
+export interface Answering extends CaptureOptions {
+  readonly call: ChatCall
+  readonly seat: Seat
+  readonly room: Room
+  /** Whether nothing else of the attempt is being answered. */
+  readonly isAlone: boolean
+  /** The next number in the attempt's order of events. */
+  tick(): number
+  /** Ends the attempt: later requests are refused. */
+  end(outcome: Outcome): void
+}
+
+/** Answers one request: matches it, draws as many answers as it wants, and keeps every one. */
+export async function answerRequest(
+  request: ChatRequest,
+  answering: Answering,
+): Promise<readonly ChatAnswer[]> {
+  const { seat, context, attempt, samplingFrom = 'run' } = answering
+  const began = answering.tick()
+  const prompted = seat.known.match(shownBy(request, context.renderer), attempt)
+  if (samplingFrom === 'run') noteSampling(request, answering)
+  const count = request.count ?? 1
+  const drawing = Array.from({ length: count }, (_, index) =>
+    answerOnce(request, answering, { index, began, prompted: ownTokens(prompted, index) }),
+  )
+  const settled = await Promise.allSettled(drawing)
+  return settled.map(each => {
+    if (each.status === 'fulfilled') return each.value
+    throw each.reason
+  })
+}
+
+/** Every answer grows on tokens of its own. */
+function ownTokens(prompted: Prompted, index: number): Prompted {
+  return index === 0
+    ? prompted
+    : { ...prompted, tokens: prompted.tokens.fork(promptLength(prompted)) }
+}
+
+/** Says once which of its own ways to draw the agent did not get. */
+function noteSampling(request: ChatRequest, { seat, context }: Answering): void {
+  for (const name of otherSampling(request, context.sampling)) {
+    const kind = `sampling:${name}`
+    if (seat.tally.events.some(event => event.kind === kind)) continue
+    const detail = `the agent asked for ${request[name]}, the run draws with ${context.sampling[name]}`
+    seat.tally.events.push({ kind, detail })
+  }
+}
+
+interface One {
+  /** Its number among the answers of its request. */
+  readonly index: number
+  readonly began: number
+  readonly prompted: Prompted
+}
+
+async function answerOnce(
+  request: ChatRequest,
+  answering: Answering,
+  one: One,
+): Promise<ChatAnswer> {
+  const { context, attempt, call, room } = answering
+  const share = await takeRoom(request, answering, one)
+  const deltas = openDeltas(call, { ...one, renderer: context.renderer, request })
+  const drawn = await drawTurn(one.prompted, {
+    context,
+    attempt,
+    tokens: one.prompted.tokens,
+    room: share.tokens,
+    sampling: samplingOf(request, answering),
+    stop: request.stop ?? [],
+    key: keyOf(answering, one),
+    seedName: seedName(request, answering, one),
+    ...(deltas.watch && { watch: deltas.watch }),
+  })
+  share.settle(drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0))
+  count(answering, drawn)
+  const turn = keep(request, answering, { ...one, drawn })
+  if (!drawn.sampled) throw drawn.error
+  refuseGuarded(answering, turn, drawn.sampled.finish)
+  endAtLength(answering, drawn.sampled.finish, share, room)
+  deltas.finish(turn.message)
+  return toAnswer(turn, drawn)
+}
+
+async function takeRoom(
+  { maxTokens }: ChatRequest,
+  { room, attempt, end }: Answering,
+  { prompted }: One,
+): Promise<Share> {
+  const { signal } = attempt
+  try {
+    return await room.take({ prompt: promptLength(prompted), most: maxTokens, signal })
+  } catch (error) {
+    if (error instanceof AttemptIsOver) end(error.outcome)
+    throw error
+  }
+}
+
+function samplingOf(
+  request: ChatRequest,
+  { context, samplingFrom = 'run' }: Answering,
+): CaptureOptions['context']['sampling'] {
+  return samplingFrom === 'run' ? context.sampling : requestSampling(request, context.sampling)
+}
+
+/**
+ * Which sample of the attempt this is, for scripts and cassettes: its number, where requests come
+ * one after the other; its tokens, where several run side by side.
+ */
+function keyOf({ attempt, seat, isAlone }: Answering, { prompted, index }: One) {
+  const { task, member } = attempt
+  const isPlain = isAlone && index === 0
+  const branch = isPlain ? seat.name : `${seat.name}${prompted.tokensKey}${index}`
+  return { task: task.id, member, branch, turn: isPlain ? seat.known.turns.length : prompted.depth }
+}
+
+/** What a draw's seed is a function of: the prompt, and how often it was drawn from; never when. */
+function seedName({ seed }: ChatRequest, { seat }: Answering, { prompted }: One): string {
+  const { draws } = seat.tally
+  const nth = draws.get(prompted.tokensKey) ?? 0
+  draws.set(prompted.tokensKey, nth + 1)
+  return [seat.name, prompted.tokensKey, nth, seed ?? ''].join(':')
+}
+
+function count({ seat: { tally } }: Answering, { segments, usage }: Drawn): void {
+  tally.sampled += segments.reduce((sum, { ids }) => sum + ids.length, 0)
+  tally.prompted += usage.prompted
+  tally.cached += usage.cached
+  tally.seconds += usage.seconds
+  tally.isReencoded ||= usage.isReencoded
+  for (const server of usage.servers) tally.servers.add(server)
+}
+
+/** Keeps what was drawn as a turn, whole or as far as it came. */
+function keep(
+  request: ChatRequest,
+  answering: Answering,
+  { drawn, prompted, began }: One & { readonly drawn: Drawn },
+): CapturedTurn {
+  const { seat } = answering
+  const message = messageOf(request, answering, { drawn, prompted })
+  const isCut = !drawn.sampled
+  const turn: CapturedTurn = {
+    ...prompted,
+    number: seat.known.turns.length,
+    segments: drawn.segments,
+    finish: drawn.sampled?.finish ?? { kind: 'abort' },
+    message,
+    saidKeys: [...prompted.keys, ...messageKeys([message])],
+    began,
+    ended: answering.tick(),
+    isCut,
+  }
+  if (isCut) {
+    const tokens = drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0)
+    const detail = `a request died with ${tokens} tokens of its answer`
+    seat.tally.events.push({ kind: 'request-died', detail, figures: { tokens } })
+  }
+  if (drawn.segments.length > 0) seat.known.add(turn)
+  return turn
+}
+
+/** What is said back: the sampled turn as a message, as far as the request wants to see it. */
+function messageOf(
+  { stop = [], parallelCalls = true }: ChatRequest,
+  { context, attempt, seat }: Answering,
+  { drawn, prompted }: { readonly drawn: Drawn; readonly prompted: Prompted },
+): AssistantMessage {
+  const text = drawn.sampled?.text
+  const ids = prompted.tokens.view(promptLength(prompted))
+  const { renderer } = context
+  const read = (): Reply['message'] => renderer.parse(ids, prompted.tools, prompted.depth).message
+  const message = text ? text.message : acrossNow('renderer', attempt, read)
+  const [first, ...others] = message.tool_calls ?? []
+  if (parallelCalls || others.length === 0) return withoutStop(message, stop)
+  seat.tally.events.push({ kind: 'calls-withheld', detail: `${others.length} behind the first` })
+  return { ...message, tool_calls: [first!] }
+}
+
+/** A text that ends answers is not part of them. */
+function withoutStop(message: AssistantMessage, stop: readonly string[]): AssistantMessage {
+  const words = textOf(message.content)
+  const found = stop.find(text => text !== '' && words.endsWith(text))
+  if (found === undefined) return message
+  return { ...message, content: words.slice(0, words.length - found.length) }
+}
+
+/** What a guard stopped ends the attempt. */
+function refuseGuarded({ context, end }: Answering, turn: CapturedTurn, finish: Finish): void {
+  const { messages, message } = turn
+  const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
+    kind: 'parsed' as const,
+    id,
+    name,
+    arguments: text,
+  }))
+  const guard =
+    finish.kind === 'guard'
+      ? finish.guard
+      : reviewTurn({ context, messages: [...messages, message] }, { message, calls })
+  if (guard === undefined) return
+  const outcome = { kind: 'truncated', limit: `guard:${guard}` } as const
+  end(outcome)
+  throw new AttemptIsOver(outcome)
+}
+
+/** An answer that ran out of the run's tokens ends the attempt, unless it may go on. */
+function endAtLength(
+  { context, end }: Answering,
+  finish: Finish,
+  { bound }: Share,
+  room: Room,
+): void {
+  if (finish.kind !== 'length' || bound === 'request') return
+  if (context.onLength === 'end' || room.left <= 0) end({ kind: 'truncated', limit: bound })
+}
+
+function toAnswer(turn: CapturedTurn, { sampled, usage }: Drawn): ChatAnswer {
+  const start = promptLength(turn)
+  const ids = turn.tokens.view()
+  const own = turn.segments.reduce((sum, { ids: each }) => sum + each.length, 0)
+  return {
+    id: turn.tokensKey + turn.number,
+    message: turn.message,
+    finish: finishOf(turn, sampled!.finish),
+    usage: { prompt: start, sampled: own, ...(usage.cached > 0 && { cached: usage.cached }) },
+    tokens: {
+      prompt: ids.subarray(0, start),
+      sampled: ids.subarray(start, start + own),
+      logprobs: logprobsOf(turn, own),
+      version: turn.segments.reduce((newest, { version }) => Math.max(newest, version.to), 0),
+    },
+  }
+}
+
+function finishOf({ message }: CapturedTurn, finish: Finish): ChatFinish {
+  if (finish.kind === 'length') return 'length'
+  return (message.tool_calls ?? []).length > 0 ? 'tool-calls' : 'stop'
+}
+
+function logprobsOf({ segments }: CapturedTurn, length: number): Float32Array | null {
+  const all = new Float32Array(length)
+  let at = 0
+  for (const { ids, logprobs } of segments) {
+    if (!logprobs) return null
+    all.set(logprobs, at)
+    at += ids.length
+  }
+  return all
+}

@@ -1,0 +1,160 @@
+import { Failure } from '../core/failure.ts'
+import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
+import type { Tree } from '../core/tree.ts'
+import { outcomeOf } from '../rollout/walk.ts'
+import { answerRequest } from './answer.ts'
+import { closeSeat } from './close.ts'
+import {
+  AttemptIsOver,
+  type Capture,
+  type CaptureEnding,
+  type CaptureOptions,
+  type ChatAnswer,
+  type ChatCall,
+  type ChatRequest,
+} from './contract.ts'
+import { openKnown } from './known.ts'
+import { shownBy } from './request.ts'
+import { openRoom, type Room } from './room.ts'
+import { openTally, type Seat } from './seat.ts'
+
+/** Begins to capture an attempt. */
+export function openCapture(options: CaptureOptions): Capture {
+  return new CapturedAttempt(options)
+}
+
+/** A request that is answered or was: who asks the same again gets the same. */
+interface Asked {
+  readonly answers: Promise<readonly ChatAnswer[]>
+  /** Whether it was its own request that stopped it. */
+  isCut: boolean
+}
+
+class CapturedAttempt implements Capture {
+  readonly #options: CaptureOptions
+  readonly #seats = new Map<string, Seat>()
+  readonly #asked = new Map<string, Asked>()
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #stop = new AbortController()
+  readonly #room: Room
+  readonly #started: number
+  #ticks = 0
+  #ended: Outcome | undefined
+  #failure: Error | undefined
+  #trees: Promise<readonly [Tree, ...Tree[]]> | undefined
+
+  constructor(options: CaptureOptions) {
+    this.#options = options
+    this.#room = openRoom(options.context.limits)
+    this.#started = options.context.clock()
+    this.#seatOf('')
+  }
+
+  get ended(): Outcome | undefined {
+    const { signal } = this.#options.attempt
+    if (this.#ended || !signal.aborted) return this.#ended
+    return outcomeOf(signal.reason, signal)
+  }
+
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  async respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> {
+    const { requestId } = request
+    const before = requestId === undefined ? undefined : this.#asked.get(requestId)
+    if (before) {
+      const again = await this.#sameAnswer(before, call)
+      if (again) return again
+    }
+    const asked: Asked = { answers: this.#answer(request, call), isCut: false }
+    if (requestId !== undefined) this.#asked.set(requestId, asked)
+    this.#running.add(asked.answers)
+    try {
+      return await asked.answers
+    } catch (error) {
+      asked.isCut = call.signal.aborted
+      if (error instanceof Failure) this.#failure ??= error
+      throw error
+    } finally {
+      this.#running.delete(asked.answers)
+    }
+  }
+
+  /** What the same request was answered with; nothing where it died with whoever asked first. */
+  async #sameAnswer(before: Asked, call: ChatCall): Promise<readonly ChatAnswer[] | undefined> {
+    try {
+      const answers = await before.answers
+      this.#seatOf(call.seat ?? '').tally.events.push({
+        kind: 'retry',
+        detail: 'a request that had its answer came again',
+      })
+      return answers
+    } catch (error) {
+      if (!before.isCut || call.signal.aborted) throw error
+      return undefined
+    }
+  }
+
+  async #answer(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> {
+    this.#refuseLate()
+    call.signal.throwIfAborted()
+    const signal = AbortSignal.any([call.signal, this.#options.attempt.signal, this.#stop.signal])
+    return await answerRequest(request, {
+      ...this.#options,
+      attempt: { ...this.#options.attempt, signal },
+      call,
+      seat: this.#seatOf(call.seat ?? ''),
+      room: this.#room,
+      isAlone: this.#running.size === 0,
+      tick: () => this.#ticks++,
+      end: outcome => {
+        this.#ended ??= outcome
+      },
+    })
+  }
+
+  #refuseLate(): void {
+    const outcome = this.ended ?? (this.#trees && ({ kind: 'completed' } as const))
+    if (outcome) throw new AttemptIsOver(outcome)
+  }
+
+  countTokens(request: ChatRequest, { seat = '' }: Pick<ChatCall, 'seat'> = {}): number {
+    const shown = shownBy(request, this.#options.context.renderer)
+    return this.#seatOf(seat).known.match(shown, this.#options.attempt).tokens.length
+  }
+
+  end(ending: CaptureEnding = {}): Promise<readonly [Tree, ...Tree[]]> {
+    this.#trees ??= this.#close(ending)
+    return this.#trees
+  }
+
+  async #close(ending: CaptureEnding): Promise<readonly [Tree, ...Tree[]]> {
+    const outcome = this.#outcomeOf(ending)
+    this.#stop.abort(new AttemptIsOver(outcome))
+    await Promise.allSettled(this.#running)
+    const seconds = this.#options.context.clock() - this.#started
+    const trees = [...this.#seats].map(([name, seat]) =>
+      closeSeat(
+        this.#options,
+        { name, turns: seat.known.turns, tally: seat.tally },
+        { ...ending, outcome, seconds },
+      ),
+    )
+    return trees as [Tree, ...Tree[]]
+  }
+
+  /** What broke or was stopped is that; what else ended did so by a limit, or by itself. */
+  #outcomeOf({ outcome }: CaptureEnding): Outcome {
+    if (outcome && !isGradableOutcome(outcome)) return outcome
+    return this.ended ?? outcome ?? { kind: 'completed' }
+  }
+
+  #seatOf(name: string): Seat {
+    const known = this.#seats.get(name)
+    if (known) return known
+    const seat = { name, known: openKnown(this.#options.context.renderer), tally: openTally() }
+    this.#seats.set(name, seat)
+    return seat
+  }
+}

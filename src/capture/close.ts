@@ -1,0 +1,153 @@
+import { type Json, type TreeId, trajectoryId, treeId } from '../core/ids.ts'
+import type { Message, ToolDefinition } from '../core/message.ts'
+import { textOf } from '../core/message.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { CallRecord } from '../core/tool.ts'
+import type { Trajectory, TrajectoryEvent, Turn, View } from '../core/trajectory.ts'
+import { plantTree, type Tree } from '../core/tree.ts'
+import type { CaptureOptions } from './contract.ts'
+import { leavesOf, type PlantedTurn, plantPaths } from './harvest.ts'
+import type { Tally } from './seat.ts'
+import type { CapturedTurn } from './turn.ts'
+
+/** How a seat's conversations ended. */
+export interface Ending {
+  readonly outcome: Outcome
+  readonly report?: Json
+  readonly reward?: number
+  readonly seconds: number
+}
+
+/** The tree of one seat: every conversation a path, all of them one trajectory. */
+export function closeSeat(
+  { context, attempt }: CaptureOptions,
+  seat: { readonly name: string; readonly turns: readonly CapturedTurn[]; readonly tally: Tally },
+  ending: Ending,
+): Tree {
+  const id = treeId(attempt.group, attempt.member)
+  const tree = plantTree({
+    id: (seat.name === '' ? id : `${id}@${seat.name}`) as TreeId,
+    task: attempt.task.id,
+    member: attempt.member,
+    seed: attempt.seed,
+    sampling: context.sampling,
+    tools: allTools(seat.turns),
+    renderer: `${context.renderer.name} (${context.renderer.history})`,
+  })
+  const { turns, end } = plantPaths(tree, leavesOf(seat.turns))
+  const said = linearise(turns)
+  const { tally } = seat
+  const forks = turns.flatMap(({ captured, fork }) =>
+    fork ? { at: captured.keep, reason: `${fork.cause}: ${fork.reason}` } : [],
+  )
+  tree.end({
+    id: trajectoryId(tree.id, 0),
+    end,
+    outcome: ending.outcome,
+    ...said,
+    turns: withReward(said.turns, ending.reward),
+    ...(ending.report !== undefined && { report: ending.report }),
+    fidelity: { kind: fidelityOf(tally, forks.length), forks },
+    usage: { sampled: tally.sampled, prompt: tally.prompted },
+    events: [...forkEvents(turns), ...tally.events.map(event => ({ ...event, turn: 0 }))],
+    volatile: volatileOf(tally, ending),
+    share: 1,
+  })
+  return tree
+}
+
+function fidelityOf({ isReencoded }: Tally, forks: number): Trajectory['fidelity']['kind'] {
+  if (isReencoded) return 're-encoded'
+  return forks > 0 ? 'forked' : 'exact'
+}
+
+function volatileOf(
+  { seconds: policy, cached, servers }: Tally,
+  { seconds }: Ending,
+): Trajectory['volatile'] {
+  const environment = Math.max(0, seconds - policy)
+  return {
+    seconds: { policy, tools: 0, environment, reward: 0 },
+    cached,
+    servers: [...servers].sort(),
+  }
+}
+
+/** All tools that were ever offered, each as it was first. */
+function allTools(turns: readonly CapturedTurn[]): readonly ToolDefinition[] {
+  const lists = new Set(turns.map(({ tools }) => tools))
+  if (lists.size === 1) return [...lists][0]!
+  const byName = new Map<string, ToolDefinition>()
+  for (const list of lists) {
+    for (const tool of list) {
+      if (!byName.has(tool.function.name)) byName.set(tool.function.name, tool)
+    }
+  }
+  return [...byName.values()].sort((a, b) => (a.function.name < b.function.name ? -1 : 1))
+}
+
+/** Where the agent said itself what the attempt was worth, the last turn has it. */
+function withReward(turns: readonly Turn[], reward: number | undefined): readonly Turn[] {
+  if (reward === undefined || turns.length === 0) return turns
+  return turns.with(-1, { ...turns.at(-1)!, reward })
+}
+
+/** What every fork cost: tokens that had to be read, and how many of them repeat what was known. */
+function forkEvents(turns: readonly PlantedTurn[]): readonly TrajectoryEvent[] {
+  return turns.flatMap(({ fork, captured: { given, keep } }, turn) => {
+    if (!fork) return []
+    const figures = { read: given.length, kept: keep }
+    return { kind: `fork:${fork.cause}`, turn, detail: fork.reason, figures }
+  })
+}
+
+/** One conversation after the other: what was said, what each path showed, which calls were made. */
+function linearise(
+  planted: readonly PlantedTurn[],
+): Pick<Trajectory, 'messages' | 'turns' | 'calls'> & Partial<Pick<Trajectory, 'views'>> {
+  const messages: Message[] = []
+  const turns: Turn[] = []
+  const views: View[] = []
+  const calls: CallRecord[] = []
+  planted.forEach(({ captured, fork, turn }, index) => {
+    const known = fork ? fork.shared : captured.known
+    const observed = captured.messages.slice(known)
+    if (fork) {
+      const shown = captured.messages.slice(0, known)
+      views.push({ turn: index, by: 'agent', shown, from: messages.length })
+    } else answerCalls(calls, index - 1, observed)
+    messages.push(...observed)
+    turns.push({ ...turn, messages: messages.length })
+    messages.push(captured.message)
+    calls.push(...callsOf(captured, index))
+  })
+  return { messages, turns, calls, ...(views.length > 0 && { views }) }
+}
+
+/** The calls of a turn; what they were answered with comes with the path's next turn. */
+function callsOf({ message }: CapturedTurn, turn: number): readonly CallRecord[] {
+  return (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
+    turn,
+    id,
+    tool: name,
+    input: readJson(text),
+    output: '',
+    seconds: 0,
+  }))
+}
+
+function answerCalls(calls: CallRecord[], turn: number, observed: readonly Message[]): void {
+  for (const message of observed) {
+    if (message.role !== 'tool') continue
+    const at = calls.findIndex(call => call.turn === turn && call.id === message.tool_call_id)
+    if (at >= 0) calls[at] = { ...calls[at]!, output: textOf(message.content) }
+  }
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

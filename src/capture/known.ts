@@ -1,0 +1,166 @@
+import type { Call } from '../core/call.ts'
+import { acrossNow } from '../core/failure.ts'
+import type { Message, ToolDefinition } from '../core/message.ts'
+import type { Renderer } from '../core/renderer.ts'
+import { commonLength } from '../rollout/act.ts'
+import { openTokenBuffer, type TokenBuffer } from '../rollout/token-buffer.ts'
+import { chainKey, messageKeys, tokensKey } from './message-key.ts'
+import { type CapturedTurn, type Prompted, promptLength, turnLength } from './turn.ts'
+
+/** What a request shows the policy: its messages and tools as they will be rendered. */
+export interface Shown {
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDefinition[]
+  readonly toolsKey: string
+}
+
+/** The conversations of one seat, which requests are matched with. */
+export interface Known {
+  readonly turns: readonly CapturedTurn[]
+  /** What a request is going to be answered from. */
+  match(shown: Shown, call: Call): Prompted
+  /** Adds a turn that was sampled, so that others can go on from it. */
+  add(turn: CapturedTurn): void
+}
+
+/** Opens the conversations of one seat. */
+export function openKnown(renderer: Renderer): Known {
+  const turns: CapturedTurn[] = []
+  const byChain = new Map<string, CapturedTurn>()
+  const byTokens = new Map<string, CapturedTurn>()
+
+  /** The turn with the longest conversation that the messages begin with. */
+  function findBase(keys: readonly string[], toolsKey: string): CapturedTurn | undefined {
+    let chain = toolsKey
+    let found: CapturedTurn | undefined
+    for (const key of keys) {
+      chain = chainKey(chain, key)
+      found = byChain.get(chain) ?? found
+    }
+    return found
+  }
+
+  return {
+    turns,
+    match(shown, call) {
+      const keys = messageKeys(shown.messages)
+      const base = findBase(keys, shown.toolsKey)
+      const messages = base ? withKnown(base, shown.messages) : shown.messages
+      const asked = { ...shown, messages, keys }
+      const observed = base ? messages.slice(base.messages.length + 1) : []
+      const isBridged = observed.length > 0 && observed.every(({ role }) => role !== 'assistant')
+      return acrossNow('renderer', call, () =>
+        base && isBridged ? bridged(renderer, asked, base) : rendered(renderer, asked, turns),
+      )
+    },
+    add(turn) {
+      const twin = byTokens.get(turn.tokensKey)
+      const added = twin ? besideTwin(turn, twin) : turn
+      turns.push(added)
+      if (!twin) byTokens.set(turn.tokensKey, added)
+      byChain.set(added.saidKeys.reduce(chainKey, added.toolsKey), added)
+    },
+  }
+}
+
+type Asked = Pick<Prompted, 'messages' | 'keys' | 'tools' | 'toolsKey'>
+
+/**
+ * Messages that are known are kept once, however often a request brings them again. Results name
+ * the calls as they were made, whatever ids a framework gave them since.
+ */
+function withKnown(base: CapturedTurn, messages: readonly Message[]): readonly Message[] {
+  const at = base.messages.length
+  const again = messages[at]
+  const given = again?.role === 'assistant' ? (again.tool_calls ?? []) : []
+  const made = base.message.tool_calls ?? []
+  const ids = new Map(given.map(({ id }, index) => [id, made[index]?.id ?? id]))
+  const observed = messages.slice(at + 1).map(message => {
+    if (message.role !== 'tool') return message
+    const id = ids.get(message.tool_call_id)
+    return id === undefined ? message : { ...message, tool_call_id: id }
+  })
+  return [...base.messages, base.message, ...observed]
+}
+
+/** Another answer to a prompt that has one: the prompt is stored once. */
+function besideTwin(turn: CapturedTurn, twin: CapturedTurn): CapturedTurn {
+  const { rewrite: _, ...rest } = turn
+  return { ...rest, base: twin, keep: promptLength(twin), given: new Int32Array(0) }
+}
+
+/** Goes on from exactly what was sampled, as far as the template allows. */
+function bridged(renderer: Renderer, asked: Asked, base: CapturedTurn): Prompted {
+  const length = turnLength(base)
+  const path = base.tokens.view().subarray(0, length)
+  const known = base.messages.length + 1
+  const between = renderer.bridge({
+    path,
+    turnStart: promptLength(base),
+    messages: asked.messages,
+    observed: asked.messages.length - known,
+    tools: asked.tools,
+  })
+  const depth = base.depth + 1
+  if (between.kind === 'extends') {
+    const tokens = continued(base.tokens, length, between.ids)
+    return named({ ...asked, known, base, keep: length, given: between.ids, tokens, depth })
+  }
+  const tokens = continued(base.tokens, between.keep, between.ids)
+  const keep = wholeTurns(base, between.keep)
+  const given = tokens.view().slice(keep)
+  return named({ ...asked, known, base, keep, given, tokens, depth, rewrite: between.reason })
+}
+
+/** Renders everything; what the tokens share with a known path is stored once. */
+function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn[]): Prompted {
+  const ids = renderer.render(asked.messages, asked.tools)
+  const { base, keep } = longestShared(turns, ids)
+  // The tokens decide: what was written otherwise may read the same to the policy.
+  const isSame = base !== undefined && keep === turnLength(base)
+  return named({
+    ...asked,
+    known: isSame ? Math.min(base.messages.length + 1, asked.messages.length) : 0,
+    base,
+    keep,
+    given: ids.slice(keep),
+    tokens: openTokenBuffer(ids),
+    depth: asked.messages.filter(({ role }) => role === 'assistant').length,
+  })
+}
+
+function named(prompted: Omit<Prompted, 'tokensKey'>): Prompted {
+  return { ...prompted, tokensKey: tokensKey(prompted.tokens.view()) }
+}
+
+/** The turn whose path begins with the most of these tokens, and how many that are. */
+function longestShared(
+  turns: readonly CapturedTurn[],
+  ids: Int32Array,
+): { readonly base: CapturedTurn | undefined; readonly keep: number } {
+  let best: CapturedTurn | undefined
+  let most = 0
+  for (const turn of turns) {
+    const path = turn.tokens.view().subarray(0, turnLength(turn))
+    const keep = wholeTurns(turn, commonLength(path, ids))
+    if (keep <= most) continue
+    best = turn
+    most = keep
+  }
+  return { base: best, keep: most }
+}
+
+/** The same, or so much less that no sampled turn is cut: a turn is on a path, or it is not. */
+function wholeTurns(base: CapturedTurn, keep: number): number {
+  for (let turn: CapturedTurn | undefined = base; turn; turn = turn.base) {
+    if (keep > promptLength(turn)) return keep < turnLength(turn) ? promptLength(turn) : keep
+  }
+  return keep
+}
+
+/** A path's first tokens and what follows; the buffer itself goes on where nobody else has. */
+function continued(tokens: TokenBuffer, length: number, ids: Int32Array): TokenBuffer {
+  const buffer = tokens.length === length ? tokens : tokens.fork(length)
+  buffer.append(ids)
+  return buffer
+}

@@ -1,0 +1,69 @@
+import type { Message, ToolDefinition } from '../core/message.ts'
+import type { Sampling } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+import type { ChatRequest, ResponseFormat } from './contract.ts'
+import type { Shown } from './known.ts'
+import { toolsKey } from './message-key.ts'
+
+const listsKept = 256
+const lists = new WeakMap<Renderer, Map<string, readonly ToolDefinition[]>>()
+
+/** What a request shows the policy. Lists of tools that read the same are the same, for all that is made from one. */
+export function shownBy(request: ChatRequest, renderer: Renderer): Shown {
+  const offered = offeredTools(request)
+  const key = toolsKey(offered)
+  const known = lists.get(renderer) ?? new Map<string, readonly ToolDefinition[]>()
+  lists.set(renderer, known)
+  const tools = known.get(key) ?? offered
+  if (known.size >= listsKept && !known.has(key)) known.clear()
+  known.set(key, tools)
+  return { messages: shownMessages(request), tools, toolsKey: key }
+}
+
+/** The tools a request offers, as far as its choice leaves them. */
+function offeredTools({ tools, toolChoice = 'auto' }: ChatRequest): readonly ToolDefinition[] {
+  if (toolChoice === 'none') return []
+  if (typeof toolChoice === 'string') return tools
+  return tools.filter(tool => tool.function.name === toolChoice.tool)
+}
+
+/** The messages a request shows; a form that its answer should have is asked for in words. */
+function shownMessages({ messages, responseFormat }: ChatRequest): readonly Message[] {
+  const instruction = responseFormat && formatInstruction(responseFormat)
+  if (instruction === undefined) return messages
+  const [first, ...rest] = messages
+  const isSystem = first?.role === 'system' || first?.role === 'developer'
+  if (!isSystem || typeof first.content !== 'string') {
+    return [{ role: 'system', content: instruction }, ...messages]
+  }
+  return [{ ...first, content: `${first.content}\n\n${instruction}` }, ...rest]
+}
+
+function formatInstruction(format: ResponseFormat): string | undefined {
+  if (format.kind === 'text') return undefined
+  if (!format.schema) return 'Answer with one JSON object and nothing else.'
+  return `Answer with one JSON value that fits this JSON schema, and nothing else:\n${JSON.stringify(format.schema)}`
+}
+
+/** How a request is drawn where requests decide. */
+export function requestSampling(
+  { temperature, topP, topK }: ChatRequest,
+  sampling: Sampling,
+): Sampling {
+  return {
+    ...sampling,
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(topK !== undefined && { topK }),
+  }
+}
+
+/** Which of its own ways to draw a request asked for, other than the run's. */
+export function otherSampling(
+  request: ChatRequest,
+  sampling: Sampling,
+): readonly ('temperature' | 'topP' | 'topK')[] {
+  return (['temperature', 'topP', 'topK'] as const).filter(
+    name => request[name] !== undefined && request[name] !== sampling[name],
+  )
+}

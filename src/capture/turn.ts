@@ -1,0 +1,86 @@
+import type { AssistantMessage, Message, ToolDefinition } from '../core/message.ts'
+import type { Finish } from '../core/policy.ts'
+import type { SampledSegment } from '../core/segment.ts'
+import type { TokenBuffer } from '../rollout/token-buffer.ts'
+
+/** Why a path does not go on from what was sampled before. */
+export const forkCauses = [
+  'again',
+  'answer',
+  'calls',
+  'compaction',
+  'continues',
+  'conversation',
+  'prompt',
+  'reasoning',
+  'result',
+  'template',
+  'tools',
+] as const
+
+/** Names why a path forks. */
+export type ForkCause = (typeof forkCauses)[number]
+
+/** A fork: its cause, by name and in words. */
+export interface ForkReason {
+  readonly cause: ForkCause
+  readonly reason: string
+}
+
+/** A fork from a known conversation, of whose messages the new one begins with so many. */
+export interface Fork extends ForkReason {
+  readonly of: CapturedTurn
+  readonly shared: number
+}
+
+/** What a request is going to be answered from. */
+export interface Prompted {
+  /** What the policy is shown, as messages. */
+  readonly messages: readonly Message[]
+  /** The key of each of them. */
+  readonly keys: readonly string[]
+  /** How many of them were said before on the path that this one goes on from. */
+  readonly known: number
+  readonly tools: readonly ToolDefinition[]
+  readonly toolsKey: string
+  /** The turn whose path this one shares its first `keep` tokens with. */
+  readonly base: CapturedTurn | undefined
+  readonly keep: number
+  /** The tokens behind them, up to where the policy continues. */
+  readonly given: Int32Array
+  /** All of it. */
+  readonly tokens: TokenBuffer
+  /** A name for all these tokens. */
+  readonly tokensKey: string
+  /** Turns that were sampled on this path before. */
+  readonly depth: number
+  /** Why the template writes what was sampled before otherwise now, where it does. */
+  readonly rewrite?: string
+}
+
+/** One answer with everything it was drawn from. */
+export interface CapturedTurn extends Prompted {
+  /** Its number in the order of arrival. */
+  readonly number: number
+  readonly segments: readonly SampledSegment[]
+  readonly finish: Finish
+  /** What was said back. */
+  readonly message: AssistantMessage
+  /** The keys of the conversation, the answer's included. */
+  readonly saidKeys: readonly string[]
+  /** Where it began and ended in the attempt's order of events. */
+  readonly began: number
+  readonly ended: number
+  /** Its request died before it was over. */
+  readonly isCut: boolean
+}
+
+/** How many tokens lie on the path before a turn's own. */
+export function promptLength({ keep, given }: Pick<Prompted, 'keep' | 'given'>): number {
+  return keep + given.length
+}
+
+/** How many tokens lie on the path to a turn's end. */
+export function turnLength(turn: CapturedTurn): number {
+  return turn.segments.reduce((sum, { ids }) => sum + ids.length, promptLength(turn))
+}
