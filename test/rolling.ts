@@ -13,6 +13,7 @@ import { sampled } from '../src/core/segment.ts'
 import { random, seedOf } from '../src/math/random.ts'
 import { type ScriptedAnswer, scripted } from '../src/policies/scripted.ts'
 import { type Attempt, defaultLimits, type RolloutContext } from '../src/rollout/attempt.ts'
+import { openSharedState } from '../src/rollout/shared.ts'
 import { byteModel, openRenderer } from '../src/settings/model-source.ts'
 
 /** The renderer over bytes that ships with the package. */
@@ -38,6 +39,7 @@ export function contextOf(
   } & Partial<RolloutContext>,
 ): RolloutContext {
   let ticks = 0
+  const clock = (): number => ticks++ / 1000
   return {
     sampling: plainSampling,
     limits: defaultLimits,
@@ -45,7 +47,8 @@ export function contextOf(
     stopStrings: [],
     topLogprobs: 0,
     lanes: openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 }),
-    clock: () => ticks++ / 1000,
+    clock,
+    shared: openSharedState(clock),
     ...parts,
   }
 }

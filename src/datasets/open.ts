@@ -10,7 +10,7 @@ import { condensedSftItem } from './condensed-sft.ts'
 import { condenserPairItem } from './condenser-pairs.ts'
 import { runSftItems } from './run-sft.ts'
 import { checkSource, isRun, passageTexts, readPassageTasks, runTexts } from './sources.ts'
-import { taughtSftItem } from './taught-sft.ts'
+import { openTaughtSft } from './taught-sft.ts'
 
 /** The sets that can be built. */
 export const datasetKinds = ['condensed-sft', 'condenser'] as const
@@ -86,7 +86,7 @@ async function openTaught(from: DatasetSource): Promise<OpenedItems> {
   const some = least === undefined ? {} : { least }
   const teacher = { policy, renderer, condense, seed, concurrency, ...some }
   return {
-    items: map(readPassageTasks(source, seed), task => taughtSftItem(task, teacher)),
+    items: map(readPassageTasks(source, seed), openTaughtSft(teacher)),
     async [Symbol.asyncDispose]() {
       await condense[Symbol.asyncDispose]()
       await policy[Symbol.asyncDispose]()

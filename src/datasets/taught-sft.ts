@@ -22,6 +22,7 @@ import {
 } from '../rollout/attempt.ts'
 import { rollChain } from '../rollout/chain.ts'
 import { rewardInputOf } from '../rollout/score.ts'
+import { openSharedState } from '../rollout/shared.ts'
 import type { Built, DatasetItem } from './build.ts'
 import { problemWith, rejected, toRow } from './condensed-sft.ts'
 import { supportingBlocks } from './needed.ts'
@@ -41,60 +42,67 @@ export interface TeacherOptions {
   readonly seed: number
 }
 
-type Settings = Required<Omit<TeacherOptions, 'limits'>> & Pick<TeacherOptions, 'limits'>
+interface Teaching extends Required<Pick<TeacherOptions, 'temperatures' | 'least' | 'seed'>> {
+  /** What all conversations share; each is led at a temperature of its own. */
+  readonly context: RolloutContext & { readonly condense: CondenseSettings }
+}
 
 /**
  * Conversations that a policy leads itself. It is told privately what supports the answer, and to
  * recall it; what it was told is not in the row.
  */
-export function taughtSftItem(task: Task<PassageTask>, options: TeacherOptions): DatasetItem {
-  const settings: Settings = { temperatures: [0.4, 0.7], least: 0.5, ...options }
-  return {
+export function openTaughtSft(options: TeacherOptions): (task: Task<PassageTask>) => DatasetItem {
+  const { temperatures = [0.4, 0.7], least = 0.5, seed } = options
+  const teaching: Teaching = { temperatures, least, seed, context: contextOf(options) }
+  return task => ({
     id: task.id,
     async build(call) {
       const problem = problemWith(task.data)
       if (problem) return problem
       let last: Built = rejected('no-temperatures')
-      for (const [rung, temperature] of settings.temperatures.entries()) {
-        last = await teachOnce(task, settings, { ...call, rung, temperature })
+      for (const [rung, temperature] of temperatures.entries()) {
+        last = await teachOnce(task, teaching, { ...call, rung, temperature })
         if (last.kind === 'kept') return last
       }
       return last
     },
-  }
+  })
 }
 
 async function teachOnce(
   task: Task<PassageTask>,
-  settings: Settings,
+  teaching: Teaching,
   { signal, rung, temperature }: Call & { readonly rung: number; readonly temperature: number },
 ): Promise<Built> {
-  const context = contextOf(settings, temperature)
+  const { context: shared, seed } = teaching
+  const context = { ...shared, sampling: { ...plainSampling, temperature } }
   const attempt = {
     task,
     group: task.id as string as GroupId,
     member: rung,
-    seed: settings.seed,
+    seed,
     signal,
   }
   const tree = await rollChain(context, attempt)
-  return await judge(task, tree.trajectories[0]!, settings)
+  return await judge(task, tree.trajectories[0]!, teaching)
 }
 
-function contextOf(settings: Settings, temperature: number): RolloutContext {
-  const { policy, renderer, condense, limits, concurrency: most } = settings
+function contextOf(options: TeacherOptions): Teaching['context'] {
+  const { policy, renderer, condense, limits, concurrency: most } = options
+  const clock = (): number => performance.now() / 1000
   return {
     environment: hinting as Environment,
     policy,
     renderer,
     condense,
-    sampling: { ...plainSampling, temperature },
+    sampling: plainSampling,
     limits: { ...defaultLimits, turns: 8, ...limits },
     onLength: 'end',
     stopStrings: [],
     topLogprobs: 0,
     lanes: openLanes({ policy: most, tools: most, environment: most, reward: most }),
-    clock: () => performance.now() / 1000,
+    clock,
+    shared: openSharedState(clock),
   }
 }
 
@@ -116,7 +124,7 @@ const leak =
 async function judge(
   task: Task<PassageTask>,
   trajectory: Trajectory,
-  { least, condense }: Settings,
+  { least, context: { condense } }: Teaching,
 ): Promise<Built> {
   const { outcome, views, messages } = trajectory
   if (outcome.kind === 'failed')

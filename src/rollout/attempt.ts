@@ -5,6 +5,7 @@ import type { GroupId } from '../core/ids.ts'
 import type { Lanes } from '../core/lane.ts'
 import type { Policy, Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
+import type { SharedState } from './shared.ts'
 
 /** What is configured to end an attempt. */
 export interface Limits {
@@ -54,6 +55,8 @@ export interface RolloutContext {
   readonly lanes: Lanes
   /** Seconds on a clock that never runs backwards. */
   readonly clock: () => number
+  /** Made once per run; contexts made from this one carry the same. */
+  readonly shared: SharedState
   /** Watchers that stop samples and attempts early. */
   readonly guards?: readonly Guard[]
   readonly condense?: CondenseSettings

@@ -4,7 +4,6 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import { act } from './act.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
-import { breathe, isBreathless } from './breath.ts'
 import { sampleTurn } from './sample-turn.ts'
 import { openWorld, startWalk } from './start.ts'
 import { emptyWalk, endWalk, note, outcomeOf, TimeIsUp, type Walk } from './walk.ts'
@@ -24,7 +23,6 @@ export async function rollWalk(
   let world: World | undefined
   let walk: Walk | undefined
   try {
-    if (isBreathless(context)) await breathe(context)
     world = await openWorld(context, timed.attempt)
     walk = await startWalk(context, timed.attempt, world)
     await endWalk(walk, await toEnd(walk))

@@ -3,7 +3,6 @@ import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
-import { breathe, isBreathless } from './breath.ts'
 import { condenseWalk } from './condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
 import { hear, note, seedFor, type Walk } from './walk.ts'
@@ -23,7 +22,7 @@ export interface Room {
 export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const { context } = walk
   if (walk.turns.length >= context.limits.turns) return truncated('turns')
-  if (isBreathless(context)) await breathe(context)
+  await context.shared.yielding.whenDue()
   if (context.condense) await condenseWalk(walk)
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
@@ -32,7 +31,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
   // Answers come in swarms; while one is read, the others wait for the event loop.
-  if (isBreathless(context)) await breathe(context)
+  await context.shared.yielding.whenDue()
   // A turn begins here, or where the path that this one forked from began it.
   const from = begun ?? first
   walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })

@@ -8,11 +8,12 @@ import { condenseOpening } from './condense.ts'
 import { emptyWalk, hear, seedFor, type Walk } from './walk.ts'
 
 /** Opens the world of an attempt through the environment's lane. */
-export function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {
+export async function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {
+  await context.shared.yielding.whenDue()
   const { environment, lanes, clock } = context
   const { signal, task } = attempt
   const seed = seedFor(attempt, 'world')
-  return across('environment', attempt, () =>
+  return await across('environment', attempt, () =>
     lanes.environment.run({ signal }, () => environment.open(task, { signal, seed, lanes, clock })),
   )
 }

@@ -5,7 +5,6 @@ import { isGradableOutcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import type { BranchPolicy, Grown } from './branch.ts'
-import { breathe, isBreathless } from './breath.ts'
 import { withTime } from './chain.ts'
 import { scoreTrajectory } from './score.ts'
 import { Search } from './search.ts'
@@ -64,7 +63,6 @@ function checkNeeds({ name, needs }: BranchPolicy, { policy }: RolloutContext): 
 /** The first walk; where its world did not open it has ended already, in a tree without branches. */
 async function openWalk(context: RolloutContext, attempt: Attempt): Promise<Walk> {
   try {
-    if (isBreathless(context)) await breathe(context)
     const world = await openWorld(context, attempt)
     if (world.fork && world.forkAt) return await startWalk(context, attempt, world)
     await world[Symbol.asyncDispose]()

@@ -11,7 +11,6 @@ import { type GrowingTree, type Place, plantTree, root } from '../core/tree.ts'
 import { seedOf } from '../math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
-import { sameTools } from './tools.ts'
 
 /** One path of a tree while it is walked: what the loops of all strategies move forward. */
 export interface Walk {
@@ -75,7 +74,10 @@ export function emptyWalk(
     member: attempt.member,
     seed: attempt.seed,
     sampling,
-    tools: sameTools(context, [...(world?.tools ?? []), ...(recall ? [recall.definition] : [])]),
+    tools: context.shared.tools.same([
+      ...(world?.tools ?? []),
+      ...(recall ? [recall.definition] : []),
+    ]),
     renderer: `${renderer.name} (${renderer.history})`,
   })
   return {

@@ -10,6 +10,7 @@ import { mean } from '../math/statistics.ts'
 import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
 import { rollChain } from '../rollout/chain.ts'
 import type { Instrument } from '../rollout/instrument.ts'
+import { openSharedState } from '../rollout/shared.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
@@ -160,6 +161,7 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     topLogprobs: parts.topLogprobs ?? 0,
     lanes,
     clock,
+    shared: openSharedState(clock),
     ...parts.more,
   }
   return openPipeline({
