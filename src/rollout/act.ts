@@ -7,7 +7,7 @@ import { given } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
 import type { Turn } from '../core/trajectory.ts'
 import { placeAt } from '../core/tree.ts'
-import { stepWithRecall } from './recall.ts'
+import { stepWithRecall } from './condensing/recall.ts'
 import { findRepeats } from './repeats.ts'
 import { hear, note, sampledEnd, stepCall, type Walk } from './walk.ts'
 

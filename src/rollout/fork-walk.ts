@@ -3,7 +3,7 @@ import { across } from '../core/failure.ts'
 import type { Message } from '../core/message.ts'
 import { idsTo, lengthTo, type Place, pathEnds } from '../core/tree.ts'
 import type { Grown } from './branch.ts'
-import { worldSteps } from './recall.ts'
+import { worldSteps } from './condensing/recall.ts'
 import { openTokenBuffer } from './token-buffer.ts'
 import type { Walk } from './walk.ts'
 

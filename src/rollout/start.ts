@@ -4,7 +4,7 @@ import { across, acrossNow, Failure } from '../core/failure.ts'
 import { given } from '../core/segment.ts'
 import { type Lineage, root } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
-import { condenseOpening } from './condense.ts'
+import { condenseOpening } from './condensing/condense.ts'
 import { emptyWalk, hear, seedFor, type Walk } from './walk.ts'
 
 /** Opens the world of an attempt through the environment's lane. */

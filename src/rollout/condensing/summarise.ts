@@ -1,13 +1,13 @@
-import { acrossNow } from '../core/failure.ts'
-import type { Message } from '../core/message.ts'
-import { given } from '../core/segment.ts'
-import type { SpeakCall, Speaker, Speech } from '../core/speaker.ts'
-import { placeAt, plantTree, root } from '../core/tree.ts'
-import { commonLength } from './act.ts'
-import { findRepeats } from './repeats.ts'
-import { sampleSegments } from './sample-turn.ts'
-import { openTokenBuffer } from './token-buffer.ts'
-import { note, sampledEnd, type Walk } from './walk.ts'
+import { acrossNow } from '../../core/failure.ts'
+import type { Message } from '../../core/message.ts'
+import { given } from '../../core/segment.ts'
+import type { SpeakCall, Speaker, Speech } from '../../core/speaker.ts'
+import { placeAt, plantTree, root } from '../../core/tree.ts'
+import { commonLength } from '../act.ts'
+import { findRepeats } from '../repeats.ts'
+import { sampleSegments } from '../sample-turn.ts'
+import { openTokenBuffer } from '../token-buffer.ts'
+import { note, sampledEnd, type Walk } from '../walk.ts'
 
 /**
  * The walk's own policy as a speaker. What it says is sampled as everything else is, on a path of

@@ -6,13 +6,13 @@ import {
   rollOne,
   type Said,
   settingsOf,
-} from '../../test/long-book.ts'
-import { call } from '../../test/rolling.ts'
-import { selfCondenser } from '../condensers/self.ts'
-import type { Condensing } from '../core/condenser.ts'
-import type { Message } from '../core/message.ts'
-import { rowsOf } from '../core/row.ts'
-import type { Tree } from '../core/tree.ts'
+} from '../../../test/long-book.ts'
+import { call } from '../../../test/rolling.ts'
+import { selfCondenser } from '../../condensers/self.ts'
+import type { Condensing } from '../../core/condenser.ts'
+import type { Message } from '../../core/message.ts'
+import { rowsOf } from '../../core/row.ts'
+import type { Tree } from '../../core/tree.ts'
 
 describe('summaries that the policy writes itself', () => {
   const summaryNodes = (tree: Tree) =>

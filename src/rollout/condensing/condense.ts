@@ -1,9 +1,9 @@
-import type { Condensed, Condensing } from '../core/condenser.ts'
-import { across, acrossNow, Failure } from '../core/failure.ts'
-import type { Message } from '../core/message.ts'
-import { rewrite, showInstead } from './act.ts'
+import type { Condensed, Condensing } from '../../core/condenser.ts'
+import { across, acrossNow, Failure } from '../../core/failure.ts'
+import type { Message } from '../../core/message.ts'
+import { rewrite, showInstead } from '../act.ts'
+import { note, type Walk } from '../walk.ts'
 import { selfSpeaker } from './summarise.ts'
-import { note, type Walk } from './walk.ts'
 
 /** After condensing did not help, the context grows by this share, or fills up, before it is tried again. */
 const patience = 1.1

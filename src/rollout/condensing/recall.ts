@@ -1,9 +1,9 @@
-import type { Recall } from '../core/condenser.ts'
-import type { StepCall, Transition } from '../core/environment.ts'
-import type { NonEmpty } from '../core/ids.ts'
-import type { CallAttempt, Message, Reply, ToolMessage } from '../core/message.ts'
-import type { CallRecord } from '../core/tool.ts'
-import { note, type Walk } from './walk.ts'
+import type { Recall } from '../../core/condenser.ts'
+import type { StepCall, Transition } from '../../core/environment.ts'
+import type { NonEmpty } from '../../core/ids.ts'
+import type { CallAttempt, Message, Reply, ToolMessage } from '../../core/message.ts'
+import type { CallRecord } from '../../core/tool.ts'
+import { note, type Walk } from '../walk.ts'
 
 /** Steps the walk's world; calls that recall a block are answered here, the world never sees them. */
 export function stepWithRecall(walk: Walk, action: Reply, call: StepCall): Promise<Transition> {

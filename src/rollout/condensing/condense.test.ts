@@ -8,20 +8,20 @@ import {
   rollOne,
   settingsOf,
   setUp,
-} from '../../test/long-book.ts'
-import { attemptAt } from '../../test/rolling.ts'
-import { keepLastTurns } from '../condensers/keep-last-turns.ts'
-import { keywordCondenser } from '../condensers/keyword.ts'
-import { modelCondenser } from '../condensers/model.ts'
-import { selfCondenser } from '../condensers/self.ts'
-import { trimToolOutput } from '../condensers/trim-tool-output.ts'
-import type { Condenser } from '../core/condenser.ts'
-import { type Message, textOf } from '../core/message.ts'
-import { withFork } from '../environments/fork.ts'
-import { openBranchPolicy } from './branches/registry.ts'
-import { rollChain } from './chain.ts'
-import { rollSteps } from './step.ts'
-import { rollTree } from './tree.ts'
+} from '../../../test/long-book.ts'
+import { attemptAt } from '../../../test/rolling.ts'
+import { keepLastTurns } from '../../condensers/keep-last-turns.ts'
+import { keywordCondenser } from '../../condensers/keyword.ts'
+import { modelCondenser } from '../../condensers/model.ts'
+import { selfCondenser } from '../../condensers/self.ts'
+import { trimToolOutput } from '../../condensers/trim-tool-output.ts'
+import type { Condenser } from '../../core/condenser.ts'
+import { type Message, textOf } from '../../core/message.ts'
+import { withFork } from '../../environments/fork.ts'
+import { openBranchPolicy } from '../branches/registry.ts'
+import { rollChain } from '../chain.ts'
+import { rollSteps } from '../step.ts'
+import { rollTree } from '../tree.ts'
 
 const speaker = {
   name: 'brief',

@@ -11,17 +11,17 @@ import {
   type Said,
   settingsOf,
   setUp,
-} from '../../test/long-book.ts'
-import { attemptAt, call, contextOf } from '../../test/rolling.ts'
-import { keywordCondenser } from '../condensers/keyword.ts'
-import { textOf } from '../core/message.ts'
-import { environment } from '../environments/environment.ts'
-import { withFork } from '../environments/fork.ts'
-import { tool } from '../environments/tools/tool.ts'
-import type { Limits } from './attempt.ts'
-import { openBranchPolicy } from './branches/registry.ts'
-import { rollChain } from './chain.ts'
-import { rollTree } from './tree.ts'
+} from '../../../test/long-book.ts'
+import { attemptAt, call, contextOf } from '../../../test/rolling.ts'
+import { keywordCondenser } from '../../condensers/keyword.ts'
+import { textOf } from '../../core/message.ts'
+import { environment } from '../../environments/environment.ts'
+import { withFork } from '../../environments/fork.ts'
+import { tool } from '../../environments/tools/tool.ts'
+import type { Limits } from '../attempt.ts'
+import { openBranchPolicy } from '../branches/registry.ts'
+import { rollChain } from '../chain.ts'
+import { rollTree } from '../tree.ts'
 
 describe('recall', () => {
   const opening = `Question: Who is the mayor of Ardle2?\n\n${page(1)}\n\n${page(2)}`
