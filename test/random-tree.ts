@@ -38,8 +38,11 @@ export function emptyTree(name = 'g/0'): GrowingTree {
   })
 }
 
-/** A random tree: forks at and inside segments, rewrites with lineage, several endings. */
-export function randomTree(seed: number): Tree {
+/**
+ * A random tree: forks at and inside segments, rewrites with lineage, several endings. `rewrites` is the
+ * chance that a turn begins a new path; at 1 every turn does, as in a run of steps.
+ */
+export function randomTree(seed: number, { rewrites = 0.2 } = {}): Tree {
   const { below, chance, next } = dice(seed)
   const tree = emptyTree(`g/${seed}`)
   const ids = (most: number): Int32Array =>
@@ -70,18 +73,22 @@ export function randomTree(seed: number): Tree {
     }
     const width = 1 + below(3)
     for (let branch = 0; branch < width; branch++) {
-      grow(step(tree, end, { chance, below, ids }), share / width, depth - 1, soFar)
+      const from = step(tree, end, { chance, below, ids, rewrites })
+      grow(from, share / width, depth - 1, soFar)
     }
   }
   grow(tree.append(root, given('prompt', ids(8))), 1, 1 + below(4), [])
   return tree
 }
 
-type Dice = Pick<ReturnType<typeof dice>, 'chance' | 'below'> & { ids(most: number): Int32Array }
+type Dice = Pick<ReturnType<typeof dice>, 'chance' | 'below'> & {
+  readonly rewrites: number
+  ids(most: number): Int32Array
+}
 
 /** What is given after a sample: a bridge, a fork in the middle of it, or a rewrite. */
-function step(tree: GrowingTree, end: Place, { chance, below, ids }: Dice): Place {
-  if (chance(0.2)) {
+function step(tree: GrowingTree, end: Place, { chance, below, ids, rewrites }: Dice): Place {
+  if (chance(rewrites)) {
     const keep = chance(0.5) ? root : { node: end.node, offset: below(end.offset + 1) }
     const lineage = { kind: 'rewrites', of: end, by: 'test', reason: 'a test rewrote it' } as const
     return tree.append(keep, given('observed', ids(9)), lineage)

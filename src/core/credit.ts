@@ -31,13 +31,25 @@ export interface Stretch {
   readonly advantage: number
 }
 
-/** The credit of the first `length` tokens of a node: those trajectories pass through them. */
+/** A trajectory on its way through a token: what the token is worth to it. */
+export interface Passage {
+  readonly trajectory: TrajectoryId
+  readonly advantage: number
+  /** How much of the batch the whole trajectory stands for. */
+  readonly weight: number
+  /** How much the token counts among the trajectory's own: less than 1 where `hard` divides it. */
+  readonly share: number
+}
+
+/** The credit of some tokens of a node: the trajectories that pass through them, and their mean. */
 export interface CreditSpan {
   readonly start: number
   readonly end: number
+  /** The weighted mean of what the tokens are worth to the trajectories through them. */
   readonly advantage: number
+  /** The total weight of those trajectories; 1 when `hard`. */
   readonly weight: number
-  readonly trajectories: readonly TrajectoryId[]
+  readonly passages: readonly Passage[]
 }
 
 /** The weight a trajectory has in its group, by the weighting. */
@@ -63,7 +75,7 @@ export function creditByNode(
   weighting: LeafWeighting,
 ): ReadonlyMap<number, readonly CreditSpan[]> {
   const byTrajectory = new Map(credits.map(credit => [credit.trajectory, credit]))
-  const passing = new Map<number, Passage[]>()
+  const passing = new Map<number, Through[]>()
   for (const trajectory of tree.trajectories) {
     const credit = byTrajectory.get(trajectory.id)
     if (!credit) continue
@@ -76,16 +88,17 @@ export function creditByNode(
         turn === undefined ? credit.advantage : (credit.turns?.[turn] ?? credit.advantage)
       const stretches = stretchesOf?.get(node) ?? []
       const { weight } = credit
-      const passage = { length, advantage, stretches, weight, trajectory: trajectory.id }
+      const through = { length, advantage, stretches, weight, trajectory: trajectory.id }
       const others = passing.get(node)
-      if (others) others.push(passage)
-      else passing.set(node, [passage])
+      if (others) others.push(through)
+      else passing.set(node, [through])
     }
   }
   return new Map([...passing].map(([node, list]) => [node, toSpans(list, weighting)]))
 }
 
-interface Passage {
+/** A trajectory that goes some tokens into a node. */
+interface Through {
   readonly length: number
   readonly advantage: number
   readonly stretches: readonly Stretch[]
@@ -115,29 +128,50 @@ export function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<numb
   return turns
 }
 
-function toSpans(passages: readonly Passage[], weighting: LeafWeighting): readonly CreditSpan[] {
-  const ends = endsOf(passages)
+function toSpans(all: readonly Through[], weighting: LeafWeighting): readonly CreditSpan[] {
+  const ends = endsOf(all)
   return ends.map((end, index) => {
-    const through = passages.filter(passage => passage.length >= end)
+    const through = all.filter(({ length }) => length >= end)
     const total = through.reduce((sum, { weight }) => sum + weight, 0)
-    const weighed = through.reduce(
-      (sum, passage) => sum + passage.weight * advantageAt(passage, end),
-      0,
-    )
+    const share = weighting === 'hard' && total > 0 ? 1 / total : 1
+    const passages = through.map(each => ({
+      trajectory: each.trajectory,
+      advantage: advantageAt(each, end),
+      weight: each.weight,
+      share,
+    }))
+    const weighed = passages.reduce((sum, { weight, advantage }) => sum + weight * advantage, 0)
     return {
       start: ends[index - 1] ?? 0,
       end,
       advantage: total === 0 ? 0 : weighed / total,
       weight: weighting === 'hard' ? 1 : total,
-      trajectories: through.map(passage => passage.trajectory),
+      passages,
     }
   })
 }
 
+/** The same spans as one of the trajectories sees them: its own advantage, and its own weight. */
+export function ownSpans(
+  spans: ReadonlyMap<number, readonly CreditSpan[]>,
+  trajectory: TrajectoryId,
+): ReadonlyMap<number, readonly CreditSpan[]> {
+  const own = (span: CreditSpan): readonly CreditSpan[] =>
+    span.passages
+      .filter(passage => passage.trajectory === trajectory)
+      .map(passage => ({
+        ...span,
+        advantage: passage.advantage,
+        weight: passage.weight * passage.share,
+        passages: [passage],
+      }))
+  return new Map([...spans].map(([node, list]) => [node, list.flatMap(own)]))
+}
+
 /** Where the credit of a node's tokens can change. */
-function endsOf(passages: readonly Passage[]): readonly number[] {
-  const longest = passages.reduce((most, { length }) => Math.max(most, length), 0)
-  const ends = passages.flatMap(({ length, stretches }) => [
+function endsOf(all: readonly Through[]): readonly number[] {
+  const longest = all.reduce((most, { length }) => Math.max(most, length), 0)
+  const ends = all.flatMap(({ length, stretches }) => [
     length,
     ...stretches.flatMap(({ start, end }) => [start, end]),
   ])
@@ -145,7 +179,7 @@ function endsOf(passages: readonly Passage[]): readonly number[] {
 }
 
 /** The advantage of the token before `end`. */
-function advantageAt({ stretches, advantage }: Passage, end: number): number {
+function advantageAt({ stretches, advantage }: Through, end: number): number {
   return (
     stretches.find(stretch => stretch.start < end && end <= stretch.end)?.advantage ?? advantage
   )

@@ -6,7 +6,7 @@ import { rowsOf } from './row.ts'
 import { given, sampled } from './segment.ts'
 import { idsTo, pathEnds, pathTo, root, type Tree } from './tree.ts'
 
-const seeds = Number(process.env.ESPALIER_SOAK ?? 1) * 1000
+const seeds = Number(process.env.ESPALIER_SOAK ?? 1) * 400
 const version = { from: 1, to: 1 }
 const sample = (...ids: number[]) =>
   sampled({ ids: Int32Array.from(ids), logprobs: Float32Array.from(ids, () => -1), version })

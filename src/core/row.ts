@@ -1,8 +1,25 @@
-import { type Credit, type CreditSpan, creditByNode, type LeafWeighting } from './credit.ts'
+import {
+  type Credit,
+  type CreditSpan,
+  creditByNode,
+  type LeafWeighting,
+  ownSpans,
+  type Passage,
+} from './credit.ts'
 import type { TrajectoryId } from './ids.ts'
 import type { LogprobBasis, Segment, VersionRange } from './segment.ts'
 import type { Trajectory } from './trajectory.ts'
 import { lengthTo, type Place, pathEnds, pathTo, type Span, type Tree } from './tree.ts'
+
+/**
+ * Which rows a tree becomes. `once`: each sampled token is trained in one row, with the credit of all
+ * trajectories through it. `paths`: each trajectory's paths are rows of their own, trained with its
+ * own advantage, so that a token is trained once for every trajectory through it.
+ */
+export const rowForms = ['once', 'paths'] as const
+
+/** The name of a form of rows. */
+export type RowForm = (typeof rowForms)[number]
 
 /** A root-to-end path as one training sequence. */
 export interface Row {
@@ -22,9 +39,12 @@ export interface Row {
   readonly origins: readonly Run<Segment['origin']>[]
   /** Of sampled tokens. */
   readonly versions: readonly Run<VersionRange>[]
-  /** The trajectories that pass through the trained tokens. */
-  readonly trajectories: readonly Run<readonly TrajectoryId[]>[]
+  /** The trajectories that pass through the trained tokens, with what those are worth to each. */
+  readonly passages: readonly Run<readonly Passage[]>[]
+  /** Which distribution the log-probabilities are of; of several, the one furthest from tempered. */
   readonly basis: LogprobBasis
+  /** The same span by span. */
+  readonly bases: readonly Run<LogprobBasis>[]
 }
 
 /** A value that holds for the tokens `[start, end)` of a row. */
@@ -39,6 +59,8 @@ export interface RowOptions {
   readonly credits: readonly Credit[]
   /** @default 'uniform' */
   readonly weighting?: LeafWeighting
+  /** @default 'once' */
+  readonly form?: RowForm
   /** Trajectories written without credit, for people to look at: their tokens have advantage 0. */
   readonly include?: ReadonlySet<TrajectoryId>
 }
@@ -51,16 +73,18 @@ interface Plan {
 }
 
 /**
- * The training rows of a tree. Each sampled token is trained in exactly one row and is context in
- * the others (T5); rows that would train nothing are left out.
+ * The training rows of a tree. In the form `once`, each sampled token is trained in exactly one row
+ * and is context in the others (T5); rows that would train nothing are left out.
  */
 export function rowsOf(tree: Tree, options: RowOptions): readonly Row[] {
-  const { credits, weighting = 'uniform', include = new Set<TrajectoryId>() } = options
+  const { credits, weighting = 'uniform', form = 'once' } = options
+  const { include = new Set<TrajectoryId>() } = options
   const credited = new Set(credits.map(credit => credit.trajectory))
   const spans = creditByNode(tree, credits, weighting)
   const claimed = new Map<number, number>()
+  const claims = (): Map<number, number> => (form === 'once' ? claimed : new Map())
   const plan = (trajectory: Trajectory): readonly Plan[] =>
-    planRows(tree, trajectory, claimed).filter(row => row.spans.some(isTrained))
+    planRows(tree, trajectory, claims()).filter(row => row.spans.some(isTrained))
   const first = tree.trajectories.filter(({ id }) => credited.has(id)).map(plan)
   const others = tree.trajectories
     .filter(({ id }) => include.has(id) && !credited.has(id))
@@ -69,9 +93,10 @@ export function rowsOf(tree: Tree, options: RowOptions): readonly Row[] {
   return [...first, ...others]
     .filter(plans => plans.length > 0)
     .sort((a, b) => place.get(a[0]!.trajectory.id)! - place.get(b[0]!.trajectory.id)!)
-    .flatMap(plans =>
-      plans.map((row, index) => fill(tree, row, { spans, index, count: plans.length })),
-    )
+    .flatMap(plans => {
+      const own = form === 'once' ? spans : ownSpans(spans, plans[0]!.trajectory.id)
+      return plans.map((row, index) => fill(tree, row, { spans: own, index, count: plans.length }))
+    })
 }
 
 const isTrained = ({ length, trainFrom }: { length: number; trainFrom: number }): boolean =>
@@ -113,27 +138,33 @@ function fill(
     weights: new Float64Array(size),
     origins: [] as Run<Segment['origin']>[],
     versions: [] as Run<VersionRange>[],
-    trajectories: [] as Run<readonly TrajectoryId[]>[],
+    passages: [] as Run<readonly Passage[]>[],
+    bases: [] as Run<LogprobBasis>[],
   }
-  let basis: LogprobBasis = 'tempered'
   for (const span of plan.spans) {
     const { segment } = tree.nodes[span.node]!
     const end = span.start + span.length
     row.ids.set(segment.ids.subarray(0, span.length), span.start)
     extend(row.origins, { start: span.start, end, value: segment.origin })
     if (segment.origin !== 'sampled') continue
-    basis = segment.basis
+    extend(row.bases, { start: span.start, end, value: segment.basis })
     extend(row.versions, { start: span.start, end, value: segment.version })
     if (segment.logprobs) row.logprobs.set(segment.logprobs.subarray(0, span.length), span.start)
     else row.logprobs.fill(Number.NaN, span.start, end)
     row.mask.fill(1, span.start + span.trainFrom, end)
     for (const credit of context.spans.get(span.node) ?? []) applyCredit(row, span, credit)
   }
-  return { trajectory: plan.trajectory, index: context.index, count: context.count, basis, ...row }
+  return {
+    trajectory: plan.trajectory,
+    index: context.index,
+    count: context.count,
+    basis: basisOf(row.bases),
+    ...row,
+  }
 }
 
 function applyCredit(
-  row: Pick<Row, 'advantages' | 'weights'> & { trajectories: Run<readonly TrajectoryId[]>[] },
+  row: Pick<Row, 'advantages' | 'weights'> & { passages: Run<readonly Passage[]>[] },
   span: Span & { readonly trainFrom: number },
   credit: CreditSpan,
 ): void {
@@ -142,7 +173,15 @@ function applyCredit(
   if (start >= end) return
   row.advantages.fill(credit.advantage, start, end)
   row.weights.fill(credit.weight, start, end)
-  extend(row.trajectories, { start, end, value: credit.trajectories })
+  extend(row.passages, { start, end, value: credit.passages })
+}
+
+/** From the plainest to the one that says least of what a trainer computes. */
+const basisOrder: readonly LogprobBasis[] = ['tempered', 'renormalised', 'raw']
+
+function basisOf(bases: Row['bases']): LogprobBasis {
+  const ranks = bases.map(({ value }) => basisOrder.indexOf(value))
+  return basisOrder[Math.max(0, ...ranks)]!
 }
 
 /** Adds a run, joining it to the last one where they touch and say the same. */

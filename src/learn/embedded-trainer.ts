@@ -2,7 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
+import type { Row } from '../core/row.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
+import type { Tree } from '../core/tree.ts'
+import { offsetsOf } from '../math/batch.ts'
 import { type EntropyTarget, nextEntropyCoefficient } from '../math/entropy.ts'
 import type { KlPenalty } from '../math/kl.ts'
 import type { DivergentToken } from '../math/metrics.ts'
@@ -11,13 +14,15 @@ import { type Schedule, scheduleAt } from '../math/schedule.ts'
 import {
   type ChangedToken,
   type LearnOptions,
+  type Lesson,
   learn,
   measureChange,
+  type SampledRow,
   scoreRow,
-  type WeighedRow,
 } from '../model/learn.ts'
 import type { EmbeddedModel } from '../model/model.ts'
 import { rendererFor } from '../model/teach.ts'
+import { pathsOf } from '../sinks/paths.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
 import type { Tokenizer } from '../tokenizers/tokenizer.ts'
 
@@ -85,14 +90,13 @@ export function embeddedTrainer(
     name: 'embedded',
     async step(groups, { signal }) {
       const members = groups.flatMap(group => groupRows(group, { weighting: settings.weighting }))
-      const rows = await toWeighedRows(members, settings, signal)
-      // Without a bonus and a penalty, a row worth as much as its siblings would be wasted time.
-      const trained = used === 0 && !settings.kl ? rows.filter(hasAdvantage) : rows
+      const lesson = await toLesson(members, settings, signal)
+      const trained = worthwhile(lesson)
       const metrics: Record<string, number> = batchMetrics(model, members, trained)
       const step = steps++
-      if (!trained.some(hasAdvantage)) return { version: model.version(), metrics, top: [] }
-      const options = await learnOptions(trained, settings, { signal, step })
-      const learned = await learn(model, trained, { ...options, entropy: used })
+      if (trained.length === 0) return { version: model.version(), metrics, top: [] }
+      const options = await learnOptions(lesson.rows, settings, { signal, step })
+      const learned = await learn(model, lesson, { ...options, entropy: used })
       if (typeof settings.entropy === 'number' || 'kind' in settings.entropy) {
         used = coefficientAt(settings.entropy, steps)
       } else ({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
@@ -137,7 +141,7 @@ function coefficientAt(entropy: number | Schedule | EntropyTarget, step: number)
 }
 
 async function learnOptions(
-  rows: readonly WeighedRow[],
+  rows: readonly SampledRow[],
   settings: Read,
   { signal, step }: { readonly signal: AbortSignal; readonly step: number },
 ): Promise<Omit<LearnOptions, 'entropy'>> {
@@ -167,7 +171,7 @@ const shownBefore = 12
 
 function inWords(
   token: DivergentToken,
-  rows: readonly WeighedRow[],
+  rows: readonly SampledRow[],
   tokenizer: Tokenizer,
 ): ChangedToken {
   const { ids } = rows[token.row]!
@@ -212,55 +216,66 @@ function readOptions(options: EmbeddedTrainerOptions): Read {
   return { ...defaults, ...options, lossOptions: { ...lossOptions, ...options.lossOptions } }
 }
 
-async function toWeighedRows(
+/** The rows of a batch as the model learns from them, and the trajectories over their tokens. */
+async function toLesson(
   members: readonly MemberRow[],
   { bonus }: Read,
   signal: AbortSignal,
-): Promise<readonly WeighedRow[]> {
-  const numbers = new Map<string, number>()
+): Promise<Lesson> {
   const bonuses = bonus ? await bonus(members, { signal }) : []
-  return members.map(({ row, tree }, index) => {
-    const { ids, mask, logprobs, weights, trajectory } = row
-    const missing = logprobs.findIndex((value, token) => mask[token] === 1 && Number.isNaN(value))
-    if (missing >= 0) {
-      throw new Error(
-        `${trajectory.id} has no log-probability at token ${missing}: the embedded trainer needs a policy that gives them.`,
-      )
-    }
-    if (!numbers.has(trajectory.id)) numbers.set(trajectory.id, numbers.size)
-    const extra = bonuses[index]
-    const advantages = extra
-      ? row.advantages.map((value, token) => value + extra[token]!)
-      : row.advantages
-    // What was observed after the last sample is never trained on, and may not fit the model.
-    const end = mask.lastIndexOf(1) + 1
-    return {
-      ids: ids.subarray(0, end),
-      mask: mask.subarray(0, end),
-      logprobs: logprobs.subarray(0, end),
-      advantages: advantages.subarray(0, end),
-      weights: weights.subarray(0, end),
-      temperature: tree.sampling.temperature,
-      trajectory: numbers.get(trajectory.id)!,
-    }
-  })
+  const numbers = new Map(members.map(({ tree }) => [tree, 0]))
+  for (const [index, tree] of [...numbers.keys()].entries()) numbers.set(tree, index)
+  const rows = members.map(({ row, tree }) => toSampledRow(row, tree, numbers.get(tree)!))
+  const { paths, firstRow } = pathsOf(
+    members.map(({ row }, index) => ({
+      row,
+      length: rows[index]!.ids.length,
+      ...(bonuses[index] && { bonus: bonuses[index] }),
+    })),
+  )
+  return { rows, paths, trees: firstRow.map(row => rows[row]!.tree) }
 }
 
-function hasAdvantage({ advantages, mask }: WeighedRow): boolean {
-  return advantages.some((value, token) => mask[token] === 1 && value !== 0)
+function toSampledRow(row: Row, { sampling }: Tree, tree: number): SampledRow {
+  const { ids, mask, logprobs, trajectory } = row
+  const missing = logprobs.findIndex((value, token) => mask[token] === 1 && Number.isNaN(value))
+  if (missing >= 0) {
+    throw new Error(
+      `${trajectory.id} has no log-probability at token ${missing}: the embedded trainer needs a policy that gives them.`,
+    )
+  }
+  // What was observed after the last sample is never trained on, and may not fit the model.
+  const end = mask.lastIndexOf(1) + 1
+  return {
+    ids: ids.subarray(0, end),
+    mask: mask.subarray(0, end),
+    logprobs: logprobs.subarray(0, end),
+    temperature: sampling.temperature,
+    tree,
+  }
+}
+
+/** The rows with a token that is worth something to a trajectory through it. */
+function worthwhile({ rows, paths }: Lesson): readonly SampledRow[] {
+  const starts = offsetsOf(rows.map(({ ids }) => ids.length))
+  const worth = new Uint8Array(starts.at(-1)!)
+  paths.tokens.forEach((token, entry) => {
+    if (paths.advantages[entry] !== 0) worth[token] = 1
+  })
+  return rows.filter((_, row) => worth.subarray(starts[row], starts[row + 1]).includes(1))
 }
 
 function batchMetrics(
   model: EmbeddedModel,
   members: readonly MemberRow[],
-  worthwhile: readonly WeighedRow[],
+  trained: readonly SampledRow[],
 ): Record<string, number> {
   const current = model.version()
   const ages = members.flatMap(({ row }) => row.versions.map(({ value }) => current - value.from))
-  const tokens = worthwhile.reduce((sum, { mask }) => sum + mask.reduce((a, b) => a + b, 0), 0)
+  const tokens = trained.reduce((sum, { mask }) => sum + mask.reduce((a, b) => a + b, 0), 0)
   return {
     rows: members.length,
-    trainedRows: worthwhile.length,
+    trainedRows: trained.length,
     trainedTokens: tokens,
     meanStaleness: ages.reduce((sum, age) => sum + age, 0) / Math.max(1, ages.length),
     maximumStaleness: ages.reduce((most, age) => Math.max(most, age), 0),

@@ -2,14 +2,15 @@ import { eachTrained, type Normalisers, type TokenBatch } from './batch.ts'
 import { checkNumber, named, readOptions } from './options.ts'
 
 /**
- * How token losses ℓ become one number. With w a token's weight, W the sum over the whole batch,
- * W_i over trajectory i and N the number of trajectories that train a token:
- * - `token-mean`: Σ w ℓ / W
- * - `sequence-mean-token-mean`: 1/N Σ_i Σ_t w ℓ / W_i
- * - `sequence-mean-token-sum`: 1/N Σ_i Σ_t w ℓ, divided by `length` if given (Dr. GRPO's constant)
+ * How token losses ℓ become one number. With w a token's weight, v_i a trajectory's (1 unless
+ * given), W_i = Σ_t w over trajectory i, W = Σ_i v_i W_i, and N = Σ v_i over the trajectories that
+ * train a token:
+ * - `token-mean`: Σ_i v_i Σ_t w ℓ / W
+ * - `sequence-mean-token-mean`: 1/N Σ_i v_i Σ_t w ℓ / W_i
+ * - `sequence-mean-token-sum`: 1/N Σ_i v_i Σ_t w ℓ, divided by `length` if given (Dr. GRPO's constant)
  * - `trajectory-mean`: slime's default; as sequence-mean-token-mean, but over all trajectories,
  *   those without a trained token included
- * - `constant`: Σ w ℓ / divisor
+ * - `constant`: Σ_i v_i Σ_t w ℓ / divisor
  */
 export type Aggregation =
   | { readonly kind: 'token-mean' }
@@ -43,7 +44,7 @@ export function tokenShares(
   const shares = new Float64Array(batch.mask.length)
   const divisor = divisorOf(aggregation, whole)
   eachTrained(batch, (token, trajectory) => {
-    const weight = batch.weights?.[token] ?? 1
+    const weight = (batch.weights?.[token] ?? 1) * (batch.trajectoryWeights?.[trajectory] ?? 1)
     if (weight > 0) shares[token] = weight / divisor(trajectory)
   })
   return shares

@@ -17,21 +17,23 @@ export interface TokenBatch {
   readonly trajectory: Int32Array
   /** Per token: how much of the batch it stands for (credit); counts in every mean. Absent: 1. */
   readonly weights?: TokenNumbers
+  /** Per trajectory index: how much of the batch the whole trajectory stands for. Absent: 1. */
+  readonly trajectoryWeights?: Float64Array
 }
 
 /** What a whole batch divides by; micro-batches are handed those of the whole. */
 export interface Normalisers {
   /** Trained tokens. */
   readonly tokens: number
-  /** Σ weights of the trained tokens; equals `tokens` without weights. */
+  /** Σ weights of the trained tokens, each times its trajectory's; `tokens` without weights. */
   readonly weight: number
-  /** Trajectories with at least one trained token. */
+  /** Trajectories with at least one trained token, by their weights. */
   readonly trained: number
-  /** All trajectories, those without a trained token included. */
+  /** All trajectories, those without a trained token included, by their weights. */
   readonly trajectories: number
   /** Per trajectory index: trained tokens. */
   readonly tokensOf: Int32Array
-  /** Per trajectory index: Σ weights of its trained tokens. */
+  /** Per trajectory index: Σ weights of its trained tokens, without its own. */
   readonly weightOf: Float64Array
 }
 
@@ -55,14 +57,15 @@ export function normalisers(
       weightOf[index]! += batch.weights?.[token] ?? 1
     }
   }
-  const seen = new Set(batch.trajectory).size
+  const weightAt = (index: number): number => batch.trajectoryWeights?.[index] ?? 1
+  const seen = [...new Set(batch.trajectory)].reduce((sum, index) => sum + weightAt(index), 0)
   if (trajectories !== undefined && !(trajectories >= seen)) {
     throw new RangeError(`${seen} trajectories have rows, but only ${trajectories} were announced.`)
   }
   return {
     tokens: tokensOf.reduce((sum, count) => sum + count, 0),
-    weight: weightOf.reduce((sum, weight) => sum + weight, 0),
-    trained: tokensOf.reduce((sum, count) => sum + Math.min(count, 1), 0),
+    weight: weightOf.reduce((sum, weight, index) => sum + weightAt(index) * weight, 0),
+    trained: tokensOf.reduce((sum, count, index) => sum + Math.min(count, 1) * weightAt(index), 0),
     trajectories: trajectories ?? seen,
     tokensOf,
     weightOf,
@@ -98,7 +101,7 @@ export function selectRows<T extends TokenBatch>(batch: T, rows: readonly number
   const cut = Object.entries(batch).map(([key, value]) => {
     if (key === 'offsets') return [key, offsets]
     if (key === 'trajectory') return [key, Int32Array.from(rows, row => batch.trajectory[row]!)]
-    if (!ArrayBuffer.isView(value)) return [key, value]
+    if (!ArrayBuffer.isView(value) || key === 'trajectoryWeights') return [key, value]
     const values = value as Float64Array
     checkLength(batch, key, values)
     const taken = new (values.constructor as typeof Float64Array)(offsets.at(-1)!)
@@ -166,6 +169,19 @@ export function checkBatch(batch: TokenBatch): void {
     )
   }
   if (batch.weights !== undefined) checkWeights(batch, batch.weights)
+  if (batch.trajectoryWeights !== undefined) {
+    checkTrajectoryWeights(batch, batch.trajectoryWeights)
+  }
+}
+
+function checkTrajectoryWeights({ trajectory }: TokenBatch, weights: Float64Array): void {
+  for (const index of trajectory) {
+    const weight = weights[index]
+    if (weight !== undefined && Number.isFinite(weight) && weight >= 0) continue
+    throw new RangeError(
+      `Trajectory ${index} has the weight ${weight}; it must be a finite number from 0 on.`,
+    )
+  }
 }
 
 function checkWeights(batch: TokenBatch, weights: TokenNumbers): void {

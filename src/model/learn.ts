@@ -1,19 +1,27 @@
-import { normalisers, offsetsOf, selectRows } from '../math/batch.ts'
+import { type Normalisers, normalisers, offsetsOf, selectRows } from '../math/batch.ts'
 import type { KlPenalty } from '../math/kl.ts'
-import type { LossResult, PolicyTokens } from '../math/loss.ts'
+import type { LossResult } from '../math/loss.ts'
 import { type DivergentToken, type PolicyMetrics, policyMetrics } from '../math/metrics.ts'
+import { pathLoss, type TokenPaths } from '../math/paths.ts'
 import { random, seedOf, shuffle } from '../math/random.ts'
 import type { NamedOptions, PolicyLoss } from '../math/registry.ts'
 import type { EmbeddedModel, TrainingRow, UpdateOptions } from './model.ts'
 
-/** A row with what its tokens are worth. */
-export interface WeighedRow extends TrainingRow {
+/** A row as it was sampled. */
+export interface SampledRow extends TrainingRow {
   /** As recorded when they were sampled; 0 where nothing was. */
   readonly logprobs: Float32Array
-  readonly advantages: Float64Array
-  readonly weights: Float64Array
-  /** Rows of one trajectory have the same number. */
-  readonly trajectory: number
+  /** Rows of one tree have the same number; they are learned from together. */
+  readonly tree: number
+}
+
+/** What is learned from: rows that hold each token once, and the trajectories over their tokens. */
+export interface Lesson {
+  readonly rows: readonly SampledRow[]
+  /** Over the tokens of all rows, laid end to end. */
+  readonly paths: TokenPaths
+  /** Per path: the tree it is of. */
+  readonly trees: Int32Array
 }
 
 /** How a model learns from rows. */
@@ -44,20 +52,26 @@ export interface Learned {
   readonly updates: number
 }
 
-/** Updates a model by a policy loss on rows, ratios starting from their recorded log-probabilities. */
+/**
+ * Updates a model by a policy loss on trajectories, ratios starting from recorded log-probabilities:
+ * forward over rows that hold each token once, the loss over every trajectory's path.
+ */
 export async function learn(
   model: EmbeddedModel,
-  rows: readonly WeighedRow[],
+  lesson: Lesson,
   options: LearnOptions,
 ): Promise<Learned> {
-  const batch = toBatch(rows, options.kl?.reference)
   const sums = { loss: 0, policy: 0, kl: 0, entropyTerm: 0, low: 0, high: 0, dual: 0, norm: 0 }
   let entropy = 0
   let updates = 0
   for (let epoch = 0; epoch < options.epochs; epoch++) {
-    for (const part of dealRows(rows, options, epoch)) {
+    for (const trees of dealTrees(lesson, options, epoch)) {
       options.signal.throwIfAborted()
-      const result = await gradientOf(model, { rows, batch, part }, options)
+      const result = await gradientOf(
+        model,
+        { lesson, part: partOf(lesson, trees, options) },
+        options,
+      )
       const { gradientNorm } = await model.applyGradient(options.update)
       sums.loss += result.loss
       sums.policy += result.terms.policy
@@ -85,74 +99,98 @@ export async function learn(
   }
 }
 
-type Batch = Omit<PolicyTokens, 'logprobs' | 'entropies'>
-
-function toBatch(rows: readonly WeighedRow[], reference?: readonly Float32Array[]): Batch {
-  const offsets = offsetsOf(rows.map(({ ids }) => ids.length))
-  const length = offsets.at(-1)!
-  const mask = new Uint8Array(length)
-  const oldLogprobs = new Float64Array(length)
-  const advantages = new Float64Array(length)
-  const weights = new Float64Array(length)
-  const refLogprobs = reference && new Float64Array(length)
-  rows.forEach((row, index) => {
-    const start = offsets[index]!
-    mask.set(row.mask, start)
-    oldLogprobs.set(row.logprobs, start)
-    advantages.set(row.advantages, start)
-    weights.set(row.weights, start)
-    refLogprobs?.set(reference![index]!, start)
-  })
-  const trajectory = Int32Array.from(rows, row => row.trajectory)
-  return {
-    offsets,
-    mask,
-    trajectory,
-    oldLogprobs,
-    advantages,
-    weights,
-    ...(refLogprobs && { refLogprobs }),
-  }
-}
-
-/** Deals rows into parts, trajectories kept whole; the order is the seed's. */
-function dealRows(
-  rows: readonly WeighedRow[],
+/** Deals trees into parts; the order is the seed's. */
+function dealTrees(
+  { trees }: Lesson,
   { updates, seed }: LearnOptions,
   epoch: number,
-): readonly (readonly number[])[] {
-  const all = rows.map((_, index) => index)
-  if (updates === 1) return [all]
-  const trajectories = [...new Set(rows.map(row => row.trajectory))]
-  const order = shuffle(trajectories, random(seedOf(seed, 'parts', epoch)))
-  const partOf = new Map(order.map((trajectory, index) => [trajectory, index % updates]))
-  return Array.from({ length: updates }, (_, part) =>
-    all.filter(index => partOf.get(rows[index]!.trajectory) === part),
-  ).filter(part => part.length > 0)
+): readonly ReadonlySet<number>[] {
+  const all = [...new Set(trees)]
+  if (updates === 1) return [new Set(all)]
+  const order = shuffle(all, random(seedOf(seed, 'parts', epoch)))
+  return Array.from(
+    { length: updates },
+    (_, part) => new Set(order.filter((_, index) => index % updates === part)),
+  ).filter(part => part.size > 0)
+}
+
+/** What one update learns from. */
+interface Part {
+  /** The rows to go forward over, by their numbers. */
+  readonly rows: readonly number[]
+  /** Over their tokens. */
+  readonly paths: TokenPaths
+  /** Of all trajectories of the part, those that teach nothing included. */
+  readonly whole: Normalisers
+}
+
+/**
+ * The trajectories of some trees. One that is worth as much as its siblings everywhere has no
+ * gradient unless a bonus or a penalty gives it one: it counts in every mean, but rows that only such
+ * trajectories pass through are not gone over.
+ */
+function partOf(
+  { rows, paths, trees }: Lesson,
+  chosen: ReadonlySet<number>,
+  { entropy, kl }: LearnOptions,
+): Part {
+  const numbers = [...trees.keys()].filter(path => chosen.has(trees[path]!))
+  const whole = normalisers(selectRows(paths, numbers))
+  const teaching = entropy !== 0 || kl ? numbers : numbers.filter(path => isTeaching(paths, path))
+  const live = selectRows(paths, teaching)
+  const starts = offsetsOf(rows.map(({ ids }) => ids.length))
+  const named = new Uint8Array(starts.at(-1)!)
+  for (const token of live.tokens) named[token] = 1
+  const needed = [...rows.keys()].filter(row =>
+    named.subarray(starts[row], starts[row + 1]).includes(1),
+  )
+  const place = new Int32Array(named.length)
+  let size = 0
+  for (const row of needed) {
+    for (let token = starts[row]!; token < starts[row + 1]!; token++) place[token] = size++
+  }
+  return { rows: needed, paths: { ...live, tokens: live.tokens.map(t => place[t]!) }, whole }
+}
+
+/** Whether any token of a path is worth more or less than nothing to it. */
+function isTeaching({ offsets, advantages }: TokenPaths, path: number): boolean {
+  return advantages.subarray(offsets[path], offsets[path + 1]).some(value => value !== 0)
 }
 
 async function gradientOf(
   model: EmbeddedModel,
-  { rows, batch, part }: { rows: readonly WeighedRow[]; batch: Batch; part: readonly number[] },
+  { lesson, part }: { readonly lesson: Lesson; readonly part: Part },
   { loss, lossOptions, entropy, kl }: LearnOptions,
 ) {
-  const own = part.length === rows.length ? batch : selectRows(batch, part)
-  const whole = normalisers(own)
-  return await model.gradient(
-    part.map(index => rows[index]!),
-    ({ logprobs, entropies }) => {
-      const result = loss(
-        { ...own, logprobs, entropies },
-        { ...lossOptions, normalisers: whole, entropy, ...(kl && { kl: kl.penalty }) },
-      )
-      const trained = entropies.reduce((sum, value) => sum + value, 0)
-      return {
-        ...result,
-        logprobGradient: result.gradient,
-        entropy: trained / Math.max(1, whole.tokens),
-      }
-    },
-  )
+  const rows = part.rows.map(row => lesson.rows[row]!)
+  const oldLogprobs = laidOut(rows.map(({ logprobs }) => logprobs))
+  const refLogprobs = kl && laidOut(part.rows.map(row => kl.reference[row]!))
+  const options = {
+    ...lossOptions,
+    normalisers: part.whole,
+    entropy,
+    ...(kl && { kl: kl.penalty }),
+  }
+  return await model.gradient(rows, ({ logprobs, entropies, mask }) => {
+    const numbers = { logprobs, entropies, oldLogprobs, ...(refLogprobs && { refLogprobs }) }
+    const result = pathLoss(loss, part.paths, { ...numbers, options })
+    const trained = mask.reduce((sum, bit) => sum + bit, 0)
+    return {
+      ...result,
+      logprobGradient: result.gradient,
+      entropy: entropies.reduce((sum, value) => sum + value, 0) / Math.max(1, trained),
+    }
+  })
+}
+
+/** Lists laid end to end. */
+function laidOut(lists: readonly Float32Array[]): Float64Array {
+  const offsets = offsetsOf(lists.map(({ length }) => length))
+  const all = new Float64Array(offsets.at(-1)!)
+  lists.forEach((list, index) => {
+    all.set(list, offsets[index])
+  })
+  return all
 }
 
 /** The log-probabilities of a row's tokens under a model, 0 where they are not trained. */
@@ -177,23 +215,25 @@ export async function scoreRow(
 /** How far a model has moved from the log-probabilities its rows were sampled with. */
 export async function measureChange(
   model: EmbeddedModel,
-  rows: readonly WeighedRow[],
+  rows: readonly SampledRow[],
   { signal, top, temperature }: { signal: AbortSignal; top: number; temperature: number },
 ): Promise<PolicyMetrics | undefined> {
   const scores = await Promise.all(rows.map(row => scoreRow(model, row, signal)))
-  const batch = toBatch(rows)
-  const logprobs = new Float64Array(batch.mask.length)
-  const entropies = new Float64Array(batch.mask.length)
-  scores.forEach((score, row) => {
-    logprobs.set(score.logprobs, batch.offsets[row]!)
-    entropies.set(score.entropies, batch.offsets[row]!)
+  const offsets = offsetsOf(rows.map(({ ids }) => ids.length))
+  const mask = new Uint8Array(offsets.at(-1)!)
+  rows.forEach((row, index) => {
+    mask.set(row.mask, offsets[index])
   })
+  const batch = {
+    offsets,
+    mask,
+    trajectory: Int32Array.from(rows, ({ tree }) => tree),
+    logprobs: laidOut(scores.map(({ logprobs }) => logprobs)),
+    entropies: laidOut(scores.map(({ entropies }) => entropies)),
+    oldLogprobs: laidOut(rows.map(({ logprobs }) => logprobs)),
+  }
   const basis = temperature === 0 ? 'raw' : 'tempered'
-  return policyMetrics({ ...batch, logprobs, entropies } as Parameters<typeof policyMetrics>[0], {
-    top,
-    basis,
-    temperature,
-  })
+  return policyMetrics(batch, { top, basis, temperature })
 }
 
 /** A token of the largest change, as people read it. */

@@ -60,6 +60,7 @@ async function compileAndImport(file: string): Promise<Record<string, unknown>> 
 async function ourModules(): Promise<Record<string, unknown>> {
   return {
     espalier: await import('../index.ts'),
+    'espalier/math': await import('../math/index.ts'),
     'espalier/testing': await import('../testing.ts'),
   }
 }

@@ -76,7 +76,7 @@ function readTurn(
     version = number === 0 ? segment.version : { from: version.from, to: segment.version.to }
     for (const each of credit.get(span.node) ?? []) {
       // The first trajectory through a token trains it; to the others it is context.
-      if (each.trajectories[0] !== trajectory.id) continue
+      if (each.passages[0]?.trajectory !== trajectory.id) continue
       mask.fill(1, at + each.start, at + Math.min(each.end, span.length))
       worth.fill(
         each.advantage * each.weight,

@@ -1,28 +1,13 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import {
+  tinyKernels as kernels,
+  openTrainer,
+  tinyShape as shape,
+} from '../../../test/tiny-trainer.ts'
 import { random, seedOf } from '../../math/random.ts'
 import type { RowOrder } from '../protocol.ts'
-import type { ModelShape } from '../shape.ts'
-import { Heap } from './heap.ts'
-import { initialise, tensorPlaces, toTensors } from './parameters.ts'
-import { makePlan, parameterOffsets } from './plan.ts'
-import { Threads } from './threads.ts'
-import { Trainer } from './trainer.ts'
-import { instantiate, webAssembly } from './webassembly.ts'
-
-const kernels = ['plain', 'relaxed-fma'].flatMap(name => {
-  const bytes = readFileSync(new URL(`../wasm/${name}.wasm`, import.meta.url))
-  return webAssembly.validate(bytes) ? [{ name, bytes }] : []
-})
-
-const shape: ModelShape = {
-  vocabulary: 21,
-  width: 32,
-  layers: 2,
-  heads: 2,
-  hidden: 40,
-  context: 64,
-}
+import { tensorPlaces, toTensors } from './parameters.ts'
+import { parameterOffsets } from './plan.ts'
 
 /** Rows of different lengths and temperatures; some longer than a block, one without a mask. */
 function makeRows(): RowOrder[] {
@@ -32,28 +17,6 @@ function makeRows(): RowOrder[] {
     mask: Uint8Array.from({ length }, (_, token) => (token > 0 && row < 4 && draw() < 0.7 ? 1 : 0)),
     temperature: [1, 0.7, 1.3, 1, 1][row]!,
   }))
-}
-
-async function openTrainer(bytes: Uint8Array, keptBudget = 2 ** 24) {
-  const module = await webAssembly.compile(bytes)
-  const heap = new Heap()
-  const exports = instantiate(module, heap.memory)
-  const plan = makePlan(heap, exports, { shape, threads: 1, cacheBytes: 0 })
-  const file = new URL(import.meta.url)
-  const threads = new Threads(heap, exports, { count: 1, file, module })
-  const trainer = new Trainer({ heap, plan, kernels: exports, threads, keptBudget })
-  const array = (address: number) =>
-    heap.f32.subarray(address / 4, address / 4 + plan.parameterCount)
-  const parameters = array(plan.parameters)
-  initialise(parameters, shape, 3)
-  // Norms away from 1, so that a norm's weight that is forgotten somewhere shows.
-  const draw = random(seedOf('norms'))
-  for (const place of tensorPlaces(shape)) {
-    if (place.kind !== 'norm') continue
-    for (let at = 0; at < shape.width; at++) parameters[place.offset + at] = 0.5 + draw()
-  }
-  trainer.pack()
-  return { trainer, parameters, gradient: array(plan.gradient) }
 }
 
 type Weights = ReadonlyMap<string, Float64Array>

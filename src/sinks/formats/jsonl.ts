@@ -1,3 +1,4 @@
+import type { Passage } from '../../core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../core/group.ts'
 import type { Row } from '../../core/row.ts'
 import { neutralFeatures } from '../features.ts'
@@ -49,6 +50,7 @@ export function rowTail(group: Group, { row, member, tree }: MemberRow, volatile
     outcome: isUnscored(member) ? member.outcome : trajectory.outcome,
     sampling: { ...tree.sampling, seed: tree.seed },
     basis: row.basis,
+    ...(row.bases.length > 1 && { bases: toTriples(row.bases, basis => basis) }),
     messages: trajectory.messages,
     tools: tree.tools,
     ...(trajectory.report !== undefined && { report: trajectory.report }),
@@ -76,10 +78,25 @@ function creditFields(row: Row, member: Weighted | Unscored) {
   return {
     ...(differs(row, row.advantages, member.advantage) && { tokenAdvantages: row.advantages }),
     ...(differs(row, row.weights, 1) && { tokenWeights: row.weights }),
-    ...(row.trajectories.some(({ value }) => value.length > 1) && {
-      trajectories: toTriples(row.trajectories, ids => ids),
+    ...(row.passages.some(({ value }) => value.length > 1) && {
+      trajectories: toTriples(row.passages, passages => passages.map(each => each.trajectory)),
+    }),
+    ...(!row.passages.every(({ value }) => isPlain(value, member)) && {
+      passages: toTriples(row.passages, passages => passages),
     }),
   }
+}
+
+/** One trajectory of weight 1 that is worth the row's own advantage: `advantage` says it all. */
+function isPlain(passages: readonly Passage[], { advantage, trajectory }: Weighted): boolean {
+  const [only, ...others] = passages
+  return (
+    others.length === 0 &&
+    only?.trajectory === trajectory.id &&
+    only.advantage === advantage &&
+    only.weight === 1 &&
+    only.share === 1
+  )
 }
 
 function differs({ mask }: Row, values: Float64Array, usual: number | null): boolean {

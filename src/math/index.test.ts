@@ -1,0 +1,38 @@
+import { globSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import * as mathematics from './index.ts'
+
+const page = readFileSync(new URL('../../docs/mathematics.md', import.meta.url), 'utf8')
+const exported = Object.keys(mathematics)
+
+/** The names that stand in backticks on the page, calls without their arguments, foreign names aside. */
+function namesOn(text: string): ReadonlySet<string> {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, '')
+  const names = [...prose.matchAll(/`([a-zA-Z][a-zA-Z0-9]*)(?:\([^`]*\))?`/g)]
+  return new Set(names.map(found => found[1]!).filter(name => name !== 'undefined'))
+}
+
+/** Fields, parameters, types and option words of the sources: what a page may name besides functions. */
+function wordsOfSources(): ReadonlySet<string> {
+  const files = globSync('src/math/**/*.ts').filter(file => !file.includes('.test.'))
+  const text = files.map(file => readFileSync(file, 'utf8')).join('\n')
+  const patterns = [/readonly (\w+)/g, /'([\w-]+)'/g, /(?:interface|type) (\w+)/g, /^ {2,}(\w+):/gm]
+  return new Set(patterns.flatMap(pattern => [...text.matchAll(pattern)].map(found => found[1]!)))
+}
+
+describe('espalier/math', () => {
+  it('exports every function that its page names', () => {
+    const words = wordsOfSources()
+    const unknown = [...namesOn(page)].filter(name => !exported.includes(name) && !words.has(name))
+    expect(unknown).toEqual([])
+  })
+
+  it('is named on its page, function by function', () => {
+    const named = namesOn(page)
+    const functions = exported.filter(
+      name => typeof mathematics[name as keyof typeof mathematics] === 'function',
+    )
+    expect(functions.length).toBeGreaterThan(60)
+    expect(functions.filter(name => !named.has(name))).toEqual([])
+  })
+})

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { random, seedOf } from '../src/math/random.ts'
+import { Heap } from '../src/model/engine/heap.ts'
+import { initialise, tensorPlaces } from '../src/model/engine/parameters.ts'
+import { makePlan } from '../src/model/engine/plan.ts'
+import { Threads } from '../src/model/engine/threads.ts'
+import { Trainer } from '../src/model/engine/trainer.ts'
+import { instantiate, webAssembly } from '../src/model/engine/webassembly.ts'
+import type { ModelShape } from '../src/model/shape.ts'
+
+/** The kernels that this machine can run. */
+export const tinyKernels = ['plain', 'relaxed-fma'].flatMap(name => {
+  const bytes = readFileSync(new URL(`../src/model/wasm/${name}.wasm`, import.meta.url))
+  return webAssembly.validate(bytes) ? [{ name, bytes }] : []
+})
+
+/** A model small enough to be checked by hand. */
+export const tinyShape: ModelShape = {
+  vocabulary: 21,
+  width: 32,
+  layers: 2,
+  heads: 2,
+  hidden: 40,
+  context: 64,
+}
+
+/** The engine's trainer on one thread, with its parameters and the gradient it adds up. */
+export async function openTrainer(bytes: Uint8Array, keptBudget = 2 ** 24) {
+  const module = await webAssembly.compile(bytes)
+  const heap = new Heap()
+  const exports = instantiate(module, heap.memory)
+  const shape = tinyShape
+  const plan = makePlan(heap, exports, { shape, threads: 1, cacheBytes: 0 })
+  const file = new URL(import.meta.url)
+  const threads = new Threads(heap, exports, { count: 1, file, module })
+  const trainer = new Trainer({ heap, plan, kernels: exports, threads, keptBudget })
+  const array = (address: number) =>
+    heap.f32.subarray(address / 4, address / 4 + plan.parameterCount)
+  const parameters = array(plan.parameters)
+  initialise(parameters, shape, 3)
+  // Norms away from 1, so that a norm's weight that is forgotten somewhere shows.
+  const draw = random(seedOf('norms'))
+  for (const place of tensorPlaces(shape)) {
+    if (place.kind !== 'norm') continue
+    for (let at = 0; at < shape.width; at++) parameters[place.offset + at] = 0.5 + draw()
+  }
+  trainer.pack()
+  return { trainer, parameters, gradient: array(plan.gradient) }
+}
