@@ -54,7 +54,7 @@ for await (const { members } of roll(environment, tasks, options)) {
     )
   }
 
-  // Each sampled token is trained in one row, with the mean advantage of the endings through it.
+  // Each sampled token is in one row, with the endings that pass through it.
   console.log('\nrows')
   const credits = members.map(({ trajectory, advantage, weight }) => ({
     trajectory: trajectory.id,
@@ -63,7 +63,7 @@ for await (const { members } of roll(environment, tasks, options)) {
   }))
   for (const row of rowsOf(tree, { credits })) {
     const trained = row.mask.reduce((sum, bit) => sum + bit, 0)
-    const runs = row.trajectories.map(({ start, end, value }) => {
+    const runs = row.passages.map(({ start, end, value }) => {
       const advantage = row.advantages[start]!.toFixed(3)
       return `[${start}, ${end}) ${advantage} × ${value.length}`
     })

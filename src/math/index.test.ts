@@ -1,4 +1,5 @@
-import { globSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import * as mathematics from './index.ts'
 
@@ -15,7 +16,9 @@ function namesOn(text: string): ReadonlySet<string> {
 
 /** Fields, parameters, types and option words of the sources: what a page may name besides functions. */
 function wordsOfSources(): ReadonlySet<string> {
-  const files = globSync('src/math/**/*.ts').filter(file => !file.includes('.test.'))
+  const files = readdirSync('src/math', { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts') && !file.includes('.test.'))
+    .map(file => join('src/math', file))
   const text = files.map(file => readFileSync(file, 'utf8')).join('\n')
   const patterns = [/readonly (\w+)/g, /'([\w-]+)'/g, /(?:interface|type) (\w+)/g, /^ {2,}(\w+):/gm]
   return new Set(patterns.flatMap(pattern => [...text.matchAll(pattern)].map(found => found[1]!)))
