@@ -31,12 +31,16 @@ import type { RollParts } from './roll-groups.ts'
 /** Tells people what is going on, line by line. */
 export type Tell = (line: string) => void
 
-/** Opens everything that settings name. Disposing it disposes of the policy and the environment. */
+/**
+ * Opens everything that settings name. Disposing it disposes of the policy and the environment.
+ * `otherwise` is the environment where none has to be named.
+ */
 export async function openRunParts(
   values: Settings,
   tell: Tell,
+  otherwise?: Environment,
 ): Promise<{ readonly parts: RollParts } & AsyncDisposable> {
-  const { environment, estimate, filters, guards } = await openPlainParts(values)
+  const { environment, estimate, filters, guards } = await openPlainParts(values, otherwise)
   const reward = await openRewards(values.reward, values.judge)
   const { condense: condenser } = values
   const opened = await openPolicyAndRenderer(values, tell)
@@ -87,8 +91,11 @@ export async function openRunParts(
 }
 
 /** What settings name that neither samples nor asks anybody, all of it checked. */
-export async function openPlainParts(values: Settings) {
-  const environment = await openEnvironmentNamed(needed(values, 'environment'))
+export async function openPlainParts(values: Settings, otherwise?: Environment) {
+  const isNamed = values.environment !== undefined || !otherwise
+  const environment = isNamed
+    ? await openEnvironmentNamed(needed(values, 'environment'))
+    : otherwise
   await checkTasks(values, environment)
   const estimate = await openEstimateNamed(values.advantage)
   for (const { to, out } of values.sinks) {

@@ -3,7 +3,7 @@ import type { LeafWeighting } from '../core/credit.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter, Group } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
-import { type LaneLimits, openLanes } from '../core/lane.ts'
+import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
 import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { mean } from '../math/statistics.ts'
@@ -142,33 +142,18 @@ function readingOf({ seed = 0, split }: Pick<RollParts, 'seed' | 'split'>): Read
 
 /** Opens the pipeline that these parts make. */
 export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline {
-  const { environment, policy, renderer } = parts
   const signal = parts.signal ?? new AbortController().signal
   // Every attempt that waits listens to it; that is no leak.
   setMaxListeners(0, signal)
-  const clock = (): number => performance.now() / 1000
   const lanes = openLanes(laneLimits(parts))
-  const heard = hearSignals(parts, { lane: lanes.policy, clock })
+  const context = contextOf(parts, lanes)
+  const heard = hearSignals(parts, { lane: lanes.policy, clock: context.clock })
   parts.listen?.({ kind: 'lanes-open', lanes })
-  const context: RolloutContext = {
-    environment: environment as Environment,
-    policy,
-    renderer,
-    sampling: { ...plainSampling, ...parts.sampling },
-    limits: { ...defaultLimits, ...parts.limits },
-    onLength: parts.onLength ?? 'end',
-    stopStrings: parts.stop ?? [],
-    topLogprobs: parts.topLogprobs ?? 0,
-    lanes,
-    clock,
-    shared: openSharedState(clock),
-    ...parts.more,
-  }
   return openPipeline({
     context,
     signal,
     strategy: parts.strategy ?? rollChain,
-    reward: parts.reward ?? (environment as Environment).reward,
+    reward: parts.reward ?? context.environment.reward,
     group: parts.group ?? 8,
     rollouts: rolloutsOf(parts),
     seed: parts.seed ?? 0,
@@ -187,6 +172,25 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   })
 }
 
+/** What all attempts of these parts share. */
+export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): RolloutContext {
+  const clock = (): number => performance.now() / 1000
+  return {
+    environment: parts.environment as Environment,
+    policy: parts.policy,
+    renderer: parts.renderer,
+    sampling: { ...plainSampling, ...parts.sampling },
+    limits: { ...defaultLimits, ...parts.limits },
+    onLength: parts.onLength ?? 'end',
+    stopStrings: parts.stop ?? [],
+    topLogprobs: parts.topLogprobs ?? 0,
+    lanes,
+    clock,
+    shared: openSharedState(clock),
+    ...parts.more,
+  }
+}
+
 /** Passes on what the policy tells, and lets it move the concurrency where that is wanted. */
 function hearSignals(
   { adaptive, signals, listen }: Pick<RollParts, 'adaptive' | 'signals' | 'listen'>,
@@ -203,7 +207,8 @@ function rolloutsOf({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): numbe
     : (concurrency.rollouts ?? concurrency.policy ?? 64)
 }
 
-function laneLimits({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): LaneLimits {
+/** How many pieces of work each lane of these parts lets run. */
+export function laneLimits({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): LaneLimits {
   if (typeof concurrency === 'number') {
     return {
       policy: concurrency,

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import type { Task } from '../../core/environment.ts'
 import { openRunParts } from '../../run/open-parts.ts'
 import { openRun } from '../../run/open-run-folder.ts'
@@ -11,8 +10,10 @@ import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { readTasks, type TaskSource } from '../../tasks/tasks.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
+import type { TaskSource } from '../../tasks/tasks.ts'
+import { tasksById } from '../../tasks/tasks-by-id.ts'
+import type { Command, Invocation } from '../command.ts'
+import { counted, tryPort } from '../listening.ts'
 import { rollSettings } from './roll.ts'
 
 /** Serves rollouts to trainers in other languages. */
@@ -79,14 +80,6 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   return 0
 }
 
-/** Throws where a port is taken: the service listens last, when a folder has been made for it. */
-async function tryPort(port: number, host: string): Promise<void> {
-  const probe = createServer().listen(port, host)
-  await once(probe, 'listening')
-  probe.close()
-  await once(probe, 'close')
-}
-
 async function keepIn(out: string, parts: RollParts, values: Settings) {
   return await openRun(parts, { out, kind: 'rollouts', config: values, unfinished: 'restart' })
 }
@@ -111,29 +104,10 @@ async function openServed(uri: string, values: Settings) {
 }
 
 /** Finds tasks of the service by id; they are read when the first is asked for. */
-function taskFinder(parts: RollParts, source: TaskSource | undefined) {
+function taskFinder({ environment, seed = 0, split }: RollParts, source: TaskSource | undefined) {
   let known: Promise<ReadonlyMap<string, Task>> | undefined
-  const read = async (): Promise<ReadonlyMap<string, Task>> => {
-    const tasks = new Map<string, Task>()
-    if (source === undefined) return tasks
-    const options = {
-      seed: parts.seed ?? 0,
-      ...(parts.split !== undefined && { split: parts.split }),
-    }
-    for await (const task of readTasks(parts.environment, source, options)) tasks.set(task.id, task)
-    return tasks
-  }
   return async (id: string): Promise<Task | undefined> => {
-    known ??= read()
+    known ??= tasksById(environment, source, { seed, ...(split !== undefined && { split }) })
     return (await known).get(id)
   }
-}
-
-function counted<Name extends string>(
-  name: Name,
-  text: string | undefined,
-): { [Key in Name]?: number } {
-  if (text === undefined) return {}
-  if (/^\d{1,9}$/.test(text)) return { [name]: Number(text) } as { [Key in Name]?: number }
-  throw new MisuseError(`--${name} takes a whole number, not "${text}"`)
 }

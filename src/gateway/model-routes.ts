@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Answerer, answerRoute, type Outlet } from '../capture/dialects/answer.ts'
+import { eventStream } from '../capture/dialects/dialect.ts'
+import { RequestProblem } from '../capture/dialects/problem.ts'
+import { type DialectRoute, routeOf } from '../capture/dialects/routes.ts'
+import type { TaskId } from '../core/ids.ts'
+import { type GatewayAttempt, liveOf } from './attempts.ts'
+import type { Gateway } from './gateway.ts'
+import { checkSecret, credentialOf } from './secrets.ts'
+
+/** Where the paths of the dialects begin, and where in them an attempt is named. */
+const prefixes = ['', '/attempts/:attempt', '/rllm', '/rllm/sessions/:attempt', '/openenv']
+const versions = ['/v1', '/v1beta', '/v1alpha']
+
+interface Named {
+  Params: { readonly attempt?: string; readonly '*': string }
+}
+
+/** Adds the paths that agents ask the model on. */
+export function addModelRoutes(server: FastifyInstance, gateway: Gateway): void {
+  for (const prefix of prefixes) {
+    for (const version of versions) {
+      server.route<Named>({
+        method: ['GET', 'POST'],
+        url: `${prefix}${version}/*`,
+        config: { needsNoToken: true, changesNothing: true },
+        handler: (request, reply) =>
+          answer(gateway, { request, reply, path: `${version}/${request.params['*']}` }),
+      })
+    }
+    // Clients whose base URL ends before the version, or leaves it out.
+    for (const path of ['/chat/completions', '/responses', '/messages', '/models']) {
+      server.route<Named>({
+        method: ['GET', 'POST'],
+        url: `${prefix}${path}`,
+        config: { needsNoToken: true, changesNothing: true },
+        handler: (request, reply) => answer(gateway, { request, reply, path }),
+      })
+    }
+  }
+}
+
+interface Asking {
+  readonly request: FastifyRequest<Named>
+  readonly reply: FastifyReply
+  /** The path as the dialect has it. */
+  readonly path: string
+}
+
+async function answer(gateway: Gateway, asking: Asking): Promise<FastifyReply> {
+  const { request, reply, path } = asking
+  const route = routeOf(request.method, path, request.headers)
+  if (!route) {
+    throw new RequestProblem('not-found', `no ${request.method} ${path.slice(0, 200)} here`)
+  }
+  const attempt = admit(gateway, request, route)
+  const id = randomUUID().replaceAll('-', '')
+  reply.header('x-request-id', id)
+  if (attempt) reply.header('x-espalier-attempt', encodeURIComponent(attempt.id))
+  const requestId =
+    attempt && route.kind === 'answer'
+      ? liveOf(attempt).retries.nameOf(request.headers, request.body)
+      : undefined
+  const exchange = {
+    body: request.body,
+    id,
+    now: Math.floor(Date.now() / 1000),
+    ...(requestId !== undefined && { requestId }),
+  }
+  const outlet = outletOf(reply, route, request.query as Readonly<Record<string, unknown>>)
+  await answerRoute(route, exchange, {
+    answerer: answererOf(gateway, attempt, { id, reply }),
+    outlet,
+  })
+  return reply
+}
+
+/**
+ * The attempt that a request belongs to. Its own token says so; else its path or a header does, for
+ * whoever may use the model at large. Models are listed to everybody who may use one.
+ */
+function admit(
+  gateway: Gateway,
+  request: FastifyRequest<Named>,
+  route: DialectRoute,
+): GatewayAttempt | undefined {
+  const { attempts, secrets } = gateway
+  const credential = credentialOf(request.headers)
+  const own = credential === undefined ? undefined : attempts.byToken(credential)
+  const header = request.headers['x-espalier-attempt']
+  const named = request.params.attempt ?? (typeof header === 'string' ? header : undefined)
+  if (own) {
+    if (named === undefined || named === own.id) return own
+    throw new RequestProblem('forbidden', 'this token is good for another attempt')
+  }
+  checkSecret('model', secrets, credential)
+  if (route.kind === 'models') return undefined
+  if (named === undefined) {
+    throw new RequestProblem(
+      'invalid',
+      'whose attempt is this? Open one with POST /attempts and send its token as the API key, or ' +
+        'put /attempts/NAME before /v1 in the base URL',
+    )
+  }
+  return attempts.get(named) ?? openNamed(gateway, named, request)
+}
+
+/** Opens the attempt that a path names where nobody has: agents that only know a base URL do so. */
+function openNamed(gateway: Gateway, id: string, request: FastifyRequest): GatewayAttempt {
+  const { attempts, readTask } = gateway
+  const task = request.headers['x-espalier-task']
+  const name = (typeof task === 'string' ? task : id) as TaskId
+  const keepsTraces = request.url.startsWith('/rllm/') || request.url.startsWith('/openenv/')
+  return attempts.open({ id: checkName(id), task: readTask(checkName(name)), keepsTraces })
+}
+
+/** Names end up in files, lists and paths: they are short and of plain characters. */
+export function checkName<Name extends string>(name: Name): Name {
+  if (/^[\w.:@~ -]{1,200}$/.test(name)) return name
+  throw new RequestProblem(
+    'invalid',
+    'a name has 1 to 200 letters, digits, spaces and . : @ ~ - _ and nothing else',
+  )
+}
+
+function answererOf(
+  gateway: Gateway,
+  attempt: GatewayAttempt | undefined,
+  { id, reply }: { readonly id: string; readonly reply: FastifyReply },
+): Answerer {
+  const { attempts, model, images, decode } = gateway
+  const asked = (): GatewayAttempt => {
+    if (attempt) return attempt
+    throw new RequestProblem('invalid', 'this request names no attempt')
+  }
+  return {
+    model,
+    images,
+    decode,
+    ...(attempt?.live && { memory: attempt.live.memory }),
+    respond: (request, onDelta) =>
+      attempts.respond(asked(), request, {
+        signal: goneSignal(reply),
+        id,
+        model,
+        ...(onDelta && { onDelta }),
+      }),
+    countTokens: request => liveOf(asked()).capture.countTokens(request),
+  }
+}
+
+/** Aborts when the client goes away before it was answered. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort(new Error('the client went away'))
+  })
+  return controller.signal
+}
+
+/** Google streams a JSON list unless it is asked for events; all others stream events. */
+function outletOf(
+  reply: FastifyReply,
+  { dialect }: DialectRoute,
+  { alt }: Readonly<Record<string, unknown>>,
+): Outlet {
+  const isList = dialect.name === 'google' && alt !== 'sse'
+  const { raw } = reply
+  let pieces = 0
+  return {
+    body(status, body) {
+      void reply.code(status).header('content-type', 'application/json; charset=utf-8')
+      if (status === 429 || status === 503 || status === 529) void reply.header('retry-after', '1')
+      void reply.send(JSON.stringify(body))
+    },
+    begin() {
+      reply.hijack()
+      const headers = reply.getHeaders() as Record<string, string>
+      const type = isList ? 'application/json; charset=utf-8' : eventStream
+      raw.writeHead(200, { ...headers, 'content-type': type, 'cache-control': 'no-cache' })
+    },
+    send(text) {
+      if (text === '' || raw.destroyed) return
+      if (!isList) raw.write(text)
+      else raw.write((pieces++ === 0 ? '[' : ',\n') + text.replace(/^data: /, '').trimEnd())
+    },
+    end: () => void raw.end(isList ? ']' : ''),
+  }
+}
