@@ -1,5 +1,15 @@
 // The front door: what Espalier promises, by room.
 
+// capture: agents that ask for themselves
+export {
+  type AgentCall,
+  type AgentDefinition,
+  type AgentEnvironment,
+  agent,
+} from './capture/agent.ts'
+export { currentAttempt } from './capture/attempt-context.ts'
+export { openCapture } from './capture/capture.ts'
+export type { Capture, ChatAnswer, ChatRequest } from './capture/contract.ts'
 export type { ModelRenderer } from './chat/renderer.ts'
 // condensers: ways to shorten a context
 export { type ChunkOptions, chunkText } from './condensers/chunk.ts'

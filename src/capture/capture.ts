@@ -12,6 +12,7 @@ import {
   type ChatAnswer,
   type ChatCall,
   type ChatRequest,
+  ContextIsFull,
 } from './contract.ts'
 import { openKnown } from './known.ts'
 import { shownBy } from './request.ts'
@@ -41,6 +42,7 @@ class CapturedAttempt implements Capture {
   #ticks = 0
   #ended: Outcome | undefined
   #failure: Error | undefined
+  #isFull = false
   #trees: Promise<readonly [Tree, ...Tree[]]> | undefined
 
   constructor(options: CaptureOptions) {
@@ -60,6 +62,10 @@ class CapturedAttempt implements Capture {
     return this.#failure
   }
 
+  get refusal(): Outcome | undefined {
+    return this.#isFull ? { kind: 'truncated', limit: 'context' } : undefined
+  }
+
   async respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> {
     const { requestId } = request
     const before = requestId === undefined ? undefined : this.#asked.get(requestId)
@@ -71,9 +77,12 @@ class CapturedAttempt implements Capture {
     if (requestId !== undefined) this.#asked.set(requestId, asked)
     this.#running.add(asked.answers)
     try {
-      return await asked.answers
+      const answers = await asked.answers
+      this.#isFull = false
+      return answers
     } catch (error) {
       asked.isCut = call.signal.aborted
+      this.#isFull = error instanceof ContextIsFull
       if (error instanceof Failure) this.#failure ??= error
       throw error
     } finally {

@@ -1,10 +1,10 @@
 import { type Json, type TreeId, trajectoryId, treeId } from '../core/ids.ts'
 import type { Message, ToolDefinition } from '../core/message.ts'
-import { textOf } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { CallRecord } from '../core/tool.ts'
 import type { Trajectory, TrajectoryEvent, Turn, View } from '../core/trajectory.ts'
 import { plantTree, type Tree } from '../core/tree.ts'
+import { recordCall } from './call-record.ts'
 import type { CaptureOptions } from './contract.ts'
 import { leavesOf, type PlantedTurn, plantPaths } from './harvest.ts'
 import type { Tally } from './seat.ts'
@@ -115,39 +115,14 @@ function linearise(
     if (fork) {
       const shown = captured.messages.slice(0, known)
       views.push({ turn: index, by: 'agent', shown, from: messages.length })
-    } else answerCalls(calls, index - 1, observed)
+    }
     messages.push(...observed)
     turns.push({ ...turn, messages: messages.length })
     messages.push(captured.message)
-    calls.push(...callsOf(captured, index))
+    const next = planted[index + 1]
+    const answered = next && !next.fork ? next.captured.messages.slice(next.captured.known) : []
+    const place = { turn: index, tools: captured.tools, observed: answered }
+    calls.push(...(captured.message.tool_calls ?? []).map(call => recordCall(call, place)))
   })
   return { messages, turns, calls, ...(views.length > 0 && { views }) }
-}
-
-/** The calls of a turn; what they were answered with comes with the path's next turn. */
-function callsOf({ message }: CapturedTurn, turn: number): readonly CallRecord[] {
-  return (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
-    turn,
-    id,
-    tool: name,
-    input: readJson(text),
-    output: '',
-    seconds: 0,
-  }))
-}
-
-function answerCalls(calls: CallRecord[], turn: number, observed: readonly Message[]): void {
-  for (const message of observed) {
-    if (message.role !== 'tool') continue
-    const at = calls.findIndex(call => call.turn === turn && call.id === message.tool_call_id)
-    if (at >= 0) calls[at] = { ...calls[at]!, output: textOf(message.content) }
-  }
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

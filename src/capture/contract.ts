@@ -108,6 +108,8 @@ export interface Capture {
   readonly ended: Outcome | undefined
   /** The first failure at a boundary, where there was one. */
   readonly failure: Error | undefined
+  /** How the attempt ended if its agent gave up over its last request, which was too long. */
+  readonly refusal: Outcome | undefined
   /** Cuts what is running, refuses what comes later, and gives the tree of every seat. */
   end(ending?: CaptureEnding): Promise<readonly [Tree, ...Tree[]]>
 }

@@ -83,6 +83,8 @@ export interface Environment<Data = unknown> {
   /** Reads task data from outside, or throws saying what was wrong. */
   readTask(data: unknown): Data
   open(task: Task<Data>, call: OpenCall): Promise<World>
+  /** It is an agent: its own code asks the policy, and nobody has to step its worlds. */
+  readonly drivesItself?: true
   /** The named parts of the reward; empty where rewards come from elsewhere. */
   readonly reward: Readonly<Record<string, RewardPart<Data>>>
   /** Makes tasks from a seed, where the environment can. */

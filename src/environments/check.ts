@@ -206,6 +206,9 @@ async function checkMistakes<Data>({
   tasks,
   open,
 }: Checking<Data>): Promise<Found | undefined> {
+  if (environment.drivesItself) {
+    return { kind: 'skipped', detail: 'An agent answers mistakes in its own way.' }
+  }
   await using first = await environment.open(tasks[0]!, open)
   if (first.tools.length === 0) return { kind: 'skipped', detail: 'It offers no tools.' }
   for (const { problem, reply } of mistakesFor(first.tools)) {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { type AgentFunction, plainAgent } from '../capture/agent.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
@@ -161,11 +162,12 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
     return await openNamed(`--environment ${name}`, () => openEnvironment(name, factories))
   }
   const part = await loadUserPart(name)
+  if (typeof part === 'function') return plainAgent(name, part as AgentFunction)
   if (typeof part === 'object' && part !== null && 'open' in part && 'readTask' in part) {
     return part as Environment
   }
   throw new SettingError(
-    `--environment ${name}: this is not an environment; make one with environment({ … })`,
+    `--environment ${name}: this is neither an environment nor an agent; make one with environment({ … }) or agent({ … })`,
   )
 }
 

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { usualStrategy } from '../capture/roll-agent.ts'
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter, Group } from '../core/group.ts'
@@ -8,7 +9,6 @@ import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { mean } from '../math/statistics.ts'
 import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
-import { rollChain } from '../rollout/chain.ts'
 import type { Instrument } from '../rollout/instrument.ts'
 import { openSharedState } from '../rollout/shared.ts'
 import type { Strategy } from '../rollout/strategy.ts'
@@ -152,7 +152,7 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   return openPipeline({
     context,
     signal,
-    strategy: parts.strategy ?? rollChain,
+    strategy: parts.strategy ?? usualStrategy(context.environment),
     reward: parts.reward ?? context.environment.reward,
     group: parts.group ?? 8,
     rollouts: rolloutsOf(parts),

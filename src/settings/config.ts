@@ -68,12 +68,27 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
       origins[name] = origin
     }
   }
+  placeAgent(merged, origins)
   const values = withDefaults(merged as SettingsInput)
   refuseIdle(sources.flags, values)
   return {
     values,
     origins: origins as Record<SettingName, string>,
   }
+}
+
+/** An agent stands in the environment's place; the one that was named last counts. */
+function placeAgent(merged: Record<string, unknown>, origins: Record<string, string>): void {
+  const { agent, environment } = merged
+  if (agent === undefined) return
+  if (environment !== undefined && origins.environment === origins.agent) {
+    throw new SettingError('--agent stands in place of --environment: name one of them')
+  }
+  if (environment === undefined || origins.agent === 'flag') {
+    merged.environment = agent
+    origins.environment = origins.agent!
+  }
+  delete merged.agent
 }
 
 /** Flags that change nothing unless something else is set, and what that is. */

@@ -1,10 +1,11 @@
+import { isAgent } from '../capture/agent.ts'
+import { usualStrategy } from '../capture/roll-agent.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { SettingError } from '../core/setting-error.ts'
 import { withFork } from '../environments/fork.ts'
 import type { BranchPolicy } from '../rollout/branch.ts'
 import { openBranchPolicy } from '../rollout/branches/registry.ts'
-import { rollChain } from '../rollout/chain.ts'
 import { rollSteps } from '../rollout/step.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import { rollTree } from '../rollout/tree.ts'
@@ -32,7 +33,14 @@ export async function openStrategy(
   { environment, renderer, reward }: StrategyParts,
 ): Promise<OpenedStrategy> {
   const { strategy, leaves, topLogprobs } = values
-  if (strategy === 'chain') return { strategy: rollChain, environment, topLogprobs }
+  if (strategy === 'chain') {
+    return { strategy: usualStrategy(environment), environment, topLogprobs }
+  }
+  if (isAgent(environment)) {
+    throw new SettingError(
+      `--strategy ${strategy} is for environments: agent "${environment.name}" goes its own way, which is --strategy chain`,
+    )
+  }
   if (strategy === 'step') {
     return { strategy: rollSteps({ history: values.stepHistory }), environment, topLogprobs }
   }

@@ -85,6 +85,7 @@ export const settings = {
   environment: setting(text, 'The environment: a name with options, or ./file.ts#export', {
     argument: 'NAME[:ITEM,…]',
   }),
+  agent: setting(text, 'An agent in place of an environment', { argument: 'FILE#EXPORT' }),
   tasks: setting(
     z.union([count, text]),
     'Tasks: a JSONL or Parquet file, a run, or how many to make from the seed',

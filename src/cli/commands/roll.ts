@@ -12,6 +12,7 @@ import { rollBySettings } from '../rolling.ts'
 export const rollSettings: readonly SettingName[] = [
   'policy',
   'environment',
+  'agent',
   'tasks',
   'split',
   'group',

@@ -34,7 +34,7 @@ export const scoreCommand: Command = {
     'espalier score runs/0007 --filter void-turns --advantage rloo',
     'espalier score runs/0007 --probe',
   ],
-  settings: ['reward', 'judge', 'filters', 'advantage', 'weighting', 'environment'],
+  settings: ['reward', 'judge', 'filters', 'advantage', 'weighting', 'environment', 'agent'],
   own: {
     watch: { help: 'Score again whenever a named file changes; keeps nothing' },
     probe: { help: 'What do empty, copied, format-only answers earn? Keeps nothing' },

@@ -29,7 +29,7 @@ export const teachCommand: Command = {
     'espalier teach --environment ./shop.ts#shop --demonstrations shown.jsonl --out models/shop',
     'espalier teach --environment ./shop.ts#shop --demonstrations ./shop.ts#show --tasks 500 --out models/shop',
   ],
-  settings: ['environment', 'tasks', 'split', 'seed', 'epochs', 'learningRate', 'out'],
+  settings: ['environment', 'agent', 'tasks', 'split', 'seed', 'epochs', 'learningRate', 'out'],
   defaults: { tasks: 500, epochs: 'fewer for more demonstrations', learningRate: 3e-3 },
   readsConfig: true,
   own: {

@@ -1,0 +1,124 @@
+import type { OpenCall, StepCall, Task, Transition, World } from '../core/environment.ts'
+import type { Json, NonEmpty } from '../core/ids.ts'
+import type { Message, Reply, ToolDefinition } from '../core/message.ts'
+import type { CallRecord } from '../core/tool.ts'
+import type { AgentFunction } from './agent.ts'
+import { inAttempt } from './attempt-context.ts'
+import { recordCall } from './call-record.ts'
+import type { ChatAnswer, ChatRequest } from './contract.ts'
+import { openHooks } from './hooks.ts'
+import { messageKeys } from './message-key.ts'
+import { plainJson } from './plain-json.ts'
+
+/** What an agent did next: it asked, it returned, or it threw. */
+type Next =
+  | { readonly kind: 'asks'; readonly request: ChatRequest; answer(reply: Reply): void }
+  | { readonly kind: 'returns'; readonly result: unknown }
+  | { readonly kind: 'throws'; readonly error: unknown }
+
+/**
+ * An agent as a world that others step, for checks and demonstrations: what it asks first is the
+ * opening, a reply is the answer to what it asked. Only agents that ask one thing after the other
+ * in one conversation can be played so; all can be rolled.
+ */
+export async function openAgentWorld<Data>(
+  run: AgentFunction<Data>,
+  task: Task<Data>,
+  call: OpenCall,
+): Promise<World> {
+  call.signal.throwIfAborted()
+  const played = startAgent(run, task, call)
+  const first = await played.next()
+  if (first.kind === 'throws') throw first.error
+  let now = first
+  const { messages, tools } = first.kind === 'asks' ? first.request : silence
+  return {
+    opening: messages as NonEmpty<Message>,
+    tools,
+    async step(action, { turn }: StepCall): Promise<Transition> {
+      if (now.kind !== 'asks') return { kind: 'end' }
+      const before = now.request
+      now.answer(action)
+      const next = await played.next()
+      if (next.kind === 'throws') throw next.error
+      now = next
+      const { message } = action
+      const recorded = (observed: readonly Message[]): readonly CallRecord[] =>
+        (message.tool_calls ?? []).map(each => recordCall(each, { turn, tools, observed }))
+      if (next.kind === 'returns') return { kind: 'end', calls: recorded([]) }
+      const observed = observedIn(next.request, [...before.messages, message])
+      return { kind: 'continue', observed, calls: recorded(observed) }
+    },
+    report: () => (now.kind === 'returns' ? plainJson(now.result) : null) as Json,
+    async [Symbol.asyncDispose]() {
+      played.stop()
+    },
+  }
+}
+
+const silence: { readonly messages: NonEmpty<Message>; readonly tools: readonly ToolDefinition[] } =
+  { messages: [{ role: 'user', content: '' }], tools: [] }
+
+/** Runs an agent whose requests wait until somebody takes and answers them. */
+function startAgent<Data>(
+  run: AgentFunction<Data>,
+  task: Task<Data>,
+  { signal: outer, seed }: OpenCall,
+): { next(): Promise<Next>; stop(): void } {
+  const stop = new AbortController()
+  const signal = AbortSignal.any([outer, stop.signal])
+  const came: Next[] = []
+  let taker: ((next: Next) => void) | undefined
+  const tell = (next: Next): void => {
+    if (taker) taker(next)
+    else came.push(next)
+    taker = undefined
+  }
+  const respond = (request: ChatRequest): Promise<readonly ChatAnswer[]> =>
+    new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      const answer = (reply: Reply): void => resolve([toAnswer(reply)])
+      tell({ kind: 'asks', request, answer })
+    })
+  const hooks = openHooks({ capture: { respond, countTokens: () => 0 }, signal, policy: 'played' })
+  const agentCall = { ...hooks, task: task.data, id: task.id, seed, signal }
+  inAttempt(hooks, async () => run(agentCall)).then(
+    result => tell({ kind: 'returns', result }),
+    (error: unknown) => tell({ kind: 'throws', error }),
+  )
+  return {
+    next: () =>
+      new Promise((resolve, reject) => {
+        if (came.length > 1) reject(new Error(severalAtOnce))
+        const next = came.shift()
+        if (next) resolve(next)
+        else taker = resolve
+      }),
+    stop: () => stop.abort(new Error('the world was disposed of')),
+  }
+}
+
+const severalAtOnce =
+  'this agent asks several things at one time: it can be rolled, but not played turn by turn'
+
+/** What an agent says behind the conversation so far. */
+function observedIn(request: ChatRequest, before: readonly Message[]): NonEmpty<Message> {
+  const [known, now] = [messageKeys(before), messageKeys(request.messages)]
+  const observed = request.messages.slice(before.length)
+  const [first, ...rest] = observed
+  if (first && known.every((key, index) => key === now[index])) return [first, ...rest]
+  throw new Error(
+    'this agent goes on with another conversation: it can be rolled, but not played turn by turn',
+  )
+}
+
+function toAnswer({ message }: Reply): ChatAnswer {
+  const none = new Int32Array(0)
+  return {
+    id: 'played',
+    message,
+    finish: (message.tool_calls ?? []).length > 0 ? 'tool-calls' : 'stop',
+    usage: { prompt: 0, sampled: 0 },
+    tokens: { prompt: none, sampled: none, logprobs: null, version: 0 },
+  }
+}

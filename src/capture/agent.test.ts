@@ -1,0 +1,125 @@
+import { generateText, stepCountIs, streamText, tool } from 'ai'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { expectCaptured, withOwnRecord } from '../../test/captured.ts'
+import { call, openByteRenderer, script } from '../../test/rolling.ts'
+import type { Group } from '../core/group.ts'
+import { checkEnvironment } from '../environments/check.ts'
+import { roll } from '../run/roll.ts'
+import { agent } from './agent.ts'
+import { currentAttempt } from './attempt-context.ts'
+
+const renderer = await openByteRenderer()
+const task = z.object({ stock: z.int(), wanted: z.int() })
+
+/** An ordinary agent: nothing in it knows of training but the model it is given. */
+const shop = agent({
+  name: 'shop',
+  task,
+  async run({ task: { stock, wanted }, model, signal }) {
+    let left = stock
+    const { text, steps } = await generateText({
+      model,
+      abortSignal: signal,
+      prompt: `Sell ${wanted} pears.`,
+      stopWhen: stepCountIs(5),
+      tools: {
+        count: tool({ inputSchema: z.object({}), execute: () => left }),
+        sell: tool({
+          inputSchema: z.object({ pears: z.int() }),
+          execute: ({ pears }) => {
+            left -= pears
+            return { left }
+          },
+        }),
+      },
+    })
+    return { left, text, steps: steps.length }
+  },
+  reward: {
+    right: ({ task: { data }, report }) => Number(report.left === data.stock - data.wanted),
+    looked: { weight: 0.1, score: ({ calls }) => Number(calls[0]?.tool === 'count') },
+  },
+})
+
+async function rollOne(
+  answers: readonly string[],
+  options: Partial<Parameters<typeof roll>[2]> = {},
+) {
+  const policy = withOwnRecord(script(renderer, answers))
+  const groups: Group[] = []
+  const given = { policy, model: renderer, group: 1, ...options }
+  for await (const group of roll(shop, [{ stock: 9, wanted: 3 }], given)) groups.push(group)
+  return { group: groups[0]!, record: policy.record }
+}
+
+describe('agent', () => {
+  it('rolls an AI SDK agent as it is, token for token', async () => {
+    const answers = [call('count', {}), call('sell', { pears: 3 }), 'Sold.']
+    const { group, record } = await rollOne(answers)
+    const [member] = group.members
+    expect(member).toMatchObject({
+      reward: { total: 1.1 },
+      trajectory: {
+        outcome: { kind: 'completed' },
+        report: { left: 6, text: 'Sold.', steps: 3 },
+        fidelity: { kind: 'exact' },
+        calls: [
+          { tool: 'count', output: '9' },
+          { tool: 'sell', input: { pears: 3 }, output: '{"left":6}' },
+        ],
+      },
+    })
+    expect(record).toHaveLength(3)
+    expectCaptured(member!.tree, record)
+  })
+
+  it('ends an attempt at the limit of turns, and what it came to is graded', async () => {
+    const answers = Array.from({ length: 3 }, () => call('count', {}))
+    const { group } = await rollOne(answers, { limits: { turns: 2 } })
+    expect(group.unscored).toEqual([])
+    expect(group.members[0]!.trajectory.outcome).toEqual({ kind: 'truncated', limit: 'turns' })
+  })
+
+  it('[O1] makes an agent that breaks a failure of its own, and a policy that breaks one of it', async () => {
+    const broken = agent({ name: 'broken', task, run: () => Promise.reject(new Error('my bug')) })
+    const outcomes: unknown[] = []
+    const policy = script(renderer, [])
+    for (const environment of [broken, shop]) {
+      const options = { policy, model: renderer, group: 1 }
+      for await (const group of roll(environment, [{ stock: 1, wanted: 1 }], options)) {
+        outcomes.push(group.unscored[0]!.outcome)
+      }
+    }
+    expect(outcomes).toMatchObject([
+      { kind: 'failed', boundary: 'environment', message: 'my bug' },
+      { kind: 'failed', boundary: 'policy' },
+    ])
+  })
+
+  it('finds its attempt by its async context, and takes the reward that it returns', async () => {
+    const plain = agent({
+      name: 'plain',
+      task,
+      async run() {
+        await Promise.resolve()
+        const stream = streamText({ model: currentAttempt().model, prompt: 'Say a number.' })
+        return Number(await stream.text)
+      },
+    })
+    const policy = withOwnRecord(script(renderer, ['0.5']))
+    const options = { policy, model: renderer, group: 4, concurrency: 4 }
+    for await (const group of roll(plain, [{ stock: 1, wanted: 1 }], options)) {
+      expect(group.members.map(({ reward }) => reward.total)).toEqual([0.5, 0.5, 0.5, 0.5])
+      for (const { tree } of group.members) expectCaptured(tree, policy.record.slice(0, 1))
+    }
+    expect(() => currentAttempt()).toThrow('No attempt is running here')
+  })
+
+  it('passes the checks that every environment passes', async () => {
+    const results = await checkEnvironment(shop, {
+      tasks: [{ id: '1', data: { stock: 9, wanted: 3 } }],
+    })
+    expect(results.filter(({ kind }) => kind === 'failed')).toEqual([])
+  })
+})

@@ -1,0 +1,109 @@
+import type { Environment, MakeTasksOptions, Task } from '../core/environment.ts'
+import type { Json } from '../core/ids.ts'
+import type { RewardPart } from '../core/reward.ts'
+import type { StandardSchema } from '../core/tool.ts'
+import { environment } from '../environments/environment.ts'
+import { openAgentWorld } from './agent-world.ts'
+import type { Hooks } from './hooks.ts'
+
+/** What an agent's own function is given: its task, and the ways to ask the policy. */
+export interface AgentCall<Data = unknown> extends Hooks {
+  readonly task: Data
+  /** The task's id. */
+  readonly id: string
+  /** A 31-bit number; the same whenever this attempt is made again. */
+  readonly seed: number
+  /** Aborts when the attempt has to stop. */
+  readonly signal: AbortSignal
+}
+
+/** An agent's own function. */
+export type AgentFunction<Data = unknown, Result = unknown> = {
+  run(call: AgentCall<Data>): Result | Promise<Result>
+}['run']
+
+/** Everything that makes an agent trainable; what rewards see is inferred from `task` and `run`. */
+export interface AgentDefinition<Data, Result> {
+  readonly name: string
+  /** A zod or other Standard Schema of a task's data. */
+  readonly task: StandardSchema<unknown, Data>
+  /** The agent as it is: any framework, any control flow; what it returns is reported to rewards. */
+  readonly run: AgentFunction<Data, Result>
+  /** The named parts of the reward. @default the number that `run` returns, or its `reward` */
+  readonly reward?: Readonly<Record<string, RewardPart<NoInfer<Data>, NoInfer<Result>>>>
+  makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
+  readonly splits?: readonly string[]
+}
+
+/** An environment whose world is somebody's own function, which asks the policy when it likes. */
+export interface AgentEnvironment<Data = unknown> extends Environment<Data> {
+  readonly drivesItself: true
+  readonly agent: AgentFunction<Data>
+}
+
+/** Makes an agent as it stands into an environment that can be rolled, trained and evaluated. */
+export function agent<Data, Result>(
+  definition: AgentDefinition<Data, Result>,
+): AgentEnvironment<Data> {
+  const { run, reward = returnedReward, ...rest } = definition
+  if (typeof run !== 'function') {
+    throw new TypeError(`Agent "${definition.name}" needs \`run\`, the function that is the agent.`)
+  }
+  const made = environment<Data, Json>({
+    ...rest,
+    reward: whereReturned(reward as Readonly<Record<string, RewardPart<Data, Json>>>),
+    // Worlds are opened below: an agent's tools are its own.
+    open: () => ({ opening: [] }),
+  })
+  return {
+    ...made,
+    drivesItself: true,
+    agent: run,
+    open: (task, call) => openAgentWorld(run, task, call),
+  }
+}
+
+/** An agent that a limit stopped before it returned is worth nothing: there is no result to score. */
+function whereReturned<Data>(
+  parts: Readonly<Record<string, RewardPart<Data, Json>>>,
+): Readonly<Record<string, RewardPart<Data, Json>>> {
+  return Object.fromEntries(
+    Object.entries(parts).map(([name, part]) => {
+      const { weight, score } = typeof part === 'function' ? { weight: 1, score: part } : part
+      const guarded: typeof score = (input, call) =>
+        input.outcome.kind === 'truncated' && input.report === undefined ? 0 : score(input, call)
+      return [name, { weight, score: guarded }]
+    }),
+  )
+}
+
+/** Whether an environment is an agent, which drives its attempts itself. */
+export function isAgent(environment: Environment): environment is AgentEnvironment {
+  return environment.drivesItself === true && 'agent' in environment
+}
+
+/** The reward of agents that say themselves what an attempt was worth. */
+const returnedReward: Readonly<Record<string, RewardPart>> = {
+  returned: ({ report }) => {
+    const value: unknown =
+      typeof report === 'object' && report !== null ? Reflect.get(report, 'reward') : report
+    if (typeof value === 'number' || typeof value === 'boolean') return Number(value)
+    throw new TypeError(
+      'the agent returned no reward: return a number or { reward: number }, give agent({ reward }), or name one with --reward',
+    )
+  },
+}
+
+/** A function as an agent: any task is read, and what it returns is the reward. */
+export function plainAgent(name: string, run: AgentFunction): AgentEnvironment {
+  return agent({ name, task: anything, run })
+}
+
+const anything: StandardSchema<unknown, unknown> = {
+  '~standard': {
+    version: 1,
+    vendor: 'espalier',
+    validate: value =>
+      value === undefined ? { issues: [{ message: 'there is no task' }] } : { value },
+  },
+}

@@ -1,0 +1,29 @@
+import { aiSdkModels } from './ai-sdk/model.ts'
+import type { AgentModel } from './ai-sdk/types.ts'
+import type { Capture } from './contract.ts'
+
+/** The ways in which an agent can ask the policy of its attempt; all lead into one tree. */
+export interface Hooks {
+  /** A language model for the AI SDK (version 3 of its provider contract, which `ai` 6 and 7 take). */
+  readonly model: AgentModel
+  /** The same by version of the contract, for older and newer releases. */
+  readonly models: { readonly [Version in 'v2' | 'v3' | 'v4']: AgentModel<Version> }
+}
+
+/** What hooks lead to. */
+export interface HookOptions {
+  readonly capture: Pick<Capture, 'respond' | 'countTokens'>
+  readonly signal: AbortSignal
+  /** What the policy is called. */
+  readonly policy: string
+}
+
+/** Opens the ways to ask. */
+export function openHooks({ capture, signal, policy }: HookOptions): Hooks {
+  const models = aiSdkModels({
+    respond: (request, call) => capture.respond(request, call),
+    signal,
+    modelId: policy,
+  })
+  return { model: models.v3, models }
+}

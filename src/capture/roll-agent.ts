@@ -1,0 +1,88 @@
+import type { Environment } from '../core/environment.ts'
+import { describeCause, Failure } from '../core/failure.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Tree } from '../core/tree.ts'
+import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
+import { breathe, isBreathless } from '../rollout/breath.ts'
+import { rollChain, withTime } from '../rollout/chain.ts'
+import type { Strategy } from '../rollout/strategy.ts'
+import { seedFor } from '../rollout/walk.ts'
+import { type AgentEnvironment, isAgent } from './agent.ts'
+import { inAttempt } from './attempt-context.ts'
+import { openCapture } from './capture.ts'
+import type { Capture, CaptureEnding } from './contract.ts'
+import { openHooks } from './hooks.ts'
+import { plainJson } from './plain-json.ts'
+
+/** How attempts of an environment are rolled where nothing else is said. */
+export function usualStrategy(environment: Environment): Strategy {
+  return isAgent(environment) ? rollAgent : rollChain
+}
+
+/** Rolls one attempt of an agent: its own code asks, and what it asked becomes the tree. */
+export async function rollAgent(context: RolloutContext, attempt: Attempt): Promise<Tree> {
+  const { environment, limits } = context
+  if (!isAgent(environment)) throw new TypeError(`${environment.name} is no agent`)
+  if (isBreathless(context)) await breathe(context)
+  const timed = withTime(attempt, limits.seconds)
+  const capture = openCapture({ context, attempt: timed.attempt })
+  try {
+    const ending = await runAgent(environment, { context, attempt: timed.attempt, capture })
+    const [tree] = await capture.end(ending)
+    return tree
+  } finally {
+    timed.clear()
+  }
+}
+
+interface Running {
+  readonly context: RolloutContext
+  readonly attempt: Attempt
+  readonly capture: Capture
+}
+
+async function runAgent(
+  { agent }: AgentEnvironment,
+  { context, attempt, capture }: Running,
+): Promise<CaptureEnding> {
+  const { signal, task } = attempt
+  const hooks = openHooks({ capture, signal, policy: context.policy.name })
+  const call = {
+    ...hooks,
+    task: task.data,
+    id: task.id,
+    seed: seedFor(attempt, 'world'),
+    signal,
+  }
+  try {
+    const result: unknown = await unlessStopped(signal, () => inAttempt(hooks, () => agent(call)))
+    return result === undefined ? {} : { report: plainJson(result) }
+  } catch (error) {
+    if (signal.aborted || capture.ended) return {}
+    return { outcome: outcomeOf(error, capture) }
+  }
+}
+
+/** An agent that does not listen to its signal is left alone when its attempt is stopped. */
+async function unlessStopped<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  let leave = (): void => {}
+  const stopped = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason)
+    signal.addEventListener('abort', leave, { once: true })
+  })
+  try {
+    return await Promise.race([Promise.resolve().then(work), stopped])
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+/** What an agent's own error was: it stopped at a refusal, passed a failure on, or broke itself. */
+function outcomeOf(error: unknown, { failure, refusal }: Capture): Outcome {
+  if (refusal) return refusal
+  if (failure instanceof Failure) {
+    return { kind: 'failed', boundary: failure.boundary, message: failure.message }
+  }
+  return { kind: 'failed', boundary: 'environment', message: describeCause(error) }
+}
