@@ -39,7 +39,7 @@ export async function answerRequest(
 ): Promise<readonly ChatAnswer[]> {
   const { seat, context, attempt, samplingFrom = 'run' } = answering
   const began = answering.tick()
-  const prompted = seat.known.match(shownBy(request, context.renderer), attempt)
+  const prompted = seat.known.match(shownBy(request, context), attempt)
   if (samplingFrom === 'run') noteSampling(request, answering)
   const count = request.count ?? 1
   const drawing = Array.from({ length: count }, (_, index) =>

@@ -129,7 +129,7 @@ class CapturedAttempt implements Capture {
   }
 
   countTokens(request: ChatRequest, { seat = '' }: Pick<ChatCall, 'seat'> = {}): number {
-    const shown = shownBy(request, this.#options.context.renderer)
+    const shown = shownBy(request, this.#options.context)
     return this.#seatOf(seat).known.match(shown, this.#options.attempt).tokens.length
   }
 

@@ -1,23 +1,13 @@
 import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Sampling } from '../core/policy.ts'
-import type { Renderer } from '../core/renderer.ts'
-import type { ChatRequest, ResponseFormat } from './contract.ts'
+import type { CaptureContext, ChatRequest, ResponseFormat } from './contract.ts'
 import type { Shown } from './known.ts'
 import { toolsKey } from './message-key.ts'
 
-const listsKept = 256
-const lists = new WeakMap<Renderer, Map<string, readonly ToolDefinition[]>>()
-
-/** What a request shows the policy. Lists of tools that read the same are the same, for all that is made from one. */
-export function shownBy(request: ChatRequest, renderer: Renderer): Shown {
-  const offered = offeredTools(request)
-  const key = toolsKey(offered)
-  const known = lists.get(renderer) ?? new Map<string, readonly ToolDefinition[]>()
-  lists.set(renderer, known)
-  const tools = known.get(key) ?? offered
-  if (known.size >= listsKept && !known.has(key)) known.clear()
-  known.set(key, tools)
-  return { messages: shownMessages(request), tools, toolsKey: key }
+/** What a request shows the policy. */
+export function shownBy(request: ChatRequest, { shared }: CaptureContext): Shown {
+  const tools = shared.tools.same(offeredTools(request))
+  return { messages: shownMessages(request), tools, toolsKey: toolsKey(tools) }
 }
 
 /** The tools a request offers, as far as its choice leaves them. */

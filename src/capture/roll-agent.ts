@@ -3,7 +3,6 @@ import { describeCause, Failure } from '../core/failure.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
-import { breathe, isBreathless } from '../rollout/breath.ts'
 import { rollChain, withTime } from '../rollout/chain.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import { seedFor } from '../rollout/walk.ts'
@@ -23,7 +22,8 @@ export function usualStrategy(environment: Environment): Strategy {
 export async function rollAgent(context: RolloutContext, attempt: Attempt): Promise<Tree> {
   const { environment, limits } = context
   if (!isAgent(environment)) throw new TypeError(`${environment.name} is no agent`)
-  if (isBreathless(context)) await breathe(context)
+  const turn = context.shared.yielding.whenDue()
+  if (turn) await turn
   const timed = withTime(attempt, limits.seconds)
   const capture = openCapture({ context, attempt: timed.attempt })
   try {
