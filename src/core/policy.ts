@@ -165,6 +165,8 @@ export interface Policy extends AsyncDisposable {
   ): Promise<readonly Sample[]>
   score?(ids: Int32Array, from: number, options: ScoreOptions, call: Call): Promise<Scores>
   describe?(call: Call): Promise<PolicyDescription>
+  /** Takes what its server's log-probabilities were found to be; those of later samples say so. */
+  takeLogprobs?(found: 'raw' | 'processed'): void
 }
 
 /** What scoring needs to know besides the tokens. */

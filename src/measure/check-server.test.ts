@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openServing, type Turn } from '../../test/servers/serving.ts'
+import { openVllmServer } from '../../test/servers/vllm.ts'
 import type { ModelRenderer } from '../chat/renderer.ts'
 import { byteModel, openRenderer } from '../settings/model-source.ts'
 import { checkServer } from './check-server.ts'
@@ -30,7 +31,7 @@ describe('checkServer', () => {
       '/tokenize': tokenizing(renderer, 'prompt'),
     })
     const check = await checkServer(`sglang:${server.url}`, renderer, { signal, key: 'secret' })
-    expect(check).toEqual({
+    expect(check).toMatchObject({
       policy: `sglang:${server.url}`,
       model: 'test/model',
       compared: 5,
@@ -89,7 +90,7 @@ describe('checkServer', () => {
     expect(await checkServer(`sglang:${server.url}`, renderer, { signal })).toMatchObject({
       compared: 0,
       differences: [],
-      notes: [expect.stringContaining('has no endpoint /tokenize')],
+      notes: [expect.stringContaining('has no endpoint to tokenize')],
     })
     await using chat = await serve({
       '/v1/models': ({ json }) => json({ data: [{ id: 'served' }] }),
@@ -97,6 +98,30 @@ describe('checkServer', () => {
     expect(await checkServer(`openai:${chat.url}/v1`, renderer, { signal })).toMatchObject({
       notes: [expect.stringContaining('no tokenizer that could be asked')],
     })
+  })
+
+  it('draws tokens, and says so where none can be drawn', async () => {
+    const renderer = await openRenderer(byteModel)
+    await using mute = await serve({ '/model_info': model })
+    const without = await checkServer(`sglang:${mute.url}`, renderer, { signal })
+    expect(without).toMatchObject({ trial: undefined, problem: expect.stringContaining('404') })
+    await using server = await openVllmServer()
+    const { trial } = await checkServer(`vllm:${server.url}`, renderer, { signal })
+    expect(trial).toMatchObject({ repeatsSeeds: expect.any(Boolean), logprobs: expect.any(String) })
+  })
+
+  it('shows the place where tokenizations part', async () => {
+    const renderer = await openRenderer(byteModel)
+    await using server = await serve({
+      '/v1/models': ({ json }) => json({ data: [{ id: 'served' }] }),
+      '/tokenize': ({ body, json }) => {
+        const ids = [...renderer.tokenizer.encode(body.prompt)]
+        json({ tokens: ids.map((id, index) => (index === 20 ? 7 : id)) })
+      },
+    })
+    const { differences } = await checkServer(`vllm:${server.url}`, renderer, { signal })
+    const [first] = differences
+    expect(first).toMatch(/is \[…, (\d+, \d+), \d+, .* here and \[…, \1, 7, .* on the server/)
   })
 
   it('fails where the server does', async () => {

@@ -1,9 +1,11 @@
 import type { ModelRenderer } from '../chat/renderer.ts'
 import type { Call } from '../core/call.ts'
+import { readAddress } from '../policies/policy-uri.ts'
 import { ask } from '../policies/servers/ask.ts'
 import { openServer, type Server } from '../policies/servers/server.ts'
 import { asIds, asObject, parseJson } from '../policies/transport/reading.ts'
 import { isUnknownPath } from '../policies/transport/server-error.ts'
+import { type Trial, tryPolicy } from '../policies/trial.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 
 /** How a server's tokens compare with a renderer's. */
@@ -17,6 +19,10 @@ export interface ServerCheck {
   readonly differences: readonly string[]
   /** What could not be compared, or does not matter though it differs, in words. */
   readonly notes: readonly string[]
+  /** What it did when tokens were drawn from it; undefined where it was not asked for any. */
+  readonly trial: Trial | undefined
+  /** Why no token could be drawn, in words. */
+  readonly problem: string | undefined
 }
 
 /** How a server is asked. */
@@ -47,16 +53,27 @@ const tokenizations: Readonly<Record<string, Tokenization>> = {
   },
 }
 
-/** Compares the tokens and the template of a policy's server with those of a renderer. */
+/** Compares a policy's server with a renderer: its tokens, its template, and what it samples. */
 export async function checkServer(
   uri: string,
   renderer: ModelRenderer,
   options: ServerCheckOptions,
 ): Promise<ServerCheck> {
-  const [scheme = '', url = ''] = splitOnce(uri, ':')
+  const sampled = await trySampling(uri, renderer, options)
+  return { policy: uri, ...sampled, ...(await compareTokens(uri, renderer, options)) }
+}
+
+type Compared = Pick<ServerCheck, 'compared' | 'differences' | 'notes'>
+
+async function compareTokens(
+  uri: string,
+  renderer: ModelRenderer,
+  options: ServerCheckOptions,
+): Promise<Compared> {
+  const [scheme = '', rest = ''] = splitOnce(uri, ':')
+  const url = readAddress(scheme, rest, uri).address
   const tokenization = Object.hasOwn(tokenizations, scheme) ? tokenizations[scheme] : undefined
-  const model = await describeModel(uri, options)
-  const nothing = { policy: uri, model, compared: 0, differences: [] }
+  const nothing = { compared: 0, differences: [] }
   if (!tokenization) {
     return { ...nothing, notes: [`${scheme}: has no tokenizer that could be asked`] }
   }
@@ -65,14 +82,21 @@ export async function checkServer(
   const tokenize = (text: string) =>
     askTokens(server, tokenization.body(text, options.servedModel), options)
   if ((await tokenize('a')) === undefined) {
-    return { ...nothing, notes: [`${url} has no endpoint /tokenize, so tokens were not compared`] }
+    return {
+      ...nothing,
+      notes: [`${url} has no endpoint to tokenize, so tokens were not compared`],
+    }
   }
   const texts = sampleTexts(renderer)
-  const differences: string[] = []
-  for (const text of texts) differences.push(...(await compareText(renderer, tokenize, text)))
+  const found: Difference[] = []
+  for (const text of texts) found.push(...(await compareText(renderer, tokenize, text)))
   const { template } = tokenization
   const notes = template ? await compareTemplate(server, renderer, { template, ...options }) : []
-  return { policy: uri, model, compared: texts.length, differences, notes }
+  return {
+    compared: texts.length,
+    differences: found.filter(({ matters }) => matters).map(({ words }) => words),
+    notes: [...notes, ...found.filter(({ matters }) => !matters).map(({ words }) => words)],
+  }
 }
 
 function splitOnce(text: string, separator: string): readonly string[] {
@@ -80,41 +104,53 @@ function splitOnce(text: string, separator: string): readonly string[] {
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-async function describeModel(
+/** Asks a server what it serves, and draws a few tokens from it. */
+async function trySampling(
   uri: string,
+  renderer: ModelRenderer,
   { signal, key, servedModel }: ServerCheckOptions,
-): Promise<string | undefined> {
-  const policy = await openPolicy(uri, {
+): Promise<Pick<ServerCheck, 'model' | 'trial' | 'problem'>> {
+  await using policy = await openPolicy(uri, {
     retries: false,
+    thread: false,
+    deadlineSeconds: 60,
     ...(key !== undefined && { key }),
     ...(servedModel !== undefined && { servedModel }),
   })
+  const model = (await policy.describe?.({ signal }))?.model
+  if (!policy.capabilities.ids) return { model, trial: undefined, problem: undefined }
   try {
-    return (await policy.describe?.({ signal }))?.model
-  } finally {
-    await policy[Symbol.asyncDispose]()
+    const prompt = renderer.render([opening], [])
+    return { model, trial: await tryPolicy(policy, prompt, { signal }), problem: undefined }
+  } catch (error) {
+    signal.throwIfAborted()
+    const problem = error instanceof Error ? error.message : String(error)
+    return { model, trial: undefined, problem }
   }
 }
+
+const opening = { role: 'user', content: 'Is it 3 °C or 4,5 °C in Köln?' } as const
 
 async function askTokens(
   server: Server,
   body: object,
   call: Call,
 ): Promise<Int32Array | undefined> {
-  const where = `POST ${server.url}/tokenize`
-  try {
-    const answer = await ask(server, { path: '/tokenize', body: JSON.stringify(body) }, call)
-    const { tokens } = asObject(parseJson(answer, where), where, 'the answer')
-    return asIds(tokens, where, 'tokens')
-  } catch (error) {
-    if (isUnknownPath(error)) return undefined
-    throw error
+  for (const path of ['/tokenize', '/v1/tokenize']) {
+    const where = `POST ${server.url}${path}`
+    try {
+      const answer = await ask(server, { path, body: JSON.stringify(body) }, call)
+      const { tokens } = asObject(parseJson(answer, where), where, 'the answer')
+      return asIds(tokens, where, 'tokens')
+    } catch (error) {
+      if (!isUnknownPath(error)) throw error
+    }
   }
+  return undefined
 }
 
 /** Texts that show a wrong vocabulary, a wrong normalizer and control tokens that are none. */
 function sampleTexts({ chat, stopIds, tokenizer }: ModelRenderer): readonly string[] {
-  const opening = { role: 'user', content: 'Is it 3 °C or 4,5 °C in Köln?' } as const
   return [
     'The quick brown fox: 12345 + 67890 = 80235.',
     '  two  spaces,\n\n\ttabs\tand\r\nlines  ',
@@ -124,20 +160,42 @@ function sampleTexts({ chat, stopIds, tokenizer }: ModelRenderer): readonly stri
   ]
 }
 
+/** A text that both sides tokenize otherwise; some ways do not matter to a server that is sent ids. */
+interface Difference {
+  readonly words: string
+  readonly matters: boolean
+}
+
 async function compareText(
   { tokenizer }: ModelRenderer,
   tokenize: (text: string) => Promise<Int32Array | undefined>,
   text: string,
-): Promise<readonly string[]> {
+): Promise<readonly Difference[]> {
   const ours = tokenizer.encode(text)
   const theirs = (await tokenize(text)) ?? new Int32Array()
-  if (ours.length === theirs.length && ours.every((id, index) => id === theirs[index])) return []
+  const at = ours.findIndex((id, index) => id !== theirs[index])
+  if (at < 0 && ours.length === theirs.length) return []
+  const place = at < 0 ? ours.length : at
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
-  return [`${shown} is ${excerpt(ours)} here and ${excerpt(theirs)} on the server`]
+  const words = `${shown} is ${excerpt(ours, place)} here and ${excerpt(theirs, place)} on the server`
+  // A server that gives what we give for the normalised text lost nothing that it is sent.
+  const normalised = tokenizer.encode(text.normalize('NFC'))
+  const isNormalised = theirs.length === normalised.length && theirs.every(isAt(normalised))
+  return isNormalised
+    ? [{ words: `${words}: it normalises text, which ids do not need`, matters: false }]
+    : [{ words, matters: true }]
 }
 
-function excerpt(ids: Int32Array): string {
-  return `[${ids.subarray(0, 8).join(', ')}${ids.length > 8 ? ', …' : ''}]`
+const isAt =
+  (ids: Int32Array) =>
+  (id: number, index: number): boolean =>
+    ids[index] === id
+
+/** The ids around the first place where two tokenizations part. */
+function excerpt(ids: Int32Array, place: number): string {
+  const from = Math.max(0, place - 2)
+  const shown = [...ids.subarray(from, place + 4)].join(', ')
+  return `[${from > 0 ? '…, ' : ''}${shown}${ids.length > place + 4 ? ', …' : ''}]`
 }
 
 async function compareTemplate(

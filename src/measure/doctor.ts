@@ -42,6 +42,8 @@ export async function examineModel(model: string, options: DoctorOptions): Promi
   }
   const servers: ServerCheck[] = []
   for (const policy of policies) servers.push(await checkServer(policy, renderer, asking))
-  const differs = servers.some(server => server.differences.length > 0)
+  const differs = servers.some(
+    ({ differences, problem }) => differences.length > 0 || problem !== undefined,
+  )
   return { diagnosis, servers, isExact: diagnosis.problems.length === 0 && !differs }
 }

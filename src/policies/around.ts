@@ -14,7 +14,7 @@ export type Around = <T>(operation: Operation, call: Call, work: () => Promise<T
 
 /** The same policy with `run` around all that is asked of it. */
 export function around(policy: Policy, run: Around): Policy {
-  const { sampleSeveral, score, describe } = policy
+  const { sampleSeveral, score, describe, takeLogprobs } = policy
   return {
     name: policy.name,
     capabilities: policy.capabilities,
@@ -37,6 +37,7 @@ export function around(policy: Policy, run: Around): Policy {
     ...(describe && {
       describe: call => run({ kind: 'describe', session: '' }, call, () => describe(call)),
     }),
+    ...(takeLogprobs && { takeLogprobs }),
     [Symbol.asyncDispose]: () => policy[Symbol.asyncDispose](),
   }
 }

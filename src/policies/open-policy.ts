@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { Lane } from '../core/lane.ts'
 import type { Policy } from '../core/policy.ts'
 import { didYouMean } from '../names/nearest.ts'
+import { readAddress } from './policy-uri.ts'
 import { openReplay } from './replayed.ts'
 import { openScript } from './script-file.ts'
 import { openLlamaCpp } from './servers/llama-cpp.ts'
@@ -29,8 +30,13 @@ export interface PolicyOptions {
   readonly thread?: boolean
   /** Streams every sample, so that vLLM and llama.cpp keep what an aborted one had. @default false */
   readonly stream?: boolean
-  /** What a vLLM server's `--logprobs-mode` gives. @default 'raw' */
+  /**
+   * Whether a server's log-probabilities are `raw`, or `processed` by the temperature.
+   * @default what the server is found to give
+   */
   readonly logprobs?: NonNullable<VllmOptions['logprobs']>
+  /** How a vLLM server is given tokens. @default whichever is open */
+  readonly endpoint?: NonNullable<VllmOptions['endpoint']>
   /** The version of the weights, for servers that do not tell. @default 0 */
   readonly version?: () => number
   /** `false`: a failure is a failure. @default the defaults of `withRetries` */
@@ -56,7 +62,8 @@ type Opening = PolicyOptions & {
 
 /**
  * Opens a policy: `sglang:URL`, `vllm:URL`, `llama-cpp:URL`, `openai:URL`, `scripted:FILE`,
- * `replay:FILE`. Several balance. Servers are retried when they are busy or broken.
+ * `replay:FILE`. Several balance. Servers are retried when they are busy or broken. Behind a
+ * server's address may stand parameters and the served model: `vllm:URL?logprobs=processed#NAME`.
  */
 export async function openPolicy(
   uri: string | readonly string[],
@@ -119,5 +126,9 @@ function openOne(uri: string, options: Opening): Promise<Policy> | Policy {
   if (rest === '' && Object.hasOwn(schemes, scheme)) {
     throw new Error(`The policy "${uri}" names no server or file: write it behind "${scheme}:".`)
   }
-  return open(rest, options)
+  const { address, parameters } = readAddress(scheme, rest, uri)
+  if (parameters.servedModel !== undefined && options.servedModel !== undefined) {
+    throw new Error(`The policy "${uri}" names its model, and so does the served model: give one.`)
+  }
+  return open(address, { ...options, ...parameters })
 }

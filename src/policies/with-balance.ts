@@ -89,6 +89,9 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
       },
     }),
     describe: call => describeAll(policies, call),
+    takeLogprobs(found) {
+      for (const { takeLogprobs } of policies) takeLogprobs?.(found)
+    },
     async [Symbol.asyncDispose]() {
       await Promise.all(policies.map(policy => policy[Symbol.asyncDispose]()))
     },

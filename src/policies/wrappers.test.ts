@@ -245,7 +245,7 @@ describe('withBalance', () => {
   it('does what all can do, and refuses servers that do not belong together', async () => {
     await using server = await openSglangServer()
     const one = openSglang(server.url)
-    const raw = openSglang(server.url, { basis: 'raw' })
+    const raw = openSglang(server.url, { logprobs: 'raw' })
     expect(() => withBalance([one, raw])).toThrow('cannot be one policy')
     const other: Policy = { ...one, describe: async () => ({ model: 'other', context: 9 }) }
     await expect(withBalance([one, other]).describe?.(call())).rejects.toThrow(

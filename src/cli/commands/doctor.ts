@@ -1,6 +1,7 @@
 import { describeDiagnosis, type Section } from '../../chat/diagnosis.ts'
 import type { ServerCheck } from '../../measure/check-server.ts'
 import { type Examination, examineModel } from '../../measure/doctor.ts'
+import type { Trial } from '../../policies/trial.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { rendererSettings } from '../../settings/model-source.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -15,7 +16,8 @@ export const doctorCommand: Command = {
     'Opens the tokenizer and the chat template of a model, prints what probing them found out, plays\n' +
     'random conversations and compares every token with a whole rendering, and says what each way\n' +
     'of keeping history will do. With --policy it compares the tokens of a server with those of the\n' +
-    'folder. Exit 1 where tokens cannot be exact.',
+    'folder, draws tokens from it at two temperatures and scores them again. Exit 1 where tokens\n' +
+    'cannot be exact.',
   examples: [
     'espalier doctor ./models/qwen3-4b',
     'espalier doctor Qwen/Qwen3-4B --policy sglang:http://localhost:30000',
@@ -82,7 +84,8 @@ function printExamination(examination: Examination, terminal: Terminal): void {
   printWrapped(terminal, 'verdict', verdict)
 }
 
-function describeServer({ policy, model, compared, differences, notes }: ServerCheck): Section {
+function describeServer(check: ServerCheck): Section {
+  const { policy, model, compared, differences, notes, problem, trial } = check
   const served = model === undefined ? policy : `${policy} serves ${model}`
   const equal = compared > 0 && differences.length === 0
   return {
@@ -91,9 +94,27 @@ function describeServer({ policy, model, compared, differences, notes }: ServerC
       `${served}.`,
       ...(equal ? [`${compared} texts have the same tokens there, stop tokens among them.`] : []),
       ...differences.map(difference => `${difference}.`),
+      ...(problem === undefined ? [] : [`No token could be drawn: ${problem}.`]),
+      ...(trial ? describeTrial(trial) : []),
       ...notes.map(note => `${note}.`),
     ],
   }
+}
+
+function describeTrial({ ids, difference, logprobs, repeatsSeeds }: Trial): readonly string[] {
+  const scored =
+    difference === undefined
+      ? 'It cannot score them again.'
+      : `Scored again, they differ by at most ${difference.toPrecision(2)} in log-probability.`
+  const other = {
+    raw: 'At other temperatures its numbers are raw, of temperature 1: ratios of a loss need processed ones.',
+    processed: 'At other temperatures its numbers are of the temperature that it samples with.',
+    unknown: '',
+  }[logprobs ?? 'unknown']
+  const seeds = repeatsSeeds
+    ? 'The same seed draws the same tokens.'
+    : 'The same seed draws other tokens: a resumed run goes on with other samples than it had.'
+  return [`${ids.length} tokens were drawn. ${scored}`, ...(other ? [other] : []), seeds]
 }
 
 const indent = 10

@@ -32,8 +32,11 @@ import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 
 /** How to use an SGLang server. */
 export interface SglangOptions extends ServerOptions {
-  /** `raw` where the server runs with SGLANG_RETURN_ORIGINAL_LOGPROB=1. @default 'tempered' */
-  readonly basis?: LogprobBasis
+  /**
+   * `raw` where the server runs with SGLANG_RETURN_ORIGINAL_LOGPROB=1.
+   * @default 'processed', or what `takeLogprobs` says
+   */
+  readonly logprobs?: 'raw' | 'processed'
   /** Streams every sample, not only watched ones. @default false */
   readonly stream?: boolean
   /** Seconds that an aborted sample may take to hand back its tokens. @default 10 */
@@ -46,7 +49,7 @@ export interface SglangOptions extends ServerOptions {
 interface Sglang {
   readonly server: Server
   readonly where: string
-  readonly basis: LogprobBasis
+  logprobs: 'raw' | 'processed'
   readonly streams: boolean
   readonly aborts: SglangAborts
   readonly versions: Versions
@@ -67,12 +70,12 @@ interface Attempt {
 
 /** Opens a policy behind an SGLang server's `/generate`: ids in, ids and log-probabilities out. */
 export function openSglang(url: string, options: SglangOptions = {}): Policy {
-  const { basis = 'tempered', stream = false, graceSeconds = 10, clock = systemClock } = options
+  const { logprobs = 'processed', stream = false, graceSeconds = 10, clock = systemClock } = options
   const server = openServer(url, options)
   const sglang: Sglang = {
     server,
     where: `POST ${server.url}/generate`,
-    basis,
+    logprobs,
     streams: stream,
     aborts: openSglangAborts(server, { graceSeconds, clock }),
     versions: options.versions ?? openVersions(),
@@ -83,7 +86,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
   }
   return {
     name: `sglang:${server.url}`,
-    capabilities: capabilitiesOf(basis),
+    capabilities: capabilitiesOf(logprobs === 'raw' ? 'raw' : 'tempered'),
     async sample(request, call) {
       call.signal.throwIfAborted()
       const attempt = begin(sglang, request)
@@ -95,6 +98,9 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     },
     score: (ids, from, { temperature }, call) => score(sglang, { ids, from, temperature }, call),
     describe: call => describe(sglang, call),
+    takeLogprobs(found) {
+      sglang.logprobs = options.logprobs ?? found
+    },
     async [Symbol.asyncDispose]() {
       await sglang.aborts.settle()
       await server[Symbol.asyncDispose]()
@@ -118,7 +124,8 @@ function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
     score: true,
     several: true,
     abort: true,
-    seed: true,
+    // Only with the server's --enable-deterministic-inference.
+    seed: false,
     version: true,
     stream: true,
   }
@@ -214,7 +221,7 @@ function finish(attempt: Attempt, generated: Generated): TokenSample {
     ids,
     logprobs,
     top,
-    basis: sglang.basis,
+    basis: basisOf(sglang, request.sampling.temperature),
     version: versionRange(attempt.version, version),
     finish: generated.finish,
     usage: {
@@ -227,6 +234,11 @@ function finish(attempt: Attempt, generated: Generated): TokenSample {
         : { weights: String(weights) }),
     },
   })
+}
+
+/** Raw numbers are those of temperature 1: where that is the temperature, they are tempered ones. */
+function basisOf({ logprobs }: Sglang, temperature: number): LogprobBasis {
+  return logprobs === 'raw' && temperature !== 1 ? 'raw' : 'tempered'
 }
 
 interface Scoring {

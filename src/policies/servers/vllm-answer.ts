@@ -169,10 +169,13 @@ function tokenId(token: unknown): number | undefined {
   return isId(id) ? id : undefined
 }
 
+/** Candidates that top-p or top-k cut away have this number, and ids that mean nothing. */
+const cutAway = -9999
+
 function toCandidate(token: unknown, logprob: unknown, where: string): Candidate {
   const id = tokenId(token)
   if (id !== undefined && typeof logprob === 'number' && !Number.isNaN(logprob))
-    return { id, logprob }
+    return { id, logprob: logprob <= cutAway ? -Infinity : logprob }
   throw wrong(
     where,
     `a candidate must have a token id and a log-probability, got ${shown(token)} and ${shown(logprob)}`,

@@ -86,7 +86,10 @@ describe('vllm', () => {
     await using processed = openVllm(server.url, { logprobs: 'processed' })
     const basis = async (policy: typeof raw, sampling = plainSampling) =>
       expectTokens(await policy.sample(sampleRequest({ sampling }), call())).segment.basis
-    expect(await basis(raw)).toBe('raw')
+    expect(await basis(raw)).toBe('tempered')
+    expect(await basis(raw, { ...plainSampling, temperature: 0.7 })).toBe('raw')
+    raw.takeLogprobs?.('processed')
+    expect(await basis(raw, { ...plainSampling, temperature: 0.7 })).toBe('tempered')
     expect(await basis(processed)).toBe('tempered')
     expect(await basis(processed, { ...plainSampling, topP: 0.9 })).toBe('renormalised')
   })

@@ -45,7 +45,7 @@ export interface VllmOptions extends ServerOptions {
   readonly servedModel?: string
   /**
    * What the server's `--logprobs-mode` gives: `raw` before temperature, as by default, or
-   * `processed` after it. @default 'raw'
+   * `processed` after it. @default 'raw', or what `takeLogprobs` says
    */
   readonly logprobs?: 'raw' | 'processed'
   /** @default `generate` where the server knows it, else `completions` */
@@ -64,6 +64,8 @@ interface Vllm {
   readonly clock: Clock
   readonly version: () => number
   endpoint: VllmEndpoint
+  /** What its numbers are at other temperatures than 1. */
+  logprobs: 'raw' | 'processed'
 }
 
 /** One sample under way. */
@@ -78,7 +80,15 @@ interface Attempt {
 export function openVllm(url: string, options: VllmOptions = {}): Policy {
   const server = openServer(url.replace(/\/v1\/?$/, ''), options)
   const { endpoint = 'generate', version = () => 0, clock = systemClock } = options
-  const vllm: Vllm = { server, options, writer: openPromptWriter(), clock, version, endpoint }
+  const vllm: Vllm = {
+    server,
+    options,
+    writer: openPromptWriter(),
+    clock,
+    version,
+    endpoint,
+    logprobs: options.logprobs ?? 'raw',
+  }
   const streams = options.stream ?? false
   return {
     name: `vllm:${server.url}`,
@@ -100,6 +110,9 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     sampleSeveral: (request, seeds, call) => sampleSeveral(begin(vllm, request), seeds, call),
     score: (ids, from, { temperature }, call) => score(vllm, { ids, from, temperature }, call),
     describe: call => describe(server, options.servedModel, call),
+    takeLogprobs(found) {
+      vllm.logprobs = options.logprobs ?? found
+    },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }
@@ -217,7 +230,7 @@ function finish(attempt: Attempt, choice: VllmChoice, cached?: number): TokenSam
   const { vllm, request, time } = attempt
   return toTokenSample({
     ...choice,
-    basis: basisOf(vllm.options, request.sampling),
+    basis: basisOf(vllm, request.sampling),
     version: rangeSince(attempt.version, vllm),
     usage: {
       prompt: request.prompt.ids.length,
@@ -228,8 +241,11 @@ function finish(attempt: Attempt, choice: VllmChoice, cached?: number): TokenSam
   })
 }
 
-function basisOf({ logprobs }: VllmOptions, sampling: Sampling): LogprobBasis {
-  if (logprobs !== 'processed') return 'raw'
+/** Raw numbers are those of temperature 1: where that is the temperature, they are tempered ones. */
+function basisOf({ logprobs }: Vllm, sampling: Sampling): LogprobBasis {
+  if (logprobs === 'raw' || sampling.temperature === 0) {
+    return sampling.temperature === 1 ? 'tempered' : 'raw'
+  }
   return isCut(sampling) ? 'renormalised' : 'tempered'
 }
 

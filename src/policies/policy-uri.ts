@@ -1,0 +1,61 @@
+import { didYouMean } from '../names/nearest.ts'
+import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
+
+/** What a policy's URI says besides the address: `vllm:URL?logprobs=processed`, `openai:URL#MODEL`. */
+export interface PolicyParameters {
+  readonly logprobs?: 'raw' | 'processed'
+  readonly endpoint?: VllmEndpoint
+  readonly servedModel?: string
+}
+
+/** An address, and what was said behind it. */
+export interface PolicyAddress {
+  readonly address: string
+  readonly parameters: PolicyParameters
+}
+
+/** The parameters that each scheme knows, and their values. */
+const known: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  vllm: { logprobs: ['raw', 'processed'], endpoint: Object.keys(vllmPaths) },
+  sglang: { logprobs: ['raw', 'processed'] },
+  'llama-cpp': {},
+  openai: {},
+}
+
+/**
+ * Takes parameters and the served model off the end of a URI. Other schemes name files, in which
+ * these characters are ordinary ones.
+ */
+export function readAddress(scheme: string, rest: string, uri: string): PolicyAddress {
+  const names = Object.hasOwn(known, scheme) ? known[scheme] : undefined
+  if (!names) return { address: rest, parameters: {} }
+  const [beforeModel, servedModel] = splitAt(rest, '#')
+  const [address, query] = splitAt(beforeModel, '?')
+  const parameters: Record<string, string> = servedModel === undefined ? {} : { servedModel }
+  for (const [name, value] of new URLSearchParams(query ?? '')) {
+    const values = Object.hasOwn(names, name) ? names[name] : undefined
+    if (!values) throw unknownParameter(scheme, name, { uri, names: Object.keys(names) })
+    if (!values.includes(value)) {
+      throw new Error(`The policy "${uri}": ${name} is ${values.join(' or ')}, not "${value}".`)
+    }
+    parameters[name] = value
+  }
+  return { address, parameters: parameters as PolicyParameters }
+}
+
+function splitAt(text: string, mark: string): readonly [string, string | undefined] {
+  const at = text.indexOf(mark)
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function unknownParameter(
+  scheme: string,
+  name: string,
+  { uri, names }: { readonly uri: string; readonly names: readonly string[] },
+): Error {
+  const possible = names.length === 0 ? 'none' : names.join(', ')
+  const hint = didYouMean(name, names)
+  return new Error(
+    `The policy "${uri}": ${scheme} has no parameter "${name}". Known: ${possible}.${hint}`,
+  )
+}
