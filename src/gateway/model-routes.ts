@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Answerer, answerRoute, type Outlet } from '../capture/dialects/answer.ts'
-import { eventStream } from '../capture/dialects/dialect.ts'
+import type { Answerer } from '../capture/dialects/answer.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
-import { type DialectRoute, routeOf } from '../capture/dialects/routes.ts'
+import type { DialectRoute } from '../capture/dialects/routes.ts'
 import type { TaskId } from '../core/ids.ts'
+import { answerOverHttp, goneSignal } from './answer-http.ts'
 import { type GatewayAttempt, liveOf } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
 import { checkSecret, credentialOf } from './secrets.ts'
@@ -26,7 +25,7 @@ export function addModelRoutes(server: FastifyInstance, gateway: Gateway): void 
         url: `${prefix}${version}/*`,
         config: { needsNoToken: true, changesNothing: true },
         handler: (request, reply) =>
-          answer(gateway, { request, reply, path: `${version}/${request.params['*']}` }),
+          answer(gateway, request, { reply, path: `${version}/${request.params['*']}` }),
       })
     }
     // Clients whose base URL ends before the version, or leaves it out.
@@ -35,45 +34,35 @@ export function addModelRoutes(server: FastifyInstance, gateway: Gateway): void 
         method: ['GET', 'POST'],
         url: `${prefix}${path}`,
         config: { needsNoToken: true, changesNothing: true },
-        handler: (request, reply) => answer(gateway, { request, reply, path }),
+        handler: (request, reply) => answer(gateway, request, { reply, path }),
       })
     }
   }
 }
 
-interface Asking {
-  readonly request: FastifyRequest<Named>
-  readonly reply: FastifyReply
-  /** The path as the dialect has it. */
-  readonly path: string
-}
-
-async function answer(gateway: Gateway, asking: Asking): Promise<FastifyReply> {
-  const { request, reply, path } = asking
-  const route = routeOf(request.method, path, request.headers)
-  if (!route) {
-    throw new RequestProblem('not-found', `no ${request.method} ${path.slice(0, 200)} here`)
-  }
-  const attempt = admit(gateway, request, route)
-  const id = randomUUID().replaceAll('-', '')
-  reply.header('x-request-id', id)
-  if (attempt) reply.header('x-espalier-attempt', encodeURIComponent(attempt.id))
-  const requestId =
-    attempt && route.kind === 'answer'
-      ? liveOf(attempt).retries.nameOf(request.headers, request.body)
-      : undefined
-  const exchange = {
-    body: request.body,
-    id,
-    now: Math.floor(Date.now() / 1000),
-    ...(requestId !== undefined && { requestId }),
-  }
-  const outlet = outletOf(reply, route, request.query as Readonly<Record<string, unknown>>)
-  await answerRoute(route, exchange, {
-    answerer: answererOf(gateway, attempt, { id, reply }),
-    outlet,
+/** Answers in the attempt that the request belongs to. */
+function answer(
+  gateway: Gateway,
+  request: FastifyRequest<Named>,
+  { reply, path }: { readonly reply: FastifyReply; readonly path: string },
+): Promise<FastifyReply> {
+  return answerOverHttp({
+    request,
+    reply,
+    path,
+    answererOf(route, id) {
+      const attempt = admit(gateway, request, route)
+      if (attempt) reply.header('x-espalier-attempt', encodeURIComponent(attempt.id))
+      const requestId =
+        attempt && route.kind === 'answer'
+          ? liveOf(attempt).retries.nameOf(request.headers, request.body)
+          : undefined
+      return {
+        ...answererOf(gateway, attempt, { id, reply }),
+        ...(requestId !== undefined && { requestId }),
+      }
+    },
   })
-  return reply
 }
 
 /**
@@ -147,44 +136,5 @@ function answererOf(
         ...(onDelta && { onDelta }),
       }),
     countTokens: request => liveOf(asked()).capture.countTokens(request),
-  }
-}
-
-/** Aborts when the client goes away before it was answered. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the client went away'))
-  })
-  return controller.signal
-}
-
-/** Google streams a JSON list unless it is asked for events; all others stream events. */
-function outletOf(
-  reply: FastifyReply,
-  { dialect }: DialectRoute,
-  { alt }: Readonly<Record<string, unknown>>,
-): Outlet {
-  const isList = dialect.name === 'google' && alt !== 'sse'
-  const { raw } = reply
-  let pieces = 0
-  return {
-    body(status, body) {
-      void reply.code(status).header('content-type', 'application/json; charset=utf-8')
-      if (status === 429 || status === 503 || status === 529) void reply.header('retry-after', '1')
-      void reply.send(JSON.stringify(body))
-    },
-    begin() {
-      reply.hijack()
-      const headers = reply.getHeaders() as Record<string, string>
-      const type = isList ? 'application/json; charset=utf-8' : eventStream
-      raw.writeHead(200, { ...headers, 'content-type': type, 'cache-control': 'no-cache' })
-    },
-    send(text) {
-      if (text === '' || raw.destroyed) return
-      if (!isList) raw.write(text)
-      else raw.write((pieces++ === 0 ? '[' : ',\n') + text.replace(/^data: /, '').trimEnd())
-    },
-    end: () => void raw.end(isList ? ']' : ''),
   }
 }

@@ -30,7 +30,15 @@ export function writeOpenAiChat(
       ...(wants.tokenIds && { token_ids: [...answer.tokens.sampled] }),
     })),
     usage: writeUsage(answers),
-    ...(wants.tokenIds && { prompt_token_ids: [...(answers[0]?.tokens.prompt ?? [])] }),
+    ...(wants.tokenIds && tokensOf(answers[0]!)),
+  }
+}
+
+/** What servers of tokens tell besides: what the policy saw, and which weights it had. */
+function tokensOf({ tokens }: ChatAnswer): object {
+  return {
+    prompt_token_ids: [...tokens.prompt],
+    metadata: { weight_version: String(tokens.version) },
   }
 }
 

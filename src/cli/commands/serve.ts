@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { serveModel } from '../../gateway/serving/server.ts'
 import { baseModel } from '../../model/embedded.ts'
 import { openModel } from '../../model/model.ts'
-import { serveModel } from '../../model/serving/server.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
@@ -14,7 +14,8 @@ export const serveCommand: Command = {
   usage: '[--model DIR] [--port N]',
   about:
     "Speaks SGLang's /generate (ids in, ids and log-probabilities out, streaming, aborting, new\n" +
-    "weights from disk) and OpenAI's chat and completions. Requests at one time share the model's\n" +
+    "weights from disk), OpenAI's completions, and the dialects of agents: OpenAI's Chat Completions and\n" +
+    "Responses, Anthropic's Messages, Google's generateContent. Requests at one time share the model's\n" +
     'steps. Rolling against it gives the same trajectories as rolling the model in process.',
   examples: [
     'espalier serve --port 30000',

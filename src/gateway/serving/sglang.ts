@@ -1,17 +1,17 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { TokenNews } from '../protocol.ts'
 import {
-  BadRequest,
   type Fields,
   flagIn,
   numberIn,
-  refuseFields,
+  refuseUnlessNeutral,
   textIn,
   textsIn,
   toFields,
-  toIds,
-} from './fields.ts'
+} from '../../capture/dialects/fields.ts'
+import { RequestProblem } from '../../capture/dialects/problem.ts'
+import type { TokenNews } from '../../model/protocol.ts'
+import { goneSignal } from '../answer-http.ts'
 import {
   abortRunning,
   type Generated,
@@ -20,7 +20,8 @@ import {
   type Served,
   textOfIds,
 } from './generation.ts'
-import { goneSignal, sendEvents } from './stream.ts'
+import { toIds } from './ids.ts'
+import { sendEvents } from './stream.ts'
 
 /** Adds SGLang's routes to a server. */
 export function addSglangRoutes(server: FastifyInstance, served: Served): void {
@@ -71,7 +72,7 @@ async function updateWeights(
 ): Promise<unknown> {
   const fields = toFields(request.body, 'the body')
   const path = textIn(fields, 'model_path')
-  if (path === undefined) throw new BadRequest('model_path is missing')
+  if (path === undefined) throw new RequestProblem('invalid', 'model_path is missing')
   if (flagIn(fields, 'abort_all_requests')) abortRunning(served, '')
   try {
     await served.model.load(path)
@@ -108,7 +109,8 @@ async function answerGenerate(
     )
     return isBatch(fields) || wanted.length > 1 ? answers : answers[0]
   }
-  if (wanted.length > 1) throw new BadRequest('a batch cannot be streamed; ask one by one')
+  if (wanted.length > 1)
+    throw new RequestProblem('invalid', 'a batch cannot be streamed; ask one by one')
   return await sendEvents(reply, send => streamOne(served, wanted[0]!, { gone, send }))
 }
 
@@ -166,7 +168,7 @@ function readWanted(served: Served, fields: Fields): readonly Wanted[] {
   return prompts.flatMap((prompt, index) => {
     const parameters = toFields(at('sampling_params', index) ?? {}, 'sampling_params')
     const own = { ...fields, rid: at('rid', index) }
-    const copies = numberIn(parameters, 'n', { otherwise: 1, low: 1, high: 256, whole: true })
+    const copies = numberIn(parameters, 'n', { low: 1, high: 256, whole: true }) ?? 1
     return Array.from({ length: copies }, (_, copy) =>
       readOne(served, own, { prompt, parameters, copy }),
     )
@@ -176,10 +178,10 @@ function readWanted(served: Served, fields: Fields): readonly Wanted[] {
 function readPrompts({ tokenizer, model }: Served, fields: Fields): readonly Int32Array[] {
   const { text, input_ids: ids } = fields
   if ((text === undefined || text === null) === (ids === undefined || ids === null)) {
-    throw new BadRequest('give either text or input_ids')
+    throw new RequestProblem('invalid', 'give either text or input_ids')
   }
   if (ids === undefined || ids === null) {
-    return textsIn(fields, 'text').map(each => tokenizer.encode(each))
+    return (textsIn(fields, 'text') ?? []).map(each => tokenizer.encode(each))
   }
   const lists = isBatch(fields) ? (ids as unknown[]) : [ids]
   return lists.map(list => toIds(list, 'input_ids', model.shape.vocabulary))
@@ -204,51 +206,52 @@ function readOne(
   from: { readonly prompt: Int32Array; readonly parameters: Fields; readonly copy: number },
 ): Wanted {
   const { prompt, parameters, copy } = from
-  refuseFields(parameters, impossible)
+  refuseUnlessNeutral(parameters, impossible)
   checkPrompt(served, prompt)
   const rid = textIn(fields, 'rid')
   const whole = { whole: true, low: 0 } as const
-  const seed = numberIn(parameters, 'sampling_seed', { ...whole, otherwise: undefined })
+  const seed = numberIn(parameters, 'sampling_seed', { ...whole })
   return {
     generation: {
       ...(rid !== undefined && { rid }),
       prompt,
       // The protocol's own default, for clients that forget to say it.
-      maxTokens: numberIn(parameters, 'max_new_tokens', { ...whole, otherwise: 128, low: 1 }),
+      maxTokens: numberIn(parameters, 'max_new_tokens', { ...whole, low: 1 }) ?? 128,
       sampling: readSampling(parameters),
       stopIds: [
         ...(flagIn(parameters, 'ignore_eos') ? [] : served.stopIds),
         ...toIds(parameters.stop_token_ids ?? [], 'stop_token_ids', Number.MAX_SAFE_INTEGER),
       ],
-      stopStrings: textsIn(parameters, 'stop'),
+      stopStrings: textsIn(parameters, 'stop') ?? [],
       ...(seed !== undefined && { seed: seed + copy }),
-      topLogprobs: numberIn(fields, 'top_logprobs_num', { ...whole, otherwise: 0 }),
+      topLogprobs: numberIn(fields, 'top_logprobs_num', { ...whole }) ?? 0,
     },
-    hasLogprobs: flagIn(fields, 'return_logprob'),
-    hasTexts: flagIn(fields, 'return_text_in_logprobs'),
-    startLength: numberIn(fields, 'logprob_start_len', { ...whole, otherwise: -1, low: -1 }),
-    keepsStop: flagIn(parameters, 'no_stop_trim'),
-    skipSpecial: flagIn(parameters, 'skip_special_tokens', true),
+    hasLogprobs: flagIn(fields, 'return_logprob') ?? false,
+    hasTexts: flagIn(fields, 'return_text_in_logprobs') ?? false,
+    startLength: numberIn(fields, 'logprob_start_len', { ...whole, low: -1 }) ?? -1,
+    keepsStop: flagIn(parameters, 'no_stop_trim') ?? false,
+    skipSpecial: flagIn(parameters, 'skip_special_tokens') ?? true,
   }
 }
 
 function checkPrompt({ model }: Served, prompt: Int32Array): void {
   const { context } = model.shape
-  if (prompt.length === 0) throw new BadRequest('input_ids is empty')
+  if (prompt.length === 0) throw new RequestProblem('invalid', 'input_ids is empty')
   if (prompt.length < context) return
-  throw new BadRequest(
+  throw new RequestProblem(
+    'context',
     `The input (${prompt.length} tokens) is longer than the model's context length (${context} tokens).`,
   )
 }
 
 function readSampling(parameters: Fields): Generation['sampling'] {
-  const temperature = numberIn(parameters, 'temperature', { otherwise: 1, low: 0, high: 1000 })
-  const topK = numberIn(parameters, 'top_k', { otherwise: -1, low: -1, whole: true })
+  const temperature = numberIn(parameters, 'temperature', { low: 0, high: 1000 }) ?? 1
+  const topK = numberIn(parameters, 'top_k', { low: -1, whole: true }) ?? -1
   return {
     temperature: temperature < 1e-6 ? 0 : temperature,
-    topP: numberIn(parameters, 'top_p', { otherwise: 1, low: Number.MIN_VALUE, high: 1 }),
+    topP: numberIn(parameters, 'top_p', { low: Number.MIN_VALUE, high: 1 }) ?? 1,
     topK: Math.max(0, topK),
-    minP: numberIn(parameters, 'min_p', { otherwise: 0, low: 0, high: 1 }),
+    minP: numberIn(parameters, 'min_p', { low: 0, high: 1 }) ?? 0,
   }
 }
 

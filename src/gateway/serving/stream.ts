@@ -1,14 +1,5 @@
 import type { FastifyReply } from 'fastify'
 
-/** Aborts when the client goes away before it was answered. */
-export function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the client went away'))
-  })
-  return controller.signal
-}
-
 /** Answers with server-sent events, then `[DONE]`; what goes wrong midway is the last event. */
 export async function sendEvents(
   reply: FastifyReply,

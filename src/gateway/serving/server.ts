@@ -1,9 +1,11 @@
 import { openDoor } from '../../door/door.ts'
-import type { EmbeddedModel } from '../model.ts'
-import { rendererFor } from '../teach.ts'
-import { BadRequest } from './fields.ts'
+import type { EmbeddedModel } from '../../model/model.ts'
+import { rendererFor } from '../../model/teach.ts'
+import { credentialOf } from '../secrets.ts'
+import { tellProblems } from '../tell-problems.ts'
+import { addCompletions } from './completions.ts'
+import { addDialects } from './dialects.ts'
 import { toServed } from './generation.ts'
-import { addOpenAiRoutes } from './openai.ts'
 import { addSglangRoutes } from './sglang.ts'
 
 /** How a model is served. */
@@ -29,7 +31,7 @@ export interface ModelServer extends AsyncDisposable {
   readonly url: string
 }
 
-/** Serves an embedded model over SGLang's protocol and OpenAI's; requests at one time share steps. */
+/** Serves an embedded model over SGLang's protocol and all dialects; requests at one time share steps. */
 export async function serveModel(
   model: EmbeddedModel,
   options: ServeOptions,
@@ -42,15 +44,11 @@ export async function serveModel(
     stopIds: renderer.stopIds,
     seed,
   })
-  const server = openDoor({ ...options, host })
-  server.setErrorHandler(async (cause, _, reply) => {
-    const isOurs = cause instanceof BadRequest || (cause as { validation?: unknown }).validation
-    const code = isOurs ? 400 : ((cause as { statusCode?: number }).statusCode ?? 500)
-    const { message } = cause as Error
-    await reply.code(code).send({ error: { message, type: 'invalid_request', code } })
-  })
+  const server = openDoor({ ...options, host, tokenOf: ({ headers }) => credentialOf(headers) })
+  tellProblems(server, 'openai')
   addSglangRoutes(server, served)
-  addOpenAiRoutes(server, served, renderer)
+  addCompletions(server, served)
+  addDialects(server, served, renderer)
   const url = await server.listen({ port, host })
   return {
     url,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type EmbeddedModel, openModel } from '../model.ts'
-import { buildVocabulary, tokenizerFiles } from '../vocabulary.ts'
+import { type EmbeddedModel, openModel } from '../../model/model.ts'
+import { buildVocabulary, tokenizerFiles } from '../../model/vocabulary.ts'
 import { type ModelServer, serveModel } from './server.ts'
 
 const words = 'one two three four five six seven eight nine ten count :number [count(number=1)]'
@@ -276,9 +276,9 @@ describe('serving OpenAI’s protocol', () => {
     })
     const [choice] = body.choices
     expect(choice.message.role).toBe('assistant')
-    expect(choice.response_token_ids.length).toBe(body.usage.completion_tokens)
+    expect(choice.token_ids.length).toBe(body.usage.completion_tokens)
     expect(choice.logprobs.content.length).toBe(body.usage.completion_tokens)
-    expect(choice.prompt_token_ids.slice(0, 1)).toEqual([1])
+    expect(body.prompt_token_ids.slice(0, 1)).toEqual([1])
     expect(body.metadata.weight_version).toBe(String(model.version()))
     const [event] = await stream('/v1/chat/completions', {
       messages: [{ role: 'user', content: 'two' }],

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Sampling } from '../../core/policy.ts'
 import { seedOf } from '../../math/random.ts'
+import { type Drawn, draw, tokenizerOf } from '../../model/draw.ts'
+import type { EmbeddedModel } from '../../model/model.ts'
+import type { TokenNews } from '../../model/protocol.ts'
 import type { Tokenizer } from '../../tokenizers/tokenizer.ts'
-import { type Drawn, draw, tokenizerOf } from '../draw.ts'
-import type { EmbeddedModel } from '../model.ts'
-import type { TokenNews } from '../protocol.ts'
 
 /** What a server serves, and what it counts. */
 export interface Served {

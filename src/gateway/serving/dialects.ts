@@ -1,0 +1,72 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { openCapture } from '../../capture/capture.ts'
+import type { Capture, CaptureContext } from '../../capture/contract.ts'
+import type { Answerer } from '../../capture/dialects/answer.ts'
+import { ResponseMemory } from '../../capture/dialects/response-memory.ts'
+import type { GroupId, TaskId } from '../../core/ids.ts'
+import { openLanes } from '../../core/lane.ts'
+import { plainSampling } from '../../core/policy.ts'
+import type { Renderer } from '../../core/renderer.ts'
+import { embeddedPolicy } from '../../model/policy.ts'
+import { openSharedState } from '../../rollout/shared.ts'
+import { answerOverHttp, goneSignal } from '../answer-http.ts'
+import type { Served } from './generation.ts'
+
+/**
+ * Adds the dialects that agents speak to the gateway, so that an agent that was trained there runs
+ * here unchanged. Every request stands alone and is drawn as it asks for.
+ */
+export function addDialects(server: FastifyInstance, served: Served, renderer: Renderer): void {
+  const memory = new ResponseMemory()
+  const context = contextOf(served, renderer)
+  const answererOf = (reply: FastifyReply): Answerer => ({
+    model: served.name,
+    memory,
+    decode: id => renderer.decode(Int32Array.of(id)),
+    respond: (request, onDelta) =>
+      captureOf(context, served).respond(request, {
+        signal: goneSignal(reply),
+        ...(onDelta && { onDelta }),
+      }),
+    countTokens: request => captureOf(context, served).countTokens(request),
+  })
+  for (const version of ['/v1', '/v1beta', '/v1alpha']) {
+    server.route<{ Params: { readonly '*': string } }>({
+      method: ['GET', 'POST'],
+      url: `${version}/*`,
+      handler: (request, reply) =>
+        answerOverHttp({
+          request,
+          reply,
+          path: `${version}/${request.params['*']}`,
+          answererOf: () => answererOf(reply),
+        }),
+    })
+  }
+}
+
+/** Room for whatever the model's own context holds: who asks sets the limits. */
+function contextOf({ model, folder }: Served, renderer: Renderer): CaptureContext {
+  const most = Number.MAX_SAFE_INTEGER
+  const clock = (): number => performance.now() / 1000
+  const { context } = model.shape
+  return {
+    policy: embeddedPolicy(model, { folder, clock, ownsModel: false }),
+    renderer,
+    sampling: plainSampling,
+    limits: { turns: most, tokens: most, context, newTokens: context, seconds: most },
+    onLength: 'end',
+    stopStrings: [],
+    topLogprobs: 0,
+    lanes: openLanes({ policy: most, tools: most, environment: most, reward: most }),
+    clock,
+    shared: openSharedState(clock),
+  }
+}
+
+function captureOf(context: CaptureContext, { nextSeed }: Served): Capture {
+  const task = { id: 'served' as TaskId, data: null }
+  const { signal } = new AbortController()
+  const attempt = { task, group: 'served' as GroupId, member: 0, seed: nextSeed(), signal }
+  return openCapture({ context, attempt, samplingFrom: 'request' })
+}
