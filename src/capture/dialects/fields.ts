@@ -131,7 +131,7 @@ export function refuseUnlessNeutral(fields: Fields, neutral: Fields, at = ''): v
   for (const [name, value] of Object.entries(neutral)) {
     const given = fields[name]
     if (isAbsent(given) || given === value || isEmpty(given)) continue
-    refuseUnsupported(join(at, name), `cannot be honoured here, got ${short(given)}; leave it out`)
+    refuseUnsupported(join(at, name), `is not possible here, got ${short(given)}; leave it out`)
   }
 }
 
