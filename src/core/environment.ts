@@ -77,6 +77,12 @@ export interface OpenCall extends Call {
   readonly replay?: Pick<World, 'opening' | 'spent'>
 }
 
+/** What stands between code that the policy writes and the machine that runs it, in words. */
+export interface Isolation {
+  readonly standing: readonly string[]
+  readonly missing: readonly string[]
+}
+
 /** Something that opens worlds for tasks. */
 export interface Environment<Data = unknown> {
   readonly name: string
@@ -91,6 +97,8 @@ export interface Environment<Data = unknown> {
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
   /** Splits that `makeTasks` knows, the default first. */
   readonly splits?: readonly string[]
+  /** Set where worlds run code that the policy writes: told at the start and kept in the report. */
+  readonly isolation?: Isolation
   /** Lets go of what it keeps for all its worlds, such as pools and connections. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }

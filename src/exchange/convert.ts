@@ -51,9 +51,9 @@ export interface Converted {
 export async function convertRun(run: string, options: ConvertOptions): Promise<Converted> {
   const { out, config } = options
   await using reader = await openRunReader(run)
-  await createRun(out, newManifest('convert', config))
+  const lock = await createRun(out, newManifest('convert', config))
   const manifest = await readManifest(out)
-  const writer = await openRunWriter(out)
+  const writer = await openRunWriter(out, lock)
   const counts = { groups: 0, trajectories: 0, turns: 0 }
   try {
     for await (const stored of reader.groups()) {

@@ -58,9 +58,9 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
   // Before a folder is made: a file in another format is found out at its first rows.
   const first = await openNamed(undefined, () => groups.next())
   if (first.done) throw new SettingError(`${file} holds no trajectories`)
-  await createRun(options.out, newManifest('import', {}))
+  const lock = await createRun(options.out, newManifest('import', {}))
   const counts = { groups: 0, trajectories: 0, rows: 0, encodedAgain: 0 }
-  const writer = await openRunWriter(options.out)
+  const writer = await openRunWriter(options.out, lock)
   const manifest = await readManifest(options.out)
   try {
     const write = async (group: readonly ReadTrajectory[]): Promise<void> => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type AgentFunction, plainAgent } from '../capture/agent.ts'
-import type { Environment } from '../core/environment.ts'
+import type { Environment, Isolation } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
 import type { RewardPart } from '../core/reward.ts'
@@ -42,6 +42,7 @@ export async function openRunParts(
   otherwise?: Environment,
 ): Promise<{ readonly parts: RollParts } & AsyncDisposable> {
   const { environment, estimate, filters, guards } = await openPlainParts(values, otherwise)
+  if (environment.isolation) tell(isolationLine(environment.isolation))
   const reward = await openRewards(values.reward, values.judge)
   const { condense: condenser } = values
   const opened = await openPolicyAndRenderer(values, tell)
@@ -89,6 +90,15 @@ export async function openRunParts(
       await (environment as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.()
     },
   }
+}
+
+/** Which walls stand around code that the policy writes, loud where there are none. */
+function isolationLine({ standing, missing }: Isolation): string {
+  if (standing.includes('network')) return `walls around code: ${standing.join(', ')}`
+  return (
+    `WARNING: code of the policy runs without walls of the system against ${missing.join(', ')}. ` +
+    'Roll only policies that you trust here, or see docs/threat-model.md'
+  )
 }
 
 /** What settings name that neither samples nor asks anybody, all of it checked. */

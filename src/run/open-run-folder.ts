@@ -1,3 +1,4 @@
+import type { Environment } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
 import type { TreeId } from '../core/ids.ts'
@@ -69,16 +70,21 @@ type OpenRunPart = 'policy' | 'budget' | 'listen' | 'signal'
 
 /** Makes a run folder, or opens one that was interrupted, for one writer. */
 export async function openRun(
-  { policy, budget, listen, signal }: Pick<RollParts<never>, OpenRunPart>,
+  {
+    policy,
+    environment,
+    budget,
+    listen,
+    signal,
+  }: Pick<RollParts<never>, OpenRunPart> & { readonly environment: Pick<Environment, 'isolation'> },
   record: RunRecord,
 ): Promise<OpenRun> {
   const { out, kind, config, resumes = false } = record
-  if (!resumes)
-    await createRun(
-      out,
-      newManifest(kind, config, isEmbedded(policy) ? policy.model.kernel : undefined),
-    )
-  const writer = await withSinks(await openRunWriter(out), record)
+  const { isolation } = environment
+  const kernel = isEmbedded(policy) ? policy.model.kernel : undefined
+  const fresh = { ...newManifest(kind, config, kernel), ...(isolation && { isolation }) }
+  const lock = resumes ? undefined : await createRun(out, fresh)
+  const writer = await withSinks(await openRunWriter(out, lock), record)
   try {
     const before = resumes ? await readFinished(out) : undefined
     const unfinished = await openRecord(policy, record, before)

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Enclosed, Limits } from './enclosure.ts'
-import { findBuilder, type Walls } from './walls.ts'
+import { type Builder, findBuilder, type Walls } from './walls.ts'
 
 /** What is let inside a sandbox, and how much of it. */
 export interface SandboxOptions {
@@ -16,6 +16,8 @@ export interface SandboxOptions {
   /** Variables inside; nothing is inherited. @default {} */
   readonly variables?: Readonly<Record<string, string>>
   readonly limits?: Limits
+  /** Who builds the walls. @default the first that works on this machine */
+  readonly builder?: Builder
 }
 
 /** A place where commands run that are not trusted. */
@@ -29,7 +31,7 @@ export interface Sandbox {
 /** Opens a sandbox with as many walls as this machine can build; who needs more looks at `walls`. */
 export function openSandbox(options: SandboxOptions = {}): Sandbox {
   const { readable = [], writable = [], network = 'none', workingFolder = '/' } = options
-  const { walls, enclose } = findBuilder()
+  const { walls, enclose } = options.builder ?? findBuilder()
   const enclosed: Enclosed = {
     readable: readable.filter(path => existsSync(path)),
     writable,

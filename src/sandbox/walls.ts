@@ -81,7 +81,7 @@ function works({ enclose }: Builder): boolean {
 }
 
 /** Without namespaces: limits where there is a shell that sets them. */
-function withoutWalls(): Builder {
+export function withoutWalls(): Builder {
   const hasLimits = process.platform !== 'win32'
   return {
     walls: {
@@ -109,7 +109,7 @@ function withoutWalls(): Builder {
 }
 
 /** Whether the system can be asked to end a process with its parent. */
-export function canWatchParent(): boolean {
+function canWatchParent(): boolean {
   if (process.platform !== 'linux') return false
   const { status } = spawnSync('setpriv', ['--pdeathsig', 'SIGKILL', 'true'], { timeout: 10_000 })
   return status === 0

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -9,7 +10,43 @@ const scratch = (): string => join(mkdtempSync(join(tmpdir(), 'espalier-lock-'))
 
 const deadPid = (): number => spawnSync(process.execPath, ['-e', '']).pid
 
+/** Processes that all want one lock; whoever gets it dies with it. Gives what each of them said. */
+async function raceFor(path: string, count: number): Promise<readonly string[]> {
+  const module = new URL('../../dist/store/lock.js', import.meta.url).href
+  const program = `
+    import { rmSync, writeFileSync } from 'node:fs'
+    const { lockFile } = await import(${JSON.stringify(module)})
+    try {
+      await lockFile(${JSON.stringify(path)})
+      // Fails where another is in here at the same time.
+      writeFileSync(${JSON.stringify(`${path}.inside`)}, '', { flag: 'wx' })
+      await new Promise(resolve => setTimeout(resolve, 5))
+      rmSync(${JSON.stringify(`${path}.inside`)})
+      process.stdout.write('held', () => process.kill(process.pid, 'SIGKILL'))
+    } catch (error) {
+      process.stdout.write(error.name === 'LockedError' ? 'refused' : String(error))
+    }`
+  const words = ['--input-type=module', '--eval', program]
+  const run = async (): Promise<string> => {
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+    let said = ''
+    child.stdout.on('data', part => (said += part))
+    await once(child, 'close')
+    return said
+  }
+  return await Promise.all(Array.from({ length: count }, run))
+}
+
 describe('a lock', () => {
+  it('H5: of a process that is gone is held by one of many processes at a time', async () => {
+    const path = scratch()
+    writeFileSync(path, JSON.stringify({ pid: deadPid(), host: hostname(), started: '1' }))
+    const said = await raceFor(path, 16)
+    expect([...new Set(said)].filter(each => each !== 'held' && each !== 'refused')).toEqual([])
+    expect(said).toContain('held')
+    await using _held = await lockFile(path)
+  })
+
   it('is held by one at a time and given back', async () => {
     const path = scratch()
     {

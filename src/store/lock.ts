@@ -1,6 +1,8 @@
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash, randomUUID } from 'node:crypto'
+import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { StoreError } from './store-error.ts'
 
 /** Who holds a lock: a process of a machine, told apart from later ones with the same number. */
@@ -11,25 +13,82 @@ interface Owner {
   readonly started: string
 }
 
-/** Makes sure that one process writes; a lock whose process is gone is taken over. */
+/**
+ * Makes sure that one process writes; a lock whose process is gone is taken over.
+ *
+ * A lock that is left by a dead process is never moved or overwritten: between reading it and doing
+ * so it could have become somebody's. Instead whoever takes over makes a file whose name only the
+ * text of the dead lock gives, and every lock's text is unique, so of many one succeeds. If that one dies
+ * too, its own text gives the next name. Who holds the lock is at the end of that chain.
+ */
 export async function lockFile(path: string): Promise<AsyncDisposable> {
-  const own = await ownerOf(process.pid)
-  const draft = `${path}.${process.pid}`
+  const draft = `${path}.${randomUUID()}`
   try {
-    await writeFile(draft, JSON.stringify(own))
-    while (!(await tryLink(draft, path))) await takeOver(path)
+    await writeFile(draft, JSON.stringify({ ...(await ownerOf(process.pid)), id: randomUUID() }))
+    for (;;) {
+      const chain = await readChain(path)
+      const end = chain.at(-1)
+      if (end) await refuseLiving(path, end.text)
+      const place = end ? nextPlace(path, end.text) : path
+      if (!(await tryLink(draft, place))) continue
+      if (!end || (await isStill(path, chain[0]!.text))) return release(path, [...chain, { place }])
+      // What was taken over had been given back in between, and may be somebody's again.
+      await rm(place, { force: true })
+    }
   } catch (cause) {
     if (cause instanceof LockedError) throw cause
     throw new StoreError(path, { cause })
   } finally {
     await rm(draft, { force: true })
   }
-  return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
+}
+
+/** The lock itself goes first: from then on nobody follows the rest. */
+function release(path: string, chain: readonly { readonly place: string }[]): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      await rm(path, { force: true })
+      for (const { place } of chain) await rm(place, { force: true })
+      await removeLeftovers(path)
+    },
+  }
+}
+
+/** Takeovers of processes that died while they gave a lock back. */
+async function removeLeftovers(path: string): Promise<void> {
+  const prefix = `${basename(path)}.over.`
+  for (const entry of await readdir(dirname(path)).catch(() => [])) {
+    if (entry.startsWith(prefix)) await rm(join(dirname(path), entry), { force: true })
+  }
 }
 
 /** A run that somebody else is writing. */
 export class LockedError extends Error {
   override name = 'LockedError'
+}
+
+interface Held {
+  readonly place: string
+  readonly text: string
+}
+
+/** The lock and those who took it over, one after another; the last of them holds it. */
+async function readChain(path: string): Promise<readonly Held[]> {
+  const chain: Held[] = []
+  for (let place = path; ; ) {
+    const text = await readFile(place, 'utf8').catch(() => undefined)
+    if (text === undefined) return chain
+    chain.push({ place, text })
+    place = nextPlace(path, text)
+  }
+}
+
+function nextPlace(path: string, text: string): string {
+  return `${path}.over.${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+}
+
+async function isStill(path: string, text: string): Promise<boolean> {
+  return (await readFile(path, 'utf8').catch(() => undefined)) === text
 }
 
 /** A link appears whole or not at all, so that nobody reads half an owner. */
@@ -49,26 +108,22 @@ async function tryLink(draft: string, path: string): Promise<boolean> {
 /** What file systems without hard links answer. */
 const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
-async function takeOver(path: string): Promise<void> {
-  const text = await readFile(path, 'utf8').catch(() => undefined)
-  if (text === undefined) return
+async function refuseLiving(path: string, text: string): Promise<void> {
   const owner = readOwner(text)
-  if (owner && owner.host !== hostname()) {
+  if (!owner) {
+    // Without links a lock is there before its text is: whoever writes it needs no longer than this.
+    await setTimeout(20)
+    return
+  }
+  if (owner.host !== hostname()) {
     throw new LockedError(
       `${dirname(path)} is being written by process ${owner.pid} on ${owner.host}; if that is gone, remove ${path}`,
     )
   }
-  if (owner && (await isAlive(owner))) {
+  if (await isAlive(owner)) {
     throw new LockedError(`${dirname(path)} is being written by process ${owner.pid}`)
   }
-  const aside = `${path}.gone.${process.pid}`
-  await rename(path, aside).catch(() => {})
-  const moved = await readFile(aside, 'utf8').catch(() => undefined)
-  // Somebody else took over in between: the lock that was moved aside is theirs.
-  if (moved !== undefined && moved !== text) await link(aside, path).catch(() => {})
-  await rm(aside, { force: true })
 }
-
 function readOwner(text: string): Owner | undefined {
   try {
     const owner = JSON.parse(text) as Partial<Owner>

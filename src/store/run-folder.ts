@@ -1,8 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
 import { SettingError } from '../core/setting-error.ts'
+import { lockFile } from './lock.ts'
 import { StoreError } from './store-error.ts'
 
 /** The version of the run folder's layout that this program writes. */
@@ -20,6 +22,8 @@ export interface RunManifest {
   readonly status: 'running' | 'stopped' | 'finished'
   /** Why it was stopped. */
   readonly reason?: string
+  /** What stood between code that the policy wrote and this machine, where such code was run. */
+  readonly isolation?: Isolation
   /** The folder it was begun in, which the paths in its settings are relative to. */
   readonly directory?: string
   readonly started: string
@@ -51,14 +55,44 @@ export async function nextRunFolder(parent = 'runs'): Promise<string> {
   return join(parent, String(Math.max(0, ...numbers) + 1).padStart(4, '0'))
 }
 
-/** Makes a run folder; one that already holds a run is refused. */
-export async function createRun(folder: string, manifest: RunManifest): Promise<void> {
-  const paths = runPaths(folder)
-  if (existsSync(paths.manifest)) {
-    throw new SettingError(
-      `${folder} already holds a run: \`espalier resume ${folder}\` goes on with it, or name another --out`,
+/** A folder for a run that is about to begin. Disposing of it removes it where nothing was put into it. */
+export interface ClaimedFolder extends AsyncDisposable {
+  readonly out: string
+}
+
+/** The folder that was named, or `runs/<next number>`, made at once so that nobody else chooses it. */
+export async function claimRunFolder(given?: string, parent = 'runs'): Promise<ClaimedFolder> {
+  if (given !== undefined) return { out: given, [Symbol.asyncDispose]: async () => undefined }
+  const madeParent = await mkdir(parent, { recursive: true }).catch((cause: unknown) => {
+    throw new StoreError(parent, { cause })
+  })
+  for (;;) {
+    const out = await nextRunFolder(parent)
+    const isOurs = await mkdir(out).then(
+      () => true,
+      (cause: NodeJS.ErrnoException) => {
+        if (cause.code === 'EEXIST') return false
+        throw new StoreError(out, { cause })
+      },
     )
+    if (!isOurs) continue
+    return {
+      out,
+      async [Symbol.asyncDispose]() {
+        // Neither goes where something lies in it.
+        await rmdir(out).catch(() => undefined)
+        if (madeParent !== undefined) await rmdir(parent).catch(() => undefined)
+      },
+    }
   }
+}
+
+/**
+ * Makes a run folder; one that already holds a run is refused. Gives the lock of its writer, which is
+ * taken before anything is looked at or written: of two at once one begins the run.
+ */
+export async function createRun(folder: string, manifest: RunManifest): Promise<AsyncDisposable> {
+  const paths = runPaths(folder)
   if (existsSync(folder) && !statSync(folder).isDirectory()) {
     throw new SettingError(`${folder} is a file: --out names a folder for the run`)
   }
@@ -67,7 +101,19 @@ export async function createRun(folder: string, manifest: RunManifest): Promise<
   } catch (cause) {
     throw new StoreError(folder, { cause })
   }
-  await writeManifest(folder, manifest)
+  const lock = await lockFile(paths.lock)
+  try {
+    if (existsSync(paths.manifest)) {
+      throw new SettingError(
+        `${folder} already holds a run: \`espalier resume ${folder}\` goes on with it, or name another --out`,
+      )
+    }
+    await writeManifest(folder, manifest)
+    return lock
+  } catch (error) {
+    await lock[Symbol.asyncDispose]()
+    throw error
+  }
 }
 
 /** Writes `run.json` so that a reader never sees half of it. */

@@ -47,9 +47,9 @@ export interface RunWriter extends AsyncDisposable {
   sync(): Promise<void>
 }
 
-/** Opens a run for writing; one process at a time. */
-export async function openRunWriter(folder: string): Promise<RunWriter> {
-  const lock = await lockFile(runPaths(folder).lock)
+/** Opens a run for writing; one process at a time, which may hold its lock already. */
+export async function openRunWriter(folder: string, held?: AsyncDisposable): Promise<RunWriter> {
+  const lock = held ?? (await lockFile(runPaths(folder).lock))
   let journal: Journal
   try {
     journal = await openJournal(runPaths(folder).journal)

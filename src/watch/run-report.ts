@@ -8,7 +8,7 @@ import { openReport, type Report } from './report.ts'
 export interface RunReport
   extends Report,
     ReportNotes,
-    Pick<RunManifest, 'kind' | 'status' | 'started'> {
+    Pick<RunManifest, 'kind' | 'status' | 'started' | 'isolation'> {
   readonly run: string
   readonly finished?: string
   readonly reason?: string
@@ -19,7 +19,7 @@ export async function reportRun(
   run: string,
   options: { readonly successAt?: number } = {},
 ): Promise<RunReport> {
-  const { kind, status, started, finished, reason, config } = await readManifest(run)
+  const { kind, status, started, finished, reason, config, isolation } = await readManifest(run)
   const at = options.successAt ?? config.successAt
   const builder = openReport(typeof at === 'number' ? { successAt: at } : {})
   await using reader = await openRunReader(run)
@@ -31,6 +31,7 @@ export async function reportRun(
     started,
     ...(finished !== undefined && { finished }),
     ...(reason !== undefined && { reason }),
+    ...(isolation && { isolation }),
     ...(await readNotes(run)),
     ...builder.report(),
   }

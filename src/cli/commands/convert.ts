@@ -3,7 +3,7 @@ import { openEstimateNamed } from '../../run/open-parts.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../../settings/model-source.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { count } from '../units.ts'
@@ -33,7 +33,8 @@ async function runConvert(invocation: Invocation): Promise<number> {
     )
   }
   const { run, values: begun } = await enterRun(invocation)
-  const out = flags.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(flags.out)
+  const { out } = claimed
   const values: Settings = { ...begun, out }
   const model = values.model ?? (await servedModel(values))
   const counts = await convertRun(run, {

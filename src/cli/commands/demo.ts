@@ -1,5 +1,5 @@
 import { type Demo, demoDefaults, runDemo } from '../../learn/demo.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import type { Terminal } from '../terminal.ts'
@@ -28,7 +28,8 @@ export const demoCommand: Command = {
 
 async function runDemoCommand(invocation: Invocation): Promise<number> {
   const { terminal, signal, json, flags } = invocation
-  const out = flags.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(flags.out)
+  const { out } = claimed
   const {
     seed = defaults.seed,
     steps = defaults.steps,

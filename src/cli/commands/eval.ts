@@ -12,7 +12,7 @@ import { type Estimated, type Evaluated, measureRun } from '../../measure/measur
 import type { RunRecord } from '../../run/open-run-folder.ts'
 import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
@@ -65,7 +65,8 @@ async function runEval(invocation: Invocation): Promise<number> {
   const resolved = await resolveTasks(await resolveSettings(invocation))
   const { values } = resolved
   checkMeasures(values)
-  const out = values.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(values.out)
+  const { out } = claimed
   if (isDryRun(invocation)) {
     return await printPlan(resolved, invocation, { kind: 'eval', out, names: evalSettingNames })
   }

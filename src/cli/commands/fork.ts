@@ -5,7 +5,7 @@ import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run
 import { openRunParts } from '../../run/open-parts.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { groupRecord } from '../group-line.ts'
@@ -58,7 +58,8 @@ async function runFork(invocation: Invocation): Promise<number> {
   const { edit } = own
   const text = edit && (await openNamed(`--edit ${edit}`, () => readFile(edit, 'utf8')))
   const { run, values: begun } = await enterRun(invocation)
-  const out = flags.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(flags.out)
+  const { out } = claimed
   const values: Settings = { ...begun, strategy: 'chain', out }
   const opened = await openRunParts(values, terminal.tell)
   try {

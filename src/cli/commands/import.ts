@@ -1,7 +1,7 @@
 import { importRun } from '../../exchange/import.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readerNamed, readers } from '../../sinks/readers/registry.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Makes a run of a file that another program wrote. */
@@ -31,7 +31,8 @@ async function runImport({ words, own, flags, json, terminal }: Invocation): Pro
   const { from } = own
   if (!from) throw new MisuseError('import needs --from FORMAT')
   checkFormat(from)
-  const out = flags.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(flags.out)
+  const { out } = claimed
   const { model, offline, hub } = flags
   const renderer =
     model === undefined

@@ -2,7 +2,7 @@ import type { Group } from '../../core/group.ts'
 import type { RunRecord } from '../../run/open-run-folder.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
@@ -91,7 +91,8 @@ export const rollCommand: Command = {
 async function runRoll(invocation: Invocation): Promise<number> {
   const resolved = await resolveSettings(invocation)
   const { values } = resolved
-  const out = values.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(values.out)
+  const { out } = claimed
   if (isDryRun(invocation)) {
     return await printPlan(resolved, invocation, { kind: 'roll', out, names: rollSettings })
   }

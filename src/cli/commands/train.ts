@@ -5,7 +5,7 @@ import { openRunParts } from '../../run/open-parts.ts'
 import type { RunRecord } from '../../run/open-run-folder.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import { openObservers } from '../../watch/observe.ts'
 import { writeReport } from '../../watch/run-report.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -64,7 +64,8 @@ export const trainCommand: Command = {
 async function runTrain(invocation: Invocation): Promise<number> {
   const resolved = await resolveSettings(invocation)
   const { values } = resolved
-  const out = values.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(values.out)
+  const { out } = claimed
   if (isDryRun(invocation)) {
     return await printPlan(resolved, invocation, { kind: 'train', out, names: settingNames })
   }

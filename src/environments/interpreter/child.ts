@@ -1,6 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Call } from '../../core/call.ts'
+import { openSandbox } from '../../sandbox/sandbox.ts'
+import type { Builder } from '../../sandbox/walls.ts'
 import { DeadlineError, withDeadline } from '../deadline.ts'
 import { findInstalled, type Language } from './language.ts'
 
@@ -14,6 +16,8 @@ export interface InterpreterLimits {
   readonly characters: number
   /** CPU seconds of one process over all its life. */
   readonly cpu: number
+  /** Who builds the walls around it. @default the first that works on this machine */
+  readonly builder?: Builder
 }
 
 /** What became of a piece of code. */
@@ -89,15 +93,20 @@ function start(language: Language, limits: InterpreterLimits, more: object = {})
   const { readable, ...rest } = findInstalled(language)
   const bytes = limits.memory * 2 ** 20
   const given = { language, bytes, characters: limits.characters, ...rest, ...more }
-  const words = [...flags(readable), '--eval', program, JSON.stringify(given)]
-  const [command, ...line] =
-    process.platform === 'win32' ? [process.execPath, ...words] : bounded(limits, words)
-  return spawn(command!, line, {
+  const sandbox = openSandbox({
+    ...(limits.builder && { builder: limits.builder }),
+    readable: [process.execPath, readable],
     // Nothing is inherited; fewer threads and arenas keep the address space small.
-    env: { MALLOC_ARENA_MAX: '1', UV_THREADPOOL_SIZE: '1', TZ: 'UTC' },
-    cwd: '/',
-    stdio: ['pipe', 'pipe', 'pipe'],
+    variables: { MALLOC_ARENA_MAX: '1', UV_THREADPOOL_SIZE: '1', TZ: 'UTC' },
+    limits: {
+      memory: 1024 * (1.5 + 2 ** Math.max(0, Math.ceil(Math.log2(limits.memory / 1024)))),
+      cpu: limits.cpu,
+      processes: 64,
+      fileSize: 0,
+    },
   })
+  const words = [...flags(readable), '--eval', program, JSON.stringify(given)]
+  return sandbox.spawn([process.execPath, ...words])
 }
 
 function flags(readable: string): readonly string[] {
@@ -114,13 +123,6 @@ function flags(readable: string): readonly string[] {
     '--v8-pool-size=1',
     '--input-type=module',
   ]
-}
-
-/** The system bounds what the process may use; it does so where hostile code cannot reach. */
-function bounded(limits: InterpreterLimits, words: readonly string[]): readonly string[] {
-  const gibibytes = 1.5 + 2 ** Math.max(0, Math.ceil(Math.log2(limits.memory / 1024)))
-  const script = `ulimit -c 0; ulimit -f 0; ulimit -t ${limits.cpu}; ulimit -v ${gibibytes * 2 ** 20} 2>/dev/null; exec "$@"`
-  return ['/bin/sh', '-c', script, 'sh', process.execPath, ...words]
 }
 
 let snapshot: Promise<Buffer | undefined> | undefined

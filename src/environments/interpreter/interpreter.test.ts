@@ -1,8 +1,14 @@
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Environment, Transition, World } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { openLanes } from '../../core/lane.ts'
 import { textOf } from '../../core/message.ts'
+import { describeWalls, findBuilder, withoutWalls } from '../../sandbox/walls.ts'
 import { withFork } from '../fork.ts'
 import { openEnvironment } from '../registry.ts'
 import { replyOf } from '../reply.ts'
@@ -129,6 +135,18 @@ describe('hostile code', () => {
     expect(await run(world, 'os.listdir("/")')).not.toContain('etc')
   })
 
+  it('H1: reaches no port and no socket, through whatever of Node it digs out', async () => {
+    await using ports = await openPorts()
+    for (const builder of [findBuilder(), withoutWalls()]) {
+      const child = await openInterpreter('python', { ...limits, signal, builder })
+      // What Node writes to its parent with is handed to a setter that every object has.
+      for (const code of digForSockets(ports)) await child.run(code, { signal, seconds: 30 })
+      const { kind } = await child.run('1', { signal, seconds: 30 })
+      child.close()
+      expect([kind, ports.visits()]).toEqual(['ok', 0])
+    }
+  })
+
   it('in JavaScript has the language and nothing else', async () => {
     const world = await prison
     const seen =
@@ -191,6 +209,43 @@ describe('hostile code', () => {
     expect(child.isAlive).toBe(false)
   })
 })
+
+/** Listens at a port and at a path, and counts who comes. */
+async function openPorts() {
+  let visits = 0
+  const servers = [0, join(mkdtempSync(join(tmpdir(), 'ports-')), 'socket')].map(at =>
+    createServer(socket => {
+      visits++
+      socket.end()
+    }).listen(at),
+  )
+  await Promise.all(servers.map(server => once(server, 'listening')))
+  return {
+    port: (servers[0]!.address() as AddressInfo).port,
+    path: String(servers[1]!.address()),
+    visits: () => visits,
+    async [Symbol.asyncDispose]() {
+      for (const server of servers) server.close()
+    },
+  }
+}
+
+const digForSockets = ({ port, path }: { readonly port: number; readonly path: string }) => [
+  `import gc
+core = next(o for o in gc.get_objects() if type(o).__name__ == "module" and o.__name__ == "_pyodide_core")
+O = core.to_js([1]).constructor.prototype.__proto__.constructor
+js = lambda fields: core.to_js(fields, dict_converter=O.fromEntries)
+seen = []
+def setter(this, value):
+    seen.append(value)
+    O.defineProperty(this, 'handle', js({'value': value, 'writable': True}))
+O.defineProperty(O.prototype, 'handle', js({'set': core.create_proxy(setter, capture_this=True)}))`,
+  `h = seen[0]
+values = [O.getOwnPropertyDescriptor(h, s).value for s in O.getOwnPropertySymbols(h)]
+make = next(v for v in values if hasattr(v, '_handle')).constructor
+make.new().connect(${port}, '127.0.0.1')
+make.new().connect('${path}')`,
+]
 
 function toDisposable(it: Environment): AsyncDisposable & { readonly it: Environment } {
   return { it, [Symbol.asyncDispose]: async () => await it[Symbol.asyncDispose]?.() }
@@ -270,6 +325,13 @@ describe('fenced code', () => {
 })
 
 describe('by name', () => {
+  it('H1: tells which walls stand, and is refused where they are required and none does', () => {
+    expect(shared.isolation).toEqual(describeWalls(findBuilder().walls))
+    expect(() => interpreter({ walls: 'required', builder: withoutWalls() })).toThrow(
+      'walls=required',
+    )
+  })
+
   it('opens with options and refuses others', async () => {
     await using environment = toDisposable(
       await openEnvironment('interpreter:javascript,seconds=5,workers=1,warm=0'),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
+import { describeWalls, findBuilder, type Walls } from '../../sandbox/walls.ts'
 import { type PromptTask, promptTask } from '../built-in/prompt-task.ts'
 import { type Match, matches } from '../built-in/single-turn.ts'
 import { environment } from '../environment.ts'
@@ -24,6 +25,8 @@ export interface InterpreterOptions extends Partial<InterpreterLimits> {
   readonly workers?: number
   /** Processes of a language kept ready. @default 1 */
   readonly warm?: number
+  /** Whether code is refused where the system cannot keep it from network and files. @default 'wanted' */
+  readonly walls?: 'required' | 'wanted'
 }
 
 const defaults = {
@@ -38,21 +41,23 @@ const defaults = {
 
 /**
  * Reasoning with code: the policy writes code, reads what it gives, and answers. Code runs in a child
- * process of its own that has no files, no network and no secrets; what it defines is kept within
- * the attempt.
+ * process of its own, within walls of the system where it can build them, that has no files, no
+ * network and no secrets; what it defines is kept within the attempt.
  */
 export function interpreter(given: InterpreterOptions = {}): Environment<PromptTask> {
   const options = { ...defaults, ...given }
   checkLimits(options)
   // What is missing is told before anything is rolled.
   for (const language of options.languages) findInstalled(language)
+  const { walls } = options.builder ?? findBuilder()
+  if (options.walls === 'required') requireWalls(walls)
   const opened = new Map<Language, Interpreters>()
   const of = (language: Language): Interpreters => {
     const known = opened.get(language) ?? openInterpreters(language, options)
     opened.set(language, known)
     return known
   }
-  return environment({
+  const made = environment({
     name: 'interpreter',
     task: promptTask,
     open: call => openWorld(call, { ...options, of }),
@@ -66,6 +71,15 @@ export function interpreter(given: InterpreterOptions = {}): Environment<PromptT
       await Promise.all([...opened.values()].map(pool => pool[Symbol.asyncDispose]()))
     },
   })
+  return { ...made, isolation: describeWalls(walls) }
+}
+
+function requireWalls({ network, files, processes }: Walls): void {
+  if (network && files && processes) return
+  throw new Error(
+    'walls=required: this machine can build none, since neither unshare nor bwrap may make namespaces here. ' +
+      'In a container allow user namespaces, or install bubblewrap',
+  )
 }
 
 /** How an interpreter is named: `interpreter:javascript`, `interpreter:python,style=fences`. */
@@ -77,6 +91,7 @@ export const interpreterOptions = z.strictObject({
   memory: z.coerce.number().int().min(64).max(4096).optional(),
   characters: z.coerce.number().int().min(100).max(1_000_000).optional(),
   cpu: z.coerce.number().int().min(1).optional(),
+  walls: z.enum(['required', 'wanted']).optional(),
   workers: z.coerce.number().int().min(1).optional(),
   warm: z.coerce.number().int().min(0).optional(),
 })

@@ -155,21 +155,32 @@ const openJavaScript = async () => {
 const run = await (start.language === 'python' ? openPython() : openJavaScript())
 
 // From here on only what the language itself is made of, and what its interpreter works with, is
-// left: no process, no modules, no way out.
+// left: no process, no modules, no way out. The system's walls hold without this; where there are
+// none it is all that stands, so each door is locked before its key is thrown away: first the
+// methods that every socket shares, then the modules that make them.
 const refuse = () => {
   throw new Error('not available here')
 }
-const close = (target = {}, names = Object.keys(target)) => {
+const close = (target = {}, names = Object.getOwnPropertyNames(target)) => {
   for (const name of names) {
-    if (typeof Reflect.get(target, name) === 'function') Reflect.set(target, name, refuse)
+    const own = Reflect.getOwnPropertyDescriptor(target, name)
+    if (own?.configurable === false || name === 'constructor') continue
+    if (typeof own?.value !== 'function' && own?.get === undefined) continue
+    Reflect.defineProperty(target, name, { value: refuse, writable: false, configurable: false })
+  }
+}
+close(net.Socket.prototype, ['connect'])
+for (const { prototype } of [net.Server, dgram.Socket, tls.TLSSocket, tls.Server]) close(prototype)
+for (const stream of [stdin, stdout]) {
+  // A pipe to the parent is a socket like any other: what holds it could connect elsewhere.
+  let handle = Object.getPrototypeOf(Reflect.get(stream, '_handle') ?? {})
+  for (; handle && handle !== Object.prototype; handle = Object.getPrototypeOf(handle)) {
+    close(handle, ['open', 'bind', 'bind6', 'listen', 'connect', 'connect6', 'fchmod'])
   }
 }
 for (const opened of [childProcess, dgram, dns, dns.promises, http, https, net, tls, vm, workers]) {
   close(opened)
 }
-close(net.Socket.prototype, ['connect'])
-close(net.Server.prototype, ['listen'])
-close(dgram.Socket.prototype, ['bind', 'connect', 'send', 'sendto'])
 close(module, ['createRequire', '_load', 'register'])
 module.syncBuiltinESMExports()
 const kept = new Set(
@@ -188,6 +199,50 @@ close(process, ['binding', 'dlopen', 'getBuiltinModule', 'kill', '_linkedBinding
 close(process, ['_debugProcess', '_startProfilerIdleNotifier', 'chdir', 'loadEnvFile'])
 for (const name of Object.getOwnPropertyNames(globalThis)) {
   if (!kept.has(name)) Reflect.deleteProperty(globalThis, name)
+}
+
+// What the language is made of is frozen: whoever could change it would be handed what is left of
+// Node when Node next uses it. Objects may still have properties of the same names of their own.
+const freezeShared = (shared = {}) => {
+  for (const key of Reflect.ownKeys(shared)) {
+    const own = Reflect.getOwnPropertyDescriptor(shared, key)
+    if (!own?.configurable || !('value' in own)) continue
+    const { value, enumerable } = own
+    const accessor = {
+      get: () => value,
+      set(next = value) {
+        if (Object.is(this, shared)) refuse()
+        const made = { value: next, writable: true, enumerable: true, configurable: true }
+        Reflect.defineProperty(this, key, made)
+      },
+    }
+    Reflect.defineProperty(shared, key, {
+      ...accessor,
+      enumerable: enumerable === true,
+      configurable: false,
+    })
+  }
+  Object.freeze(shared)
+}
+const hidden = [
+  Object.getPrototypeOf(Uint8Array),
+  (function* () {})().constructor,
+  Object.getPrototypeOf(function* () {}),
+  Object.getPrototypeOf(async () => {}),
+  Object.getPrototypeOf(async function* () {}),
+  Object.getPrototypeOf(Object.getPrototypeOf([].values())),
+]
+const intrinsics = [...kept].map(name => Reflect.get(globalThis, name))
+for (const each of [...intrinsics, ...hidden]) {
+  if ((typeof each !== 'object' && typeof each !== 'function') || each === globalThis) continue
+  if (each === null) continue
+  const { prototype: shared } = each
+  if (shared === Object.prototype || shared === Function.prototype || shared instanceof Error) {
+    freezeShared(shared)
+  } else if (shared) Object.freeze(shared)
+  if (typeof each === 'function' || each === Math || each === JSON || each === Reflect) {
+    Object.freeze(each)
+  }
 }
 // An interpreter that breaks down says so there before it ends.
 const mute = () => {}
