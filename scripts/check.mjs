@@ -74,12 +74,13 @@ step('format and lint', () =>
   run('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '.']),
 )
 step('rooms', () => run('scripts/check-rooms.mjs'))
-step('types', () => run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.json']))
-if (mode === 'quick') step('unit', () => vitest(['src/']))
+const types = project => run('node_modules/typescript/bin/tsc', ['-p', project])
+step('types', () => types('tsconfig.json') && types('viewer/tsconfig.json'))
+if (mode === 'quick') step('unit', () => vitest(['src/', 'viewer/']))
 else {
   const more = mode === 'soak' ? { ESPALIER_SOAK: '20' } : {}
   step('build', () => run('scripts/build.mjs'))
-  step('unit', () => vitest(['src/'], more))
+  step('unit', () => vitest(['src/', 'viewer/'], more))
   step('golden', golden)
   step('end to end, examples and docs', () => vitest(['test/'], more))
 }

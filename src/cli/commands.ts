@@ -12,6 +12,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   fork: async () => (await import('./commands/fork.ts')).forkCommand,
   compare: async () => (await import('./commands/compare.ts')).compareCommand,
   show: async () => (await import('./commands/show.ts')).showCommand,
+  view: async () => (await import('./commands/view.ts')).viewCommand,
   export: async () => (await import('./commands/export.ts')).exportCommand,
   import: async () => (await import('./commands/import.ts')).importCommand,
   convert: async () => (await import('./commands/convert.ts')).convertCommand,

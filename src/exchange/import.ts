@@ -31,6 +31,8 @@ export interface ImportOptions {
   readonly out: string
   /** Encodes messages, for formats that keep nothing else. */
   readonly renderer?: Renderer
+  /** Keeps what has messages only without tokens, for looking at. @default false */
+  readonly keepsMessages?: boolean
   /** A file of tasks by id, for formats that do not keep what tasks are made of. */
   readonly tasks?: string
 }
@@ -48,7 +50,7 @@ export interface Imported {
 export async function importRun(file: string, options: ImportOptions): Promise<Imported> {
   const reader = readerNamed(options.from)
   if (!existsSync(file)) throw new SettingError(`no file ${file}`)
-  if (reader.hasOnlyMessages && !options.renderer) {
+  if (reader.hasOnlyMessages && !options.renderer && !options.keepsMessages) {
     throw new SettingError(
       `${reader.name} keeps messages only: name the model to encode them with --model DIR|ID`,
     )

@@ -16,7 +16,7 @@ import { runPaths } from './run-folder.ts'
 import { treeFromFrame, treeToFrame } from './tree-frame.ts'
 
 /** A finished group as the journal has it: its trees lie in frames of their own. */
-interface GroupRecord {
+export interface GroupRecord {
   readonly id: GroupId
   /** The place of its task in the run's order, for exports. */
   readonly order: number
@@ -26,7 +26,7 @@ interface GroupRecord {
   readonly unscored: readonly { readonly trajectory: TrajectoryId; readonly outcome: Outcome }[]
 }
 
-interface MemberRecord {
+export interface MemberRecord {
   readonly trajectory: TrajectoryId
   readonly reward: Reward
   readonly dropped: Dropped | null

@@ -1,4 +1,5 @@
-import { type Comparison, compareRuns, type Difference, readByTask } from '../../measure/compare.ts'
+import { readByTask } from '../../measure/compare.ts'
+import { type Comparison, compareRuns, type Difference } from '../../measure/compare-tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { count, percent } from '../units.ts'
 

@@ -56,7 +56,8 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
   const result = { successBefore, successAfter, seconds, steps, sampledTokens, run: out }
   if (json) terminal.print(JSON.stringify(result))
   else for (const line of demoLines(demo, terminal)) terminal.print(line)
-  terminal.tell(`next  espalier show ${out}`)
+  terminal.tell(`next  espalier view ${out}`)
+  terminal.tell(`      espalier show ${out}`)
   terminal.tell(`      espalier audit ${out} --policy embedded`)
   terminal.tell(`      espalier export ${out} --to jsonl --out rows.jsonl`)
   return 0

@@ -50,7 +50,9 @@ async function runShow(invocation: Invocation): Promise<number> {
           `${kind} ${status}  environment ${config.environment ?? '–'}  policy ${config.policy ?? '–'}  groups ${reader.groupCount}  trees ${reader.treeCount}`,
         )
       }
-      return await showGroups(reader, invocation)
+      await showGroups(reader, invocation)
+      invocation.terminal.tell(`next  espalier view ${run}`)
+      return 0
     }
     return await showOne(reader, id, invocation)
   } finally {
@@ -65,11 +67,10 @@ async function showReport(run: string, { terminal, json }: Invocation): Promise<
   return 0
 }
 
-async function showGroups(reader: RunReader, { terminal, json }: Invocation): Promise<number> {
+async function showGroups(reader: RunReader, { terminal, json }: Invocation): Promise<void> {
   for await (const { group } of reader.groups()) {
     terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
   }
-  return 0
 }
 
 async function showOne(reader: RunReader, id: string, invocation: Invocation): Promise<number> {

@@ -96,7 +96,8 @@ export async function trainInto(
     const { successBefore, successAfter } = trained
     terminal.print(`success ${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`)
   }
-  terminal.tell(`next  espalier show ${out}`)
+  terminal.tell(`next  espalier view ${out}`)
+  terminal.tell(`      espalier show ${out}`)
   return 0
 }
 

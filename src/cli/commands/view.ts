@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { isLoopback } from '../../door/address.ts'
+import { openNamed } from '../../settings/open-named.ts'
+import { isRun } from '../../store/run-folder.ts'
+import { checkSource, Library } from '../../view/library.ts'
+import { serveView } from '../../view/serve.ts'
+import { writeStatic } from '../../view/static-file.ts'
+import type { RunFork } from '../../view/tries.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
+
+/** Shows runs in a browser. */
+export const viewCommand: Command = {
+  name: 'view',
+  summary: 'Look at runs in a browser, live or finished, or write them as one HTML file',
+  usage: '[RUN|FILE…]',
+  about:
+    'Serves a page on this machine over runs and files that `import` reads: curves, groups, conversations\n' +
+    'and their tokens, trees, comparisons, and forks that are continued from the page. Without a word: the\n' +
+    'runs in runs/. Works while a run is being written. With --static the page and what it shows are\n' +
+    'written into one file that needs no server and no network. Beyond this machine (--host) everybody\n' +
+    'needs the token in the link, taken from ESPALIER_TOKEN or made for the occasion.',
+  examples: [
+    'espalier view runs/0001',
+    'espalier view runs/0001 runs/0002 --port 8080',
+    'espalier view runs/0001 --static run.html',
+  ],
+  settings: [],
+  own: {
+    port: { help: 'The port; 0 takes any free one (default: 8400)', argument: 'N' },
+    host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
+    static: { help: 'Write one self-contained HTML file instead of serving', argument: 'FILE' },
+    most: {
+      help: 'With --static: the most megabytes of trajectories (default: 16)',
+      argument: 'N',
+    },
+    model: { help: 'A model folder to write tokens as text with', argument: 'DIR' },
+  },
+  words: [0, 100],
+  run: runView,
+}
+
+async function runView(invocation: Invocation): Promise<number> {
+  const { words, own } = invocation
+  const sources = words.length > 0 ? words : runsIn('runs')
+  for (const source of sources) checkSource(source, existsSync)
+  await using library = new Library(own.model === undefined ? {} : { model: own.model })
+  for (const source of sources) await openNamed(undefined, () => library.add(source))
+  if (own.static !== undefined) return await writeFileOf(library, own.static, invocation)
+  return await serve(library, invocation)
+}
+
+/** The runs of a folder, oldest first. */
+function runsIn(folder: string): readonly string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .sort()
+    .map(name => join(folder, name))
+    .filter(isRun)
+}
+
+async function writeFileOf(
+  library: Library,
+  file: string,
+  { own, json, terminal }: Invocation,
+): Promise<number> {
+  if (library.names.length === 0)
+    throw new MisuseError('name a run to write: espalier view RUN --static FILE')
+  const megabytes = readCount('most', own.most, 4096) ?? 16
+  const written = await writeStatic(library, file, { bytes: megabytes * 1024 * 1024 })
+  if (json) terminal.print(JSON.stringify({ file, ...written }))
+  else {
+    terminal.print(
+      `${file}  ${(written.bytes / 1024 / 1024).toFixed(1)} MB  ${written.groups} groups`,
+    )
+    if (written.leftOut > 0) {
+      terminal.print(
+        `${written.leftOut} more groups are listed without their trajectories: --most raises it`,
+      )
+    }
+  }
+  return 0
+}
+
+async function serve(library: Library, invocation: Invocation): Promise<number> {
+  const { own, json, terminal, signal } = invocation
+  const port = readCount('port', own.port, 65_535) ?? 8400
+  const { host = '127.0.0.1' } = own
+  const secret = process.env.ESPALIER_TOKEN || undefined
+  const token = secret ?? (isLoopback(host) ? undefined : randomBytes(24).toString('base64url'))
+  await using served = await openNamed(`--port ${port}`, () =>
+    serveView(library, {
+      host,
+      port,
+      runFork: forkInProcess,
+      ...(token !== undefined && { token }),
+    }),
+  )
+  if (json) terminal.print(JSON.stringify({ url: served.url, runs: library.names }))
+  else terminal.print(`viewing ${library.names.join(', ') || 'no runs yet'} at ${served.url}`)
+  if (!signal.aborted) await once(signal, 'abort')
+  return 0
+}
+
+/** Forks with this program in a process of its own: it may change folders, and may fail. */
+const forkInProcess: RunFork = async (words, { signal, tell }) => {
+  const child = spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    signal,
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString()
+    for (const line of chunk.toString().split('\n')) if (line.trim() !== '') tell(line)
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code: code ?? 1, stdout, stderr }
+}
+
+function readCount(flag: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d{1,5}$/.test(text) && Number(text) <= most) return Number(text)
+  throw new MisuseError(`--${flag} takes a whole number up to ${most}, not "${text}"`)
+}

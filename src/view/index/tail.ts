@@ -1,0 +1,53 @@
+import { type FileHandle, open } from 'node:fs/promises'
+
+const chunkSize = 1 << 20
+
+/** Reads the lines of a file that may still grow; each line once, the last one when it is whole. */
+export class Tail {
+  readonly #path: string
+  #offset = 0
+  #rest = ''
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  /** The whole lines that were added since the last time; none where there is no file yet. */
+  async *lines(): AsyncGenerator<string> {
+    let handle: FileHandle
+    try {
+      handle = await open(this.#path, 'r')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      throw error
+    }
+    try {
+      const { size } = await handle.stat()
+      // A file that was cut begins anew: a resumed run drops the steps it takes again.
+      if (size < this.#offset) this.#restart()
+      const buffer = Buffer.alloc(chunkSize)
+      const decoder = new TextDecoder()
+      while (this.#offset < size) {
+        const { bytesRead } = await handle.read(buffer, 0, chunkSize, this.#offset)
+        if (bytesRead === 0) return
+        this.#offset += bytesRead
+        const text = this.#rest + decoder.decode(buffer.subarray(0, bytesRead), { stream: true })
+        const lines = text.split('\n')
+        this.#rest = lines.pop()!
+        yield* lines
+      }
+    } finally {
+      await handle.close()
+    }
+  }
+
+  #restart(): void {
+    this.#offset = 0
+    this.#rest = ''
+  }
+
+  /** Whether the file has shrunk, so that what was read of it no longer holds. */
+  async wasCut(size: number): Promise<boolean> {
+    return size < this.#offset
+  }
+}

@@ -1,0 +1,32 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Library } from './library.ts'
+
+const everyMilliseconds = 1000
+
+/** Tells a page when the run it shows has grown, as server-sent events, until it goes away. */
+export async function sendLive(
+  library: Library,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { run: name = '' } = request.query as { readonly run?: string }
+  const run = await library.open(name)
+  reply.hijack()
+  const { raw } = reply
+  const gone = new AbortController()
+  raw.once('close', () => gone.abort())
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+  })
+  let told = ''
+  while (!gone.signal.aborted) {
+    await run.refresh().catch(() => undefined)
+    const now = JSON.stringify({ version: run.version, status: run.entry.status })
+    if (now !== told) raw.write(`data: ${now}\n\n`)
+    told = now
+    await wait(everyMilliseconds, undefined, { signal: gone.signal }).catch(() => undefined)
+  }
+  raw.end()
+}

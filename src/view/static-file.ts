@@ -1,0 +1,139 @@
+import { writeFile } from 'node:fs/promises'
+import { deflateRawSync } from 'node:zlib'
+import type { GroupRow, TreeAnswer } from './answers.ts'
+import type { Library } from './library.ts'
+import { inlinePage, readPage } from './page-files.ts'
+import type { StaticGroup, StaticRun, StaticTrajectory } from './static-shape.ts'
+import type { ViewedRun } from './viewed-run.ts'
+
+/** What was written. */
+export interface StaticWritten {
+  readonly bytes: number
+  readonly groups: number
+  /** Groups that are listed without their trajectories. */
+  readonly leftOut: number
+}
+
+/** Writes the page and the runs of a library into one file. */
+export async function writeStatic(
+  library: Library,
+  file: string,
+  { bytes }: { readonly bytes: number },
+): Promise<StaticWritten> {
+  const page = readPage()
+  const parcels: string[] = []
+  const runs: StaticRun[] = []
+  let groups = 0
+  let leftOut = 0
+  const share = bytes / Math.max(1, library.names.length)
+  for (const name of library.names) {
+    const run = await library.open(name)
+    await run.looked()
+    const packed = await packRun(run, { most: share, parcels })
+    runs.push(packed.static)
+    groups += packed.groups
+    leftOut += packed.leftOut
+  }
+  const html = inlinePage(page, dataBlocks(runs, parcels))
+  await writeFile(file, html)
+  return { bytes: Buffer.byteLength(html), groups, leftOut }
+}
+
+/**
+ * Data that no browser takes for a script: base64 has no character that could end its element, and
+ * its type is none that is run.
+ */
+function dataBlocks(runs: readonly StaticRun[], parcels: readonly string[]): string {
+  const block = (id: string, content: string): string =>
+    `<script type="application/octet-stream" id="${id}">${content}</script>`
+  return [
+    block('espalier-runs', pack(runs)),
+    ...parcels.map((each, index) => block(`espalier-${index}`, each)),
+  ].join('\n')
+}
+
+function pack(value: unknown): string {
+  return deflateRawSync(Buffer.from(JSON.stringify(value))).toString('base64')
+}
+
+interface Packing {
+  readonly most: number
+  readonly parcels: string[]
+}
+
+const groupsPerParcel = 8
+
+/** Packs a run; where not all of it fits, groups are taken evenly from its whole course. */
+async function packRun(
+  run: ViewedRun,
+  { most, parcels }: Packing,
+): Promise<{ static: StaticRun; groups: number; leftOut: number }> {
+  const rows = run.rows()
+  const places = new Map<string, number>()
+  let size = 0
+  let packed = 0
+  for (const batch of batches(spread(rows), groupsPerParcel)) {
+    if (size > most) break
+    const contents = Object.fromEntries(
+      await Promise.all(batch.map(async ({ id }) => [id, await packGroup(run, id)] as const)),
+    )
+    const parcel = pack(contents)
+    size += parcel.length
+    for (const { id } of batch) places.set(id, parcels.length)
+    parcels.push(parcel)
+    packed += batch.length
+  }
+  const marked = rows.map(row => (places.has(row.id) ? row : { ...row, isLeftOut: true }))
+  const answer = await run.answer(false)
+  return {
+    static: {
+      run: answer,
+      curves: run.curves(),
+      facets: run.facets(),
+      rows: marked,
+      parcels: Object.fromEntries(places),
+    },
+    groups: packed,
+    leftOut: rows.length - packed,
+  }
+}
+
+/** The rows in an order whose every beginning is spread evenly over them: by reversed bits of the place. */
+function spread(rows: readonly GroupRow[]): readonly GroupRow[] {
+  const bits = Math.ceil(Math.log2(Math.max(2, rows.length)))
+  const reversed = (place: number): number => {
+    let result = 0
+    for (let bit = 0; bit < bits; bit++) result = result * 2 + ((place >> bit) & 1)
+    return result
+  }
+  return rows
+    .map((row, place) => ({ row, key: reversed(place) }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ row }) => row)
+}
+
+function batches<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  const all: T[][] = []
+  for (let at = 0; at < items.length; at += size) all.push(items.slice(at, at + size))
+  return all
+}
+
+async function packGroup(run: ViewedRun, id: string): Promise<StaticGroup> {
+  const group = await run.group(id)
+  const trajectories = new Map<string, StaticTrajectory>()
+  const trees = new Map<string, TreeAnswer>()
+  for (const member of group.members) {
+    const answer = await run.trajectory(member.id)
+    const whole = { offset: 0, limit: Number.POSITIVE_INFINITY }
+    const tokens = await Promise.all(
+      answer.paths.map((_, path) => run.tokens(member.id, { path, ...whole })),
+    )
+    trajectories.set(member.id, { answer, tokens })
+    if (!trees.has(member.tree)) trees.set(member.tree, await run.tree(member.tree))
+  }
+  return {
+    group,
+    trajectories: Object.fromEntries(trajectories),
+    trees: Object.fromEntries(trees),
+  }
+}

@@ -1,0 +1,33 @@
+import type {
+  Curves,
+  Facets,
+  GroupAnswer,
+  GroupRow,
+  RunAnswer,
+  TokenPage,
+  TrajectoryAnswer,
+  TreeAnswer,
+} from './answers.ts'
+
+/** What a file holds of a run besides its groups' contents. */
+export interface StaticRun {
+  readonly run: RunAnswer
+  readonly curves: Curves
+  readonly facets: Facets
+  readonly rows: readonly GroupRow[]
+  /** The parcel that holds each group. */
+  readonly parcels: Readonly<Record<string, number>>
+}
+
+/** The contents of one group, as a file holds them. */
+export interface StaticGroup {
+  readonly group: GroupAnswer
+  readonly trajectories: Readonly<Record<string, StaticTrajectory>>
+  readonly trees: Readonly<Record<string, TreeAnswer>>
+}
+
+/** A trajectory with the tokens of each of its paths. */
+export interface StaticTrajectory {
+  readonly answer: TrajectoryAnswer
+  readonly tokens: readonly TokenPage[]
+}

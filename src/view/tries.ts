@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { parseForkAt } from '../run/fork.ts'
+import { nextRunFolder } from '../store/run-folder.ts'
+import type { TryAnswer, TryRequest } from './answers.ts'
+import type { Library } from './library.ts'
+import { shownFolder } from './viewed-run.ts'
+
+/** Runs `espalier fork` with these words in a process of its own; gives what it printed and told. */
+export type RunFork = (
+  words: readonly string[],
+  call: { readonly signal: AbortSignal; readonly tell: (line: string) => void },
+) => Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>
+
+/** A request that cannot be tried, with what could be. */
+export class BadTryError extends Error {
+  override name = 'BadTryError'
+  readonly statusCode = 400
+}
+
+const mostSamples = 64
+const mostAtOnce = 2
+
+interface Trying {
+  answer: TryAnswer
+  readonly started: number
+  readonly lines: string[]
+}
+
+/** Forks that the page asked for; each goes on in a process of its own. */
+export class Tries implements AsyncDisposable {
+  readonly #library: Library
+  readonly #runFork: RunFork
+  readonly #tries = new Map<string, Trying>()
+  readonly #working = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+
+  constructor(library: Library, runFork: RunFork) {
+    this.#library = library
+    this.#runFork = runFork
+  }
+
+  /** Begins a fork; gives the name it can be asked about by. */
+  async begin(runName: string, request: TryRequest): Promise<string> {
+    const run = await this.#library.open(runName)
+    const { policies } = await run.answer(true)
+    checkRequest(request, policies)
+    if (this.#working.size >= mostAtOnce) {
+      throw new BadTryError(`${mostAtOnce} forks are under way: wait for one of them`)
+    }
+    const name = randomUUID()
+    const trying: Trying = {
+      answer: { kind: 'working', seconds: 0, lines: [] },
+      started: performance.now(),
+      lines: [],
+    }
+    this.#tries.set(name, trying)
+    const work = this.#work(trying, run.folder, { ...request, runName })
+      .catch((error: unknown) => {
+        trying.answer = { kind: 'failed', problem: (error as Error).message }
+      })
+      .finally(() => this.#working.delete(work))
+    this.#working.add(work)
+    return name
+  }
+
+  answer(name: string): TryAnswer | undefined {
+    const trying = this.#tries.get(name)
+    if (trying?.answer.kind !== 'working') return trying?.answer
+    const seconds = (performance.now() - trying.started) / 1000
+    return { kind: 'working', seconds, lines: trying.lines.slice(-3) }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
+    await Promise.allSettled(this.#working)
+  }
+
+  async #work(
+    trying: Trying,
+    folder: string,
+    request: TryRequest & { runName: string },
+  ): Promise<void> {
+    const out = await nextRunFolder(dirname(folder))
+    const words = [
+      'fork',
+      folder,
+      request.id,
+      '--at',
+      request.at,
+      '--samples',
+      String(request.samples),
+    ]
+    if (request.policy !== undefined) words.push('--policy', request.policy)
+    if (request.edit !== undefined && request.edit !== '') {
+      const file = join(await this.#library.scratch(), `edit-${randomUUID()}.txt`)
+      await writeFile(file, request.edit)
+      words.push('--edit', file)
+    }
+    const tell = (line: string): void => void trying.lines.push(line)
+    const signal = this.#closing.signal
+    const { stdout, stderr } = await this.#runFork([...words, '--out', out, '--json'], {
+      signal,
+      tell,
+    })
+    const done = readForked(stdout)
+    if (!done) {
+      const said = stderr
+        .trim()
+        .split('\n')
+        .at(-1)
+        ?.replace(/^espalier: /, '')
+      trying.answer = { kind: 'failed', problem: said || 'the fork ended without a result' }
+      return
+    }
+    const run = this.#library.addRun(out, `${shownFolder(out)}, forked from ${request.id}`)
+    trying.answer = { kind: 'done', run, ...done }
+  }
+}
+
+function checkRequest({ id, at, samples, policy }: TryRequest, policies: readonly string[]): void {
+  if (typeof id !== 'string' || id.startsWith('-'))
+    throw new BadTryError('name a trajectory to fork')
+  try {
+    parseForkAt(at)
+  } catch (error) {
+    throw new BadTryError((error as Error).message)
+  }
+  if (!Number.isInteger(samples) || samples < 1 || samples > mostSamples) {
+    throw new BadTryError(`samples is a whole number from 1 to ${mostSamples}, not ${samples}`)
+  }
+  // Whoever may look may not thereby send requests to any address.
+  if (policy !== undefined && !policies.includes(policy)) {
+    throw new BadTryError(`a fork goes on with one of ${policies.join(', ')}`)
+  }
+}
+
+type Done = Omit<Extract<TryAnswer, { kind: 'done' }>, 'kind' | 'run'>
+
+/** What the last line that `espalier fork --json` printed says. */
+function readForked(stdout: string): Done | undefined {
+  try {
+    const line = JSON.parse(stdout.trim().split('\n').at(-1)!) as Partial<Done> & {
+      readonly group?: string
+    }
+    if (typeof line.group !== 'string') return undefined
+    return {
+      group: line.group,
+      value: line.value ?? null,
+      before: line.before ?? null,
+      given: line.given ?? 0,
+      turn: line.turn ?? 0,
+    }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,52 @@
+import type {
+  ComparisonAnswer,
+  Curves,
+  Facets,
+  GroupAnswer,
+  GroupPage,
+  ImportAnswer,
+  PartingAnswer,
+  RunAnswer,
+  RunEntry,
+  TokenPage,
+  TrajectoryAnswer,
+  TreeAnswer,
+  TryAnswer,
+  TryRequest,
+} from '../../src/view/answers.ts'
+import type { GroupQuery } from '../../src/view/query.ts'
+
+/** A stretch of a long list. */
+export interface Stretch {
+  readonly offset: number
+  readonly limit: number
+}
+
+/** One side of a comparison that is asked for. */
+export interface SideRequest {
+  readonly run: string
+  /** The step of an evaluation; the whole run where nothing is said. */
+  readonly step?: number
+}
+
+/** Where the page has its answers from: the program that serves it, or the file it lies in. */
+export interface Source {
+  readonly isFile: boolean
+  runs(): Promise<readonly RunEntry[]>
+  run(name: string): Promise<RunAnswer>
+  curves(name: string): Promise<Curves>
+  facets(name: string): Promise<Facets>
+  groups(name: string, query: GroupQuery, stretch: Stretch): Promise<GroupPage>
+  group(name: string, id: string): Promise<GroupAnswer>
+  trajectory(name: string, id: string): Promise<TrajectoryAnswer>
+  tokens(name: string, id: string, stretch: Stretch & { readonly path: number }): Promise<TokenPage>
+  tree(name: string, id: string): Promise<TreeAnswer>
+  parting(name: string, a: string, b: string): Promise<PartingAnswer>
+  compare(before: SideRequest, after: SideRequest, stretch: Stretch): Promise<ComparisonAnswer>
+  raw(name: string, id: string): Promise<unknown>
+  /** Says when a run has grown; gives a way to stop listening. */
+  watch(name: string, onChange: (version: number) => void): () => void
+  beginTry(name: string, request: TryRequest): Promise<string>
+  tryAnswer(name: string): Promise<TryAnswer>
+  importFile(file: File, format: string): Promise<ImportAnswer>
+}

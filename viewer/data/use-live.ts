@@ -1,0 +1,34 @@
+import { useEffect, useState } from 'preact/hooks'
+import { useSource } from './use-data.ts'
+
+/** How often a growing run is asked about at most, in milliseconds. */
+const pause = 1500
+
+/** Follows a run while it is shown; the version rises when it has grown. */
+export function useLive(
+  name: string | undefined,
+  status: string | undefined,
+): { readonly version: number; readonly isLive: boolean } {
+  const source = useSource()
+  const [version, setVersion] = useState(0)
+  useEffect(() => {
+    if (name === undefined || status === undefined) return
+    let newest = 0
+    let shown: number | undefined
+    const stop = source.watch(name, each => {
+      newest = each
+      // What the page asked for when it opened is this version already.
+      shown ??= each
+    })
+    const timer = setInterval(() => {
+      if (shown === undefined || newest === shown) return
+      shown = newest
+      setVersion(count => count + 1)
+    }, pause)
+    return () => {
+      stop()
+      clearInterval(timer)
+    }
+  }, [source, name, status])
+  return { version, isLive: status === 'running' }
+}

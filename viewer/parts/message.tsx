@@ -1,0 +1,103 @@
+import type { ComponentChildren } from 'preact'
+import { type Content, type Message, textOf } from '../../src/core/message.ts'
+import type { CallRecord } from '../../src/core/tool.ts'
+import { formatArguments, formatCount, formatSeconds } from '../data/format.ts'
+
+interface MessageProps {
+  readonly message: Message
+  /** Calls as they happened, to say what went wrong with one. */
+  readonly calls?: readonly CallRecord[]
+  readonly note?: ComponentChildren
+}
+
+/** A message as people read it. Everything in it is text: nothing in it is run or loaded. */
+export function MessageView({ message, calls = [], note }: MessageProps) {
+  const name =
+    message.role === 'tool'
+      ? (message.name ?? calls.find(({ id }) => id === message.tool_call_id)?.tool ?? 'tool')
+      : message.role
+  const call =
+    message.role === 'tool' ? calls.find(({ id }) => id === message.tool_call_id) : undefined
+  return (
+    <article class={`message ${message.role}`}>
+      <header>
+        <b>{name}</b>
+        {call?.problem !== undefined && <span class="tag bad">{call.problem}</span>}
+        {call?.cut !== undefined && <span class="tag">{formatCount(call.cut)} characters cut</span>}
+        {call?.isRecall && <span class="tag">recalled</span>}
+        {call && <small class="muted">{formatSeconds(call.seconds)}</small>}
+        {note}
+      </header>
+      {message.role === 'assistant' && message.reasoning_content && (
+        <details class="reasoning">
+          <summary>Reasoning, {formatCount(message.reasoning_content.length)} characters</summary>
+          <Text text={message.reasoning_content} />
+        </details>
+      )}
+      {message.role === 'tool' ? (
+        <ToolText text={textOf(message.content)} />
+      ) : (
+        <Body content={message.content} />
+      )}
+      {message.role === 'assistant' &&
+        message.tool_calls?.map(({ id, function: called }) => (
+          <div key={id} class="call">
+            <span aria-hidden="true">→</span>
+            <code>{called.name}</code>
+            <pre>{shortArguments(called.arguments)}</pre>
+          </div>
+        ))}
+    </article>
+  )
+}
+
+/** Short arguments in one line, long ones indented. */
+function shortArguments(text: string): string {
+  const pretty = formatArguments(text)
+  const line = pretty.replace(/\n\s*/g, ' ')
+  return line.length <= 90 ? line : pretty
+}
+
+function Body({ content }: { content: Content | null }) {
+  if (content === null || content === '') return null
+  if (typeof content === 'string') return <Text text={content} />
+  return (
+    <>
+      {content.map((part, index) =>
+        part.type === 'text' ? (
+          <Text key={index} text={part.text} />
+        ) : (
+          <p key={index} class="muted">
+            [image, not loaded: {part.image_url.url.slice(0, 80)}
+            {part.image_url.url.length > 80
+              ? `… ${formatCount(part.image_url.url.length)} characters`
+              : ''}
+            ]
+          </p>
+        ),
+      )}
+    </>
+  )
+}
+
+const longest = 6000
+
+/** Long texts are folded behind their beginning. */
+function Text({ text }: { text: string }) {
+  if (text.length <= longest) return <div class="text">{text}</div>
+  return (
+    <>
+      <div class="text">{text.slice(0, longest)}…</div>
+      <details>
+        <summary>{formatCount(text.length - longest)} more characters</summary>
+        <div class="text">{text.slice(longest)}</div>
+      </details>
+    </>
+  )
+}
+
+/** What a tool said: JSON is indented. */
+function ToolText({ text }: { text: string }) {
+  const looksLikeJson = /^\s*[[{]/.test(text)
+  return <Text text={looksLikeJson ? formatArguments(text) : text} />
+}
