@@ -44,7 +44,7 @@ def open_engine(options):
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
     source = source_model(options.tiny, device).to(dtype)
-    model = gpu.Model(source, device, dtype, options.context, unembed=not options.no_unembed)
+    model = gpu.Model(source, device, dtype, options.context, unembed=0 if options.no_unembed else 32)
     del source
     if device == "cuda" and not options.eager:
         model.compile()
@@ -129,6 +129,7 @@ def rows_of(count, size, vocabulary):
 def train_speed(engine, size, tokens, peak, repeats=3):
     """Trained tokens per second of forward and backward, and of the step."""
     learner = engine.learners["bench"]
+    engine.live.name = None
     rows = rows_of(max(1, tokens // size), size, engine.model.vocabulary)
     loss = gpu.Loss("ppo", {})
     engine.trainer.learn(learner, rows[: max(1, engine.trainer.budget // size)], loss, True)
@@ -153,6 +154,7 @@ def train_speed(engine, size, tokens, peak, repeats=3):
 
 def agreement(engine):
     """How far the sampler's and the trainer's log-probabilities of the same tokens are apart."""
+    engine.live.use("base", None)
     requests = requests_of(32, 64, 64, seed=99, vocabulary=engine.model.vocabulary)
     engine.sampler.waiting.extend(requests)
     while engine.sampler.waiting or engine.sampler.active:
@@ -249,6 +251,7 @@ def main():
         size = int(options.train.split(",")[-1])
         rows = rows_of(max(1, engine.trainer.budget // size), size, engine.model.vocabulary)
         profile("forward and backward of one micro-batch", lambda: engine.trainer.learn(engine.learners["bench"], rows, gpu.Loss("ppo", {}), True))
+    engine.live.name = None
     found["http"] = over_http(engine, max(options.rows), options.prompt, options.new)
     print("http", json.dumps(found["http"]), flush=True)
     if torch.cuda.is_available():

@@ -503,58 +503,70 @@ def after(x, attended, layer, lora, shape, gelu):
     return x + linear(gate * up, layer["down"], None, lora[3])
 
 
-def head_logits(hidden, weight, lora):
-    """Logits in float32: rounding them to bf16 would cost two digits of every log-probability."""
-    if hidden.is_cuda and hidden.dtype != torch.float32:
-        logits = torch.mm(hidden, weight.T, out_dtype=torch.float32)
-    else:
-        logits = hidden.float() @ weight.float().T
-    if lora is not None:
-        logits += (hidden @ lora[0].T) @ lora[1].T
-    return logits
+def head_logits(hidden, head, a):
+    """Logits in float32: rounding them to bf16 would cost two digits of every log-probability.
+
+    The head's last columns hold its adapter's B, so one product does both.
+    """
+    wide = hidden if a is None else torch.cat((hidden, hidden @ a.T), -1)
+    if wide.is_cuda and wide.dtype != torch.float32:
+        return torch.mm(wide, head[:, : wide.shape[1]].T, out_dtype=torch.float32)
+    return wide.float() @ head[:, : wide.shape[1]].float().T
 
 
-def head_slope(logits, targets, normal, slope):
+def head_sums(logits, targets):
+    """The targets' log-probabilities, and what they were normalised with."""
+    normal = torch.logsumexp(logits, -1)
+    return logits.gather(1, targets[:, None])[:, 0] - normal, normal
+
+
+def head_slope(logits, targets, normal, slope, dtype):
     """d loss / d logits of log-probabilities with this slope: slope · (one-hot − probability)."""
-    out = torch.exp(logits - normal[:, None]) * -slope[:, None]
-    rows = torch.arange(len(targets), device=targets.device)
-    return out.index_put((rows, targets), slope, accumulate=True)
+    hit = torch.arange(logits.shape[1], device=logits.device)[None] == targets[:, None]
+    return ((hit.float() - torch.exp(logits - normal[:, None])) * slope[:, None]).to(dtype)
 
 
 class HeadLogprobs(torch.autograd.Function):
     """Log-probabilities of targets, by chunks, so that no [tokens, vocabulary] is ever kept."""
 
     chunk = 4096
-    slope = staticmethod(head_slope)
+    sums, slope = staticmethod(head_sums), staticmethod(head_slope)
 
     @staticmethod
-    def forward(ctx, hidden, weight, a, b, targets):
+    def forward(ctx, hidden, head, a, b, targets):
+        if b is not None:
+            beside = head.data[:, hidden.shape[1] :]
+            beside.zero_()
+            beside[:, : b.shape[1]] = b.data
         out, normals = [], []
         for first in range(0, len(targets), HeadLogprobs.chunk):
             part = slice(first, first + HeadLogprobs.chunk)
-            logits = head_logits(hidden[part], weight, None if a is None else (a, b))
-            normals.append(torch.logsumexp(logits, -1))
-            out.append(logits.gather(1, targets[part, None])[:, 0] - normals[-1])
-        ctx.save_for_backward(hidden, weight, a, b, targets, torch.cat(normals))
+            now, normal = HeadLogprobs.sums(head_logits(hidden[part], head, a), targets[part])
+            out.append(now)
+            normals.append(normal)
+        ctx.save_for_backward(hidden, a, b, targets, torch.cat(normals))
+        ctx.head = head
         return torch.cat(out)
 
     @staticmethod
     def backward(ctx, slope):
-        hidden, weight, a, b, targets, normal = ctx.saved_tensors
+        hidden, a, b, targets, normal = ctx.saved_tensors
+        width = hidden.shape[1]
         to_hidden = torch.empty_like(hidden)
         to_a = None if a is None else torch.zeros_like(a, dtype=torch.float32)
         to_b = None if b is None else torch.zeros_like(b, dtype=torch.float32)
+        head = ctx.head if a is None else ctx.head[:, : width + len(a)]
         for first in range(0, len(targets), HeadLogprobs.chunk):
             part = slice(first, first + HeadLogprobs.chunk)
             h = hidden[part]
-            logits = head_logits(h, weight, None if a is None else (a, b))
-            d = HeadLogprobs.slope(logits, targets[part], normal[part], slope[part]).to(h.dtype)
+            logits = head_logits(h, head, a)
+            d = HeadLogprobs.slope(logits, targets[part], normal[part], slope[part], h.dtype)
             del logits
-            to_hidden[part] = d @ weight
+            wide = d @ head
+            to_hidden[part] = wide[:, :width]
             if a is not None:
-                inner = d @ b
-                to_hidden[part] += inner @ a
-                to_a += inner.T @ h
+                to_hidden[part] += wide[:, width:] @ a
+                to_a += wide[:, width:].T @ h
                 to_b += d.T @ (h @ a.T)
         if a is not None:
             to_a, to_b = to_a.to(a.dtype), to_b.to(b.dtype)
@@ -566,7 +578,7 @@ class Model:
 
     batched = True
 
-    def __init__(self, source, device, dtype, context, unembed=True):
+    def __init__(self, source, device, dtype, context, unembed=32):
         config, decoder = source.config, source.model
         first = decoder.layers[0]
         heads = config.num_attention_heads
@@ -575,17 +587,20 @@ class Model:
         self.scale, self.gelu = first.self_attn.scaling, "gelu" in config.hidden_act
         self.device, self.dtype, self.context = torch.device(device), dtype, context
         self.layers = [joined(layer, device, dtype) for layer in decoder.layers]
-        self.embedding = decoder.embed_tokens.weight.data.to(device, dtype)
         self.norm = decoder.norm.weight.data.to(device, dtype)
-        tied = source.lm_head.weight.data_ptr() == decoder.embed_tokens.weight.data_ptr()
-        self.head = self.embedding if tied else source.lm_head.weight.data.to(device, dtype)
+        self.width, self.unembed = config.hidden_size, unembed
+        head = source.lm_head.weight.data
+        self.head = torch.zeros(head.shape[0], self.width + unembed, device=device, dtype=dtype)
+        self.head[:, : self.width] = head
+        tied = head.data_ptr() == decoder.embed_tokens.weight.data_ptr()
+        embedding = decoder.embed_tokens.weight.data
+        self.embedding = self.head.data[:, : self.width] if tied else embedding.to(device, dtype)
         positions = torch.arange(context)[None]
         cos, sin = decoder.rotary_emb(torch.zeros(1, dtype=dtype), positions)
         self.cos, self.sin = cos[0].to(device), sin[0].to(device)
         self.sites = [site for index in range(len(self.layers)) for site in layer_sites(config, index, dim)]
         if unembed:
             self.sites.append(Site(("lm_head",), config.hidden_size, (self.head.shape[0],), "unembed"))
-        self.unembed = unembed
         self.masks = [site_mask(site, device) for site in self.sites]
         self.before, self.after, self.final = before, after, rms_norm
         self.checkpoints = False
@@ -596,7 +611,8 @@ class Model:
 
     def parameters(self):
         """How many weights multiply each token."""
-        return sum(s.inputs * s.size for s in self.sites if s.part != "unembed") + self.head.numel()
+        maps = sum(site.inputs * site.size for site in self.sites if site.part != "unembed")
+        return maps + self.head.shape[0] * self.width
 
     def compile(self):
         """The glue between matrix products, fused. The code is the same without."""
@@ -604,10 +620,8 @@ class Model:
         self.before = torch.compile(before, dynamic=True)
         self.after = torch.compile(after, dynamic=True)
         self.final = torch.compile(rms_norm, dynamic=True)
+        HeadLogprobs.sums = staticmethod(torch.compile(head_sums, dynamic=True))
         HeadLogprobs.slope = staticmethod(torch.compile(head_slope, dynamic=True))
-
-    def head_lora(self, lora):
-        return lora[-1] if self.unembed else None
 
     def run(self, x, positions, lora, attend):
         """All layers over tokens x [N, width]; `attend(index, q, k, v)` is the caller's attention."""
@@ -639,11 +653,18 @@ class Model:
         return self.run(self.embedding[ids.reshape(-1)], positions, lora, attend)
 
     def logprobs(self, hidden, targets, lora):
-        pair = self.head_lora(lora) or (None, None)
+        pair = lora[-1] if self.unembed else (None, None)
         return HeadLogprobs.apply(hidden, self.head, *pair, targets)
 
+    def use_head(self, b):
+        """Puts an adapter's B beside the head that samples are drawn with."""
+        if self.unembed:
+            beside = self.head.data[:, self.width :]
+            beside.zero_()
+            beside[:, : b.shape[1]] = b
+
     def logits(self, hidden, lora):
-        return head_logits(hidden, self.head, self.head_lora(lora))
+        return head_logits(hidden, self.head, lora[-1][0] if self.unembed else None)
 
 
 def joined(layer, device, dtype):
@@ -691,7 +712,7 @@ class PlainModel:
 
     batched = False
 
-    def __init__(self, source, device, dtype, context, unembed=True):
+    def __init__(self, source, device, dtype, context):
         self.source = source.to(device, dtype).eval().requires_grad_(False)
         self.device, self.dtype, self.context = torch.device(device), dtype, context
         self.head = source.get_output_embeddings().weight.data
@@ -702,7 +723,7 @@ class PlainModel:
                 part = "attn" if "attn" in name or "attention" in name else "mlp"
                 module.register_forward_hook(self.hook(len(self.sites)))
                 self.sites.append(Site((name,), size[0], (size[1],), part))
-        self.unembed, self.checkpoints = False, False
+        self.unembed, self.checkpoints = 0, False
         self.masks = [site_mask(site, device) for site in self.sites]
         if not self.sites:
             raise Refused(f"{type(source).__name__} has no linear maps that an adapter could be put on")
@@ -735,6 +756,9 @@ class PlainModel:
 
     def logprobs(self, hidden, targets, lora):
         return HeadLogprobs.apply(hidden, self.head, None, None, targets)
+
+    def use_head(self, b):
+        pass
 
     def logits(self, hidden, lora):
         return head_logits(hidden, self.head, None)
@@ -770,7 +794,7 @@ def open_model(folder, device, dtype, context, unembed):
             del model
             return Model(source, device, dtype, context, unembed)
         print(f"{folder}: transformers' own forward is used, one sequence at a time ({reason})", flush=True)
-        model = PlainModel(source, device, dtype, context, unembed)
+        model = PlainModel(source, device, dtype, context)
         if difference(model, ids.to(device), truth.to(device)) > 0.05:
             raise Refused(f"{folder}: its logits are not hidden states times its output embeddings")
         return model
@@ -1217,6 +1241,7 @@ class Live:
         if pairs is not None:
             sized = [t[tuple(slice(0, n) for n in s.shape)] for t, s in zip(flat, (s for p in pairs for s in p))]
             torch._foreach_copy_(sized, [source for pair in pairs for source in pair])
+        self.model.use_head(self.lora[-1][1])
         self.name = name
 
 
@@ -1926,6 +1951,7 @@ class Engine:
     def forward_backward(self, model_id, rows, loss, backward):
         learner = self.learner(model_id)
         learner.fresh = False
+        self.live.name = None  # the head holds what is trained now
         nows, total = self.trainer.learn(learner, rows, loss, backward)
         return {"logprobs": nows, "metrics": {"loss:sum": total}}
 
@@ -2710,7 +2736,8 @@ def open_engine(options):
     options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     cuda = options.device.startswith("cuda")
     dtype = getattr(torch, options.dtype or ("bfloat16" if cuda else "float32"))
-    model = open_model(options.model, options.device, dtype, options.context, not options.no_unembed)
+    unembed = 0 if options.no_unembed else options.max_rank
+    model = open_model(options.model, options.device, dtype, options.context, unembed)
     options.slots = options.slots or (default_slots(model) if model.batched else 16)
     if cuda and not options.eager:
         model.compile()

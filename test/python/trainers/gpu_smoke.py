@@ -17,6 +17,8 @@ import time
 import urllib.error
 import urllib.request
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the models are tiny
+
 import numpy as np
 import torch
 
