@@ -1,5 +1,5 @@
 import { Failure } from '../../core/failure.ts'
-import { AttemptIsOver } from '../contract.ts'
+import { AttemptIsOver, ContextIsFull } from '../contract.ts'
 
 /** What kind of thing is wrong with a request; every dialect has its own words and status for it. */
 export type ProblemKind =
@@ -56,13 +56,12 @@ export function statusOfProblem(kind: ProblemKind): number {
  */
 export function toProblem(cause: unknown): RequestProblem {
   if (cause instanceof RequestProblem) return cause
-  if (cause instanceof AttemptIsOver) {
-    const isContext = cause.outcome.kind === 'truncated' && cause.outcome.limit === 'context'
-    return new RequestProblem(isContext ? 'context' : 'over', cause.message)
-  }
+  if (cause instanceof ContextIsFull) return new RequestProblem('context', cause.message)
+  if (cause instanceof AttemptIsOver) return new RequestProblem('over', cause.message)
   if (cause instanceof Failure) {
-    const told = cause.message.slice(0, 500)
-    return new RequestProblem('unavailable', `the ${cause.boundary} failed: ${told}`)
+    const told = `the ${cause.boundary} failed: ${cause.message.slice(0, 500)}`
+    // A chat template that cannot write the messages never will: nobody should try again.
+    return new RequestProblem(cause.boundary === 'renderer' ? 'unsupported' : 'unavailable', told)
   }
   return new RequestProblem('internal', 'the request could not be answered: an internal error')
 }
