@@ -116,7 +116,14 @@ async function measure(format: Format, group: Group, file: string): Promise<Figu
           if (!stream.write(chunk)) await once(stream, 'drain')
         },
       },
-      { run: 'bench', weighting: 'uniform', volatile: false, lost: openLossReport() },
+      {
+        run: 'bench',
+        weighting: 'uniform',
+        form: 'once',
+        loss: 'ppo',
+        volatile: false,
+        lost: openLossReport(),
+      },
     )
     for (let index = 0; index < groups; index++) {
       await writer.write({ group, task: { id: 'g' as TaskId, data: {} }, order: index })

@@ -69,6 +69,40 @@ export function treeGroup(seed: number, trees = 3): Group {
   return weighed({ id: 'g' as GroupId, task: 'task' as TaskId, members, unscored })
 }
 
+/** A group of one tree: a sampled prefix of three tokens, and two endings of one token. */
+export function plainTree(): Group {
+  const tree = growing('t/0')
+  const speak = (at: Place, ...ids: number[]): Place =>
+    tree.append(
+      at,
+      sampled({
+        ids: Int32Array.from(ids),
+        logprobs: Float32Array.from(ids, () => -0.5),
+        version: { from: 1, to: 1 },
+      }),
+    )
+  const prefix = speak(tree.append(root, given('prompt', Int32Array.of(1, 2))), 3, 4, 5)
+  const turn = (end: Place): Turn => ({
+    from: end.node,
+    end,
+    finish: { kind: 'stop' },
+    messages: 1,
+  })
+  for (const id of [6, 7]) {
+    const end = speak(prefix, id)
+    const turns = [{ ...turn(prefix), end }]
+    tree.end(withOwnMessages(endAt(tree, end, { turns, share: 0.5 })))
+  }
+  const members = tree.trajectories.map((trajectory, index) => ({
+    tree,
+    trajectory: trajectory as Gradable,
+    reward: { total: index, parts: [] },
+    dropped: null,
+    weight: 1,
+  }))
+  return weighed({ id: 't' as GroupId, task: 't' as TaskId, members, unscored: [] })
+}
+
 /** A group of trees with a log-probability for every sampled token. */
 export function seeingGroup(group: Group): Group {
   const fill = new Map(

@@ -20,7 +20,13 @@ export async function writeTo(
   const chunks: Buffer[] = []
   const output: Output = { write: chunk => void chunks.push(Buffer.from(chunk)) }
   const lost = openLossReport()
-  const defaults = { run: 'test', weighting: 'uniform', volatile: false } as const
+  const defaults = {
+    run: 'test',
+    weighting: 'uniform',
+    form: format.training?.form ?? 'once',
+    loss: 'ppo',
+    volatile: false,
+  } as const
   const writer = format.open(output, { ...defaults, lost, ...options })
   let rows = 0
   for (const group of groups) rows += await writer.write(group)

@@ -6,6 +6,15 @@ export type TokenCredit = Map<string, number>
 
 type Line = Readonly<Record<string, unknown>>
 
+/** How far two credits are apart where they differ most; a token that is not there has none. */
+export function creditDifference(a: TokenCredit, b: TokenCredit): number {
+  const keys = new Set([...a.keys(), ...b.keys()])
+  return [...keys].reduce(
+    (most, key) => Math.max(most, Math.abs((a.get(key) ?? 0) - (b.get(key) ?? 0))),
+    0,
+  )
+}
+
 /** Adds credit to a token; a token that is trained twice adds up, so that it shows. */
 export function addCredit(credit: TokenCredit, ids: readonly number[], values: readonly number[]) {
   for (let token = 0; token < ids.length; token++) {
@@ -69,20 +78,20 @@ function slimeCredit(samples: readonly Line[], rewards: readonly number[]): Toke
  * row, compared within a `uid`.
  */
 export function verlGrpo(outputs: readonly Line[]): TokenCredit {
+  const scoreOf = (output: Line): number =>
+    numbers(output.token_level_scores).reduce((sum, value) => sum + value, 0)
   return verlCredit(outputs, output => {
-    const scores = outputs
-      .filter(({ uid }) => uid === output.uid)
-      .map(({ reward_score }) => reward_score as number)
-    const value = ((output.reward_score as number) - mean(scores)) / (deviation(scores, 1) + 1e-6)
+    const scores = outputs.filter(({ uid }) => uid === output.uid).map(scoreOf)
+    const value = (scoreOf(output) - mean(scores)) / (deviation(scores, 1) + 1e-6)
     return numbers(output.response_mask).map(bit => bit * value)
   })
 }
 
-/** The estimator that `espalier_verl` registers: scores of single tokens as they are. */
+/** The estimator that `espalier_verl` registers: our advantages as they are. */
 export function verlEspalier(outputs: readonly Line[]): TokenCredit {
   return verlCredit(outputs, output => {
     const mask = numbers(output.response_mask)
-    return numbers(output.token_level_scores).map((score, token) => score * mask[token]!)
+    return numbers(output.advantages).map((value, token) => value * mask[token]!)
   })
 }
 

@@ -6,7 +6,8 @@
 
 slime compares rewards by position, which is right only where every group has the same number of
 samples. `post_process_rewards` hands it the advantages of the run instead, so trajectories of
-several rows and trees are trained as they were weighed. ESPALIER_URL and ESPALIER_TOKEN name the
+several rows and trees are trained as they were weighed. `custom_generate` rolls attempts one by one,
+which nothing has compared yet: their rewards are compared here, each attempt once. ESPALIER_URL and ESPALIER_TOKEN name the
 service. `python espalier_slime.py rows.jsonl out_{rollout_id}.pt --batch N` makes files that
 --load-debug-rollout-data reads.
 """
@@ -24,9 +25,32 @@ def client():
 
 
 def post_process_rewards(args, samples):
-    """Raw rewards for the logs, and as rewards the advantages that the run was weighed with."""
+    """Raw rewards for the logs, and as rewards the advantages: the run's, or those of lone attempts."""
     raw = [0.0 if sample.reward is None else sample.reward for sample in samples]
-    return raw, [sample.metadata["espalier"]["advantage"] for sample in samples]
+    alone = [sample for sample in samples if sample.metadata["espalier"].get("alone")]
+    compared = compare_alone(args, alone)
+    return raw, [
+        compared[id(sample)] if id(sample) in compared else sample.metadata["espalier"]["advantage"]
+        for sample in samples
+    ]
+
+
+def compare_alone(args, samples):
+    """Advantages of attempts that were rolled one by one: GRPO over a prompt's attempts, each once."""
+    attempts = {}
+    for sample in samples:
+        if not sample.remove_sample and sample.reward is not None:
+            attempts.setdefault(sample.group_index, {})[sample.index] = sample.reward
+    advantages = {}
+    for sample in samples:
+        rewards = attempts.get(sample.group_index, {})
+        mean = sum(rewards.values()) / max(1, len(rewards))
+        advantage = 0.0 if sample.index not in rewards else rewards[sample.index] - mean
+        if getattr(args, "grpo_std_normalization", True) and len(rewards) > 1:
+            spread = sum((value - mean) ** 2 for value in rewards.values()) / (len(rewards) - 1)
+            advantage /= spread**0.5 + 1e-6
+        advantages[id(sample)] = advantage
+    return advantages
 
 
 def generate_rollout(args, rollout_id, data_source, evaluation=False):
@@ -71,8 +95,10 @@ async def custom_generate(args, sample, sampling_params):
     if not rolled:
         sample.status = type(sample).Status.FAILED
         sample.remove_sample = True
+        sample.metadata["espalier"] = {"alone": True, "advantage": 0.0}
         return sample
     for each in rolled:
+        each.metadata["espalier"]["alone"] = True
         each.index, each.group_index, each.rollout_id = sample.index, sample.group_index, sample.rollout_id
     return rolled[0] if len(rolled) == 1 else rolled
 

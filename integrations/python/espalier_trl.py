@@ -3,10 +3,12 @@
     trainer = GRPOTrainer(model, reward_funcs=reward, rollout_func=rollout(Client(url)), ...)
     trainer = GRPOTrainer(model, reward_funcs=reward, rollout_func=replay("rows.trl.jsonl"), ...)
 
-TRL compares rewards by position, `num_generations` at a time. So groups have that many members and
-every trajectory is one row; a run whose trajectories have several rows, or whose trees share
-tokens, is refused here. `rollout_samples` gives such rows with their advantages to
-`AsyncGRPOTrainer`, which takes them as they are.
+TRL compares rewards by position, `num_generations` at a time. So groups have that many trajectories
+and every trajectory is one row; the endings of a tree are trajectories of their own, with their full
+paths. A run whose trajectories have several rows, or whose endings do not count alike, is refused
+here. `rollout_samples` gives such rows with their advantages to `AsyncGRPOTrainer`, which takes them as
+they are. Members that a filter dropped from the loss only are in the rows, untrained: their rewards
+are compared with.
 """
 
 import json
@@ -187,6 +189,12 @@ def _members(group, size):
         raise ValueError(
             f"{several[0]['trajectory']} has {several[0]['rows']} rows: TRL's rollout_func takes one "
             "per trajectory. Use rollout_samples with AsyncGRPOTrainer."
+        )
+    uneven = [row for row in rows if row["weight"] not in (None, 1)]
+    if uneven:
+        raise ValueError(
+            f"{uneven[0]['trajectory']} has the weight {uneven[0]['weight']}: TRL's rollout_func compares and "
+            "trains rows as equals. Use rollout_samples with AsyncGRPOTrainer, or roll with --weighting uniform."
         )
     if len(rows) > size:
         raise ValueError(f"a group of {len(rows)} where TRL compares {size} at a time")

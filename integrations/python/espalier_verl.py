@@ -1,11 +1,13 @@
-"""Espalier's rollouts in verl (0.8): an agent loop over the service, and batches from a file.
+"""Espalier's rollouts in verl (0.9): an agent loop over the service, and batches from a file.
 
     actor_rollout_ref.rollout.agent.default_agent_loop=espalier     # after importing this module
-    algorithm.adv_estimator=espalier                                # our advantages, token by token
+    algorithm.adv_estimator=grpo                                    # the agent loop: verl compares by uid
+    algorithm.adv_estimator=espalier                                # read_batch: our advantages, token by token
 
-An agent loop gives one output per prompt, so it takes trajectories of one row; `read_batch` makes a
-`DataProto` of an export whatever its shape. verl's own estimators compare one score per row by
-`uid`; the estimator registered here returns the scores of single tokens as they are.
+An agent loop gives one output per prompt, so it takes trajectories of one row; the reward stands on
+the last token, where verl's own estimators sum it. `read_batch` makes a `DataProto` of an export
+whatever its shape: rewards as verl has them, and our advantages as `reward_baselines`, the one tensor
+that verl hands to a registered estimator besides. The estimator refuses batches without it.
 """
 
 import asyncio
@@ -26,7 +28,8 @@ def padded(rows, prompt_length, response_length, pad_token_id):
     cutting one would train something else.
     """
     batch = {name: [] for name in ("prompts", "responses", "response_mask", "attention_mask")}
-    batch.update(input_ids=[], position_ids=[], rollout_log_probs=[], token_level_scores=[])
+    batch.update(input_ids=[], position_ids=[], rollout_log_probs=[])
+    batch.update(token_level_scores=[], reward_baselines=[])
     for row in rows:
         prompt, response = row["prompt_ids"], row["response_ids"]
         if len(prompt) > prompt_length or len(response) > response_length:
@@ -49,6 +52,7 @@ def padded(rows, prompt_length, response_length, pad_token_id):
         logprobs = row["response_logprobs"] or [0.0] * len(response)
         batch["rollout_log_probs"].append(logprobs + [0.0] * right)
         batch["token_level_scores"].append(row["token_level_scores"] + [0.0] * right)
+        batch["reward_baselines"].append(row["advantages"] + [0.0] * right)
     return batch
 
 
@@ -60,7 +64,7 @@ def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
 
     rows = list(_read(path_or_rows)) if isinstance(path_or_rows, str) else path_or_rows
     lists = padded(rows, prompt_length, response_length, pad_token_id)
-    whole = ("rollout_log_probs", "token_level_scores")
+    whole = ("rollout_log_probs", "token_level_scores", "reward_baselines")
     tensors = {
         name: torch.tensor(values, dtype=torch.float32 if name in whole else torch.long)
         for name, values in lists.items()
@@ -76,9 +80,15 @@ def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
     )
 
 
-def token_advantages(token_level_rewards, response_mask, **kwargs):
+def token_advantages(token_level_rewards, response_mask, reward_baselines=None, **kwargs):
     """Advantages as they were weighed, on the tokens that are trained."""
-    advantages = token_level_rewards * response_mask
+    if reward_baselines is None or reward_baselines.shape != response_mask.shape:
+        raise ValueError(
+            "adv_estimator=espalier needs the advantages of an export, which read_batch brings along. "
+            "The agent loop rolls one attempt at a time and has rewards only: use adv_estimator=grpo, "
+            "which compares them by uid."
+        )
+    advantages = reward_baselines * response_mask
     return advantages, advantages
 
 

@@ -4,10 +4,13 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { type LeafWeighting, leafWeightings } from '../core/credit.ts'
+import type { RowForm } from '../core/row.ts'
+import { lossKind, lossNames } from '../math/registry.ts'
 import { countUncarried } from '../sinks/features.ts'
-import type { Format, FormatWriter, Output } from '../sinks/format.ts'
+import { type Format, type FormatWriter, type Output, RefusedError } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { type Lost, openLossReport } from '../sinks/lost.ts'
+import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.ts'
+import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
@@ -18,6 +21,10 @@ export interface ExportOptions extends Selection {
   readonly to: string
   /** The file to write. */
   readonly out: string
+  /** Each sampled token once, or every trajectory's full paths. @default what is right for the format */
+  readonly rows?: RowForm
+  /** The loss the rows will be trained with. @default the run's */
+  readonly loss?: string
   /** Also write what depends on clocks and servers. */
   readonly volatile?: boolean
   readonly signal?: AbortSignal
@@ -27,10 +34,28 @@ export interface ExportOptions extends Selection {
 export interface Exported {
   readonly rows: number
   readonly lost: readonly Lost[]
+  /** What whoever trains on the file has to know. */
+  readonly notes: readonly string[]
+  /** Which rows were written; absent where the format has no rows to train on. */
+  readonly form?: WrittenForm
   /** Trajectories that were left out, by reason: failed, filtered, where, best. */
   readonly leftOut: Readonly<Record<string, number>>
   /** The lines that load the file where it is read. */
   readonly loading: readonly string[]
+}
+
+/** The form of rows that were written, for which loss, and what it costs. */
+export interface WrittenForm {
+  readonly rows: RowForm
+  /** Why, where it is the format's own choice. */
+  readonly because?: string
+  readonly loss: string
+  /** Tokens of the rows, context included. */
+  readonly tokens: number
+  /** Tokens in the loss. */
+  readonly trained: number
+  /** Tokens in the loss where each sampled token is trained once. */
+  readonly once: number
 }
 
 /**
@@ -43,8 +68,10 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
   const reader = await openRunReader(run)
   const partial = `${options.out}.partial`
   try {
-    const weighting = weightingOf(manifest.config)
-    const file = await openExport(format, { ...options, out: partial, run, weighting })
+    const { config } = manifest
+    const loss = options.loss ?? lossOf(config)
+    const weighting = weightingOf(config)
+    const file = await openExport(format, { ...options, loss, out: partial, run, weighting })
     try {
       for await (const group of reader.groups()) {
         options.signal?.throwIfAborted()
@@ -77,16 +104,23 @@ export async function openExport(
     readonly weighting: LeafWeighting
   },
 ): Promise<OpenExport> {
-  const select = openSelection(options)
+  const { comparesRewards = false, training } = format
+  const { weighting, loss = 'ppo' } = options
+  const form = formOf(format, options.rows)
+  lossKind(loss)
+  const select = openSelection(options, { comparesRewards })
   const lost = openLossReport()
   const output = await openFile(options.out)
   const writer: FormatWriter = format.open(output, {
     run: basename(resolve(options.run)),
-    weighting: options.weighting,
+    weighting,
+    form,
+    loss,
     volatile: options.volatile ?? false,
     lost,
   })
   const leftOut: Record<string, number> = {}
+  const cost = { tokens: 0, trained: 0, once: 0, shared: 0 }
   let rows = 0
   return {
     async write({ group, task, order }) {
@@ -96,13 +130,82 @@ export async function openExport(
       }
       rows += await writer.write({ group: selected.group, task, order })
       countUncarried(selected.group, format.carries, lost)
+      if (!training) return
+      const counted = countTokens(selected.group, { weighting, form })
+      cost.tokens += counted.tokens
+      cost.trained += counted.trained
+      cost.once += counted.once
+      cost.shared += counted.shared
     },
     async end() {
       await writer.end()
       await output.close()
-      return { rows, lost: lost.entries(), leftOut }
+      noteForm({ format, form, cost, leftOut }, lost)
+      const { because } = training ?? {}
+      return {
+        rows,
+        lost: lost.entries(),
+        notes: lost.notes(),
+        leftOut,
+        ...(training && {
+          form: {
+            rows: form,
+            ...(options.rows === undefined && { because: because! }),
+            loss,
+            tokens: cost.tokens,
+            trained: cost.trained,
+            once: cost.once,
+          },
+        }),
+      }
     },
   }
+}
+
+/** The form that was asked for, or the format's own. */
+function formOf({ name, training }: Format, asked: RowForm | undefined): RowForm {
+  if (!training && asked !== undefined) {
+    throw new RefusedError(
+      name,
+      'it has no rows that a policy loss is computed from',
+      'Leave out --rows.',
+    )
+  }
+  return asked ?? training?.form ?? 'once'
+}
+
+/** Says what the form and the selection change for whoever trains. */
+function noteForm(
+  {
+    format,
+    form,
+    cost,
+    leftOut,
+  }: Pick<FormOptions, 'form'> & {
+    readonly format: Format
+    readonly cost: FormTokens
+    readonly leftOut: Readonly<Record<string, number>>
+  },
+  lost: LossReport,
+): void {
+  const { comparesRewards, training } = format
+  if (training && form === 'once' && training.sequence !== 'reader' && cost.shared > 0) {
+    lost.note(
+      `${cost.shared} tokens are shared by trajectories and trained once with their mean advantage: exact while ratios are 1 (--rows paths is exact at every ratio)`,
+    )
+  }
+  const chosen = (leftOut.where ?? 0) + (leftOut.best ?? 0)
+  if (comparesRewards && chosen > 0) {
+    lost.note(
+      `a trainer that compares rewards itself does not see the ${chosen} trajectories that --where and --best left out`,
+    )
+  }
+}
+
+/** The loss a run was set to learn with. */
+export function lossOf(config: Readonly<Record<string, unknown>>): string {
+  const name = typeof config.loss === 'string' ? config.loss.split(':')[0]! : 'ppo'
+  return lossNames.find(each => each === name) ?? 'ppo'
 }
 
 /** How the trees of a run share their tokens, by its settings. */

@@ -1,9 +1,17 @@
 import { z } from 'zod'
+import { rowForms } from '../core/row.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { openRunReader, type RunWriter, type StoredGroup } from '../store/store.ts'
-import { type OpenExport, openExport, weightingOf } from './export.ts'
+import { lossOf, type OpenExport, openExport, weightingOf } from './export.ts'
 
-const sinkSettings = z.array(z.strictObject({ to: z.string(), out: z.string() }))
+const sinkSettings = z.array(
+  z.strictObject({
+    to: z.string(),
+    out: z.string(),
+    rows: z.enum(rowForms).optional(),
+    loss: z.string().optional(),
+  }),
+)
 
 /** The run that live sinks belong to. */
 export interface SinkRun {
@@ -21,9 +29,10 @@ export interface SinkRun {
 export async function withSinks(writer: RunWriter, run: SinkRun): Promise<RunWriter> {
   const files: OpenExport[] = []
   try {
-    for (const { to, out } of sinkSettings.parse(run.config.sinks ?? [])) {
+    for (const { to, out, rows, loss } of sinkSettings.parse(run.config.sinks ?? [])) {
+      const asked = { out, run: run.out, ...(rows && { rows }), loss: loss ?? lossOf(run.config) }
       const weighting = weightingOf(run.config)
-      files.push(await openExport(formatNamed(to), { out, run: run.out, weighting }))
+      files.push(await openExport(formatNamed(to), { ...asked, weighting }))
     }
     if (files.length === 0) return writer
     return await exporting(writer, files, run)

@@ -8,13 +8,20 @@ import { fieldsOf } from '../policies/servers/tinker-api.ts'
 import type { TinkerSession } from '../policies/servers/tinker-session.ts'
 import { type Datum, toDatum } from '../sinks/formats/tinker.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
+import { type FactorOptions, rowFactors } from './row-factors.ts'
 
 /** How a model behind a Tinker server learns. */
 export interface TinkerTrainerOptions {
   /** @default 4e-4 */
   readonly learningRate?: number
-  /** `ppo`, `cispo`, `gspo` or `importance-sampling`. @default 'ppo' */
+  /** `ppo`, `grpo`, `bnpo`, `cispo` or `importance-sampling`. @default 'ppo' */
   readonly loss?: string
+  /**
+   * What the server divides a row's sum by of its own accord. Tinker sums (`nothing`); SkyRL's JAX
+   * server divides by the row's length (`rows`), which is then multiplied in again.
+   * @default 'nothing'
+   */
+  readonly divides?: FactorOptions['divides']
   /** Passes over each batch. @default 1 */
   readonly epochs?: number
   /** The rank of the adapter that is trained. @default 32 */
@@ -25,12 +32,28 @@ export interface TinkerTrainerOptions {
   readonly weighting?: LeafWeighting
 }
 
-/** Our names of losses, as Tinker knows them, with the clips of the embedded trainer. */
-const losses: Readonly<Record<string, { name: string; config?: Record<string, number> }>> = {
-  ppo: { name: 'ppo', config: { clip_low_threshold: 0.8, clip_high_threshold: 1.28 } },
-  gspo: { name: 'gspo', config: { clip_low_threshold: 0.9997, clip_high_threshold: 1.0004 } },
-  cispo: { name: 'cispo', config: { clip_low_threshold: 0, clip_high_threshold: 4 } },
-  'importance-sampling': { name: 'importance_sampling' },
+interface TinkerLoss {
+  readonly name: string
+  readonly config?: Readonly<Record<string, number>>
+  readonly mean: FactorOptions['mean']
+}
+
+const clips = { clip_low_threshold: 0.8, clip_high_threshold: 1.28 }
+
+/**
+ * Our names of losses, as Tinker knows them, with the clips of the embedded trainer. Tinker's `ppo` has
+ * no dual clip: with A < 0 and a ratio above 3, our `ppo` stops where Tinker's goes on.
+ */
+const losses: Readonly<Record<string, TinkerLoss>> = {
+  ppo: { name: 'ppo', config: clips, mean: 'tokens' },
+  grpo: { name: 'ppo', config: clips, mean: 'sequences' },
+  bnpo: { name: 'ppo', config: clips, mean: 'tokens' },
+  cispo: {
+    name: 'cispo',
+    config: { clip_low_threshold: 0.8, clip_high_threshold: 1.2 },
+    mean: 'tokens',
+  },
+  'importance-sampling': { name: 'importance_sampling', mean: 'tokens' },
 }
 
 /** Tokens of one request: large batches go in several, whose gradients add up. */
@@ -39,8 +62,9 @@ const requestTokens = 100_000
 const remembered = 'tinker.json'
 
 /**
- * Trains through a Tinker server: forward and backward over the rows, an optimiser step, and weights
- * for the sampler, which the session's policy samples from afterwards. Tinker sums over tokens.
+ * Trains through a Tinker server: forward and backward over every trajectory's full paths, an optimiser
+ * step, and weights for the sampler, which the session's policy samples from afterwards. Tinker sums
+ * over tokens; means are made by the size of advantages.
  */
 export async function openTinkerTrainer(
   session: TinkerSession,
@@ -53,6 +77,7 @@ export async function openTinkerTrainer(
     rank: 32,
     seed: 0,
     weighting: 'uniform' as const,
+    divides: 'nothing' as const,
     ...options,
   }
   const loss = losses[settings.loss]
@@ -65,9 +90,14 @@ export async function openTinkerTrainer(
   return {
     name: `tinker:${session.url}`,
     async step(groups, call) {
-      const rows = groups.flatMap(group => groupRows(group, settings)).filter(isWorthwhile)
+      const { weighting, divides } = settings
+      const all = groups.flatMap(group => groupRows(group, { weighting, form: 'paths' }))
+      const factors = rowFactors(all, { mean: loss.mean, divides })
+      const rows = all.filter(isWorthwhile)
       if (rows.length === 0) return { version: session.version, metrics: countRows(groups, rows) }
-      const data = rows.map(toDatum)
+      const data = all.flatMap((member, index) =>
+        isWorthwhile(member) ? [toDatum(member, factors[index]!)] : [],
+      )
       let sums = { loss: 0, difference: 0, tokens: 0 }
       for (let epoch = 0; epoch < settings.epochs; epoch++) {
         sums = await learnFrom(state, data, { loss, call })

@@ -57,6 +57,15 @@ export async function checkLearning({ loss, budget, ...values }: Settings): Prom
   )
 }
 
+/** What a Tinker server is said to divide by, as in `tinker:URL?divides=rows`. */
+function readDivides(name: string, query: string | undefined): 'nothing' | 'rows' {
+  if (query === undefined) return 'nothing'
+  const [key, value, ...rest] = query.split('=')
+  if (key === 'divides' && (value === 'rows' || value === 'nothing') && rest.length === 0)
+    return value
+  throw new SettingError(`--trainer ${name}: after ? it takes divides=nothing or divides=rows`)
+}
+
 /** A trainer by name; nothing for the embedded one, which the policy brings along. */
 async function openTrainerNamed(values: Settings, parts: RollParts): Promise<Trainer | undefined> {
   const { trainer: name, learningRate, loss, epochs, seed, weighting } = values
@@ -68,12 +77,16 @@ async function openTrainerNamed(values: Settings, parts: RollParts): Promise<Tra
     )
   }
   if (name.startsWith('tinker:')) {
-    const session = sessionAt(name.slice('tinker:'.length))
+    const [url = '', query] = name.slice('tinker:'.length).split('?')
+    const session = sessionAt(url)
     if (!session) {
-      throw new SettingError(`--trainer ${name} needs --policy ${name}, so that samples follow it`)
+      throw new SettingError(
+        `--trainer ${name} needs --policy tinker:${url}, so that samples follow it`,
+      )
     }
+    const divides = readDivides(name, query)
     return await openNamed(`--loss ${loss}`, () =>
-      openTinkerTrainer(session, { learningRate, loss, epochs, seed, weighting }),
+      openTinkerTrainer(session, { learningRate, loss, epochs, seed, weighting, divides }),
     )
   }
   if (!isUserPart(name)) {

@@ -119,6 +119,29 @@ const losses: Readonly<Record<LossName, PolicyLoss>> = {
   gpg: gpgLoss,
 }
 
+/**
+ * What a loss knows of a sequence: nothing (`token`: a sum over tokens with one divisor for all), its
+ * length in a mean (`sequence-mean`), or one ratio for all its tokens (`sequence-ratio`).
+ */
+export type LossKind = 'token' | 'sequence-mean' | 'sequence-ratio'
+
+const lossKinds: Readonly<Record<LossName, LossKind>> = {
+  ppo: 'token',
+  grpo: 'sequence-mean',
+  'dr-grpo': 'token',
+  bnpo: 'token',
+  gspo: 'sequence-ratio',
+  sapo: 'sequence-mean',
+  cispo: 'token',
+  gmpo: 'sequence-ratio',
+  gpg: 'token',
+}
+
+/** The kind of a loss with its own aggregation. */
+export function lossKind(name: string): LossKind {
+  return named('loss', lossKinds, name)
+}
+
 /** The policy loss of that name; an unknown name is answered with the known ones. */
 export function lossNamed(name: string): PolicyLoss {
   return named('loss', losses, name)

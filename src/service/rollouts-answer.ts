@@ -6,8 +6,6 @@ import { openSelection } from '../sinks/selection.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
 import type { RolloutJob } from './rollouts-entry.ts'
 
-const select = openSelection({})
-
 /** A finished group as clients get it, its rows in the format they asked for. */
 export async function groupToAnswer(
   group: Group,
@@ -21,9 +19,12 @@ export async function groupToAnswer(
   const writer = format.open(output, {
     run: 'rollouts',
     weighting: parts.weighting ?? 'uniform',
+    form: format.training?.form ?? 'once',
+    loss: 'ppo',
     volatile: true,
     lost: openLossReport(),
   })
+  const select = openSelection({}, { comparesRewards: format.comparesRewards ?? false })
   await writer.write({ group: select(group).group, task, order: index })
   const rows = chunks.join('').split('\n')
   return {

@@ -1,4 +1,4 @@
-import { creditByNode } from '../core/credit.ts'
+import { creditByNode, ownSpans } from '../core/credit.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { AssistantMessage, Message } from '../core/message.ts'
 import { textOf } from '../core/message.ts'
@@ -20,7 +20,7 @@ export interface Conversation {
 /** The selected trajectories of a group in canonical order: member, then trajectory. */
 export function conversationsOf(
   group: Group,
-  { weighting }: Pick<FormatOptions, 'weighting'>,
+  { weighting, form }: Pick<FormatOptions, 'weighting' | 'form'>,
 ): readonly Conversation[] {
   const all = [...group.members, ...group.unscored]
   const trees = [...new Set(all.map(member => member.tree))].sort((a, b) => a.member - b.member)
@@ -34,7 +34,11 @@ export function conversationsOf(
         member,
         tree,
         messages: member.trajectory.messages,
-        turns: turnTokens(tree, member.trajectory, credit),
+        turns: turnTokens(
+          tree,
+          member.trajectory,
+          form === 'once' ? credit : ownSpans(credit, member.trajectory.id),
+        ),
         paths: pathEnds(tree, member.trajectory.end).length,
       }))
   })

@@ -1,7 +1,9 @@
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
+import type { RowForm } from '../core/row.ts'
 import type { Feature } from './features.ts'
+import type { Training } from './forms.ts'
 import type { LossReport } from './lost.ts'
 
 /** Where a format writes; a promise asks the writer to wait. */
@@ -23,6 +25,10 @@ export interface FormatOptions {
   readonly run: string
   /** How the trajectories of one tree share their tokens. */
   readonly weighting: LeafWeighting
+  /** Which rows trees become. */
+  readonly form: RowForm
+  /** The loss they will be trained with, by our name of it. */
+  readonly loss: string
   /** Also write what depends on clocks and servers. */
   readonly volatile: boolean
   /** Where the format counts what it cannot carry. */
@@ -44,6 +50,10 @@ export interface Format {
   readonly summary: string
   /** What it has a place for; the rest is counted as lost. */
   readonly carries: readonly Feature[]
+  /** How its trainer reads rows; absent where no policy loss is computed from them. */
+  readonly training?: Training
+  /** Whether its trainer compares rewards itself: then who is dropped from the loss only is written too. */
+  readonly comparesRewards?: boolean
   open(output: Output, options: FormatOptions): FormatWriter
   /** The lines that load the file where it is read. */
   loading(file: string): readonly string[]

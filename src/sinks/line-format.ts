@@ -1,11 +1,13 @@
 import type { Task } from '../core/environment.ts'
-import type { Group } from '../core/group.ts'
 import type { ExportGroup, Format, FormatOptions, FormatWriter } from './format.ts'
 import { openJsonBytes, writeJson } from './json-bytes.ts'
-import { groupRows, type MemberRow } from './row-record.ts'
 
 /** What a format of lines is made from. */
-export interface LineFormat extends Pick<Format, 'name' | 'summary' | 'carries' | 'loading'> {
+export interface LineFormat
+  extends Pick<
+    Format,
+    'name' | 'summary' | 'carries' | 'training' | 'comparesRewards' | 'loading'
+  > {
   /** Gives, for one export, the function that turns a group into the objects of its lines. */
   start(options: FormatOptions): (group: ExportGroup) => Iterable<object>
 }
@@ -33,14 +35,6 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
       }
     },
   }
-}
-
-/** All rows of the selected members of a group. */
-export function selectedRows(
-  group: Group,
-  { weighting }: Pick<FormatOptions, 'weighting'>,
-): readonly MemberRow[] {
-  return groupRows(group, { weighting, include: { failed: true, filtered: true } })
 }
 
 /** The reference answer of a task, where it has one. */

@@ -7,17 +7,23 @@ export interface Lost {
 /** Counts what a format could not carry while it writes. */
 export interface LossReport {
   add(what: string, count?: number): void
+  /** Says what whoever reads the file has to know, once. */
+  note(what: string): void
   /** In the order in which each was first met. */
   entries(): readonly Lost[]
+  notes(): readonly string[]
 }
 
 /** Opens an empty report. */
 export function openLossReport(): LossReport {
   const counts = new Map<string, number>()
+  const notes = new Set<string>()
   return {
     add(what, count = 1) {
       if (count > 0) counts.set(what, (counts.get(what) ?? 0) + count)
     },
+    note: what => void notes.add(what),
     entries: () => [...counts].map(([what, count]) => ({ what, count })),
+    notes: () => [...notes],
   }
 }

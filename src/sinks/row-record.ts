@@ -1,7 +1,7 @@
 import type { Credit, LeafWeighting } from '../core/credit.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { TrajectoryId } from '../core/ids.ts'
-import { type Row, type Run, rowsOf } from '../core/row.ts'
+import { type Row, type RowForm, type Run, rowsOf } from '../core/row.ts'
 import type { VersionRange } from '../core/segment.ts'
 import type { Tree } from '../core/tree.ts'
 
@@ -22,13 +22,19 @@ export interface MemberRow {
 export interface GroupRowOptions {
   /** @default 'uniform' */
   readonly weighting?: LeafWeighting
+  /** @default 'once' */
+  readonly form?: RowForm
   /** @default neither */
   readonly include?: ExportSelection
 }
 
 /** All training rows of a group in canonical order: member, trajectory, row. */
 export function groupRows(group: Group, options: GroupRowOptions = {}): readonly MemberRow[] {
-  const { include = { failed: false, filtered: false }, weighting = 'uniform' } = options
+  const {
+    include = { failed: false, filtered: false },
+    weighting = 'uniform',
+    form = 'once',
+  } = options
   const members = new Map<TrajectoryId, Weighted | Unscored>()
   for (const member of [...group.members, ...group.unscored])
     members.set(member.trajectory.id, member)
@@ -39,6 +45,7 @@ export function groupRows(group: Group, options: GroupRowOptions = {}): readonly
       rowsOf(tree, {
         credits: creditsOf(group, tree),
         weighting,
+        form,
         include: extras(group, tree, include),
       }).map(row => ({ row, tree, member: members.get(row.trajectory.id)! })),
     )

@@ -72,4 +72,18 @@ describe('selection', () => {
     expect(kept.members.map(member => member.reward.total)).toEqual([0])
     expect(leftOut.where).toBe(2)
   })
+
+  it('keeps who was dropped from the loss only where a trainer compares rewards itself', () => {
+    const group = chainGroup([1, 0, 0.5], { dropped: [2] })
+    const rewards = (comparesRewards: boolean) =>
+      openSelection({}, { comparesRewards })(group).group.members.map(({ reward }) => reward.total)
+    expect(rewards(true)).toEqual([1, 0, 0.5])
+    expect(rewards(false)).toEqual([1, 0])
+    const members = group.members.map(member => ({
+      ...member,
+      dropped: member.dropped && { ...member.dropped, from: 'loss-and-statistics' as const },
+    }))
+    const { group: left } = openSelection({}, { comparesRewards: true })({ ...group, members })
+    expect(left.members).toHaveLength(2)
+  })
 })

@@ -26,12 +26,14 @@ interface Item {
   readonly member: Candidate
 }
 
-/** Reads a selection once; what it gives is used group by group. */
-export function openSelection({
-  where,
-  best,
-  include = [],
-}: Selection): (group: Group) => Selected {
+/**
+ * Reads a selection once; what it gives is used group by group. With `comparesRewards`, members that a
+ * filter dropped from the loss only are kept: whoever compares rewards needs theirs.
+ */
+export function openSelection(
+  { where, best, include = [] }: Selection,
+  { comparesRewards = false } = {},
+): (group: Group) => Selected {
   if (best !== undefined && !(Number.isInteger(best) && best > 0)) {
     throw new RangeError(`--best takes a whole number of trajectories, not ${best}`)
   }
@@ -48,7 +50,10 @@ export function openSelection({
     )
     const members = group.members.filter(
       member =>
-        (member.dropped === null || include.includes('filtered') || leave('filtered')) &&
+        (member.dropped === null ||
+          include.includes('filtered') ||
+          (comparesRewards && member.dropped.from === 'loss') ||
+          leave('filtered')) &&
         passes(member),
     )
     const kept = best === undefined ? members : bestOf(members, best)

@@ -1,5 +1,12 @@
-import { type Exported, exportRun } from '../../exchange/export.ts'
+import { rowForms } from '../../core/row.ts'
+import {
+  type Exported,
+  type ExportOptions,
+  exportRun,
+  type WrittenForm,
+} from '../../exchange/export.ts'
 import { refuseFolder } from '../../exchange/output-file.ts'
+import { lossKind } from '../../math/registry.ts'
 import { formatNamed, formats } from '../../sinks/formats/registry.ts'
 import { openSelection, type Selection } from '../../sinks/selection.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -28,6 +35,11 @@ export const exportCommand: Command = {
     },
     best: { help: 'Only the N best trajectories of each group', argument: 'N' },
     include: { help: 'Also write these: failed, filtered', argument: 'KINDS' },
+    rows: {
+      help: 'once: each sampled token in one row; paths: every trajectory whole (default: by format)',
+      argument: 'FORM',
+    },
+    loss: { help: "The loss they will be trained with (default: the run's)", argument: 'NAME' },
     volatile: { help: 'Also write what depends on clocks and servers' },
   },
   isCommon: true,
@@ -44,9 +56,10 @@ async function runExport({ words, own, json, terminal, signal }: Invocation): Pr
     ...(own.best !== undefined && { best: readBest(own.best) }),
     include: readKinds(own.include),
   }
-  checkFlags(to, selection)
+  const form = readForm(own)
+  checkFlags(to, selection, form)
   const volatile = own.volatile !== undefined
-  const result = await exportRun(words[0]!, { to, out, ...selection, volatile, signal })
+  const result = await exportRun(words[0]!, { to, out, ...selection, ...form, volatile, signal })
   if (json) terminal.print(JSON.stringify({ out, ...result }))
   else for (const line of describeExport(to, out, result)) terminal.print(line)
   return 0
@@ -61,18 +74,45 @@ function describeExport(to: string, out: string, result: Exported): readonly str
   }
   return [
     `${result.rows} rows written to ${out}`,
+    ...(result.form ? formLines(result.form) : []),
     ...Object.entries(result.leftOut).map(
       ([reason, count]) => `left out: ${count} trajectories ${reasons[reason]}`,
     ),
     ...result.lost.map(({ what, count }) => `not carried by ${to}: ${what} (${count})`),
+    ...result.notes.map(note => `note: ${note}`),
     ...result.loading,
   ]
 }
 
+/** Which rows these are, why, and what they cost. */
+function formLines(form: WrittenForm): readonly string[] {
+  const { rows, because, loss, tokens, trained, once } = form
+  const times =
+    trained === once ? '' : `, ${(trained / once).toFixed(2)} times those of --rows once`
+  return [
+    `--rows ${rows} for --loss ${loss}${because === undefined ? '' : ` because ${because}`}`,
+    `${tokens} tokens in rows, ${trained} of them trained${times}`,
+  ]
+}
+
+function readForm({ rows, loss }: Invocation['own']): Pick<ExportOptions, 'rows' | 'loss'> {
+  const form = rowForms.find(each => each === rows)
+  if (rows !== undefined && !form)
+    throw new MisuseError(`--rows takes once or paths, not "${rows}"`)
+  return { ...(form && { rows: form }), ...(loss !== undefined && { loss }) }
+}
+
 /** What was asked for is checked before the run is opened, and is the caller's mistake. */
-function checkFlags(to: string, selection: Selection): void {
+function checkFlags(
+  to: string,
+  selection: Selection,
+  { rows, loss }: ReturnType<typeof readForm>,
+): void {
   try {
-    formatNamed(to)
+    const { training } = formatNamed(to)
+    if (rows !== undefined && !training)
+      throw new Error(`${to} has no rows to choose: leave out --rows`)
+    if (loss !== undefined) lossKind(loss)
     openSelection(selection)
   } catch (error) {
     throw new MisuseError((error as Error).message)

@@ -8,22 +8,34 @@ import {
   withoutReasoning,
 } from '../conversations.ts'
 import { type ExportGroup, type FormatOptions, RefusedError } from '../format.ts'
+import type { Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import { isUnscored } from '../row-record.ts'
 import type { TurnTokens } from '../turns.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: 'ART gives all tokens of a trajectory its own advantage',
+  sequence: 'row',
+}
 
 /**
  * ART's `TrajectoryGroup`, one per line (art/trajectories and art/preprocessing/tokenize.py of
  * openpipe-art 0.5). What the policy said is a `Choice` whose tokens are written as `token_id:N`;
  * ART renders the rest again and computes advantages from the rewards of the group, with the
- * deviation of a population. It has no field for an advantage, so trees, advantages by turn and
- * contexts that were rewritten are refused.
+ * deviation of a population. It has no field for an advantage, so trees weighed otherwise than evenly,
+ * advantages by turn and contexts that were rewritten are refused.
  */
 export const art = lineFormat({
   name: 'art',
   summary: "ART's TrajectoryGroup with choices and token ids, one group per line",
   carries: ['rewards', 'reward parts', 'messages', 'tools'],
-  start: options => source => [toGroup(source, options)],
+  training,
+  comparesRewards: true,
+  start(options) {
+    options.lost.note('ART compares rewards itself and ignores our advantages')
+    return source => [toGroup(source, options)]
+  },
   loading: file => [
     `python:  groups = [TrajectoryGroup.model_validate_json(line) for line in open(${JSON.stringify(file)})]   # art.trajectories`,
   ],
@@ -31,7 +43,7 @@ export const art = lineFormat({
 
 function toGroup(source: ExportGroup, options: FormatOptions): object {
   const conversations = conversationsOf(source.group, options)
-  refuseWhatCannot(source, conversations)
+  refuseWhatCannot(source, conversations, options)
   options.lost.add(
     'tokens that were not sampled: ART renders the messages again',
     conversations.length,
@@ -43,11 +55,15 @@ function toGroup(source: ExportGroup, options: FormatOptions): object {
   }
 }
 
-function refuseWhatCannot({ group }: ExportGroup, conversations: readonly Conversation[]): void {
+function refuseWhatCannot(
+  { group }: ExportGroup,
+  conversations: readonly Conversation[],
+  { form, weighting }: FormatOptions,
+): void {
   const trees = new Set(conversations.map(({ tree }) => tree)).size
   const instead = 'Use verl, slime, tinker, rllm or verifiers, which take credit token by token.'
-  if (trees < conversations.length) {
-    const reason = `group ${group.id} holds trees, and ART gives all tokens of a trajectory its own advantage`
+  if (trees < conversations.length && (form === 'once' || weighting !== 'uniform')) {
+    const reason = `group ${group.id} holds trees, and ART gives all tokens of a trajectory its own advantage, endings counting alike`
     throw new RefusedError('art', reason, instead)
   }
   if (conversations.some(({ member }) => !isUnscored(member) && member.turns !== undefined)) {

@@ -2,17 +2,26 @@ import type { Passage } from '../../core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../core/group.ts'
 import type { Row } from '../../core/row.ts'
 import { neutralFeatures } from '../features.ts'
-import { lineFormat, selectedRows } from '../line-format.ts'
+import { rowsFor, type Training } from '../forms.ts'
+import { lineFormat } from '../line-format.ts'
 import { isUnscored, type MemberRow, toTriples, versionNumber } from '../row-record.ts'
+
+/** Who reads neutral rows decides what to compute from them. */
+export const neutralTraining: Training = {
+  form: 'once',
+  because: 'the rows carry the passages of trajectories, from which a reader gathers every path',
+  sequence: 'reader',
+}
 
 /** The neutral format: every row with everything that is known of it, one JSON object per line. */
 export const jsonl = lineFormat({
   name: 'jsonl',
   summary: 'Every training row with all that is known of it, one JSON object per line',
   carries: neutralFeatures,
-  start: ({ run, weighting, volatile }) =>
+  training: neutralTraining,
+  start: ({ run, volatile, ...options }) =>
     function* toRows({ group }) {
-      for (const row of selectedRows(group, { weighting })) {
+      for (const row of rowsFor({ name: 'jsonl', training: neutralTraining }, group, options)) {
         yield { ...rowHead(run, group, row), ...rowTail(group, row, volatile) }
       }
     },

@@ -1,10 +1,10 @@
 import type { Group } from '../../core/group.ts'
 import { neutralFeatures } from '../features.ts'
 import type { Format } from '../format.ts'
-import { selectedRows } from '../line-format.ts'
+import { rowsFor } from '../forms.ts'
 import { type Cell, type Column, openTable } from '../parquet/table.ts'
 import type { MemberRow } from '../row-record.ts'
-import { rowHead, rowTail } from './jsonl.ts'
+import { neutralTraining, rowHead, rowTail } from './jsonl.ts'
 
 /** The columns: the fields of the neutral format, what is nested as JSON text. */
 const columns: readonly Column[] = [
@@ -49,11 +49,12 @@ export const parquet: Format = {
   name: 'parquet',
   summary: 'The neutral rows as a table with typed lists, for pandas, DuckDB and datasets',
   carries: neutralFeatures,
-  open(output, { run, weighting, volatile }) {
+  training: neutralTraining,
+  open(output, { run, volatile, ...options }) {
     const table = openTable(output, columns, { 'espalier.format': '1', 'espalier.run': run })
     return {
       async write({ group }) {
-        const rows = selectedRows(group, { weighting })
+        const rows = rowsFor({ name: 'parquet', training: neutralTraining }, group, options)
         for (const row of rows) await table.append(toCells(run, group, { row, volatile }))
         return rows.length
       },

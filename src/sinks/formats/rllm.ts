@@ -1,9 +1,16 @@
 import type { Outcome } from '../../core/outcome.ts'
 import { type Conversation, conversationsOf, rewardOf, spoken } from '../conversations.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
+import { checkForm, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import { isUnscored } from '../row-record.ts'
 import type { TurnTokens } from '../turns.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: "rLLM computes its loss step by step or over a trajectory's merged steps",
+  sequence: 'row',
+}
 
 /**
  * rLLM's `Episode.to_dict()`, one per tree (rllm/types.py at 9beb6e0, 2026-08-15). Each step carries
@@ -15,7 +22,14 @@ export const rllm = lineFormat({
   name: 'rllm',
   summary: "rLLM's Episode with token ids, log-probabilities and advantages, one per line",
   carries: ['tokens', 'advantages', 'rewards', 'messages', 'outcomes', 'fidelity'],
-  start: options => source => toEpisodes(source, options),
+  training,
+  comparesRewards: true,
+  start(options) {
+    options.lost.note(
+      'rLLM compares rewards itself and ignores our advantages, unless use_precomputed_advantage is true',
+    )
+    return source => toEpisodes(source, options)
+  },
   loading: file => [
     `python:  episodes = [Episode.from_dict(json.loads(line)) for line in open(${JSON.stringify(file)})]`,
     'rllm:    rllm.algorithm.use_precomputed_advantage=true',
@@ -23,6 +37,7 @@ export const rllm = lineFormat({
 })
 
 function toEpisodes(source: ExportGroup, options: FormatOptions): readonly object[] {
+  checkForm({ name: 'rllm', training }, source.group, options)
   const conversations = conversationsOf(source.group, options)
   const trees = [...new Set(conversations.map(({ tree }) => tree))]
   return trees.map(tree => {

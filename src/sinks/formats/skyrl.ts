@@ -1,34 +1,45 @@
 import type { Outcome } from '../../core/outcome.ts'
 import { lacksLogprobs, promptLength, trainedMask } from '../credited-row.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
-import { lineFormat, selectedRows } from '../line-format.ts'
+import { type FormOptions, rowsFor, type Training } from '../forms.ts'
+import { lineFormat } from '../line-format.ts'
 import { isUnscored, type MemberRow } from '../row-record.ts'
 import { shapeOf } from '../shapes.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: 'SkyRL computes its loss row by row and gives all tokens of a trajectory one advantage',
+  sequence: 'row',
+}
 
 /**
  * One entry of SkyRL's `GeneratorOutput` per line (skyrl/train/generators/base.py at a956457,
  * 2026-08-21), rows of one trajectory in sequence with `is_last_step` on its last, as step-wise
  * training wants them. SkyRL compares the rewards of last steps by `instance_id` and gives each
  * trajectory one advantage; there is no documented way to hand it another, so what needs one is
- * refused.
+ * refused. The endings of a tree are trajectories of their own, each with its full path.
  */
 export const skyrl = lineFormat({
   name: 'skyrl',
   summary: "SkyRL's GeneratorOutput, one entry per line, step-wise where needed",
   carries: ['tokens', 'rewards', 'reward parts'],
-  start({ weighting }) {
+  training,
+  comparesRewards: true,
+  start({ lost, ...options }) {
+    lost.note('SkyRL compares the rewards of last steps itself and ignores our advantages')
     let hasLogprobs: boolean | undefined
     return function* toEntries(source: ExportGroup) {
       const { group } = source
-      const rows = selectedRows(group, { weighting })
+      const rows = rowsFor({ name: 'skyrl', training }, group, options)
       const shape = shapeOf(group, rows)
-      if (shape.trees > 0) throw treeRefused(group.id)
+      if (shape.trees > 0) refuseTrees(group.id, options)
+      const numbers = numberedBy(shape.trees > 0, rows)
       if (shape.unevenRows > 0) throw unevenRefused(group.id)
       for (const member of rows) {
         const has = !lacksLogprobs(member)
         hasLogprobs ??= has
         if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)
-        yield toEntry(source, member, has)
+        yield toEntry(source, member, { has, number: numbers.get(member.row.trajectory.id)! })
       }
     }
   },
@@ -38,12 +49,31 @@ export const skyrl = lineFormat({
   ],
 })
 
-function treeRefused(group: string): RefusedError {
-  return new RefusedError(
+/** Every ending counts as much as any other to SkyRL, with all of its tokens. */
+function refuseTrees(group: string, { form, weighting }: FormOptions): void {
+  if (form === 'once') {
+    throw new RefusedError(
+      'skyrl',
+      `group ${group} holds trees, and SkyRL gives all tokens of a trajectory its own advantage: tokens that several trajectories share would be trained with that of one`,
+      'Use --rows paths, or verl, slime, tinker, rllm or verifiers, which take credit token by token.',
+    )
+  }
+  if (weighting === 'uniform') return
+  throw new RefusedError(
     'skyrl',
-    `group ${group} holds trees, and SkyRL gives all tokens of a trajectory its own advantage: tokens that several trajectories share would be trained with that of one`,
-    'Use verl, slime, tinker, rllm or verifiers, which take credit token by token.',
+    `group ${group} holds trees whose endings are weighed by ${weighting}, and SkyRL compares and trains them as equals`,
+    'Roll with --weighting uniform, or use verl, slime, tinker, rllm or verifiers.',
   )
+}
+
+/** What tells the trajectories of a group apart: their member, or in trees their place. */
+function numberedBy(hasTrees: boolean, rows: readonly MemberRow[]): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>()
+  for (const { row, tree } of rows) {
+    if (numbers.has(row.trajectory.id)) continue
+    numbers.set(row.trajectory.id, hasTrees ? numbers.size : tree.member)
+  }
+  return numbers
 }
 
 function unevenRefused(group: string): RefusedError {
@@ -62,8 +92,12 @@ function mixedLogprobs(trajectory: string): RefusedError {
   )
 }
 
-function toEntry({ group }: ExportGroup, part: MemberRow, has: boolean): object {
-  const { row, member, tree } = part
+function toEntry(
+  { group }: ExportGroup,
+  part: MemberRow,
+  { has, number }: { readonly has: boolean; readonly number: number },
+): object {
+  const { row, member } = part
   const start = promptLength(part)
   return {
     prompt_token_ids: row.ids.subarray(0, start),
@@ -72,7 +106,7 @@ function toEntry({ group }: ExportGroup, part: MemberRow, has: boolean): object 
     loss_mask: trainedMask(part).subarray(start),
     stop_reason: stopReason(isUnscored(member) ? member.outcome : row.trajectory.outcome),
     rollout_logprobs: has ? row.logprobs.subarray(start) : null,
-    trajectory_id: { instance_id: group.id, repetition_id: tree.member },
+    trajectory_id: { instance_id: group.id, repetition_id: number },
     is_last_step: row.index === row.count - 1,
     env_metrics: isUnscored(member)
       ? {}

@@ -2,8 +2,16 @@ import type { Outcome } from '../../core/outcome.ts'
 import type { CreditedRow } from '../credited-row.ts'
 import { lacksLogprobs, promptLength, splitByCredit } from '../credited-row.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
-import { answerOf, lineFormat, selectedRows } from '../line-format.ts'
+import { rowsFor, type Training } from '../forms.ts'
+import { answerOf, lineFormat } from '../line-format.ts'
 import { isUnscored } from '../row-record.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: 'slime takes the samples of one rollout_id for a sequence, so each trajectory is one',
+  sequence: 'trajectory',
+  cuts: true,
+}
 
 /**
  * slime's `Sample.to_dict()`, one per line (slime/utils/types.py at 624b824, 2026-08-21). slime
@@ -16,7 +24,12 @@ export const slime = lineFormat({
   name: 'slime',
   summary: "slime's Sample, one per line, for --load-debug-rollout-data or generate_rollout",
   carries: ['tokens', 'advantages', 'rewards', 'outcomes'],
-  start({ lost, volatile, weighting }) {
+  training,
+  comparesRewards: true,
+  start({ lost, volatile, ...options }) {
+    lost.note(
+      'slime compares rewards by position and ignores our advantages, unless --custom-reward-post-process-path says so',
+    )
     const trajectories = new Map<string, number>()
     let index = 0
     let hasLogprobs: boolean | undefined
@@ -26,7 +39,7 @@ export const slime = lineFormat({
       return known
     }
     return function* toSamples(source: ExportGroup) {
-      for (const member of selectedRows(source.group, { weighting })) {
+      for (const member of rowsFor({ name: 'slime', training }, source.group, options)) {
         const has = !lacksLogprobs(member)
         hasLogprobs ??= has
         // slime looks at the first sample of a batch to decide for all of them.

@@ -1,6 +1,7 @@
 import { tokenCredit, trainedMask } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
-import { lineFormat, selectedRows } from '../line-format.ts'
+import { rowsFor, type Training } from '../forms.ts'
+import { lineFormat } from '../line-format.ts'
 import type { MemberRow } from '../row-record.ts'
 
 /** A tensor as Tinker's API has it. */
@@ -18,6 +19,12 @@ export interface Datum {
   readonly loss_fn_inputs: Readonly<Record<string, TensorData>>
 }
 
+const training: Training = {
+  form: 'paths',
+  because: 'Tinker clips every token by its own ratio, which is exact where each path is a row',
+  sequence: 'row',
+}
+
 /**
  * Tinker's `Datum`, one per line (tinker/types/datum.py of the SDK, 0.36). Everything is shifted by
  * one: the model reads all tokens but the last, and the targets are all but the first. The sum over
@@ -28,9 +35,10 @@ export const tinker = lineFormat({
   name: 'tinker',
   summary: "Tinker's Datum for importance_sampling, ppo and cispo, one per line",
   carries: ['tokens', 'advantages'],
-  start({ lost, weighting }) {
+  training,
+  start({ lost, ...options }) {
     return function* toData(source: ExportGroup) {
-      for (const member of selectedRows(source.group, { weighting })) {
+      for (const member of rowsFor({ name: 'tinker', training }, source.group, options)) {
         const { row } = member
         if (row.ids.length < 2) continue
         lost.add(
@@ -48,8 +56,11 @@ export const tinker = lineFormat({
   ],
 })
 
-/** The datum of a row; log-probabilities that are missing make their tokens untrained. */
-export function toDatum(member: MemberRow): Datum {
+/**
+ * The datum of a row, its advantages times a factor; log-probabilities that are missing make their
+ * tokens untrained.
+ */
+export function toDatum(member: MemberRow, factor = 1): Datum {
   const { ids, logprobs } = member.row
   const credit = tokenCredit(member)
   const mask = trainedMask(member)
@@ -59,7 +70,7 @@ export function toDatum(member: MemberRow): Datum {
   for (let token = 0; token < size; token++) {
     if (mask[token + 1] === 0 || Number.isNaN(logprobs[token + 1])) continue
     known[token] = logprobs[token + 1]!
-    advantages[token] = credit[token + 1]!
+    advantages[token] = factor * credit[token + 1]!
   }
   return {
     model_input: { chunks: [{ type: 'encoded_text', tokens: ids.subarray(0, size) }] },

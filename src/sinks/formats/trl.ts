@@ -1,7 +1,16 @@
+import type { Row } from '../../core/row.ts'
 import { type CreditedRow, promptLength, splitByCredit } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
-import { lineFormat, selectedRows } from '../line-format.ts'
+import { rowsFor, type Training } from '../forms.ts'
+import { lineFormat } from '../line-format.ts'
 import { isUnscored } from '../row-record.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: 'TRL computes its loss row by row, with one advantage per row',
+  sequence: 'row',
+  cuts: true,
+}
 
 /**
  * What TRL's `rollout_func` returns, one row per line, and what `RolloutSample` of its asynchronous
@@ -13,9 +22,14 @@ export const trl = lineFormat({
   name: 'trl',
   summary: "TRL's rollout_func fields and RolloutSample, one row per line",
   carries: ['tokens', 'advantages', 'rewards', 'reward parts', 'messages'],
-  start({ lost, weighting }) {
+  training,
+  comparesRewards: true,
+  start({ lost, ...options }) {
+    lost.note(
+      'GRPOTrainer (rollout_func) compares rewards itself and ignores our advantages; AsyncGRPOTrainer takes ours',
+    )
     return function* toRows(source: ExportGroup) {
-      for (const member of selectedRows(source.group, { weighting })) {
+      for (const member of rowsFor({ name: 'trl', training }, source.group, options)) {
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)
         lost.add(
@@ -31,7 +45,7 @@ export const trl = lineFormat({
   loading: file => [
     'python:  from espalier_trl import replay, reward',
     `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=reward)`,
-    'several rows per trajectory, trees: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',
+    'several rows per trajectory: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',
   ],
 })
 
@@ -56,6 +70,7 @@ function toRow(
       ? {}
       : Object.fromEntries(member.reward.parts.map(({ name, score }) => [name, score])),
     advantage: isTrained ? credit : 0,
+    weight: isTrained ? weightOf(row, mask) : null,
     model_version: row.versions.at(-1)?.value.to ?? 0,
     group_id: source.order,
     task: source.group.task,
@@ -66,4 +81,9 @@ function toRow(
     part,
     parts,
   }
+}
+
+/** How much the trained tokens of a row count; they count alike where they are worth the same. */
+function weightOf({ weights }: Row, mask: Uint8Array): number {
+  return weights[mask.indexOf(1)] ?? 1
 }

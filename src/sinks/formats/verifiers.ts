@@ -4,15 +4,22 @@ import type { Outcome } from '../../core/outcome.ts'
 import type { Tree } from '../../core/tree.ts'
 import { type Conversation, conversationsOf } from '../conversations.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
+import { checkForm, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import { isUnscored } from '../row-record.ts'
 import type { TurnTokens } from '../turns.ts'
 
+const training: Training = {
+  form: 'paths',
+  because: 'prime-rl makes a row of every branch',
+  sequence: 'row',
+}
+
 /**
  * Episodes as verifiers keeps them in `traces.jsonl` (verifiers/v1/trace.py, graph.py and episode.py
  * of verifiers 0.4): one episode per tree, one trace per trajectory, one node per message with the
- * tokens it adds. `mask` and `advantages` say token by token what is trained, so each token is
- * trained once however many trajectories share it; prime-rl reads both from the nodes.
+ * tokens it adds. `mask` and `advantages` say token by token what is trained; prime-rl reads both
+ * from the nodes. In the form `once`, a token that trajectories share is trained in one of them.
  */
 export const verifiers = lineFormat({
   name: 'verifiers',
@@ -27,6 +34,7 @@ export const verifiers = lineFormat({
     'outcomes',
     'fidelity',
   ],
+  training,
   start: options => source => toEpisodes(source, options),
   loading: file => [
     'python:  from verifiers.v1.episode import WireEpisode',
@@ -35,6 +43,7 @@ export const verifiers = lineFormat({
 })
 
 function toEpisodes(source: ExportGroup, options: FormatOptions): readonly object[] {
+  checkForm({ name: 'verifiers', training }, source.group, options)
   const conversations = conversationsOf(source.group, options)
   const trees = [...new Set(conversations.map(({ tree }) => tree))]
   const { group } = source

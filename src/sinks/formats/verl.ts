@@ -1,22 +1,34 @@
 import { promptLength, tokenCredit, trainedMask } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
-import { answerOf, lineFormat, selectedRows } from '../line-format.ts'
+import { rowsFor, type Training } from '../forms.ts'
+import { answerOf, lineFormat } from '../line-format.ts'
 import { isUnscored, type MemberRow } from '../row-record.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: 'verl computes its loss row by row',
+  sequence: 'row',
+}
 
 /**
  * verl's `AgentLoopOutput`, one per line, with the `uid` its estimators group by
- * (verl/experimental/agent_loop/agent_loop.py at b178a3c, 0.8.0.dev). verl computes advantages from
- * one score per row and `uid`, which counts a trajectory of several rows several times and knows no
- * credit of single tokens. Its documented way is `register_adv_est`: ours returns
- * `token_level_scores` as they are, which hold the advantage times the weight of every token.
+ * (verl/experimental/agent_loop/agent_loop.py of 0.9.1). verl's own estimators sum one score per row,
+ * so the reward stands where verl puts it, on the last token of the response; the advantage times the
+ * weight of every token stands apart in `advantages`, which the estimator that `espalier_verl`
+ * registers hands on.
  */
 export const verl = lineFormat({
   name: 'verl',
-  summary: "verl's AgentLoopOutput with uid and token-level scores, one per line",
+  summary: "verl's AgentLoopOutput with uid and advantages token by token, one per line",
   carries: ['tokens', 'advantages', 'rewards'],
-  start({ lost, volatile, weighting }) {
+  training,
+  comparesRewards: true,
+  start({ lost, volatile, ...options }) {
+    lost.note(
+      "verl's own estimators compare rewards by uid and ignore our advantages; adv_estimator=espalier takes ours",
+    )
     return function* toOutputs(source: ExportGroup) {
-      for (const member of selectedRows(source.group, { weighting })) {
+      for (const member of rowsFor({ name: 'verl', training }, source.group, options)) {
         const missing = member.row.logprobs.filter(Number.isNaN).length
         lost.add('tokens without a log-probability, in rows that therefore carry none', missing)
         yield toOutput(source, member, { hasLogprobs: missing === 0, volatile })
@@ -56,10 +68,18 @@ function toOutput(
       tool_rewards: [],
     },
     uid: source.group.id,
-    token_level_scores: tokenCredit(part).subarray(start),
+    token_level_scores: scoresOf(part).subarray(start),
+    advantages: tokenCredit(part).subarray(start),
     data_source: source.group.task,
     raw_prompt: trajectory.messages.slice(0, trajectory.turns[0]?.messages),
     reward_model: { style: 'rule', ground_truth: answerOf(source.task) },
     espalier: { tree: tree.id, trajectory: trajectory.id, row: row.index, rows: row.count },
   }
+}
+
+/** The reward on the last token of the row, as verl's agent loop places it; 0 where there is none. */
+function scoresOf({ row, member }: MemberRow): Float64Array {
+  const scores = new Float64Array(row.ids.length)
+  if (!isUnscored(member)) scores[scores.length - 1] = member.reward.total
+  return scores
 }

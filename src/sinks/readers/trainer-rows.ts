@@ -81,12 +81,12 @@ export const verlReader: FormatReader = {
       trajectory(rows, count) {
         const first = rows[0]!
         const known = first.has('espalier') ? first.inner('espalier') : undefined
-        const score = first.has('token_level_scores') ? first.doubles('token_level_scores') : []
+        const advantages = first.has('advantages') ? first.doubles('advantages') : []
         return {
           ...namesOf(known, first.has('uid') ? first.text('uid') : `group-${count}`, count),
           messages: first.has('raw_prompt') ? (first.list('raw_prompt') as readonly Message[]) : [],
           reward: plainReward(first.numberOrNull('reward_score')),
-          advantage: score.find(value => value !== 0) ?? 0,
+          advantage: advantages.find(value => value !== 0) ?? 0,
         }
       },
     })

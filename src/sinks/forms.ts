@@ -1,0 +1,135 @@
+import type { LeafWeighting } from '../core/credit.ts'
+import type { Group } from '../core/group.ts'
+import type { RowForm } from '../core/row.ts'
+import { lossKind } from '../math/registry.ts'
+import { splitByCredit } from './credited-row.ts'
+import { RefusedError } from './format.ts'
+import { groupRows, type MemberRow } from './row-record.ts'
+
+/** How a trainer reads rows, which decides the form they come in. */
+export interface Training {
+  /** The form that is right for it unless asked otherwise. */
+  readonly form: RowForm
+  /** Why, in words that follow "because". */
+  readonly because: string
+  /** What it takes for a sequence in means: a row, or all rows of a trajectory. `reader`: who reads decides. */
+  readonly sequence: 'row' | 'trajectory' | 'reader'
+  /** Whether rows whose tokens are worth different things are cut into several. */
+  readonly cuts?: boolean
+}
+
+/** What the rows of a group are asked to be. */
+export interface FormOptions {
+  readonly weighting: LeafWeighting
+  readonly form: RowForm
+  /** The loss they will be trained with, by our name of it. */
+  readonly loss: string
+}
+
+/**
+ * The rows of a group in a form, for a trainer. Refuses what would train something else than the
+ * loss over every trajectory's full path.
+ */
+export function rowsFor(
+  { name, training }: { readonly name: string; readonly training: Training },
+  group: Group,
+  { weighting, form, loss }: FormOptions,
+): readonly MemberRow[] {
+  const rows = allRows(group, { weighting, form })
+  refuseForm({ name, training }, () => rows, { form, loss })
+  return rows
+}
+
+/** Refuses as `rowsFor` does, for formats that do not write rows. */
+export function checkForm(
+  { name, training }: { readonly name: string; readonly training: Training },
+  group: Group,
+  { weighting, form, loss }: FormOptions,
+): void {
+  refuseForm({ name, training }, () => allRows(group, { weighting, form }), { form, loss })
+}
+
+function allRows(
+  group: Group,
+  { weighting, form }: Pick<FormOptions, 'weighting' | 'form'>,
+): readonly MemberRow[] {
+  return groupRows(group, { weighting, form, include: { failed: true, filtered: true } })
+}
+
+function refuseForm(
+  { name, training }: { readonly name: string; readonly training: Training },
+  rowsOf: () => readonly MemberRow[],
+  { form, loss }: Pick<FormOptions, 'form' | 'loss'>,
+): void {
+  if (training.sequence === 'reader' || lossKind(loss) === 'token') return
+  const rows = rowsOf()
+  refuseSharing(name, rows, { form, loss })
+  refuseSeveral({ name, training }, rows, loss)
+}
+
+/** In the form `once`, a shared token lies in one trajectory's row only: no row is a whole sequence. */
+function refuseSharing(
+  name: string,
+  rows: readonly MemberRow[],
+  { form, loss }: Pick<FormOptions, 'form' | 'loss'>,
+): void {
+  const shared = rows.find(({ row }) => row.passages.some(({ value }) => value.length > 1))
+  if (form === 'paths' || !shared) return
+  throw new RefusedError(
+    name,
+    `${shared.row.trajectory.id} shares tokens with other trajectories, and ${loss} has a quantity per sequence, which rows that hold each token once do not show`,
+    'Use --rows paths, or a loss that sums tokens, such as --loss ppo.',
+  )
+}
+
+function refuseSeveral(
+  { name, training }: { readonly name: string; readonly training: Training },
+  rows: readonly MemberRow[],
+  loss: string,
+): void {
+  if (training.sequence === 'trajectory' && lossKind(loss) === 'sequence-mean') return
+  const several = rows.find(
+    member => member.row.count > 1 || (training.cuts && splitByCredit(member).length > 1),
+  )
+  if (!several) return
+  throw new RefusedError(
+    name,
+    `${several.row.trajectory.id} is several sequences (its context was rewritten, each step is a row, or its tokens are worth different things), and ${loss} needs it as one`,
+    'Use a loss that sums tokens, such as --loss ppo, or train embedded, or from jsonl with the passages.',
+  )
+}
+
+/** What a form makes a trainer work on. */
+export interface FormTokens {
+  /** Tokens of the rows, context included. */
+  readonly tokens: number
+  /** Tokens in the loss. */
+  readonly trained: number
+  /** Tokens in the loss where each sampled token is trained once. */
+  readonly once: number
+  /** Sampled tokens that several trajectories pass through. */
+  readonly shared: number
+}
+
+/** Counts what a group's trained rows hold in a form, and what `once` would train. */
+export function countTokens(
+  group: Group,
+  { weighting, form }: Pick<FormOptions, 'weighting' | 'form'>,
+): FormTokens {
+  const once = groupRows(group, { weighting })
+  const shared = once.reduce((sum, { row }) => sum + sharedTokens(row), 0)
+  const written = shared === 0 || form === 'once' ? once : groupRows(group, { weighting, form })
+  const tokens = written.reduce((sum, { row }) => sum + row.ids.length, 0)
+  return { tokens, trained: trainedIn(written), once: trainedIn(once), shared }
+}
+
+function trainedIn(rows: readonly MemberRow[]): number {
+  return rows.reduce((sum, { row }) => sum + row.mask.reduce((count, bit) => count + bit, 0), 0)
+}
+
+function sharedTokens({ passages }: MemberRow['row']): number {
+  return passages.reduce(
+    (sum, { start, end, value }) => sum + (value.length > 1 ? end - start : 0),
+    0,
+  )
+}
