@@ -19,3 +19,34 @@ export function counted<Name extends string>(
   if (/^\d{1,9}$/.test(text)) return { [name]: Number(text) } as { [Key in Name]?: number }
   throw new MisuseError(`--${name} takes a whole number, not "${text}"`)
 }
+
+/** The flags of every command that listens beyond one page of its own. */
+export const doorFlags = {
+  host: {
+    help: 'The address to listen on; another than this machine needs a token (default: 127.0.0.1)',
+    argument: 'HOST',
+  },
+  'allow-host': {
+    help: 'Names besides its address that clients may call it by, with spaces between them',
+    argument: 'NAME…',
+  },
+  'token-variable': {
+    help: 'The environment variable that holds the token clients send (default: ESPALIER_TOKEN)',
+    argument: 'NAME',
+  },
+} as const
+
+/** Where a command listens and who may enter, from its flags. */
+export function readDoor(own: Readonly<Record<string, string | undefined>>): {
+  readonly host: string
+  readonly token?: string
+  readonly allowedHosts: readonly string[]
+} {
+  const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
+  return {
+    host: own.host ?? '127.0.0.1',
+    // A variable that is set to nothing is no token.
+    ...(token && { token }),
+    allowedHosts: (own['allow-host'] ?? '').split(/\s+/).filter(name => name !== ''),
+  }
+}

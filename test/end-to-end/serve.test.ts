@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { baseModel } from '../../src/model/embedded.ts'
@@ -12,7 +13,18 @@ let served: Started
 let url: string
 
 beforeAll(async () => {
-  served = start(['serve', '--model', baseModel, '--port', '0', '--threads', '1', '--json'])
+  const weights = ['--weights', folder]
+  served = start([
+    'serve',
+    '--model',
+    baseModel,
+    '--port',
+    '0',
+    '--threads',
+    '1',
+    '--json',
+    ...weights,
+  ])
   const [line] = (await once(served.child.stdout!, 'data')) as [Buffer]
   const told = JSON.parse(line.toString()) as { url: string; model: string }
   expect(told.model).toBe(baseModel)
@@ -215,6 +227,18 @@ describe('what espalier serve speaks', () => {
     const nowhere = await espalier('serve', '--model', folder)
     expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('config.json')])
     expect((await espalier('serve', '--port', '70000')).code).toBe(2)
+    const open = await espalier('serve', '--host', '0.0.0.0', '--port', '0')
+    expect([open.code, open.stderr]).toEqual([2, expect.stringContaining('needs a token')])
+  })
+
+  it('H2: takes weights from nowhere but the folder it was told', async () => {
+    const link = join(folder, 'link')
+    symlinkSync(tmpdir(), link)
+    for (const path of ['/', '/etc', tmpdir(), baseModel, link, `${folder}/..`, `${folder}x`]) {
+      const refused = await post('/update_weights_from_disk', { model_path: path })
+      expect([refused.status, refused.body.success]).toEqual([400, false])
+      expect(refused.body.message).toContain('taken only from the folders')
+    }
   })
 
   it('takes new weights from disk: later rows carry their version', async () => {

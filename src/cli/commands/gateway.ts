@@ -9,7 +9,7 @@ import type { RollParts } from '../../run/roll-groups.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
-import { nextRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder } from '../../store/run-folder.ts'
 import { tasksById } from '../../tasks/tasks-by-id.ts'
 import { openObservers } from '../../watch/observe.ts'
 import { writeReport } from '../../watch/run-report.ts'
@@ -90,7 +90,8 @@ async function runGateway(invocation: Invocation): Promise<number> {
   const { grace = 10 } = counted('grace', own.grace)
   await openNamed(`--port ${port}`, () => tryPort(port, host))
   await using opened = await openRunParts(values, terminal.tell, elsewhere)
-  const out = values.out ?? (await nextRunFolder())
+  await using claimed = await claimRunFolder(values.out)
+  const { out } = claimed
   const record = { out, kind: 'gateway', config: values, unfinished: 'restart' } as const
   await using run = await openRun(opened.parts, record)
   const observing = { out, tell: terminal.tell, renderer: opened.parts.renderer }

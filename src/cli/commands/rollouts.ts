@@ -3,6 +3,7 @@ import type { Task } from '../../core/environment.ts'
 import { openRunParts } from '../../run/open-parts.ts'
 import { openRun } from '../../run/open-run-folder.ts'
 import type { RollParts } from '../../run/roll-groups.ts'
+import { openAllowedPolicies } from '../../service/allowed-policies.ts'
 import { Rollouts } from '../../service/rollouts.ts'
 import { serveRollouts } from '../../service/rollouts-server.ts'
 import { Worlds } from '../../service/rollouts-worlds.ts'
@@ -13,7 +14,7 @@ import type { Settings } from '../../settings/settings.ts'
 import type { TaskSource } from '../../tasks/tasks.ts'
 import { tasksById } from '../../tasks/tasks-by-id.ts'
 import type { Command, Invocation } from '../command.ts'
-import { counted, tryPort } from '../listening.ts'
+import { counted, doorFlags, readDoor, tryPort } from '../listening.ts'
 import { rollSettings } from './roll.ts'
 
 /** Serves rollouts to trainers in other languages. */
@@ -34,13 +35,13 @@ export const rolloutsCommand: Command = {
   readsConfig: true,
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },
-    host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
+    ...doorFlags,
+    'allow-policy': {
+      help: 'Endpoints besides --policy that clients may name, with spaces between them',
+      argument: 'URI…',
+    },
     queue: { help: 'Groups that may wait to be rolled (default: 4096)', argument: 'N' },
     results: { help: 'Finished groups that may wait to be taken (default: 256)', argument: 'N' },
-    'token-variable': {
-      help: 'The environment variable that holds the token clients send (default: ESPALIER_TOKEN)',
-      argument: 'NAME',
-    },
   },
   words: [0, 0],
   run: runRollouts,
@@ -50,15 +51,21 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   const { own, terminal, json, signal } = invocation
   const { values } = await resolveSettings(invocation)
   const { port = 8900 } = counted('port', own.port)
-  const { host = '127.0.0.1' } = own
+  const door = readDoor(own)
+  const { host } = door
   await openNamed(`--port ${port}`, () => tryPort(port, host))
   await using opened = await openRunParts(values, terminal.tell)
   await using kept =
     values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
   const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }), signal }
+  const more = (own['allow-policy'] ?? '').split(/\s+/).filter(uri => uri !== '')
+  const checkPolicy = openAllowedPolicies([...(values.policy ?? []), ...more])
   await using rollouts = new Rollouts({
     parts,
-    openPolicy: uri => openServed(uri, values),
+    openPolicy: async uri => {
+      checkPolicy(uri)
+      return await openServed(uri, values)
+    },
     findTask: taskFinder(parts, values.tasks),
     ...counted('queue', own.queue),
     ...counted('results', own.results),
@@ -67,11 +74,8 @@ async function runRollouts(invocation: Invocation): Promise<number> {
     environment: parts.environment,
     reward: parts.reward ?? parts.environment.reward,
   })
-  const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
-  // A variable that is set to nothing is no token.
-  const listening = { port, host, ...(token && { token }) }
   await using server = await openNamed(`--host ${host}`, () =>
-    serveRollouts({ rollouts, worlds }, listening),
+    serveRollouts({ rollouts, worlds }, { port, ...door }),
   )
   if (json) terminal.print(JSON.stringify({ url: server.url, policy: parts.policy.name }))
   else terminal.print(`rolling ${parts.environment.name} for trainers at ${server.url}`)
@@ -84,16 +88,7 @@ async function keepIn(out: string, parts: RollParts, values: Settings) {
   return await openRun(parts, { out, kind: 'rollouts', config: values, unfinished: 'restart' })
 }
 
-/** Endpoints that clients may name: servers, never files of this machine. */
-const servers = ['sglang', 'vllm', 'llama-cpp', 'openai']
-
 async function openServed(uri: string, values: Settings) {
-  const scheme = uri.slice(0, Math.max(0, uri.indexOf(':')))
-  if (!servers.includes(scheme)) {
-    throw new Error(
-      `a policy is one of ${servers.map(each => `${each}:URL`).join(', ')}, not "${uri}"`,
-    )
-  }
   const key = process.env[values.keyVariable]
   return await openPolicy(uri, {
     ...(key !== undefined && { key }),

@@ -6,6 +6,7 @@ import { baseModel } from '../../model/embedded.ts'
 import { openModel } from '../../model/model.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { doorFlags, readDoor } from '../listening.ts'
 
 /** Serves an embedded model over HTTP. */
 export const serveCommand: Command = {
@@ -25,7 +26,11 @@ export const serveCommand: Command = {
   own: {
     model: { help: 'The model folder (default: the base model of this package)', argument: 'DIR' },
     port: { help: 'The port; 0 takes any free one (default: 30000)', argument: 'N' },
-    host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
+    ...doorFlags,
+    weights: {
+      help: 'The folder that new weights may be taken from (default: the model folder)',
+      argument: 'DIR',
+    },
     name: { help: 'The name that clients may know the model by', argument: 'NAME' },
     threads: { help: 'Threads of the model (default: as many as cores)', argument: 'N' },
   },
@@ -34,7 +39,7 @@ export const serveCommand: Command = {
 }
 
 async function runServe({ own, json, terminal, signal }: Invocation): Promise<number> {
-  const { model: folder = baseModel, host, name } = own
+  const { model: folder = baseModel, name, weights } = own
   const port = readCount('port', own.port, 65_535)
   const threads = readCount('threads', own.threads, 64)
   if (!existsSync(join(folder, 'config.json'))) {
@@ -46,7 +51,8 @@ async function runServe({ own, json, terminal, signal }: Invocation): Promise<nu
   const options = {
     folder,
     ...(port !== undefined && { port }),
-    ...(host !== undefined && { host }),
+    ...readDoor(own),
+    ...(weights !== undefined && { weightFolders: [weights] }),
     ...(name !== undefined && { name }),
   }
   await using server = await openNamed(`--port ${port ?? 30_000}`, () => serveModel(model, options))

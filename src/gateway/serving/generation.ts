@@ -13,6 +13,8 @@ export interface Served {
   /** The folder it came from. */
   readonly folder: string
   readonly name: string
+  /** Folders that new weights may be taken from. */
+  readonly weightFolders: readonly string[]
   /** Ids that end a turn. */
   readonly stopIds: readonly number[]
   /** The name of the weights: their version unless an update named them otherwise. */
@@ -28,6 +30,7 @@ export interface Served {
 export interface ServedOptions {
   readonly folder: string
   readonly name?: string
+  readonly weightFolders: readonly string[]
   readonly stopIds: readonly number[]
   /** Seeds requests that bring none. @default 0 */
   readonly seed?: number
@@ -43,6 +46,7 @@ export function toServed(model: EmbeddedModel, options: ServedOptions): Served {
     tokenizer: tokenizerOf(model),
     folder,
     name: options.name ?? folder,
+    weightFolders: options.weightFolders,
     stopIds,
     weights: () => {
       const version = model.version()

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EmbeddedModel, openModel } from '../../model/model.ts'
 import { buildVocabulary, tokenizerFiles } from '../../model/vocabulary.ts'
@@ -17,7 +18,7 @@ beforeAll(async () => {
     { shape: { ...shape, vocabulary: Object.keys(vocabulary).length }, seed: 2, files },
     { threads: 1 },
   )
-  server = await serveModel(model, { folder: 'models/tiny', port: 0 })
+  server = await serveModel(model, { folder: 'models/tiny', port: 0, weightFolders: [tmpdir()] })
 })
 
 afterAll(async () => {
@@ -205,7 +206,6 @@ describe('serving SGLang’s protocol', () => {
 
   it('takes new weights from disk, with a name of their own', async () => {
     const { mkdtemp, rm } = await import('node:fs/promises')
-    const { tmpdir } = await import('node:os')
     const folder = await mkdtemp(`${tmpdir()}/espalier-serve-`)
     try {
       await model.save(folder)

@@ -22,6 +22,8 @@ export interface ServeOptions {
   readonly token?: string
   /** Names besides its address that clients may call it by. */
   readonly allowedHosts?: readonly string[]
+  /** Folders that new weights may be taken from. @default the model's own */
+  readonly weightFolders?: readonly string[]
   /** Seeds requests that bring none. @default 0 */
   readonly seed?: number
 }
@@ -41,6 +43,7 @@ export async function serveModel(
   const served = toServed(model, {
     folder,
     ...(name !== undefined && { name }),
+    weightFolders: options.weightFolders ?? [folder],
     stopIds: renderer.stopIds,
     seed,
   })

@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs'
+import { sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
@@ -75,13 +77,31 @@ async function updateWeights(
   if (path === undefined) throw new RequestProblem('invalid', 'model_path is missing')
   if (flagIn(fields, 'abort_all_requests')) abortRunning(served, '')
   try {
-    await served.model.load(path)
+    await served.model.load(allowedFolder(path, served.weightFolders))
   } catch (cause) {
     reply.code(400)
     return { success: false, message: (cause as Error).message, num_paused_requests: 0 }
   }
   served.renameWeights(textIn(fields, 'weight_version'))
   return { success: true, message: 'Succeeded to update model weights.', num_paused_requests: 0 }
+}
+
+/** The folder as it really is, so that no link leads out of those that are allowed. */
+function allowedFolder(path: string, folders: readonly string[]): string {
+  const real = (each: string): string | undefined => {
+    try {
+      return realpathSync(each)
+    } catch {
+      return undefined
+    }
+  }
+  const wanted = real(path)
+  const isInside = (folder: string): boolean => {
+    const root = real(folder)
+    return root !== undefined && (wanted === root || wanted?.startsWith(`${root}${sep}`) === true)
+  }
+  if (wanted !== undefined && folders.some(isInside)) return wanted
+  throw new Error('weights are taken only from the folders that the server was started with')
 }
 
 /** How answers are to be written. */
