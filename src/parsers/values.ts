@@ -12,30 +12,47 @@ export interface ValueRule {
   readonly undeclared: 'text' | 'json'
   /** A parameter that may be a string or something else: text, or the other type where it fits. */
   readonly union: 'text' | 'typed' | 'json'
+  /**
+   * What is taken off the edges of a value that stays text though its schema does not say that it
+   * is text: all white space, line breaks, or nothing. @default nothing
+   */
+  readonly strips?: 'space' | 'lines'
+  /** Whether values may be written as Python writes them, besides JSON. @default true */
+  readonly literals?: boolean
 }
 
 /** A raw value as JSON text, typed by its schema. */
 export function toJsonValue(raw: string, schema: Schema, rule: ValueRule): string {
   const types = schemaTypes(schema)
   const trimmed = raw.trim()
+  const unsaid = (): string => JSON.stringify(stripped(raw, rule))
   if (schema === undefined || types.size === 0) {
     const plain = rule.undeclared === 'text' && !/^(?:[[{]|true$|false$|null$)/.test(trimmed)
-    return !plain && isJson(trimmed) ? trimmed : JSON.stringify(raw)
+    return !plain && isJson(trimmed) ? trimmed : unsaid()
   }
   if (trimmed === 'null' && (types.has('null') || !types.has('string'))) return 'null'
-  if (!types.has('string')) return decoded(trimmed, types) ?? JSON.stringify(raw)
+  if (!types.has('string')) return decoded(trimmed, types, rule) ?? unsaid()
   const others = [...types].some(type => type !== 'string' && type !== 'null')
   if (!others || rule.union === 'text') return JSON.stringify(raw)
-  if (rule.union === 'json') return isJson(trimmed) ? trimmed : JSON.stringify(raw)
-  const value = decoded(trimmed, types)
-  return value !== undefined && fits(value, types) ? value : JSON.stringify(raw)
+  if (rule.union === 'json') return isJson(trimmed) ? trimmed : unsaid()
+  const value = decoded(trimmed, types, rule)
+  return value !== undefined && fits(value, types) ? value : unsaid()
+}
+
+function stripped(raw: string, { strips }: ValueRule): string {
+  if (strips === undefined) return raw
+  return strips === 'space' ? raw.trim() : raw.replace(/^\n+|\n+$/g, '')
 }
 
 /** A value that is not a string, as JSON text: written as JSON, or as Python writes it. */
-function decoded(text: string, types: ReadonlySet<ParameterType>): string | undefined {
+function decoded(
+  text: string,
+  types: ReadonlySet<ParameterType>,
+  { literals = true }: ValueRule,
+): string | undefined {
   if (isJson(text)) return text
   if (types.has('boolean') && /^(?:true|false)$/i.test(text)) return text.toLowerCase()
-  return fromPython(text)
+  return literals ? fromPython(text) : undefined
 }
 
 /** A Python literal as JSON text; undefined if it is none or JSON has no such value. */

@@ -12,6 +12,8 @@ export interface Channels {
   readonly end?: string
   /** Whether another channel ends thinking that is not closed yet, even if that is closed later. */
   readonly interrupts?: boolean
+  /** Beginnings of markers that are dropped where the output ends within one. */
+  readonly cut?: readonly string[]
 }
 
 /**
@@ -27,7 +29,13 @@ export function channelReader(format: Channels): StageReader {
     ...thinking,
     ...(interrupts ? { ends: others } : { calls: others }),
   })
-  return function* (source, sink) {
+  return function* (source, given) {
+    const { sink, end: endText } = withoutCutMarker(given, format.cut ?? [])
+    yield* readChannels(source, sink)
+    endText()
+  }
+
+  function* readChannels(source: Source, sink: Sink): Reader<void> {
     if (thinking.inside) yield* readLeadingThoughts(source, sink, { think, opens })
     for (let answered = false; ; ) {
       const outside = source.collect()
@@ -50,6 +58,56 @@ export function channelReader(format: Channels): StageReader {
 }
 
 const nothing = markers()
+
+/** A sink that holds back what may be the beginning of a marker, and drops it where all ends with it. */
+function withoutCutMarker(sink: Sink, cut: readonly string[]): { sink: Sink; end(): void } {
+  if (cut.length === 0) return { sink, end: () => {} }
+  const reasoning = holdTail(sink.reasoning, cut)
+  const content = holdTail(sink.content, cut)
+  return {
+    sink: {
+      ...sink,
+      reasoning(text) {
+        if (text !== '') content.release()
+        reasoning.take(text, 0)
+      },
+      content(text, start) {
+        if (text !== '') reasoning.release()
+        content.take(text, start)
+      },
+    },
+    end() {
+      for (const tail of [reasoning, content]) tail.end()
+    },
+  }
+}
+
+/** Passes text on, but for an end of it that one of the texts in `cut` begins with. */
+function holdTail(emit: (text: string, start: number) => void, cut: readonly string[]) {
+  const longest = Math.max(...cut.map(({ length }) => length))
+  let held = ''
+  let place = 0
+  const release = (): void => {
+    if (held !== '') emit(held, place)
+    held = ''
+  }
+  return {
+    take(text: string, start: number): void {
+      const all = held + text
+      let from = Math.max(0, all.length - longest)
+      while (from < all.length && !cut.some(each => each.startsWith(all.slice(from)))) from++
+      const first = held === '' ? start : place
+      if (from > 0 || text === '') emit(all.slice(0, from), first)
+      held = all.slice(from)
+      place = first + from
+    },
+    release,
+    end(): void {
+      if (cut.includes(held)) held = ''
+      release()
+    },
+  }
+}
 
 interface Leading {
   readonly think: StageReader

@@ -20,6 +20,18 @@ export type ReasoningReading =
   | { readonly kind: 'tags'; readonly thinking: (context: ReasoningContext) => Thinking }
   | { readonly kind: 'reader'; readonly reader: (context: ReasoningContext) => StageReader }
 
+/** Where a K3 output may end inside a marker: behind a control token, or behind a channel's name. */
+const kimiCuts = [
+  '<|open|>',
+  '<|close|>',
+  '<|close|>think',
+  '<|open|>response',
+  '<|close|>response',
+  '<|open|>tools',
+  '<|close|>tools',
+  '<|close|>message',
+]
+
 const tags = (make: (context: ReasoningContext) => Thinking): ReasoningReading => ({
   kind: 'tags',
   thinking: make,
@@ -115,6 +127,7 @@ const formats = {
       calls: { open: '<|open|>tools<|sep|>', close: '<|close|>tools<|sep|>' },
       end: '<|close|>message<|sep|>',
       interrupts: true,
+      cut: kimiCuts,
     }),
   ),
   /** MiMo. */

@@ -54,7 +54,7 @@ const dsml = (outer: string): ToolReading =>
         ...invokeTags('｜DSML｜'),
         type: { attribute: 'string', text: 'true' },
         json: true,
-        rule: json,
+        rule: { ...json, strips: 'space' },
       },
       schemas,
     ),
@@ -153,7 +153,10 @@ export const tagFormats = {
   /** MiniMax-M2: tags around raw values. */
   'minimax-m2': blocks(({ schemas }) => ({
     section: { open: '<minimax:tool_call>', close: '</minimax:tool_call>' },
-    unit: tagUnit({ ...invokeTags(''), rule: typed }, schemas),
+    unit: tagUnit(
+      { ...invokeTags(''), rule: { ...typed, strips: 'lines', literals: false } },
+      schemas,
+    ),
   })),
   /** MiniMax-M3: tags named after the parameters, nested as the values are. */
   'minimax-m3': blocks(({ schemas }) => ({
@@ -191,7 +194,7 @@ export const tagFormats = {
           open: '<｜tool_call_begin｜>function<｜tool_sep｜>',
           close: '<｜tool_call_end｜>',
         },
-        rule: typed,
+        rule: { ...typed, strips: 'space' },
       },
       schemas,
     ),

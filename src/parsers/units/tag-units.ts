@@ -216,16 +216,21 @@ export function typedCall(name: string, parameters: readonly Parameter[], typing
   const values = new Map<string, string>()
   for (const [index, raw] of withoutLayout(typed).entries()) {
     const { name: key, declared } = parameters[index]!
-    values.set(key, declaredValue(raw, declared) ?? toJsonValue(raw, typed[index]!.schema, rule))
+    const value = declaredValue(raw, declared, rule)
+    values.set(key, value ?? toJsonValue(raw, typed[index]!.schema, rule))
   }
   return callWithValues(name, values)
 }
 
 const mayBeText = (types: ReadonlySet<string>): boolean => types.size === 0 || types.has('string')
 
-const anything: ValueRule = { undeclared: 'json', union: 'json' }
-
-function declaredValue(raw: string, declared: Parameter['declared']): string | undefined {
+/** The value of a parameter whose tag says what it is; undefined where it does not say. */
+function declaredValue(
+  raw: string,
+  declared: Parameter['declared'],
+  rule: ValueRule,
+): string | undefined {
   if (declared === undefined) return undefined
-  return declared === 'text' ? JSON.stringify(raw) : toJsonValue(raw, undefined, anything)
+  if (declared === 'text') return JSON.stringify(raw)
+  return toJsonValue(raw, undefined, { ...rule, undeclared: 'json' })
 }
