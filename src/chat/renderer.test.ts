@@ -28,7 +28,8 @@ function open(name: string, options: Partial<RendererOptions> = {}): ModelRender
   return renderer
 }
 
-const openQwen = () => open('Qwen-Qwen3-0.6B', { toolFormat: 'qwen25', reasoningFormat: 'qwen3' })
+const openQwen = (more: Partial<RendererOptions> = {}) =>
+  open('Qwen-Qwen3-0.6B', { toolFormat: 'qwen25', reasoningFormat: 'qwen3', ...more })
 
 function result(content: string, index = 0): ToolMessage {
   return { role: 'tool', tool_call_id: `c0000000${index}`, name: 'weather', content }
@@ -231,8 +232,14 @@ describe.skipIf(!hasTemplates)('replies', () => {
     })
   })
 
-  it('have no call where its marker was only spelled in letters', () => {
+  it('have a call where its marker is spelled in letters, as for servers that parse text', () => {
     const renderer = openQwen()
+    const ids = renderer.tokenizer.encodeOrdinary(call)
+    expect(renderer.parse(ids, tools, 0).calls).toHaveLength(1)
+  })
+
+  it('have no such call where only control tokens are markers', () => {
+    const renderer = openQwen({ markers: 'tokens' })
     const ids = renderer.tokenizer.encodeOrdinary(call)
     expect(renderer.parse(ids, tools, 0)).toEqual({
       message: { role: 'assistant', content: call },

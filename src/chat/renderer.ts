@@ -2,6 +2,7 @@ import type { AssistantMessage, ToolDefinition } from '../core/message.ts'
 import type { History, Renderer } from '../core/renderer.ts'
 import {
   detectFormats,
+  type Markers,
   openParser,
   type ReasoningFormat,
   reasoningFormats,
@@ -35,6 +36,11 @@ export interface RendererOptions {
   readonly toolFormat?: ToolFormat
   /** How the model writes reasoning. @default what the template tells */
   readonly reasoningFormat?: ReasoningFormat
+  /**
+   * Whether a marker that the model spells out in ordinary tokens counts as one, as it does for
+   * servers that parse text, or only the control token itself. @default 'text'
+   */
+  readonly markers?: Markers
   /** Whether known defects of published templates are mended. @default true */
   readonly patch?: boolean
   /** Strings to treat as control tokens though the tokenizer does not name them. */
@@ -61,7 +67,8 @@ export interface ModelRenderer extends Renderer {
 
 /** Opens the border between messages and tokens for a model folder; its template is probed once. */
 export function createRenderer(files: ModelFiles, options: RendererOptions): ModelRenderer {
-  const { history = 'preserve', clock, templateVariables: variables = {} } = options
+  const { history = 'preserve', markers = 'text', clock } = options
+  const { templateVariables: variables = {} } = options
   const tokenizer =
     options.tokenizer ??
     openTokenizer({
@@ -79,7 +86,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const context: BridgeContext = { chat, profile, tokenizer, stopIds }
   const render = openOpenings(chat, tokenizer)
   const bridge = openBridges(context)
-  const parse = openReplies({ formats, profile, tokenizer, stopIds })
+  const parse = openReplies({ formats, profile, tokenizer, stopIds, markers })
 
   const withHistory = (chosen: History): ModelRenderer => ({
     name: files.name,

@@ -1,5 +1,6 @@
 import type { CallAttempt, Reply, ToolCall, ToolDefinition } from '../core/message.ts'
 import {
+  type Markers,
   type OutputParser,
   type OutputPart,
   openParser,
@@ -24,6 +25,7 @@ export interface ReplyContext {
   readonly profile: Profile
   readonly tokenizer: Tokenizer
   readonly stopIds: readonly number[]
+  readonly markers: Markers
 }
 
 /** Reads what a policy sampled in its `turn`-th turn. */
@@ -54,6 +56,7 @@ function openParsers({
   formats,
   profile,
   tokenizer,
+  markers,
 }: ReplyContext): (tools: readonly ToolDefinition[]) => OutputParser {
   const controls = tokenizer.controls.map(({ content }) => content)
   const known = new WeakMap<readonly ToolDefinition[], OutputParser>()
@@ -66,6 +69,7 @@ function openParsers({
       ...formats,
       schemas: tools,
       controls,
+      markers,
       opensInReasoning: profile.opensThinking,
     })
     known.set(tools, parser)
@@ -73,7 +77,7 @@ function openParsers({
   }
 }
 
-/** The first ids as text, control tokens apart: a marker that was spelled in letters is none. */
+/** The first ids as text, control tokens apart from what only looks like them. */
 function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => TextPiece[] {
   const isControl = openTable(tokenizer.controls.map(({ id }) => id))
   return (ids, length) => {

@@ -95,6 +95,9 @@ export interface StreamingParser {
   end(): { readonly parts: readonly OutputPart[]; readonly output: ParsedOutput }
 }
 
+/** What counts as a marker of a call or a thought: its text, or only its control token. */
+export type Markers = 'text' | 'tokens'
+
 /** How outputs are to be read. */
 export interface ParserOptions {
   /** Undefined leaves calls in the content. */
@@ -110,6 +113,8 @@ export interface ParserOptions {
    * them every marker counts wherever it is spelled.
    */
   readonly controls?: readonly string[]
+  /** Whether markers made of control strings count only as tokens, or spelled out too. @default 'tokens' */
+  readonly markers?: Markers
 }
 
 /** Every format of tool calls, by name. */
@@ -137,7 +142,8 @@ export function openParser(options: ParserOptions): OutputParser {
   if (reasoning !== undefined && !reasoningFormats.includes(reasoning)) {
     throw new UnknownFormatError('reasoning', reasoning, reasoningFormats)
   }
-  const reading = { readers: readersOf(options), controls: options.controls }
+  const controls = options.markers === 'text' ? undefined : options.controls
+  const reading = { readers: readersOf(options), controls }
   return {
     open: () => openOutput(reading),
     parse: output => parseOutput(reading, output),

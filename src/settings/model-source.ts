@@ -40,6 +40,7 @@ export function rendererSettings(values: Settings): Partial<RendererOptions> & M
   const { history, templateVariables, toolInstruction, toolFormat, reasoningFormat } = values
   return {
     history,
+    markers: values.markers,
     templateVariables,
     ...(toolInstruction && { toolInstruction }),
     // Names that no parser has are refused by the renderer, which knows them all.

@@ -187,6 +187,11 @@ export const settings = {
     'How the model writes reasoning (default: found from its template)',
     { argument: 'NAME' },
   ),
+  markers: setting(
+    z.enum(['text', 'tokens']),
+    'Whether a marker spelled out in ordinary tokens counts, as for servers that parse text, or only the control token',
+    { argument: 'text|tokens', default: 'text' },
+  ),
   toolInstruction: setting(
     z.strictObject({ find: text, replace: z.string() }),
     'Replaces the sentence in which the template offers tools, as JSON {"find","replace"}',

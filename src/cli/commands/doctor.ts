@@ -31,6 +31,7 @@ export const doctorCommand: Command = {
     'templateVariables',
     'toolFormat',
     'reasoningFormat',
+    'markers',
     'toolInstruction',
     'seed',
   ],

@@ -49,6 +49,7 @@ export const rollSettings: readonly SettingName[] = [
   'templateVariables',
   'toolFormat',
   'reasoningFormat',
+  'markers',
   'toolInstruction',
   'concurrency',
   'adaptive',
