@@ -10,8 +10,10 @@ import {
   type Signed,
 } from './syntax.ts'
 
-/** What an expression can come to; only the quantities among them have a result. */
-type Value = Quantity | 'tuple' | 'ellipsis' | 'complex'
+/** What an expression can come to: a bigint is an int, a number a float, the rest have no result. */
+export type ArithmeticValue = Quantity | 'tuple' | 'ellipsis' | 'complex'
+
+type Value = ArithmeticValue
 
 const ALLOWED = /^[0-9+\-*/(). ]*$/
 
@@ -27,6 +29,11 @@ export function calculate(expression: string): string {
     if (error instanceof PythonError) return `Error: ${error.message}`
     throw error
   }
+}
+
+/** What Python's `eval` would make of an arithmetic expression, or the error it would raise. */
+export function evaluateArithmetic(expression: string): ArithmeticValue {
+  return evaluate(parseExpression(expression))
 }
 
 function typeOf(value: Value): string {

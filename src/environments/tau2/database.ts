@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { compareText } from '../../python/compare.ts'
+import { dumps, encodeAscii } from '../../python/json.ts'
+import { PythonFloat } from '../../python/value.ts'
+import { str } from './program/show.ts'
+import { type Dict, Instance, plain, ProgramObject, PythonTuple, unwrap, type Value } from './program/values.ts'
+import type { Mutable, Versions } from './program/versions.ts'
+
+/** A value as the original hashes it: keys sorted, dates and other objects by their text. */
+export function canonicalText(value: Value): string {
+  const known = unwrap(value)
+  if (typeof known === 'string') return encodeAscii(known)
+  if (typeof known !== 'object' || known === null || known instanceof PythonFloat) return dumps(plain(known))
+  if (Array.isArray(known)) return `[${known.map(canonicalText).join(', ')}]`
+  if (known instanceof PythonTuple) return `[${known.items.map(canonicalText).join(', ')}]`
+  if (known instanceof Map) return canonicalPairs(known)
+  if (known instanceof Instance && known.class.kind === 'model') return canonicalPairs(known.fields)
+  return known instanceof ProgramObject ? encodeAscii(str(known)) : dumps(plain(known))
+}
+
+function canonicalPairs(pairs: ReadonlyMap<Value, Value>): string {
+  const written: (readonly [string, string])[] = []
+  for (const [key, value] of pairs) written.push([keyText(key), canonicalText(value)])
+  written.sort(([left], [right]) => compareText(left, right))
+  return `{${written.map(([key, text]) => `${encodeAscii(key)}: ${text}`).join(', ')}}`
+}
+
+function keyText(key: Value): string {
+  const known = unwrap(key)
+  return typeof known === 'string' ? known : dumps(plain(known))
+}
+
+/** The records of a table of a database, or `undefined` where it is one record as a whole. */
+function recordsOf(table: Value): Dict | undefined {
+  if (table instanceof Map) return table
+  const data = table instanceof Instance ? table.fields.get('data') : undefined
+  return data instanceof Map ? data : undefined
+}
+
+/** What was loaded: each record with the objects that belong to it, and its text. */
+interface TableImage {
+  readonly table: Value
+  readonly records: ReadonlyMap<Value, Value> | undefined
+  readonly texts: Map<Value, string>
+}
+
+/** The one record of a table that is none of records. */
+const WHOLE = ''
+
+/**
+ * A database as it was loaded, record by record, so that the hash of a changed one writes again only
+ * what was changed, and two states are compared by that alone.
+ */
+export class DatabaseImage {
+  readonly #tables: ReadonlyMap<string, TableImage>
+  /** The table and the key of the record that an object belongs to. */
+  readonly #places = new Map<Mutable, readonly [string, Value]>()
+
+  constructor(database: Instance) {
+    const tables = new Map<string, TableImage>()
+    for (const [name, table] of database.fields) {
+      const records = recordsOf(table)
+      tables.set(name, { table, records: records && new Map(records), texts: new Map() })
+      if (records) for (const [key, record] of records) this.#place(record, [name, key])
+      else this.#place(table, [name, WHOLE])
+    }
+    this.#tables = tables
+  }
+
+  #place(value: Value, place: readonly [string, Value]): void {
+    const pending: Value[] = [value]
+    while (pending.length > 0) {
+      const object = pending.pop() as Value
+      if (Array.isArray(object)) pending.push(...object)
+      else if (object instanceof Map) pending.push(...object.values())
+      else if (object instanceof Instance) pending.push(...object.fields.values())
+      else continue
+      this.#places.set(object, place)
+    }
+  }
+
+  /** The original's hash of the database as the state in force has it. */
+  hash(database: Instance, changed: ReadonlySet<Mutable>): string {
+    return createHash('sha256').update(this.text(database, changed), 'utf8').digest('hex')
+  }
+
+  /** What is hashed. */
+  text(database: Instance, changed: ReadonlySet<Mutable>): string {
+    const dirty = this.#dirty(changed)
+    const names = [...database.fields.keys()].sort(compareText)
+    const tables = names.map(name => `${encodeAscii(name)}: ${this.#tableText(name, database, dirty)}`)
+    return `{${tables.join(', ')}}`
+  }
+
+  #dirty(changed: ReadonlySet<Mutable>): ReadonlyMap<string, ReadonlySet<Value>> {
+    const dirty = new Map<string, Set<Value>>()
+    for (const object of changed) {
+      const place = this.#places.get(object)
+      if (place === undefined) continue
+      const [name, key] = place
+      const keys = dirty.get(name) ?? new Set()
+      dirty.set(name, keys.add(key))
+    }
+    return dirty
+  }
+
+  #tableText(name: string, database: Instance, dirty: ReadonlyMap<string, ReadonlySet<Value>>): string {
+    const table = database.fields.get(name) as Value
+    const records = recordsOf(table)
+    const keys = dirty.get(name)
+    if (records === undefined) return this.#recordText(name, WHOLE, { record: table, isDirty: keys !== undefined })
+    const sorted = [...records.keys()].sort((left, right) => compareText(keyText(left), keyText(right)))
+    const pairs = sorted.map(key => {
+      const isDirty = keys?.has(key) ?? false
+      return `${encodeAscii(keyText(key))}: ${this.#recordText(name, key, { record: records.get(key) as Value, isDirty })}`
+    })
+    const text = `{${pairs.join(', ')}}`
+    return table instanceof Instance ? `{"data": ${text}${restOf(table)}}` : text
+  }
+
+  /** The text of a record; that of one as loaded is kept. */
+  #recordText(name: string, key: Value, { record, isDirty }: { readonly record: Value; readonly isDirty: boolean }): string {
+    const image = this.#tables.get(name)
+    const loaded = key === WHOLE ? image?.table : image?.records?.get(key)
+    if (image === undefined || isDirty || loaded !== record) return canonicalText(record)
+    let text = image.texts.get(key)
+    if (text === undefined) {
+      text = canonicalText(record)
+      image.texts.set(key, text)
+    }
+    return text
+  }
+
+  /** The records that differ from those loaded, as texts; `null` for one that is gone. */
+  differences(database: Instance, changed: ReadonlySet<Mutable>): ReadonlyMap<string, string | null> {
+    const found = new Map<string, string | null>()
+    const dirty = this.#dirty(changed)
+    for (const [name, table] of database.fields) {
+      const image = this.#tables.get(name)
+      const records = recordsOf(table)
+      if (records === undefined || image?.records === undefined) {
+        if (dirty.has(name) || image?.table !== table) found.set(name, canonicalText(table))
+        continue
+      }
+      const isListed = changed.has(records) || recordsOf(image.table) !== records
+      for (const key of isListed ? new Set([...records.keys(), ...image.records.keys()]) : (dirty.get(name) ?? [])) {
+        this.#compareRecord(found, { name, key, record: records.get(key), isDirty: dirty.get(name)?.has(key) ?? false })
+      }
+      if (table instanceof Instance && changed.has(table)) found.set(`${name}\n`, restOf(table))
+    }
+    return found
+  }
+
+  #compareRecord(
+    found: Map<string, string | null>,
+    { name, key, record, isDirty }: { readonly name: string; readonly key: Value; readonly record: Value | undefined; readonly isDirty: boolean },
+  ): void {
+    const loaded = this.#tables.get(name)?.records?.get(key)
+    if (record === loaded && !isDirty) return
+    found.set(`${name}\n${keyText(key)}`, record === undefined ? null : canonicalText(record))
+  }
+
+  /** The text of a record as it was loaded; `null` where there was none. Asked for in the root state. */
+  loadedText(place: string): string | null {
+    const [name = '', ...rest] = place.split('\n')
+    const image = this.#tables.get(name)
+    if (rest.length === 0) return image ? canonicalText(image.table) : null
+    const key = rest.join('\n')
+    const record = image?.records?.get(key)
+    if (key === '' && image?.table instanceof Instance) return restOf(image.table)
+    return record === undefined ? null : canonicalText(record)
+  }
+}
+
+/** The fields of a table beside its records. */
+function restOf(table: Instance): string {
+  const rest = [...table.fields].filter(([name]) => name !== 'data')
+  return rest.map(([name, value]) => `, ${encodeAscii(name)}: ${canonicalText(value)}`).join('')
+}
+
+/** Whether two states of a database hold the same, found from what they changed alone. */
+export function isSameState(
+  image: DatabaseImage,
+  versions: Versions,
+  [left, right]: readonly [ReadonlyMap<string, string | null>, ReadonlyMap<string, string | null>],
+): boolean {
+  const places = new Set([...left.keys(), ...right.keys()])
+  let isSame = true
+  const loaded = new Map<string, string | null>()
+  versions.within(versions.root, () => {
+    for (const place of places) {
+      if (!left.has(place) || !right.has(place)) loaded.set(place, image.loadedText(place))
+    }
+  })
+  for (const place of places) {
+    const [one, other] = [left, right].map(side => (side.has(place) ? side.get(place) : loaded.get(place)))
+    if (one !== other) isSame = false
+  }
+  return isSame
+}
+

@@ -1,0 +1,57 @@
+import { ProgramObject } from './values.ts'
+
+const DAY = 86_400_000
+
+/** Days, and milliseconds of a day, from one moment to another. */
+export class TimeDelta extends ProgramObject {
+  readonly milliseconds: number
+  constructor(milliseconds: number) {
+    super()
+    this.milliseconds = milliseconds
+  }
+  get type(): string {
+    return 'timedelta'
+  }
+  get days(): number {
+    return Math.floor(this.milliseconds / DAY)
+  }
+}
+
+/** A day, or a moment of one; without a time zone, as the programs here use them. */
+export class ProgramDate extends ProgramObject {
+  /** Milliseconds since 1970, as if the time were UTC. */
+  readonly at: number
+  readonly hasTime: boolean
+  constructor(at: number, hasTime: boolean) {
+    super()
+    this.at = at
+    this.hasTime = hasTime
+  }
+  get type(): string {
+    return this.hasTime ? 'datetime' : 'date'
+  }
+  equals(other: unknown): boolean {
+    return other instanceof ProgramDate && other.hasTime === this.hasTime && other.at === this.at
+  }
+  /** `2025-02-25`, or with its time after `between`. */
+  text(between = ' '): string {
+    const whole = new Date(this.at).toISOString()
+    if (!this.hasTime) return whole.slice(0, 10)
+    const fraction = this.at % 1000 === 0 ? '' : `${whole.slice(19, 23)}000`
+    return `${whole.slice(0, 10)}${between}${whole.slice(11, 19)}${fraction}`
+  }
+  get parts(): readonly number[] {
+    const date = new Date(this.at)
+    const day = [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()]
+    if (!this.hasTime) return day
+    return [...day, date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()]
+  }
+}
+
+/** The moment of a day that exists, else `undefined`. */
+export function dayAt(year: number, month: number, day: number): number | undefined {
+  const at = Date.UTC(year, month - 1, day)
+  const date = new Date(at)
+  const isReal = date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  return isReal ? at : undefined
+}
