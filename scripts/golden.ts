@@ -1,4 +1,4 @@
-// Runs golden files under a folder laid out like `golden/`: `npm run golden -- DIR [--only NAME,…] [--templates DIR] [--tau-bench CHECKOUT]`.
+// Runs golden files under a folder laid out like `golden/`: `npm run golden -- DIR [--only NAME,…] [--templates DIR] [--tau-bench CHECKOUT] [--tau2-bench CHECKOUT]`.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -12,6 +12,7 @@ const { values, positionals } = parseArgs({
     only: { type: 'string' },
     templates: { type: 'string' },
     'tau-bench': { type: 'string' },
+    'tau2-bench': { type: 'string' },
   },
 })
 const root = positionals[0]
@@ -48,6 +49,7 @@ for (const name of files) {
     name: relative('.', name),
     templates,
     tauBench: values['tau-bench'],
+    tau2Bench: values['tau2-bench'],
     root,
   })
   for (const failure of result.failures.slice(0, 10)) console.error(`  ${name}: ${failure}`)

@@ -12,6 +12,8 @@ export interface GoldenOptions {
   readonly templates: string | undefined
   /** An official tau-bench checkout, if the caller has one. */
   readonly tauBench: string | undefined
+  /** A tau2-bench checkout, if the caller has one. */
+  readonly tau2Bench: string | undefined
   /** The golden folder itself. */
   readonly root: string
 }

@@ -2,6 +2,7 @@ import { mathSuite } from './math.ts'
 import { parsersSuite } from './parsers.ts'
 import type { GoldenSuite } from './suite.ts'
 import { tauBenchSuite } from './tau-bench.ts'
+import { tau2Suite } from './tau2.ts'
 import { templatesSuite } from './templates.ts'
 import { tokenizersSuite } from './tokenizers.ts'
 
@@ -9,6 +10,7 @@ import { tokenizersSuite } from './tokenizers.ts'
 export const suites: readonly GoldenSuite[] = [
   mathSuite,
   tauBenchSuite,
+  tau2Suite,
   parsersSuite,
   templatesSuite,
   tokenizersSuite,

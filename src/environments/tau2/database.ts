@@ -3,14 +3,23 @@ import { compareText } from '../../python/compare.ts'
 import { dumps, encodeAscii } from '../../python/json.ts'
 import { PythonFloat } from '../../python/value.ts'
 import { str } from './program/show.ts'
-import { type Dict, Instance, plain, ProgramObject, PythonTuple, unwrap, type Value } from './program/values.ts'
+import {
+  type Dict,
+  Instance,
+  ProgramObject,
+  PythonTuple,
+  plain,
+  unwrap,
+  type Value,
+} from './program/values.ts'
 import type { Mutable, Versions } from './program/versions.ts'
 
 /** A value as the original hashes it: keys sorted, dates and other objects by their text. */
 export function canonicalText(value: Value): string {
   const known = unwrap(value)
   if (typeof known === 'string') return encodeAscii(known)
-  if (typeof known !== 'object' || known === null || known instanceof PythonFloat) return dumps(plain(known))
+  if (typeof known !== 'object' || known === null || known instanceof PythonFloat)
+    return dumps(plain(known))
   if (Array.isArray(known)) return `[${known.map(canonicalText).join(', ')}]`
   if (known instanceof PythonTuple) return `[${known.items.map(canonicalText).join(', ')}]`
   if (known instanceof Map) return canonicalPairs(known)
@@ -88,7 +97,9 @@ export class DatabaseImage {
   text(database: Instance, changed: ReadonlySet<Mutable>): string {
     const dirty = this.#dirty(changed)
     const names = [...database.fields.keys()].sort(compareText)
-    const tables = names.map(name => `${encodeAscii(name)}: ${this.#tableText(name, database, dirty)}`)
+    const tables = names.map(
+      name => `${encodeAscii(name)}: ${this.#tableText(name, database, dirty)}`,
+    )
     return `{${tables.join(', ')}}`
   }
 
@@ -104,12 +115,19 @@ export class DatabaseImage {
     return dirty
   }
 
-  #tableText(name: string, database: Instance, dirty: ReadonlyMap<string, ReadonlySet<Value>>): string {
+  #tableText(
+    name: string,
+    database: Instance,
+    dirty: ReadonlyMap<string, ReadonlySet<Value>>,
+  ): string {
     const table = database.fields.get(name) as Value
     const records = recordsOf(table)
     const keys = dirty.get(name)
-    if (records === undefined) return this.#recordText(name, WHOLE, { record: table, isDirty: keys !== undefined })
-    const sorted = [...records.keys()].sort((left, right) => compareText(keyText(left), keyText(right)))
+    if (records === undefined)
+      return this.#recordText(name, WHOLE, { record: table, isDirty: keys !== undefined })
+    const sorted = [...records.keys()].sort((left, right) =>
+      compareText(keyText(left), keyText(right)),
+    )
     const pairs = sorted.map(key => {
       const isDirty = keys?.has(key) ?? false
       return `${encodeAscii(keyText(key))}: ${this.#recordText(name, key, { record: records.get(key) as Value, isDirty })}`
@@ -119,7 +137,11 @@ export class DatabaseImage {
   }
 
   /** The text of a record; that of one as loaded is kept. */
-  #recordText(name: string, key: Value, { record, isDirty }: { readonly record: Value; readonly isDirty: boolean }): string {
+  #recordText(
+    name: string,
+    key: Value,
+    { record, isDirty }: { readonly record: Value; readonly isDirty: boolean },
+  ): string {
     const image = this.#tables.get(name)
     const loaded = key === WHOLE ? image?.table : image?.records?.get(key)
     if (image === undefined || isDirty || loaded !== record) return canonicalText(record)
@@ -132,7 +154,10 @@ export class DatabaseImage {
   }
 
   /** The records that differ from those loaded, as texts; `null` for one that is gone. */
-  differences(database: Instance, changed: ReadonlySet<Mutable>): ReadonlyMap<string, string | null> {
+  differences(
+    database: Instance,
+    changed: ReadonlySet<Mutable>,
+  ): ReadonlyMap<string, string | null> {
     const found = new Map<string, string | null>()
     const dirty = this.#dirty(changed)
     for (const [name, table] of database.fields) {
@@ -143,8 +168,15 @@ export class DatabaseImage {
         continue
       }
       const isListed = changed.has(records) || recordsOf(image.table) !== records
-      for (const key of isListed ? new Set([...records.keys(), ...image.records.keys()]) : (dirty.get(name) ?? [])) {
-        this.#compareRecord(found, { name, key, record: records.get(key), isDirty: dirty.get(name)?.has(key) ?? false })
+      for (const key of isListed
+        ? new Set([...records.keys(), ...image.records.keys()])
+        : (dirty.get(name) ?? [])) {
+        this.#compareRecord(found, {
+          name,
+          key,
+          record: records.get(key),
+          isDirty: dirty.get(name)?.has(key) ?? false,
+        })
       }
       if (table instanceof Instance && changed.has(table)) found.set(`${name}\n`, restOf(table))
     }
@@ -153,7 +185,17 @@ export class DatabaseImage {
 
   #compareRecord(
     found: Map<string, string | null>,
-    { name, key, record, isDirty }: { readonly name: string; readonly key: Value; readonly record: Value | undefined; readonly isDirty: boolean },
+    {
+      name,
+      key,
+      record,
+      isDirty,
+    }: {
+      readonly name: string
+      readonly key: Value
+      readonly record: Value | undefined
+      readonly isDirty: boolean
+    },
   ): void {
     const loaded = this.#tables.get(name)?.records?.get(key)
     if (record === loaded && !isDirty) return
@@ -193,9 +235,10 @@ export function isSameState(
     }
   })
   for (const place of places) {
-    const [one, other] = [left, right].map(side => (side.has(place) ? side.get(place) : loaded.get(place)))
+    const [one, other] = [left, right].map(side =>
+      side.has(place) ? side.get(place) : loaded.get(place),
+    )
     if (one !== other) isSame = false
   }
   return isSame
 }
-

@@ -1,28 +1,42 @@
 import { createHash } from 'node:crypto'
-import { type KnowledgeBase, loadKnowledgeBase, openKnowledgeKit } from './knowledge.ts'
-import { bankingPolicy, telecomPolicy } from './policy.ts'
-import { Checkout, type CheckoutOptions, domainPath } from './checkout.ts'
+import { parseJson } from '../../python/json.ts'
+import { Checkout, type CheckoutOptions, domainPath } from './data/checkout.ts'
+import { type KnowledgeBase, loadKnowledgeBase, openKnowledgeKit } from './data/knowledge.ts'
+import { bankingPolicy, telecomPolicy } from './data/policy.ts'
+import { rebuildTelecomTasks } from './data/rebuild-telecom.ts'
 import { DatabaseImage } from './database.ts'
 import { frameworkModules, readDataFile } from './framework.ts'
 import { call } from './program/call.ts'
 import type { Modules } from './program/imports.ts'
 import { validateModel } from './program/models/pydantic.ts'
 import { openProgram } from './program/program.ts'
-import { Instance, ProgramClass, type Value } from './program/values.ts'
-import { Version, Versions } from './program/versions.ts'
-import { rebuildTelecomTasks } from './rebuild-telecom.ts'
+import { type Instance, ProgramClass, type Value } from './program/values.ts'
+import { type Version, Versions } from './program/versions.ts'
 import { readTask, readTasks, type Tau2Task } from './task.ts'
-import { parseJson } from '../../python/json.ts'
 import { toolsOf } from './toolkit.ts'
+import { Tau2World } from './world.ts'
 
 /** The text domains of tau2-bench. */
-export const domainNames = ['airline', 'retail', 'telecom', 'telecom-workflow', 'banking_knowledge'] as const
+export const domainNames = [
+  'airline',
+  'retail',
+  'telecom',
+  'telecom-workflow',
+  'banking_knowledge',
+] as const
 
 /** A text domain of tau2-bench. */
 export type DomainName = (typeof domainNames)[number]
 
 /** How banking finds its documents; those that need no embedding service. */
-export const retrievals = ['no_knowledge', 'full_kb', 'golden_retrieval', 'bm25', 'bm25_grep', 'grep_only'] as const
+export const retrievals = [
+  'no_knowledge',
+  'full_kb',
+  'golden_retrieval',
+  'bm25',
+  'bm25_grep',
+  'grep_only',
+] as const
 
 /** How banking finds its documents. */
 export type Retrieval = (typeof retrievals)[number]
@@ -42,7 +56,12 @@ interface Layout {
   readonly database: string
   readonly model: string
   readonly tools: string
-  readonly user?: { readonly database?: string; readonly module: string; readonly model?: string; readonly tools: string }
+  readonly user?: {
+    readonly database?: string
+    readonly module: string
+    readonly model?: string
+    readonly tools: string
+  }
   readonly environment?: string
 }
 
@@ -51,7 +70,12 @@ const telecom: Layout = {
   database: 'db.toml',
   model: 'TelecomDB',
   tools: 'TelecomTools',
-  user: { database: 'user_db.toml', module: 'user_tools', model: 'TelecomUserDB', tools: 'TelecomUserTools' },
+  user: {
+    database: 'user_db.toml',
+    module: 'user_tools',
+    model: 'TelecomUserDB',
+    tools: 'TelecomUserTools',
+  },
   environment: 'TelecomEnvironment',
 }
 
@@ -88,6 +112,7 @@ export class Tau2Domain {
   readonly #layout: Layout
   readonly #images = new Map<Value, DatabaseImage>()
   #draw: () => string = () => '00000000'
+  readonly #starts = new WeakMap<Tau2Task, Version>()
   #tasks: readonly Tau2Task[] | undefined
 
   constructor({ domain, retrieval = 'bm25', draw = drawDigits, ...from }: LoadTau2Options) {
@@ -109,7 +134,12 @@ export class Tau2Domain {
     this.environment = this.#openEnvironment()
     this.syncs = this.#layout.environment !== undefined
     for (const kit of this.user ? [this.agent, this.user] : [this.agent]) this.image(kit)
-    this.versions.share([this.environment, this.agent, ...(this.user ? [this.user, this.user.class] : []), this.agent.class])
+    this.versions.share([
+      this.environment,
+      this.agent,
+      ...(this.user ? [this.user, this.user.class] : []),
+      this.agent.class,
+    ])
     this.start = this.versions.root
   }
 
@@ -121,8 +151,16 @@ export class Tau2Domain {
 
   #openAgent(read: (path: string) => string): Instance {
     const { folder, database, model, tools } = this.#layout
-    const loaded = validateModel(this.#class('data_model', model), readDataFile(read, domainPath(folder, database)))
-    if (this.knowledge) return openKnowledgeKit(this.program, { database: loaded, retrieval: this.retrieval, knowledge: this.knowledge })
+    const loaded = validateModel(
+      this.#class('data_model', model),
+      readDataFile(read, domainPath(folder, database)),
+    )
+    if (this.knowledge)
+      return openKnowledgeKit(this.program, {
+        database: loaded,
+        retrieval: this.retrieval,
+        knowledge: this.knowledge,
+      })
     return call(this.#class('tools', tools), [loaded]) as Instance
   }
 
@@ -130,9 +168,13 @@ export class Tau2Domain {
     const { folder, user } = this.#layout
     if (user === undefined) return null
     const shared = this.agent.fields.get('db') as Instance
-    const database = user.database && user.model
-      ? validateModel(this.#class('user_data_model', user.model), readDataFile(read, domainPath(folder, user.database)))
-      : shared
+    const database =
+      user.database && user.model
+        ? validateModel(
+            this.#class('user_data_model', user.model),
+            readDataFile(read, domainPath(folder, user.database)),
+          )
+        : shared
     return call(this.#class(user.module, user.tools), [database]) as Instance
   }
 
@@ -182,14 +224,42 @@ export class Tau2Domain {
 
   /** What a side's database in a state differs in from the one loaded; the state must be in force. */
   differences(kit: Instance, version: Version): ReadonlyMap<string, string | null> {
-    return this.image(kit).differences(kit.fields.get('db') as Instance, this.versions.changedIn(version))
+    return this.image(kit).differences(
+      kit.fields.get('db') as Instance,
+      this.versions.changedIn(version),
+    )
+  }
+
+  /** The state that a task begins with, worked out once. */
+  startOf(task: Tau2Task): Version {
+    let start = this.#starts.get(task)
+    if (start === undefined) {
+      const world = new Tau2World(this)
+      world.logReads(loggedReads(task))
+      if (task.initialState) world.initialize(task.initialState)
+      start = world.freeze()
+      this.#starts.set(task, start)
+    }
+    return start
   }
 
   /** The text that tells the agent its rules. */
-  policy({ task, solo = false }: { readonly task?: Tau2Task; readonly solo?: boolean } = {}): string {
+  policy({
+    task,
+    solo = false,
+  }: {
+    readonly task?: Tau2Task
+    readonly solo?: boolean
+  } = {}): string {
     if (solo && !this.syncs) throw new Error(`The ${this.name} domain does not support solo mode.`)
-    if (this.syncs) return telecomPolicy(this.checkout, { isWorkflow: this.name === 'telecom-workflow', solo })
-    if (this.knowledge) return bankingPolicy(this.checkout, { retrieval: this.retrieval, knowledge: this.knowledge, ...(task && { task }) })
+    if (this.syncs)
+      return telecomPolicy(this.checkout, { isWorkflow: this.name === 'telecom-workflow', solo })
+    if (this.knowledge)
+      return bankingPolicy(this.checkout, {
+        retrieval: this.retrieval,
+        knowledge: this.knowledge,
+        ...(task && { task }),
+      })
     return this.checkout.data(domainPath(this.#layout.folder, 'policy.md'))
   }
 
@@ -202,14 +272,18 @@ export class Tau2Domain {
   #bankingTasks(): readonly Tau2Task[] {
     const folder = domainPath('banking_knowledge', 'tasks')
     const files = this.checkout.list(folder).filter(name => /^task_.*\.json$/.test(name))
-    return files.map(name => readTask(parseJson(this.checkout.data(`${folder}/${name}`)) as Value, name))
+    return files.map(name =>
+      readTask(parseJson(this.checkout.data(`${folder}/${name}`)) as Value, name),
+    )
   }
 
   /** The file of tasks; that of telecom is made again where a trimmed checkout lacks it. */
   tasksText(): string {
     const path = domainPath(this.#layout.folder, 'tasks.json')
     if (this.checkout.has(path) || !this.syncs) return this.checkout.data(path)
-    return this.versions.within(this.start, () => rebuildTelecomTasks(this.program, this.splits['full'] ?? []))
+    return this.versions.within(this.start, () =>
+      rebuildTelecomTasks(this.program, this.splits.full ?? []),
+    )
   }
 
   /** The ids of the tasks of each split; banking has none. */
@@ -220,4 +294,14 @@ export class Tau2Domain {
   }
 }
 
-const drawDigits = (count: number): string => createHash('sha256').update(`drawn ${count}`).digest('hex').slice(0, 32)
+/** Tools whose mere use a task asks for, so that their use is written into the database. */
+function loggedReads({ criteria }: Tau2Task): readonly string[] {
+  const calls = (criteria?.actions ?? []).filter(
+    ({ name }) => name === 'call_discoverable_agent_tool',
+  )
+  const names = calls.map(call => call.arguments.get('agent_tool_name'))
+  return [...new Set(names.filter(name => typeof name === 'string'))]
+}
+
+const drawDigits = (count: number): string =>
+  createHash('sha256').update(`drawn ${count}`).digest('hex').slice(0, 32)

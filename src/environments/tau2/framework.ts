@@ -1,27 +1,27 @@
 import { parse as parseToml } from 'smol-toml'
 import { parseJson } from '../../python/json.ts'
+import { fromToml } from './data/toml.ts'
 import { attributeOf } from './program/attributes.ts'
-import { addNamed } from './program/compile-call.ts'
-import { call } from './program/call.ts'
-import { dump, baseModel, closedModel, validateModel } from './program/models/pydantic.ts'
-import { ProgramPath } from './program/paths.ts'
-import { isEqual, isTrue, iterate, nameOf } from './program/operators.ts'
-import { argument } from './program/methods/define.ts'
 import { classes } from './program/builtins.ts'
-import { fromToml } from './toml.ts'
-import { toolkitModule } from './toolkit.ts'
+import { call } from './program/call.ts'
+import { addNamed } from './program/compile/call.ts'
+import { argument } from './program/methods/define.ts'
+import { baseModel, closedModel, dump, validateModel } from './program/models/pydantic.ts'
+import { isEqual, isTrue, iterate, nameOf } from './program/operators.ts'
+import { ProgramPath } from './program/paths.ts'
+import { TypeForm } from './program/type-form.ts'
 import {
   ClassMethod,
   type Dict,
-  Instance,
+  type Instance,
   Module,
   type Named,
   Native,
   ProgramClass,
   PythonError,
-  TypeForm,
   type Value,
 } from './program/values.ts'
+import { toolkitModule } from './toolkit.ts'
 
 /** Reads a file of a checkout by its path in `data/`. */
 export type ReadData = (path: string) => string
@@ -55,7 +55,15 @@ export function frameworkModules(read: ReadData): readonly Module[] {
     kind: 'model',
     bases: [closedModel],
     attributes: new Map<string, Value>([
-      ['load', new ClassMethod(new Native('load', ([of, path]) => validateModel(of as ProgramClass, load(path as Value))), true)],
+      [
+        'load',
+        new ClassMethod(
+          new Native('load', ([of, path]) =>
+            validateModel(of as ProgramClass, load(path as Value)),
+          ),
+          true,
+        ),
+      ],
     ]),
   })
   const loadFile = new Native('load_file', ([path]) => load(path as Value))
@@ -67,11 +75,16 @@ export function frameworkModules(read: ReadData): readonly Module[] {
     module('tau2.utils.utils', { DATA_DIR: root }),
     module('tau2.utils.pydantic_utils', {
       BaseModelNoExtra: closedModel,
-      update_pydantic_model_with_dict: new Native('update_pydantic_model_with_dict', ([model, data]) =>
-        updated(model as Instance, data as Dict),
+      update_pydantic_model_with_dict: new Native(
+        'update_pydantic_model_with_dict',
+        ([model, data]) => updated(model as Instance, data as Dict),
       ),
     }),
-    module('tau2.data_model.message', { ToolCall: toolCall, Message: new TypeForm('any', 'Any'), ToolRequestor: new TypeForm('any', 'Any') }),
+    module('tau2.data_model.message', {
+      ToolCall: toolCall,
+      Message: new TypeForm('any', 'Any'),
+      ToolRequestor: new TypeForm('any', 'Any'),
+    }),
   ]
 }
 
@@ -102,10 +115,10 @@ const toolCall = new ProgramClass({
     ['requestor', 'assistant'],
   ]),
   annotations: new Map<string, Value>([
-    ['id', classes['str'] as Value],
-    ['name', classes['str'] as Value],
-    ['arguments', classes['dict'] as Value],
-    ['requestor', classes['str'] as Value],
+    ['id', classes.str as Value],
+    ['name', classes.str as Value],
+    ['arguments', classes.dict as Value],
+    ['requestor', classes.str as Value],
   ]),
 })
 
@@ -115,7 +128,10 @@ export function callMethod(object: Value, name: string, named: Named = new Map()
 }
 
 /** Runs a function that a task names, any method of a toolkit, and syncs. */
-export function runFunctionCall(environment: Value, given: { readonly env_type: Value; readonly func_name: Value; readonly arguments: Value }): Value {
+export function runFunctionCall(
+  environment: Value,
+  given: { readonly env_type: Value; readonly func_name: Value; readonly arguments: Value },
+): Value {
   const kit = attributeOf(environment, given.env_type === 'user' ? 'user_tools' : 'tools')
   const method = attributeOf(kit, given.func_name as string)
   const named = new Map<string, Value>()
@@ -127,22 +143,36 @@ export function runFunctionCall(environment: Value, given: { readonly env_type: 
 
 function functionCall(environment: Value, stated: Instance): Value {
   const read = (name: string): Value => stated.fields.get(name) ?? null
-  return runFunctionCall(environment, { env_type: read('env_type'), func_name: read('func_name'), arguments: read('arguments') })
+  return runFunctionCall(environment, {
+    env_type: read('env_type'),
+    func_name: read('func_name'),
+    arguments: read('arguments'),
+  })
 }
 
 /** Whether what a function returned is what a task asserts; anything but a bool raises. */
 export function isAsserted(result: Value, wanted: Value, name: Value): boolean {
   if (typeof result !== 'boolean') {
-    throw new PythonError('ValueError', `Function ${name as string} returned <class '${nameOf(result)}'> instead of bool`)
+    throw new PythonError(
+      'ValueError',
+      `Function ${name as string} returned <class '${nameOf(result)}'> instead of bool`,
+    )
   }
   return isEqual(result, wanted)
 }
 
 function assertion([environment, stated]: readonly Value[], named: Named): Value {
   const of = stated as Instance
-  const holds = isAsserted(functionCall(environment as Value, of), of.fields.get('assert_value') ?? true, of.fields.get('func_name') ?? '')
+  const holds = isAsserted(
+    functionCall(environment as Value, of),
+    of.fields.get('assert_value') ?? true,
+    of.fields.get('func_name') ?? '',
+  )
   if (!holds && isTrue(named.get('raise_assertion_error') ?? true)) {
-    throw new PythonError('AssertionError', String(of.fields.get('message') ?? `Assertion failed: ${of.type}`))
+    throw new PythonError(
+      'AssertionError',
+      String(of.fields.get('message') ?? `Assertion failed: ${of.type}`),
+    )
   }
   return holds
 }
@@ -167,7 +197,8 @@ const environmentClass = new ProgramClass({
       '__init__',
       new Native('__init__', (given, named) => {
         const self = given[0] as Instance
-        for (const [at, name] of FIELDS.entries()) self.fields.set(name, argument(given, named, at + 1, name) ?? null)
+        for (const [at, name] of FIELDS.entries())
+          self.fields.set(name, argument(given, named, at + 1, name) ?? null)
         callMethod(self, 'sync_tools')
         return null
       }),
@@ -184,4 +215,3 @@ const environmentClass = new ProgramClass({
     ],
   ]),
 })
-

@@ -27,4 +27,7 @@ export interface ToolMessage {
 }
 
 /** A message of a conversation; the order of all is their order in time. */
-export type Tau2Message = SpokenMessage | ToolMessage | { readonly role: 'system'; readonly content: string }
+export type Tau2Message =
+  | SpokenMessage
+  | ToolMessage
+  | { readonly role: 'system'; readonly content: string }

@@ -93,15 +93,20 @@ export function readTask(source: Value, where: string): Tau2Task {
     id,
     scenario: readScenario(scenario, id),
     ticket: optional(source, 'ticket', 'string', id) as string | null,
-    initialState: mapNull(dictIn(source, 'initial_state', id), state => readInitialState(state, id)),
-    criteria: mapNull(dictIn(source, 'evaluation_criteria', id), criteria => readCriteria(criteria, id)),
+    initialState: mapNull(dictIn(source, 'initial_state', id), state =>
+      readInitialState(state, id),
+    ),
+    criteria: mapNull(dictIn(source, 'evaluation_criteria', id), criteria =>
+      readCriteria(criteria, id),
+    ),
     requiredDocuments: (listIn(source, 'required_documents', id) ?? []) as string[],
     userTools: listIn(source, 'user_tools', id) as string[] | null,
     source,
   }
 }
 
-const mapNull = <T, R>(value: T | null, read: (value: T) => R): R | null => (value === null ? null : read(value))
+const mapNull = <T, R>(value: T | null, read: (value: T) => R): R | null =>
+  value === null ? null : read(value)
 
 function optional(dict: Dict, key: string, type: 'string' | 'boolean', where: string): Value {
   const value = dict.get(key)
@@ -152,7 +157,9 @@ function readInitialState(state: Dict, id: string): InitialState {
   return {
     agentData: data && dictIn(data, 'agent_data', id),
     userData: data && dictIn(data, 'user_data', id),
-    actions: (listIn(state, 'initialization_actions', id) ?? []).map(action => readFunctionCall(action as Dict, id)),
+    actions: (listIn(state, 'initialization_actions', id) ?? []).map(action =>
+      readFunctionCall(action as Dict, id),
+    ),
     history: (listIn(state, 'message_history', id) ?? []) as Dict[],
   }
 }
@@ -176,10 +183,15 @@ const BASES: readonly string[] = ['DB', 'ENV_ASSERTION', 'NL_ASSERTION', 'ACTION
 function readCriteria(criteria: Dict, id: string): Criteria {
   const basis = listIn(criteria, 'reward_basis', id) ?? ['DB', 'COMMUNICATE']
   const unknown = basis.find(one => !BASES.includes(one as string))
-  if (unknown !== undefined) throw new Error(`Task ${id} has a reward_basis unknown here: ${String(unknown)}.`)
+  if (unknown !== undefined)
+    throw new Error(`Task ${id} has a reward_basis unknown here: ${String(unknown)}.`)
   return {
-    actions: mapNull(listIn(criteria, 'actions', id), list => list.map(action => readAction(action as Dict, id))),
-    envAssertions: mapNull(listIn(criteria, 'env_assertions', id), list => list.map(one => readAssertion(one as Dict, id))),
+    actions: mapNull(listIn(criteria, 'actions', id), list =>
+      list.map(action => readAction(action as Dict, id)),
+    ),
+    envAssertions: mapNull(listIn(criteria, 'env_assertions', id), list =>
+      list.map(one => readAssertion(one as Dict, id)),
+    ),
     communicateInfo: listIn(criteria, 'communicate_info', id) as string[] | null,
     nlAssertions: listIn(criteria, 'nl_assertions', id) as string[] | null,
     basis: basis as RewardBasis[],

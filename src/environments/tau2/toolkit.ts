@@ -31,7 +31,12 @@ const TYPE = '__tool_type__'
 const MUTATES = '__mutates_state__'
 const DISCOVERABLE = '__discoverable__'
 
-const toolType = new ProgramClass({ name: 'ToolType', module: 'tau2.environment.toolkit', kind: 'enum', isText: true })
+const toolType = new ProgramClass({
+  name: 'ToolType',
+  module: 'tau2.environment.toolkit',
+  kind: 'enum',
+  isText: true,
+})
 for (const name of ['READ', 'WRITE', 'THINK', 'GENERIC']) {
   toolType.attributes.set(name, new EnumMember(toolType, name, name.toLowerCase()))
 }
@@ -39,7 +44,8 @@ for (const name of ['READ', 'WRITE', 'THINK', 'GENERIC']) {
 /** The decorators that mark methods as tools. */
 function marker(isDiscoverable: boolean): (given: readonly Value[], named: Named) => Value {
   return (given, named) => {
-    const type = (argument(given, named, 0, 'tool_type') ?? toolType.attributes.get('READ')) as EnumMember
+    const type = (argument(given, named, 0, 'tool_type') ??
+      toolType.attributes.get('READ')) as EnumMember
     const mutates = argument(given, named, 1, 'mutates_state') ?? null
     return new Native('decorator', ([method]) => {
       const { attributes } = method as ProgramFunction
@@ -68,7 +74,8 @@ function collectTools(kit: ProgramClass): ReadonlyMap<string, ToolkitTool> {
   const tools = new Map<string, ToolkitTool>()
   for (const one of kit.lineage) {
     for (const [name, method] of one.attributes) {
-      if (!(method instanceof ProgramFunction) || !method.attributes.has(TOOL) || tools.has(name)) continue
+      if (!(method instanceof ProgramFunction) || !method.attributes.has(TOOL) || tools.has(name))
+        continue
       tools.set(name, {
         name,
         function: method,
@@ -100,7 +107,10 @@ const base = new ProgramClass({
         return null
       }),
     ],
-    ['get_discoverable_tools', new Native('get_discoverable_tools', ([self]) => discoverable(self as Instance))],
+    [
+      'get_discoverable_tools',
+      new Native('get_discoverable_tools', ([self]) => discoverable(self as Instance)),
+    ],
     [
       'has_discoverable_tool',
       new Native('has_discoverable_tool', ([self, name]) => {

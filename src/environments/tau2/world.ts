@@ -4,6 +4,7 @@ import type { PythonValue } from '../../python/value.ts'
 import { isSameState } from './database.ts'
 import type { Tau2Domain } from './domain.ts'
 import { callMethod, merged, runFunctionCall } from './framework.ts'
+import type { Tau2Message, Tau2ToolCall } from './message.ts'
 import { attributeOf, setAttribute } from './program/attributes.ts'
 import { call } from './program/call.ts'
 import { ProgramDate } from './program/dates.ts'
@@ -11,11 +12,18 @@ import { jsonable } from './program/library/json.ts'
 import { dump, validateModel } from './program/models/pydantic.ts'
 import { isIn, nameOf } from './program/operators.ts'
 import { str } from './program/show.ts'
-import { type Dict, Instance, plain, PythonError, PythonTuple, unwrap, type Value } from './program/values.ts'
+import {
+  type Dict,
+  Instance,
+  PythonError,
+  PythonTuple,
+  plain,
+  unwrap,
+  type Value,
+} from './program/values.ts'
 import { touch, type Version } from './program/versions.ts'
-import { toolsOf } from './toolkit.ts'
 import type { FunctionCall, InitialState, Requestor } from './task.ts'
-import type { Tau2Message, Tau2ToolCall } from './message.ts'
+import { toolsOf } from './toolkit.ts'
 
 /** What a tool call was answered with. */
 export interface ToolAnswer {
@@ -38,7 +46,10 @@ export class Tau2World {
   /** How many random texts the program has drawn. */
   #drawn = 0
 
-  constructor(domain: Tau2Domain, { from, solo = false }: { readonly from?: Version; readonly solo?: boolean } = {}) {
+  constructor(
+    domain: Tau2Domain,
+    { from, solo = false }: { readonly from?: Version; readonly solo?: boolean } = {},
+  ) {
     this.domain = domain
     this.solo = solo
     this.#version = domain.versions.branch(from ?? domain.start)
@@ -63,7 +74,8 @@ export class Tau2World {
     requireFree(given)
     const { agent, user } = this.domain
     if (requestor === 'user') {
-      if (this.solo) throw new PythonError('ValueError', 'User tool calls are not allowed in solo mode')
+      if (this.solo)
+        throw new PythonError('ValueError', 'User tool calls are not allowed in solo mode')
       return useTool(user, name, given, 'User tools not available')
     }
     if (this.solo && user && toolsOf(user.class).has(name)) return useTool(user, name, given, '')
@@ -71,7 +83,11 @@ export class Tau2World {
   }
 
   /** Answers a tool call: what is raised becomes the answer, and both sides are synced. */
-  respond({ requestor, name, arguments: given }: Pick<Tau2ToolCall, 'requestor' | 'name' | 'arguments'>): ToolAnswer {
+  respond({
+    requestor,
+    name,
+    arguments: given,
+  }: Pick<Tau2ToolCall, 'requestor' | 'name' | 'arguments'>): ToolAnswer {
     return this.#run(() => {
       try {
         const value = this.#call(requestor, name, given)
@@ -115,7 +131,10 @@ export class Tau2World {
   }
 
   /** Does again what the messages say was done; another answer than theirs raises. */
-  replay(messages: readonly Tau2Message[], { strict = true }: { readonly strict?: boolean } = {}): void {
+  replay(
+    messages: readonly Tau2Message[],
+    { strict = true }: { readonly strict?: boolean } = {},
+  ): void {
     if (this.solo && messages.some(({ role }) => role === 'user')) {
       throw new PythonError('AssertionError', 'User messages are not allowed in solo mode')
     }
@@ -147,9 +166,22 @@ export class Tau2World {
     const { agent, user } = this.domain
     const kits = user && user.fields.get('db') !== agent.fields.get('db') ? [agent, user] : [agent]
     return kits.every(kit => {
-      const sides = [this, other].map(world => world.#run(() => this.domain.differences(kit, world.#version)))
-      return isSameState(this.domain.image(kit), this.domain.versions, sides as [ReadonlyMap<string, string | null>, ReadonlyMap<string, string | null>])
+      const sides = [this, other].map(world =>
+        world.#run(() => this.domain.differences(kit, world.#version)),
+      )
+      return isSameState(
+        this.domain.image(kit),
+        this.domain.versions,
+        sides as [ReadonlyMap<string, string | null>, ReadonlyMap<string, string | null>],
+      )
     })
+  }
+
+  /** This state, to stay as it is; the world goes on from it. */
+  freeze(): Version {
+    const version = this.#version
+    this.#version = this.domain.versions.branch(version)
+    return version
   }
 
   /** A world that begins as this one is and goes its own way. */
@@ -164,7 +196,10 @@ export class Tau2World {
 function requireFree(given: Dict): void {
   for (const name of ['self', 'tool_name']) {
     if (given.has(name)) {
-      throw new PythonError('TypeError', `Environment.make_tool_call() got multiple values for argument '${name}'`)
+      throw new PythonError(
+        'TypeError',
+        `Environment.make_tool_call() got multiple values for argument '${name}'`,
+      )
     }
   }
   if (given.has('requestor')) {
@@ -177,14 +212,17 @@ function requireFree(given: Dict): void {
 
 function useTool(kit: Instance | null, name: string, given: Dict, missing: string): Value {
   if (kit === null) throw new PythonError('ValueError', missing)
-  if (!toolsOf(kit.class).has(name)) throw new PythonError('ValueError', `Tool '${name}' not found.`)
+  if (!toolsOf(kit.class).has(name))
+    throw new PythonError('ValueError', `Tool '${name}' not found.`)
   return call(attributeOf(kit, name), [], given as Map<string, Value>)
 }
 
 /** Merges data into the database of one side; from then on both sides have that database. */
 function updateDatabase(kit: Instance, data: Dict, other: Instance | null): void {
   const database = kit.fields.get('db') as Instance
-  const known = [...data].every(([name, value]) => mergeTable(database.fields.get(name as string), value))
+  const known = [...data].every(([name, value]) =>
+    mergeTable(database.fields.get(name as string), value),
+  )
   if (!known) {
     const updated = validateModel(database.class, merged(dump(database) as Dict, data))
     setAttribute(kit, 'db', updated)
@@ -196,7 +234,8 @@ function updateDatabase(kit: Instance, data: Dict, other: Instance | null): void
 function mergeTable(table: Value | undefined, data: Value): boolean {
   const records = table instanceof Instance ? table.fields.get('data') : undefined
   const added = data instanceof Map ? data.get('data') : undefined
-  if (!(records instanceof Map) || !(added instanceof Map) || (data as Dict).size !== 1) return false
+  if (!(records instanceof Map) || !(added instanceof Map) || (data as Dict).size !== 1)
+    return false
   mergeInto(records, added)
   return true
 }
@@ -233,26 +272,39 @@ function processed(value: Value): Value {
 }
 
 /** The tool calls of a conversation with the contents they were answered with. */
-function* callsIn(messages: readonly Tau2Message[]): Generator<readonly [Tau2ToolCall, string | null]> {
+function* callsIn(
+  messages: readonly Tau2Message[],
+): Generator<readonly [Tau2ToolCall, string | null]> {
   const rest = [...messages].reverse()
   const pairs: (readonly [Tau2ToolCall, string | null])[] = []
   while (rest.length > 0) {
     const message = rest.pop() as Tau2Message
     if (message.role === 'tool') {
-      throw new PythonError('ValueError', 'Tool message not expected. Tool messages should always follow a tool call.')
+      throw new PythonError(
+        'ValueError',
+        'Tool message not expected. Tool messages should always follow a tool call.',
+      )
     }
     if (message.role === 'system') continue
-    for (const toolCall of message.tool_calls ?? []) pairs.push([toolCall, answerOf(rest.pop(), toolCall)])
+    for (const toolCall of message.tool_calls ?? [])
+      pairs.push([toolCall, answerOf(rest.pop(), toolCall)])
   }
   yield* pairs
 }
 
-const CLASSES = { assistant: 'AssistantMessage', user: 'UserMessage', system: 'SystemMessage' } as const
+const CLASSES = {
+  assistant: 'AssistantMessage',
+  user: 'UserMessage',
+  system: 'SystemMessage',
+} as const
 
 function answerOf(message: Tau2Message | undefined, { id }: Tau2ToolCall): string | null {
   if (message === undefined) throw new PythonError('ValueError', 'Tool message expected. Got None.')
   if (message.role !== 'tool') {
-    throw new PythonError('ValueError', `Tool message expected. Got <class 'tau2.data_model.message.${CLASSES[message.role]}'>`)
+    throw new PythonError(
+      'ValueError',
+      `Tool message expected. Got <class 'tau2.data_model.message.${CLASSES[message.role]}'>`,
+    )
   }
   if (message.id === id) return message.content
   throw new PythonError('ValueError', `Tool call id mismatch. Got ${id} and ${message.id}`)

@@ -1,3 +1,4 @@
+import { asNumber } from '../../../python/compare.ts'
 import { call } from './call.ts'
 import { ProgramDate, TimeDelta } from './dates.ts'
 import { dateAttribute, dateClassAttribute } from './library/datetime.ts'
@@ -5,7 +6,6 @@ import { dictMethods } from './methods/dict.ts'
 import { listMethods } from './methods/list.ts'
 import { numberMethods } from './methods/number.ts'
 import { textMethods } from './methods/text.ts'
-import { asNumber } from '../../../python/compare.ts'
 import { nameOf } from './operators.ts'
 import {
   BoundMethod,
@@ -17,12 +17,12 @@ import {
   Module,
   Native,
   Opaque,
-  plain,
   ProgramBytes,
   ProgramClass,
   ProgramFunction,
   Property,
   PythonError,
+  plain,
   unwrap,
   type Value,
 } from './values.ts'
@@ -37,7 +37,10 @@ export function attributeOf(object: Value, name: string): Value {
 
 function missingAttribute(object: Value, name: string): PythonError {
   if (object instanceof ProgramClass) {
-    return new PythonError('AttributeError', `type object '${object.name}' has no attribute '${name}'`)
+    return new PythonError(
+      'AttributeError',
+      `type object '${object.name}' has no attribute '${name}'`,
+    )
   }
   if (object instanceof Module) {
     return new PythonError('AttributeError', `module '${object.name}' has no attribute '${name}'`)
@@ -55,10 +58,14 @@ export function findAttribute(object: Value, name: string): Value | undefined {
   if (object instanceof ProgramClass) return classAttribute(object, name)
   if (object instanceof EnumMember) return memberAttribute(object, name)
   if (object instanceof Opaque) return object.members.get(name)
-  if (object instanceof ProgramBytes && name === 'hex') return new Native(name, () => object.data.toString('hex'))
-  if (object instanceof ProgramFunction || object instanceof BoundMethod) return functionAttribute(object, name)
-  if (object instanceof ProgramDate || object instanceof TimeDelta) return dateAttribute(object, name)
-  if (object instanceof BuiltinClass || object instanceof ExceptionClass) return typeAttribute(object, name)
+  if (object instanceof ProgramBytes && name === 'hex')
+    return new Native(name, () => object.data.toString('hex'))
+  if (object instanceof ProgramFunction || object instanceof BoundMethod)
+    return functionAttribute(object, name)
+  if (object instanceof ProgramDate || object instanceof TimeDelta)
+    return dateAttribute(object, name)
+  if (object instanceof BuiltinClass || object instanceof ExceptionClass)
+    return typeAttribute(object, name)
   return methodOf(object, name)
 }
 
@@ -88,7 +95,8 @@ function instanceAttribute(object: Instance, name: string): Value | undefined {
 
 /** What a class gives an object of it: methods bound, properties read. */
 function boundTo(found: Value, object: Value, of: ProgramClass): Value {
-  if (found instanceof ProgramFunction || found instanceof Native) return new BoundMethod(found, object)
+  if (found instanceof ProgramFunction || found instanceof Native)
+    return new BoundMethod(found, object)
   if (found instanceof Property) return call(found.getter, [object])
   if (found instanceof ClassMethod) return boundToClass(found, of)
   return found
@@ -135,7 +143,13 @@ function typeAttribute(object: BuiltinClass | ExceptionClass, name: string): Val
   if (!(object instanceof BuiltinClass)) return undefined
   const own = dateClassAttribute(object, name)
   if (own !== undefined) return own
-  const methods = { str: textMethods, list: listMethods, dict: dictMethods, float: numberMethods, int: numberMethods }
+  const methods = {
+    str: textMethods,
+    list: listMethods,
+    dict: dictMethods,
+    float: numberMethods,
+    int: numberMethods,
+  }
   return (methods as Partial<Record<string, Methods>>)[object.name]?.get(name)
 }
 
@@ -169,4 +183,3 @@ export function superAttribute(self: Value, owner: ProgramClass, name: string): 
   if (name === '__init__') return new Native('__init__', () => null)
   throw new PythonError('AttributeError', `'super' object has no attribute '${name}'`)
 }
-

@@ -4,7 +4,7 @@ import { PythonFloat, readInt, toInt } from '../../../python/value.ts'
 import { evaluateArithmetic } from '../../tau/calculator/calculate.ts'
 import { attributeOf, findAttribute, setAttribute } from './attributes.ts'
 import { call } from './call.ts'
-import { setOf } from './compile-expression.ts'
+import { setOf } from './compile/expression.ts'
 import { ProgramDate } from './dates.ts'
 import { setItem, unpack } from './items.ts'
 import { sorted } from './methods/list.ts'
@@ -20,15 +20,15 @@ import {
   type Named,
   Native,
   Opaque,
-  plain,
   ProgramIterator,
   Property,
   PythonError,
   PythonTuple,
+  plain,
   typeError,
   unwrap,
-  valueError,
   type Value,
+  valueError,
 } from './values.ts'
 
 function toFloat(value: Value = 0): PythonFloat {
@@ -67,7 +67,9 @@ function round(value: Value, digits: Value = null): Value {
   const number = asNumber(plain(unwrap(value)))
   if (number === undefined) throw typeError(`type ${nameOf(value)} doesn't define __round__ method`)
   if (!(number instanceof PythonFloat)) return number
-  return digits === null ? roundToInt(number.value) : new PythonFloat(roundFloat(number.value, Number(digits)))
+  return digits === null
+    ? roundToInt(number.value)
+    : new PythonFloat(roundFloat(number.value, Number(digits)))
 }
 
 /** Python's `sum`; floats are added with a compensation, as since 3.12. */
@@ -107,7 +109,8 @@ function absolute(value: Value): Value {
 
 function evaluate(source: Value): Value {
   const text = unwrap(source)
-  if (typeof text !== 'string') throw typeError('eval() arg 1 must be a string, bytes or code object')
+  if (typeof text !== 'string')
+    throw typeError('eval() arg 1 must be a string, bytes or code object')
   const value = evaluateArithmetic(text)
   if (typeof value === 'bigint') return toInt(value)
   return typeof value === 'number' ? new PythonFloat(value) : new Opaque(value, new Map())
@@ -129,7 +132,8 @@ function requireName(name: Value): string {
 }
 
 function next(source: Value, preset?: Value): Value {
-  if (!(source instanceof ProgramIterator)) throw typeError(`'${nameOf(source)}' object is not an iterator`)
+  if (!(source instanceof ProgramIterator))
+    throw typeError(`'${nameOf(source)}' object is not an iterator`)
   const { done, value } = source.iterator.next()
   if (!done) return value
   if (preset !== undefined) return preset
@@ -157,7 +161,11 @@ function* enumerate(source: Value, start: number): Generator<Value> {
 function range(given: readonly Value[]): Value[] {
   const [from, to, step = 1] = (given.length === 1 ? [0, given[0]] : given).map(Number) as number[]
   const numbers: Value[] = []
-  for (let at = from as number; (step as number) > 0 ? at < (to as number) : at > (to as number); at += step as number) {
+  for (
+    let at = from as number;
+    (step as number) > 0 ? at < (to as number) : at > (to as number);
+    at += step as number
+  ) {
     numbers.push(at)
   }
   return numbers
@@ -177,7 +185,8 @@ function makeDict(given: readonly Value[], named: Named): Dict {
   return dict
 }
 
-const itemsOf = (value: Value | undefined): Iterable<Value> => (value === undefined ? [] : iterate(value))
+const itemsOf = (value: Value | undefined): Iterable<Value> =>
+  value === undefined ? [] : iterate(value)
 
 /** Python's own classes. */
 export const classes: Readonly<Record<string, BuiltinClass>> = {
@@ -204,7 +213,8 @@ type Run = (given: readonly Value[], named: Named) => Value
 const functions: Readonly<Record<string, Run>> = {
   len: ([value]) => lengthOf(value as Value),
   isinstance: ([value, of]) => isInstance(value as Value, of as Value),
-  hasattr: ([object, name]) => findAttribute(object as Value, requireName(name as Value)) !== undefined,
+  hasattr: ([object, name]) =>
+    findAttribute(object as Value, requireName(name as Value)) !== undefined,
   getattr: given => getAttribute(given),
   setattr: ([object, name, value]) => {
     setAttribute(object as Value, requireName(name as Value), value as Value)
@@ -221,7 +231,8 @@ const functions: Readonly<Record<string, Run>> = {
   round: ([value, digits]) => round(value as Value, digits),
   sorted: ([items], named) => sorted(iterate(items as Value), named),
   reversed: ([items]) => [...iterate(items as Value)].reverse(),
-  enumerate: ([source, start = 0]) => new ProgramIterator(enumerate(source as Value, Number(start))),
+  enumerate: ([source, start = 0]) =>
+    new ProgramIterator(enumerate(source as Value, Number(start))),
   zip: given => new ProgramIterator(zip(given)),
   range: given => range(given),
   sum: ([items, start]) => sum(iterate(items as Value), start),
@@ -248,4 +259,3 @@ export const builtinNames: ReadonlyMap<string, Value> = new Map<string, Value>([
   ...Object.entries(functions).map(([name, run]) => [name, new Native(name, run)] as const),
   ...EXCEPTIONS.split(' ').map(name => [name, new ExceptionClass(name, [])] as const),
 ])
-

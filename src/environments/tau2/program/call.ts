@@ -1,4 +1,5 @@
 import { nameOf } from './operators.ts'
+import { repr, str } from './show.ts'
 import {
   BoundMethod,
   BuiltinClass,
@@ -13,10 +14,9 @@ import {
   PythonError,
   PythonTuple,
   typeError,
-  valueError,
   type Value,
+  valueError,
 } from './values.ts'
-import { repr, str } from './show.ts'
 
 const NOBODY: Named = new Map()
 
@@ -42,7 +42,8 @@ function callMethod({ called, self }: BoundMethod, given: readonly Value[], name
 
 function raiseable({ name }: ExceptionClass, given: readonly Value[]): PythonError {
   const [first = ''] = given
-  const message = given.length > 1 ? str(new PythonTuple(given)) : name === 'KeyError' ? repr(first) : str(first)
+  const message =
+    given.length > 1 ? str(new PythonTuple(given)) : name === 'KeyError' ? repr(first) : str(first)
   return new PythonError(name, message)
 }
 
@@ -58,7 +59,11 @@ function runFunction(called: ProgramFunction, given: readonly Value[], named: Na
 }
 
 /** The arguments in the order of the parameters, or Python's TypeError. */
-function bind(called: ProgramFunction, given: readonly Value[], named: Named): (Value | undefined)[] {
+function bind(
+  called: ProgramFunction,
+  given: readonly Value[],
+  named: Named,
+): (Value | undefined)[] {
   const { parameters } = called
   const slots: (Value | undefined)[] = new Array(parameters.length)
   const rest: Value[] = []
@@ -71,7 +76,9 @@ function bind(called: ProgramFunction, given: readonly Value[], named: Named): (
     else rest.push(value)
   }
   for (const [name, value] of named) {
-    const at = parameters.findIndex(one => one.name === name && (one.kind === 'plain' || one.kind === 'keyword-only'))
+    const at = parameters.findIndex(
+      one => one.name === name && (one.kind === 'plain' || one.kind === 'keyword-only'),
+    )
     if (at < 0) namedRest.set(name, value)
     else if (slots[at] !== undefined) {
       throw typeError(`${called.qualifiedName}() got multiple values for argument '${name}'`)
@@ -86,7 +93,11 @@ interface Left {
   readonly count: number
 }
 
-function fill(called: ProgramFunction, slots: (Value | undefined)[], { rest, namedRest, count }: Left): (Value | undefined)[] {
+function fill(
+  called: ProgramFunction,
+  slots: (Value | undefined)[],
+  { rest, namedRest, count }: Left,
+): (Value | undefined)[] {
   const { parameters, qualifiedName } = called
   let isRestTaken = false
   let isNamedTaken = false
@@ -108,7 +119,11 @@ function fill(called: ProgramFunction, slots: (Value | undefined)[], { rest, nam
     if (slots[at] === undefined) slots[at] = parameter.default
     return slots[at] === undefined
   })
-  if (missing.length > 0) throw missingError(qualifiedName, missing.map(({ name }) => name))
+  if (missing.length > 0)
+    throw missingError(
+      qualifiedName,
+      missing.map(({ name }) => name),
+    )
   return slots
 }
 
@@ -118,7 +133,9 @@ function tooMany({ parameters, qualifiedName }: ProgramFunction, count: number):
   const takes = least === places.length ? `${least}` : `from ${least} to ${places.length}`
   const noun = places.length === 1 ? 'argument' : 'arguments'
   const verb = count === 1 ? 'was' : 'were'
-  return typeError(`${qualifiedName}() takes ${takes} positional ${noun} but ${count} ${verb} given`)
+  return typeError(
+    `${qualifiedName}() takes ${takes} positional ${noun} but ${count} ${verb} given`,
+  )
 }
 
 /** What Python says when arguments are missing. */
@@ -126,7 +143,9 @@ function missingError(name: string, missing: readonly string[]): PythonError {
   const noun = missing.length === 1 ? 'argument' : 'arguments'
   const quoted = missing.map(one => `'${one}'`)
   const listed =
-    quoted.length < 3 ? quoted.join(' and ') : `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
+    quoted.length < 3
+      ? quoted.join(' and ')
+      : `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
   return typeError(`${name}() missing ${missing.length} required positional ${noun}: ${listed}`)
 }
 
@@ -144,7 +163,10 @@ function construct(of: ProgramClass, given: readonly Value[], named: Named): Val
 /** The member of an enum with that value, or Python's ValueError. */
 export function memberOf(of: ProgramClass, value: Value): EnumMember {
   for (const member of of.attributes.values()) {
-    if (member instanceof EnumMember && (member === value || member.equals(value) || member.value === value)) {
+    if (
+      member instanceof EnumMember &&
+      (member === value || member.equals(value) || member.value === value)
+    ) {
       return member
     }
   }

@@ -52,6 +52,7 @@ export class ProgramDate extends ProgramObject {
 export function dayAt(year: number, month: number, day: number): number | undefined {
   const at = Date.UTC(year, month - 1, day)
   const date = new Date(at)
-  const isReal = date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  const isReal =
+    date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
   return isReal ? at : undefined
 }

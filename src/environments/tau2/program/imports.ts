@@ -1,6 +1,6 @@
-import { parseModule } from './parse.ts'
-import { compileBlock } from './compile-statement.ts'
-import { Frame } from './scope.ts'
+import { Frame } from './compile/scope.ts'
+import { compileBlock } from './compile/statement.ts'
+import { parseModule } from './source/parse.ts'
 import { Module, Native, Opaque, PythonError, type Value } from './values.ts'
 
 /** Where the modules of a program come from. */
@@ -73,7 +73,4 @@ function relative(from: string, level: number, module: string): string {
 
 /** A stand-in for what a program names but never uses in what is run here. */
 export const unused = (name: string): Value =>
-  new Opaque(
-    name,
-    new Map([['__call__', new Native(name, () => null)]]),
-  )
+  new Opaque(name, new Map([['__call__', new Native(name, () => null)]]))

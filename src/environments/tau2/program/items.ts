@@ -1,7 +1,8 @@
 import { asNumber } from '../../../python/compare.ts'
 import { PythonFloat } from '../../../python/value.ts'
-import { repr } from './show.ts'
 import { iterate, keyIn, nameOf, requireKey } from './operators.ts'
+import { repr } from './show.ts'
+import { TypeForm } from './type-form.ts'
 import {
   BuiltinClass,
   type Dict,
@@ -10,7 +11,6 @@ import {
   ProgramClass,
   PythonError,
   PythonTuple,
-  TypeForm,
   typeError,
   unwrap,
   type Value,
@@ -29,7 +29,8 @@ export function itemOf(object: Value, index: Value): Value {
   const known = unwrap(object)
   if (known instanceof Map) return dictItem(known, index)
   if (Array.isArray(known)) return known[place(known.length, index, 'list')] as Value
-  if (known instanceof PythonTuple) return known.items[place(known.items.length, index, 'tuple')] as Value
+  if (known instanceof PythonTuple)
+    return known.items[place(known.items.length, index, 'tuple')] as Value
   if (typeof known === 'string') return textItem(known, index)
   if (known instanceof ProgramClass && known.kind === 'enum') {
     const member = typeof index === 'string' ? known.attributes.get(index) : undefined
@@ -54,7 +55,11 @@ function genericOf(type: Value, index: Value): TypeForm | undefined {
   const items = index instanceof PythonTuple ? index.items : [index]
   if (type instanceof TypeForm) {
     const isOptional = type.spelling === 'Optional'
-    return new TypeForm(type.kind, isOptional ? 'Union' : type.spelling, isOptional ? [...items, null] : items)
+    return new TypeForm(
+      type.kind,
+      isOptional ? 'Union' : type.spelling,
+      isOptional ? [...items, null] : items,
+    )
   }
   if (!(type instanceof BuiltinClass)) return undefined
   const { name } = type
@@ -89,14 +94,16 @@ export function sliceOf(object: Value, slice: Slice): Value {
   if (typeof known === 'string') return cut([...known], slice).join('')
   if (Array.isArray(known)) return cut(known, slice)
   if (known instanceof PythonTuple) return new PythonTuple(cut(known.items, slice))
-  if (known instanceof ProgramBytes) return new ProgramBytes(Buffer.from(cut([...known.data], slice)))
+  if (known instanceof ProgramBytes)
+    return new ProgramBytes(Buffer.from(cut([...known.data], slice)))
   if (known instanceof Map) throw typeError("unhashable type: 'slice'")
   throw typeError(`'${nameOf(object)}' object is not subscriptable`)
 }
 
 function cut<T>(items: readonly T[], { from, to, step }: Slice): T[] {
   const stride = step === null ? 1 : bound(step)
-  if (stride === 1) return items.slice(from === null ? 0 : bound(from), to === null ? undefined : bound(to))
+  if (stride === 1)
+    return items.slice(from === null ? 0 : bound(from), to === null ? undefined : bound(to))
   if (stride === 0) throw new PythonError('ValueError', 'slice step cannot be zero')
   const { length } = items
   const clamp = (value: Value, low: number, high: number): number => {
@@ -106,7 +113,8 @@ function cut<T>(items: readonly T[], { from, to, step }: Slice): T[] {
   const picked: T[] = []
   if (stride > 0) {
     const end = to === null ? length : clamp(to, 0, length)
-    for (let at = from === null ? 0 : clamp(from, 0, length); at < end; at += stride) picked.push(items[at] as T)
+    for (let at = from === null ? 0 : clamp(from, 0, length); at < end; at += stride)
+      picked.push(items[at] as T)
   } else {
     const end = to === null ? -1 : clamp(to, -1, length - 1)
     const start = from === null ? length - 1 : clamp(from, -1, length - 1)
@@ -165,4 +173,3 @@ export function unpack(value: Value, count: number): readonly Value[] {
       : `not enough values to unpack (expected ${count}, got ${items.length})`,
   )
 }
-

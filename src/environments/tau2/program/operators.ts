@@ -1,9 +1,17 @@
-import { asNumber, compare, equals, findKey, requireHashable, typeName } from '../../../python/compare.ts'
+import {
+  asNumber,
+  compare,
+  equals,
+  findKey,
+  requireHashable,
+  typeName,
+} from '../../../python/compare.ts'
 import { arithmetic, type PythonNumber } from '../../../python/number.ts'
 import { PythonFloat } from '../../../python/value.ts'
 import { combine } from '../../tau/operations.ts'
 import { ProgramDate, TimeDelta } from './dates.ts'
 import { ProgramPath } from './paths.ts'
+import { TypeForm } from './type-form.ts'
 import {
   BuiltinClass,
   type Dict,
@@ -12,7 +20,6 @@ import {
   ExceptionClass,
   Instance,
   Opaque,
-  plain,
   ProgramClass,
   ProgramFunction,
   ProgramIterator,
@@ -20,7 +27,7 @@ import {
   PythonError,
   PythonSet,
   PythonTuple,
-  TypeForm,
+  plain,
   typeError,
   unwrap,
   type Value,
@@ -126,7 +133,8 @@ export function isIn(item: Value, container: Value): boolean {
     throw typeError(`'in <string>' requires string as left operand, not ${nameOf(item)}`)
   }
   if (within instanceof Map) return keyIn(within, item) !== undefined
-  if (within instanceof DictView && within.part === 'keys') return keyIn(within.dict, item) !== undefined
+  if (within instanceof DictView && within.part === 'keys')
+    return keyIn(within.dict, item) !== undefined
   if (within instanceof PythonSet) requireKey(item)
   if (!isIterable(within)) {
     throw typeError(`argument of type '${nameOf(within)}' is not iterable`)
@@ -149,7 +157,8 @@ export function lengthOf(value: Value): number {
 const ASTRAL = /[\ud800-\udbff]/
 
 /** How many code points a text has. */
-export const codePoints = (text: string): number => (ASTRAL.test(text) ? [...text].length : text.length)
+export const codePoints = (text: string): number =>
+  ASTRAL.test(text) ? [...text].length : text.length
 
 const isIterable = (value: Value): boolean =>
   typeof value === 'string' ||
@@ -166,7 +175,8 @@ export function iterate(value: Value): Iterable<Value> {
   const known = unwrap(value)
   if (typeof known === 'string' || Array.isArray(known)) return known
   if (known instanceof Map) return known.keys()
-  if (known instanceof PythonTuple || known instanceof PythonSet) return known.items as readonly Value[]
+  if (known instanceof PythonTuple || known instanceof PythonSet)
+    return known.items as readonly Value[]
   if (known instanceof DictView) return known
   if (known instanceof ProgramIterator) return { [Symbol.iterator]: () => known.iterator }
   if (known instanceof ProgramClass && known.kind === 'enum') return membersOf(known)
@@ -200,7 +210,8 @@ export function operate(operator: string, left: Value, right: Value, sign = oper
     }
     return combine(plain(one), operator, { right: plain(other), sign }) as Value
   }
-  if (operator === '|' && one instanceof Map && other instanceof Map) return new Map([...one, ...other])
+  if (operator === '|' && one instanceof Map && other instanceof Map)
+    return new Map([...one, ...other])
   const [first, second] = [asNumber(one), asNumber(other)]
   if (first !== undefined && second !== undefined && isArithmetic(operator)) {
     return arithmetic(operator, first as PythonNumber, second as PythonNumber)
@@ -242,7 +253,8 @@ const isType = (value: Value): boolean =>
 /** Whether a value counts as an instance of a class, or of one of a tuple of classes. */
 export function isInstance(value: Value, of: Value): boolean {
   if (of instanceof PythonTuple) return of.items.some(one => isInstance(value, one))
-  if (of instanceof TypeForm && of.kind === 'union') return of.items.some(one => isInstance(value, one))
+  if (of instanceof TypeForm && of.kind === 'union')
+    return of.items.some(one => isInstance(value, one))
   if (of instanceof ProgramClass) return classOf(value)?.isWithin(of) ?? false
   if (of instanceof ExceptionClass) return value instanceof PythonError && isCaught(value, of)
   if (of instanceof BuiltinClass) return isInstanceOfBuiltin(value, of.name)

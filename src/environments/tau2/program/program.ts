@@ -1,5 +1,5 @@
 import { builtinNames } from './builtins.ts'
-import { addBuiltins } from './compile-expression.ts'
+import { addBuiltins } from './compile/expression.ts'
 import { Modules } from './imports.ts'
 import { standardLibrary } from './library/standard.ts'
 import type { Module } from './values.ts'

@@ -1,5 +1,6 @@
 import { repr as pythonRepr } from '../../../python/repr.ts'
 import { ProgramDate, TimeDelta } from './dates.ts'
+import { TypeForm } from './type-form.ts'
 import {
   BoundMethod,
   BuiltinClass,
@@ -8,12 +9,11 @@ import {
   ExceptionClass,
   Instance,
   Native,
-  plain,
   ProgramClass,
   ProgramFunction,
   ProgramObject,
   PythonError,
-  TypeForm,
+  plain,
   unwrap,
   type Value,
 } from './values.ts'
@@ -55,7 +55,8 @@ function showFields({ fields }: Instance, between: string): string {
 
 function showType(value: ProgramObject): string | undefined {
   if (value instanceof ProgramClass) return `<class '${value.module}.${value.name}'>`
-  if (value instanceof BuiltinClass || value instanceof ExceptionClass) return `<class '${value.name}'>`
+  if (value instanceof BuiltinClass || value instanceof ExceptionClass)
+    return `<class '${value.name}'>`
   if (value instanceof ProgramFunction) return `<function ${value.qualifiedName}>`
   if (value instanceof Native) return `<built-in function ${value.name}>`
   if (value instanceof BoundMethod) {

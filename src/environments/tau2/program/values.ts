@@ -1,5 +1,10 @@
 import { PythonError } from '../../../python/error.ts'
-import { type PythonFloat, PythonSet, PythonTuple, type PythonValue } from '../../../python/value.ts'
+import {
+  type PythonFloat,
+  PythonSet,
+  PythonTuple,
+  type PythonValue,
+} from '../../../python/value.ts'
 
 /** A value of a running program: one of Python's own, or an object of a class. */
 export type Value =
@@ -271,36 +276,6 @@ export class ExceptionClass extends ProgramObject {
   }
 }
 
-/** A type as annotations write it: `List[str]`, `Optional[int]`, `Literal['a']`. */
-export class TypeForm extends ProgramObject {
-  readonly kind: TypeFormKind
-  readonly items: readonly Value[]
-  /** How it is printed; those of `typing` print with capitals. */
-  readonly spelling: string
-  constructor(kind: TypeFormKind, spelling: string, items: readonly Value[] = []) {
-    super()
-    this.kind = kind
-    this.spelling = spelling
-    this.items = items
-  }
-  get type(): string {
-    return '_GenericAlias'
-  }
-}
-
-/** What a type is made by. */
-export type TypeFormKind =
-  | 'any'
-  | 'list'
-  | 'dict'
-  | 'tuple'
-  | 'set'
-  | 'union'
-  | 'literal'
-  | 'annotated'
-  | 'callable'
-  | 'other'
-
 /** Values one at a time, as a generator gives them. */
 export class ProgramIterator extends ProgramObject {
   readonly iterator: Iterator<Value>
@@ -327,7 +302,11 @@ export class DictView extends ProgramObject {
   }
   *[Symbol.iterator](): Generator<Value> {
     for (const [key, value] of this.dict) {
-      yield this.part === 'keys' ? key : this.part === 'values' ? value : new PythonTuple([key, value])
+      yield this.part === 'keys'
+        ? key
+        : this.part === 'values'
+          ? value
+          : new PythonTuple([key, value])
     }
   }
 }
@@ -380,8 +359,10 @@ export const isCallable = (value: Value): value is Callable =>
   value instanceof ExceptionClass
 
 /** A value, or another where there is none; `None` is a value, which `??` takes for none. */
-export const orElse = <T extends Value | undefined>(value: Value | undefined, other: T): Value | T =>
-  value === undefined ? other : value
+export const orElse = <T extends Value | undefined>(
+  value: Value | undefined,
+  other: T,
+): Value | T => (value === undefined ? other : value)
 
 /** A `TypeError` with Python's words. */
 export const typeError = (message: string): PythonError => new PythonError('TypeError', message)

@@ -17,7 +17,8 @@ export function copyDeeply(value: Value, seen: Map<Value, Value> = new Map()): V
     for (const [key, item] of value) dict.set(key, copyDeeply(item, seen))
     return dict
   }
-  if (value instanceof PythonTuple) return new PythonTuple(value.items.map(item => copyDeeply(item, seen)))
+  if (value instanceof PythonTuple)
+    return new PythonTuple(value.items.map(item => copyDeeply(item, seen)))
   return value instanceof Instance ? copyInstance(value, seen) : value
 }
 
@@ -31,5 +32,7 @@ function copyInstance(value: Instance, seen: Map<Value, Value>): Instance {
 /** Python's `copy`. */
 export const copyModule = new Module(
   'copy',
-  new Map<string, Value>([['deepcopy', new Native('deepcopy', ([value]) => copyDeeply(value as Value))]]),
+  new Map<string, Value>([
+    ['deepcopy', new Native('deepcopy', ([value]) => copyDeeply(value as Value))],
+  ]),
 )

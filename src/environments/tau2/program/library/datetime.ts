@@ -1,8 +1,17 @@
 import { dayAt, ProgramDate, TimeDelta } from '../dates.ts'
+import { argument } from '../methods/define.ts'
 import { nameOf } from '../operators.ts'
 import { repr } from '../show.ts'
-import { BuiltinClass, Module, type Named, Native, typeError, unwrap, valueError, type Value } from '../values.ts'
-import { argument } from '../methods/define.ts'
+import {
+  BuiltinClass,
+  Module,
+  type Named,
+  Native,
+  typeError,
+  unwrap,
+  type Value,
+  valueError,
+} from '../values.ts'
 import { formatDate, readDate } from './strftime.ts'
 
 function requireInt(value: Value | undefined): number {
@@ -21,7 +30,9 @@ function day(year: number, month: number, date: number): number {
 const PARTS = ['year', 'month', 'day', 'hour', 'minute', 'second'] as const
 
 function makeDate(given: readonly Value[], named: Named, hasTime: boolean): ProgramDate {
-  const [year, month, date] = PARTS.slice(0, 3).map((name, at) => requireInt(argument(given, named, at, name)))
+  const [year, month, date] = PARTS.slice(0, 3).map((name, at) =>
+    requireInt(argument(given, named, at, name)),
+  )
   const at = day(year as number, month as number, date as number)
   if (!hasTime) return new ProgramDate(at, false)
   const [hour, minute, second] = PARTS.slice(3).map((name, place) =>
@@ -38,7 +49,9 @@ const ISO_TIME = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}))?)?$
 export function readIso(text: string, hasTime: boolean): ProgramDate | undefined {
   const read = (hasTime ? ISO_TIME : ISO_DAY).exec(text)
   if (read === null) return undefined
-  const [year, month, date, hour = 0, minute = 0, second = 0] = read.slice(1).map(part => Number(part ?? 0))
+  const [year, month, date, hour = 0, minute = 0, second = 0] = read
+    .slice(1)
+    .map(part => Number(part ?? 0))
   const at = dayAt(year as number, month as number, date as number)
   if (at === undefined) return undefined
   return new ProgramDate(at + (hour * 3600 + minute * 60 + second) * 1000, hasTime)
@@ -71,7 +84,10 @@ function dateMethod(date: ProgramDate, name: string): Value | undefined {
       return new Native(name, ([format]) => formatDate(date, unwrap(format as Value) as string))
     case 'date':
       return date.hasTime
-        ? new Native(name, () => new ProgramDate(Math.floor(date.at / 86_400_000) * 86_400_000, false))
+        ? new Native(
+            name,
+            () => new ProgramDate(Math.floor(date.at / 86_400_000) * 86_400_000, false),
+          )
         : undefined
     case 'weekday':
       return new Native(name, () => (new Date(date.at).getUTCDay() + 6) % 7)
@@ -101,7 +117,9 @@ class DateClass extends BuiltinClass {
 const dateClass = new DateClass(
   'date',
   (given, named) => makeDate(given, named, false),
-  new Map([['fromisoformat', new Native('fromisoformat', ([text]) => fromIso(text as Value, false))]]),
+  new Map([
+    ['fromisoformat', new Native('fromisoformat', ([text]) => fromIso(text as Value, false))],
+  ]),
 )
 
 const datetimeClass = new DateClass(
@@ -121,7 +139,13 @@ function strptime([text, format]: readonly Value[]): ProgramDate {
   return readDate(read, pattern as string)
 }
 
-const UNITS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1000, weeks: 604_800_000 }
+const UNITS = {
+  days: 86_400_000,
+  hours: 3_600_000,
+  minutes: 60_000,
+  seconds: 1000,
+  weeks: 604_800_000,
+}
 
 const timedeltaClass = new DateClass('timedelta', (given, named) => {
   let total = given[0] === undefined ? 0 : Number(given[0]) * UNITS.days

@@ -35,9 +35,15 @@ function signature(called: Value): Value {
 /** Python's `inspect.cleandoc`: the indentation that all lines but the first share is taken off. */
 export function cleanDoc(doc: string): string {
   const lines = doc.replaceAll('\t', '        ').split('\n')
-  const indents = lines.slice(1).filter(line => line.trim() !== '').map(line => /^\s*/.exec(line)?.[0].length ?? 0)
+  const indents = lines
+    .slice(1)
+    .filter(line => line.trim() !== '')
+    .map(line => /^\s*/.exec(line)?.[0].length ?? 0)
   const margin = indents.length === 0 ? 0 : Math.min(...indents)
-  const cleaned = [(lines[0] as string).trimStart(), ...lines.slice(1).map(line => line.slice(margin))]
+  const cleaned = [
+    (lines[0] as string).trimStart(),
+    ...lines.slice(1).map(line => line.slice(margin)),
+  ]
   while (cleaned.length > 0 && cleaned.at(-1) === '') cleaned.pop()
   while (cleaned.length > 0 && cleaned[0] === '') cleaned.shift()
   return cleaned.join('\n')

@@ -1,7 +1,15 @@
-import { Module, type Named, Native, Opaque, PythonTuple, unwrap, type Value } from '../values.ts'
 import { call } from '../call.ts'
 import { argument } from '../methods/define.ts'
-import { PythonError } from '../values.ts'
+import {
+  Module,
+  type Named,
+  Native,
+  Opaque,
+  PythonError,
+  PythonTuple,
+  unwrap,
+  type Value,
+} from '../values.ts'
 
 const IGNORECASE = 2
 const MULTILINE = 8
@@ -32,7 +40,9 @@ export function compilePattern(source: string, flags = 0): RegExp {
 /** Outside of multiline, Python's `$` also stands before a line break at the very end. */
 function endings(source: string, isMultiline: boolean): string {
   if (isMultiline) return source
-  return source.replace(/\\[\s\S]|\[(?:\\[\s\S]|[^\]])*\]|\$/g, part => (part === '$' ? '(?=\\n?(?![\\s\\S]))' : part))
+  return source.replace(/\\[\s\S]|\[(?:\\[\s\S]|[^\]])*\]|\$/g, part =>
+    part === '$' ? '(?=\\n?(?![\\s\\S]))' : part,
+  )
 }
 
 function matchOf(found: RegExpExecArray): Value {
@@ -41,8 +51,17 @@ function matchOf(found: RegExpExecArray): Value {
     const text = typeof at === 'string' ? found.groups?.[at] : found[Number(at)]
     return text ?? null
   })
-  const groups = new Native('groups', () => new PythonTuple(found.slice(1).map(text => text ?? null)))
-  return new Opaque('Match', new Map<string, Value>([['group', group], ['groups', groups]]))
+  const groups = new Native(
+    'groups',
+    () => new PythonTuple(found.slice(1).map(text => text ?? null)),
+  )
+  return new Opaque(
+    'Match',
+    new Map<string, Value>([
+      ['group', group],
+      ['groups', groups],
+    ]),
+  )
 }
 
 type Use = (pattern: RegExp, text: string, rest: readonly Value[], named: Named) => Value
@@ -57,12 +76,16 @@ const uses: Readonly<Record<string, Use>> = {
     return found ? matchOf(found) : null
   },
   fullmatch: (pattern, text) => {
-    const found = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gm]/g, '')).exec(text)
+    const found = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gm]/g, '')).exec(
+      text,
+    )
     return found ? matchOf(found) : null
   },
   finditer: (pattern, text) => [...text.matchAll(pattern)].map(matchOf),
-  findall: (pattern, text) => [...text.matchAll(pattern)].map(found => (found.length > 1 ? (found[1] ?? '') : found[0])),
-  split: (pattern, text, rest, named) => splitText(pattern, text, Number(argument(rest, named, 0, 'maxsplit') ?? 0)),
+  findall: (pattern, text) =>
+    [...text.matchAll(pattern)].map(found => (found.length > 1 ? (found[1] ?? '') : found[0])),
+  split: (pattern, text, rest, named) =>
+    splitText(pattern, text, Number(argument(rest, named, 0, 'maxsplit') ?? 0)),
 }
 
 function splitText(pattern: RegExp, text: string, limit: number): Value {
@@ -80,7 +103,11 @@ function replaceIn(pattern: RegExp, other: Value, text: string): string {
   return text.replace(pattern, (...found: unknown[]) => {
     const groups = found as string[]
     if (typeof other !== 'string') {
-      return call(other, [matchOf(Object.assign([...groups], { index: 0, input: text }) as unknown as RegExpExecArray)]) as string
+      return call(other, [
+        matchOf(
+          Object.assign([...groups], { index: 0, input: text }) as unknown as RegExpExecArray,
+        ),
+      ]) as string
     }
     return other.replace(/\\(\d)|\\g<(\d+)>|\\n|\\t|\\\\/g, (whole, one?: string, two?: string) => {
       const place = one ?? two
@@ -100,16 +127,27 @@ function toPattern(value: Value, flags: Value | undefined): RegExp {
 function compiled(pattern: RegExp): Opaque {
   const members = new Map<string, Value>([['pattern', pattern as unknown as Value]])
   for (const [name, use] of Object.entries(uses)) {
-    members.set(name, new Native(name, ([text, ...rest], named) => use(pattern, textOf(text), rest, named)))
+    members.set(
+      name,
+      new Native(name, ([text, ...rest], named) => use(pattern, textOf(text), rest, named)),
+    )
   }
-  members.set('sub', new Native('sub', ([other, text]) => replaceIn(pattern, other as Value, textOf(text))))
+  members.set(
+    'sub',
+    new Native('sub', ([other, text]) => replaceIn(pattern, other as Value, textOf(text))),
+  )
   return new Opaque('Pattern', members)
 }
 
 const functions: readonly (readonly [string, Value])[] = Object.entries(uses).map(([name, use]) => [
   name,
   new Native(name, ([pattern, text, ...rest], named) =>
-    use(toPattern(pattern as Value, named.get('flags') ?? (name === 'split' ? undefined : rest[0])), textOf(text), rest, named),
+    use(
+      toPattern(pattern as Value, named.get('flags') ?? (name === 'split' ? undefined : rest[0])),
+      textOf(text),
+      rest,
+      named,
+    ),
   ),
 ])
 
@@ -118,8 +156,18 @@ export const reModule = new Module(
   're',
   new Map<string, Value>([
     ...functions,
-    ['sub', new Native('sub', ([pattern, other, text], named) => replaceIn(toPattern(pattern as Value, named.get('flags')), other as Value, textOf(text)))],
-    ['compile', new Native('compile', ([pattern, flags], named) => compiled(toPattern(pattern as Value, flags ?? named.get('flags'))))],
+    [
+      'sub',
+      new Native('sub', ([pattern, other, text], named) =>
+        replaceIn(toPattern(pattern as Value, named.get('flags')), other as Value, textOf(text)),
+      ),
+    ],
+    [
+      'compile',
+      new Native('compile', ([pattern, flags], named) =>
+        compiled(toPattern(pattern as Value, flags ?? named.get('flags'))),
+      ),
+    ],
     ['escape', new Native('escape', ([text]) => textOf(text).replace(/[^\w]/g, '\\$&'))],
     ['IGNORECASE', IGNORECASE],
     ['I', IGNORECASE],
@@ -129,4 +177,3 @@ export const reModule = new Module(
     ['error', null],
   ]),
 )
-

@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto'
 import { call } from '../call.ts'
-import { isEqual, isOrdered, iterate } from '../operators.ts'
-import { datetimeModule } from './datetime.ts'
-import { copyModule } from './copy.ts'
-import { inspectModule } from './inspect.ts'
-import { jsonModule } from './json.ts'
-import { reModule } from './pattern.ts'
-import { typingModule } from './typing.ts'
+import { indent } from '../lines.ts'
 import { pydanticModule } from '../models/pydantic.ts'
+import { isEqual, isOrdered, iterate } from '../operators.ts'
 import {
   BuiltinClass,
   Module,
@@ -19,12 +14,20 @@ import {
   PythonTuple,
   type Value,
 } from '../values.ts'
+import { copyModule } from './copy.ts'
+import { datetimeModule } from './datetime.ts'
+import { inspectModule } from './inspect.ts'
+import { jsonModule } from './json.ts'
+import { reModule } from './pattern.ts'
+import { typingModule } from './typing.ts'
 
 const module = (name: string, members: Readonly<Record<string, Value>>): Module =>
   new Module(name, new Map(Object.entries(members)))
 
 function sha256([source]: readonly Value[]): Value {
-  const digest = createHash('sha256').update((source as ProgramBytes).data).digest()
+  const digest = createHash('sha256')
+    .update((source as ProgramBytes).data)
+    .digest()
   return new Opaque(
     'sha256',
     new Map<string, Value>([
@@ -59,12 +62,6 @@ const operator = module('operator', {
   le: two('le', (left, right) => isOrdered('<=', left, right)),
 })
 
-/** Lines that are not blank get a prefix, as `textwrap.indent` does it. */
-export function indent(text: string, prefix: string): string {
-  const lines = text.match(/(?:[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]))|[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+$/g)
-  return (lines ?? []).map(line => (/[^\s\x1c-\x1f\x85]/.test(line) ? prefix + line : line)).join('')
-}
-
 const silent = new Native('log', () => null)
 
 /** The base of enums. */
@@ -86,12 +83,21 @@ export function standardLibrary(randomHex: () => string): ReadonlyMap<string, Mo
     module('enum', { Enum: enumClass }),
     module('hashlib', { sha256: new Native('sha256', sha256) }),
     module('uuid', { uuid4 }),
-    module('itertools', { product: new Native('product', given => new ProgramIterator(product(given))) }),
+    module('itertools', {
+      product: new Native('product', given => new ProgramIterator(product(given))),
+    }),
     module('functools', { partial: new Native('partial', partial) }),
     module('collections', { defaultdict: new BuiltinClass('defaultdict', () => new Map()) }),
-    module('textwrap', { indent: new Native('indent', ([text, prefix]) => indent(text as string, prefix as string)) }),
+    module('textwrap', {
+      indent: new Native('indent', ([text, prefix]) => indent(text as string, prefix as string)),
+    }),
     module('pathlib', { Path: new BuiltinClass('Path', ([path]) => path as Value) }),
-    module('loguru', { logger: new Opaque('Logger', new Map(['debug', 'info', 'warning', 'error'].map(name => [name, silent]))) }),
+    module('loguru', {
+      logger: new Opaque(
+        'Logger',
+        new Map(['debug', 'info', 'warning', 'error'].map(name => [name, silent])),
+      ),
+    }),
   ]
   return new Map(modules.map(one => [one.name, one]))
 }

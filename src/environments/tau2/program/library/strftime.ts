@@ -2,7 +2,8 @@ import { dayAt, ProgramDate } from '../dates.ts'
 import { repr } from '../show.ts'
 import { PythonError, valueError } from '../values.ts'
 
-const MONTHS = 'January February March April May June July August September October November December'.split(' ')
+const MONTHS =
+  'January February March April May June July August September October November December'.split(' ')
 const DAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ')
 
 /** Python's `strftime`, as far as the programs here use it. */
@@ -65,9 +66,12 @@ export function readDate(text: string, format: string): ProgramDate {
 function fromGroups(groups: Readonly<Record<string, string>>): ProgramDate {
   const number = (code: string, preset: number): number =>
     groups[code] === undefined ? preset : Number(groups[code])
-  const short = groups['y'] === undefined ? undefined : Number(groups['y']) + (Number(groups['y']) < 69 ? 2000 : 1900)
-  const named = (groups['B'] ?? groups['b'])?.slice(0, 3).toLowerCase()
-  const month = named ? MONTHS.findIndex(name => name.slice(0, 3).toLowerCase() === named) + 1 : number('m', 1)
+  const short =
+    groups.y === undefined ? undefined : Number(groups.y) + (Number(groups.y) < 69 ? 2000 : 1900)
+  const named = (groups.B ?? groups.b)?.slice(0, 3).toLowerCase()
+  const month = named
+    ? MONTHS.findIndex(name => name.slice(0, 3).toLowerCase() === named) + 1
+    : number('m', 1)
   const day = dayAt(number('Y', short ?? 1900), month, number('d', 1))
   if (day === undefined) throw valueError('day is out of range for month')
   const seconds = number('H', 0) * 3600 + number('M', 0) * 60 + number('S', 0)

@@ -1,4 +1,5 @@
-import { Module, Native, PythonTuple, TypeForm, type TypeFormKind, type Value } from '../values.ts'
+import { TypeForm, type TypeFormKind } from '../type-form.ts'
+import { Module, Native, PythonTuple, type Value } from '../values.ts'
 
 const FORMS: readonly (readonly [string, TypeFormKind])[] = [
   ['Any', 'any'],
@@ -26,4 +27,3 @@ export const typingModule = new Module(
     ['ClassVar', new TypeForm('other', 'ClassVar')],
   ]),
 )
-

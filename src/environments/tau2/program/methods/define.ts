@@ -8,7 +8,12 @@ export function defineMethods(
 }
 
 /** The argument at that place or of that name. */
-export function argument(given: readonly Value[], named: Named, at: number, name: string): Value | undefined {
+export function argument(
+  given: readonly Value[],
+  named: Named,
+  at: number,
+  name: string,
+): Value | undefined {
   return orElse(given[at], named.get(name))
 }
 

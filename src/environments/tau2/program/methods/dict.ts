@@ -1,5 +1,5 @@
-import { iterate, keyIn } from '../operators.ts'
 import { setItem, unpack } from '../items.ts'
+import { iterate, keyIn } from '../operators.ts'
 import { repr } from '../show.ts'
 import { type Dict, DictView, type Named, orElse, PythonError, type Value } from '../values.ts'
 import { touch } from '../versions.ts'

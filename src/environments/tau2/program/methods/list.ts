@@ -1,7 +1,6 @@
-import { isEqual, isOrdered, iterate, nameOf } from '../operators.ts'
 import { call } from '../call.ts'
-import { isTrue } from '../operators.ts'
-import { type Named, PythonError, typeError, valueError, type Value } from '../values.ts'
+import { isEqual, isOrdered, isTrue, iterate, nameOf } from '../operators.ts'
+import { type Named, PythonError, typeError, type Value, valueError } from '../values.ts'
 import { touch } from '../versions.ts'
 import { defineMethods, requireOne } from './define.ts'
 

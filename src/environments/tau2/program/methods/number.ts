@@ -3,7 +3,8 @@ import { type PythonNumber, toDouble } from '../../../../python/number.ts'
 import { plain, type Value } from '../values.ts'
 import { defineMethods } from './define.ts'
 
-const doubleOf = (value: Value | undefined): number => toDouble(asNumber(plain(value as Value)) as PythonNumber)
+const doubleOf = (value: Value | undefined): number =>
+  toDouble(asNumber(plain(value as Value)) as PythonNumber)
 
 /** The methods of numbers. */
 export const numberMethods = defineMethods({

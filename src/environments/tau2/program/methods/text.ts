@@ -1,6 +1,15 @@
-import { codePoints, iterate, nameOf } from '../operators.ts'
 import { formatFields } from '../format.ts'
-import { ProgramBytes, PythonTuple, typeError, unwrap, valueError, type Named, type Value } from '../values.ts'
+import { splitLines, WHITESPACE } from '../lines.ts'
+import { codePoints, iterate, nameOf } from '../operators.ts'
+import {
+  type Named,
+  ProgramBytes,
+  PythonTuple,
+  typeError,
+  unwrap,
+  type Value,
+  valueError,
+} from '../values.ts'
 import { argument, defineMethods } from './define.ts'
 
 const textOf = (value: Value | undefined): string => unwrap(value as Value) as string
@@ -12,9 +21,11 @@ function requireText(value: Value | undefined, explain: (type: string) => string
   throw typeError(explain(nameOf(value as Value)))
 }
 
-const WHITESPACE = '\\s\\x1c-\\x1f\\x85'
 const BLANK = new RegExp(`[${WHITESPACE}]+`, 'u')
-const EDGES = { start: new RegExp(`^[${WHITESPACE}]+`, 'u'), end: new RegExp(`[${WHITESPACE}]+$`, 'u') }
+const EDGES = {
+  start: new RegExp(`^[${WHITESPACE}]+`, 'u'),
+  end: new RegExp(`[${WHITESPACE}]+$`, 'u'),
+}
 
 function strip(given: readonly Value[], side: 'start' | 'end' | 'both'): string {
   const text = textOf(given[0])
@@ -104,13 +115,10 @@ function hasEdge(given: readonly Value[], edge: 'startsWith' | 'endsWith'): bool
 
 /** Every first letter of a word a capital, all others small. */
 function title(text: string): string {
-  return text.replace(/(\p{L})(\p{L}*)/gu, (_, first: string, rest: string) => first.toUpperCase() + rest.toLowerCase())
-}
-
-function splitLines(text: string): string[] {
-  const lines = text.split(/\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/)
-  if (lines.at(-1) === '') lines.pop()
-  return lines
+  return text.replace(
+    /(\p{L})(\p{L}*)/gu,
+    (_, first: string, rest: string) => first.toUpperCase() + rest.toLowerCase(),
+  )
 }
 
 const pad = (given: readonly Value[]): { text: string; fill: string } => {
@@ -125,14 +133,16 @@ function zeroFill(given: readonly Value[]): string {
   return sign + fill + text.slice(sign.length)
 }
 
-const everyCharacter = (text: string, pattern: RegExp): boolean => text !== '' && [...text].every(one => pattern.test(one))
+const everyCharacter = (text: string, pattern: RegExp): boolean =>
+  text !== '' && [...text].every(one => pattern.test(one))
 
 /** The methods of texts. */
 export const textMethods = defineMethods({
   lower: ([text]) => textOf(text).toLowerCase(),
   upper: ([text]) => textOf(text).toUpperCase(),
   title: ([text]) => title(textOf(text)),
-  capitalize: ([text]) => textOf(text).slice(0, 1).toUpperCase() + textOf(text).slice(1).toLowerCase(),
+  capitalize: ([text]) =>
+    textOf(text).slice(0, 1).toUpperCase() + textOf(text).slice(1).toLowerCase(),
   strip: given => strip(given, 'both'),
   lstrip: given => strip(given, 'start'),
   rstrip: given => strip(given, 'end'),
@@ -151,7 +161,8 @@ export const textMethods = defineMethods({
     const at = textOf(text).indexOf(textOf(part))
     return at < 0 ? -1 : codePoints(textOf(text).slice(0, at))
   },
-  isdigit: ([text]) => everyCharacter(textOf(text), /[\p{Nd}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]/u),
+  isdigit: ([text]) =>
+    everyCharacter(textOf(text), /[\p{Nd}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]/u),
   isalpha: ([text]) => everyCharacter(textOf(text), /\p{L}/u),
   isalnum: ([text]) => everyCharacter(textOf(text), /[\p{L}\p{N}]/u),
   isupper: ([text]) => /\p{Lu}/u.test(textOf(text)) && !/\p{Ll}/u.test(textOf(text)),

@@ -1,21 +1,21 @@
 import { typeName } from '../../../../python/compare.ts'
 import { isEqual, membersOf } from '../operators.ts'
 import { repr, showAnnotation } from '../show.ts'
+import { TypeForm } from '../type-form.ts'
 import {
   BuiltinClass,
   type Dict,
   EnumMember,
   Instance,
   isCallable,
-  plain,
   ProgramClass,
   PythonSet,
   PythonTuple,
-  TypeForm,
+  plain,
   type Value,
 } from '../values.ts'
 import { fillModel } from './model.ts'
-import { refuse, Refusal } from './refusal.ts'
+import { Refusal, refuse } from './refusal.ts'
 import { type Check, scalarChecks } from './scalars.ts'
 
 const known = new WeakMap<object, Check>()
@@ -32,11 +32,13 @@ export function checkFor(annotation: Value): Check {
   return check
 }
 
-const checkNone: Check = value => (value === null ? null : refuse('none_required', 'Input should be None', value))
+const checkNone: Check = value =>
+  value === null ? null : refuse('none_required', 'Input should be None', value)
 
 function makeCheck(annotation: Value): Check {
   if (annotation instanceof TypeForm) return checkForm(annotation)
-  if (annotation instanceof BuiltinClass) return scalarChecks.get(annotation.name) ?? checkBuiltin(annotation.name)
+  if (annotation instanceof BuiltinClass)
+    return scalarChecks.get(annotation.name) ?? checkBuiltin(annotation.name)
   if (!(annotation instanceof ProgramClass)) return value => value
   if (annotation.kind === 'enum') return value => checkMember(annotation, value)
   return value => checkModel(annotation, value)
@@ -55,7 +57,9 @@ function checkForm({ kind, items }: TypeForm): Check {
       return value => checkList(value, item)
     }
     case 'dict': {
-      const [key, item] = [items[0], items[1]].map(one => (one === undefined ? undefined : checkFor(one)))
+      const [key, item] = [items[0], items[1]].map(one =>
+        one === undefined ? undefined : checkFor(one),
+      )
       return value => checkDict(value, key, item)
     }
     case 'union':
@@ -65,14 +69,19 @@ function checkForm({ kind, items }: TypeForm): Check {
     case 'annotated':
       return checkFor(items[0] as Value)
     case 'callable':
-      return value => (isCallable(value) ? value : refuse('callable_type', 'Input should be callable', value))
+      return value =>
+        isCallable(value) ? value : refuse('callable_type', 'Input should be callable', value)
     default:
       return value => value
   }
 }
 
 function checkList(value: Value, item?: Check): Value | Refusal {
-  const items = Array.isArray(value) ? value : value instanceof PythonTuple || value instanceof PythonSet ? value.items : undefined
+  const items = Array.isArray(value)
+    ? value
+    : value instanceof PythonTuple || value instanceof PythonSet
+      ? value.items
+      : undefined
   if (items === undefined) return refuse('list_type', 'Input should be a valid list', value)
   if (item === undefined) return [...items] as Value[]
   const problems: Refusal[] = []
@@ -89,7 +98,8 @@ const joined = (refusals: readonly Refusal[]): Refusal =>
   new Refusal(refusals.flatMap(({ problems }) => problems))
 
 function checkDict(value: Value, key?: Check, item?: Check): Value | Refusal {
-  if (!(value instanceof Map)) return refuse('dict_type', 'Input should be a valid dictionary', value)
+  if (!(value instanceof Map))
+    return refuse('dict_type', 'Input should be a valid dictionary', value)
   const taken: Dict = new Map()
   const problems: Refusal[] = []
   for (const [name, one] of value) {
@@ -124,7 +134,8 @@ function checkUnion(items: readonly Value[]): Check {
 
 function flattened(items: readonly Value[]): readonly Value[] {
   return items.flatMap(item => {
-    if (item instanceof TypeForm && item.kind === 'annotated') return flattened([item.items[0] as Value])
+    if (item instanceof TypeForm && item.kind === 'annotated')
+      return flattened([item.items[0] as Value])
     return item instanceof TypeForm && item.kind === 'union' ? flattened(item.items) : [item]
   })
 }
@@ -132,7 +143,11 @@ function flattened(items: readonly Value[]): readonly Value[] {
 /** Whether a value already is of the type, so that no other type of a union is tried before. */
 function isExactly(value: Value, type: Value): boolean {
   if (type instanceof BuiltinClass) return typeName(plain(value)) === type.name
-  return type instanceof ProgramClass && (value instanceof Instance || value instanceof EnumMember) && value.class === type
+  return (
+    type instanceof ProgramClass &&
+    (value instanceof Instance || value instanceof EnumMember) &&
+    value.class === type
+  )
 }
 
 function labelOf(type: Value): string {
@@ -156,7 +171,11 @@ function checkMember(of: ProgramClass, value: Value): Value | Refusal {
   const members = membersOf(of)
   const found = members.find(member => member === value || isEqual(member.value, value))
   if (found) return found
-  return refuse('enum', `Input should be ${alternatives(members.map(member => repr(member.value)))}`, value)
+  return refuse(
+    'enum',
+    `Input should be ${alternatives(members.map(member => repr(member.value)))}`,
+    value,
+  )
 }
 
 function checkModel(of: ProgramClass, value: Value): Value | Refusal {

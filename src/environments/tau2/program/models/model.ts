@@ -1,8 +1,9 @@
 import { call } from '../call.ts'
 import { copyDeeply } from '../library/copy.ts'
-import { ELLIPSIS, Instance, Opaque, ProgramClass, TypeForm, type Dict, type Value } from '../values.ts'
+import { TypeForm } from '../type-form.ts'
+import { type Dict, ELLIPSIS, Instance, Opaque, type ProgramClass, type Value } from '../values.ts'
 import { checkFor } from './check.ts'
-import { refuse, Refusal } from './refusal.ts'
+import { Refusal, refuse } from './refusal.ts'
 import type { Check } from './scalars.ts'
 
 /** What `Field(…)` says of a field. */
@@ -62,7 +63,8 @@ function makeField(name: string, annotation: Value, preset: Value | undefined): 
   const written = preset instanceof FieldInfo ? preset : annotatedInfo(annotation)
   const info = written ?? NOTHING
   const check = checkFor(annotation)
-  const stated = preset instanceof FieldInfo || preset === undefined ? info.parts.get('default') : preset
+  const stated =
+    preset instanceof FieldInfo || preset === undefined ? info.parts.get('default') : preset
   const factory = info.parts.get('default_factory')
   const isRequired = factory === undefined && (stated === undefined || stated === ELLIPSIS)
   const isChecked = info.parts.get('validate_default') === true
@@ -103,7 +105,9 @@ export function fillModel(model: ProgramClass, given: Dict): Instance | Refusal 
   if (isClosed && found < given.size) {
     for (const [name, value] of given) {
       if (fields.has(name as string)) continue
-      problems.push(refuse('extra_forbidden', 'Extra inputs are not permitted', value).at(String(name)))
+      problems.push(
+        refuse('extra_forbidden', 'Extra inputs are not permitted', value).at(String(name)),
+      )
     }
   }
   if (problems.length > 0) return new Refusal(problems.flatMap(one => one.problems))

@@ -1,5 +1,5 @@
-import { argument } from '../methods/define.ts'
 import { copyDeeply } from '../library/copy.ts'
+import { argument } from '../methods/define.ts'
 import {
   ClassMethod,
   type Dict,
@@ -13,9 +13,9 @@ import {
   typeError,
   type Value,
 } from '../values.ts'
+import { checkFor } from './check.ts'
 import { FieldInfo, fillModel } from './model.ts'
 import { Refusal, validationError } from './refusal.ts'
-import { checkFor } from './check.ts'
 
 /** A model as plain values, its order of fields kept; members of enums and dates stay what they are. */
 export function dump(value: Value): Value {
@@ -44,7 +44,9 @@ export function validateModel(model: ProgramClass, given: Value): Instance {
 function construct(given: readonly Value[], named: Named): Value {
   const [model, ...rest] = given as [ProgramClass, ...Value[]]
   if (rest.length > 0) {
-    throw typeError(`BaseModel.__init__() takes 1 positional argument but ${rest.length + 1} were given`)
+    throw typeError(
+      `BaseModel.__init__() takes 1 positional argument but ${rest.length + 1} were given`,
+    )
   }
   const result = fillModel(model, new Map(named))
   if (result instanceof Refusal) throw validationError(model.name, result)
@@ -65,7 +67,9 @@ export const baseModel = new ProgramClass({
     [
       'model_validate',
       new ClassMethod(
-        new Native('model_validate', ([model, value]) => validateModel(model as ProgramClass, value as Value)),
+        new Native('model_validate', ([model, value]) =>
+          validateModel(model as ProgramClass, value as Value),
+        ),
         true,
       ),
     ],
@@ -78,12 +82,16 @@ export const closedModel = new ProgramClass({
   module: 'tau2.utils.pydantic_utils',
   kind: 'model',
   bases: [baseModel],
-  attributes: new Map<string, Value>([['model_config', new Map<Value, Value>([['extra', 'forbid']])]]),
+  attributes: new Map<string, Value>([
+    ['model_config', new Map<Value, Value>([['extra', 'forbid']])],
+  ]),
 })
 
 function field(given: readonly Value[], named: Named): FieldInfo {
   const preset = argument(given, named, 0, 'default')
-  return new FieldInfo(new Map([...named, ...(preset === undefined ? [] : [['default', preset] as const])]))
+  return new FieldInfo(
+    new Map([...named, ...(preset === undefined ? [] : [['default', preset] as const])]),
+  )
 }
 
 /** As much of pydantic as the models here use. */

@@ -20,7 +20,9 @@ export class Refusal {
 
   /** The same, seen from one step further out. */
   at(step: string): Refusal {
-    return new Refusal(this.problems.map(problem => ({ ...problem, where: [step, ...problem.where] })))
+    return new Refusal(
+      this.problems.map(problem => ({ ...problem, where: [step, ...problem.where] })),
+    )
   }
 }
 

@@ -12,8 +12,7 @@ export interface CheckoutOptions {
 }
 
 /** The path of a domain's folder in a checkout. */
-export const domainPath = (domain: string, file = ''): string =>
-  join('tau2/domains', domain, file)
+export const domainPath = (domain: string, file = ''): string => join('tau2/domains', domain, file)
 
 const AIRLINE_DATABASE = domainPath('airline', 'db.json')
 
@@ -35,7 +34,10 @@ export class Checkout {
 
   /** Whether the data has a file, or what it can be made from. */
   has(path: string): boolean {
-    return existsSync(join(this.root, 'data', path)) || (path === AIRLINE_DATABASE && this.#airlineSource() !== undefined)
+    return (
+      existsSync(join(this.root, 'data', path)) ||
+      (path === AIRLINE_DATABASE && this.#airlineSource() !== undefined)
+    )
   }
 
   /** A file of the folder `data`. */

@@ -1,10 +1,10 @@
-import { dumps } from '../../python/json.ts'
-import { attributeOf } from './program/attributes.ts'
-import { call } from './program/call.ts'
-import type { Modules } from './program/imports.ts'
-import { jsonable } from './program/library/json.ts'
-import { dump } from './program/models/pydantic.ts'
-import { type Dict, Native, plain, ProgramClass, type Value } from './program/values.ts'
+import { dumps } from '../../../python/json.ts'
+import { attributeOf } from '../program/attributes.ts'
+import { call } from '../program/call.ts'
+import type { Modules } from '../program/imports.ts'
+import { jsonable } from '../program/library/json.ts'
+import { dump } from '../program/models/pydantic.ts'
+import { type Dict, Native, ProgramClass, plain, type Value } from '../program/values.ts'
 
 const MANAGERS = [
   ['mobile_data_issues', 'mobile_data_task_manager'],
@@ -22,7 +22,8 @@ const LATER = ['issues', 'required_documents', 'user_tools']
 export function rebuildTelecomTasks(program: Modules, ids: readonly string[]): string {
   const manager = program.load('tau2.domains.telecom.tasks.manager').scope.get('TaskManager')
   // The generators check what they made by playing it; what they made is known to be right.
-  if (manager instanceof ProgramClass) manager.attributes.set('verify_task', new Native('verify_task', () => null))
+  if (manager instanceof ProgramClass)
+    manager.attributes.set('verify_task', new Native('verify_task', () => null))
   const made = new Map<Value, Dict>()
   for (const [module, name] of MANAGERS) {
     const of = program.load(`tau2.domains.telecom.tasks.${module}`).scope.get(name) as Value
@@ -35,7 +36,9 @@ export function rebuildTelecomTasks(program: Modules, ids: readonly string[]): s
   }
   const missing = ids.filter(id => !made.has(id))
   if (missing.length > 0) {
-    throw new Error(`The generators of the checkout make no telecom task ${missing[0]}; take a whole checkout.`)
+    throw new Error(
+      `The generators of the checkout make no telecom task ${missing[0]}; take a whole checkout.`,
+    )
   }
   return dumps(plain(ids.map(id => jsonable(made.get(id) as Value))), { indent: 2 })
 }

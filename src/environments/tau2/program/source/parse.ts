@@ -1,5 +1,5 @@
+import { Cursor } from './cursor.ts'
 import {
-  Cursor,
   parseArguments,
   parseExpression,
   parseExpressions,
@@ -119,7 +119,13 @@ function parseFunction(cursor: Cursor, decorators: readonly Expression[]): State
   cursor.expect(')')
   const returns = cursor.accept('->') ? parseExpression(cursor) : undefined
   const body = parseBlock(cursor)
-  return { kind: 'function', shape: { name, parameters }, decorators, body, ...(returns && { returns }) }
+  return {
+    kind: 'function',
+    shape: { name, parameters },
+    decorators,
+    body,
+    ...(returns && { returns }),
+  }
 }
 
 function parseClass(cursor: Cursor, decorators: readonly Expression[]): Statement {
@@ -196,7 +202,8 @@ function dottedName(cursor: Cursor): string {
 function parseImportFrom(cursor: Cursor): Statement {
   cursor.next()
   let level = 0
-  while (cursor.is('.') || cursor.is('...')) level += cursor.accept('...') ? 3 : Number(cursor.accept('.'))
+  while (cursor.is('.') || cursor.is('...'))
+    level += cursor.accept('...') ? 3 : Number(cursor.accept('.'))
   const module = cursor.is('import') ? '' : dottedName(cursor)
   cursor.expect('import')
   const isOpen = cursor.accept('(')

@@ -1,8 +1,8 @@
-import { compileExpression, type Evaluate } from './compile-expression.ts'
-import { compileBlock } from './compile-statement.ts'
+import type { Block, Expression, FunctionShape, Parameter, Statement } from '../source/syntax.ts'
+import { type BoundParameter, ProgramFunction, type Value } from '../values.ts'
+import { compileExpression, type Evaluate } from './expression.ts'
 import { boundNames, Frame, type Scope } from './scope.ts'
-import type { Block, Expression, FunctionShape, Parameter, Statement } from './syntax.ts'
-import { type BoundParameter, ProgramFunction, type Value } from './values.ts'
+import { compileBlock } from './statement.ts'
 
 type FunctionStatement = Extract<Statement, { kind: 'function' }>
 
@@ -34,7 +34,10 @@ export function compileLambda(
   return make(shape, scope, { doc: null, size: places.size, run })
 }
 
-function placesOf({ parameters }: FunctionShape, names: ReadonlySet<string>): ReadonlyMap<string, number> {
+function placesOf(
+  { parameters }: FunctionShape,
+  names: ReadonlySet<string>,
+): ReadonlyMap<string, number> {
   const all = new Set([...parameters.map(({ name }) => name), ...names])
   return new Map([...all].map((name, place) => [name, place]))
 }
@@ -76,7 +79,10 @@ function make(shape: FunctionShape, scope: Scope, { doc, size, run, returns }: B
   }
 }
 
-function readyParameter({ name, kind, ...parameter }: Parameter, scope: Scope): (frame: Frame) => BoundParameter {
+function readyParameter(
+  { name, kind, ...parameter }: Parameter,
+  scope: Scope,
+): (frame: Frame) => BoundParameter {
   const annotation = parameter.annotation && compileExpression(parameter.annotation, scope)
   const preset = parameter.default && compileExpression(parameter.default, scope)
   return frame => ({

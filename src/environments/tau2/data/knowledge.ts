@@ -1,11 +1,10 @@
-import { PythonFloat } from '../../python/value.ts'
-import { type Checkout, domainPath } from './checkout.ts'
-import type { Retrieval } from './domain.ts'
-import { call } from './program/call.ts'
-import type { Modules } from './program/imports.ts'
-import { compilePattern } from './program/library/pattern.ts'
-import { argument } from './program/methods/define.ts'
-import { textMethods } from './program/methods/text.ts'
+import { PythonFloat } from '../../../python/value.ts'
+import type { Retrieval } from '../domain.ts'
+import { call } from '../program/call.ts'
+import type { Modules } from '../program/imports.ts'
+import { compilePattern } from '../program/library/pattern.ts'
+import { argument } from '../program/methods/define.ts'
+import { textMethods } from '../program/methods/text.ts'
 import {
   type Instance,
   Native,
@@ -14,7 +13,8 @@ import {
   PythonTuple,
   unwrap,
   type Value,
-} from './program/values.ts'
+} from '../program/values.ts'
+import { type Checkout, domainPath } from './checkout.ts'
 
 /** A document of the knowledge base. */
 export interface Document {
@@ -65,7 +65,13 @@ function makeIndex({ documents }: KnowledgeBase): SearchIndex {
   const counts = texts.map(countWords)
   const weights = weigh(counts)
   const total = texts.reduce((sum, text) => sum + text.length, 0)
-  return { ids: [...documents.keys()], counts, lengths: texts.map(text => text.length), weights, average: total / texts.length }
+  return {
+    ids: [...documents.keys()],
+    counts,
+    lengths: texts.map(text => text.length),
+    weights,
+    average: total / texts.length,
+  }
 }
 
 function countWords(text: readonly string[]): ReadonlyMap<string, number> {
@@ -77,7 +83,8 @@ function countWords(text: readonly string[]): ReadonlyMap<string, number> {
 /** How telling each word is; words of more than half of the documents get a share of the average. */
 function weigh(counts: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
   const frequencies = new Map<string, number>()
-  for (const count of counts) for (const word of count.keys()) frequencies.set(word, (frequencies.get(word) ?? 0) + 1)
+  for (const count of counts)
+    for (const word of count.keys()) frequencies.set(word, (frequencies.get(word) ?? 0) + 1)
   const weights = new Map<string, number>()
   const common: string[] = []
   let sum = 0
@@ -93,7 +100,11 @@ function weigh(counts: readonly ReadonlyMap<string, number>[]): ReadonlyMap<stri
 }
 
 /** The documents that fit a query best, by BM25. */
-export function searchDocuments(knowledge: KnowledgeBase, query: string, limit = 10): readonly Hit[] {
+export function searchDocuments(
+  knowledge: KnowledgeBase,
+  query: string,
+  limit = 10,
+): readonly Hit[] {
   if (query.trim() === '') return []
   knowledge.index ??= makeIndex(knowledge)
   const { ids, counts, lengths, weights, average } = knowledge.index
@@ -103,17 +114,25 @@ export function searchDocuments(knowledge: KnowledgeBase, query: string, limit =
     for (const [at, count] of counts.entries()) {
       const frequency = count.get(word) ?? 0
       const share = 1 - B + (B * (lengths[at] as number)) / average
-      scores[at] = (scores[at] as number) + weight * ((frequency * (K1 + 1)) / (frequency + K1 * share))
+      scores[at] =
+        (scores[at] as number) + weight * ((frequency * (K1 + 1)) / (frequency + K1 * share))
     }
   }
-  return ranked(ids.map((id, at) => [id, scores[at] as number]), limit)
+  return ranked(
+    ids.map((id, at) => [id, scores[at] as number]),
+    limit,
+  )
 }
 
 const ranked = (hits: readonly Hit[], limit: number): readonly Hit[] =>
   [...hits].sort(([, left], [, right]) => right - left).slice(0, limit)
 
 /** The documents in which a pattern matches, those with most matches first. */
-export function grepDocuments({ documents }: KnowledgeBase, query: string, limit = 10): readonly Hit[] {
+export function grepDocuments(
+  { documents }: KnowledgeBase,
+  query: string,
+  limit = 10,
+): readonly Hit[] {
   if (query.trim() === '') return []
   const pattern = patternOf(query)
   const hits: Hit[] = []
@@ -137,14 +156,19 @@ function patternOf(query: string): RegExp {
 }
 
 /** What the tools of retrieval call: a search, and the documents it finds. */
-function pipeline(knowledge: KnowledgeBase, search: (query: string, limit: number) => readonly Hit[]): Value {
+function pipeline(
+  knowledge: KnowledgeBase,
+  search: (query: string, limit: number) => readonly Hit[],
+): Value {
   const part = (name: 'title' | 'content'): Native =>
     new Native(name, ([id]) => knowledge.documents.get(id as string)?.[name] ?? null)
   const retrieve = new Native('retrieve', (given, named) => {
     const query = unwrap(given[0] as Value)
     if (typeof query !== 'string') throw new PythonError('AttributeError', 'a query is a text')
     const limit = Number(argument(given, named, 1, 'top_k') ?? 10)
-    const hits = search(query, limit).map(([id, score]) => new PythonTuple<Value>([id, new PythonFloat(score)]))
+    const hits = search(query, limit).map(
+      ([id, score]) => new PythonTuple<Value>([id, new PythonFloat(score)]),
+    )
     return named.has('return_timing') ? timed(hits) : hits
   })
   return new Opaque(
@@ -160,14 +184,33 @@ function pipeline(knowledge: KnowledgeBase, search: (query: string, limit: numbe
 /** The original prints how long a search took; here it always took no time, so that runs repeat. */
 function timed(results: Value[]): Value {
   const none = new PythonFloat(0)
-  const timing = new Opaque('Timing', new Map<string, Value>(['retrieval_ms', 'postprocessing_ms', 'total_ms'].map(name => [name, none])))
-  return new Opaque('RetrievalResult', new Map<string, Value>([['results', results], ['timing', timing]]))
+  const timing = new Opaque(
+    'Timing',
+    new Map<string, Value>(
+      ['retrieval_ms', 'postprocessing_ms', 'total_ms'].map(name => [name, none]),
+    ),
+  )
+  return new Opaque(
+    'RetrievalResult',
+    new Map<string, Value>([
+      ['results', results],
+      ['timing', timing],
+    ]),
+  )
 }
 
 /** Opens the toolkit of banking with the tools of its way of retrieval. */
 export function openKnowledgeKit(
   program: Modules,
-  { database, retrieval, knowledge }: { readonly database: Instance; readonly retrieval: Retrieval; readonly knowledge: KnowledgeBase },
+  {
+    database,
+    retrieval,
+    knowledge,
+  }: {
+    readonly database: Instance
+    readonly retrieval: Retrieval
+    readonly knowledge: KnowledgeBase
+  },
 ): Instance {
   const kits = program.load('tau2.domains.banking_knowledge.retrieval_toolkits').scope
   const search = pipeline(knowledge, (query, limit) => searchDocuments(knowledge, query, limit))

@@ -1,8 +1,8 @@
-import { PythonFloat, toInt } from '../../python/value.ts'
-import { ProgramDate } from './program/dates.ts'
-import { readIso } from './program/library/datetime.ts'
-import type { Dict, Value } from './program/values.ts'
 import { TomlDate } from 'smol-toml'
+import { PythonFloat, toInt } from '../../../python/value.ts'
+import type { ProgramDate } from '../program/dates.ts'
+import { readIso } from '../program/library/datetime.ts'
+import type { Dict, Value } from '../program/values.ts'
 
 /** What a TOML file holds, as Python's `toml` reads it. */
 export function fromToml(value: unknown): Value {

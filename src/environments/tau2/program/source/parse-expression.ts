@@ -1,68 +1,6 @@
+import { Cursor } from './cursor.ts'
 import type { Argument, Clause, Expression, FunctionShape, Parameter, TextPart } from './syntax.ts'
-import { type RawPart, SourceError, type Token, tokenize } from './tokens.ts'
-
-/** The tokens of a source and how far they have been read. */
-export class Cursor {
-  readonly #tokens: readonly Token[]
-  #at = 0
-
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens
-  }
-
-  get token(): Token {
-    return this.#tokens[this.#at] as Token
-  }
-
-  next(): Token {
-    return this.#tokens[this.#at++] as Token
-  }
-
-  /** The text of a name, an operator or a mark of the layout. */
-  get text(): string {
-    const { token } = this
-    return token.kind === 'name' || token.kind === 'operator' ? token.text : ''
-  }
-
-  peek(ahead: number): Token | undefined {
-    return this.#tokens[this.#at + ahead]
-  }
-
-  is(text: string): boolean {
-    return this.text === text
-  }
-
-  accept(text: string): boolean {
-    if (this.text !== text) return false
-    this.#at++
-    return true
-  }
-
-  expect(text: string): void {
-    if (!this.accept(text)) throw this.error(`expected "${text}"`)
-  }
-
-  name(): string {
-    const { token } = this
-    if (token.kind !== 'name') throw this.error('expected a name')
-    this.#at++
-    return token.text
-  }
-
-  isAt(kind: Token['kind']): boolean {
-    return this.token.kind === kind
-  }
-
-  layout(kind: 'newline' | 'indent' | 'dedent'): void {
-    if (this.token.kind !== kind) throw this.error(`expected ${kind}`)
-    this.#at++
-  }
-
-  error(problem: string): SourceError {
-    const { token } = this
-    return new SourceError(`Line ${token.line}: ${problem}, found ${this.text || token.kind}`)
-  }
-}
+import { type RawPart, tokenize } from './tokens.ts'
 
 /** An expression, or several with commas between them, which make a tuple. */
 export function parseExpressions(cursor: Cursor): Expression {
@@ -81,7 +19,13 @@ const ENDS = new Set([')', ']', '}', '=', ':', 'in', ''])
 function beginsExpression(cursor: Cursor): boolean {
   const { kind } = cursor.token
   if (kind === 'newline' || kind === 'end') return false
-  return kind === 'string' || kind === 'fstring' || kind === 'int' || kind === 'float' || !ENDS.has(cursor.text)
+  return (
+    kind === 'string' ||
+    kind === 'fstring' ||
+    kind === 'int' ||
+    kind === 'float' ||
+    !ENDS.has(cursor.text)
+  )
 }
 
 function parseItem(cursor: Cursor): Expression {
@@ -238,7 +182,14 @@ function parseArgument(cursor: Cursor): Argument {
   }
   const value = parseExpression(cursor)
   if (!cursor.is('for')) return { value }
-  return { value: { kind: 'comprehension', makes: 'generator', item: value, clauses: parseClauses(cursor) } }
+  return {
+    value: {
+      kind: 'comprehension',
+      makes: 'generator',
+      item: value,
+      clauses: parseClauses(cursor),
+    },
+  }
 }
 
 function parseIndex(cursor: Cursor): Expression {
@@ -321,7 +272,12 @@ function parseParentheses(cursor: Cursor): Expression {
   return { kind: 'tuple', items }
 }
 
-function parseItems(cursor: Cursor, end: ']' | '}', makes: 'list' | 'set', first?: Expression): Expression {
+function parseItems(
+  cursor: Cursor,
+  end: ']' | '}',
+  makes: 'list' | 'set',
+  first?: Expression,
+): Expression {
   const items: Expression[] = first ? [first] : []
   if (first) cursor.accept(',')
   while (!cursor.accept(end)) {
@@ -361,7 +317,10 @@ function parseBraces(cursor: Cursor): Expression {
   return parseItems(cursor, '}', 'set', first)
 }
 
-function parsePairs(cursor: Cursor, pairs: (readonly [Expression | null, Expression])[]): Expression {
+function parsePairs(
+  cursor: Cursor,
+  pairs: (readonly [Expression | null, Expression])[],
+): Expression {
   while (!cursor.accept('}')) {
     if (cursor.accept('**')) pairs.push([null, parseExpression(cursor)])
     else {

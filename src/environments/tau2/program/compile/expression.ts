@@ -1,29 +1,37 @@
-import { PythonFloat } from '../../../python/value.ts'
-import { negated } from '../../tau/operations.ts'
-import { attributeOf, superAttribute } from './attributes.ts'
-import { compileCall } from './compile-call.ts'
-import { compileComprehension } from './compile-comprehension.ts'
-import { compileLambda } from './compile-function.ts'
-import { format } from './format.ts'
-import { itemOf, sliceOf } from './items.ts'
-import { isEqual, isIn, isOrdered, isSame, isTrue, iterate, operate, requireKey } from './operators.ts'
-import { setItem } from './items.ts'
-import type { Frame, Scope } from './scope.ts'
-import { repr, str } from './show.ts'
-import type { Expression, TextPart } from './syntax.ts'
-import { SourceError } from './tokens.ts'
+import { PythonFloat } from '../../../../python/value.ts'
+import { negated } from '../../../tau/operations.ts'
+import { attributeOf, superAttribute } from '../attributes.ts'
+import { format } from '../format.ts'
+import { itemOf, setItem, sliceOf } from '../items.ts'
+import {
+  isEqual,
+  isIn,
+  isOrdered,
+  isSame,
+  isTrue,
+  iterate,
+  operate,
+  requireKey,
+} from '../operators.ts'
+import { repr, str } from '../show.ts'
+import type { Expression, TextPart } from '../source/syntax.ts'
+import { SourceError } from '../source/tokens.ts'
 import {
   type Dict,
   ELLIPSIS,
   orElse,
-  plain,
   type ProgramClass,
   PythonError,
   PythonSet,
   PythonTuple,
+  plain,
   unwrap,
   type Value,
-} from './values.ts'
+} from '../values.ts'
+import { compileCall } from './call.ts'
+import { compileComprehension } from './comprehension.ts'
+import { compileLambda } from './function.ts'
+import type { Frame, Scope } from './scope.ts'
 
 /** An expression ready to be evaluated. */
 export type Evaluate = (frame: Frame) => Value
@@ -61,7 +69,11 @@ export function compileExpression(expression: Expression, scope: Scope): Evaluat
     case 'unary':
       return compileUnary(expression.operator, each(expression.value))
     case 'binary': {
-      const [left, right, { operator }] = [each(expression.left), each(expression.right), expression]
+      const [left, right, { operator }] = [
+        each(expression.left),
+        each(expression.right),
+        expression,
+      ]
       return frame => operate(operator, left(frame), right(frame))
     }
     case 'boolean':
@@ -69,7 +81,11 @@ export function compileExpression(expression: Expression, scope: Scope): Evaluat
     case 'compare':
       return compileComparison(expression, scope)
     case 'choice': {
-      const [condition, yes, no] = [each(expression.condition), each(expression.yes), each(expression.no)]
+      const [condition, yes, no] = [
+        each(expression.condition),
+        each(expression.yes),
+        each(expression.no),
+      ]
       return frame => (isTrue(condition(frame)) ? yes(frame) : no(frame))
     }
     case 'lambda':
@@ -161,7 +177,8 @@ const isSuper = (object: Expression): boolean =>
 
 function compileAttribute(object: Expression, name: string, scope: Scope): Evaluate {
   if (isSuper(object)) {
-    return frame => superAttribute(frame.slots[0] as Value, frame.running?.owner as ProgramClass, name)
+    return frame =>
+      superAttribute(frame.slots[0] as Value, frame.running?.owner as ProgramClass, name)
   }
   const of = compileExpression(object, scope)
   return frame => attributeOf(of(frame), name)

@@ -1,18 +1,18 @@
-import { attributeOf, setAttribute } from './attributes.ts'
-import { call } from './call.ts'
-import { compileClass } from './compile-class.ts'
-import { compileExpression } from './compile-expression.ts'
-import { compileFunction } from './compile-function.ts'
-import { assignTo, assignToName } from './compile-target.ts'
-import { importFrom, importModule } from './imports.ts'
-import { deleteItem, itemOf, setItem } from './items.ts'
-import { isCaught, isTrue, iterate, operate } from './operators.ts'
+import { attributeOf, setAttribute } from '../attributes.ts'
+import { call } from '../call.ts'
+import { importFrom, importModule } from '../imports.ts'
+import { deleteItem, itemOf, setItem } from '../items.ts'
+import { isCaught, isTrue, iterate, operate } from '../operators.ts'
+import { str } from '../show.ts'
+import type { Block, Expression, Statement } from '../source/syntax.ts'
+import { SourceError } from '../source/tokens.ts'
+import { ExceptionClass, PythonError, PythonTuple, type Value } from '../values.ts'
+import { touch } from '../versions.ts'
+import { compileClass } from './class.ts'
+import { compileExpression } from './expression.ts'
+import { compileFunction } from './function.ts'
 import type { Frame, Scope } from './scope.ts'
-import { str } from './show.ts'
-import type { Block, Expression, Statement } from './syntax.ts'
-import { SourceError } from './tokens.ts'
-import { ExceptionClass, PythonError, PythonTuple, type Value } from './values.ts'
-import { touch } from './versions.ts'
+import { assignTo, assignToName } from './target.ts'
 
 /** How a statement ended. */
 export type Signal = 'next' | 'break' | 'continue' | 'return'
@@ -59,7 +59,11 @@ function compileStatement(statement: Statement, scope: Scope): Execute {
       }
     }
     case 'if': {
-      const [condition, yes, no] = [each(statement.condition), compileBlock(statement.yes, scope), compileBlock(statement.no, scope)]
+      const [condition, yes, no] = [
+        each(statement.condition),
+        compileBlock(statement.yes, scope),
+        compileBlock(statement.no, scope),
+      ]
       return frame => (isTrue(condition(frame)) ? yes(frame) : no(frame))
     }
     case 'pass':
@@ -71,7 +75,9 @@ function compileStatement(statement: Statement, scope: Scope): Execute {
     }
     case 'for':
     case 'while':
-      return statement.kind === 'for' ? compileFor(statement, scope) : compileWhile(statement, scope)
+      return statement.kind === 'for'
+        ? compileFor(statement, scope)
+        : compileWhile(statement, scope)
     default:
       return compileRarer(statement, scope)
   }
@@ -105,7 +111,10 @@ function compileRarer(statement: Statement, scope: Scope): Execute {
       const names = statement.names.map(([name, as]) => [name, assignToName(as, scope)] as const)
       return frame => {
         for (const [name, assign] of names) {
-          assign(frame, importFrom(scope.module, { module: statement.module, level: statement.level, name }))
+          assign(
+            frame,
+            importFrom(scope.module, { module: statement.module, level: statement.level, name }),
+          )
         }
         return 'next'
       }
@@ -147,7 +156,10 @@ function compileWhile(statement: Extract<Statement, { kind: 'while' }>, scope: S
 }
 
 /** An annotation is only kept in the body of a class. */
-function compileAnnotated(statement: Extract<Statement, { kind: 'annotate' }>, scope: Scope): Execute {
+function compileAnnotated(
+  statement: Extract<Statement, { kind: 'annotate' }>,
+  scope: Scope,
+): Execute {
   const { target } = statement
   const isClassBody = scope.places === undefined && target.kind === 'name'
   const annotation = isClassBody ? compileExpression(statement.annotation, scope) : undefined
@@ -175,7 +187,10 @@ function compileAugmented(
     }
   }
   if (target.kind === 'subscript') {
-    const [object, index] = [compileExpression(target.object, scope), compileExpression(target.index, scope)]
+    const [object, index] = [
+      compileExpression(target.object, scope),
+      compileExpression(target.index, scope),
+    ]
     return frame => {
       const [of, at] = [object(frame), index(frame)]
       setItem(of, at, combineWith(itemOf(of, at), frame))
@@ -202,7 +217,10 @@ function augmented(operator: string, left: Value, right: Value): Value {
 function compileDelete(targets: readonly Expression[], scope: Scope): Execute {
   const removals = targets.map(target => {
     if (target.kind !== 'subscript') throw new SourceError(`A ${target.kind} cannot be deleted`)
-    return [compileExpression(target.object, scope), compileExpression(target.index, scope)] as const
+    return [
+      compileExpression(target.object, scope),
+      compileExpression(target.index, scope),
+    ] as const
   })
   return frame => {
     for (const [object, index] of removals) deleteItem(object(frame), index(frame))
@@ -277,8 +295,13 @@ function compileDefinition(
   scope: Scope,
 ): Execute {
   const name = statement.kind === 'function' ? statement.shape.name : statement.name
-  const make = statement.kind === 'function' ? compileFunction(statement, scope) : compileClass(statement, scope)
-  const decorators = statement.decorators.map(decorator => compileExpression(decorator, scope)).reverse()
+  const make =
+    statement.kind === 'function'
+      ? compileFunction(statement, scope)
+      : compileClass(statement, scope)
+  const decorators = statement.decorators
+    .map(decorator => compileExpression(decorator, scope))
+    .reverse()
   const assign = assignToName(name, scope)
   return frame => {
     let made = make(frame)

@@ -1,7 +1,7 @@
+import type { Retrieval } from '../domain.ts'
+import type { Tau2Task } from '../task.ts'
 import { type Checkout, domainPath } from './checkout.ts'
-import type { Retrieval } from './domain.ts'
 import type { KnowledgeBase } from './knowledge.ts'
-import type { Tau2Task } from './task.ts'
 
 /** The rules of telecom: its main policy and how its support works. */
 export function telecomPolicy(
@@ -27,25 +27,42 @@ const TEMPLATES: Readonly<Record<Retrieval, string>> = {
 /** The rules of banking, with the documents where the way of retrieval puts them there. */
 export function bankingPolicy(
   checkout: Checkout,
-  { retrieval, knowledge, task }: { readonly retrieval: Retrieval; readonly knowledge: KnowledgeBase; readonly task?: Tau2Task },
+  {
+    retrieval,
+    knowledge,
+    task,
+  }: { readonly retrieval: Retrieval; readonly knowledge: KnowledgeBase; readonly task?: Tau2Task },
 ): string {
-  const read = (file: string): string => checkout.data(domainPath('banking_knowledge', `prompts/${file}.md`))
-  const template = read(TEMPLATES[retrieval]).replace(/\{\{component:(\w+)\}\}/g, (_, name: string) => read(`components/${name}`))
-  if (retrieval === 'full_kb') return template.replaceAll('{{full_knowledge_base}}', () => unescaped(allDocuments(knowledge)))
+  const read = (file: string): string =>
+    checkout.data(domainPath('banking_knowledge', `prompts/${file}.md`))
+  const template = read(TEMPLATES[retrieval]).replace(
+    /\{\{component:(\w+)\}\}/g,
+    (_, name: string) => read(`components/${name}`),
+  )
+  if (retrieval === 'full_kb')
+    return template.replaceAll('{{full_knowledge_base}}', () => unescaped(allDocuments(knowledge)))
   if (retrieval !== 'golden_retrieval') return template
-  return template.replaceAll('{{required_documents}}', () => documentsOf(knowledge, task?.requiredDocuments ?? []))
+  return template.replaceAll('{{required_documents}}', () =>
+    documentsOf(knowledge, task?.requiredDocuments ?? []),
+  )
 }
 
 /** The original puts the documents in as the replacement of a pattern, which reads backslashes. */
 const unescaped = (text: string): string =>
-  text.replace(/\\([\\nt])/g, (_, letter: string) => (letter === 'n' ? '\n' : letter === 't' ? '\t' : letter))
+  text.replace(/\\([\\nt])/g, (_, letter: string) =>
+    letter === 'n' ? '\n' : letter === 't' ? '\t' : letter,
+  )
 
 const allDocuments = ({ documents }: KnowledgeBase): string =>
-  [...documents.values()].map(({ title, content }) => `## ${title}\n\n${content}`).join('\n\n---\n\n')
+  [...documents.values()]
+    .map(({ title, content }) => `## ${title}\n\n${content}`)
+    .join('\n\n---\n\n')
 
 function documentsOf({ documents }: KnowledgeBase, names: readonly string[]): string {
   const all = [...documents.values()]
-  const found = names.map(name => all.findLast(({ title }) => title === name) ?? documents.get(name))
+  const found = names.map(
+    name => all.findLast(({ title }) => title === name) ?? documents.get(name),
+  )
   const texts = found
     .filter(document => document !== undefined)
     .map(({ title, content }) => `## ${title}\n\n${content}`)

@@ -1,9 +1,5 @@
-import { call } from './call.ts'
-import { compileExpression, type Evaluate } from './compile-expression.ts'
-import { docOf } from './compile-function.ts'
-import { compileBlock } from './compile-statement.ts'
-import { Frame, type Scope } from './scope.ts'
-import type { Statement } from './syntax.ts'
+import { call } from '../call.ts'
+import type { Statement } from '../source/syntax.ts'
 import {
   BuiltinClass,
   type ClassKind,
@@ -13,7 +9,11 @@ import {
   ProgramFunction,
   Property,
   type Value,
-} from './values.ts'
+} from '../values.ts'
+import { compileExpression, type Evaluate } from './expression.ts'
+import { docOf } from './function.ts'
+import { Frame, type Scope } from './scope.ts'
+import { compileBlock } from './statement.ts'
 
 /** Turns a `class` into a function that makes the class. */
 export function compileClass(

@@ -1,10 +1,10 @@
-import { assignTo, type Assign } from './compile-target.ts'
-import { compileExpression, type Evaluate, setOf } from './compile-expression.ts'
-import { setItem } from './items.ts'
-import { isTrue, iterate } from './operators.ts'
+import { setItem } from '../items.ts'
+import { isTrue, iterate } from '../operators.ts'
+import type { Clause, Expression } from '../source/syntax.ts'
+import { type Dict, ProgramIterator, PythonTuple, type Value } from '../values.ts'
+import { compileExpression, type Evaluate, setOf } from './expression.ts'
 import { bindTarget, Frame, type Scope } from './scope.ts'
-import type { Clause, Expression } from './syntax.ts'
-import { type Dict, ProgramIterator, PythonTuple, type Value } from './values.ts'
+import { type Assign, assignTo } from './target.ts'
 
 interface ReadyClause {
   readonly source: Evaluate
@@ -27,12 +27,14 @@ export function compileComprehension(
   const ready = clauses.map(clause => readyClause(clause, scope))
   const item = compileExpression(expression.item, scope)
   const value = expression.value && compileExpression(expression.value, scope)
-  const produce: Evaluate = value
-    ? frame => new PythonTuple([item(frame), value(frame)])
-    : item
+  const produce: Evaluate = value ? frame => new PythonTuple([item(frame), value(frame)]) : item
   return frame => {
     const source = iterate(first(frame))
-    const inner = new Frame({ slots: new Array(places.size), parent: frame, running: frame.running })
+    const inner = new Frame({
+      slots: new Array(places.size),
+      parent: frame,
+      running: frame.running,
+    })
     const items = each(ready, produce, { frame: inner, source })
     return gather(makes, items)
   }
@@ -61,7 +63,11 @@ function readyClause({ target, source, conditions }: Clause, scope: Scope): Read
 function* each(
   clauses: readonly ReadyClause[],
   produce: Evaluate,
-  { frame, source, at = 0 }: { readonly frame: Frame; readonly source: Iterable<Value>; readonly at?: number },
+  {
+    frame,
+    source,
+    at = 0,
+  }: { readonly frame: Frame; readonly source: Iterable<Value>; readonly at?: number },
 ): Generator<Value> {
   const { assign, conditions } = clauses[at] as ReadyClause
   const next = clauses[at + 1]

@@ -1,5 +1,5 @@
-import type { Block, Expression, Statement } from './syntax.ts'
-import type { Module, ProgramFunction, PythonError, Value } from './values.ts'
+import type { Block, Expression, Statement } from '../source/syntax.ts'
+import type { Module, ProgramFunction, PythonError, Value } from '../values.ts'
 
 /** The names of a function, a comprehension, a class body or a module, known before it runs. */
 export interface Scope {
@@ -72,7 +72,8 @@ function bindStatement(statement: Statement, into: Set<string>): void {
 function bindOther(statement: Statement, into: Set<string>): void {
   switch (statement.kind) {
     case 'try':
-      for (const block of [statement.body, statement.otherwise, statement.finally]) boundNames(block, into)
+      for (const block of [statement.body, statement.otherwise, statement.finally])
+        boundNames(block, into)
       for (const handler of statement.handlers) {
         if (handler.name) into.add(handler.name)
         boundNames(handler.body, into)

@@ -1,9 +1,7 @@
-import { call } from './call.ts'
-import { compileExpression, type Evaluate } from './compile-expression.ts'
-import { iterate, nameOf } from './operators.ts'
-import type { Frame, Scope } from './scope.ts'
-import { repr } from './show.ts'
-import type { Argument, Expression } from './syntax.ts'
+import { call } from '../call.ts'
+import { iterate, nameOf } from '../operators.ts'
+import { repr } from '../show.ts'
+import type { Argument, Expression } from '../source/syntax.ts'
 import {
   BoundMethod,
   BuiltinClass,
@@ -12,7 +10,9 @@ import {
   ProgramFunction,
   typeError,
   type Value,
-} from './values.ts'
+} from '../values.ts'
+import { compileExpression, type Evaluate } from './expression.ts'
+import type { Frame, Scope } from './scope.ts'
 
 /** Turns a call into a function that evaluates its arguments in order and makes it. */
 export function compileCall(
@@ -25,7 +25,10 @@ export function compileCall(
     const values = parts.map(({ value }) => value)
     return frame => {
       const target = callee(frame)
-      return call(target, values.map(value => value(frame)))
+      return call(
+        target,
+        values.map(value => value(frame)),
+      )
     }
   }
   return frame => {
@@ -66,7 +69,9 @@ function addArgument(part: Part, { frame, target, places, named }: Gathering): v
 /** Adds what `**` spreads, with Python's words for what cannot be spread. */
 export function addNamed(target: Value, value: Value, named: Map<string, Value>): void {
   if (!(value instanceof Map)) {
-    throw typeError(`${fullName(target)}() argument after ** must be a mapping, not ${nameOf(value)}`)
+    throw typeError(
+      `${fullName(target)}() argument after ** must be a mapping, not ${nameOf(value)}`,
+    )
   }
   for (const [key, item] of value) {
     if (typeof key !== 'string') throw typeError('keywords must be strings')

@@ -1,5 +1,5 @@
-import { dumps, parseJson } from '../../python/json.ts'
-import { PythonFloat, type PythonDict, type PythonValue } from '../../python/value.ts'
+import { dumps, parseJson } from '../../../python/json.ts'
+import { type PythonDict, PythonFloat, type PythonValue } from '../../../python/value.ts'
 
 /**
  * The airline database of tau2-bench, to the byte, from the three files of tau-bench that it was made
@@ -20,13 +20,18 @@ export function rebuildAirline(read: (file: string) => string): string {
 
 const ROUTE = ['origin', 'destination', 'flight_number']
 
-function mapped(dict: PythonDict, change: (value: PythonDict, key: PythonValue) => PythonDict): PythonDict {
+function mapped(
+  dict: PythonDict,
+  change: (value: PythonDict, key: PythonValue) => PythonDict,
+): PythonDict {
   return new Map([...dict].map(([key, value]) => [key, change(value as PythonDict, key)]))
 }
 
 /** The same pairs, those with these keys first. */
 function leading(dict: PythonDict, keys: readonly string[]): PythonDict {
-  const first = keys.filter(key => dict.has(key)).map(key => [key, dict.get(key) as PythonValue] as const)
+  const first = keys
+    .filter(key => dict.has(key))
+    .map(key => [key, dict.get(key) as PythonValue] as const)
   return new Map([...first, ...[...dict].filter(([key]) => !keys.includes(key as string))])
 }
 
@@ -45,7 +50,10 @@ function rebuildUser(user: PythonDict, id: PythonValue): PythonDict {
 function rebuildReservation(reservation: PythonDict): PythonDict {
   const flights = reservation.get('flights') as readonly PythonDict[]
   const rebuilt: PythonDict = new Map(reservation)
-  rebuilt.set('flights', flights.map(flight => leading(flight, ROUTE)))
+  rebuilt.set(
+    'flights',
+    flights.map(flight => leading(flight, ROUTE)),
+  )
   return rebuilt
 }
 

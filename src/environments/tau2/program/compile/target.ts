@@ -1,10 +1,10 @@
-import { setAttribute } from './attributes.ts'
-import { compileExpression } from './compile-expression.ts'
-import { setItem, unpack } from './items.ts'
+import { setAttribute } from '../attributes.ts'
+import { setItem, unpack } from '../items.ts'
+import type { Expression } from '../source/syntax.ts'
+import { SourceError } from '../source/tokens.ts'
+import type { Value } from '../values.ts'
+import { compileExpression } from './expression.ts'
 import type { Frame, Scope } from './scope.ts'
-import type { Expression } from './syntax.ts'
-import { SourceError } from './tokens.ts'
-import type { Value } from './values.ts'
 
 /** An assignment ready to be made. */
 export type Assign = (frame: Frame, value: Value) => void

@@ -1,9 +1,12 @@
-import { unescapeString } from '../../../python/literal-string.ts'
-import { readInt } from '../../../python/value.ts'
+import { unescapeString } from '../../../../python/literal-string.ts'
+import { readInt } from '../../../../python/value.ts'
 
 /** A piece of Python source. A float is told from an int by its kind. */
 export type Token = { readonly line: number } & (
-  | { readonly kind: 'name' | 'operator' | 'newline' | 'indent' | 'dedent' | 'end'; readonly text: string }
+  | {
+      readonly kind: 'name' | 'operator' | 'newline' | 'indent' | 'dedent' | 'end'
+      readonly text: string
+    }
   | { readonly kind: 'int'; readonly value: number | bigint }
   | { readonly kind: 'float'; readonly value: number }
   | { readonly kind: 'string'; readonly value: string }
@@ -54,14 +57,19 @@ export function tokenize(source: string, firstLine = 1): readonly Token[] {
   return reader.tokens
 }
 
-function push(reader: Reader, kind: 'name' | 'operator' | 'newline' | 'indent' | 'dedent' | 'end', text: string): void {
+function push(
+  reader: Reader,
+  kind: 'name' | 'operator' | 'newline' | 'indent' | 'dedent' | 'end',
+  text: string,
+): void {
   reader.tokens.push({ kind, text, line: reader.line })
 }
 
 const SPACE = /[ \t\f]*(?:\\\n[ \t\f]*)*/y
 const COMMENT = /#[^\n]*/y
 const NAME = /[\p{L}_][\p{L}\p{N}_]*/uy
-const NUMBER = /0[xX][0-9a-fA-F_]+|(?:\d[\d_]*)?\.\d[\d_]*(?:[eE][-+]?\d+)?|\d[\d_]*\.?(?:[eE][-+]?\d+)?/y
+const NUMBER =
+  /0[xX][0-9a-fA-F_]+|(?:\d[\d_]*)?\.\d[\d_]*(?:[eE][-+]?\d+)?|\d[\d_]*\.?(?:[eE][-+]?\d+)?/y
 const STRING = /([rRbBuUfF]{0,2})("""|'''|"|')/y
 const OPERATOR = /\*\*=|\/\/=|->|:=|\*\*|\/\/|[<>=!+\-*/%|&]=|\.\.\.|[-+*/%|&~^<>=()[\]{},.:;@]/y
 
@@ -77,13 +85,17 @@ function readToken(reader: Reader): void {
   const comment = match(COMMENT, reader)
   if (comment) reader.offset += comment[0].length
   if (reader.offset >= reader.source.length) return
-  if (reader.source[reader.offset] === '\n') return readLineEnd(reader)
   const quote = match(STRING, reader)
-  if (quote) return readString(reader, quote)
-  const name = match(NAME, reader)
-  if (name) return take(reader, 'name', name[0])
-  const number = match(NUMBER, reader)
-  if (number) return readNumber(reader, number[0])
+  const name = quote ? null : match(NAME, reader)
+  const number = (quote ?? name) ? null : match(NUMBER, reader)
+  if (reader.source[reader.offset] === '\n') readLineEnd(reader)
+  else if (quote) readString(reader, quote)
+  else if (name) take(reader, 'name', name[0])
+  else if (number) readNumber(reader, number[0])
+  else readOperator(reader)
+}
+
+function readOperator(reader: Reader): void {
   const operator = match(OPERATOR, reader)
   if (!operator) throw new SourceError(`Line ${reader.line}: "${reader.source[reader.offset]}"`)
   if ('([{'.includes(operator[0])) reader.depth++
@@ -179,7 +191,8 @@ function readParts(reader: Reader, end: string, isRaw: boolean): RawPart[] {
   }
   while (!reader.source.startsWith(end, reader.offset)) {
     const character = reader.source[reader.offset]
-    if (character === undefined) throw new SourceError(`Line ${reader.line}: an f-string without end`)
+    if (character === undefined)
+      throw new SourceError(`Line ${reader.line}: an f-string without end`)
     const two = reader.source.slice(reader.offset, reader.offset + 2)
     if (end !== '}' && (two === '{{' || two === '}}')) {
       text += character
