@@ -284,6 +284,7 @@ describe('a captured attempt', () => {
       deltas.map(delta => (delta.kind === kind && 'text' in delta ? delta.text : '')).join('')
     expect(told('reasoning')).toBe(answer!.message.reasoning_content)
     expect(told('text')).toBe(answer!.message.content)
+    expect(deltas.filter(({ kind }) => kind !== 'call').length).toBeGreaterThan(3)
     expect(deltas.filter(({ kind }) => kind === 'call')).toMatchObject([
       { name: 'look', id: answer!.message.tool_calls![0]!.id, arguments: '{"at": "x"}' },
     ])

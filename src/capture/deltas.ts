@@ -1,7 +1,6 @@
-import type { AssistantMessage } from '../core/message.ts'
-import { textOf } from '../core/message.ts'
-import type { Renderer } from '../core/renderer.ts'
-import type { ChatCall, ChatRequest } from './contract.ts'
+import { type AssistantMessage, textOf } from '../core/message.ts'
+import type { Renderer, TurnPiece } from '../core/renderer.ts'
+import type { ChatCall, ChatDelta, ChatRequest } from './contract.ts'
 import type { Prompted } from './turn.ts'
 
 /** Tells an answer piece by piece. */
@@ -22,17 +21,69 @@ export interface DeltaSource {
 }
 
 /** Opens the telling of one answer. */
-export function openDeltas({ onDelta }: ChatCall, { index: answer }: DeltaSource): Deltas {
+export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
   if (!onDelta) return { finish: () => {} }
+  const { index: answer, request, renderer, prompted } = source
+  const { stop = [] } = request
+  const held = stop.reduce((most, text) => Math.max(most, text.length), 0)
+  const tell = (kind: TurnPiece['kind']) => (text: string) => onDelta({ kind, answer, text })
+  const texts = {
+    reasoning: openTelling(tell('reasoning'), 0),
+    text: openTelling(tell('text'), held),
+  }
+  const reader = renderer.openTurn?.(prompted.tools)
+  let read = 0
   return {
+    ...(reader && {
+      watch(ids: Int32Array) {
+        for (const { kind, text } of reader.push(ids.subarray(read))) texts[kind].add(text)
+        read = ids.length
+      },
+    }),
     finish(message) {
-      const { reasoning_content: reasoning = '' } = message
-      const text = textOf(message.content)
-      if (reasoning !== '') onDelta({ kind: 'reasoning', answer, text: reasoning })
-      if (text !== '') onDelta({ kind: 'text', answer, text })
-      message.tool_calls?.forEach(({ id, function: called }, index) => {
-        onDelta({ kind: 'call', answer, index, id, ...called })
-      })
+      texts.reasoning.finish(message.reasoning_content ?? '')
+      texts.text.finish(textOf(message.content))
+      for (const delta of callsOf(message, answer)) onDelta(delta)
     },
   }
+}
+
+function callsOf({ tool_calls: calls = [] }: AssistantMessage, answer: number): ChatDelta[] {
+  return calls.map(({ id, function: called }, index) => ({
+    kind: 'call',
+    answer,
+    index,
+    id,
+    ...called,
+  }))
+}
+
+/**
+ * Tells a text as it grows. White space at its ends may not be part of the message, nor a text that
+ * ends answers: so much is held back until what follows decides.
+ */
+function openTelling(
+  tell: (text: string) => void,
+  held: number,
+): { add(text: string): void; finish(whole: string): void } {
+  let all = ''
+  let told = 0
+  return {
+    add(text) {
+      all = (all + text).slice(all === '' ? leading(text) : 0)
+      const until = all.trimEnd().length - held
+      if (until <= told) return
+      tell(all.slice(told, until))
+      told = until
+    },
+    finish(whole) {
+      const start = told === 0 ? 0 : leading(whole)
+      const rest = whole.slice(start + told)
+      if (rest !== '') tell(rest)
+    },
+  }
+}
+
+function leading(text: string): number {
+  return text.length - text.trimStart().length
 }

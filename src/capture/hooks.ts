@@ -1,6 +1,7 @@
 import { aiSdkModels } from './ai-sdk/model.ts'
 import type { AgentModel } from './ai-sdk/types.ts'
 import type { Capture } from './contract.ts'
+import { agentFetch } from './fetch.ts'
 
 /** The ways in which an agent can ask the policy of its attempt; all lead into one tree. */
 export interface Hooks {
@@ -8,6 +9,8 @@ export interface Hooks {
   readonly model: AgentModel
   /** The same by version of the contract, for older and newer releases. */
   readonly models: { readonly [Version in 'v2' | 'v3' | 'v4']: AgentModel<Version> }
+  /** For the official clients of OpenAI, Anthropic and Google; no request leaves the process. */
+  readonly fetch: typeof fetch
 }
 
 /** What hooks lead to. */
@@ -25,5 +28,5 @@ export function openHooks({ capture, signal, policy }: HookOptions): Hooks {
     signal,
     modelId: policy,
   })
-  return { model: models.v3, models }
+  return { model: models.v3, models, fetch: agentFetch({ capture, signal, model: policy }) }
 }

@@ -23,6 +23,7 @@ import { type Formats, openReplies } from './reply.ts'
 import { openBridges } from './shapes/bridge-shape.ts'
 import { openOpenings } from './shapes/openings.ts'
 import { replaceToolInstruction, type ToolInstruction } from './tool-instruction.ts'
+import { openTurnReaders } from './turn-reader.ts'
 
 /** How a model folder is used. */
 export interface RendererOptions {
@@ -86,7 +87,9 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const context: BridgeContext = { chat, profile, tokenizer, stopIds }
   const render = openOpenings(chat, tokenizer)
   const bridge = openBridges(context)
-  const parse = openReplies({ formats, profile, tokenizer, stopIds, markers })
+  const reading = { formats, profile, tokenizer, stopIds, markers }
+  const parse = openReplies(reading)
+  const openTurn = openTurnReaders(reading)
 
   const withHistory = (chosen: History): ModelRenderer => ({
     name: files.name,
@@ -104,6 +107,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
         ? faithfulBridge(context, request)
         : { kind: 'extends', ids: bridge(request) },
     parse,
+    openTurn,
     encodeReply: (message, tools) => encodeTurn(context, message, tools),
     decode: ids => tokenizer.decode(ids),
     withHistory,

@@ -52,7 +52,8 @@ function isMereEnd({ spoken, called }: Profile, stop: string): boolean {
   return stop === spoken.sampledStop || stop !== called?.sampledStop
 }
 
-function openParsers({
+/** Opens the parsers of outputs, one for every list of tools. */
+export function openParsers({
   formats,
   profile,
   tokenizer,

@@ -32,6 +32,18 @@ export type Bridge =
       readonly reason: string
     }
 
+/** A piece of reasoning or of words in a turn that is still being sampled. */
+export interface TurnPiece {
+  readonly kind: 'reasoning' | 'text'
+  readonly text: string
+}
+
+/** Reads a turn while it is sampled. */
+export interface TurnReader {
+  /** Takes the next tokens; gives what has become certain of reasoning and words. */
+  push(ids: Int32Array): readonly TurnPiece[]
+}
+
 /** The border between messages and tokens. Tokens the policy sampled never cross it twice. */
 export interface Renderer {
   /** The model folder it was opened from, in short. */
@@ -47,6 +59,8 @@ export interface Renderer {
   bridge(request: BridgeRequest): Bridge
   /** What the policy said in its `turn`-th turn, as a message with ids for its calls. */
   parse(ids: Int32Array, tools: readonly ToolDefinition[], turn: number): Reply
+  /** Begins to read a turn while it is sampled; without it, turns are told when they are over. */
+  openTurn?(tools: readonly ToolDefinition[]): TurnReader
   /** Tokens for a message that a chat-only server answered; such a path is marked re-encoded. */
   encodeReply(message: Reply['message'], tools: readonly ToolDefinition[]): Int32Array
   /** Text for people to read. */

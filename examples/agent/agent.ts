@@ -1,0 +1,78 @@
+// The same agent, made trainable: a task, the function that runs it, and what its result is worth.
+//   espalier teach --agent ./agent.ts#run --demonstrations ./agent.ts#show --tasks 48 --split shown --out models/support
+//   espalier train --agent ./agent.ts#run --policy embedded:models/support --tasks 96 --held-out 48
+import { agent, random, seedOf } from 'espalier'
+import { z } from 'zod'
+import { type Help, type Order, support } from './support.ts'
+
+const statuses = ['lost', 'late', 'damaged', 'delivered'] as const
+const customers = ['gold', 'basic'] as const
+const items = [
+  'lamp',
+  'chair',
+  'clock',
+  'kettle',
+  'carpet',
+  'mirror',
+  'table',
+  'vase',
+  'rug',
+  'pan',
+] as const
+const questions = ['Where is my', 'I have a question about my', 'Can you help me with my'] as const
+
+export const run = agent({
+  name: 'support',
+  task: z.object({
+    item: z.string(),
+    status: z.enum(statuses),
+    customer: z.enum(customers),
+    question: z.string(),
+  }),
+  run: ({ task: { question, ...order }, model }) => support(model, order, question),
+  reward: {
+    right: ({ task: { data }, report }) => Number(report.looked && report.done === rightFor(data)),
+  },
+  splits: ['train', 'held-out', 'shown'],
+  makeTasks({ count, split = 'train' }) {
+    return pick(split)
+      .slice(0, count)
+      .map((data, index) => ({ id: `${split}-${index}` as never, data }))
+  },
+})
+
+/** The shop's rules, which nobody tells the model. */
+function rightFor({ status, customer }: Order): Help['done'] {
+  if (status === 'lost') return 'refunded full'
+  if (status === 'damaged') return customer === 'gold' ? 'refunded full' : 'replaced'
+  return status === 'late' ? 'refunded half' : 'nothing'
+}
+
+/** All tasks in an order of their own; a fifth is held out, and some of the rest are shown. */
+function pick(split: string) {
+  const all = items.flatMap(item =>
+    statuses.flatMap(status =>
+      customers.flatMap(customer =>
+        questions.map(words => ({ item, status, customer, question: `${words} ${item}?` })),
+      ),
+    ),
+  )
+  const place = ({ question, status, customer }: (typeof all)[number]): number =>
+    random(seedOf('support', question, status, customer))()
+  const mixed = all.toSorted((one, other) => place(one) - place(other))
+  return split === 'held-out'
+    ? mixed.slice(0, 48)
+    : split === 'shown'
+      ? mixed.slice(48, 96)
+      : mixed.slice(48)
+}
+
+/** Somebody who knows the tools and not the rules: looks, then does one thing or the other. */
+export function show({ task, turn }: { task: { id: string }; turn: number }) {
+  if (turn === 0) return { tool: 'order' }
+  if (turn === 2) return 'done'
+  const draw = random(seedOf('shown', task.id))()
+  if (draw < 0.25) return { tool: 'replace' }
+  if (draw < 0.5) return { tool: 'refund', input: { share: 'half' } }
+  return draw < 0.75 ? { tool: 'refund', input: { share: 'full' } } : 'sorry'
+}

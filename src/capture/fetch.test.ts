@@ -1,0 +1,113 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { expectCaptured, withOwnRecord } from '../../test/captured.ts'
+import { call, openByteRenderer, script } from '../../test/rolling.ts'
+import { roll } from '../run/roll.ts'
+import { type AgentFunction, agent } from './agent.ts'
+
+const renderer = await openByteRenderer()
+
+/** Rolls a function with a script; gives what it returned and what was captured. */
+async function rollScript(run: AgentFunction<{ question: string }>, answers: readonly string[]) {
+  const task = z.object({ question: z.string() })
+  const environment = agent({ name: 'asked', task, run, reward: { any: () => 1 } })
+  const policy = withOwnRecord(script(renderer, answers))
+  for await (const group of roll(environment, [{ question: 'Is it open?' }], {
+    policy,
+    model: renderer,
+    group: 1,
+  })) {
+    const [member] = group.members
+    if (!member) throw new Error(JSON.stringify(group.unscored[0]!.outcome))
+    expectCaptured(member.tree, policy.record)
+    return { ...member.trajectory, asked: policy.record.length }
+  }
+  throw new Error('no group')
+}
+
+const thought = `<think>\nI look.\n</think>\n\n${call('look', { at: 'door' })}`
+
+describe("an agent's fetch", () => {
+  it('serves an agent loop of the OpenAI client, streamed and not', async () => {
+    const { report, fidelity, asked } = await rollScript(
+      async ({ task, fetch }) => {
+        const client = new OpenAI({ apiKey: 'none', fetch, maxRetries: 0 })
+        const tools = [
+          { type: 'function' as const, function: { name: 'look', parameters: { type: 'object' } } },
+        ]
+        const messages: OpenAI.ChatCompletionMessageParam[] = [
+          { role: 'user', content: task.question },
+        ]
+        const first = await client.chat.completions.create({ model: 'any', messages, tools })
+        const { message } = first.choices[0]!
+        messages.push(message)
+        for (const { id } of message.tool_calls ?? []) {
+          messages.push({ role: 'tool', tool_call_id: id, content: 'open' })
+        }
+        const stream = await client.chat.completions.create({
+          model: 'any',
+          messages,
+          tools,
+          stream: true,
+        })
+        let text = ''
+        for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
+        return { finish: first.choices[0]!.finish_reason, text }
+      },
+      [thought, 'Yes, it is open.'],
+    )
+    expect(report).toEqual({ finish: 'tool_calls', text: 'Yes, it is open.' })
+    expect({ fidelity, asked }).toEqual({ fidelity: { kind: 'exact', forks: [] }, asked: 2 })
+  })
+
+  it('serves an agent loop of the Anthropic client, thinking and counting included', async () => {
+    const { report, fidelity } = await rollScript(
+      async ({ task, fetch }) => {
+        const client = new Anthropic({ apiKey: 'none', fetch, maxRetries: 0 })
+        const asked = {
+          model: 'any',
+          max_tokens: 500,
+          tools: [{ name: 'look', input_schema: { type: 'object' as const } }],
+        }
+        const messages: Anthropic.MessageParam[] = [{ role: 'user', content: task.question }]
+        const { input_tokens } = await client.messages.countTokens({
+          model: 'any',
+          messages,
+          tools: asked.tools,
+        })
+        const first = await client.messages.create({ ...asked, messages })
+        const use = first.content.find(block => block.type === 'tool_use')!
+        messages.push(
+          { role: 'assistant', content: first.content },
+          {
+            role: 'user',
+            content: [{ type: 'tool_result', tool_use_id: use.id, content: 'open' }],
+          },
+        )
+        const last = await client.messages.stream({ ...asked, messages }).finalMessage()
+        return {
+          isCounted: input_tokens === first.usage.input_tokens,
+          kinds: first.content.map(({ type }) => type),
+          text: last.content.map(block => (block.type === 'text' ? block.text : '')).join(''),
+        }
+      },
+      [thought, 'Yes, it is open.'],
+    )
+    expect(report).toEqual({
+      isCounted: true,
+      kinds: ['thinking', 'tool_use'],
+      text: 'Yes, it is open.',
+    })
+    expect(fidelity).toEqual({ kind: 'exact', forks: [] })
+  })
+
+  it('tells what it does not answer', async () => {
+    const { report } = await rollScript(async ({ fetch, model: _model }) => {
+      const response = await fetch('https://example.org/weather')
+      return response.status
+    }, [])
+    expect(report).toBe(404)
+  })
+})

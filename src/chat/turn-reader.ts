@@ -1,0 +1,41 @@
+import type { ToolDefinition } from '../core/message.ts'
+import type { TurnPiece, TurnReader } from '../core/renderer.ts'
+import type { OutputPart, TextPiece } from '../parsers/parser.ts'
+import { openParsers, type ReplyContext } from './reply.ts'
+
+/** Opens readers of turns that are still being sampled. */
+export function openTurnReaders(
+  context: ReplyContext,
+): (tools: readonly ToolDefinition[]) => TurnReader {
+  const { tokenizer, stopIds } = context
+  const parserFor = openParsers(context)
+  const controls = new Map(tokenizer.controls.map(({ id, content }) => [id, content]))
+  const ends = new Set(stopIds)
+  return tools => {
+    const parser = parserFor(tools).open()
+    let decoder = tokenizer.openDecoder()
+    const piecesOf = (id: number): readonly TextPiece[] => {
+      // The end of a turn is no part of what it says; what else it closes is read when all is there.
+      if (ends.has(id)) return []
+      const control = controls.get(id)
+      if (control === undefined) return plain(decoder.push(Int32Array.of(id)))
+      const before = decoder.end()
+      decoder = tokenizer.openDecoder()
+      return [...plain(before), { text: control, control: true }]
+    }
+    return {
+      push: ids => parser.push([...ids].flatMap(piecesOf)).flatMap(toPiece),
+    }
+  }
+}
+
+function plain(text: string): readonly TextPiece[] {
+  return text === '' ? [] : [{ text, control: false }]
+}
+
+/** Calls are told when the turn is read as a whole; a malformed one stays with the words. */
+function toPiece(part: OutputPart): readonly TurnPiece[] {
+  if (part.kind === 'reasoning') return [{ kind: 'reasoning', text: part.text }]
+  if (part.kind === 'content') return [{ kind: 'text', text: part.text }]
+  return part.call.kind === 'malformed' ? [{ kind: 'text', text: part.call.raw }] : []
+}
