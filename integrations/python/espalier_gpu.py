@@ -329,10 +329,10 @@ if triton is not None:
 
     @triton.jit
     def attend_kernel(
-        q, k, v, out, slots, lengths, scale, stride_slot, stride_head,
+        q, k, v, new_k, new_v, out, slots, lengths, scale, stride_slot, stride_head, stride_k, stride_v,
         GROUP: tl.constexpr, ROWS: tl.constexpr, DIM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr,
     ):  # fmt: skip
-        """One new token's attention over its own slot of the cache, for one head of keys."""
+        """Writes one new token's keys and values into its slot of the cache, and attends over the slot."""
         row, head = tl.program_id(0), tl.program_id(1)
         heads = tl.num_programs(1)
         slot = tl.load(slots + row).to(tl.int64)
@@ -342,12 +342,16 @@ if triton is not None:
         real = (group[:, None] < GROUP) & (dim[None, :] < DIM)
         query = tl.load(q + places, mask=real, other=0.0)
         start = slot * stride_slot + head * stride_head
-        top = tl.full([ROWS], -1e30, tl.float32)
-        total = tl.zeros([ROWS], tl.float32)
-        sums = tl.zeros([ROWS, WIDE], tl.float32)
-        for first in range(0, length, BLOCK):
+        own_k = tl.load(new_k + row * stride_k + head * DIM + dim, mask=dim < DIM, other=0.0)
+        own_v = tl.load(new_v + row * stride_v + head * DIM + dim, mask=dim < DIM, other=0.0)
+        tl.store(k + start + (length - 1) * DIM + dim, own_k, mask=dim < DIM)
+        tl.store(v + start + (length - 1) * DIM + dim, own_v, mask=dim < DIM)
+        top = tl.sum(query.to(tl.float32) * own_k.to(tl.float32)[None, :], 1) * scale
+        total = tl.full([ROWS], 1.0, tl.float32)
+        sums = tl.zeros([ROWS, WIDE], tl.float32) + own_v.to(tl.float32)[None, :]
+        for first in range(0, length - 1, BLOCK):
             token = first + tl.arange(0, BLOCK)
-            inside = token < length
+            inside = token < length - 1
             keys = tl.load(
                 k + start + token[None, :] * DIM + dim[:, None],
                 mask=inside[None, :] & (dim[:, None] < DIM), other=0.0,
@@ -365,6 +369,29 @@ if triton is not None:
             sums = sums * fade[:, None] + tl.dot(weight.to(values.dtype), values)
             top = higher
         tl.store(out + places, (sums / total[:, None]).to(out.dtype.element_ty), mask=real)
+
+    @triton.jit
+    def swiglu_kernel(both, out, size, BLOCK: tl.constexpr):
+        """silu(gate) · up, the gate in the first half of each row and up in the second."""
+        row = tl.program_id(0).to(tl.int64)
+        place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+        inside = place < size
+        gate = tl.load(both + row * 2 * size + place, mask=inside, other=0.0).to(tl.float32)
+        up = tl.load(both + row * 2 * size + size + place, mask=inside, other=0.0).to(tl.float32)
+        tl.store(out + row * size + place, (gate * tl.sigmoid(gate) * up).to(out.dtype.element_ty), mask=inside)
+
+    @triton.jit
+    def swiglu_slope_kernel(both, slope, out, size, BLOCK: tl.constexpr):
+        row = tl.program_id(0).to(tl.int64)
+        place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+        inside = place < size
+        gate = tl.load(both + row * 2 * size + place, mask=inside, other=0.0).to(tl.float32)
+        up = tl.load(both + row * 2 * size + size + place, mask=inside, other=0.0).to(tl.float32)
+        down = tl.load(slope + row * size + place, mask=inside, other=0.0).to(tl.float32)
+        soft = tl.sigmoid(gate)
+        to_gate = down * up * soft * (1 + gate * (1 - soft))
+        tl.store(out + row * 2 * size + place, to_gate.to(out.dtype.element_ty), mask=inside)
+        tl.store(out + row * 2 * size + size + place, (down * gate * soft).to(out.dtype.element_ty), mask=inside)
 
     @triton.jit
     def draw_kernel(
@@ -404,18 +431,53 @@ def power_of_two(number, least=1):
     return max(least, 1 << (max(1, number) - 1).bit_length())
 
 
-def attend_cache(q, cache, slots, lengths, scale):
-    """Attention of single tokens q [B, heads, dim] over cache [2, slots, kv heads, context, dim]."""
+class Swiglu(torch.autograd.Function):
+    """silu(gate) · up of [N, 2 · size], in one pass over memory each way."""
+
+    @staticmethod
+    def forward(ctx, both):
+        ctx.save_for_backward(both)
+        rows, size = both.shape[0], both.shape[1] // 2
+        out = both.new_empty(rows, size)
+        swiglu_kernel[(rows, triton.cdiv(size, 1024))](both, out, size, BLOCK=1024)
+        return out
+
+    @staticmethod
+    def backward(ctx, slope):
+        (both,) = ctx.saved_tensors
+        out = torch.empty_like(both)
+        size = both.shape[1] // 2
+        swiglu_slope_kernel[(both.shape[0], triton.cdiv(size, 1024))](both, slope.contiguous(), out, size, BLOCK=1024)
+        return out
+
+
+def gated(both, gelu):
+    """The activation of a gated MLP."""
+    if triton is not None and both.is_cuda and not gelu:
+        return Swiglu.apply(both)
+    gate, up = both.chunk(2, -1)
+    return (F.gelu(gate, approximate="tanh") if gelu else F.silu(gate)) * up
+
+
+def attend_cache(q, k, v, cache, slots, lengths, scale):
+    """Attention of new tokens q [B, heads, dim] over cache [2, slots, kv heads, context, dim].
+
+    The tokens' own keys and values are written into the cache on the way.
+    """
     rows, heads, dim = q.shape
     kv_heads = cache.shape[2]
     if triton is not None and q.is_cuda:
+        q, k = q.contiguous(), k.contiguous()
         out = torch.empty_like(q)
         group = heads // kv_heads
         attend_kernel[(rows, kv_heads)](
-            q, cache[0], cache[1], out, slots, lengths, scale, cache.stride(1), cache.stride(2),
+            q, cache[0], cache[1], k, v, out, slots, lengths, scale, cache.stride(1), cache.stride(2),
+            k.stride(0), v.stride(0),
             GROUP=group, ROWS=power_of_two(group, 16), DIM=dim, WIDE=power_of_two(dim, 16), BLOCK=64,
         )  # fmt: skip
         return out
+    cache[0][slots, :, lengths - 1] = k
+    cache[1][slots, :, lengths - 1] = v
     longest = int(lengths.max())
     keys, values = cache[:, slots, :, :longest]
     seen = torch.arange(longest, device=q.device)[None, :] < lengths[:, None]
@@ -432,7 +494,7 @@ def draw(logits, allowed, heats, seeds, steps):
         ids = torch.empty(rows, dtype=torch.int64, device=logits.device)
         raw, tempered = torch.empty_like(heats), torch.empty_like(heats)
         draw_kernel[(rows,)](
-            logits, allowed, heats, seeds, steps, ids, raw, tempered, size, BLOCK=4096, num_warps=8
+            logits, allowed, heats, seeds, steps, ids, raw, tempered, size, BLOCK=8192, num_warps=16
         )
         return ids, raw, tempered
     scale = 1 / torch.where(heats > 0, heats, 1.0)
@@ -494,13 +556,15 @@ def before(x, layer, lora, cos, sin, shape):
     return rotate(q, cos, sin), rotate(k, cos, sin), v
 
 
-def after(x, attended, layer, lora, shape, gelu):
-    """From what was attended to, back to the residual stream, and through the MLP."""
+def between(x, attended, layer, lora, shape):
+    """From what was attended to, back to the residual stream, and into the MLP."""
     x = x + linear(attended, layer["o"], layer["o_bias"], lora[1])
-    y = rms_norm(x, layer["norm2"], shape[3])
-    gate, up = linear(y, layer["gate_up"], None, lora[2]).chunk(2, -1)
-    gate = F.gelu(gate, approximate="tanh") if gelu else F.silu(gate)
-    return x + linear(gate * up, layer["down"], None, lora[3])
+    return x, linear(rms_norm(x, layer["norm2"], shape[3]), layer["gate_up"], None, lora[2])
+
+
+def after(x, inner, layer, lora):
+    """Out of the MLP."""
+    return x + linear(inner, layer["down"], None, lora[3])
 
 
 def head_logits(hidden, head, a):
@@ -526,41 +590,52 @@ def head_slope(logits, targets, normal, slope, dtype):
     return ((hit.float() - torch.exp(logits - normal[:, None])) * slope[:, None]).to(dtype)
 
 
-class HeadLogprobs(torch.autograd.Function):
+class Head:
     """Log-probabilities of targets, by chunks, so that no [tokens, vocabulary] is ever kept."""
 
     chunk = 4096
     sums, slope = staticmethod(head_sums), staticmethod(head_slope)
 
     @staticmethod
-    def forward(ctx, hidden, head, a, b, targets):
+    def use(head, b, width):
+        """Puts an adapter's B beside the head's own columns."""
         if b is not None:
-            beside = head.data[:, hidden.shape[1] :]
+            beside = head.data[:, width:]
             beside.zero_()
             beside[:, : b.shape[1]] = b.data
-        out, normals = [], []
-        for first in range(0, len(targets), HeadLogprobs.chunk):
-            part = slice(first, first + HeadLogprobs.chunk)
-            now, normal = HeadLogprobs.sums(head_logits(hidden[part], head, a), targets[part])
-            out.append(now)
-            normals.append(normal)
-        ctx.save_for_backward(hidden, a, b, targets, torch.cat(normals))
-        ctx.head = head
+
+    @staticmethod
+    @torch.no_grad()
+    def logprobs(hidden, head, pair, targets):
+        a, b = pair
+        Head.use(head, b, hidden.shape[1])
+        out = [torch.zeros(0, device=hidden.device)]
+        for first in range(0, len(targets), Head.chunk):
+            part = slice(first, first + Head.chunk)
+            out.append(Head.sums(head_logits(hidden[part], head, a), targets[part])[0])
         return torch.cat(out)
 
     @staticmethod
-    def backward(ctx, slope):
-        hidden, a, b, targets, normal = ctx.saved_tensors
+    @torch.no_grad()
+    def learn(hidden, head, pair, targets, slope_of):
+        """Log-probabilities, and how the loss changes with the hidden states and the head's adapter.
+
+        `slope_of(logprobs, part)` says how it changes with the log-probabilities. It is asked chunk by
+        chunk, while their logits are there, so nothing is computed twice.
+        """
+        a, b = pair
         width = hidden.shape[1]
+        Head.use(head, b, width)
+        head = head if a is None else head[:, : width + len(a)]
+        now = torch.empty(len(targets), device=hidden.device)
         to_hidden = torch.empty_like(hidden)
-        to_a = None if a is None else torch.zeros_like(a, dtype=torch.float32)
-        to_b = None if b is None else torch.zeros_like(b, dtype=torch.float32)
-        head = ctx.head if a is None else ctx.head[:, : width + len(a)]
-        for first in range(0, len(targets), HeadLogprobs.chunk):
-            part = slice(first, first + HeadLogprobs.chunk)
+        to_a, to_b = (None if t is None else torch.zeros_like(t, dtype=torch.float32) for t in pair)
+        for first in range(0, len(targets), Head.chunk):
+            part = slice(first, first + Head.chunk)
             h = hidden[part]
             logits = head_logits(h, head, a)
-            d = HeadLogprobs.slope(logits, targets[part], normal[part], slope[part], h.dtype)
+            now[part], normal = Head.sums(logits, targets[part])
+            d = Head.slope(logits, targets[part], normal, slope_of(now[part], part), h.dtype)
             del logits
             wide = d @ head
             to_hidden[part] = wide[:, :width]
@@ -568,9 +643,7 @@ class HeadLogprobs(torch.autograd.Function):
                 to_hidden[part] += wide[:, width:] @ a
                 to_a += wide[:, width:].T @ h
                 to_b += d.T @ (h @ a.T)
-        if a is not None:
-            to_a, to_b = to_a.to(a.dtype), to_b.to(b.dtype)
-        return to_hidden, None, to_a, to_b, None
+        return now, to_hidden, [] if a is None else [to_a.to(a.dtype), to_b.to(b.dtype)]
 
 
 class Model:
@@ -602,7 +675,7 @@ class Model:
         if unembed:
             self.sites.append(Site(("lm_head",), config.hidden_size, (self.head.shape[0],), "unembed"))
         self.masks = [site_mask(site, device) for site in self.sites]
-        self.before, self.after, self.final = before, after, rms_norm
+        self.before, self.between, self.after, self.final = before, between, after, rms_norm
         self.checkpoints = False
 
     @property
@@ -618,10 +691,11 @@ class Model:
         """The glue between matrix products, fused. The code is the same without."""
         torch._dynamo.config.cache_size_limit = 64
         self.before = torch.compile(before, dynamic=True)
+        self.between = torch.compile(between, dynamic=True)
         self.after = torch.compile(after, dynamic=True)
         self.final = torch.compile(rms_norm, dynamic=True)
-        HeadLogprobs.sums = staticmethod(torch.compile(head_sums, dynamic=True))
-        HeadLogprobs.slope = staticmethod(torch.compile(head_slope, dynamic=True))
+        Head.sums = staticmethod(torch.compile(head_sums, dynamic=True))
+        Head.slope = staticmethod(torch.compile(head_slope, dynamic=True))
 
     def run(self, x, positions, lora, attend):
         """All layers over tokens x [N, width]; `attend(index, q, k, v)` is the caller's attention."""
@@ -632,7 +706,8 @@ class Model:
             def step(x, index=index, layer=layer, own=own):
                 q, k, v = self.before(x, layer, own, cos, sin, self.shape)
                 attended = attend(index, q, k, v).reshape(x.shape[0], -1)
-                return self.after(x, attended, layer, own, self.shape, self.gelu)
+                x, both = self.between(x, attended, layer, own, self.shape)
+                return self.after(x, gated(both, self.gelu), layer, own)
 
             keep = self.checkpoints and torch.is_grad_enabled()
             x = checkpoint(step, x, use_reentrant=False) if keep else step(x)
@@ -652,16 +727,12 @@ class Model:
 
         return self.run(self.embedding[ids.reshape(-1)], positions, lora, attend)
 
-    def logprobs(self, hidden, targets, lora):
-        pair = lora[-1] if self.unembed else (None, None)
-        return HeadLogprobs.apply(hidden, self.head, *pair, targets)
+    def pair(self, lora):
+        return lora[-1] if self.unembed else (None, None)
 
     def use_head(self, b):
-        """Puts an adapter's B beside the head that samples are drawn with."""
         if self.unembed:
-            beside = self.head.data[:, self.width :]
-            beside.zero_()
-            beside[:, : b.shape[1]] = b
+            Head.use(self.head, b, self.width)
 
     def logits(self, hidden, lora):
         return head_logits(hidden, self.head, lora[-1][0] if self.unembed else None)
@@ -754,8 +825,8 @@ class PlainModel:
     def rows(self, ids, lora):
         return self.forward(ids, lora, use_cache=False).last_hidden_state.flatten(0, 1)
 
-    def logprobs(self, hidden, targets, lora):
-        return HeadLogprobs.apply(hidden, self.head, None, None, targets)
+    def pair(self, lora):
+        return None, None
 
     def use_head(self, b):
         pass
@@ -852,7 +923,7 @@ class Request:
 class Sampler:
     """Continuous batches over a static cache: slots hold sequences, also after their end, as prefixes."""
 
-    burst = 8  # steps between two looks at the tokens; a sequence that ends inside wastes the rest
+    burst = 16  # steps between two looks at the tokens; a sequence that ends inside wastes the rest
 
     def __init__(self, model, slots, live, tokenizer=None, graphs=True, prefill=8192):
         self.model, self.slots, self.live, self.tokenizer = model, slots, live, tokenizer
@@ -1104,10 +1175,7 @@ class Sampler:
         lengths = positions + 1
 
         def attend(index, q, k, v):
-            cache = self.cache[index]
-            cache[0][slots, :, positions] = k
-            cache[1][slots, :, positions] = v
-            return attend_cache(q.contiguous(), cache, slots, lengths, model.scale)
+            return attend_cache(q, k, v, self.cache[index], slots, lengths, model.scale)
 
         hidden = model.run(model.embedding[ids], positions, self.live.lora, attend)
         logits = model.logits(hidden, self.live.lora)
@@ -1198,7 +1266,7 @@ class Sampler:
         ids = torch.from_numpy(request.prompt.astype(np.int64)).to(self.model.device)
         first = max(1, request.score_from)
         hidden = self.model.rows(ids[None, :-1], self.live.lora)[first - 1 :]
-        request.scores = self.model.logprobs(hidden, ids[first:], self.live.lora).tolist()
+        request.scores = Head.logprobs(hidden, self.model.head, self.model.pair(self.live.lora), ids[first:]).tolist()
 
 
 def common_prefix(left, right):
@@ -1291,17 +1359,19 @@ class Row:
     targets: np.ndarray
     inputs: dict
 
-    @property
-    def trained(self):
-        """Which targets have anything to teach."""
+    def asked(self, skips):
+        """Which targets are computed: all, or only those that have anything to teach."""
         values = [self.inputs[name] for name in ("weights", "advantages") if name in self.inputs]
-        return np.logical_and.reduce([np.asarray(v) != 0 for v in values]) if values else None
+        if not skips or not values:
+            return np.ones(len(self.targets), bool)
+        return np.logical_and.reduce([np.asarray(value) != 0 for value in values])
+
+    def numbers(self, name, default):
+        values = self.inputs.get(name)
+        return np.full(len(self.targets), default, np.float32) if values is None else np.asarray(values, np.float32)
 
     def tensor(self, name, default, device):
-        values = self.inputs.get(name)
-        if values is None:
-            return torch.full((len(self.targets),), default, device=device)
-        return torch.from_numpy(np.array(values, np.float32)).to(device)
+        return torch.from_numpy(self.numbers(name, default).copy()).to(device)
 
 
 class Loss:
@@ -1317,12 +1387,12 @@ class Loss:
                 raise Refused(f"loss_fn_config.{key} must be a number")
         self.name, self.config = name, config
         self.paths, self.mean = read_paths(config["paths"]) if "paths" in config else (None, False)
-        self.skips = config.get("logprobs") == "trained" and self.paths is None
+        self.skips = config.get("logprobs") == "trained" and not self.whole
 
     @property
     def whole(self):
         """Whether all rows must be seen before any token's slope is known."""
-        return self.paths is not None
+        return self.paths is not None or self.name in SEQUENCE_LOSSES
 
     def of(self, now, old, advantage):
         each = token_loss if self.name in TOKEN_LOSSES else sequence_loss
@@ -1340,8 +1410,10 @@ class Loss:
             return now.sum() * 0
         return (self.of(now[trained], old[trained], advantage[trained]) * weight[trained]).sum()
 
-    def over_paths(self, rows, nows):
-        """The loss of paths through rows: log-probabilities are gathered, slopes flow back by themselves."""
+    def total(self, rows, nows):
+        """The loss of all rows, or of the paths through them: slopes flow back by themselves."""
+        if self.paths is None:
+            return sum(self.row(row, now) for row, now in zip(rows, nows))
         total = nows[0].sum() * 0
         for path in self.paths:
             now = torch.cat([nows[row][first:last] for row, first, last in path["spans"]])
@@ -1413,6 +1485,50 @@ class Learner:
             tensor.requires_grad_(True)
 
 
+class Given:
+    """Slopes that are known before the backward pass."""
+
+    def __init__(self, slopes, part):
+        self.slopes = torch.cat([slopes[index] for index in part])
+
+    def __call__(self, now, part):
+        return self.slopes[part]
+
+
+class ByToken:
+    """Slopes of a loss over single tokens, found while their log-probabilities are computed."""
+
+    def __init__(self, loss, rows, skips, device):
+        self.loss, self.sums = loss, []
+        defaults = (("logprobs", 0.0), ("advantages", 0.0), ("weights", 1.0))
+        self.numbers = [
+            torch.from_numpy(np.concatenate([row.numbers(name, value)[row.asked(skips)] for row in rows])).to(device)
+            for name, value in defaults
+        ]
+
+    def __call__(self, now, part):
+        old, advantage, weight = (values[part] for values in self.numbers)
+        with torch.enable_grad():
+            leaf = now.detach().requires_grad_(True)
+            value = (self.loss.of(leaf, old, advantage) * weight).sum()
+            self.sums.append(value.detach())
+            return torch.autograd.grad(value, leaf)[0]
+
+    def total(self):
+        return float(sum(self.sums))
+
+
+def split_back(now, asked):
+    """Numbers of the tokens asked for, as one array per row; what was not asked for is told as 0."""
+    sizes = [int(wanted.sum()) for wanted in asked]
+    out = []
+    for wanted, own in zip(asked, np.split(now, np.cumsum(sizes)[:-1])):
+        row = np.zeros(len(wanted), np.float32)
+        row[wanted] = own
+        out.append(row)
+    return out
+
+
 class Trainer:
     """Forward and backward over rows in micro-batches that shrink when memory runs out."""
 
@@ -1425,48 +1541,29 @@ class Trainer:
         """The log-probabilities of all rows and the loss; gradients are added to the learner's."""
         loss.check(rows)
         self.gathered, self.skips = None, loss.skips and backward
-        if not backward:
+        if not backward or loss.whole:
             nows = self.forward_only(learner, rows)
-            total = self.total(rows, loss, nows)
-        elif loss.whole:
-            nows = self.forward_only(learner, rows)
-            leaves = [torch.from_numpy(now).to(self.model.device).requires_grad_(True) for now in nows]
-            value = loss.over_paths(rows, leaves)
-            slopes = torch.autograd.grad(value, leaves)
+            leaves = [torch.from_numpy(now).to(self.model.device).requires_grad_(backward) for now in nows]
+            value = loss.total(rows, leaves)
             total = float(value.detach())
-            self.each(rows, lambda part: self.backward(learner, rows, part, lambda i, now: slopes[i]))
-        else:
+        if backward and loss.whole:
+            slopes = torch.autograd.grad(value, leaves)
+            self.each(rows, lambda part: self.backward(learner, rows, part, Given(slopes, part)))
+        elif backward:
             nows, total = [None] * len(rows), 0.0
-
-            def slope_of(index, now):
-                nonlocal total
-                leaf = now.detach().requires_grad_(True)
-                value = loss.row(rows[index], leaf)
-                nows[index] = leaf.detach()
-                total += float(value.detach())
-                return torch.autograd.grad(value, leaf)[0]
 
             def go(part):
                 nonlocal total
-                kept = total
-                try:
-                    self.backward(learner, rows, part, slope_of)
-                except torch.cuda.OutOfMemoryError:
-                    total = kept
-                    raise
+                found = ByToken(loss, [rows[index] for index in part], self.skips, self.model.device)
+                for index, now in zip(part, self.backward(learner, rows, part, found)):
+                    nows[index] = now
+                total += found.total()
 
             self.each(rows, go)
-            nows = [now.cpu().numpy() for now in nows]
         if backward:
             self.add(learner)
             self.counts["trained"] += sum(len(row.tokens) for row in rows)
         return nows, total
-
-    def total(self, rows, loss, nows):
-        leaves = [torch.from_numpy(now) for now in nows]
-        if loss.whole:
-            return float(loss.over_paths(rows, leaves))
-        return sum(float(loss.row(row, now)) for row, now in zip(rows, leaves))
 
     def each(self, rows, work):
         """Calls `work` with micro-batches of row indices; one that is too large is halved."""
@@ -1492,39 +1589,35 @@ class Trainer:
         else:
             raise Refused(f"a row of {tokens} tokens does not fit into this GPU's memory", 413)
 
-    def forward(self, learner, rows, part):
-        """The log-probabilities of a micro-batch's targets, as one tensor, and how they are split."""
+    def pack(self, rows, part):
+        """A micro-batch as tensors: ids [B, T], which places are asked for, their targets, all sizes."""
         size = padded(max(len(rows[index].tokens) for index in part))
         ids = np.zeros((len(part), size), np.int64)
-        keep, targets, sizes, asked = [], [], [], []
+        keep, targets, asked = [], [], []
         for place, index in enumerate(part):
             row = rows[index]
             ids[place, : len(row.tokens)] = row.tokens
-            wanted = row.trained if self.skips else None
-            wanted = np.ones(len(row.targets), bool) if wanted is None else wanted
+            wanted = row.asked(self.skips)
             asked.append(wanted)
             keep.append(place * size + np.nonzero(wanted)[0])
             targets.append(row.targets[wanted])
-            sizes.append(len(row.targets))
-        device = self.model.device
+        arrays = (ids, np.concatenate(keep), np.concatenate(targets).astype(np.int64))
+        return *(torch.from_numpy(array).to(self.model.device) for array in arrays), asked
+
+    def forward(self, learner, rows, part):
+        """The hidden states of a micro-batch where they are asked for, and what goes with them."""
+        ids, keep, targets, asked = self.pack(rows, part)
         lora = learner.adapter.live(self.model.masks, self.model.dtype)
-        hidden = self.model.rows(torch.from_numpy(ids).to(device), lora)
-        hidden = hidden[torch.from_numpy(np.concatenate(keep)).to(device)]
-        targets = torch.from_numpy(np.concatenate(targets).astype(np.int64)).to(device)
-        now = self.model.logprobs(hidden, targets, lora)
-        asked = np.concatenate(asked)
-        if not asked.all():  # what teaches nothing is told as 0
-            there = torch.from_numpy(np.nonzero(asked)[0]).to(device)
-            now = torch.zeros(len(asked), device=device).index_put((there,), now)
-        return now, sizes
+        return self.model.rows(ids, lora)[keep], targets, asked, lora
 
     def forward_only(self, learner, rows):
         nows = [None] * len(rows)
 
         def go(part):
             with torch.no_grad():
-                now, sizes = self.forward(learner, rows, part)
-            for index, own in zip(part, np.split(now.cpu().numpy(), np.cumsum(sizes)[:-1])):
+                hidden, targets, asked, lora = self.forward(learner, rows, part)
+            now = Head.logprobs(hidden, self.model.head, self.model.pair(lora), targets).cpu().numpy()
+            for index, own in zip(part, split_back(now, asked)):
                 nows[index] = own
 
         self.each(rows, go)
@@ -1533,16 +1626,18 @@ class Trainer:
 
     def backward(self, learner, rows, part, slope_of):
         """Gradients of a micro-batch, kept apart until it is whole: one that fails leaves no trace."""
-        now, sizes = self.forward(learner, rows, part)
-        pieces = torch.split(now.detach(), sizes)
-        slopes = torch.cat([slope_of(index, piece) for index, piece in zip(part, pieces)])
+        hidden, targets, asked, lora = self.forward(learner, rows, part)
+        pair = self.model.pair(lora)
+        now, to_hidden, to_pair = Head.learn(hidden, self.model.head, pair, targets, slope_of)
         trained = learner.adapter.trained
-        found = torch.autograd.grad(now, trained, slopes, allow_unused=True)
+        ends = [(hidden, to_hidden), *((t, g) for t, g in zip(pair, to_pair) if t.requires_grad)]
+        found = torch.autograd.grad([t for t, _ in ends], trained, [g for _, g in ends], allow_unused=True)
         found = [torch.zeros_like(t) if g is None else g for t, g in zip(trained, found)]
         if self.gathered is None:
             self.gathered = list(found)
         else:
             torch._foreach_add_(self.gathered, found)
+        return split_back(now.cpu().numpy(), asked)
 
     def add(self, learner):
         if self.gathered is None:
