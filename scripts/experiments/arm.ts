@@ -154,7 +154,7 @@ async function partsOf(
       tokens: arm.rolloutTokens ?? 160,
       context: arm.context ?? 1024,
     },
-    ...(condense && { more: { condense } }),
+    ...(condense && { condense }),
     concurrency: 256,
     seed,
   }

@@ -2,10 +2,16 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Environment } from '../core/environment.ts'
-import { checkLearning } from '../learn/train-settings.ts'
+import { checkLearning } from '../learn/train.ts'
 import { openPlainParts } from '../run/open-parts.ts'
 import type { ResolvedSettings } from '../settings/config.ts'
-import type { SettingName, Settings } from '../settings/settings.ts'
+import { needed } from '../settings/open-named.ts'
+import {
+  defaultTasks,
+  type SettingName,
+  type Settings,
+  withoutUndefined,
+} from '../settings/settings.ts'
 import { type RunManifest, runPaths } from '../store/run-folder.ts'
 import { readTasks } from '../tasks/tasks.ts'
 import type { RunReport } from '../watch/run-report.ts'
@@ -65,8 +71,12 @@ export async function planRun(
   { values, origins }: ResolvedSettings,
   { kind, out, names }: PlanOptions,
 ): Promise<Plan> {
-  if (kind === 'train') await checkLearning(values)
-  const { environment } = await openPlainParts(values)
+  if (kind === 'train') await checkLearning(withoutUndefined(values))
+  const { environment } = await openPlainParts(
+    needed(values, 'environment'),
+    values.tasks,
+    withoutUndefined(values),
+  )
   const tasks = await countTasks(environment, values, kind)
   const attempts = tasks * membersOf(values, kind)
   const per = (await fromEarlierRun(values, out)) ?? guess(values)
@@ -100,7 +110,7 @@ async function countTasks(
   kind: string,
 ): Promise<number> {
   if (kind === 'train') return values.steps * values.tasksPerStep
-  const source = values.tasks ?? 16
+  const source = values.tasks ?? defaultTasks
   const { seed, split } = values
   if (typeof source === 'number') return source
   let count = 0

@@ -2,7 +2,7 @@ import { type LossReport, measureLoss, type Probe } from '../condensers/probe.ts
 import { keywordSystemPrompt } from '../condensers/prompts.ts'
 import { parsePartName } from '../names/part-name.ts'
 import { byteModel, openModelOf, openRenderer } from '../settings/model-source.ts'
-import { openCondenseNamed } from '../settings/open-condense.ts'
+import { openCondense } from '../settings/open-condense.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openSpeaker } from '../settings/open-speaker.ts'
 import type { DatasetItem } from './build.ts'
@@ -43,10 +43,7 @@ export async function openDatasetItems(from: DatasetSource): Promise<OpenedItems
   if (from.kind === 'condenser') return await openPairs(from)
   if (from.policy !== undefined && !isRun(from.source)) return await openTaught(from)
   const { source, seed, least, mostRecalls } = from
-  const condense = await openCondenseNamed(
-    from.condense,
-    await openRenderer(from.model ?? byteModel),
-  )
+  const condense = await openCondense(from.condense, await openRenderer(from.model ?? byteModel))
   const options = {
     condenser: condense.condenser,
     ...(least !== undefined && { least }),
@@ -60,10 +57,7 @@ export async function openDatasetItems(from: DatasetSource): Promise<OpenedItems
 
 async function openPairs(from: DatasetSource): Promise<OpenedItems> {
   const { source, seed, least, judge } = from
-  const condense = await openCondenseNamed(
-    from.condense,
-    await openRenderer(from.model ?? byteModel),
-  )
+  const condense = await openCondense(from.condense, await openRenderer(from.model ?? byteModel))
   const [asker] = [from.policy ?? []].flat()
   const isKeyword = parsePartName(from.condense).name === 'keyword'
   const options = {
@@ -82,7 +76,7 @@ async function openTaught(from: DatasetSource): Promise<OpenedItems> {
   const { source, seed, concurrency, least, model } = from
   const policy = await openPolicy(from.policy!, model === undefined ? {} : { model })
   const renderer = await openRenderer(model ?? (await openModelOf(policy)))
-  const condense = await openCondenseNamed(from.condense, renderer)
+  const condense = await openCondense(from.condense, renderer)
   const some = least === undefined ? {} : { least }
   const teacher = { policy, renderer, condense, seed, concurrency, ...some }
   return {
@@ -117,7 +111,7 @@ export async function* measureLosses(
   const asking = { signal, ...(judge !== undefined && { speaker: await openSpeaker(judge) }) }
   const renderer = await openRenderer(model)
   for (const name of names) {
-    await using opened = await openCondenseNamed(name, renderer)
+    await using opened = await openCondense(name, renderer)
     yield { ...(await measureLoss(opened.condenser, probes, asking)), condenser: name }
   }
 }

@@ -1,13 +1,11 @@
-import type { Environment } from '../core/environment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import { desk } from '../environments/desk/desk.ts'
 import { openEmbedded } from '../model/embedded.ts'
-import type { Strategy } from '../rollout/strategy.ts'
-import { openStrategy } from '../settings/open-strategy.ts'
 import type { Settings } from '../settings/settings.ts'
 import { type Control, withControl } from './control.ts'
 import { embeddedTrainer } from './embedded-trainer.ts'
-import { type LearningOptions, rendererOf, type Trained, train } from './train.ts'
+import { type Trained, train } from './train.ts'
+import type { LearningOptions } from './train-options.ts'
 
 /** What the demo does where nothing else is said. */
 export const demoDefaults = {
@@ -55,15 +53,12 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
   const settings = { ...demoDefaults, ...options }
   const { seed, steps, tasksPerStep, strategy, leaves, heldOut, control } = settings
   await using policy = await openEmbedded()
-  const rolling = await openStrategy(
-    { strategy, branch: undefined, leaves, stepHistory: 3, topLogprobs: 0 },
-    { environment: desk() as Environment, renderer: rendererOf(policy) },
-  )
   const learning = learningOf(settings)
   const trainer = control && withControl(embeddedTrainer(policy.model, learning), control, seed)
-  const trained = await train(rolling.environment, steps * tasksPerStep, {
+  const trained = await train(desk(), steps * tasksPerStep, {
     policy,
-    strategy: rolling.strategy as Strategy,
+    strategy,
+    leaves,
     // Trees share their prompts: fewer of them have as many endings.
     group: strategy === 'tree' ? settings.group / leaves : settings.group,
     ...learning,
@@ -72,7 +67,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
     tasksPerStep,
     heldOut,
     limits: { turns: 10, tokens: 160, newTokens: 24 },
-    record: { seed, steps, strategy },
+    config: { seed, steps, strategy },
     ...pickWatchers(options),
   })
   return { ...trained, example: findExample(trained) }

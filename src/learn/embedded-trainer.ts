@@ -22,6 +22,7 @@ import {
 } from '../model/learn.ts'
 import type { EmbeddedModel } from '../model/model.ts'
 import { rendererFor } from '../model/teach.ts'
+import { defaults } from '../settings/settings.ts'
 import { pathsOf } from '../sinks/paths.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
 import type { Tokenizer } from '../tokenizers/tokenizer.ts'
@@ -186,34 +187,34 @@ function inWords(
 type Read = Required<Omit<EmbeddedTrainerOptions, 'kl' | 'bonus'>> &
   Pick<EmbeddedTrainerOptions, 'kl' | 'bonus'>
 
-const defaults = {
-  learningRate: 4e-4,
+const ownDefaults = {
+  learningRate: defaults.learningRate,
   clip: 1,
   weightDecay: 0,
   warmup: 1,
-  loss: 'ppo',
-  epochs: 1,
-  updates: 1,
-  entropy: 0.01,
-  weighting: 'uniform',
+  loss: defaults.loss,
+  epochs: defaults.epochs,
+  updates: defaults.updates,
+  entropy: defaults.entropyBonus,
+  weighting: defaults.weighting,
   measured: 32,
   top: 5,
-  seed: 0,
-} as const
+  seed: defaults.seed,
+}
 
 /** Losses with a clip of PPO's kind take DAPO's, higher above than below. */
 const clipping = ['ppo', 'grpo', 'bnpo', 'dr-grpo']
 
 function readOptions(options: EmbeddedTrainerOptions): Read {
-  const known = [...Object.keys(defaults), 'lossOptions', 'kl', 'bonus']
+  const known = [...Object.keys(ownDefaults), 'lossOptions', 'kl', 'bonus']
   const unknown = Object.keys(options).find(key => !known.includes(key))
   if (unknown !== undefined) {
     throw new TypeError(`The trainer has no option "${unknown}". Known: ${known.join(', ')}.`)
   }
-  const loss = options.loss ?? defaults.loss
+  const loss = options.loss ?? ownDefaults.loss
   lossNamed(loss)
   const lossOptions = clipping.includes(loss) ? { low: 0.2, high: 0.28 } : {}
-  return { ...defaults, ...options, lossOptions: { ...lossOptions, ...options.lossOptions } }
+  return { ...ownDefaults, ...options, lossOptions: { ...lossOptions, ...options.lossOptions } }
 }
 
 /** The rows of a batch as the model learns from them, and the trajectories over their tokens. */

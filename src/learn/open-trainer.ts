@@ -1,30 +1,118 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Policy } from '../core/policy.ts'
+import type { Task } from '../core/environment.ts'
+import { SettingError } from '../core/setting-error.ts'
 import type { Trainer } from '../core/trainer.ts'
 import { type EmbeddedModel, openModel } from '../model/model.ts'
 import { isEmbedded } from '../model/policy.ts'
+import { tinkerSessionOf } from '../policies/servers/tinker-session.ts'
+import type { RollParts } from '../run/roll-groups.ts'
+import { openNamed } from '../settings/open-named.ts'
+import { defaults, withoutUndefined } from '../settings/settings.ts'
+import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { type EmbeddedTrainerOptions, embeddedTrainer } from './embedded-trainer.ts'
+import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
+import { openTinkerTrainer } from './tinker-trainer.ts'
+import type { LearningOptions } from './train-options.ts'
 
-/** What decides who learns, and how. */
-export interface OpenTrainerOptions extends Omit<EmbeddedTrainerOptions, 'kl'> {
-  /** Coefficient of the KL penalty to the starting weights. @default 0 */
-  readonly klPenalty?: number
+/** What a trainer is opened for: the parts that are rolled, how it learns, and from which tasks. */
+export interface Learning<Data = unknown> {
+  readonly parts: RollParts<Data>
+  readonly options: LearningOptions<Data>
+  readonly tasks: readonly Task<Data>[]
 }
 
-/** The embedded trainer of a policy, with a copy of its weights where a penalty needs one. */
-export async function openTrainer(policy: Policy, options: OpenTrainerOptions): Promise<Trainer> {
-  if (!isEmbedded(policy)) {
-    throw new Error(`${policy.name} is not embedded: give a trainer that can change its weights.`)
+/** The trainer that options name. One that was given opened is left open when this is disposed of. */
+export async function openLearner<Data>(
+  learning: Learning<Data>,
+): Promise<{ readonly trainer: Trainer } & AsyncDisposable> {
+  const { trainer: given = defaults.trainer } = learning.options
+  if (typeof given === 'object') return { trainer: given, [Symbol.asyncDispose]: async () => {} }
+  const trainer = await openTrainerNamed(given, learning)
+  return { trainer, [Symbol.asyncDispose]: async () => trainer[Symbol.asyncDispose]() }
+}
+
+async function openTrainerNamed<Data>(name: string, learning: Learning<Data>): Promise<Trainer> {
+  if (name === 'embedded') return await openEmbeddedTrainer(learning)
+  if (name.startsWith('tinker:')) return await openTinkerNamed(name, learning)
+  if (!isUserPart(name)) {
+    throw new SettingError(
+      `--trainer ${name}: there is no such trainer. Known: embedded, tinker:URL, ./file.ts#export.`,
+    )
   }
-  const { klPenalty = 0, ...rest } = options
+  const part = await loadUserPart(name)
+  const trainer: unknown = typeof part === 'function' ? await part(learning.parts) : part
+  if (typeof trainer === 'object' && trainer !== null && 'step' in trainer)
+    return trainer as Trainer
+  throw new SettingError(`--trainer ${name}: this is not a trainer, which has step, save and load`)
+}
+
+/** The trainer of an embedded policy, with a copy of its weights where a penalty needs one. */
+async function openEmbeddedTrainer<Data>(learning: Learning<Data>): Promise<Trainer> {
+  const { policy } = learning.parts
+  if (!isEmbedded(policy)) throw notEmbedded(policy.name)
+  const { klPenalty = defaults.klPenalty } = learning.options
   const reference = klPenalty > 0 ? await copyModel(policy.model) : undefined
   const trainer = embeddedTrainer(policy.model, {
-    ...rest,
+    ...embeddedOptions(learning),
     ...(reference && { kl: { penalty: { coefficient: klPenalty }, reference } }),
   })
   return { ...trainer, [Symbol.asyncDispose]: async () => reference?.[Symbol.asyncDispose]() }
+}
+
+function embeddedOptions<Data>({ parts, options, tasks }: Learning<Data>): EmbeddedTrainerOptions {
+  const { policy, renderer, weighting, seed = defaults.seed } = parts
+  const { learningRate, loss, lossOptions, epochs, updates, entropy } = options
+  const { oracleBonus: coefficient = defaults.oracleBonus } = options
+  const { successAt = defaults.successAt } = options
+  const promptOf = oraclePrompts(tasks)
+  return {
+    ...withoutUndefined({ learningRate, loss, lossOptions, epochs, updates, entropy, weighting }),
+    seed,
+    ...(coefficient > 0 && {
+      bonus: oracleTokenBonus({ policy, renderer, promptOf, coefficient, successAt }),
+    }),
+  }
+}
+
+/** What is said where the embedded trainer is to change weights that are not here. */
+export function notEmbedded(policy: string): SettingError {
+  return new SettingError(
+    `--policy ${policy}: the embedded trainer cannot change its weights. Train embedded or ` +
+      'embedded:DIR, or name what can with --trainer tinker:URL or ./file.ts#export',
+  )
+}
+
+/** A Tinker trainer shares the session of the policy, so that samples follow what is learned. */
+async function openTinkerNamed<Data>(
+  name: string,
+  { parts, options }: Learning<Data>,
+): Promise<Trainer> {
+  const [url = '', query] = name.slice('tinker:'.length).split('?')
+  const session = tinkerSessionOf(parts.policy, url)
+  if (!session) {
+    throw new SettingError(
+      `--trainer ${name} needs --policy tinker:${url}, so that samples follow it`,
+    )
+  }
+  const { learningRate, loss = defaults.loss, epochs } = options
+  if (typeof learningRate === 'object') {
+    throw new SettingError(`--trainer ${name} takes one learning rate, not a schedule`)
+  }
+  const { weighting, seed } = parts
+  const divides = readDivides(name, query)
+  const learning = withoutUndefined({ learningRate, loss, epochs, seed, weighting, divides })
+  return await openNamed(`--loss ${loss}`, () => openTinkerTrainer(session, learning))
+}
+
+/** What a Tinker server is said to divide by, as in `tinker:URL?divides=rows`. */
+function readDivides(name: string, query: string | undefined): 'nothing' | 'rows' {
+  if (query === undefined) return 'nothing'
+  const [key, value, ...rest] = query.split('=')
+  if (key === 'divides' && (value === 'rows' || value === 'nothing') && rest.length === 0)
+    return value
+  throw new SettingError(`--trainer ${name}: after ? it takes divides=nothing or divides=rows`)
 }
 
 /** A model of its own with the weights of now. */
@@ -36,13 +124,4 @@ async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-/** The named fields that have a value, so that none overwrites a default. */
-export function pickDefined<T extends object, K extends keyof T>(
-  from: T,
-  names: readonly K[],
-): { [Name in K]?: Exclude<T[Name], undefined> } {
-  const entries = names.flatMap(name => (from[name] === undefined ? [] : [[name, from[name]]]))
-  return Object.fromEntries(entries) as { [Name in K]?: Exclude<T[Name], undefined> }
 }

@@ -6,6 +6,7 @@ import type { Group } from '../core/group.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import { fieldsOf } from '../policies/servers/tinker-api.ts'
 import type { TinkerSession } from '../policies/servers/tinker-session.ts'
+import { defaults } from '../settings/settings.ts'
 import { type Datum, toDatum } from '../sinks/formats/tinker.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
 import { type FactorOptions, rowFactors } from './row-factors.ts'
@@ -70,16 +71,9 @@ export async function openTinkerTrainer(
   session: TinkerSession,
   options: TinkerTrainerOptions = {},
 ): Promise<Trainer> {
-  const settings = {
-    learningRate: 4e-4,
-    loss: 'ppo',
-    epochs: 1,
-    rank: 32,
-    seed: 0,
-    weighting: 'uniform' as const,
-    divides: 'nothing' as const,
-    ...options,
-  }
+  const { learningRate, loss: named, epochs, seed, weighting } = defaults
+  const plain = { learningRate, loss: named, epochs, seed, weighting }
+  const settings = { rank: 32, divides: 'nothing' as const, ...plain, ...options }
   const loss = losses[settings.loss]
   if (!loss) {
     const known = Object.keys(losses).join(', ')

@@ -13,18 +13,17 @@ import { type EmbeddedModel, openModel } from '../model/model.ts'
 import { openTinkerApi } from '../policies/servers/tinker-api.ts'
 import {
   openTinkerSession,
-  sessionAt,
   type TinkerSession,
+  tinkerSessionOf,
 } from '../policies/servers/tinker-session.ts'
 import { type RollParts, rollGroups } from '../run/roll-groups.ts'
 import { byteModel } from '../settings/model-source.ts'
 import { openPolicy } from '../settings/open-policy.ts'
-import { withDefaults } from '../settings/settings.ts'
 import { groupRows } from '../sinks/row-record.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { embeddedTrainer } from './embedded-trainer.ts'
 import { openTinkerTrainer } from './tinker-trainer.ts'
-import { trainWith } from './train-settings.ts'
+import { trainParts } from './train.ts'
 
 const renderer = await openByteRenderer()
 const shape = {
@@ -189,16 +188,7 @@ describe('training through a Tinker server', () => {
 
   it('is what `--trainer tinker:URL` trains with, over `--policy tinker:URL`', async () => {
     const uri = `tinker:${server.url}`
-    const values = withDefaults({
-      policy: [uri],
-      trainer: uri,
-      steps: 2,
-      tasksPerStep: 2,
-      group: 4,
-      learningRate: 0.01,
-      maxTurns: 1,
-      maxNewTokens: 12,
-    } as never)
+    const options = { steps: 2, tasksPerStep: 2, learningRate: 0.01, heldOut: 2 }
     await using policy = await openPolicy(uri)
     const parts: RollParts = {
       environment: letters,
@@ -209,18 +199,10 @@ describe('training through a Tinker server', () => {
       limits: { turns: 1, newTokens: 12 },
     }
     const tasks = Array.from({ length: 8 }, (_, id) => ({ id, prompt: `task ${id}` }))
-    const trained = await trainWith({ ...values, tasks: tasks as never, heldOut: 2 }, parts, {})
+    const trained = await trainParts(tasks, parts, { ...options, trainer: uri })
     expect(trained.steps).toBe(2)
-    expect(sessionAt(server.url)!.version).toBe(2)
-    await expect(
-      trainWith({ ...values, trainer: 'tinker:http://127.0.0.1:9' }, parts, {}),
-    ).rejects.toThrow(/needs --policy tinker/)
-  })
-
-  it('is found by its address while it is open', async () => {
-    const session = await openTinkerSession(`${server.url}/`)
-    expect(sessionAt(server.url)).toBe(session)
-    await session[Symbol.asyncDispose]()
-    expect(sessionAt(server.url)).toBeUndefined()
+    expect(tinkerSessionOf(policy, server.url)!.version).toBe(2)
+    const elsewhere = { ...options, trainer: 'tinker:http://127.0.0.1:9' }
+    await expect(trainParts(tasks, parts, elsewhere)).rejects.toThrow(/needs --policy tinker/)
   })
 })

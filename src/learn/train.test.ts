@@ -166,7 +166,7 @@ describe('train', () => {
     expect(after.logprobs).toEqual(before.logprobs)
     await expect(
       train(signals, signalTasks(60, 3), { policy: 'sglang:http://localhost:1' }),
-    ).rejects.toThrow('cannot be trained here')
+    ).rejects.toThrow('cannot change its weights')
     await expect(train(signals, signalTasks(3, 3), { policy, limits })).rejects.toThrow('too few')
   }, 60_000)
 })

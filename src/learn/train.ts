@@ -1,81 +1,31 @@
 import { setMaxListeners } from 'node:events'
-import { writeFile } from 'node:fs/promises'
 import type { ModelRenderer } from '../chat/renderer.ts'
-import type { Environment, Task } from '../core/environment.ts'
+import type { Environment } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
-import type { Policy } from '../core/policy.ts'
-import type { Renderer } from '../core/renderer.ts'
-import type { Trainer } from '../core/trainer.ts'
+import { SettingError } from '../core/setting-error.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Interval } from '../math/intervals.ts'
-import { openEmbedded } from '../model/embedded.ts'
+import { lossNamed } from '../math/registry.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import { openBudget } from '../run/budget.ts'
+import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
 import { type RollParts, withBudget } from '../run/roll-groups.ts'
-import { runPaths } from '../store/run-folder.ts'
+import type { AttemptOptions } from '../run/roll-options.ts'
+import { openNamed } from '../settings/open-named.ts'
+import { isEmbeddedUri } from '../settings/open-policy.ts'
+import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { openRunReader } from '../store/store.ts'
 import { openTaskStream, splitTasks } from '../tasks/task-stream.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
-import { openEstimate } from '../weigh/estimate.ts'
-import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
-import type { Evaluation } from './held-out.ts'
-import { openTrainer, pickDefined } from './open-trainer.ts'
-import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
+import { listenAll } from '../watch/events.ts'
+import { type ObserverNotes, openObservers } from '../watch/observe.ts'
+import { writeReport } from '../watch/run-report.ts'
+import { notEmbedded, openLearner } from './open-trainer.ts'
+import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { runTraining, type Training, type TrainingPlan } from './training.ts'
 import { readState } from './training-state.ts'
-
-/** How long and how a policy learns. */
-export interface LearningOptions<Data = unknown>
-  extends Pick<
-      TrainingPlan<Data>,
-      'evaluateEvery' | 'onStep' | 'onEvaluation' | 'maxStaleness' | 'onUpdate'
-    >,
-    Pick<
-      EmbeddedTrainerOptions,
-      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy'
-    > {
-  /** Learns instead of the embedded trainer; it is left open. */
-  readonly trainer?: Trainer
-  /** @default 60 */
-  readonly steps?: number
-  /** @default 32 */
-  readonly tasksPerStep?: number
-  /** Tasks to evaluate on, or how many. @default a split made for it, else a fifth of the tasks */
-  readonly heldOut?: TaskSource<Data>
-  /** Coefficient of the KL penalty to the starting weights. @default 0 */
-  readonly klPenalty?: number
-  /** What a nat under a task's oracle prompt adds to a token's advantage. @default 0 */
-  readonly oracleBonus?: number
-  /** @default 20 */
-  readonly checkpointEvery?: number
-  /** The reward from which on a task counts as solved. @default 1 */
-  readonly successAt?: number
-  /** Further tasks per task of a step, where filters drop whole groups. @default 2 */
-  readonly refill?: number
-  /** A run folder to keep everything in. @default none */
-  readonly out?: string
-  /** Goes on with the training run that `out` holds, from its newest checkpoint. @default false */
-  readonly resumes?: boolean
-  /** Settings to write into the run's manifest, for people and for resuming. */
-  readonly record?: Readonly<Record<string, unknown>>
-}
-
-/** How a policy is trained. Only the policy has to be named. */
-export interface TrainOptions<Data = unknown>
-  extends Omit<
-      RollParts<Data>,
-      'environment' | 'policy' | 'renderer' | 'estimate' | 'writer' | 'known' | 'finished'
-    >,
-    LearningOptions<Data> {
-  /** An embedded policy, or `embedded` or `embedded:DIR`; any policy where a trainer is given. */
-  readonly policy: Policy | string
-  /** The renderer of a policy that is not embedded. */
-  readonly renderer?: Renderer
-  /** @default 'grpo' */
-  readonly advantage?: string
-}
 
 /** What training gave. */
 export interface Trained {
@@ -93,19 +43,71 @@ export interface Trained {
   readonly training: Training
 }
 
-/** Rolls and learns in turn; gives the success on held-out tasks before and after. */
+/** Attempts at one time where nobody says: a step's are all rolled together. */
+const attemptsAtOnce = 256
+
+/**
+ * Rolls and learns in turn; gives the success on held-out tasks before and after.
+ *
+ * @example
+ * const { successBefore, successAfter } = await train(desk(), 2000, { policy: 'embedded' })
+ */
 export async function train<Data>(
-  environment: Environment<Data>,
+  environment: Environment<Data> | string,
   tasks: TaskSource<Data>,
   options: TrainOptions<Data>,
 ): Promise<Trained> {
-  const opened = await openTrained(options.policy)
-  try {
-    const parts = toRollParts(environment, opened.policy, options)
-    return await trainParts(tasks, parts, options)
-  } finally {
-    await opened.close()
-  }
+  await checkLearning(options)
+  const rolling = { concurrency: attemptsAtOnce, ...options, ...ownRenderer(options) }
+  await using opened = await openRollParts(environment, tasks, rolling)
+  if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
+  const { trained, notes } = await trainObserved(tasks, opened.parts, {
+    ...options,
+    out: options.out,
+  })
+  const { training: _, ...record } = trained
+  await writeReport(options.out, { training: record, ...notes })
+  return trained
+}
+
+/** Trains into a run folder with everything that options ask to watch it. */
+async function trainObserved<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+  options: TrainOptions<Data> & { readonly out: string },
+): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
+  const { out, tell = () => {} } = options
+  await using observers = await openObservers(options, { out, tell, renderer: parts.renderer })
+  const listen = listenAll(parts.listen, observers.listen)
+  const instruments = [...(parts.instruments ?? []), ...observers.instruments]
+  const trained = await trainParts(tasks, { ...parts, listen, instruments }, options)
+  return { trained, notes: observers.notes() }
+}
+
+/** An opened embedded policy brings its tokenizer and template along. */
+function ownRenderer({ policy, model }: AttemptOptions): Pick<AttemptOptions, 'model'> {
+  if (model !== undefined || typeof policy !== 'object' || !('sample' in policy)) return {}
+  return isEmbedded(policy) ? { model: rendererOf(policy) } : {}
+}
+
+/** Refuses what cannot be learned by, before anything is opened for it. */
+export async function checkLearning(
+  options: Partial<Pick<TrainOptions, 'policy' | 'trainer' | 'group' | 'budget'>> &
+    Pick<TrainOptions, 'steps' | 'tasksPerStep' | 'loss'>,
+): Promise<void> {
+  const { policy = [], trainer = defaults.trainer } = options
+  const uris = typeof policy === 'string' ? [policy] : 'sample' in policy ? [] : policy
+  const strange = uris.find(uri => !isEmbeddedUri(uri))
+  if (trainer === 'embedded' && strange !== undefined) throw notEmbedded(strange)
+  const { loss = defaults.loss, budget, group = defaults.group } = options
+  if (typeof loss === 'string') await openNamed(`--loss ${loss}`, () => lossNamed(loss))
+  if (budget?.trajectories === undefined) return
+  const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
+  throw new SettingError(
+    `--budget: trajectories are for roll and eval. How many train rolls its steps say: ${steps} steps × ` +
+      `${tasksPerStep} tasks × ${group} = ${steps * tasksPerStep * group}, and evaluations. Set --steps, ` +
+      '--tasks-per-step or --group, or a budget of tokens, seconds or money',
+  )
 }
 
 /** Trains with everything opened; what is given is left open. */
@@ -115,33 +117,27 @@ export async function trainParts<Data>(
   options: LearningOptions<Data>,
 ): Promise<Trained> {
   const started = performance.now()
-  const { environment, seed = 0, split } = parts
+  const { environment, seed = defaults.seed, split } = parts
+  const { evaluateEvery, onStep, onEvaluation, maxStaleness, onUpdate, out } = options
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
     ...(split !== undefined && { split }),
-    ...pickDefined(options, ['heldOut']),
+    ...(options.heldOut !== undefined && { heldOut: options.heldOut }),
   })
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
     tasks: openTaskStream(tasksOf.train, seed),
     heldOut: tasksOf.heldOut,
-    steps: options.steps ?? 60,
-    tasksPerStep: options.tasksPerStep ?? 32,
-    checkpointEvery: options.checkpointEvery ?? 20,
-    successAt: options.successAt ?? 1,
-    refill: options.refill ?? 2,
-    ...pickDefined(options, [
-      'evaluateEvery',
-      'onStep',
-      'onEvaluation',
-      'maxStaleness',
-      'onUpdate',
-      'out',
-    ]),
+    steps: options.steps ?? defaults.steps,
+    tasksPerStep: options.tasksPerStep ?? defaults.tasksPerStep,
+    checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
+    successAt: options.successAt ?? defaults.successAt,
+    refill: options.refill ?? defaults.refill,
+    ...withoutUndefined({ evaluateEvery, onStep, onEvaluation, maxStaleness, onUpdate, out }),
     ...(from && { from }),
   }
-  const trainer = options.trainer ?? (await openLearner(parts, options, tasksOf.train))
-  await using _closing = options.trainer ? undefined : trainer
+  await using learner = await openLearner({ parts, options, tasks: tasksOf.train })
+  const { trainer } = learner
   const training = await keepRun(options, bounded(parts), kept => runTraining(plan, kept, trainer))
   const { before, after, sampledTokens, best } = training
   return {
@@ -156,57 +152,6 @@ export async function trainParts<Data>(
     run: options.out,
     training,
   }
-}
-
-/** An open policy is left open; one that was named is closed in the end. */
-async function openTrained(
-  policy: Policy | string,
-): Promise<{ readonly policy: Policy; close(): Promise<void> }> {
-  if (typeof policy !== 'string') return { policy, close: async () => {} }
-  const [scheme, ...rest] = policy.split(':')
-  if (scheme !== 'embedded') {
-    throw new Error(
-      `"${policy}" cannot be trained here: open it and give a trainer, or train "embedded".`,
-    )
-  }
-  const opened = await openEmbedded(rest.length > 0 ? rest.join(':') : undefined)
-  return { policy: opened, close: async () => opened[Symbol.asyncDispose]() }
-}
-
-function openLearner<Data>(
-  { policy, renderer, weighting, seed = 0 }: RollParts<Data>,
-  options: LearningOptions<Data>,
-  tasks: readonly Task<Data>[],
-): Promise<Trainer> {
-  const { oracleBonus: coefficient = 0, successAt = 1 } = options
-  const promptOf = oraclePrompts(tasks)
-  return openTrainer(policy, {
-    ...pickDefined(options, [
-      'learningRate',
-      'loss',
-      'lossOptions',
-      'epochs',
-      'updates',
-      'entropy',
-      'klPenalty',
-    ]),
-    ...(weighting && { weighting }),
-    seed,
-    ...(coefficient > 0 && {
-      bonus: oracleTokenBonus({ policy, renderer, promptOf, coefficient, successAt }),
-    }),
-  })
-}
-
-function toRollParts<Data>(
-  environment: Environment<Data>,
-  policy: Policy,
-  options: TrainOptions<Data>,
-): RollParts<Data> {
-  const renderer = options.renderer ?? (isEmbedded(policy) ? rendererOf(policy) : undefined)
-  if (!renderer) throw new Error(`${policy.name} is not embedded: give its renderer.`)
-  const estimate = openEstimate(options.advantage ?? 'grpo')
-  return { concurrency: 256, ...options, environment, policy, renderer, estimate }
 }
 
 /** The parts with limits that the model's own context sets. */
@@ -231,18 +176,12 @@ async function keepRun<Data>(
   work: (parts: RollParts<Data>) => Promise<Training>,
 ): Promise<Training> {
   const { out } = options
-  if (parts.budget?.trajectories !== undefined) {
-    throw new Error(
-      'a budget of trajectories is for rolling: steps, tasksPerStep and group say how many training ' +
-        'rolls; bound it by these, or by tokens, seconds or money',
-    )
-  }
   if (out === undefined) {
     using budget = openBudget(parts.budget ?? {})
     return await work(withBudget(parts, budget))
   }
   const { environment, policy } = parts
-  const config = { environment: environment.name, policy: policy.name, ...options.record }
+  const config = { environment: environment.name, policy: policy.name, ...options.config }
   const { resumes = false } = options
   const record = { out, kind: 'train', config, unfinished: 'restart', resumes } as const
   await using run = await openRun(parts, record)
@@ -252,7 +191,6 @@ async function keepRun<Data>(
     using budget = openBudget(parts.budget ?? {}, spent && { spent })
     const kept = { ...parts, ...run.parts, ...(known && { known }) }
     const training = await work(withBudget(kept, budget))
-    await writeFile(runPaths(out).report, `${JSON.stringify(toReport(training), null, 2)}\n`)
     await run.finish()
     return training
   } catch (error) {
@@ -275,9 +213,4 @@ async function knownTrees<Data>(
   await using reader = await openRunReader(out)
   for await (const tree of reader.trees(`${state.step + 1}/`)) known.set(tree.id, tree)
   return known
-}
-
-function toReport({ before, after, sampledTokens, best }: Training): object {
-  const short = ({ attempts: _, ...evaluation }: Evaluation): object => evaluation
-  return { before: short(before), after: short(after), sampledTokens, best }
 }

@@ -13,7 +13,8 @@ import { singleTurn } from '../environments/built-in/single-turn.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import { openRunReader } from '../store/store.ts'
 import { openEstimate } from '../weigh/estimate.ts'
-import { type LearningOptions, trainParts } from './train.ts'
+import { train, trainParts } from './train.ts'
+import type { LearningOptions } from './train-options.ts'
 import type { StepRecord } from './training.ts'
 
 const renderer = await openByteRenderer()
@@ -184,8 +185,9 @@ describe('a training run', () => {
       resumes: true,
     })
     expect(steps).toBe(6)
+    const { environment, policy } = parts
     await expect(
-      trainParts(tasks, { ...parts, budget: { trajectories: 4 } }, { ...plan, trainer }),
-    ).rejects.toThrow('a budget of trajectories is for rolling')
+      train(environment, tasks, { ...plan, policy, trainer, budget: { trajectories: 4 } }),
+    ).rejects.toThrow('trajectories are for roll and eval')
   })
 })

@@ -1,5 +1,8 @@
 import type { Environment } from '../core/environment.ts'
-import { type RollOptions, roll } from '../run/roll.ts'
+import type { Group } from '../core/group.ts'
+import { rollAs } from '../run/roll.ts'
+import type { AttemptOptions } from '../run/roll-options.ts'
+import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import {
   type Evaluated,
@@ -10,28 +13,26 @@ import {
 } from './measure.ts'
 
 /** How a policy is evaluated. */
-export interface EvaluateOptions<Data = unknown>
-  extends Omit<RollOptions<Data>, 'group' | 'advantage'>,
-    MeasureOptions {
+export interface EvaluateOptions extends AttemptOptions, MeasureOptions {
   /** Attempts per task. @default 1 */
   readonly trials?: number
-  /** Told of every task as it ends. */
-  readonly onTask?: (result: TaskResult) => void
+  /** Told of every task as it ends, with its attempts. */
+  readonly onTask?: (result: TaskResult, group: Group) => void
 }
 
 /** Attempts tasks without training on them: success, pass@k and pass^k, each with its interval. */
 export async function evaluate<Data>(
-  environment: Environment<Data>,
+  environment: Environment<Data> | string,
   tasks: TaskSource<Data>,
-  options: EvaluateOptions<Data>,
+  options: EvaluateOptions,
 ): Promise<Evaluated> {
-  const { trials = 1, successAt, k, onTask, ...rest } = options
+  const { trials = defaults.trials, successAt, k, onTask, ...rest } = options
   const measured = { ...(successAt !== undefined && { successAt }), k }
   const measure = openMeasure(measured)
-  const rolling = { ...rest, group: trials, kind: 'eval' }
-  for await (const group of roll(environment, tasks, rolling)) {
+  const rolling = { ...rest, group: trials, filters: [] }
+  for await (const group of rollAs('eval', environment, tasks, rolling)) {
     const result = measure.add(group)
-    onTask?.(result)
+    onTask?.(result, group)
   }
   // A resumed run has tasks that were finished before.
   return rest.out === undefined ? measure.result() : await measureRun(rest.out, measured)

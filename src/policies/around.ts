@@ -16,8 +16,7 @@ export type Around = <T>(operation: Operation, call: Call, work: () => Promise<T
 export function around(policy: Policy, run: Around): Policy {
   const { sampleSeveral, score, describe, takeLogprobs } = policy
   return {
-    name: policy.name,
-    capabilities: policy.capabilities,
+    ...policy,
     sample(request, call) {
       const operation = { kind: 'sample', session: request.session, key: request.key } as const
       return run(operation, call, () => policy.sample(request, call))

@@ -262,7 +262,7 @@ describe('a trajectory that was condensed', () => {
     policy: acting(speak),
     group: 1,
     limits: { turns: 12, context: 1500 },
-    more: { condense },
+    condense,
   })
 
   const turning = reading(({ key }) =>

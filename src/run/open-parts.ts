@@ -3,6 +3,7 @@ import { type AgentFunction, plainAgent } from '../capture/agent.ts'
 import type { Environment, Isolation } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
+import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { SettingError } from '../core/setting-error.ts'
 import { passagesFactory } from '../environments/built-in/passages.ts'
@@ -13,82 +14,77 @@ import { openFilter } from '../filters/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
 import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
+import type { CondenseSettings } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
-import { openCondenseNamed } from '../settings/open-condense.ts'
+import { openCondense } from '../settings/open-condense.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openSpeaker } from '../settings/open-speaker.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
-import type { Settings } from '../settings/settings.ts'
+import { defaults } from '../settings/settings.ts'
 import { tauServices } from '../settings/tau-services.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { checkFirstTask, makesNone } from '../tasks/tasks.ts'
-import { openSignals, type Signals } from '../watch/signals.ts'
+import { checkFirstTask, makesNone, type TaskSource } from '../tasks/tasks.ts'
+import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
 import type { RollParts } from './roll-groups.ts'
+import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
 
-/** Tells people what is going on, line by line. */
-export type Tell = (line: string) => void
+/** Everything that a run is rolled with, opened. Disposing of it closes what was opened for it. */
+export interface OpenedParts<Data = unknown> extends AsyncDisposable {
+  readonly parts: RollParts<Data>
+}
 
 /**
- * Opens everything that settings name. Disposing it disposes of the policy and the environment.
- * `otherwise` is the environment where none has to be named.
+ * Opens everything that options name: the one place where the parts of a run come from. What was
+ * given opened is used as it is and left open.
  */
-export async function openRunParts(
-  values: Settings,
-  tell: Tell,
-  otherwise?: Environment,
-): Promise<{ readonly parts: RollParts } & AsyncDisposable> {
-  const { environment, estimate, filters, guards } = await openPlainParts(values, otherwise)
-  if (environment.isolation) tell(isolationLine(environment.isolation))
-  const reward = await openRewards(values.reward, values.judge)
-  const { condense: condenser } = values
-  const opened = await openPolicyAndRenderer(values, tell)
-  const condense = condenser ? await openCondenseNamed(condenser, opened.renderer) : undefined
-  const rolling = await openStrategy(values, { environment, reward, renderer: opened.renderer })
-  const parts: RollParts = {
-    estimate,
-    ...opened,
-    ...rolling,
-    ...(reward && { reward }),
-    filters,
-    more: { guards, ...(condense && { condense }) },
-    group: values.group,
-    sampling: {
-      temperature: values.temperature,
-      topP: values.topP,
-      topK: values.topK,
-      minP: values.minP,
-    },
-    limits: {
-      turns: values.maxTurns,
-      tokens: values.maxRolloutTokens,
-      context: values.maxContext,
-      newTokens: values.maxNewTokens,
-      ...(values.maxSeconds !== undefined && { seconds: values.maxSeconds }),
-    },
-    onLength: values.onLength,
-    stop: values.stop,
-    weighting: values.weighting,
-    concurrency: compact(values.concurrency),
-    ...(values.budget && { budget: values.budget }),
-    leaves: values.strategy === 'tree' ? values.leaves : 1,
-    adaptive: values.adaptive,
-    ...(values.keep !== undefined && { keep: values.keep }),
-    overSample: values.overSample,
-    refill: values.refill,
-    seed: values.seed,
-    ...(values.split !== undefined && { split: values.split }),
+export async function openRollParts<Data>(
+  environment: Environment<Data> | string,
+  tasks: TaskSource<Data> | undefined,
+  options: RollOptions,
+): Promise<OpenedParts<Data>> {
+  const plain = await openPlainParts(environment, tasks, options)
+  const { isolation } = plain.environment
+  if (isolation) options.tell?.(isolationLine(isolation))
+  const reward = await openRewards(options.reward, options.judge)
+  const closing: (() => PromiseLike<void> | undefined)[] = []
+  const close = async (): Promise<void> => {
+    for (const each of closing) await each()
   }
-  return {
-    parts,
-    async [Symbol.asyncDispose]() {
-      await opened.policy[Symbol.asyncDispose]()
-      await condense?.[Symbol.asyncDispose]()
-      await (environment as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.()
-    },
+  const open = async (): Promise<RollParts<Data>> => {
+    if (typeof environment === 'string') {
+      closing.push(() => plain.environment[Symbol.asyncDispose]?.())
+    }
+    const { isOwn, policy, ...sampling } = await openPolicyAndRenderer(options)
+    if (isOwn) closing.unshift(() => policy[Symbol.asyncDispose]())
+    const condense = await openCondensing(options.condense, sampling.renderer)
+    closing.splice(1, 0, () => condense?.[Symbol.asyncDispose]?.())
+    const { renderer } = sampling
+    const rolling = await openStrategy(options, {
+      environment: plain.environment,
+      reward,
+      renderer,
+    })
+    const { unfinished: _, ...same } = options
+    return {
+      ...same,
+      ...plain,
+      ...sampling,
+      ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
+      policy,
+      reward: reward ?? plain.environment.reward,
+      condense,
+      leaves: leavesOf(options),
+    }
+  }
+  try {
+    return { parts: await open(), [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
@@ -101,41 +97,54 @@ function isolationLine({ standing, missing }: Isolation): string {
   )
 }
 
-/** What settings name that neither samples nor asks anybody, all of it checked. */
-export async function openPlainParts(values: Settings, otherwise?: Environment) {
-  const isNamed = values.environment !== undefined || !otherwise
-  const environment = isNamed
-    ? await openEnvironmentNamed(needed(values, 'environment'))
-    : otherwise
-  await checkTasks(values, environment)
-  const estimate = await openEstimateNamed(values.advantage)
-  for (const { to, out } of values.sinks) {
+/** Most endings of one tree: one, unless trees are rolled, or a strategy that says how many. */
+function leavesOf({ strategy, leaves }: RollOptions): number {
+  if (strategy === 'tree') return leaves ?? defaults.leaves
+  return typeof strategy === 'function' ? (leaves ?? 1) : 1
+}
+
+/** The options that name parts which neither sample nor ask anybody. */
+export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
+  Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> & {
+    /** Tasks to evaluate on, where there are some. */
+    readonly heldOut?: TaskSource<never>
+  }
+
+/** Opens what neither samples nor asks anybody, all of it checked. */
+export async function openPlainParts<Data>(
+  given: Environment<Data> | string,
+  tasks: TaskSource<Data> | undefined,
+  options: PlainOptions,
+): Promise<Pick<RollParts<Data>, 'environment' | 'estimate'> & PlainParts> {
+  const environment =
+    typeof given === 'string' ? ((await openEnvironmentNamed(given)) as Environment<Data>) : given
+  const { heldOut, split } = options
+  await checkTasks({ tasks, 'held-out': heldOut as TaskSource<Data> }, environment, split)
+  const estimate = await openEstimateNamed(options.advantage ?? defaults.advantage)
+  for (const { to, out } of options.sinks ?? []) {
     await openNamed(`--sinks ${to}`, () => formatNamed(to))
     refuseFolder(`--sinks ${to}`, out)
   }
-  const filters = await openFilters(values.filters)
-  return { environment, estimate, filters, guards: await openGuards(values.guards) }
+  const filters = await openFilters(options.filters ?? [])
+  return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }
 }
 
-function needed<Name extends keyof Settings>(
-  values: Settings,
-  name: Name,
-): NonNullable<Settings[Name]> {
-  const value = values[name]
-  if (value === undefined || value === null) {
-    throw new SettingError(`--${name} is missing: name one with the flag or in a config file`)
-  }
-  return value
+interface PlainParts {
+  readonly filters: readonly Filter[]
+  readonly guards: readonly Guard[]
 }
 
 /** Tasks that are not there or begin wrongly are refused before anything is opened for them. */
-async function checkTasks(
-  { tasks, heldOut, split }: Settings,
-  environment: Environment,
+async function checkTasks<Data>(
+  sources: Readonly<Record<string, TaskSource<Data> | undefined>>,
+  environment: Environment<Data>,
+  split: string | undefined,
 ): Promise<void> {
   const { name, splits } = environment
-  for (const [flag, source] of Object.entries({ tasks, 'held-out': heldOut })) {
-    if (typeof source === 'number' && !environment.makeTasks) throw makesNone(name)
+  for (const [flag, source] of Object.entries(sources)) {
+    // Held-out tasks may be so many of those that are given.
+    const isMade = typeof source === 'number' && flag === 'tasks'
+    if (isMade && !environment.makeTasks) throw makesNone(name)
     if (typeof source !== 'string') continue
     if (existsSync(source)) {
       await openNamed(`--${flag}`, () => checkFirstTask(environment, source))
@@ -150,14 +159,6 @@ async function checkTasks(
   throw new SettingError(
     `--split ${split}: environment "${name}" has no such split. Known: ${splits.join(', ')}.`,
   )
-}
-
-/** Fields without a value are left out, so that defaults are not overwritten. */
-function compact<T extends object | number>(
-  value: T,
-): Exclude<RollParts['concurrency'], undefined> {
-  if (typeof value === 'number') return value
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined))
 }
 
 /** The comparison that `--advantage` names. */
@@ -181,16 +182,14 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
   )
 }
 
-/** Filters by name, or the user's own. */
-export async function openFilters(names: readonly string[]): Promise<readonly Filter[]> {
+/** Filters by name, the user's own in files, or opened ones. */
+export async function openFilters(given: readonly (string | Filter)[]): Promise<readonly Filter[]> {
   const opened: Filter[] = []
-  for (const name of names) {
-    const part = isUserPart(name)
-      ? await loadUserPart(name)
-      : await openNamed(`--filter ${name}`, () => openFilter(name, { version: () => 0 }))
+  for (const each of given) {
+    const part = typeof each === 'string' ? await openFilterNamed(each) : each
     if (typeof part !== 'object' || part === null || !('judge' in part)) {
       throw new SettingError(
-        `--filter ${name}: this is not a filter, an object with a name and judge(group)`,
+        `--filter ${each}: this is not a filter, an object with a name and judge(group)`,
       )
     }
     opened.push(part as Filter)
@@ -198,18 +197,26 @@ export async function openFilters(names: readonly string[]): Promise<readonly Fi
   return opened
 }
 
-async function openGuards(names: readonly string[]): Promise<readonly Guard[]> {
+async function openFilterNamed(name: string): Promise<unknown> {
+  if (isUserPart(name)) return await loadUserPart(name)
+  return await openNamed(`--filter ${name}`, () => openFilter(name, { version: () => 0 }))
+}
+
+async function openGuards(given: readonly (string | Guard)[]): Promise<readonly Guard[]> {
   const opened: Guard[] = []
-  for (const name of names) opened.push(await openNamed(`--guard ${name}`, () => openGuard(name)))
+  for (const each of given) {
+    const isNamed = typeof each === 'string'
+    opened.push(isNamed ? await openNamed(`--guard ${each}`, () => openGuard(each)) : each)
+  }
   return opened
 }
 
-/** Rewards by name, or the user's own; nothing where none are named. */
+/** Rewards by name, the user's own in files, or functions; nothing where none are given. */
 export async function openRewards(
-  names: readonly string[] | undefined,
+  names: AttemptOptions['reward'],
   speaker: string | undefined,
 ): Promise<Environment['reward'] | undefined> {
-  if (!names) return undefined
+  if (!names || !isNames(names)) return names
   const needs =
     speaker === undefined
       ? {}
@@ -228,36 +235,61 @@ export async function openRewards(
   return parts
 }
 
-async function openPolicyAndRenderer(
-  values: Settings,
-  tell: Tell,
-): Promise<Pick<RollParts, 'policy' | 'renderer'> & { readonly signals: Signals }> {
-  const key = process.env[values.keyVariable]
+const isNames = (reward: NonNullable<AttemptOptions['reward']>): reward is readonly string[] =>
+  Array.isArray(reward)
+
+/** A condenser by name is closed with the run; an opened one is not. */
+async function openCondensing(
+  given: AttemptOptions['condense'],
+  renderer: Renderer,
+): Promise<(CondenseSettings & Partial<AsyncDisposable>) | undefined> {
+  if (typeof given === 'string') {
+    return await openCondense(given, renderer)
+  }
+  return given && { ...given, [Symbol.asyncDispose]: async () => {} }
+}
+
+type Sampling = Pick<RollParts, 'policy' | 'renderer' | 'signals'> & {
+  /** Whether the policy was opened here. */
+  readonly isOwn: boolean
+}
+
+async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
+  const { policy: given, record, model, servedModel, tell } = options
+  if (record !== undefined) checkOutputFile('--record', record)
+  const rendering = { ...rendererSettings(options), ...(tell && { tell }) }
+  // The named model is opened first: scripted policies are written in its tokens.
+  const named =
+    typeof model === 'string'
+      ? await openNamed(undefined, () => openRenderer(model, rendering))
+      : undefined
+  const opened = typeof model === 'object' ? model : named
+  if (typeof given === 'object' && 'sample' in given) {
+    const renderer = opened ?? (await openRenderer(await openModelOf(given), rendering))
+    return { policy: given, renderer, isOwn: false }
+  }
   const signals = openSignals()
   const onRetry = ({ attempt, waitSeconds, cause }: Retry): void => {
     const { problem, status } = cause
     const told = { problem, attempt, waitSeconds, ...(status !== undefined && { status }) }
     signals.emit({ kind: 'retry', ...told })
   }
-  const uris = needed(values, 'policy')
-  const { record, model, servedModel } = values
-  if (record !== undefined) checkOutputFile('--record', record)
-  const rendering = { ...rendererSettings(values), tell }
-  // The named model is opened first: scripted policies are written in its tokens.
-  const named = model && (await openNamed(undefined, () => openRenderer(model, rendering)))
+  const uris = [given].flat()
+  const key = process.env[options.keyVariable ?? defaults.keyVariable]
+  const { retries = defaults.retries, deadline = defaults.deadline } = options
   const policy = await openNamed(`--policy ${uris.join(' ')}`, () =>
     openPolicy(uris, {
       ...(key !== undefined && { key }),
       ...(servedModel !== undefined && { servedModel }),
-      deadlineSeconds: values.deadline,
-      retries: values.retries === 0 ? false : { attempts: values.retries + 1, onRetry },
+      deadlineSeconds: deadline,
+      retries: retries === 0 ? false : { attempts: retries + 1, onRetry },
       ...(record !== undefined && { record }),
       ...(named && { encode: text => named.tokenizer.encode(text) }),
     }),
   )
-  if (named) return { policy, renderer: named, signals }
+  if (opened) return { policy, renderer: opened, signals, isOwn: true }
   const served = await openModelOf(policy)
   const place = `the model that --policy ${uris.join(' ')} serves`
   const renderer = await openNamed(place, () => openRenderer(served, rendering))
-  return { policy, renderer, signals }
+  return { policy, renderer, signals, isOwn: true }
 }

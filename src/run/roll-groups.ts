@@ -3,15 +3,22 @@ import { usualStrategy } from '../capture/roll-agent.ts'
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter, Group } from '../core/group.ts'
+import type { Guard } from '../core/guard.ts'
 import type { GroupId } from '../core/ids.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
 import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { mean } from '../math/statistics.ts'
-import { defaultLimits, type Limits, type RolloutContext } from '../rollout/attempt.ts'
+import {
+  type CondenseSettings,
+  defaultLimits,
+  type Limits,
+  type RolloutContext,
+} from '../rollout/attempt.ts'
 import type { Instrument } from '../rollout/instrument.ts'
 import { openSharedState } from '../rollout/shared.ts'
 import type { Strategy } from '../rollout/strategy.ts'
+import { defaults } from '../settings/settings.ts'
 import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
 import { type Listen, listenAll } from '../watch/events.ts'
@@ -66,7 +73,9 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly adaptive?: boolean
   /** What the policy tells besides its answers. */
   readonly signals?: Signals
-  readonly more?: Pick<RolloutContext, 'guards' | 'condense'>
+  readonly guards?: readonly Guard[]
+  /** What contexts are condensed with. @default nothing */
+  readonly condense?: CondenseSettings | undefined
 }
 
 /**
@@ -80,7 +89,7 @@ export async function* rollGroups<Data>(
   using budget = openBudget(parts.budget ?? {}, parts.spent && { spent: parts.spent })
   await using pipeline = openRollPipeline(withBudget(parts, budget))
   const quota = openQuota(parts)
-  const { group = 8, finished, leaves = 1, listen } = parts
+  const { group = defaults.group, finished, leaves = 1, listen } = parts
   const most = 2 * rolloutsOf(parts)
   const reserved = group * leaves
   const next = async (): Promise<Group> => {
@@ -136,7 +145,10 @@ export function withBudget<Data>(parts: RollParts<Data>, budget: Budget): RollPa
   }
 }
 
-function readingOf({ seed = 0, split }: Pick<RollParts, 'seed' | 'split'>): ReadTasksOptions {
+function readingOf({
+  seed = defaults.seed,
+  split,
+}: Pick<RollParts, 'seed' | 'split'>): ReadTasksOptions {
   return { seed, ...(split !== undefined && { split }) }
 }
 
@@ -154,12 +166,12 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     signal,
     strategy: parts.strategy ?? usualStrategy(context.environment),
     reward: parts.reward ?? context.environment.reward,
-    group: parts.group ?? 8,
+    group: parts.group ?? defaults.group,
     rollouts: rolloutsOf(parts),
-    seed: parts.seed ?? 0,
+    seed: parts.seed ?? defaults.seed,
     filters: parts.filters ?? [],
     estimate: parts.estimate,
-    weighting: parts.weighting ?? 'uniform',
+    weighting: parts.weighting ?? defaults.weighting,
     ...(parts.writer && { writer: parts.writer }),
     ...(parts.listen && { listen: parts.listen }),
     ...(parts.known && { known: parts.known }),
@@ -181,13 +193,14 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     renderer: parts.renderer,
     sampling: { ...plainSampling, ...parts.sampling },
     limits: { ...defaultLimits, ...parts.limits },
-    onLength: parts.onLength ?? 'end',
-    stopStrings: parts.stop ?? [],
-    topLogprobs: parts.topLogprobs ?? 0,
+    onLength: parts.onLength ?? defaults.onLength,
+    stopStrings: parts.stop ?? defaults.stop,
+    topLogprobs: parts.topLogprobs ?? defaults.topLogprobs,
     lanes,
     clock,
     shared: openSharedState(clock),
-    ...parts.more,
+    ...(parts.guards && { guards: parts.guards }),
+    ...(parts.condense && { condense: parts.condense }),
   }
 }
 
@@ -201,22 +214,19 @@ function hearSignals(
   return { instruments: moved ? [moved.instrument] : [], stop: () => stop?.() }
 }
 
-function rolloutsOf({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): number {
+/** How many pieces of work run at one time where nothing is said of their lane. */
+const width = defaults.concurrency as number
+
+/** How many attempts run at one time. */
+export function rolloutsOf({ concurrency = width }: Pick<RollParts, 'concurrency'>): number {
   return typeof concurrency === 'number'
     ? concurrency
-    : (concurrency.rollouts ?? concurrency.policy ?? 64)
+    : (concurrency.rollouts ?? concurrency.policy ?? width)
 }
 
 /** How many pieces of work each lane of these parts lets run. */
-export function laneLimits({ concurrency = 64 }: Pick<RollParts, 'concurrency'>): LaneLimits {
-  if (typeof concurrency === 'number') {
-    return {
-      policy: concurrency,
-      tools: concurrency,
-      environment: concurrency,
-      reward: concurrency,
-    }
-  }
-  const { policy = 64, tools = policy, environment = policy, reward = policy } = concurrency
+export function laneLimits({ concurrency = width }: Pick<RollParts, 'concurrency'>): LaneLimits {
+  const lanes = typeof concurrency === 'number' ? { policy: concurrency } : concurrency
+  const { policy = width, tools = policy, environment = policy, reward = policy } = lanes
   return { policy, tools, environment, reward }
 }

@@ -1,101 +1,69 @@
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
-import type { Policy } from '../core/policy.ts'
-import type { Renderer } from '../core/renderer.ts'
 import { RunStoppedError } from '../core/stopped.ts'
-import type { CondenseSettings } from '../rollout/attempt.ts'
-import { openModelOf, openRenderer } from '../settings/model-source.ts'
-import { openCondense } from '../settings/open-condense.ts'
-import { openPolicy } from '../settings/open-policy.ts'
-import { checkFirstTask, type TaskSource } from '../tasks/tasks.ts'
-import { openEstimate } from '../weigh/estimate.ts'
+import { defaults } from '../settings/settings.ts'
+import type { TaskSource } from '../tasks/tasks.ts'
+import { listenAll } from '../watch/events.ts'
+import { type ObserverNotes, openObservers } from '../watch/observe.ts'
+import { writeReport } from '../watch/run-report.ts'
+import { openRollParts } from './open-parts.ts'
 import { rollIntoRun } from './open-run-folder.ts'
 import { type RollParts, rollGroups } from './roll-groups.ts'
+import type { RollOptions } from './roll-options.ts'
 
-/** How groups are rolled. Only the policy has to be named. */
-export interface RollOptions<Data = unknown>
-  extends Omit<
-    RollParts<Data>,
-    | 'environment'
-    | 'policy'
-    | 'renderer'
-    | 'estimate'
-    | 'writer'
-    | 'known'
-    | 'finished'
-    | 'unfinished'
-    | 'spent'
-  > {
-  readonly policy: Policy | string | readonly string[]
-  /** Tokenizer and chat template: a model folder, an id, or an opened renderer. @default what the server says it serves */
-  readonly model?: string | Renderer
-  /** How the members of a group are compared. @default 'grpo' */
-  readonly advantage?: string
-  /** How long contexts are condensed: a name as on the command line, or an opened condenser. @default not */
-  readonly condense?: string | CondenseSettings
-  /** A run folder to keep everything in. @default none */
-  readonly out?: string
-  /** Goes on with the run that `out` holds. @default false */
-  readonly resumes?: boolean
-  /** What the run folder says of itself. @default 'roll' */
-  readonly kind?: string
-}
-
-/** Rolls a group of attempts for every task; groups come out as they are complete. */
-export async function* roll<Data>(
-  environment: Environment<Data>,
+/**
+ * Rolls a group of attempts for every task; groups come out as they are complete.
+ *
+ * @example
+ * for await (const group of roll(calculator(), 16, { policy: 'sglang:http://localhost:30000' })) …
+ */
+export function roll<Data>(
+  environment: Environment<Data> | string,
   tasks: TaskSource<Data>,
-  options: RollOptions<Data>,
+  options: RollOptions,
 ): AsyncGenerator<Group, void> {
-  const { policy: named, model, advantage = 'grpo', out, resumes = false, ...more } = options
-  const { kind = 'roll', condense: condenser, ...rest } = more
-  const estimate = openEstimate(advantage)
-  await checkFirstTask(environment, tasks)
-  const isOpen = typeof named === 'object' && 'sample' in named
-  const policy = isOpen ? named : await openPolicy(named)
-  try {
-    const renderer = typeof model === 'object' ? model : await rendererOf(model, policy)
-    await using condense = await openCondensing(condenser, renderer)
-    const parts: RollParts<Data> = {
-      ...rest,
-      environment,
-      policy,
-      renderer,
-      estimate,
-      more: { ...rest.more, ...condense.more },
-    }
-    if (out === undefined) yield* withinBudget(rollGroups(tasks, parts))
-    else {
-      const config = {
-        environment: environment.name,
-        policy: policy.name,
-        advantage,
-        seed: rest.seed ?? 0,
-      }
-      yield* rollIntoRun(tasks, parts, { out, kind, config, resumes })
-    }
-  } finally {
-    if (!isOpen) await policy[Symbol.asyncDispose]()
+  return rollAs('roll', environment, tasks, options)
+}
+
+/** Rolls for a command: its name is what a run folder says it was made by. */
+export async function* rollAs<Data>(
+  kind: string,
+  environment: Environment<Data> | string,
+  tasks: TaskSource<Data>,
+  options: RollOptions,
+): AsyncGenerator<Group, void> {
+  await using opened = await openRollParts(environment, tasks, options)
+  const { out } = options
+  if (out === undefined) yield* withinBudget(rollGroups(tasks, opened.parts))
+  else {
+    const notes = yield* rollObserved(tasks, opened.parts, { ...options, out, kind })
+    await writeReport(out, notes)
   }
 }
 
-/** What is added to the parts of a run whose contexts are condensed. */
-async function openCondensing(
-  condenser: string | CondenseSettings | undefined,
-  renderer: Renderer,
-): Promise<{ readonly more: RollParts['more'] } & AsyncDisposable> {
-  const isNamed = typeof condenser === 'string'
-  const condense = isNamed ? await openCondense(condenser, renderer) : condenser
-  return {
-    more: condense ? { condense } : {},
-    async [Symbol.asyncDispose]() {
-      if (isNamed) await (condense as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.()
-    },
-  }
+/** Rolls into a run folder with everything that options ask to watch it; gives what was noticed. */
+async function* rollObserved<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+  options: RollOptions & { readonly out: string; readonly kind: string },
+): AsyncGenerator<Group, ObserverNotes> {
+  const { out, kind, resumes = false, unfinished = defaults.unfinished, tell = () => {} } = options
+  const watched = { out, tell, renderer: parts.renderer }
+  await using observers = await openObservers(options, watched)
+  const listen = listenAll(parts.listen, observers.listen)
+  const instruments = [...(parts.instruments ?? []), ...observers.instruments]
+  const config = options.config ?? configOf(parts, options)
+  const record = { out, kind, config, unfinished, resumes }
+  yield* rollIntoRun(tasks, { ...parts, listen, instruments }, record)
+  return observers.notes()
 }
 
-async function rendererOf(model: string | undefined, policy: Policy): Promise<Renderer> {
-  return await openRenderer(model ?? (await openModelOf(policy)))
+/** What a run folder remembers of options that did not come from settings. */
+function configOf<Data>(
+  { environment, policy }: RollParts<Data>,
+  { advantage = defaults.advantage, seed = defaults.seed }: RollOptions,
+): Readonly<Record<string, unknown>> {
+  return { environment: environment.name, policy: policy.name, advantage, seed }
 }
 
 /** A spent budget is an end like any other where nothing is kept that could go on. */

@@ -5,7 +5,7 @@ import type { Group } from '../core/group.ts'
 import type { GroupId, TaskId } from '../core/ids.ts'
 import type { Policy, Sampling } from '../core/policy.ts'
 import { seedOf } from '../math/random.ts'
-import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
+import { openRollPipeline, type RollParts, rolloutsOf } from '../run/roll-groups.ts'
 import type { Format } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { groupToAnswer } from './rollouts-answer.ts'
@@ -218,7 +218,7 @@ export class Rollouts implements AsyncDisposable {
     const { parts, results } = this.#options
     for (const entry of this.#active) {
       while (entry.next < entry.jobs.length) {
-        const isFull = this.#attempts > 0 && this.#attempts + entry.size > attemptLimit(parts)
+        const isFull = this.#attempts > 0 && this.#attempts + entry.size > rolloutsOf(parts)
         if (isFull || this.#counts.waiting + this.#counts.running >= results) return
         void this.#roll(entry, entry.jobs[entry.next++]!)
       }
@@ -281,12 +281,6 @@ export class Rollouts implements AsyncDisposable {
       over--
     }
   }
-}
-
-function attemptLimit({ concurrency = 64 }: RollParts): number {
-  return typeof concurrency === 'number'
-    ? concurrency
-    : (concurrency.rollouts ?? concurrency.policy ?? 64)
 }
 
 function readFormat(name: string): Format {

@@ -8,7 +8,7 @@ import { createRenderer, type ModelRenderer, type RendererOptions } from '../cha
 import type { Policy } from '../core/policy.ts'
 import type { ReasoningFormat, ToolFormat } from '../parsers/parser.ts'
 import { fetchModel } from './hub.ts'
-import type { Settings } from './settings.ts'
+import { defaults } from './settings.ts'
 
 /** Where a model's tokenizer and template may come from. */
 export interface ModelSourceOptions {
@@ -35,19 +35,32 @@ export async function openRenderer(
   return createRenderer(await readModelFolder(folder), { clock: () => today, ...rest })
 }
 
-/** The settings of a run that say how its model folder is found and used. */
-export function rendererSettings(values: Settings): Partial<RendererOptions> & ModelSourceOptions {
-  const { history, templateVariables, toolInstruction, toolFormat, reasoningFormat } = values
+/** What options of a run say of how its model folder is found and used. */
+export interface RenderingOptions extends Omit<ModelSourceOptions, 'tell'> {
+  readonly history?: RendererOptions['history']
+  readonly markers?: RendererOptions['markers']
+  readonly templateVariables?: Readonly<Record<string, unknown>>
+  readonly toolInstruction?: RendererOptions['toolInstruction'] | undefined
+  readonly toolFormat?: string | undefined
+  readonly reasoningFormat?: string | undefined
+}
+
+/** The options of a run that say how its model folder is found and used. */
+export function rendererSettings(
+  options: RenderingOptions,
+): Partial<RendererOptions> & ModelSourceOptions {
+  const { toolInstruction, toolFormat, reasoningFormat } = options
+  const { history = defaults.history, hub = defaults.hub, offline = defaults.offline } = options
   return {
     history,
-    markers: values.markers,
-    templateVariables,
+    markers: options.markers ?? defaults.markers,
+    templateVariables: options.templateVariables ?? defaults.templateVariables,
     ...(toolInstruction && { toolInstruction }),
     // Names that no parser has are refused by the renderer, which knows them all.
     ...(toolFormat !== undefined && { toolFormat: toolFormat as ToolFormat }),
     ...(reasoningFormat !== undefined && { reasoningFormat: reasoningFormat as ReasoningFormat }),
-    offline: values.offline,
-    hub: values.hub,
+    offline,
+    hub,
   }
 }
 
@@ -84,7 +97,7 @@ export async function findModel(model: string, options: ModelSourceOptions = {})
   if (options.offline) {
     throw new Error(`${missing}, and --offline forbids fetching it. ${instead}`)
   }
-  const { hub = 'https://huggingface.co', tell } = options
+  const { hub = defaults.hub, tell } = options
   const key = process.env.HF_TOKEN
   tell?.(`fetching tokenizer and chat template of ${model} from ${hub} into ${own}`)
   try {

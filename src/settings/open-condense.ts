@@ -7,24 +7,22 @@ import { openNamed } from './open-named.ts'
 import { openSpeaker } from './open-speaker.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
-/** A condenser by name with its options, or the user's own: what contexts are condensed with. */
-export async function openCondense(
+/**
+ * The condenser that `--condense` names with its options, or the user's own: what contexts are
+ * condensed with. A name or option that does not exist is the flag's fault.
+ */
+export function openCondense(
   name: string,
   renderer: Renderer & Partial<Pick<ModelRenderer, 'tokenizer'>>,
 ): Promise<CondenseSettings & AsyncDisposable> {
-  if (!isUserPart(name)) return await openCondenser(name, needsOf(renderer))
-  const part = await loadUserPart(name)
-  if (!isCondenser(part)) {
-    throw new TypeError(`${name} is not a condenser: an object with a name and open()`)
-  }
-  return { ...defaultCondensing, condenser: part, [Symbol.asyncDispose]: async () => {} }
-}
-
-/** The condenser that `--condense` names; a name or option that does not exist is the flag's fault. */
-export function openCondenseNamed(
-  ...given: Parameters<typeof openCondense>
-): ReturnType<typeof openCondense> {
-  return openNamed(`--condense ${given[0]}`, () => openCondense(...given))
+  return openNamed(`--condense ${name}`, async () => {
+    if (!isUserPart(name)) return await openCondenser(name, needsOf(renderer))
+    const part = await loadUserPart(name)
+    if (!isCondenser(part)) {
+      throw new TypeError(`${name} is not a condenser: an object with a name and open()`)
+    }
+    return { ...defaultCondensing, condenser: part, [Symbol.asyncDispose]: async () => {} }
+  })
 }
 
 function needsOf({ tokenizer }: Partial<Pick<ModelRenderer, 'tokenizer'>>): CondenserNeeds {

@@ -1,4 +1,5 @@
 import { SettingError } from '../core/setting-error.ts'
+import type { Settings } from './settings.ts'
 import { UserCodeError } from './user-part.ts'
 
 /**
@@ -17,6 +18,18 @@ export async function openNamed<T>(
     const reason = reasonOf(cause)
     throw new SettingError(place === undefined ? reason : `${place}: ${reason}`, { cause })
   }
+}
+
+/** The value of a setting that something cannot do without. */
+export function needed<Name extends keyof Settings>(
+  values: Settings,
+  name: Name,
+): NonNullable<Settings[Name]> {
+  const value = values[name]
+  if (value === undefined || value === null) {
+    throw new SettingError(`--${name} is missing: name one with the flag or in a config file`)
+  }
+  return value
 }
 
 /** What the system's codes mean where somebody named a file, a folder or a port. */

@@ -10,7 +10,7 @@ import { rollSteps } from '../rollout/step.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import { rollTree } from '../rollout/tree.ts'
 import { openNamed } from './open-named.ts'
-import type { Settings } from './settings.ts'
+import { defaults, type Settings } from './settings.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
 /** What a strategy is opened with. */
@@ -27,12 +27,23 @@ export interface OpenedStrategy {
   readonly topLogprobs: number
 }
 
-/** The strategy that settings name: `chain`, `tree` with its branch policy, or `step`. */
+/** What says how an attempt is rolled; what is not said is the setting's default. */
+export interface StrategyOptions {
+  readonly strategy?: Settings['strategy'] | Strategy
+  readonly branch?: string | BranchPolicy | undefined
+  readonly leaves?: number
+  readonly stepHistory?: number
+  readonly topLogprobs?: number
+}
+
+/** The strategy that options name: `chain`, `tree` with its branch policy, or `step`; or the user's own. */
 export async function openStrategy(
-  values: Pick<Settings, 'strategy' | 'branch' | 'leaves' | 'stepHistory' | 'topLogprobs'>,
+  options: StrategyOptions,
   { environment, renderer, reward }: StrategyParts,
 ): Promise<OpenedStrategy> {
-  const { strategy, leaves, topLogprobs } = values
+  const { strategy = defaults.strategy, topLogprobs = defaults.topLogprobs } = options
+  const { leaves = defaults.leaves, stepHistory = defaults.stepHistory } = options
+  if (typeof strategy === 'function') return { strategy, environment, topLogprobs }
   if (strategy === 'chain') {
     return { strategy: usualStrategy(environment), environment, topLogprobs }
   }
@@ -42,9 +53,9 @@ export async function openStrategy(
     )
   }
   if (strategy === 'step') {
-    return { strategy: rollSteps({ history: values.stepHistory }), environment, topLogprobs }
+    return { strategy: rollSteps({ history: stepHistory }), environment, topLogprobs }
   }
-  const branch = await openBranch(values.branch ?? 'fixed', renderer)
+  const branch = await openBranch(options.branch ?? 'fixed', renderer)
   return {
     strategy: rollTree({ branch, leaves, ...(reward && { reward }) }),
     environment: withFork(environment),
@@ -52,7 +63,8 @@ export async function openStrategy(
   }
 }
 
-async function openBranch(name: string, renderer: Renderer): Promise<BranchPolicy> {
+async function openBranch(name: string | BranchPolicy, renderer: Renderer): Promise<BranchPolicy> {
+  if (typeof name !== 'string') return name
   if (!isUserPart(name)) {
     return await openNamed(`--branch ${name}`, () => openBranchPolicy(name, renderer.vocabulary))
   }

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { leafWeightings } from '../core/credit.ts'
+import { plainSampling } from '../core/policy.ts'
 import { SettingError } from '../core/setting-error.ts'
 import { didYouMean } from '../names/nearest.ts'
+import { defaultLimits } from '../rollout/attempt.ts'
 import { channelSchema } from './notify-channel.ts'
 
 /** One setting: what it may be, and how people are told about it. */
@@ -136,16 +138,22 @@ export const settings = {
     argument: 'NAME',
     default: 'grpo',
   }),
-  maxTurns: setting(count, 'Most samples per trajectory', { argument: 'N', default: 16 }),
+  maxTurns: setting(count, 'Most samples per trajectory', {
+    argument: 'N',
+    default: defaultLimits.turns,
+  }),
   maxRolloutTokens: setting(count, 'Most sampled tokens per trajectory', {
     argument: 'N',
-    default: 8192,
+    default: defaultLimits.tokens,
   }),
   maxContext: setting(count, 'Most tokens of a prompt and its answer together', {
     argument: 'N',
-    default: 32_768,
+    default: defaultLimits.context,
   }),
-  maxNewTokens: setting(count, 'Most sampled tokens per turn', { argument: 'N', default: 2048 }),
+  maxNewTokens: setting(count, 'Most sampled tokens per turn', {
+    argument: 'N',
+    default: defaultLimits.newTokens,
+  }),
   maxSeconds: setting(z.number().positive(), 'Most seconds per trajectory', {
     argument: 'SECONDS',
   }),
@@ -153,15 +161,18 @@ export const settings = {
     argument: 'end|continue',
     default: 'end',
   }),
-  temperature: setting(z.number().min(0), 'Sampling temperature', { argument: 'T', default: 1 }),
-  topP: setting(share, 'Nucleus sampling', { argument: 'P', default: 1 }),
+  temperature: setting(z.number().min(0), 'Sampling temperature', {
+    argument: 'T',
+    default: plainSampling.temperature,
+  }),
+  topP: setting(share, 'Nucleus sampling', { argument: 'P', default: plainSampling.topP }),
   topK: setting(z.int().min(0), 'Sample from the K most probable tokens; 0: all', {
     argument: 'K',
-    default: 0,
+    default: plainSampling.topK,
   }),
   minP: setting(share, 'Sample from tokens at least this probable beside the best', {
     argument: 'P',
-    default: 0,
+    default: plainSampling.minP,
   }),
   topLogprobs: setting(
     z.int().min(0),
@@ -373,4 +384,18 @@ export function withDefaults(input: SettingsInput): Settings {
     return [name, given === undefined ? (each as Setting).default : given]
   })
   return Object.fromEntries(filled) as Settings
+}
+
+/** What every setting is where nothing else is said; the only place where defaults stand. */
+export const defaults: Settings = withDefaults({})
+
+/** How many tasks an environment makes where nobody says. */
+export const defaultTasks = 16
+
+/** The fields that have a value, so that none overwrites a default. */
+export function withoutUndefined<T extends object>(
+  from: T,
+): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  const entries = Object.entries(from).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as { [Name in keyof T]?: Exclude<T[Name], undefined> }
 }

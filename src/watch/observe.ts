@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path'
 import type { Instrument } from '../rollout/instrument.ts'
 import { openNamed } from '../settings/open-named.ts'
-import type { Settings } from '../settings/settings.ts'
+import { defaults, type Settings } from '../settings/settings.ts'
 import { packageVersion } from '../store/manifest.ts'
 import { runPaths } from '../store/run-folder.ts'
 import type { EarlyStop, Listen, RunEvent, Warned } from './events.ts'
@@ -40,8 +40,10 @@ export interface ObserverNotes {
   readonly spans?: { readonly sent: number; readonly lost: number }
 }
 
-/** The settings that observers look at. */
-export type ObserverSettings = Pick<Settings, 'metricsPort' | 'traces' | 'notify' | 'sentinels'>
+/** The settings that observers look at; what is not said is the setting's default. */
+export type ObserverSettings = Partial<
+  Pick<Settings, 'metricsPort' | 'traces' | 'notify' | 'sentinels'>
+>
 
 /** What observers need of the run. */
 export interface ObserverContext extends SentinelContext {
@@ -89,7 +91,7 @@ export async function openObservers(
       listeners.push(notifier.listen)
       notes.notices = notifier.counts
     }
-    if (settings.sentinels) {
+    if (settings.sentinels ?? defaults.sentinels) {
       listeners.push(
         openSentinels(context, warning => {
           tell(`WARNING ${warning.sentinel}: ${warning.message}. Likely: ${warning.likely}.`)
@@ -125,7 +127,7 @@ function exporterOf(url: string, run: string) {
 }
 
 async function openNotices(
-  { notify }: ObserverSettings,
+  { notify = defaults.notify }: ObserverSettings,
   run: string,
   tell: (line: string) => void,
 ) {

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { checkOutputFile } from '../../exchange/output-file.ts'
+import { evaluate } from '../../measure/evaluate.ts'
 import {
   countTauTasks,
   isTau,
@@ -8,15 +9,16 @@ import {
   type TauEvaluated,
   writeTauResults,
 } from '../../measure/evaluate-tau.ts'
-import { type Estimated, type Evaluated, measureRun } from '../../measure/measure.ts'
-import type { RunRecord } from '../../run/open-run-folder.ts'
+import type { Estimated, Evaluated } from '../../measure/measure.ts'
+import { rollOptionsOf } from '../../run/roll-options.ts'
 import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
+import { needed } from '../../settings/open-named.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
-import { rollBySettings } from '../rolling.ts'
+import { type Rolled, withProgress } from '../rolling.ts'
 import { count, percent } from '../units.ts'
 import { rollSettings } from './roll.ts'
 
@@ -70,8 +72,7 @@ async function runEval(invocation: Invocation): Promise<number> {
   if (isDryRun(invocation)) {
     return await printPlan(resolved, invocation, { kind: 'eval', out, names: evalSettingNames })
   }
-  const { unfinished } = values
-  return await evalWith(values, { out, kind: 'eval', config: values, unfinished }, invocation)
+  return await evalWith({ values, out }, invocation)
 }
 
 /** Refuses what could not be measured or written in the end, before anything is rolled. */
@@ -93,25 +94,31 @@ async function resolveTasks(resolved: ResolvedSettings): Promise<ResolvedSetting
 }
 
 /** Evaluates by settings into a run folder. */
-export async function evalWith(
-  values: Settings,
-  record: RunRecord,
-  { terminal, signal, json }: Invocation,
-): Promise<number> {
-  const rolled = { ...values, group: values.trials, filters: [] }
-  const show = (group: Parameters<typeof groupLine>[0]): void => {
-    if (!json) terminal.print(groupLine(group))
-  }
-  await rollBySettings(rolled, record, { terminal, signal, show })
-  const { successAt, results } = values
-  const k = values.k ?? (isTau(values) ? upTo(values.trials) : undefined)
-  const evaluated = await measureRun(record.out, { successAt, k })
-  const tau = isTau(values) ? await measureTau(record.out) : undefined
-  if (results !== undefined) await writeResults(values, record.out, evaluated)
-  if (json) terminal.print(JSON.stringify({ run: record.out, ...evaluated, ...(tau && { tau }) }))
-  else for (const line of evaluationLines(evaluated, tau)) terminal.print(line)
-  terminal.tell(`next  espalier show ${record.out} --report`)
-  return evaluated.trials === 0 ? 1 : 0
+export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<number> {
+  const { terminal, json } = invocation
+  const { values, out } = rolled
+  const { trials, successAt, results } = values
+  const k = values.k ?? (isTau(values) ? upTo(trials) : undefined)
+  let evaluated: Evaluated | undefined
+  const shownValues = { ...values, group: trials }
+  await withProgress({ ...rolled, values: shownValues }, invocation, async (tasks, shown) => {
+    evaluated = await evaluate(needed(values, 'environment'), tasks, {
+      ...rollOptionsOf(values),
+      ...shown,
+      trials,
+      successAt,
+      k,
+      onTask(_, group) {
+        if (!json) terminal.print(groupLine(group))
+      },
+    })
+  })
+  const tau = isTau(values) ? await measureTau(out) : undefined
+  if (results !== undefined) await writeResults(values, out, evaluated!)
+  if (json) terminal.print(JSON.stringify({ run: out, ...evaluated!, ...(tau && { tau }) }))
+  else for (const line of evaluationLines(evaluated!, tau)) terminal.print(line)
+  terminal.tell(`next  espalier show ${out} --report`)
+  return evaluated!.trials === 0 ? 1 : 0
 }
 
 /** tau-bench's own tools read results in its own form. */

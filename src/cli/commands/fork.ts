@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises'
 import type { ModelRenderer } from '../../chat/renderer.ts'
 import { describeOutcome } from '../../core/outcome.ts'
 import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run/fork.ts'
-import { openRunParts } from '../../run/open-parts.ts'
-import { openNamed } from '../../settings/open-named.ts'
+import { openRollParts } from '../../run/open-parts.ts'
+import { rollOptionsOf } from '../../run/roll-options.ts'
+import { needed, openNamed } from '../../settings/open-named.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -61,22 +62,20 @@ async function runFork(invocation: Invocation): Promise<number> {
   await using claimed = await claimRunFolder(flags.out)
   const { out } = claimed
   const values: Settings = { ...begun, strategy: 'chain', out }
-  const opened = await openRunParts(values, terminal.tell)
+  const environment = needed(values, 'environment')
+  const options = { ...rollOptionsOf(values), tell: terminal.tell, signal }
+  const opened = await openRollParts(environment, values.tasks, options)
   try {
     const { tokenizer } = opened.parts.renderer as ModelRenderer
-    const forked = await forkTrajectory(
-      run,
-      { ...opened.parts, signal },
-      {
-        id: words[1]!,
-        at,
-        samples,
-        ...(text !== undefined && { edit: tokenizer.encode(text) }),
-        ...(begun.strategy === 'step' && { stepHistory: begun.stepHistory }),
-        out,
-        config: values,
-      },
-    )
+    const forked = await forkTrajectory(run, opened.parts, {
+      id: words[1]!,
+      at,
+      samples,
+      ...(text !== undefined && { edit: tokenizer.encode(text) }),
+      ...(begun.strategy === 'step' && { stepHistory: begun.stepHistory }),
+      out,
+      config: values,
+    })
     const { group, ...rest } = forked
     if (json) terminal.print(JSON.stringify({ run: out, ...rest, ...groupRecord(group) }))
     else for (const line of linesOf(forked, out)) terminal.print(line)

@@ -3,9 +3,10 @@ import { elsewhere } from '../../gateway/elsewhere.ts'
 import { openGateway } from '../../gateway/open-gateway.ts'
 import type { Secrets } from '../../gateway/secrets.ts'
 import { serveGateway } from '../../gateway/server.ts'
-import { openRunParts } from '../../run/open-parts.ts'
+import { openRollParts } from '../../run/open-parts.ts'
 import { openRun } from '../../run/open-run-folder.ts'
 import type { RollParts } from '../../run/roll-groups.ts'
+import { rollOptionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
@@ -89,7 +90,9 @@ async function runGateway(invocation: Invocation): Promise<number> {
   const { idle: idleSeconds } = counted('idle', own.idle)
   const { grace = 10 } = counted('grace', own.grace)
   await openNamed(`--port ${port}`, () => tryPort(port, host))
-  await using opened = await openRunParts(values, terminal.tell, elsewhere)
+  const options = { ...rollOptionsOf(values), tell: terminal.tell }
+  const environment = values.environment ?? elsewhere
+  await using opened = await openRollParts(environment, values.tasks, options)
   await using claimed = await claimRunFolder(values.out)
   const { out } = claimed
   const record = { out, kind: 'gateway', config: values, unfinished: 'restart' } as const

@@ -2,7 +2,7 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { evalWith } from './eval.ts'
 import { rollWith } from './roll.ts'
-import { trainInto } from './train.ts'
+import { trainWith } from './train.ts'
 
 /** Goes on with an interrupted run. */
 export const resumeCommand: Command = {
@@ -33,7 +33,7 @@ export const resumeCommand: Command = {
 const kinds: Readonly<Record<string, typeof rollWith>> = {
   roll: rollWith,
   eval: evalWith,
-  train: trainInto,
+  train: trainWith,
 }
 
 async function runResume(invocation: Invocation): Promise<number> {
@@ -45,7 +45,5 @@ async function runResume(invocation: Invocation): Promise<number> {
   }
   const goOn = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
   if (!goOn) throw new MisuseError(`${run} is a run of kind "${kind}", which cannot be resumed`)
-  const { unfinished } = values
-  const record = { out: run, kind, config: values, unfinished, resumes: true }
-  return await goOn(values, record, invocation)
+  return await goOn({ values, out: run, resumes: true }, invocation)
 }

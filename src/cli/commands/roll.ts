@@ -1,12 +1,13 @@
-import type { Group } from '../../core/group.ts'
-import type { RunRecord } from '../../run/open-run-folder.ts'
+import { roll } from '../../run/roll.ts'
+import { rollOptionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
-import type { SettingName, Settings } from '../../settings/settings.ts'
+import { needed } from '../../settings/open-named.ts'
+import type { SettingName } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
-import { rollBySettings } from '../rolling.ts'
+import { type Rolled, withProgress } from '../rolling.ts'
 
 /** The settings of everything that rolls. */
 export const rollSettings: readonly SettingName[] = [
@@ -97,20 +98,20 @@ async function runRoll(invocation: Invocation): Promise<number> {
   if (isDryRun(invocation)) {
     return await printPlan(resolved, invocation, { kind: 'roll', out, names: rollSettings })
   }
-  const { unfinished } = values
-  return await rollWith(values, { out, kind: 'roll', config: values, unfinished }, invocation)
+  return await rollWith({ values, out }, invocation)
 }
 
 /** Rolls by settings and prints every group. */
-export async function rollWith(
-  values: Settings,
-  record: RunRecord,
-  { terminal, signal, json }: Invocation,
-): Promise<number> {
-  const show = (group: Group): void =>
-    terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
-  const { counts } = await rollBySettings(values, record, { terminal, signal, show })
-  terminal.tell(`next  espalier show ${record.out}`)
-  if (json) terminal.print(JSON.stringify({ run: record.out, ...countsRecord(counts) }))
+export async function rollWith(rolled: Rolled, invocation: Invocation): Promise<number> {
+  const { terminal, json } = invocation
+  const { values, out } = rolled
+  const { counts } = await withProgress(rolled, invocation, async (tasks, shown) => {
+    const options = { ...rollOptionsOf(values), ...shown }
+    for await (const group of roll(needed(values, 'environment'), tasks, options)) {
+      terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
+    }
+  })
+  terminal.tell(`next  espalier show ${out}`)
+  if (json) terminal.print(JSON.stringify({ run: out, ...countsRecord(counts) }))
   return counts.rewards === 0 && counts.done > 0 ? 1 : 0
 }

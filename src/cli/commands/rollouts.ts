@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import type { Task } from '../../core/environment.ts'
-import { openRunParts } from '../../run/open-parts.ts'
+import { openRollParts } from '../../run/open-parts.ts'
 import { openRun } from '../../run/open-run-folder.ts'
 import type { RollParts } from '../../run/roll-groups.ts'
+import { rollOptionsOf } from '../../run/roll-options.ts'
 import { openAllowedPolicies } from '../../service/allowed-policies.ts'
 import { Rollouts } from '../../service/rollouts.ts'
 import { serveRollouts } from '../../service/rollouts-server.ts'
 import { Worlds } from '../../service/rollouts-worlds.ts'
 import { resolveSettings } from '../../settings/config.ts'
-import { openNamed } from '../../settings/open-named.ts'
+import { needed, openNamed } from '../../settings/open-named.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import type { Settings } from '../../settings/settings.ts'
 import type { TaskSource } from '../../tasks/tasks.ts'
@@ -54,10 +55,12 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   const door = readDoor(own)
   const { host } = door
   await openNamed(`--port ${port}`, () => tryPort(port, host))
-  await using opened = await openRunParts(values, terminal.tell)
+  const options = { ...rollOptionsOf(values), tell: terminal.tell, signal }
+  const environment = needed(values, 'environment')
+  await using opened = await openRollParts(environment, values.tasks, options)
   await using kept =
     values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
-  const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }), signal }
+  const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }) }
   const more = (own['allow-policy'] ?? '').split(/\s+/).filter(uri => uri !== '')
   const checkPolicy = openAllowedPolicies([...(values.policy ?? []), ...more])
   await using rollouts = new Rollouts({

@@ -1,15 +1,13 @@
 import { RunStoppedError, resumeLine } from '../../core/stopped.ts'
-import type { Trained } from '../../learn/train.ts'
-import { trainWith } from '../../learn/train-settings.ts'
-import { openRunParts } from '../../run/open-parts.ts'
-import type { RunRecord } from '../../run/open-run-folder.ts'
+import { type Trained, train } from '../../learn/train.ts'
+import { trainOptionsOf } from '../../learn/train-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
-import type { SettingName, Settings } from '../../settings/settings.ts'
+import { needed } from '../../settings/open-named.ts'
+import type { SettingName } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
-import { openObservers } from '../../watch/observe.ts'
-import { writeReport } from '../../watch/run-report.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
+import type { Rolled } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 import { rollSettings } from './roll.ts'
 
@@ -69,35 +67,35 @@ async function runTrain(invocation: Invocation): Promise<number> {
   if (isDryRun(invocation)) {
     return await printPlan(resolved, invocation, { kind: 'train', out, names: settingNames })
   }
-  return await trainInto(values, { out, kind: 'train', config: values }, invocation)
+  return await trainWith({ values, out }, invocation)
 }
 
 /** Trains by settings into a run folder, or goes on with the one it holds. */
-export async function trainInto(
-  values: Settings,
-  { out, resumes = false }: RunRecord,
+export async function trainWith(
+  { values, out, resumes = false }: Rolled,
   { terminal, signal, json }: Invocation,
 ): Promise<number> {
-  const display = openTrainingDisplay(terminal, values.steps)
-  await using opened = await openRunParts(values, terminal.tell)
-  const context = { out, tell: terminal.tell, renderer: opened.parts.renderer }
-  await using observers = await openObservers(values, context)
-  const { listen, instruments } = observers
-  const parts = { ...opened.parts, signal, listen, instruments }
-  const trained = await trainWith(values, parts, { out, resumes, ...display }).catch(stoppedIn)
+  const { tell } = terminal
+  const { tasks = values.steps * values.tasksPerStep } = values
+  const trained = await train(needed(values, 'environment'), tasks, {
+    ...trainOptionsOf(values),
+    ...openTrainingDisplay(terminal, values.steps),
+    out,
+    resumes,
+    signal,
+    tell,
+  }).catch(stoppedIn)
   if (trained instanceof RunStoppedError) {
-    terminal.tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind)}\` goes on`)
+    tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind)}\` goes on`)
     return 0
   }
-  const { training: _training, ...record } = trained
-  await writeReport(out, { training: record, ...observers.notes() })
   if (json) terminal.print(JSON.stringify(trainedRecord(trained)))
   else {
     const { successBefore, successAfter } = trained
     terminal.print(`success ${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`)
   }
-  terminal.tell(`next  espalier view ${out}`)
-  terminal.tell(`      espalier show ${out}`)
+  tell(`next  espalier view ${out}`)
+  tell(`      espalier show ${out}`)
   return 0
 }
 

@@ -40,11 +40,15 @@ export interface TinkerSessionOptions extends TinkerApiOptions {
 /** Seconds between signs of life, without which a server may end a session. */
 const heartbeatSeconds = 10
 
-const sessions = new Map<string, TinkerSession>()
+/** A policy that samples in a session; the trainer that changes its weights works in the same. */
+export interface TinkerPolicy extends Policy {
+  readonly session: TinkerSession
+}
 
-/** The session that a policy has opened with a server, for the trainer that is to share it. */
-export function sessionAt(url: string): TinkerSession | undefined {
-  return sessions.get(withoutSlash(url))
+/** The session with this server that a policy samples in, for the trainer that is to share it. */
+export function tinkerSessionOf(policy: Policy, url: string): TinkerSession | undefined {
+  const { session } = policy as Partial<TinkerPolicy>
+  return session && withoutSlash(session.url) === withoutSlash(url) ? session : undefined
 }
 
 /** Opens a session, with a sampler of the base model. */
@@ -102,10 +106,8 @@ export async function openTinkerSession(
     },
     async [Symbol.asyncDispose]() {
       clearInterval(beat)
-      sessions.delete(withoutSlash(url))
     },
   }
-  sessions.set(withoutSlash(url), session)
   return session
 }
 
@@ -113,12 +115,12 @@ export async function openTinkerSession(
 export async function openTinkerPolicy(
   url: string,
   { key, servedModel }: { readonly key?: string; readonly servedModel?: string },
-): Promise<Policy> {
-  const { policy } = await openTinkerSession(url, {
+): Promise<TinkerPolicy> {
+  const session = await openTinkerSession(url, {
     ...(key !== undefined && { key }),
     ...(servedModel !== undefined && { baseModel: servedModel }),
   })
-  return policy
+  return { ...session.policy, session }
 }
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')

@@ -1,0 +1,48 @@
+import type { Trainer } from '../core/trainer.ts'
+import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
+import { rollOptionsOf } from '../run/roll-options.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { TaskSource } from '../tasks/tasks.ts'
+import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
+import type { TrainingPlan } from './training.ts'
+
+/** How long and how a policy learns. */
+export interface LearningOptions<Data = unknown>
+  extends Pick<
+      TrainingPlan<Data>,
+      'evaluateEvery' | 'onStep' | 'onEvaluation' | 'maxStaleness' | 'onUpdate'
+    >,
+    Pick<
+      EmbeddedTrainerOptions,
+      'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy'
+    >,
+    Pick<AttemptOptions, 'out' | 'resumes' | 'config'>,
+    Pick<GroupOptions, 'refill'> {
+  /** What learns: a name as on the command line, or an opened one, which is left open. @default 'embedded' */
+  readonly trainer?: Trainer | string
+  /** Training steps. @default 60 */
+  readonly steps?: number
+  /** Tasks per training step. @default 32 */
+  readonly tasksPerStep?: number
+  /** Tasks to evaluate on, or how many. @default a split made for it, else a fifth of the tasks */
+  readonly heldOut?: TaskSource<Data>
+  /** Coefficient of the KL penalty to the starting weights. @default 0 */
+  readonly klPenalty?: number
+  /** What a nat under a task's oracle prompt adds to a token's advantage. @default 0 */
+  readonly oracleBonus?: number
+  /** Steps between checkpoints. @default 20 */
+  readonly checkpointEvery?: number
+  /** The reward from which on a task counts as solved. @default 1 */
+  readonly successAt?: number
+}
+
+/** How a policy is trained. Only the policy has to be named. */
+export interface TrainOptions<Data = unknown>
+  extends AttemptOptions,
+    GroupOptions,
+    LearningOptions<Data> {}
+
+/** The options that settings make. */
+export function trainOptionsOf(values: Settings): TrainOptions {
+  return { ...rollOptionsOf(values), entropy: values.entropyBonus }
+}

@@ -1,0 +1,168 @@
+import type { LeafWeighting } from '../core/credit.ts'
+import type { Environment } from '../core/environment.ts'
+import type { Filter } from '../core/group.ts'
+import type { Guard } from '../core/guard.ts'
+import type { LaneLimits } from '../core/lane.ts'
+import type { Policy, Sampling } from '../core/policy.ts'
+import type { History, Renderer } from '../core/renderer.ts'
+import type { CondenseSettings, Limits } from '../rollout/attempt.ts'
+import type { BranchPolicy } from '../rollout/branch.ts'
+import type { Instrument } from '../rollout/instrument.ts'
+import type { Strategy } from '../rollout/strategy.ts'
+import { needed } from '../settings/open-named.ts'
+import { type Settings, withoutUndefined } from '../settings/settings.ts'
+import type { Listen } from '../watch/events.ts'
+import type { BudgetLimits } from './budget.ts'
+
+/** What samples, and how it is reached. */
+export interface PolicyOptions {
+  /** The policy: its URI as on the command line, several of which balance, or an opened one. */
+  readonly policy: Policy | string | readonly string[]
+  /** The name the server knows its model by. @default what it serves */
+  readonly servedModel?: string
+  /** The environment variable that holds the server's key. @default 'ESPALIER_POLICY_KEY' */
+  readonly keyVariable?: string
+  /** Seconds one request to a server may take. @default 600 */
+  readonly deadline?: number
+  /** How often a request that failed is tried again. @default 5 */
+  readonly retries?: number
+  /** A file to write every sample to, which `replay:FILE` reads. @default none */
+  readonly record?: string
+}
+
+/** What turns messages into tokens and back. */
+export interface RendererOptions {
+  /** Tokenizer and chat template: a folder, an id, or an opened renderer. @default what the server says it serves */
+  readonly model?: string | Renderer
+  /** Never fetch tokenizer files from a hub. @default false */
+  readonly offline?: boolean
+  /** Where tokenizer files of an id are fetched from. @default 'https://huggingface.co' */
+  readonly hub?: string
+  /** Whether a template may rewrite what was sampled. @default 'preserve' */
+  readonly history?: History
+  /** Whether markers that a model spelled out count as such. @default 'text' */
+  readonly markers?: Settings['markers']
+  /** Values for the chat template. @default none */
+  readonly templateVariables?: Readonly<Record<string, unknown>>
+  /** How the model writes calls. @default found from its template */
+  readonly toolFormat?: string
+  /** How the model writes reasoning. @default found from its template */
+  readonly reasoningFormat?: string
+  /** Replaces the sentence in which the template offers tools. @default the template's own */
+  readonly toolInstruction?: { readonly find: string; readonly replace: string }
+}
+
+/** Who watches a run, and what is told to whom. */
+export interface WatchOptions {
+  /** Told of everything that happens, as it happens. */
+  readonly listen?: Listen
+  /** Told lines for people, such as warnings. @default nobody */
+  readonly tell?: (line: string) => void
+  /** Put around every attempt, the first innermost. @default none */
+  readonly instruments?: readonly Instrument[]
+  /** Warn about silent failures; needs a run folder. @default true */
+  readonly sentinels?: boolean
+  /** A port to serve metrics for Prometheus on; needs a run folder. @default none */
+  readonly metricsPort?: number
+  /** A collector to send OpenTelemetry traces to; needs a run folder. @default none */
+  readonly traces?: string
+  /** Channels that people are told through; needs a run folder. @default none */
+  readonly notify?: Settings['notify']
+}
+
+/** How attempts are made, whatever they are made for. */
+export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOptions {
+  /** How an attempt is rolled: by name, or your own. @default 'chain' */
+  readonly strategy?: Settings['strategy'] | Strategy
+  /** Where a tree branches: a name with options, or your own. @default 'fixed' */
+  readonly branch?: string | BranchPolicy
+  /** Most endings of one tree. @default 8 for trees, else 1 */
+  readonly leaves?: number
+  /** Turns of the past that a step is shown. @default 3 */
+  readonly stepHistory?: number
+  /** How long contexts are condensed: a name with options, or an opened condenser. @default not */
+  readonly condense?: string | CondenseSettings
+  /** Watchers that stop a sample early, by name or your own. @default none */
+  readonly guards?: readonly (string | Guard)[]
+  /** Temperature, top-p, top-k and min-p. @default the policy's own distribution */
+  readonly sampling?: Partial<Sampling>
+  /** What ends an attempt: turns, tokens, context, seconds. */
+  readonly limits?: Partial<Limits>
+  /** What a turn that was cut by its token limit does. @default 'end' */
+  readonly onLength?: 'end' | 'continue'
+  /** Texts that end a turn. @default none */
+  readonly stop?: readonly string[]
+  /** Candidates per token to keep with their log-probabilities. @default 0 */
+  readonly topLogprobs?: number
+  /** Used instead of the environment's own reward: names as on the command line, or functions. */
+  readonly reward?: Environment['reward'] | readonly string[]
+  /** The model that a reward named `judge` asks. */
+  readonly judge?: string
+  /** Rollouts and requests at one time: one number, or lane by lane. @default 64 */
+  readonly concurrency?: number | Partial<LaneLimits & { readonly rollouts: number }>
+  /** Lets the server's signals move the requests at one time. @default false */
+  readonly adaptive?: boolean
+  /** What the whole run may cost. @default no limit */
+  readonly budget?: BudgetLimits
+  /** The seed that every random draw comes from. @default 0 */
+  readonly seed?: number
+  /** Which split of the environment's tasks. @default its own */
+  readonly split?: string
+  /** Stops the run; what a run folder holds can be resumed. */
+  readonly signal?: AbortSignal
+  /** A run folder to keep everything in. @default none */
+  readonly out?: string
+  /** Goes on with the run that `out` holds. @default false */
+  readonly resumes?: boolean
+  /** What a resumed run does with attempts that were cut. @default 'continue' */
+  readonly unfinished?: 'continue' | 'restart'
+  /** What the run folder remembers of the settings, for people and for `espalier resume`. */
+  readonly config?: Readonly<Record<string, unknown>>
+}
+
+/** How groups are made, compared and written. */
+export interface GroupOptions {
+  /** Trees per task. @default 8 */
+  readonly group?: number
+  /** How the members of a group are compared. @default 'grpo' */
+  readonly advantage?: string
+  /** How the endings of a tree share their tokens. @default 'uniform' */
+  readonly weighting?: LeafWeighting
+  /** Judges that drop trajectories, by name or your own. @default none */
+  readonly filters?: readonly (string | Filter)[]
+  /** Exports written while the run goes on; needs a run folder. @default none */
+  readonly sinks?: readonly { readonly to: string; readonly out: string }[]
+  /** Groups that may be rolled in place of those that filters emptied, per group wanted. @default 2 */
+  readonly refill?: number
+}
+
+/** How groups are rolled. Only the policy has to be named; a setting's default is its flag's. */
+export interface RollOptions extends AttemptOptions, GroupOptions {
+  /** Stop early when so many groups have something to train on. @default every task's */
+  readonly keep?: number
+  /** Groups begun for each one that `keep` still wants. @default 1 */
+  readonly overSample?: number
+}
+
+/**
+ * The options that settings make. A setting and its option have one name, so that a new one needs
+ * no line here; only limits and sampling are put together from several.
+ */
+export function rollOptionsOf(values: Settings): RollOptions {
+  const { temperature, topP, topK, minP, maxSeconds: seconds } = values
+  const { concurrency } = values
+  return {
+    ...withoutUndefined(values),
+    policy: needed(values, 'policy'),
+    sampling: { temperature, topP, topK, minP },
+    limits: {
+      turns: values.maxTurns,
+      tokens: values.maxRolloutTokens,
+      context: values.maxContext,
+      newTokens: values.maxNewTokens,
+      ...(seconds !== undefined && { seconds }),
+    },
+    concurrency: typeof concurrency === 'object' ? withoutUndefined(concurrency) : concurrency,
+    config: values,
+  }
+}
