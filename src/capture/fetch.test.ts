@@ -1,31 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import { expectCaptured, withOwnRecord } from '../../test/captured.ts'
-import { call, openByteRenderer, script } from '../../test/rolling.ts'
-import { roll } from '../run/roll.ts'
-import { type AgentFunction, agent } from './agent.ts'
-
-const renderer = await openByteRenderer()
-
-/** Rolls a function with a script; gives what it returned and what was captured. */
-async function rollScript(run: AgentFunction<{ question: string }>, answers: readonly string[]) {
-  const task = z.object({ question: z.string() })
-  const environment = agent({ name: 'asked', task, run, reward: { any: () => 1 } })
-  const policy = withOwnRecord(script(renderer, answers))
-  for await (const group of roll(environment, [{ question: 'Is it open?' }], {
-    policy,
-    model: renderer,
-    group: 1,
-  })) {
-    const [member] = group.members
-    if (!member) throw new Error(JSON.stringify(group.unscored[0]!.outcome))
-    expectCaptured(member.tree, policy.record)
-    return { ...member.trajectory, asked: policy.record.length }
-  }
-  throw new Error('no group')
-}
+import { rollScript } from '../../test/roll-script.ts'
+import { call } from '../../test/rolling.ts'
 
 const thought = `<think>\nI look.\n</think>\n\n${call('look', { at: 'door' })}`
 

@@ -2,6 +2,8 @@ import { aiSdkModels } from './ai-sdk/model.ts'
 import type { AgentModel } from './ai-sdk/types.ts'
 import type { Capture } from './contract.ts'
 import { agentFetch } from './fetch.ts'
+import { agentsModelProvider } from './openai-agents/provider.ts'
+import type { AgentsModelProvider } from './openai-agents/types.ts'
 
 /** The ways in which an agent can ask the policy of its attempt; all lead into one tree. */
 export interface Hooks {
@@ -11,6 +13,8 @@ export interface Hooks {
   readonly models: { readonly [Version in 'v2' | 'v3' | 'v4']: AgentModel<Version> }
   /** For the official clients of OpenAI, Anthropic and Google; no request leaves the process. */
   readonly fetch: typeof fetch
+  /** For the OpenAI Agents SDK: `new Runner({ modelProvider })`. */
+  readonly modelProvider: AgentsModelProvider
 }
 
 /** What hooks lead to. */
@@ -23,10 +27,12 @@ export interface HookOptions {
 
 /** Opens the ways to ask. */
 export function openHooks({ capture, signal, policy }: HookOptions): Hooks {
-  const models = aiSdkModels({
-    respond: (request, call) => capture.respond(request, call),
-    signal,
-    modelId: policy,
-  })
-  return { model: models.v3, models, fetch: agentFetch({ capture, signal, model: policy }) }
+  const respond: Capture['respond'] = (request, call) => capture.respond(request, call)
+  const models = aiSdkModels({ respond, signal, modelId: policy })
+  return {
+    model: models.v3,
+    models,
+    fetch: agentFetch({ capture, signal, model: policy }),
+    modelProvider: agentsModelProvider({ respond, signal }),
+  }
 }
