@@ -24,6 +24,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   teach: async () => (await import('./commands/teach.ts')).teachCommand,
   check: async () => (await import('./commands/check.ts')).checkCommand,
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
+  'export-model': async () => (await import('./commands/export-model.ts')).exportModelCommand,
   tau: async () => (await import('./commands/tau.ts')).tauCommand,
 }
 
