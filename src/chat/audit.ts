@@ -1,8 +1,9 @@
 import { type Message, textOf } from '../core/message.ts'
 import type { BridgeRequest } from '../core/renderer.ts'
-import { concat, shift } from './bridge.ts'
+import { concat } from './bridge.ts'
 import type { ChatRequest } from './chat.ts'
 import type { Conversation, ConversationTurn } from './random-conversation.ts'
+import { shift } from './ranges.ts'
 import type { ModelRenderer } from './renderer.ts'
 
 /** What became of one turn when its path was compared with a fresh rendering of its conversation. */

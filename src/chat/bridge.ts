@@ -13,6 +13,7 @@ import {
 } from './calibration/probe.ts'
 import type { Chat, ChatText } from './chat.ts'
 import { completeCalls } from './complete-calls.ts'
+import { shift } from './ranges.ts'
 
 /** What computing a bridge needs. */
 export interface BridgeContext {
@@ -156,17 +157,6 @@ export function encodeBehindText(
   let shared = text.length - text.trimStart().length
   while (shared > 0 && !said.endsWith(text.slice(0, shared))) shared--
   return tokenizer.encode(text.slice(shared), { foreign: shift(foreign, shared) })
-}
-
-/** Ranges of a text in the part of it that begins at `start` and has this length. */
-export function shift(
-  ranges: ChatText['foreign'],
-  start: number,
-  length = Number.POSITIVE_INFINITY,
-): readonly (readonly [number, number])[] {
-  return ranges
-    .map(([from, end]) => [Math.max(0, from - start), Math.min(length, end - start)] as const)
-    .filter(([from, end]) => end > from)
 }
 
 /** Tokens one after the other. */

@@ -107,10 +107,15 @@ describe.skipIf(!hasTemplates)('marking', () => {
   it('leaves white space to the vocabulary, though it has tokens for runs of it', () => {
     const tokenizer = openQwenTokenizer(['\n\n\n', '▁▁'])
     const { chat } = openTemplate('Qwen-Qwen3-0.6B', { tokenizer })
-    const marked = (content: string) =>
-      chat.render({ messages: [{ role: 'user', content }], tools: [], opensTurn: true }).foreign
-    expect(marked('a\n\n\nb▁▁c')).toEqual([])
-    expect(marked('a<|im_end|>b')).toHaveLength(1)
+    const run = tokenizer.idOf('\n\n\n')!
+    const ids = (content: string): readonly number[] => {
+      const messages = [{ role: 'user', content }] as const
+      const { text, foreign } = chat.render({ messages, tools: [], opensTurn: true })
+      return [...tokenizer.encode(text, { foreign })]
+    }
+    expect(ids('a\n\n\nb▁▁c')).toEqual(expect.arrayContaining([run, tokenizer.idOf('▁▁')!]))
+    const ends = ids('b').filter(id => id === tokenizer.idOf('<|im_end|>')).length
+    expect(ids('a<|im_end|>b').filter(id => id === tokenizer.idOf('<|im_end|>'))).toHaveLength(ends)
   })
 })
 

@@ -5,18 +5,19 @@ import {
   type ToolDefinition,
   textOf,
 } from '../core/message.ts'
-import { markForeignWithin, type TemplateInput } from '../jinja/foreign.ts'
+import { type ForeignRanges, markForeignWithin, type TemplateInput } from '../jinja/foreign.ts'
 import { type Condition, HiddenContents, type Hole } from '../jinja/hidden.ts'
 import type { Moment } from '../jinja/run.ts'
 import { formatTime } from '../jinja/strftime.ts'
 import { compileTemplate, type Rendering } from '../jinja/template.ts'
 import { parseJson } from '../python/json.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
+import { openControlMatcher } from '../tokenizers/control-matcher.ts'
 import type { ControlToken, Tokenizer } from '../tokenizers/tokenizer.ts'
 import type { Dialect } from './calibration/dialect.ts'
 import type { ModelFiles } from './model-folder.ts'
 
-/** A rendered text, with the ranges of it that came from messages and look like control strings. */
+/** A rendered text, with the ranges of it that came from messages. */
 export interface ChatText {
   readonly text: string
   readonly foreign: readonly (readonly [number, number])[]
@@ -43,7 +44,7 @@ export interface OutlineText extends TimedText {
 /** What rendering without some contents came to; it holds where the conditions' answers are true. */
 export interface OutlineRendering {
   readonly conditions: readonly Condition[]
-  /** What such contents give if none of them is marked; undefined where they have to be seen. */
+  /** What such contents give if none spells a control string; undefined where they have to be seen. */
   readonly outline: OutlineText | undefined
 }
 
@@ -55,8 +56,8 @@ export interface Chat {
    * `longestHidden` units.
    */
   renderOutline(request: ChatRequest, hidden: number): OutlineRendering
-  /** Whether a message's text would be marked, because it spells a control string. */
-  isMarked(text: string): boolean
+  /** Whether a text spells a control string. */
+  spellsControl(text: string): boolean
   /** Whether a template would still write the same time. */
   isNow(moments: readonly Moment[]): boolean
   /** The template in use, patches applied. */
@@ -145,7 +146,7 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
           contents.close()
         }
       },
-      isMarked: toInput.isMarked,
+      spellsControl: toInput.spellsControl,
       isNow: moments =>
         moments.every(({ format, written }) => formatTime(format, clock()) === written),
     }
@@ -180,17 +181,26 @@ function tokenText(value: unknown): string | undefined {
   return typeof content === 'string' ? content : undefined
 }
 
+/** What messages say of their own shape; templates make control strings of it. */
+const shapeWords = new Set(
+  'system user assistant tool developer function text image image_url video audio'.split(' '),
+)
+
+const isShape = (text: string, key: unknown): boolean =>
+  (key === 'role' || key === 'type') && shapeWords.has(text)
+
 /**
- * Turns messages and tools into template values. Text that spells a control string is marked, so
- * that it stays text (T6); of the policy's own words only the special tokens are.
+ * Turns messages and tools into template values. Every character of them is marked, so that none
+ * takes part in a control string wherever the template puts it (T6). The policy's own words keep the
+ * control strings that are not special, such as those around its calls and thoughts.
  */
 function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
   // Some vocabularies have runs of white space among their added tokens: these are plain text.
   const telling = controls.filter(({ content }) => !/^[\s▁]*$/.test(content))
   const spellsAny = containsOneOf(telling.map(({ content }) => content))
-  const spellsSpecial = containsOneOf(
-    telling.filter(({ special }) => special).map(({ content }) => content),
-  )
+  const all: ForeignRanges = (text, key) =>
+    text === '' || isShape(text, key) ? [] : [0, text.length]
+  const own = ownRanges(telling)
   const known = new WeakMap<object, TemplateInput>()
 
   const remember = (key: object, make: () => TemplateInput): TemplateInput => {
@@ -201,19 +211,34 @@ function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
     return made
   }
   return {
-    isMarked: spellsAny,
+    spellsControl: spellsAny,
     /** A message whose content is not told. */
     outline: (message: Message, content: TemplateInput): TemplateInput => {
-      const value = markForeignWithin(toValue({ ...message, content: '' }, dialect), spellsAny)
+      const value = markForeignWithin(toValue({ ...message, content: '' }, dialect), all)
       return (value as Map<string, TemplateInput>).set('content', content)
     },
     message: (message: Message): TemplateInput =>
       remember(message, () => {
-        const isMarked = message.role === 'assistant' ? spellsSpecial : spellsAny
-        return markForeignWithin(toValue(message, dialect), isMarked)
+        const rangesOf: ForeignRanges =
+          message.role === 'assistant' ? (text, key) => (isShape(text, key) ? [] : own(text)) : all
+        return markForeignWithin(toValue(message, dialect), rangesOf)
       }),
     tools: (tools: readonly ToolDefinition[]): TemplateInput =>
-      remember(tools, () => markForeignWithin(fromJavaScript(tools), spellsAny)),
+      remember(tools, () => markForeignWithin(fromJavaScript(tools), all)),
+  }
+}
+
+/** All of a text but the control strings in it that are not special and touch no special one. */
+function ownRanges(controls: readonly ControlToken[]): (text: string) => readonly number[] {
+  const plain = controls.filter(({ special }) => !special)
+  const spellsPlain = containsOneOf(plain.map(({ content }) => content))
+  const match = openControlMatcher(controls.map(control => [control.content, control]))
+  return text => {
+    if (text === '') return []
+    if (!spellsPlain(text)) return [0, text.length]
+    return match({ text }).flatMap(({ start, end, control }) =>
+      control?.special === false ? [] : [start, end],
+    )
   }
 }
 

@@ -58,7 +58,7 @@ describe('markForeign', () => {
 describe('markForeignWithin', () => {
   it('wraps strings and keys that are asked for, and only those', () => {
     const value = fromJavaScript({ '<k>': ['<v>', 'w'], z: { y: 'no' } })
-    const marked = markForeignWithin(value, text => text.includes('<'))
+    const marked = markForeignWithin(value, text => (text.includes('<') ? [0, text.length] : []))
     const source = '{% for k, v in d.items() %}{{ k }}={{ v[0] }},{% endfor %}{{ d | length }}'
     const { text, foreign } = compileTemplate(source).render(new Map([['d', marked]]))
     expect(text).toBe('<k>=<v>,z=,2')

@@ -1,7 +1,7 @@
 import type { PythonDict, PythonKey, PythonValue } from '../python/value.ts'
 import { PythonTuple } from '../python/value.ts'
 import { TemplateText } from './template-text.ts'
-import { foreignText } from './text.ts'
+import { foreignText, makeText } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
 import { sequenceItems } from './value.ts'
 
@@ -21,28 +21,33 @@ export type TemplateInput =
   | readonly TemplateInput[]
   | Map<PythonKey, TemplateInput>
 
-/** Wraps every string inside a value, keys of dicts too, for which `isMarked` says so. */
+/** The characters of a text that are foreign, as pairs of offsets; `key` where it stands in a dict. */
+export type ForeignRanges = (text: string, key?: PythonKey) => readonly number[]
+
+/** Wraps every string inside a value, keys of dicts too; `rangesOf` says which characters are foreign. */
 export function markForeignWithin(
   value: PythonValue,
-  isMarked: (text: string) => boolean,
+  rangesOf: ForeignRanges,
+  key?: PythonKey,
 ): TemplateInput {
-  if (typeof value === 'string') return isMarked(value) ? foreignText(value) : value
+  if (typeof value === 'string')
+    return makeText(value, rangesOf(value, key), false) as TemplateInput
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(item => markForeignWithin(item, isMarked))
+  if (Array.isArray(value)) return value.map(item => markForeignWithin(item, rangesOf, key))
   if (value instanceof PythonTuple) {
     return new PythonTuple(
-      value.items.map(item => markForeignWithin(item, isMarked)),
+      value.items.map(item => markForeignWithin(item, rangesOf)),
     ) as PythonTuple
   }
-  return value instanceof Map ? markDict(value, isMarked) : value
+  return value instanceof Map ? markDict(value, rangesOf) : value
 }
 
-function markDict(dict: PythonDict, isMarked: (text: string) => boolean): TemplateInput {
+function markDict(dict: PythonDict, rangesOf: ForeignRanges): TemplateInput {
   const marked = new Map<PythonKey, TemplateInput>()
   const keys = new Set<string>()
   for (const [key, item] of dict) {
-    if (typeof key === 'string' && isMarked(key)) keys.add(key)
-    marked.set(key, markForeignWithin(item, isMarked))
+    if (typeof key === 'string' && rangesOf(key).length > 0) keys.add(key)
+    marked.set(key, markForeignWithin(item, rangesOf, key))
   }
   if (keys.size > 0) foreignKeys.set(marked, keys)
   return marked

@@ -133,6 +133,40 @@ export function sourceOf(visible: string, holes: readonly Hole[]): TextSource {
   }
 }
 
+/** A text and the ranges of it that are foreign. */
+export interface MarkedSourceText {
+  readonly text: string
+  readonly foreign: readonly (readonly [number, number])[]
+}
+
+/** Reads the text that holes stand in, filled; what fills them is foreign as a whole. */
+export function markedSourceOf(
+  { text: visible, foreign }: MarkedSourceText,
+  holes: readonly Hole[],
+): (texts: readonly string[]) => MarkedSourceText {
+  return texts => {
+    const ranges: [number, number][] = []
+    let text = ''
+    let from = 0
+    const show = (to: number): void => {
+      for (const [start, end] of foreign) {
+        const [first, last] = [Math.max(start, from), Math.min(end, to)]
+        if (first < last) ranges.push([first - from + text.length, last - from + text.length])
+      }
+      text += visible.slice(from, to)
+      from = to
+    }
+    for (const { at, read } of holes) {
+      show(at)
+      const filling = read(texts)
+      if (filling !== '') ranges.push([text.length, text.length + filling.length])
+      text += filling
+    }
+    show(visible.length)
+    return { text, foreign: ranges }
+  }
+}
+
 /** The hole in a text in which its own text begins at `start`. */
 export function moveHole({ at, read, most, contents }: Hole, start: number): Hole {
   return { at: at + start, read, most, contents }

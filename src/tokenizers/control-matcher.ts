@@ -9,7 +9,10 @@ export interface Stretch {
   readonly control?: ControlToken
 }
 
-/** Cuts a text at its control strings. What touches a foreign character is no control string. */
+/**
+ * Cuts a text at its control strings. What touches a foreign character is no control string; runs of
+ * white space, which some vocabularies have among their control tokens, tell nothing and stay.
+ */
 export type ControlMatcher = (input: Marked) => readonly Stretch[]
 
 interface Node {
@@ -19,6 +22,7 @@ interface Node {
 
 const WORD = new RegExp(wordClass, 'v')
 const WHITE = /\p{White_Space}/u
+const BLANK = /[\s▁]/
 
 /**
  * Builds the matcher of the given strings, each with its token: leftmost first, of those the
@@ -86,8 +90,12 @@ function escapeUnit(unit: number): string {
 function longestAt({ text, foreign }: Marked, start: number, root: Node): Found | undefined {
   let longest: Found | undefined
   let node: Node | undefined = root
+  let isTouched = false
+  let isBlank = true
   for (let at = start; at < text.length; at++) {
-    if (foreign?.[at] === 1) break
+    isTouched ||= foreign?.[at] === 1
+    isBlank &&= BLANK.test(text[at]!)
+    if (isTouched && !isBlank) break
     node = node.next.get(text.charCodeAt(at))
     if (node === undefined) break
     if (node.control !== undefined) longest = { start, end: at + 1, control: node.control }

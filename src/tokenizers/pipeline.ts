@@ -81,8 +81,12 @@ function openEncoding(
     encodeParts: parts =>
       ids.gather(() => {
         parts.forEach((part, index) => {
-          if (typeof part === 'string') encodeAll({ text: wellFormed(part) }, index === 0)
-          else ids.add(part)
+          if (part instanceof Int32Array) ids.add(part)
+          else
+            encodeAll(
+              { text: wellFormed(part.text), foreign: toMarks(part.text, part) },
+              index === 0,
+            )
         })
       }),
     encodeOrdinary: text =>

@@ -15,7 +15,7 @@ export interface Tokenizer {
    * A text that is given in parts, some of them as their ids already. It must be cut where a
    * control token begins or ends, because only there are both sides encoded apart.
    */
-  encodeParts(parts: readonly (string | Int32Array)[]): Int32Array
+  encodeParts(parts: readonly (MarkedText | Int32Array)[]): Int32Array
   /** Text as data: no control string is recognised, whatever the text says. */
   encodeOrdinary(text: string): Int32Array
   /** Bytes that are no UTF-8 become U+FFFD and unknown ids are skipped, as in the reference. */
@@ -44,6 +44,12 @@ export interface ControlToken {
   readonly singleWord: boolean
   /** Whether it is looked for in the normalized text instead of the given one. */
   readonly normalized: boolean
+}
+
+/** A text and the ranges of it that are foreign. */
+export interface MarkedText {
+  readonly text: string
+  readonly foreign: NonNullable<EncodeOptions['foreign']>
 }
 
 export interface EncodeOptions {

@@ -1,5 +1,5 @@
 import type { BridgeRequest } from '../../core/renderer.ts'
-import { moveHole, sourceOf, type TextSource } from '../../jinja/hidden.ts'
+import { type MarkedSourceText, markedSourceOf, moveHole } from '../../jinja/hidden.ts'
 import {
   anchorOf,
   type BridgeContext,
@@ -10,13 +10,14 @@ import {
   withoutSampled,
 } from '../bridge.ts'
 import type { Ending } from '../calibration/ending.ts'
+import { shift } from '../ranges.ts'
 import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
 import { type Fit, openShapes, type Shape } from './shape.ts'
 
 /** A bridge with holes where contents belong. */
 interface BridgeForm {
   readonly ending: Ending
-  readonly read: TextSource
+  readonly read: (texts: readonly string[]) => MarkedSourceText
   readonly encode: HoleEncoder
 }
 
@@ -49,21 +50,20 @@ function makeShape(context: BridgeContext, request: BridgeRequest): Shape<Bridge
     { messages, tools, opensTurn: true },
     observed.length,
   )
-  if (!outline) return { conditions, moments: [], form: undefined }
+  if (!outline) return { conditions, moments: [], holes: [], form: undefined }
   const { moments } = outline
   const start = endOf(outline.text, outline.text.indexOf(anchor.mark), anchor)
   // Before the first hole the text is the same for all, and so is the first mark if it is there.
   const isFixed = start !== undefined && outline.holes.every(({ at }) => at >= start)
-  if (!isFixed || outline.foreign.some(([, end]) => end > start)) {
-    return { conditions, moments, form: undefined }
-  }
-  const text = outline.text.slice(start)
+  if (!isFixed) return { conditions, moments, holes: [], form: undefined }
+  const marked = { text: outline.text.slice(start), foreign: shift(outline.foreign, start) }
   const holes = outline.holes.map(hole => moveHole(hole, -start))
-  const encode = openHoleEncoder(tokenizer, { text, holes })
+  const encode = openHoleEncoder(tokenizer, { ...marked, holes })
   return {
     conditions,
     moments,
-    form: { ending: anchor.ending, read: sourceOf(text, holes), encode },
+    holes,
+    form: { ending: anchor.ending, read: markedSourceOf(marked, holes), encode },
   }
 }
 
@@ -73,7 +73,7 @@ function fill(
   { form: { ending, read, encode }, texts }: Fit<BridgeForm>,
 ): Int32Array {
   if (ending.stop === '') {
-    return encodeBehindText(context, request, { text: read(texts), foreign: [] })
+    return encodeBehindText(context, request, read(texts))
   }
   return withoutSampled(context, request, { ids: encode(texts), ending })
 }

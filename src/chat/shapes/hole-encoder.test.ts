@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HiddenContents, type Hole, sourceOf } from '../../jinja/hidden.ts'
+import { HiddenContents, type Hole, markedSourceOf } from '../../jinja/hidden.ts'
 import { hiddenOf } from '../../jinja/text.ts'
 import { unitOfByte } from '../../tokenizers/byte-level/byte-alphabet.ts'
 import { openTokenizer, type Tokenizer } from '../../tokenizers/tokenizer.ts'
-import { openHoleEncoder } from './hole-encoder.ts'
+import { type Outline, openHoleEncoder } from './hole-encoder.ts'
 
 const runs = process.env.ESPALIER_SOAK ? 2000 : 150
 
@@ -68,7 +68,7 @@ function openPieces(added: Added): Tokenizer {
 }
 
 /** Holes between these texts, the first filled from the first text. */
-function outlineOf(parts: readonly string[]): { text: string; holes: Hole[] } {
+function outlineOf(parts: readonly string[]): Outline & { holes: Hole[] } {
   const contents = new HiddenContents([])
   const holes: Hole[] = []
   let text = parts[0]!
@@ -77,7 +77,7 @@ function outlineOf(parts: readonly string[]): { text: string; holes: Hole[] } {
     holes.push({ ...hole!, at: text.length })
     text += part
   })
-  return { text, holes }
+  return { text, holes, foreign: [] }
 }
 
 describe('the encoder of a text with holes', () => {
@@ -94,9 +94,10 @@ describe('the encoder of a text with holes', () => {
           const tokenizer = open(added)
           const outline = outlineOf(parts)
           const encode = openHoleEncoder(tokenizer, outline)
-          const read = sourceOf(outline.text, outline.holes)
+          const read = markedSourceOf(outline, outline.holes)
           for (const texts of [['', '', ''], ...fillings]) {
-            expect(encode(texts)).toEqual(tokenizer.encode(read(texts)))
+            const { text, foreign } = read(texts)
+            expect(encode(texts)).toEqual(tokenizer.encode(text, { foreign }))
           }
         },
       ),
@@ -119,7 +120,8 @@ describe('the encoder of a text with holes', () => {
     for (const tokenizer of [openBytes(added), openPieces(added)]) {
       const encode = openHoleEncoder(tokenizer, outlineOf(parts))
       encode(['b'])
-      expect(encode([filling])).toEqual(tokenizer.encode(parts.join(filling)))
+      const foreign = [[parts[0]!.length, parts[0]!.length + filling.length]] as const
+      expect(encode([filling])).toEqual(tokenizer.encode(parts.join(filling), { foreign }))
     }
   })
 
@@ -129,7 +131,7 @@ describe('the encoder of a text with holes', () => {
     const watched: Tokenizer = {
       ...tokenizer,
       encodeParts: parts => {
-        seen.push(...parts.filter(part => typeof part === 'string'))
+        seen.push(...parts.flatMap(part => ('text' in part ? [part.text] : [])))
         return tokenizer.encodeParts(parts)
       },
     }

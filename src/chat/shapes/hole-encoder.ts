@@ -1,32 +1,33 @@
-import { type Hole, moveHole, sourceOf, type TextSource } from '../../jinja/hidden.ts'
-import type { ControlToken, Tokenizer } from '../../tokenizers/tokenizer.ts'
+import { type Hole, type MarkedSourceText, markedSourceOf, moveHole } from '../../jinja/hidden.ts'
+import type { ControlToken, MarkedText, Tokenizer } from '../../tokenizers/tokenizer.ts'
+import { shift } from '../ranges.ts'
 
 /** Encodes a text whose holes are filled from these texts. */
 export type HoleEncoder = (texts: readonly string[]) => Int32Array
 
 /** A text with holes. */
-export interface Outline {
-  readonly text: string
+export interface Outline extends MarkedSourceText {
   readonly holes: readonly Hole[]
 }
 
 /** A part of the text: the same ids always, or what is encoded each time. */
-type Part = Int32Array | TextSource
+type Part = Int32Array | ((texts: readonly string[]) => MarkedText)
 
 /**
  * Builds the encoder of a text with holes. What lies between two control tokens is encoded by itself,
  * so only the spans with holes in them are encoded each time; what comes out is what the
- * tokenizer gives for the whole text, of which no character is foreign.
+ * tokenizer gives for the whole text, in which all that fills holes is foreign.
  */
 export function openHoleEncoder(tokenizer: Tokenizer, outline: Outline): HoleEncoder {
   let parts: readonly Part[] | undefined
   let isFirst = true
-  const read = sourceOf(outline.text, outline.holes)
+  const read = markedSourceOf(outline, outline.holes)
   return texts => {
     // Taking the text apart pays only for a text that comes again.
     if (isFirst) {
       isFirst = false
-      return tokenizer.encode(read(texts))
+      const { text, foreign } = read(texts)
+      return tokenizer.encode(text, { foreign })
     }
     parts ??= takeApart(tokenizer, outline)
     return tokenizer.encodeParts(
@@ -35,21 +36,30 @@ export function openHoleEncoder(tokenizer: Tokenizer, outline: Outline): HoleEnc
   }
 }
 
-function takeApart(tokenizer: Tokenizer, { text, holes }: Outline): readonly Part[] {
+function takeApart(tokenizer: Tokenizer, outline: Outline): readonly Part[] {
+  const { text, holes, foreign } = outline
   const parts: Part[] = []
+  const cut = (start: number, end: number): MarkedText => ({
+    text: text.slice(start, end),
+    foreign: shift(foreign, start, end - start),
+  })
+  const encode = (start: number, end: number): Int32Array => {
+    const part = cut(start, end)
+    return tokenizer.encode(part.text, part)
+  }
   let from = 0
-  for (const { start, end } of openSpans(tokenizer, { text, holes })) {
-    if (from < start) parts.push(tokenizer.encode(text.slice(from, start)))
+  for (const { start, end } of openSpans(tokenizer, outline)) {
+    if (from < start) parts.push(encode(from, start))
     const inside = holes.filter(({ at }) => start <= at && at <= end)
     parts.push(
-      sourceOf(
-        text.slice(start, end),
+      markedSourceOf(
+        cut(start, end),
         inside.map(hole => moveHole(hole, -start)),
       ),
     )
     from = end
   }
-  if (from < text.length) parts.push(tokenizer.encode(text.slice(from)))
+  if (from < text.length) parts.push(encode(from, text.length))
   return parts
 }
 
@@ -60,14 +70,20 @@ interface OpenSpan {
 }
 
 /** The spans with holes in them. */
-function openSpans({ controls }: Tokenizer, { text, holes }: Outline): readonly OpenSpan[] {
+function openSpans(
+  { controls }: Tokenizer,
+  { text, holes, foreign }: Outline,
+): readonly OpenSpan[] {
   const given = controls.filter(control => !control.normalized)
   const spans: OpenSpan[] = []
   let start = 0
   for (let index = 0; index <= holes.length; index++) {
     const from = holes[index - 1]?.at ?? 0
     const to = holes[index]?.at ?? text.length
-    const borders = findBorders(text.slice(from, to), given)
+    const marked = shift(foreign, from, to - from)
+    const isOurs = ({ start: first, end: last }: OpenSpan): boolean =>
+      marked.every(([start, end]) => last <= start || end <= first)
+    const borders = findBorders(text.slice(from, to), given).filter(isOurs)
     const [first, last] = [borders[0], borders.at(-1)]
     if (index > 0 && first) spans.push({ start, end: from + first.start })
     else if (index > 0 && index === holes.length) spans.push({ start, end: to })

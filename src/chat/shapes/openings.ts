@@ -61,9 +61,8 @@ function openEncoding(chat: Chat, tokenizer: Tokenizer): (request: ChatRequest) 
     needsTools: true,
     make(request) {
       const { conditions, outline } = chat.renderOutline(request, request.messages.length)
-      const isPlain = outline?.foreign.length === 0
-      const form = isPlain ? openHoleEncoder(tokenizer, outline) : undefined
-      return { conditions, moments: outline?.moments ?? [], form }
+      const form = outline && openHoleEncoder(tokenizer, outline)
+      return { conditions, moments: outline?.moments ?? [], holes: outline?.holes ?? [], form }
     },
   })
   return request => {

@@ -1,11 +1,13 @@
 import type { Message, ToolDefinition } from '../../core/message.ts'
-import type { Condition } from '../../jinja/hidden.ts'
+import type { Condition, Hole } from '../../jinja/hidden.ts'
 import { type Chat, longestHidden, type TimedText } from '../chat.ts'
 
 /** What a template made of messages without seeing their contents, and for which contents. */
 export interface Shape<Form> {
   readonly conditions: readonly Condition[]
   readonly moments: TimedText['moments']
+  /** Where contents are filled in. */
+  readonly holes: readonly Hole[]
   /** What contents are filled into; undefined where the template has to see such contents. */
   readonly form: Form | undefined
 }
@@ -62,8 +64,13 @@ export function openShapes<Request extends { readonly tools: readonly ToolDefini
     const shapes = keptOf(shapesOf(request), kind)
     const fits = (shape: Shape<Form>): boolean =>
       isTrueOf(shape, texts) && chat.isNow(shape.moments)
-    const { form, moments } = shapes.find(fits) ?? add(request, shapes)
-    return form && { form, moments, texts }
+    const { form, moments, holes } = shapes.find(fits) ?? add(request, shapes)
+    // What the template made of a content may spell a control string of the template's own.
+    const isSpelled = holes.some(({ read }) => {
+      const filling = read(texts)
+      return !texts.includes(filling) && chat.spellsControl(filling)
+    })
+    return form && !isSpelled ? { form, moments, texts } : undefined
   }
 }
 
@@ -73,7 +80,7 @@ function kindOf(messages: readonly Message[], chat: Chat): string | undefined {
   for (const message of messages) {
     const { role, content } = message
     if (role === 'assistant' || typeof content !== 'string') return undefined
-    if (content.length > longestHidden || chat.isMarked(content)) return undefined
+    if (content.length > longestHidden || chat.spellsControl(content)) return undefined
     const fields = message as unknown as Readonly<Record<string, unknown>>
     for (const field in fields) {
       const value = field === 'content' ? '' : fields[field]
