@@ -106,6 +106,8 @@ export { f1 } from './rewards/f1.ts'
 export { format } from './rewards/format.ts'
 export { judge } from './rewards/judge.ts'
 export { numberMatch } from './rewards/number-match.ts'
+export { type ScorerLike, scorer } from './rewards/scorer.ts'
+export { assertion, type TrajectoryAssertion } from './rewards/trajectory.ts'
 // rollout: ways to roll, and where trees branch
 export type { BranchPolicy } from './rollout/branch.ts'
 export { openBranchPolicy } from './rollout/branches/registry.ts'

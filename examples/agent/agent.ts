@@ -42,9 +42,9 @@ export const run = agent({
 })
 
 /** The shop's rules, which nobody tells the model. */
-function rightFor({ status, customer }: Order): Help['done'] {
+function rightFor({ status }: Order): Help['done'] {
   if (status === 'lost') return 'refunded full'
-  if (status === 'damaged') return customer === 'gold' ? 'refunded full' : 'replaced'
+  if (status === 'damaged') return 'replaced'
   return status === 'late' ? 'refunded half' : 'nothing'
 }
 
@@ -67,12 +67,22 @@ function pick(split: string) {
       : mixed.slice(48)
 }
 
-/** Somebody who knows the tools and not the rules: looks, then does one thing or the other. */
-export function show({ task, turn }: { task: { id: string }; turn: number }) {
+/** Somebody who knows the tools and hardly the rules: looks, then mostly guesses. */
+export function show({
+  task: { id, data },
+  turn,
+}: {
+  task: { id: string; data: Order }
+  turn: number
+}) {
   if (turn === 0) return { tool: 'order' }
   if (turn === 2) return 'done'
-  const draw = random(seedOf('shown', task.id))()
-  if (draw < 0.25) return { tool: 'replace' }
-  if (draw < 0.5) return { tool: 'refund', input: { share: 'half' } }
-  return draw < 0.75 ? { tool: 'refund', input: { share: 'full' } } : 'sorry'
+  const draw = random(seedOf('shown', id))
+  const guess = (['nothing', 'replaced', 'refunded half', 'refunded full'] as const)[
+    Math.floor(draw() * 4)
+  ]!
+  const done = draw() < 0.1 ? rightFor(data) : guess
+  if (done === 'nothing') return 'sorry'
+  if (done === 'replaced') return { tool: 'replace' }
+  return { tool: 'refund', input: { share: done === 'refunded half' ? 'half' : 'full' } }
 }

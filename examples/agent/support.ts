@@ -32,7 +32,7 @@ export async function support(model: LanguageModel, order: Order, question: stri
         inputSchema: z.object({}),
         execute: () => {
           looked = true
-          return order
+          return `${order.item} ${order.status}, ${order.customer} customer`
         },
       }),
       refund: tool({

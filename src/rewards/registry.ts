@@ -6,6 +6,7 @@ import { f1 } from './f1.ts'
 import { type FormatRule, format } from './format.ts'
 import { judge } from './judge.ts'
 import { numberMatch } from './number-match.ts'
+import { assertion, trajectoryAssertions } from './trajectory.ts'
 
 /** What rewards may need besides their options. */
 export interface RewardNeeds {
@@ -62,6 +63,82 @@ export const builtInRewards: Readonly<Record<string, RewardFactory>> = {
     open: ({ options }, { speaker }) =>
       judge({ speaker: required(speaker), ...numbersOf(options, ['scale', 'tries']) }),
   },
+  trajectory: {
+    about:
+      'What promptfoo asserts of the calls: tool-used, tool-sequence, tool-args-match, step-count, goal-success.',
+    usage:
+      'trajectory:tool-used,name=TOOL[,min=1,max=N], trajectory:tool-sequence,steps=A+B[,mode=exact], ' +
+      'trajectory:tool-args-match,name=TOOL,args=KEY=VALUE+…, trajectory:step-count,min=N,max=N or trajectory:goal-success,goal=WORDS',
+    variants: [...trajectoryAssertions, 'goal-success'],
+    options: ['name', 'pattern', 'min', 'max', 'steps', 'mode', 'args', 'goal'],
+    open: openTrajectory,
+  },
+}
+
+/** An assertion about the calls as it is named; `goal-success` is for a judge to decide. */
+function openTrajectory({ variant, options }: PartName, { speaker }: RewardNeeds): RewardFunction {
+  const bounds = numbersOf(options, ['min', 'max'])
+  const needed = (key: string): string => {
+    const value = options.get(key)
+    if (value) return value
+    throw new TypeError(`trajectory:${variant} needs ${key}=…`)
+  }
+  const which = (): { pattern: string } | { name: string } =>
+    options.has('pattern') ? { pattern: needed('pattern') } : { name: needed('name') }
+  switch (variant) {
+    case 'tool-used':
+      return assertion({ type: 'trajectory:tool-used', value: { ...which(), ...bounds } })
+    case 'tool-sequence':
+      return assertion({
+        type: 'trajectory:tool-sequence',
+        value: { steps: needed('steps').split('+'), mode: modeOf(options, ['in_order', 'exact']) },
+      })
+    case 'tool-args-match':
+      return assertion({
+        type: 'trajectory:tool-args-match',
+        value: {
+          ...which(),
+          args: argumentsIn(needed('args')),
+          mode: modeOf(options, ['partial', 'exact']),
+        },
+      })
+    case 'step-count':
+      return assertion({
+        type: 'trajectory:step-count',
+        value: { ...(options.has('pattern') && { pattern: needed('pattern') }), ...bounds },
+      })
+    case 'goal-success':
+      return judge({
+        speaker: required(speaker),
+        rubric: `A full score means that this was achieved: ${needed('goal')}`,
+      })
+    default:
+      throw new TypeError(`Write ${builtInRewards.trajectory!.usage}.`)
+  }
+}
+
+function modeOf<Mode extends string>(
+  options: PartName['options'],
+  [usual, ...others]: readonly [Mode, ...Mode[]],
+): Mode {
+  const mode = options.get('mode') ?? usual
+  const found = [usual, ...others].find(each => each === mode)
+  if (found !== undefined) return found
+  throw new TypeError(`mode is "${mode}"; it is ${[usual, ...others].join(' or ')}.`)
+}
+
+/** `key=value+key=value`; a value that reads as JSON is that, any other is a text. */
+function argumentsIn(text: string): Readonly<Record<string, unknown>> {
+  const entries = text.split('+').map((entry): [string, unknown] => {
+    const [key = '', ...rest] = entry.split('=')
+    const value = rest.join('=')
+    try {
+      return [key, JSON.parse(value) as unknown]
+    } catch {
+      return [key, value]
+    }
+  })
+  return Object.fromEntries(entries)
 }
 
 /** Opens a reward as it is named on a command line, `NAME[:ITEM,…]`. */

@@ -14,6 +14,7 @@ import { openFilter } from '../filters/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
 import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
+import { isScorer, scorer } from '../rewards/scorer.ts'
 import type { CondenseSettings } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
@@ -226,13 +227,28 @@ export async function openRewards(
     const part = isUserPart(name)
       ? await loadUserPart(name)
       : await openNamed(`--reward ${name}`, () => openReward(name, needs))
-    const label = isUserPart(name) ? (name.split('#')[1] ?? name) : parsePartName(name).name
-    if (typeof part !== 'function' && typeof part !== 'object') {
-      throw new SettingError(`--reward ${name}: this is not a reward function`)
-    }
-    parts[label] = part as RewardPart
+    parts[rewardLabel(name, parts)] = toRewardPart(name, part)
   }
   return parts
+}
+
+/** What a part is called in results: its export or name, with its variant where that alone is taken. */
+function rewardLabel(name: string, taken: Readonly<Record<string, RewardPart>>): string {
+  if (isUserPart(name)) return name.split('#')[1] ?? name
+  const { name: plain, variant } = parsePartName(name)
+  const label = plain === 'trajectory' ? `${plain}:${variant}` : plain
+  return label in taken ? name : label
+}
+
+/** A part of a file: a reward of ours with its weight, or anything that scores. */
+function toRewardPart(name: string, part: unknown): RewardPart {
+  if (isScorer(part)) return scorer(part)
+  if (typeof part === 'object' && part !== null && 'weight' in part && 'score' in part) {
+    return part as RewardPart
+  }
+  throw new SettingError(
+    `--reward ${name}: this is not a reward function, nor a scorer (a function of { input, output, expected }, or an object with one as \`scorer\` or \`run\`)`,
+  )
 }
 
 const isNames = (reward: NonNullable<AttemptOptions['reward']>): reward is readonly string[] =>
