@@ -316,6 +316,8 @@ export interface BranchAnswer {
   readonly turn: number
   readonly width: number
   readonly why: string
+  /** How each of them goes on. */
+  readonly ways: readonly string[]
 }
 
 /** A tree with its endings. */

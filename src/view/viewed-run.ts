@@ -264,7 +264,8 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   async #lookOn(): Promise<void> {
-    while (!this.#closing.signal.aborted && (await this.#index.look(this.#closing.signal)));
+    const { signal } = this.#closing
+    while (!signal.aborted && (await this.#index.look(signal)));
   }
 
   #openModel(): Promise<RunModel> {

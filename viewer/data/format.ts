@@ -37,7 +37,9 @@ export function formatFixed(value: number | null | undefined, digits = 2): strin
 
 export function formatSigned(value: number | null | undefined, digits = 2): string {
   if (value === null || value === undefined) return missing
-  return `${value >= 0 ? '+' : ''}${formatFixed(value, digits)}`
+  const text = formatFixed(value, digits)
+  if (Number(text.replace('−', '-')) === 0) return text.replace('−', '')
+  return `${value > 0 ? '+' : ''}${text}`
 }
 
 /** 68.6 % */

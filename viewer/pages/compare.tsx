@@ -152,7 +152,7 @@ function Pairs({ before, after }: { before: SideRequest; after: SideRequest }) {
       <VirtualTable<PairRow, Page>
         label="Tasks"
         of={key}
-        columns={columns}
+        columns={columnsOf(before.run, after.run)}
         widths={widths}
         load={load}
         onPage={setAnswer}
@@ -212,52 +212,58 @@ function Difference({
   )
 }
 
-const columns: readonly Column<PairRow>[] = [
-  { name: 'task', title: 'Task', about: 'What was attempted', cell: row => <b>{row.task}</b> },
-  {
-    name: 'change',
-    title: 'Change',
-    about: 'Gained: solved by most attempts now and not before; lost: the other way round',
-    cell: row =>
-      row.change === 'same' ? (
-        <span class="muted">same</span>
-      ) : (
-        <span class={row.change === 'gained' ? 'tag good' : 'tag bad'}>{row.change}</span>
-      ),
-  },
-  {
-    name: 'before',
-    title: 'Before',
-    about: 'Mean reward before',
-    isNumber: true,
-    cell: row => formatFixed(row.before.reward),
-  },
-  {
-    name: 'after',
-    title: 'After',
-    about: 'Mean reward after',
-    isNumber: true,
-    cell: row => formatFixed(row.after.reward),
-  },
-  {
-    name: 'difference',
-    title: 'Difference',
-    about: 'Mean reward after, less before',
-    isNumber: true,
-    cell: row => formatSigned(row.difference),
-  },
-  {
-    name: 'attempts',
-    title: 'Attempts',
-    about: 'Scored attempts before and after',
-    isNumber: true,
-    cell: row => `${row.before.attempts}, ${row.after.attempts}`,
-  },
-  {
-    name: 'tokens',
-    title: 'Tokens',
-    about: 'Mean sampled tokens after, less before',
-    isNumber: true,
-    cell: row => formatSigned(row.after.tokens - row.before.tokens, 0),
-  },
-]
+/** The columns of the table; rewards lead to the groups they are of. */
+function columnsOf(before: string, after: string): readonly Column<PairRow>[] {
+  const link = (run: string, { group, reward }: PairRow['before']) => (
+    <a href={hrefTo(['run', run, 'group'], { id: group })}>{formatFixed(reward)}</a>
+  )
+  return [
+    { name: 'task', title: 'Task', about: 'What was attempted', cell: row => <b>{row.task}</b> },
+    {
+      name: 'change',
+      title: 'Change',
+      about: 'Gained: solved by most attempts now and not before; lost: the other way round',
+      cell: row =>
+        row.change === 'same' ? (
+          <span class="muted">same</span>
+        ) : (
+          <span class={row.change === 'gained' ? 'tag good' : 'tag bad'}>{row.change}</span>
+        ),
+    },
+    {
+      name: 'before',
+      title: 'Before',
+      about: 'Mean reward before',
+      isNumber: true,
+      cell: row => link(before, row.before),
+    },
+    {
+      name: 'after',
+      title: 'After',
+      about: 'Mean reward after',
+      isNumber: true,
+      cell: row => link(after, row.after),
+    },
+    {
+      name: 'difference',
+      title: 'Difference',
+      about: 'Mean reward after, less before',
+      isNumber: true,
+      cell: row => formatSigned(row.difference),
+    },
+    {
+      name: 'attempts',
+      title: 'Attempts',
+      about: 'Scored attempts before and after',
+      isNumber: true,
+      cell: row => `${row.before.attempts}, ${row.after.attempts}`,
+    },
+    {
+      name: 'tokens',
+      title: 'Tokens',
+      about: 'Mean sampled tokens after, less before',
+      isNumber: true,
+      cell: row => formatSigned(row.after.tokens - row.before.tokens, 0),
+    },
+  ]
+}

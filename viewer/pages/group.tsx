@@ -30,7 +30,7 @@ export function GroupPage({ name, id }: { name: string; id: string }) {
 
 function Members({ name, group }: { name: string; group: GroupAnswer }) {
   const { row, members, previous, next } = group
-  const [chosen, setChosen] = useState<readonly string[]>(members.slice(0, 2).map(({ id }) => id))
+  const [chosen, setChosen] = useState(() => farthest(members))
   const choose = (id: string): void =>
     setChosen(chosen.includes(id) ? chosen.filter(each => each !== id) : [...chosen, id].slice(-2))
   const compare = (): void =>
@@ -146,6 +146,14 @@ function Members({ name, group }: { name: string; group: GroupAnswer }) {
       </details>
     </>
   )
+}
+
+/** The best and the worst member: what tells them apart is looked for first. */
+function farthest(members: readonly MemberRow[]): readonly string[] {
+  const scored = members.filter(({ reward }) => reward !== null)
+  const sorted = scored.toSorted((a, b) => b.reward!.total - a.reward!.total)
+  const pair = scored.length > 1 ? [sorted[0]!, sorted.at(-1)!] : members.slice(0, 2)
+  return pair.map(({ id }) => id)
 }
 
 interface MemberProps {

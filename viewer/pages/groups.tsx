@@ -7,7 +7,7 @@ import {
   sortKeys,
   writeQuery,
 } from '../../src/view/query.ts'
-import { formatCount, formatFixed, formatNumber } from '../data/format.ts'
+import { formatCount, formatFixed } from '../data/format.ts'
 import { goTo, hrefTo } from '../data/route.ts'
 import { useData, useSource } from '../data/use-data.ts'
 import { GroupFilters } from '../parts/group-filters.tsx'
@@ -18,7 +18,7 @@ import { type Column, VirtualTable } from '../parts/virtual-table.tsx'
 type Range = { readonly low: number; readonly high: number }
 
 const widths =
-  'minmax(220px, 3fr) 56px minmax(120px, 1.4fr) 72px 72px 64px 76px minmax(110px, 1.2fr)'
+  'minmax(220px, 2.6fr) 44px minmax(110px, 1fr) 60px 70px 56px 66px minmax(150px, 1.6fr)'
 
 /** Every group of a run, to be sorted, narrowed and searched. */
 export function GroupsPage({
@@ -154,7 +154,7 @@ function columnsOf(range: Range): readonly Column<GroupRow>[] {
       title: 'Tokens',
       about: 'Mean sampled tokens per trajectory',
       isNumber: true,
-      cell: row => formatNumber(row.tokens),
+      cell: row => formatFixed(row.tokens, 1),
     },
     {
       name: 'outcome',

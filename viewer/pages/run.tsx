@@ -190,7 +190,7 @@ function Details({ run }: { run: RunAnswer }) {
   const lanes = entries(sums.seconds).filter(([, value]) => value > 0)
   const tools = Object.entries(sums.tools).map(
     ([name, { calls, problems }]) =>
-      [problems > 0 ? `${name} (${problems} with problems)` : name, calls] as const,
+      [problems > 0 ? `${name}, ${problems} refused` : name, calls] as const,
   )
   const lists = [
     { title: 'Outcomes', items: entries(sums.outcomes), format: formatCount },

@@ -45,8 +45,8 @@ function TreeView({ name, tree, params }: { name: string; tree: TreeAnswer; para
         <p class="meta">
           <span>{tree.endings.length === 1 ? 'one ending' : `${tree.endings.length} endings`}</span>
           <span>{formatCount(tree.nodes.length)} segments</span>
-          <span>{tree.branches.length} branchings</span>
-          {rewrites.length > 0 && <span>{rewrites.length} rewrites</span>}
+          <span>{counted(tree.branches.length, 'branching')}</span>
+          {rewrites.length > 0 && <span>{counted(rewrites.length, 'rewrite')}</span>}
         </p>
       </header>
       <TreePicture
@@ -70,6 +70,10 @@ function TreeView({ name, tree, params }: { name: string; tree: TreeAnswer; para
       </div>
     </>
   )
+}
+
+function counted(count: number, name: string): string {
+  return count === 1 ? `1 ${name}` : `${formatCount(count)} ${name}s`
 }
 
 function Endings({
@@ -199,13 +203,18 @@ function Branchings({ tree, rewrites }: { tree: TreeAnswer; rewrites: readonly T
     <section>
       <h2 class="section">Where and why</h2>
       <ul class="events">
-        {tree.branches.map(({ node, offset, at, turn, width, why }) => (
+        {tree.branches.map(({ node, offset, at, turn, width, why, ways }) => (
           <li key={`${node}:${offset}`}>
             <b>{width} ways on</b>{' '}
             <small>
               turn {turn}, after token {formatCount(at)}
             </small>
             <p>{why}</p>
+            <ol class="ways">
+              {ways.map(way => (
+                <li key={way}>{way}</li>
+              ))}
+            </ol>
           </li>
         ))}
         {rewrites.map(({ node, rewrite, start, length }) => (

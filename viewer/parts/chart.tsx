@@ -12,6 +12,11 @@ const forms = {
   count: formatCount,
 } as const
 
+/** Steps and groups are counted in whole numbers. */
+const wholeSteps = [1, 2, 5]
+  .flatMap(each => [0, 1, 2, 3, 4, 5, 6].map(power => each * 10 ** power))
+  .sort((a, b) => a - b)
+
 const dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3], [1, 2], [10, 4]]
 
 /** A chart of one number, or of a few that belong together, drawn small. */
@@ -108,7 +113,7 @@ function optionsOf(chart: ChartAnswer, width: number, axis: string): uPlot.Optio
     cursor: { points: { size: 6 }, y: false, sync: { key: 'run' }, drag: { x: false, y: false } },
     scales: { x: { time: false }, y: { range: (_, low, high) => rangeOf(chart, low, high) } },
     axes: [
-      { ...plain, grid: { show: false }, size: 22, space: 60 },
+      { ...plain, grid: { show: false }, size: 22, space: 60, incrs: wholeSteps },
       {
         ...plain,
         size: 52,

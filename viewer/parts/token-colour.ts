@@ -123,10 +123,7 @@ export function linesOf(page: TokenPage, at: number): readonly (readonly [string
     ['trained', page.trained[at] ? 'yes' : 'no'],
   ]
   if (typeof logprob === 'number') {
-    lines.push(
-      ['log-probability', formatFixed(logprob, 4)],
-      ['probability', formatNumber(Math.exp(logprob))],
-    )
+    lines.push(['log p', formatFixed(logprob, 4)], ['p', formatNumber(Math.exp(logprob))])
   }
   if (typeof page.entropies[at] === 'number')
     lines.push(['entropy', `${formatFixed(page.entropies[at], 4)} nats`])
@@ -134,7 +131,7 @@ export function linesOf(page: TokenPage, at: number): readonly (readonly [string
     lines.push(['advantage', formatFixed(page.advantages[at], 4)])
   if (version)
     lines.push([
-      'policy version',
+      'version',
       version[0] === version[1] ? String(version[0]) : `${version[0]} to ${version[1]}`,
     ])
   if (page.repeats[at])

@@ -94,7 +94,7 @@ export function TreePicture({ tree, layout, ending, pointed, onPoint, onChoose }
         <li>
           <i class="mark-rewrite" />a rewrite begins
         </li>
-        <li class="muted">at the ends: reward, advantage</li>
+        <li class="muted">dashed: replaced by a rewrite · at the ends: reward, advantage</li>
       </ul>
     </div>
   )

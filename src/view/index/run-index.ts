@@ -1,7 +1,13 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Tree } from '../../core/tree.ts'
 import { decodeFrame } from '../../store/frame.ts'
-import { type FramePlace, openToRead, readFrame, readPlaces } from '../../store/read-journal.ts'
+import {
+  type FramePlace,
+  openToRead,
+  type PlacedBytes,
+  readFrame,
+  readPlaces,
+} from '../../store/read-journal.ts'
 import type { GroupRecord } from '../../store/store.ts'
 import { treeFromFrame } from '../../store/tree-frame.ts'
 import type { GroupRow, Progress } from '../answers.ts'
@@ -73,18 +79,13 @@ export class RunIndex implements AsyncDisposable {
 
   /** Looks into trees that are placed and not looked into; gives whether there were any. */
   async look(signal: AbortSignal): Promise<boolean> {
-    if (!this.#handle || this.#looked >= this.#placed) return false
-    const until = this.#placed
+    if (this.#looked >= this.#placed) return false
     let breath = performance.now()
-    for await (const { place, bytes, isTorn } of readPlaces(
-      this.#handle,
-      this.path,
-      this.#looked,
-    )) {
-      if (isTorn || place.offset >= until || signal.aborted) break
+    for await (const { place, bytes } of this.#framesFrom(this.#looked)) {
       const id = treeIdIn(bytes)
       if (id !== undefined) this.#see(id, factsOf(decodeFrame(bytes, place.offset)))
       this.#looked = place.offset + place.size
+      if (signal.aborted) break
       // Others are answered in between.
       if (performance.now() - breath < 8) continue
       await new Promise(resolve => setImmediate(resolve))
@@ -132,10 +133,7 @@ export class RunIndex implements AsyncDisposable {
 
   /** The frames of trees as they lie in the file, from a place on up to what is placed. */
   async *treeFrames(from: number): AsyncGenerator<{ id: string; bytes: Buffer; end: number }> {
-    if (!this.#handle) return
-    const until = this.#placed
-    for await (const { place, bytes, isTorn } of readPlaces(this.#handle, this.path, from)) {
-      if (isTorn || place.offset >= until) return
+    for await (const { place, bytes } of this.#framesFrom(from)) {
       const id = treeIdIn(bytes)
       if (id !== undefined) yield { id, bytes, end: place.offset + place.size }
     }
@@ -144,6 +142,16 @@ export class RunIndex implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#handle?.close()
     this.#handle = undefined
+  }
+
+  /** Frames that were placed: what lies behind them, damaged perhaps, is not read. */
+  async *#framesFrom(from: number): AsyncGenerator<PlacedBytes> {
+    const until = this.#placed
+    if (!this.#handle || from >= until) return
+    for await (const placed of readPlaces(this.#handle, this.path, from)) {
+      yield placed
+      if (placed.place.offset + placed.place.size >= until) return
+    }
   }
 
   #add(place: FramePlace, bytes: Buffer): void {

@@ -48,7 +48,7 @@ export function treeAnswer(
     group: group.record.id,
     task: group.record.task.id,
     nodes,
-    branches: branchesOf(tree, branch),
+    branches: branchesOf(tree, branch, texts),
     endings: members.map(member => {
       const { end, share } = member.trajectory
       const ends = pathEnds(tree, end)
@@ -86,7 +86,7 @@ function meanOf(values: Float32Array | null | undefined): number | null {
 }
 
 /** Places from which several paths go on, and why the strategy went on there. */
-function branchesOf(tree: Tree, why: string): readonly BranchAnswer[] {
+function branchesOf(tree: Tree, branch: string, texts: TokenTexts): readonly BranchAnswer[] {
   const places = new Map<string, { node: number; offset: number; children: number[] }>()
   tree.nodes.forEach(({ parent, lineage }, node) => {
     if (node === 0 || lineage.kind === 'rewrites') return
@@ -108,9 +108,42 @@ function branchesOf(tree: Tree, why: string): readonly BranchAnswer[] {
       at: start + offset,
       turn: turnAt(tree, node, offset),
       width: children.length + Number(isInside),
-      why: `${why}${isInside ? ', inside a turn' : ', before a turn'}`,
+      why: whyOf(branch, isInside),
+      ways: waysOf(tree, { node, offset, children, isInside }, texts),
     }
   })
+}
+
+/** Why each strategy goes on from a place. */
+const reasons: Readonly<Record<string, string>> = {
+  arpo: 'entropy rose after a tool answered',
+  'best-first': 'the endings below promised most',
+  fixed: 'every turn of this depth is continued as often',
+  'tool-error': 'a tool had answered with an error',
+  'tree-grpo': 'a turn of the finished tree was drawn at random',
+  'tree-rl': 'the next token surprised most',
+}
+
+function whyOf(branch: string, isInside: boolean): string {
+  const [name = branch] = branch.split(':')
+  const reason = Object.hasOwn(reasons, name) ? `: ${reasons[name]}` : ''
+  return `${branch}${reason}; ${isInside ? 'inside a turn' : 'before a turn'}`
+}
+
+/** A place from which several paths go on. */
+interface Split {
+  readonly node: number
+  readonly offset: number
+  readonly children: readonly number[]
+  readonly isInside: boolean
+}
+
+/** The beginnings of the ways on from a place. */
+function waysOf(tree: Tree, split: Split, texts: TokenTexts): readonly string[] {
+  const { node, offset, children, isInside } = split
+  const starts = children.map(child => tree.nodes[child]!.segment.ids)
+  if (isInside) starts.unshift(tree.nodes[node]!.segment.ids.subarray(offset))
+  return starts.map(ids => shorten(texts.join(ids.subarray(0, 24)), 60))
 }
 
 /** How many turns were sampled before a place. */
