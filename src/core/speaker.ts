@@ -1,5 +1,5 @@
 import type { Call } from './call.ts'
-import type { AssistantMessage, Message } from './message.ts'
+import type { AssistantMessage, Message, ToolDefinition } from './message.ts'
 
 /** Messages in, message out: a renderer with a policy, or a chat endpoint. */
 export interface Speaker {
@@ -14,6 +14,8 @@ export interface SpeakCall extends Call {
   /** @default 1024 */
   readonly maxTokens?: number
   readonly seed?: number
+  /** Tools it may call; what it calls stands in the message. @default none */
+  readonly tools?: readonly ToolDefinition[]
 }
 
 /** What a speaker answered, and what that cost. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Message } from '../core/message.ts'
+import type { Message, ToolDefinition } from '../core/message.ts'
 import { type Policy, plainSampling, type Sample, type SampleKey } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { SpeakCall, Speaker, Speech } from '../core/speaker.ts'
@@ -24,11 +24,11 @@ export function speakerOf(
   return {
     name,
     async say(messages, call) {
-      const { temperature, maxTokens, seed } = speaking(call)
+      const { temperature, maxTokens, seed, tools } = speaking(call)
       const key = keyOf(name, messages)
       const sample = await policy.sample(
         {
-          prompt: { ids: renderer.render(messages, []), messages, tools: [] },
+          prompt: { ids: renderer.render(messages, tools), messages, tools },
           maxTokens,
           sampling: { ...plainSampling, temperature },
           stopIds: renderer.stopIds,
@@ -40,7 +40,7 @@ export function speakerOf(
         call,
       )
       call.signal.throwIfAborted()
-      return toSpeech(sample, renderer, key.turn)
+      return toSpeech(sample, { renderer, tools, turn: key.turn })
     },
   }
 }
@@ -55,11 +55,11 @@ export function chatSpeaker(
   return {
     name,
     async say(messages, call) {
-      const { temperature, maxTokens, seed } = speaking(call)
+      const { temperature, maxTokens, seed, tools } = speaking(call)
       const { message, finish, promptTokens, sampledTokens } = await chat.say(
         {
           messages,
-          tools: [],
+          tools,
           sampling: { ...plainSampling, temperature },
           maxTokens,
           seed,
@@ -76,7 +76,7 @@ export function chatSpeaker(
 }
 
 function speaking(call: SpeakCall): Required<Omit<SpeakCall, 'signal'>> {
-  return { temperature: 0, maxTokens: 1024, seed: 0, ...call }
+  return { temperature: 0, maxTokens: 1024, seed: 0, tools: [], ...call }
 }
 
 function keyOf(name: string, messages: readonly Message[]): SampleKey {
@@ -85,12 +85,20 @@ function keyOf(name: string, messages: readonly Message[]): SampleKey {
   return { task: name, member: 0, branch, turn }
 }
 
-function toSpeech(sample: Sample, renderer: Renderer, turn: number): Speech {
+interface Parsing {
+  readonly renderer: Renderer
+  readonly tools: readonly ToolDefinition[]
+  readonly turn: number
+}
+
+function toSpeech(sample: Sample, { renderer, tools, turn }: Parsing): Speech {
   if (sample.finish.kind === 'abort') {
     throw new Error('The policy aborted the speaker in mid-sentence, though nobody asked it to.')
   }
   const message =
-    sample.kind === 'text' ? sample.message : renderer.parse(sample.segment.ids, [], turn).message
+    sample.kind === 'text'
+      ? sample.message
+      : renderer.parse(sample.segment.ids, tools, turn).message
   const { prompt, sampled } = sample.usage
   const finish = sample.finish.kind === 'length' ? 'length' : 'stop'
   return { message, finish, usage: { prompt, sampled } }

@@ -9,6 +9,7 @@ import { SettingError } from '../core/setting-error.ts'
 import { passagesFactory } from '../environments/built-in/passages.ts'
 import { openEnvironment } from '../environments/registry.ts'
 import { tauFactory } from '../environments/tau/factory.ts'
+import { tau2Factory } from '../environments/tau2/factory.ts'
 import { checkOutputFile, refuseFolder } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
@@ -170,7 +171,12 @@ export function openEstimateNamed(name: string): Promise<Estimate> {
 /** An environment by name, or the user's own. */
 export async function openEnvironmentNamed(name: string): Promise<Environment> {
   if (!isUserPart(name)) {
-    const factories = { passages: passagesFactory, tau: tauFactory(tauServices()) }
+    const services = tauServices()
+    const factories = {
+      passages: passagesFactory,
+      tau: tauFactory(services),
+      tau2: tau2Factory(services),
+    }
     return await openNamed(`--environment ${name}`, () => openEnvironment(name, factories))
   }
   const part = await loadUserPart(name)

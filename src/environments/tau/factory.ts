@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Call } from '../../core/call.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -11,6 +10,7 @@ import { agentKinds } from './agents.ts'
 import { domainNames, type TauDomain } from './domain.ts'
 import { tauEnvironment } from './environment.ts'
 import { loadTau } from './load.ts'
+import { priceOption, readScript } from './options.ts'
 import { userPrompts } from './prompts.ts'
 import type { TauTaskData } from './task.ts'
 
@@ -45,15 +45,7 @@ const options = z.strictObject({
   temperature: z.coerce.number().min(0).max(2).default(1),
   /** Times to ask a simulated user again for a reply that cannot be read. */
   retries: z.coerce.number().int().min(0).default(2),
-  /** What a million tokens of that model cost: those it reads, then those it says. */
-  price: z
-    .string()
-    .regex(/^\d+(\.\d+)?\/\d+(\.\d+)?$/, 'write PROMPT/SAMPLED per million tokens, such as 2.5/10')
-    .transform(text => {
-      const [prompt, sampled] = text.split('/').map(Number) as [number, number]
-      return { prompt, sampled }
-    })
-    .optional(),
+  price: priceOption,
   fixed: flag,
   instruction: flag,
 })
@@ -110,12 +102,4 @@ async function openUser(
   const prompts = userPrompts(domain.prompts)
   const rest = { strategy: user, prompts, retries, temperature, hideThought: fixed }
   return ({ seed }) => new SimulatedUser(opened, { ...rest, seed })
-}
-
-async function readScript(path: string | undefined): Promise<readonly [string, ...string[]]> {
-  if (path === undefined) throw new Error('A scripted user needs its lines: script=FILE.')
-  const lines = (await readFile(path, 'utf8')).split('\n').filter(line => line !== '')
-  const [first, ...rest] = lines
-  if (first === undefined) throw new Error(`${path} has no line for the user to say.`)
-  return [first, ...rest]
 }

@@ -24,6 +24,8 @@ export interface ToolMessage {
   readonly content: string | null
   readonly requestor: Requestor
   readonly error: boolean
+  /** What was wrong with the call, where it raised; the original does not tell. */
+  readonly problem?: 'unknown-tool' | 'invalid-arguments' | 'thrown'
 }
 
 /** A message of a conversation; the order of all is their order in time. */

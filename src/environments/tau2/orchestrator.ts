@@ -165,9 +165,16 @@ export class Orchestrator {
     const last = this.messages.at(-1)
     const calls = last?.role === 'assistant' || last?.role === 'user' ? (last.tool_calls ?? []) : []
     const answers = calls.map((call): ToolMessage => {
-      const { content, error } = this.world.respond(call)
+      const { content, error, problem } = this.world.respond(call)
       if (error) this.#set({ errors: this.errors + 1 })
-      return { role: 'tool', id: call.id, content, requestor: call.requestor, error }
+      return {
+        role: 'tool',
+        id: call.id,
+        content,
+        requestor: call.requestor,
+        error,
+        ...(problem && { problem }),
+      }
     })
     if (answers.length === 0) throw new PythonError('IndexError', 'list index out of range')
     this.#append(...answers)

@@ -6,7 +6,7 @@ import type { Tau2Domain } from './domain.ts'
 import { callMethod, merged, runFunctionCall } from './framework.ts'
 import type { Tau2Message, Tau2ToolCall } from './message.ts'
 import { attributeOf, setAttribute } from './program/attributes.ts'
-import { call } from './program/call.ts'
+import { BindingError, call } from './program/call.ts'
 import { ProgramDate } from './program/dates.ts'
 import { jsonable } from './program/library/json.ts'
 import { dump, validateModel } from './program/models/pydantic.ts'
@@ -29,7 +29,12 @@ import { toolsOf } from './toolkit.ts'
 export interface ToolAnswer {
   readonly content: string
   readonly error: boolean
+  /** What was wrong with the call, where it raised. */
+  readonly problem?: AnswerProblem
 }
+
+/** What was wrong with a call that raised. */
+export type AnswerProblem = 'unknown-tool' | 'invalid-arguments' | 'thrown'
 
 /** Another state than that which the messages tell of. */
 export class ReplayError extends PythonError {
@@ -95,7 +100,7 @@ export class Tau2World {
         return { content: toJsonText(value), error: false }
       } catch (error) {
         if (!(error instanceof PythonError) || error instanceof UnsupportedAnswer) throw error
-        return { content: `Error: ${error.message}`, error: true }
+        return { content: `Error: ${error.message}`, error: true, problem: problemOf(error, name) }
       }
     })
   }
@@ -190,6 +195,12 @@ export class Tau2World {
     forked.#drawn = this.#drawn
     return forked
   }
+}
+
+function problemOf(error: PythonError, tool: string): AnswerProblem {
+  if (error.message === `Tool '${tool}' not found.`) return 'unknown-tool'
+  const isBinding = error instanceof BindingError && error.called.name === tool
+  return isBinding || error.type === 'ValidationError' ? 'invalid-arguments' : 'thrown'
 }
 
 /** Names of arguments that the way to a tool takes for itself. */

@@ -18,6 +18,15 @@ import {
   valueError,
 } from './values.ts'
 
+/** Arguments that do not fit the parameters of what is called. */
+export class BindingError extends PythonError {
+  readonly called: ProgramFunction
+  constructor(called: ProgramFunction, message: string) {
+    super('TypeError', message)
+    this.called = called
+  }
+}
+
 const NOBODY: Named = new Map()
 
 /** How deep calls may nest, well before the stack of the host ends. */
@@ -81,7 +90,10 @@ function bind(
     )
     if (at < 0) namedRest.set(name, value)
     else if (slots[at] !== undefined) {
-      throw typeError(`${called.qualifiedName}() got multiple values for argument '${name}'`)
+      throw new BindingError(
+        called,
+        `${called.qualifiedName}() got multiple values for argument '${name}'`,
+      )
     } else slots[at] = value
   }
   return fill(called, slots, { rest, namedRest, count: given.length })
@@ -112,7 +124,10 @@ function fill(
   })
   if (!isNamedTaken && namedRest.size > 0) {
     const [name] = namedRest.keys()
-    throw typeError(`${qualifiedName}() got an unexpected keyword argument '${name as string}'`)
+    throw new BindingError(
+      called,
+      `${qualifiedName}() got an unexpected keyword argument '${name as string}'`,
+    )
   }
   if (!isRestTaken && rest.length > 0) throw tooMany(called, count)
   const missing = parameters.filter((parameter, at) => {
@@ -121,32 +136,38 @@ function fill(
   })
   if (missing.length > 0)
     throw missingError(
-      qualifiedName,
+      called,
       missing.map(({ name }) => name),
     )
   return slots
 }
 
-function tooMany({ parameters, qualifiedName }: ProgramFunction, count: number): PythonError {
+function tooMany(called: ProgramFunction, count: number): PythonError {
+  const { parameters, qualifiedName } = called
   const places = parameters.filter(({ kind }) => kind === 'plain')
   const least = places.filter(one => one.default === undefined).length
   const takes = least === places.length ? `${least}` : `from ${least} to ${places.length}`
   const noun = places.length === 1 ? 'argument' : 'arguments'
   const verb = count === 1 ? 'was' : 'were'
-  return typeError(
+  return new BindingError(
+    called,
     `${qualifiedName}() takes ${takes} positional ${noun} but ${count} ${verb} given`,
   )
 }
 
 /** What Python says when arguments are missing. */
-function missingError(name: string, missing: readonly string[]): PythonError {
+function missingError(called: ProgramFunction, missing: readonly string[]): PythonError {
+  const name = called.qualifiedName
   const noun = missing.length === 1 ? 'argument' : 'arguments'
   const quoted = missing.map(one => `'${one}'`)
   const listed =
     quoted.length < 3
       ? quoted.join(' and ')
       : `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
-  return typeError(`${name}() missing ${missing.length} required positional ${noun}: ${listed}`)
+  return new BindingError(
+    called,
+    `${name}() missing ${missing.length} required positional ${noun}: ${listed}`,
+  )
 }
 
 /** Makes an instance: a member of an enum is looked up, a model checks its fields. */
