@@ -6,6 +6,7 @@ import { str } from './program/show.ts'
 import {
   type Dict,
   Instance,
+  type ProgramClass,
   ProgramObject,
   PythonTuple,
   plain,
@@ -23,8 +24,28 @@ export function canonicalText(value: Value): string {
   if (Array.isArray(known)) return `[${known.map(canonicalText).join(', ')}]`
   if (known instanceof PythonTuple) return `[${known.items.map(canonicalText).join(', ')}]`
   if (known instanceof Map) return canonicalPairs(known)
-  if (known instanceof Instance && known.class.kind === 'model') return canonicalPairs(known.fields)
+  if (known instanceof Instance && known.class.kind === 'model') return canonicalModel(known)
   return known instanceof ProgramObject ? encodeAscii(str(known)) : dumps(plain(known))
+}
+
+const fieldOrders = new WeakMap<ProgramClass, readonly (readonly [string, string])[]>()
+
+/** The fields of a model in the order of their names, each with its name as JSON. */
+function fieldOrder({ class: of, fields }: Instance): readonly (readonly [string, string])[] {
+  let order = fieldOrders.get(of)
+  if (order === undefined) {
+    order = [...fields.keys()].sort(compareText).map(name => [name, `${encodeAscii(name)}: `])
+    fieldOrders.set(of, order)
+  }
+  return order
+}
+
+function canonicalModel(model: Instance): string {
+  let text = ''
+  for (const [name, key] of fieldOrder(model)) {
+    text += `${text === '' ? '{' : ', '}${key}${canonicalText(model.fields.get(name) as Value)}`
+  }
+  return text === '' ? '{}' : `${text}}`
 }
 
 function canonicalPairs(pairs: ReadonlyMap<Value, Value>): string {
@@ -62,6 +83,7 @@ const WHOLE = ''
  */
 export class DatabaseImage {
   readonly #tables: ReadonlyMap<string, TableImage>
+  readonly #loaded = new Map<string, string | null>()
   /** The table and the key of the record that an object belongs to. */
   readonly #places = new Map<Mutable, readonly [string, Value]>()
 
@@ -202,8 +224,22 @@ export class DatabaseImage {
     found.set(`${name}\n${keyText(key)}`, record === undefined ? null : canonicalText(record))
   }
 
-  /** The text of a record as it was loaded; `null` where there was none. Asked for in the root state. */
+  /** Whether the text of a record as it was loaded is known already. */
+  isKnown(place: string): boolean {
+    return this.#loaded.has(place)
+  }
+
+  /** The text of a record as it was loaded; `null` where there was none. First asked for in the root state. */
   loadedText(place: string): string | null {
+    let text = this.#loaded.get(place)
+    if (text === undefined) {
+      text = this.#loadedText(place)
+      this.#loaded.set(place, text)
+    }
+    return text
+  }
+
+  #loadedText(place: string): string | null {
     const [name = '', ...rest] = place.split('\n')
     const image = this.#tables.get(name)
     if (rest.length === 0) return image ? canonicalText(image.table) : null
@@ -226,19 +262,17 @@ export function isSameState(
   versions: Versions,
   [left, right]: readonly [ReadonlyMap<string, string | null>, ReadonlyMap<string, string | null>],
 ): boolean {
-  const places = new Set([...left.keys(), ...right.keys()])
-  let isSame = true
-  const loaded = new Map<string, string | null>()
-  versions.within(versions.root, () => {
-    for (const place of places) {
-      if (!left.has(place) || !right.has(place)) loaded.set(place, image.loadedText(place))
-    }
-  })
-  for (const place of places) {
-    const [one, other] = [left, right].map(side =>
-      side.has(place) ? side.get(place) : loaded.get(place),
-    )
-    if (one !== other) isSame = false
+  const places = [...new Set([...left.keys(), ...right.keys()])]
+  const alone = places.filter(place => left.has(place) !== right.has(place))
+  const unknown = alone.filter(place => !image.isKnown(place))
+  if (unknown.length > 0) {
+    versions.within(versions.root, () => {
+      for (const place of unknown) image.loadedText(place)
+    })
   }
-  return isSame
+  const textIn = (
+    side: ReadonlyMap<string, string | null>,
+    place: string,
+  ): string | null | undefined => (side.has(place) ? side.get(place) : image.loadedText(place))
+  return places.every(place => textIn(left, place) === textIn(right, place))
 }

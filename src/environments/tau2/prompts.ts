@@ -43,7 +43,7 @@ export class Prompts {
     if (assignment === undefined) throw new Error(`${module} assigns nothing to ${name}.`)
     const scope = new Map(names)
     compileBlock([assignment], { module: new Module(module, scope), qualifier: '' })(
-      new Frame({ names: scope }),
+      Frame.named(scope),
     )
     return scope.get(name) as Value
   }

@@ -25,6 +25,9 @@ import { touch, type Version } from './program/versions.ts'
 import type { FunctionCall, InitialState, Requestor } from './task.ts'
 import { toolsOf } from './toolkit.ts'
 
+/** What the databases of both sides differ in from those loaded, one map for each. */
+export type WorldDifferences = readonly ReadonlyMap<string, string | null>[]
+
 /** What a tool call was answered with. */
 export interface ToolAnswer {
   readonly content: string
@@ -166,19 +169,23 @@ export class Tau2World {
     return user ? this.#run(() => this.domain.hash(user, this.#version)) : null
   }
 
-  /** Whether both worlds hold the same data, on both sides. */
-  equals(other: Tau2World): boolean {
+  /** What both sides' databases differ in from those loaded. */
+  differences(): WorldDifferences {
     const { agent, user } = this.domain
-    const kits = user && user.fields.get('db') !== agent.fields.get('db') ? [agent, user] : [agent]
-    return kits.every(kit => {
-      const sides = [this, other].map(world =>
-        world.#run(() => this.domain.differences(kit, world.#version)),
-      )
-      return isSameState(
-        this.domain.image(kit),
-        this.domain.versions,
-        sides as [ReadonlyMap<string, string | null>, ReadonlyMap<string, string | null>],
-      )
+    return this.#run(() => {
+      const isShared = user === null || user.fields.get('db') === agent.fields.get('db')
+      const kits = isShared ? [agent] : [agent, user]
+      return kits.map(kit => this.domain.differences(kit, this.#version))
+    })
+  }
+
+  /** Whether the world holds what has these differences. */
+  holds(wanted: WorldDifferences): boolean {
+    const { agent, user, versions } = this.domain
+    const kits = user ? [agent, user] : [agent]
+    return this.differences().every((found, index) => {
+      const image = this.domain.image(kits[index] as Instance)
+      return isSameState(image, versions, [found, wanted[index] ?? new Map()])
     })
   }
 

@@ -61,7 +61,7 @@ function runFunction(called: ProgramFunction, given: readonly Value[], named: Na
   if (depth >= DEEPEST) throw new PythonError('RecursionError', 'maximum recursion depth exceeded')
   depth++
   try {
-    return called.run(slots)
+    return called.plan.run(slots, called)
   } finally {
     depth--
   }
@@ -74,7 +74,11 @@ function bind(
   named: Named,
 ): (Value | undefined)[] {
   const { parameters } = called
-  const slots: (Value | undefined)[] = new Array(parameters.length)
+  const slots: (Value | undefined)[] = new Array(called.plan.size)
+  if (called.plan.isSimple && named.size === 0 && given.length === parameters.length) {
+    for (let at = 0; at < given.length; at++) slots[at] = given[at]
+    return slots
+  }
   const rest: Value[] = []
   const namedRest: Dict = new Map()
   let place = 0

@@ -22,6 +22,7 @@ export class ProgramDate extends ProgramObject {
   /** Milliseconds since 1970, as if the time were UTC. */
   readonly at: number
   readonly hasTime: boolean
+  #text: string | undefined
   constructor(at: number, hasTime: boolean) {
     super()
     this.at = at
@@ -35,6 +36,11 @@ export class ProgramDate extends ProgramObject {
   }
   /** `2025-02-25`, or with its time after `between`. */
   text(between = ' '): string {
+    if (between !== ' ') return this.#write(between)
+    this.#text ??= this.#write(between)
+    return this.#text
+  }
+  #write(between: string): string {
     const whole = new Date(this.at).toISOString()
     if (!this.hasTime) return whole.slice(0, 10)
     const fraction = this.at % 1000 === 0 ? '' : `${whole.slice(19, 23)}000`

@@ -32,7 +32,7 @@ export class Modules {
     this.#loaded.set(name, module)
     homes.set(module, this)
     const run = compileBlock(parseModule(source), { module, qualifier: '' })
-    run(new Frame({ names: module.scope, annotations: new Map() }))
+    run(Frame.named(module.scope))
     return module
   }
 }

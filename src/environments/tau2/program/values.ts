@@ -57,39 +57,60 @@ export interface BoundParameter {
   readonly default?: Value
 }
 
-/** A function of the program. */
-export class ProgramFunction extends ProgramObject {
+/** What all functions made of one `def` or `lambda` have in common. */
+export interface FunctionPlan {
   readonly name: string
   readonly qualifiedName: string
   readonly module: string
+  readonly doc: string | null
+  /** How many variables it has, its parameters first. */
+  readonly size: number
+  /** Whether its parameters are plain ones without defaults, which are bound at once. */
+  readonly isSimple: boolean
+  run(slots: (Value | undefined)[], made: ProgramFunction): Value
+}
+
+/** A function of the program. */
+export class ProgramFunction extends ProgramObject {
+  readonly plan: FunctionPlan
   readonly parameters: readonly BoundParameter[]
   readonly returns: Value | undefined
-  readonly doc: string | null
+  /** The variables of the scope it was made in. */
+  readonly around: unknown
   /** The class whose body defines it, for `super()`. */
   owner: ProgramClass | undefined
-  readonly attributes = new Map<string, Value>()
-  /** Runs it; the slots are in the order of the parameters. */
-  readonly run: (slots: (Value | undefined)[]) => Value
-  constructor(parts: {
-    readonly name: string
-    readonly qualifiedName: string
-    readonly module: string
-    readonly parameters: readonly BoundParameter[]
-    readonly returns?: Value
-    readonly doc: string | null
-    readonly run: (slots: (Value | undefined)[]) => Value
-  }) {
+  #attributes: Map<string, Value> | undefined
+  constructor(
+    plan: FunctionPlan,
+    parameters: readonly BoundParameter[],
+    { returns, around }: { readonly returns: Value | undefined; readonly around: unknown },
+  ) {
     super()
-    this.name = parts.name
-    this.qualifiedName = parts.qualifiedName
-    this.module = parts.module
-    this.parameters = parts.parameters
-    this.returns = parts.returns
-    this.doc = parts.doc
-    this.run = parts.run
+    this.plan = plan
+    this.parameters = parameters
+    this.returns = returns
+    this.around = around
+    this.owner = undefined
   }
   get type(): string {
     return 'function'
+  }
+  get name(): string {
+    return this.plan.name
+  }
+  get qualifiedName(): string {
+    return this.plan.qualifiedName
+  }
+  get module(): string {
+    return this.plan.module
+  }
+  get doc(): string | null {
+    return this.plan.doc
+  }
+  /** What decorators wrote on it. */
+  get attributes(): Map<string, Value> {
+    this.#attributes ??= new Map()
+    return this.#attributes
   }
 }
 

@@ -1,3 +1,4 @@
+import { attributeOf } from '../attributes.ts'
 import { call } from '../call.ts'
 import { iterate, nameOf } from '../operators.ts'
 import { repr } from '../show.ts'
@@ -5,13 +6,14 @@ import type { Argument, Expression } from '../source/syntax.ts'
 import {
   BoundMethod,
   BuiltinClass,
+  Instance,
   Native,
   ProgramClass,
   ProgramFunction,
   typeError,
   type Value,
 } from '../values.ts'
-import { compileExpression, type Evaluate } from './expression.ts'
+import { compileExpression, type Evaluate, isSuper } from './expression.ts'
 import type { Frame, Scope } from './scope.ts'
 
 /** Turns a call into a function that evaluates its arguments in order and makes it. */
@@ -19,16 +21,18 @@ export function compileCall(
   { called, arguments: given }: Extract<Expression, { kind: 'call' }>,
   scope: Scope,
 ): Evaluate {
-  const callee = compileExpression(called, scope)
   const parts = given.map(argument => compileArgument(argument, scope))
-  if (parts.every(part => part.kind === 'place')) {
-    const values = parts.map(({ value }) => value)
+  const values = parts.every(part => part.kind === 'place')
+    ? parts.map(({ value }) => value)
+    : undefined
+  if (values && called.kind === 'attribute' && !isSuper(called.object)) {
+    return compileMethodCall(called, values, scope)
+  }
+  const callee = compileExpression(called, scope)
+  if (values) {
     return frame => {
       const target = callee(frame)
-      return call(
-        target,
-        values.map(value => value(frame)),
-      )
+      return call(target, evaluateAll(values, frame))
     }
   }
   return frame => {
@@ -37,6 +41,34 @@ export function compileCall(
     const named = new Map<string, Value>()
     for (const part of parts) addArgument(part, { frame, target, places, named })
     return call(target, places, named)
+  }
+}
+
+function evaluateAll(values: readonly Evaluate[], frame: Frame): Value[] {
+  const all: Value[] = []
+  for (const value of values) all.push(value(frame))
+  return all
+}
+
+/** A call of a method: one that the class of an object defines is called without being bound first. */
+function compileMethodCall(
+  { object, name }: Extract<Expression, { kind: 'attribute' }>,
+  values: readonly Evaluate[],
+  scope: Scope,
+): Evaluate {
+  const of = compileExpression(object, scope)
+  return frame => {
+    const self = of(frame)
+    if (self instanceof Instance && !self.fields.has(name)) {
+      const method = self.class.find(name)
+      if (method instanceof ProgramFunction) {
+        const all: Value[] = [self]
+        for (const value of values) all.push(value(frame))
+        return call(method, all)
+      }
+    }
+    const target = attributeOf(self, name)
+    return call(target, evaluateAll(values, frame))
   }
 }
 

@@ -29,9 +29,10 @@ export function compileClass(
   const doc = docOf(body)
   return frame => {
     const attributes = new Map<string, Value>()
-    const annotations = new Map<string, Value>()
     const parents = above.map(base => base(frame))
-    run(new Frame({ names: attributes, annotations, parent: frame }))
+    const inside = Frame.named(attributes, frame)
+    run(inside)
+    const annotations = inside.annotations ?? new Map()
     return defineClass({ name, module: module.name, bases: parents, attributes, annotations, doc })
   }
 }

@@ -30,11 +30,7 @@ export function compileComprehension(
   const produce: Evaluate = value ? frame => new PythonTuple([item(frame), value(frame)]) : item
   return frame => {
     const source = iterate(first(frame))
-    const inner = new Frame({
-      slots: new Array(places.size),
-      parent: frame,
-      running: frame.running,
-    })
+    const inner = new Frame(new Array(places.size), frame, frame.running)
     const items = each(ready, produce, { frame: inner, source })
     return gather(makes, items)
   }

@@ -172,7 +172,7 @@ function compileText(parts: readonly TextPart[], scope: Scope): Evaluate {
 }
 
 /** Whether the expression is `super()`. */
-const isSuper = (object: Expression): boolean =>
+export const isSuper = (object: Expression): boolean =>
   object.kind === 'call' && object.called.kind === 'name' && object.called.name === 'super'
 
 function compileAttribute(object: Expression, name: string, scope: Scope): Evaluate {
@@ -241,8 +241,10 @@ function compileDict(
   return frame => {
     const dict: Dict = new Map()
     for (const { key, value } of compiled) {
-      if (key) setItem(dict, key(frame), value(frame))
-      else for (const [name, item] of value(frame) as Dict) setItem(dict, name, item)
+      const name = key ? key(frame) : undefined
+      if (typeof name === 'string') dict.set(name, value(frame))
+      else if (name !== undefined) setItem(dict, name, value(frame))
+      else for (const [each, item] of value(frame) as Dict) setItem(dict, each, item)
     }
     return dict
   }

@@ -1,5 +1,5 @@
 import type { Block, Expression, FunctionShape, Parameter, Statement } from '../source/syntax.ts'
-import { type BoundParameter, ProgramFunction, type Value } from '../values.ts'
+import { type BoundParameter, type FunctionPlan, ProgramFunction, type Value } from '../values.ts'
 import { compileExpression, type Evaluate } from './expression.ts'
 import { boundNames, Frame, type Scope } from './scope.ts'
 import { compileBlock } from './statement.ts'
@@ -61,23 +61,29 @@ interface Body {
 }
 
 function make(shape: FunctionShape, scope: Scope, { doc, size, run, returns }: Body): Evaluate {
-  const parameters = shape.parameters.map(parameter => readyParameter(parameter, scope))
-  return frame => {
-    const made: ProgramFunction = new ProgramFunction({
-      name: shape.name,
-      qualifiedName: `${scope.qualifier}${shape.name}`,
-      module: scope.module.name,
-      parameters: parameters.map(bound => bound(frame)),
-      ...(returns && { returns: returns(frame) }),
-      doc,
-      run: slots => {
-        slots.length = size
-        return run(new Frame({ slots, parent: frame, running: made }))
-      },
-    })
-    return made
+  const { parameters, name } = shape
+  const ready = parameters.map(parameter => readyParameter(parameter, scope))
+  // Most lambdas are made again and again, and have nothing to evaluate when they are.
+  const isFixed = parameters.every(one => !one.annotation && !one.default)
+  const fixed = isFixed ? ready.map(bound => bound(NOWHERE)) : undefined
+  const plan: FunctionPlan = {
+    name,
+    qualifiedName: `${scope.qualifier}${name}`,
+    module: scope.module.name,
+    doc,
+    size,
+    isSimple: parameters.every(one => one.kind === 'plain' && !one.default),
+    run: (slots, made) => run(new Frame(slots, made.around as Frame, made)),
   }
+  return frame =>
+    new ProgramFunction(plan, fixed ?? ready.map(bound => bound(frame)), {
+      returns: returns?.(frame),
+      around: frame,
+    })
 }
+
+/** Where nothing is evaluated. */
+const NOWHERE = new Frame([], undefined, undefined)
 
 function readyParameter(
   { name, kind, ...parameter }: Parameter,

@@ -15,25 +15,33 @@ export interface Scope {
 export class Frame {
   readonly slots: (Value | undefined)[]
   readonly parent: Frame | undefined
-  readonly names: Map<string, Value> | undefined
   readonly running: ProgramFunction | undefined
+  /** Of a class body or a module: its names. */
+  names: Map<string, Value> | undefined
   /** Of a class body: the annotations read so far. */
-  readonly annotations: Map<string, Value> | undefined
+  annotations: Map<string, Value> | undefined
   result: Value = null
   /** What an `except` is handling. */
   handled: PythonError | undefined
-  constructor(parts: {
-    readonly slots?: (Value | undefined)[]
-    readonly parent?: Frame | undefined
-    readonly names?: Map<string, Value>
-    readonly running?: ProgramFunction | undefined
-    readonly annotations?: Map<string, Value>
-  }) {
-    this.slots = parts.slots ?? []
-    this.parent = parts.parent
-    this.names = parts.names
-    this.running = parts.running
-    this.annotations = parts.annotations
+  constructor(
+    slots: (Value | undefined)[],
+    parent: Frame | undefined,
+    running: ProgramFunction | undefined,
+  ) {
+    this.slots = slots
+    this.parent = parent
+    this.running = running
+    this.names = undefined
+    this.annotations = undefined
+    this.handled = undefined
+  }
+
+  /** The frame of a class body or a module, whose names lie in a map. */
+  static named(names: Map<string, Value>, parent?: Frame): Frame {
+    const frame = new Frame([], parent, undefined)
+    frame.names = names
+    frame.annotations = new Map()
+    return frame
   }
 }
 

@@ -1,6 +1,6 @@
 import { dayAt, ProgramDate } from '../dates.ts'
 import { repr } from '../show.ts'
-import { PythonError, valueError } from '../values.ts'
+import { valueError } from '../values.ts'
 
 const MONTHS =
   'January February March April May June July August September October November December'.split(' ')
@@ -41,19 +41,27 @@ const PATTERNS: Readonly<Record<string, string>> = {
   b: `(?<b>${MONTHS.map(name => name.slice(0, 3)).join('|')})`,
 }
 
-/** Python's `datetime.strptime`. */
-export function readDate(text: string, format: string): ProgramDate {
+const readers = new Map<string, RegExp>()
+
+function readerOf(format: string): RegExp {
+  const known = readers.get(format)
+  if (known) return known
   const source = format
     .replace(/[\\^$*+?.()|[\]{}]/g, '\\$&')
     .replace(/\s+/g, '\\s+')
     .replace(/%(.)/g, (_, code: string) => {
       const pattern = PATTERNS[code]
-      if (pattern === undefined) {
-        throw new PythonError('ValueError', `'${code}' is a bad directive in format '${format}'`)
-      }
-      return pattern
+      if (pattern !== undefined) return pattern
+      throw valueError(`'${code}' is a bad directive in format '${format}'`)
     })
-  const read = new RegExp(`^${source}`, 'i').exec(text)
+  const reader = new RegExp(`^${source}`, 'i')
+  readers.set(format, reader)
+  return reader
+}
+
+/** Python's `datetime.strptime`. */
+export function readDate(text: string, format: string): ProgramDate {
+  const read = readerOf(format).exec(text)
   if (read === null) {
     throw valueError(`time data ${repr(text)} does not match format ${repr(format)}`)
   }
