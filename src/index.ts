@@ -81,6 +81,14 @@ export { type Exported, type ExportOptions, exportRun } from './exchange/export.
 export { importRun } from './exchange/import.ts'
 // filters: judges
 export { openFilter } from './filters/registry.ts'
+// gateway: agents in any language, by their base URL
+export {
+  type GatewayOptions,
+  gateway,
+  type OpenedAttempt,
+  type RunningGateway,
+} from './gateway/listen.ts'
+export type { Secrets } from './gateway/secrets.ts'
 export { teach } from './learn/teach.ts'
 export { train } from './learn/train.ts'
 // math: numbers in, numbers out
@@ -108,6 +116,7 @@ export { judge } from './rewards/judge.ts'
 export { numberMatch } from './rewards/number-match.ts'
 export { type ScorerLike, scorer } from './rewards/scorer.ts'
 export { assertion, type TrajectoryAssertion } from './rewards/trajectory.ts'
+
 // rollout: ways to roll, and where trees branch
 export type { BranchPolicy } from './rollout/branch.ts'
 export { openBranchPolicy } from './rollout/branches/registry.ts'

@@ -7,14 +7,14 @@ import type { Renderer } from '../src/core/renderer.ts'
 import type { Tree } from '../src/core/tree.ts'
 import { openEnvironment } from '../src/environments/registry.ts'
 import { elsewhere } from '../src/gateway/elsewhere.ts'
-import { type GatewayOptions, openGateway } from '../src/gateway/open-gateway.ts'
+import { type OpenGatewayOptions, openGateway } from '../src/gateway/open-gateway.ts'
 import { type GatewayServerOptions, serveGateway } from '../src/gateway/server.ts'
 import type { RollParts } from '../src/run/roll-groups.ts'
 import { openEstimate } from '../src/weigh/estimate.ts'
 
 /** What a gateway of a test is made of. */
 export interface TestGatewayOptions
-  extends Omit<GatewayOptions, 'parts'>,
+  extends Omit<OpenGatewayOptions, 'parts'>,
     Pick<GatewayServerOptions, 'host' | 'bodyBytes'> {
   readonly policy: Policy
   readonly renderer: Renderer

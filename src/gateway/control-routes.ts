@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import type { Json, TaskId } from '../core/ids.ts'
+import { checkName, findAttempt } from './attempt-names.ts'
 import type { GatewayAttempt } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
-import { checkName } from './model-routes.ts'
 import { type Guarded, guardWith } from './secrets.ts'
 
 const opening = z.strictObject({
@@ -83,13 +83,6 @@ function addGroupRoutes(server: FastifyInstance, { attempts }: Gateway, guarded:
     },
   )
   server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'ok' }))
-}
-
-/** An attempt by its name. */
-export function findAttempt({ attempts }: Gateway, id: string): GatewayAttempt {
-  const attempt = attempts.get(id)
-  if (attempt) return attempt
-  throw new RequestProblem('not-found', `there is no attempt called ${JSON.stringify(id)}`)
 }
 
 /** What is told of an attempt: everything but its token and what was said in it. */

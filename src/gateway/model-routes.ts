@@ -4,6 +4,7 @@ import { RequestProblem } from '../capture/dialects/problem.ts'
 import type { DialectRoute } from '../capture/dialects/routes.ts'
 import type { TaskId } from '../core/ids.ts'
 import { answerOverHttp, goneSignal } from './answer-http.ts'
+import { checkName } from './attempt-names.ts'
 import { type GatewayAttempt, liveOf } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
 import { checkSecret, credentialOf } from './secrets.ts'
@@ -102,15 +103,6 @@ function openNamed(gateway: Gateway, id: string, request: FastifyRequest): Gatew
   const name = (typeof task === 'string' ? task : id) as TaskId
   const keepsTraces = request.url.startsWith('/rllm/') || request.url.startsWith('/openenv/')
   return attempts.open({ id: checkName(id), task: readTask(checkName(name)), keepsTraces })
-}
-
-/** Names end up in files, lists and paths: they are short and of plain characters. */
-export function checkName<Name extends string>(name: Name): Name {
-  if (/^[\w.:@~ -]{1,200}$/.test(name)) return name
-  throw new RequestProblem(
-    'invalid',
-    'a name has 1 to 200 letters, digits, spaces and . : @ ~ - _ and nothing else',
-  )
 }
 
 function answererOf(

@@ -9,7 +9,7 @@ import type { Gateway } from './gateway.ts'
 import type { Secrets } from './secrets.ts'
 
 /** What a gateway is opened with. */
-export interface GatewayOptions extends Pick<AttemptsOptions, 'most' | 'idleSeconds'> {
+export interface OpenGatewayOptions extends Pick<AttemptsOptions, 'most' | 'idleSeconds'> {
   readonly parts: RollParts
   readonly secrets?: Secrets
   /** Tasks that attempts may name without sending their data. */
@@ -20,7 +20,7 @@ export interface GatewayOptions extends Pick<AttemptsOptions, 'most' | 'idleSeco
 }
 
 /** Opens a gateway over the parts of a run; disposing of it ends every attempt and writes its group. */
-export function openGateway(options: GatewayOptions): Gateway & AsyncDisposable {
+export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposable {
   const { parts, secrets = {}, onGroup, most, idleSeconds } = options
   const { environment, policy, renderer } = parts
   const lanes = openLanes(laneLimits(parts))
@@ -57,7 +57,7 @@ export function openGateway(options: GatewayOptions): Gateway & AsyncDisposable 
 function readTask(
   id: TaskId,
   data: unknown,
-  { parts, tasks }: Pick<GatewayOptions, 'parts' | 'tasks'>,
+  { parts, tasks }: Pick<OpenGatewayOptions, 'parts' | 'tasks'>,
 ): Task {
   const known = tasks?.get(id)
   if (known && data === undefined) return known

@@ -18,7 +18,9 @@ export class RetryKeys {
     if (typeof own === 'string' && own !== '') return `key ${own.slice(0, 256)}`
     const retry = headers['x-stainless-retry-count']
     if (typeof retry !== 'string') return undefined
-    const digest = createHash('sha1').update(JSON.stringify(body)).digest('base64')
+    const digest = createHash('sha1')
+      .update(JSON.stringify(body) ?? '')
+      .digest('base64')
     const known = this.#newest.get(digest)
     if (retry !== '0' && known !== undefined) return `retry ${known}`
     const name = this.#count++

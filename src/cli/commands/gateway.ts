@@ -1,19 +1,11 @@
 import { once } from 'node:events'
-import { elsewhere } from '../../gateway/elsewhere.ts'
-import { openGateway } from '../../gateway/open-gateway.ts'
+import { gateway } from '../../gateway/listen.ts'
 import type { Secrets } from '../../gateway/secrets.ts'
-import { serveGateway } from '../../gateway/server.ts'
-import { openRollParts } from '../../run/open-parts.ts'
-import { openRun } from '../../run/open-run-folder.ts'
-import type { RollParts } from '../../run/roll-groups.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
-import { tasksById } from '../../tasks/tasks-by-id.ts'
-import { openObservers } from '../../watch/observe.ts'
-import { writeReport } from '../../watch/run-report.ts'
 import type { Command, Invocation } from '../command.ts'
 import { groupLine, groupRecord } from '../group-line.ts'
 import { counted, tryPort } from '../listening.ts'
@@ -86,50 +78,36 @@ async function runGateway(invocation: Invocation): Promise<number> {
   const { values } = await resolveSettings(invocation)
   const { port = 8700 } = counted('port', own.port)
   const { host = '127.0.0.1' } = own
-  const { attempts: most } = counted('attempts', own.attempts)
   const { idle: idleSeconds } = counted('idle', own.idle)
-  const { grace = 10 } = counted('grace', own.grace)
+  const { grace: graceSeconds } = counted('grace', own.grace)
   await openNamed(`--port ${port}`, () => tryPort(port, host))
-  const options = { ...rollOptionsOf(values), tell: terminal.tell }
-  const environment = values.environment ?? elsewhere
-  await using opened = await openRollParts(environment, values.tasks, options)
+  const { environment, tasks } = values
   await using claimed = await claimRunFolder(values.out)
   const { out } = claimed
-  const record = { out, kind: 'gateway', config: values, unfinished: 'restart' } as const
-  await using run = await openRun(opened.parts, record)
-  const observing = { out, tell: terminal.tell, renderer: opened.parts.renderer }
-  await using observers = await openObservers(values, observing)
-  const { listen } = observers
-  const parts: RollParts = { ...opened.parts, writer: run.parts.writer!, listen }
-  await using gateway = openGateway({
-    parts,
-    secrets: secretsOf(own),
-    tasks: await tasksOf(parts, values.tasks),
-    onGroup: group => terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group)),
-    ...(most !== undefined && { most }),
-    ...(idleSeconds !== undefined && { idleSeconds }),
-  })
-  await using server = await openNamed(`--host ${host}`, () =>
-    serveGateway(gateway, { port, host }),
+  await using door = await openNamed(`--host ${host}`, () =>
+    gateway({
+      ...rollOptionsOf(values),
+      ...(environment !== undefined && { environment }),
+      ...(tasks !== undefined && { tasks }),
+      ...counted('attempts', own.attempts),
+      ...(idleSeconds !== undefined && { idleSeconds }),
+      ...(graceSeconds !== undefined && { graceSeconds }),
+      out,
+      port,
+      host,
+      secrets: secretsOf(own),
+      tell: terminal.tell,
+      onGroup: group =>
+        terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group)),
+    }),
   )
-  const { url } = server
-  if (json) terminal.print(JSON.stringify({ url, policy: parts.policy.name, run: out }))
-  else terminal.print(`recording agents of ${parts.policy.name} at ${url} into ${out}`)
-  if (!json)
-    terminal.tell(
-      `next  curl -d '{"task":"one"}' -H 'content-type: application/json' ${url}/attempts`,
-    )
+  const { url, policy } = door
+  if (json) terminal.print(JSON.stringify({ url, policy, run: out }))
+  else terminal.print(`recording agents of ${policy} at ${url} into ${out}`)
+  const opens = `curl -d '{"task":"one"}' -H 'content-type: application/json' ${url}/attempts`
+  if (!json) terminal.tell(`next  ${opens}`)
   if (!signal.aborted) await once(signal, 'abort')
-  await gateway.attempts.drain(grace)
-  await server[Symbol.asyncDispose]()
-  await gateway[Symbol.asyncDispose]()
-  await run.finish()
-  await writeReport(out, observers.notes())
   return 0
-}
-
-async function tasksOf({ environment, seed = 0, split }: RollParts, source?: string | number) {
-  return await tasksById(environment, source, { seed, ...(split !== undefined && { split }) })
 }
 
 /** A variable that is set to nothing is no secret. */

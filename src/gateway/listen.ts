@@ -1,0 +1,150 @@
+import type { CaptureEnding } from '../capture/contract.ts'
+import type { Environment } from '../core/environment.ts'
+import type { Group } from '../core/group.ts'
+import type { TaskId } from '../core/ids.ts'
+import { openRollParts } from '../run/open-parts.ts'
+import { openRun } from '../run/open-run-folder.ts'
+import type { RollParts } from '../run/roll-groups.ts'
+import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
+import type { TaskSource } from '../tasks/tasks.ts'
+import { tasksById } from '../tasks/tasks-by-id.ts'
+import { listenAll } from '../watch/events.ts'
+import { openObservers } from '../watch/observe.ts'
+import { writeReport } from '../watch/run-report.ts'
+import { checkName, findAttempt } from './attempt-names.ts'
+import { elsewhere } from './elsewhere.ts'
+import { openGateway } from './open-gateway.ts'
+import type { Secrets } from './secrets.ts'
+import { serveGateway } from './server.ts'
+
+/** What agents elsewhere do by themselves, or what a gateway cannot do for them. */
+type NotHere = 'strategy' | 'branch' | 'leaves' | 'stepHistory' | 'condense' | 'budget' | 'resumes'
+
+/** How agents are recorded. Only the policy has to be named. */
+export interface GatewayOptions extends Omit<AttemptOptions, NotHere>, GroupOptions {
+  /** Whose tasks and rewards they are. @default none: any task, rewards as agents post them */
+  readonly environment?: Environment | string
+  /** Tasks that attempts may name without sending their data. @default none */
+  readonly tasks?: TaskSource
+  /** 0 takes any free one. @default 8700 */
+  readonly port?: number
+  /** @default '127.0.0.1' */
+  readonly host?: string
+  /** Who may use the model, open and close attempts, and read. @default everybody on this machine */
+  readonly secrets?: Secrets
+  /** Attempts that may be open at one time. @default 4096 */
+  readonly attempts?: number
+  /** Seconds without a request after which an attempt is closed. @default 600 */
+  readonly idleSeconds?: number
+  /** Seconds that requests under way are given when it is stopped. @default 10 */
+  readonly graceSeconds?: number
+  /** Told of every group when its last attempt is over. */
+  readonly onGroup?: (group: Group) => void
+}
+
+/** An attempt that was opened: what its agent is given. */
+export interface OpenedAttempt {
+  readonly id: string
+  /** What the agent sends as its API key. */
+  readonly token: string
+  /** The base URL of the gateway, for dialects that add the version themselves. */
+  readonly url: string
+}
+
+/** A gateway that listens. Disposing of it finishes or cuts what runs, and writes every group. */
+export interface RunningGateway extends AsyncDisposable {
+  readonly url: string
+  readonly policy: string
+  openAttempt(task: string, data?: unknown): OpenedAttempt
+  /** Closes an attempt; its reward is posted here, or the reward functions are asked. */
+  closeAttempt(id: string, ending?: CaptureEnding): Promise<void>
+}
+
+/**
+ * Serves a policy to agents in any language and keeps what they do as a run.
+ *
+ * @example
+ * await using door = await gateway({ policy: 'embedded', group: 4, out: 'runs/agents' })
+ */
+export async function gateway(options: GatewayOptions): Promise<RunningGateway> {
+  const { environment = elsewhere, tasks, out, graceSeconds = 10 } = options
+  await using opening = openLater()
+  const opened = opening.add(await openRollParts(environment, tasks, options))
+  const kept = out === undefined ? undefined : opening.add(await keepIn(out, opened.parts, options))
+  const { seed = 0, split } = opened.parts
+  const reading = { seed, ...(split !== undefined && { split }) }
+  const inner = openGateway({
+    parts: kept?.parts ?? opened.parts,
+    tasks: await tasksById(opened.parts.environment, tasks, reading),
+    ...(options.secrets && { secrets: options.secrets }),
+    ...(options.attempts !== undefined && { most: options.attempts }),
+    ...(options.idleSeconds !== undefined && { idleSeconds: options.idleSeconds }),
+    ...(options.onGroup && { onGroup: options.onGroup }),
+  })
+  opening.add(inner)
+  const { port, host } = options
+  const server = await serveGateway(inner, {
+    ...(port !== undefined && { port }),
+    ...(host !== undefined && { host }),
+  })
+  const close = opening.keep()
+  return {
+    url: server.url,
+    policy: opened.parts.policy.name,
+    openAttempt(task, data) {
+      const { id, token } = inner.attempts.open({
+        task: inner.readTask(checkName(task) as TaskId, data),
+      })
+      return { id, token, url: server.url }
+    },
+    closeAttempt: (id, ending) => inner.attempts.close(findAttempt(inner, id), ending),
+    async [Symbol.asyncDispose]() {
+      await inner.attempts.drain(graceSeconds)
+      await server[Symbol.asyncDispose]()
+      await inner[Symbol.asyncDispose]()
+      await kept?.finish()
+      await close()
+    },
+  }
+}
+
+/** Opens the run folder and what watches it. */
+async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
+  const { config = { policy: given.policy.name }, tell = () => {} } = options
+  const run = await openRun(given, { out, kind: 'gateway', config, unfinished: 'restart' })
+  const observers = await openObservers(options, { out, tell, renderer: given.renderer })
+  const listen = listenAll(given.listen, observers.listen)
+  return {
+    parts: { ...given, writer: run.parts.writer!, listen } satisfies RollParts,
+    async finish() {
+      await run.finish()
+      await writeReport(out, observers.notes())
+    },
+    async [Symbol.asyncDispose]() {
+      await observers[Symbol.asyncDispose]()
+      await run[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** What was opened so far: closed in the other order where opening fails, else when it is told to. */
+function openLater() {
+  const opened: AsyncDisposable[] = []
+  let isKept = false
+  const close = async (): Promise<void> => {
+    for (const each of opened.splice(0).toReversed()) await each[Symbol.asyncDispose]()
+  }
+  return {
+    add<T extends AsyncDisposable>(each: T): T {
+      opened.push(each)
+      return each
+    },
+    keep() {
+      isKept = true
+      return close
+    },
+    async [Symbol.asyncDispose]() {
+      if (!isKept) await close()
+    },
+  }
+}
