@@ -46,10 +46,14 @@ export function chainGroup(rewards: readonly number[], parts: GroupParts = {}): 
 }
 
 /** A group of random trees with forks, rewrites and several endings, with messages to their turns. */
-export function treeGroup(seed: number, trees = 3): Group {
+export function treeGroup(
+  seed: number,
+  trees = 3,
+  shape: Parameters<typeof randomTree>[1] = {},
+): Group {
   const { next, chance } = dice(seed + 77)
   const grown = Array.from({ length: trees }, (_, member) =>
-    withMessages({ ...randomTree(seed * 100 + member), member }),
+    withMessages({ ...randomTree(seed * 100 + member, shape), member }),
   )
   const all = grown.flatMap(tree => tree.trajectories.map(trajectory => ({ tree, trajectory })))
   const members = all

@@ -40,9 +40,10 @@ export function emptyTree(name = 'g/0'): GrowingTree {
 
 /**
  * A random tree: forks at and inside segments, rewrites with lineage, several endings. `rewrites` is the
- * chance that a turn begins a new path; at 1 every turn does, as in a run of steps.
+ * chance that a turn begins a new path; at 1 every turn does, as in a run of steps. `widest` is the most
+ * ways a branching has.
  */
-export function randomTree(seed: number, { rewrites = 0.2 } = {}): Tree {
+export function randomTree(seed: number, { rewrites = 0.2, widest = 3 } = {}): Tree {
   const { below, chance, next } = dice(seed)
   const tree = emptyTree(`g/${seed}`)
   const ids = (most: number): Int32Array =>
@@ -71,7 +72,7 @@ export function randomTree(seed: number, { rewrites = 0.2 } = {}): Tree {
       tree.end(endAt(tree, end, { share, outcome, turns: soFar }))
       return
     }
-    const width = 1 + below(3)
+    const width = 1 + below(widest)
     for (let branch = 0; branch < width; branch++) {
       const from = step(tree, end, { chance, below, ids, rewrites })
       grow(from, share / width, depth - 1, soFar)

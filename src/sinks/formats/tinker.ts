@@ -1,5 +1,6 @@
+import { lossKind } from '../../math/registry.ts'
 import { tokenCredit, trainedMask } from '../credited-row.ts'
-import type { ExportGroup } from '../format.ts'
+import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import type { MemberRow } from '../row-record.ts'
@@ -37,6 +38,7 @@ export const tinker = lineFormat({
   carries: ['tokens', 'advantages'],
   training,
   start({ lost, ...options }) {
+    if (lossKind(options.loss) !== 'token') throw sumsOnly(options.loss)
     return function* toData(source: ExportGroup) {
       for (const member of rowsFor({ name: 'tinker', training }, source.group, options)) {
         const { row } = member
@@ -55,6 +57,14 @@ export const tinker = lineFormat({
     `         data = [types.Datum(model_input=types.ModelInput.from_ints(…), …)]  # see docs/exports.md for ${file}`,
   ],
 })
+
+function sumsOnly(loss: string): RefusedError {
+  return new RefusedError(
+    'tinker',
+    `Tinker sums over tokens, and ${loss} averages each sequence first`,
+    'Use --loss ppo, bnpo or cispo, or train with --trainer tinker:URL, which makes the means of a batch itself.',
+  )
+}
 
 /**
  * The datum of a row, its advantages times a factor; log-probabilities that are missing make their

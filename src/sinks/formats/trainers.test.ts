@@ -147,7 +147,13 @@ describe('[T5] trainers that take our advantages', () => {
     }
   })
 
-  const rowTrainers = [verl, trl, skyrl, tinker, rllm, verifiers]
+  const rowTrainers = [verl, trl, skyrl, rllm, verifiers]
+
+  it('Tinker refuses losses that average sequences: it sums', async () => {
+    await expect(linesOf(tinker, chains, { loss: 'grpo' })).rejects.toThrow(
+      /Tinker sums over tokens/,
+    )
+  })
 
   it.each(rowTrainers)('$name refuses losses over sequences where a row is none', async format => {
     const trees = [seeingGroup(plainTree())]

@@ -1,0 +1,97 @@
+// The runs that trainers are compared on, with the log-probabilities of a tiny model:
+//   tsx runs.ts FOLDER            writes the neutral rows, for the model to score
+//   tsx runs.ts FOLDER SCORES     writes every format for every loss, with those log-probabilities
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Group } from '../../../src/core/group.ts'
+import { plainSampling } from '../../../src/core/policy.ts'
+import { idsTo, type Tree } from '../../../src/core/tree.ts'
+import { RefusedError } from '../../../src/sinks/format.ts'
+import { formatNamed } from '../../../src/sinks/formats/registry.ts'
+import { chainGroup, seeingGroup, toExport, treeGroup } from '../../export-runs.ts'
+import { writeTo } from '../../memory-output.ts'
+
+const [folder, scores] = process.argv.slice(2)
+if (folder === undefined) throw new Error('say where to: runs.ts FOLDER [SCORES]')
+
+/** The tiny model's vocabulary; its first two ids are kept for padding and ending. */
+const vocabulary = 48
+
+const four = { rewrites: 0, widest: 1 }
+const shapes: Readonly<Record<string, readonly Group[]>> = {
+  chains: [chainGroup([1, 0, 0.5, 0.25]), treeGroup(7, 4, four)],
+  trees: [treeGroup(3, 2, { rewrites: 0 }), treeGroup(5, 2, { rewrites: 0 })],
+  steps: [treeGroup(11, 4, { rewrites: 1, widest: 1 }), treeGroup(12, 4, { rewrites: 1, widest: 1 })],
+  condensed: [chainGroup([1, 0, 0.5, 0.75], { rewritten: [0, 2] })],
+}
+
+const known: Readonly<Record<string, number>> | undefined =
+  scores === undefined
+    ? undefined
+    : (JSON.parse(readFileSync(scores, 'utf8')) as Record<string, number>)
+
+/** The same group with the model's ids and log-probabilities, nothing filtered, nothing failed. */
+function forModel(group: Group, id: string): Group {
+  const whole = seeingGroup(group)
+  const trees = new Map(whole.members.map(({ tree }) => [tree, scored(tree)]))
+  return {
+    ...whole,
+    id: id as Group['id'],
+    task: id as Group['task'],
+    unscored: [],
+    members: whole.members.map(member => ({
+      ...member,
+      tree: trees.get(member.tree)!,
+      dropped: null,
+    })),
+  }
+}
+
+function scored(tree: Tree): Tree {
+  const small = {
+    ...tree,
+    sampling: plainSampling,
+    nodes: tree.nodes.map(node => ({
+      ...node,
+      segment: { ...node.segment, ids: node.segment.ids.map(each => 2 + (each % (vocabulary - 2))) },
+    })),
+  } as Tree
+  const nodes = small.nodes.map((node, index) => {
+    const { segment } = node
+    if (segment.origin !== 'sampled' || !known) return node
+    const path = idsTo(small, { node: index, offset: segment.ids.length })
+    const logprobs = Float32Array.from(segment.ids, (_, offset) => {
+      const value = known[path.subarray(0, node.start + offset + 1).join()]
+      if (value === undefined) throw new Error(`no score for token ${offset} of node ${index}`)
+      return value
+    })
+    return { ...node, segment: { ...segment, logprobs } }
+  })
+  return { ...small, nodes } as Tree
+}
+
+async function write(
+  shape: string,
+  groups: readonly Group[],
+  file: { readonly format: string; readonly loss: string },
+): Promise<void> {
+  const { format, loss } = file
+  const path = join(folder!, shape, `${format}.${loss}`)
+  try {
+    const written = await writeTo(formatNamed(format), groups.map(toExport), { loss })
+    writeFileSync(path, written.bytes)
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    writeFileSync(`${path}.refused`, error.message)
+  }
+}
+
+for (const [shape, groups] of Object.entries(shapes)) {
+  mkdirSync(join(folder, shape), { recursive: true })
+  const own = groups.map((group, index) => forModel(group, `${shape}${index}`))
+  await write(shape, own, { format: 'jsonl', loss: 'ppo' })
+  if (!known) continue
+  for (const format of ['trl', 'verl', 'slime', 'skyrl', 'rllm', 'tinker']) {
+    for (const loss of ['ppo', 'grpo', 'gspo', 'cispo']) await write(shape, own, { format, loss })
+  }
+}
