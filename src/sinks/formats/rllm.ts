@@ -14,8 +14,8 @@ const training: Training = {
 
 /**
  * rLLM's `Episode.to_dict()`, one per tree (rllm/types.py at 9beb6e0, 2026-08-15). Each step carries
- * an advantage per token: rLLM takes it as it is with `use_precomputed_advantage`, and otherwise
- * computes its own from the rewards of a task's trajectories. A token that another trajectory of
+ * an advantage per token: rLLM's Tinker backend takes it as it is with `use_precomputed_advantage`; its
+ * verl backend knows one number per trajectory, and computes its own from rewards. A token that another trajectory of
  * the tree trains has advantage 0.
  */
 export const rllm = lineFormat({
@@ -26,13 +26,13 @@ export const rllm = lineFormat({
   comparesRewards: true,
   start(options) {
     options.lost.note(
-      'rLLM compares rewards itself and ignores our advantages, unless use_precomputed_advantage is true',
+      'rLLM compares rewards itself, with the deviation of a population; its Tinker backend takes ours with use_precomputed_advantage=true, its verl backend cannot',
     )
     return source => toEpisodes(source, options)
   },
   loading: file => [
     `python:  episodes = [Episode.from_dict(json.loads(line)) for line in open(${JSON.stringify(file)})]`,
-    'rllm:    rllm.algorithm.use_precomputed_advantage=true',
+    'rllm:    rllm.algorithm.use_precomputed_advantage=true   # with the Tinker backend',
   ],
 })
 
@@ -95,7 +95,18 @@ function toStep(conversation: Conversation, tokens: TurnTokens, isLast: boolean)
     thought: reply?.reasoning_content ?? '',
     action: reply?.tool_calls ?? null,
     model_response: reply ? spoken(reply) : '',
-    model_output: null,
+    // rLLM's verl backend reads the tokens of a step from here, and leaves out steps without it.
+    model_output: {
+      content: reply ? spoken(reply) : '',
+      reasoning: reply?.reasoning_content ?? null,
+      prompt_ids: pathIds.subarray(0, start),
+      completion_ids: pathIds.subarray(start, end),
+      logprobs: hasLogprobs ? logprobs : [],
+      prompt_length: start,
+      completion_length: end - start,
+      finish_reason: turn.finish.kind === 'length' ? 'length' : 'stop',
+      weight_version: version.to,
+    },
     info: {},
     reward: turn.reward ?? (isLast && !isUnscored(member) ? member.reward.total : 0),
     done: isLast,

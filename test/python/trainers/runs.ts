@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Group } from '../../../src/core/group.ts'
 import { plainSampling } from '../../../src/core/policy.ts'
 import { idsTo, type Tree } from '../../../src/core/tree.ts'
+import { grpoAdvantages } from '../../../src/math/advantages/grpo.ts'
 import { RefusedError } from '../../../src/sinks/format.ts'
 import { formatNamed } from '../../../src/sinks/formats/registry.ts'
 import { chainGroup, seeingGroup, toExport, treeGroup } from '../../export-runs.ts'
@@ -21,7 +22,10 @@ const four = { rewrites: 0, widest: 1 }
 const shapes: Readonly<Record<string, readonly Group[]>> = {
   chains: [chainGroup([1, 0, 0.5, 0.25]), treeGroup(7, 4, four)],
   trees: [treeGroup(3, 2, { rewrites: 0 }), treeGroup(5, 2, { rewrites: 0 })],
-  steps: [treeGroup(11, 4, { rewrites: 1, widest: 1 }), treeGroup(12, 4, { rewrites: 1, widest: 1 })],
+  steps: [
+    treeGroup(11, 4, { rewrites: 1, widest: 1 }),
+    treeGroup(12, 4, { rewrites: 1, widest: 1 }),
+  ],
   condensed: [chainGroup([1, 0, 0.5, 0.75], { rewritten: [0, 2] })],
 }
 
@@ -53,7 +57,10 @@ function scored(tree: Tree): Tree {
     sampling: plainSampling,
     nodes: tree.nodes.map(node => ({
       ...node,
-      segment: { ...node.segment, ids: node.segment.ids.map(each => 2 + (each % (vocabulary - 2))) },
+      segment: {
+        ...node.segment,
+        ids: node.segment.ids.map(each => 2 + (each % (vocabulary - 2))),
+      },
     })),
   } as Tree
   const nodes = small.nodes.map((node, index) => {
@@ -68,6 +75,26 @@ function scored(tree: Tree): Tree {
     return { ...node, segment: { ...segment, logprobs } }
   })
   return { ...small, nodes } as Tree
+}
+
+/** How trainers that compare rewards themselves do it, where that is not as we do. */
+const comparisons: Readonly<Record<string, Parameters<typeof grpoAdvantages>[1]>> = {
+  trl: { epsilon: 1e-4 },
+  rllm: { deviation: 'population' },
+}
+
+function weighedFor(group: Group, format: string): Group {
+  const entries = group.members.map(({ trajectory, reward }) => ({
+    group: group.id,
+    trajectory: trajectory.id,
+    reward: reward.total,
+  }))
+  const advantages = grpoAdvantages(entries, comparisons[format])
+  const members = group.members.map((member, index) => ({
+    ...member,
+    advantage: advantages[index]!,
+  }))
+  return { ...group, members }
 }
 
 async function write(
@@ -92,6 +119,10 @@ for (const [shape, groups] of Object.entries(shapes)) {
   await write(shape, own, { format: 'jsonl', loss: 'ppo' })
   if (!known) continue
   for (const format of ['trl', 'verl', 'slime', 'skyrl', 'rllm', 'tinker']) {
-    for (const loss of ['ppo', 'grpo', 'gspo', 'cispo']) await write(shape, own, { format, loss })
+    const groups = own.map(group => weighedFor(group, format))
+    const { bytes } = await writeTo(formatNamed('jsonl'), groups.map(toExport))
+    writeFileSync(join(folder, shape, `ours.${format}`), bytes)
+    for (const loss of ['ppo', 'grpo', 'gspo', 'cispo'])
+      await write(shape, groups, { format, loss })
   }
 }

@@ -24,7 +24,7 @@ def make_model():
         max_position_embeddings=256,
         pad_token_id=0,
         eos_token_id=1,
-        attn_implementation="eager",
+        attn_implementation="sdpa",
     )
     model = LlamaForCausalLM(config).double()
     with torch.no_grad():
@@ -77,16 +77,16 @@ def lines(path):
 
 
 @functools.cache
-def ours(folder, shape, loss, options):
-    """The gradient of our loss over paths, through the same model. `options` is JSON."""
+def ours(folder, file, loss, options):
+    """The gradient of our loss over the paths of neutral rows, through the same model."""
     model = move(make_model())
-    rows = lines(folder / shape / "jsonl.ppo")
+    rows = lines(folder / file)
     with torch.no_grad():
         now = [logprobs(model, row["ids"]).tolist() for row in rows]
-    file = folder / shape / "now"
-    file.write_text("".join(json.dumps(each) + "\n" for each in now))
+    now_file = folder / "now"
+    now_file.write_text("".join(json.dumps(each) + "\n" for each in now))
     command = ["node", "--import", "tsx", str(ROOT / "test/python/trainers/ours.ts")]
-    arguments = [str(folder / shape / "jsonl.ppo"), str(file), loss, options]
+    arguments = [str(folder / file), str(now_file), loss, options]
     output = subprocess.run(command + arguments, check=True, capture_output=True, text=True, cwd=ROOT)
     slopes = [json.loads(line) for line in output.stdout.splitlines()]
     total = sum(
