@@ -13,11 +13,13 @@ import { tau2Factory } from '../environments/tau2/factory.ts'
 import { checkOutputFile, refuseFolder } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
+import { findLogprobs } from '../policies/trial.ts'
 import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
 import { isScorer, scorer } from '../rewards/scorer.ts'
 import type { CondenseSettings } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
+import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
 import { openCondense } from '../settings/open-condense.ts'
 import { openNamed } from '../settings/open-named.ts'
@@ -299,19 +301,53 @@ async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
   const uris = [given].flat()
   const key = process.env[options.keyVariable ?? defaults.keyVariable]
   const { retries = defaults.retries, deadline = defaults.deadline } = options
+  const { keyVariable = defaults.keyVariable } = options
+  const asking = {
+    ...(key !== undefined && { key }),
+    ...(servedModel !== undefined && { servedModel }),
+  }
   const policy = await openNamed(`--policy ${uris.join(' ')}`, () =>
     openPolicy(uris, {
-      ...(key !== undefined && { key }),
-      ...(servedModel !== undefined && { servedModel }),
+      ...asking,
       deadlineSeconds: deadline,
       retries: retries === 0 ? false : { attempts: retries + 1, onRetry },
       ...(record !== undefined && { record }),
       ...(named && { encode: text => named.tokenizer.encode(text) }),
     }),
   )
-  if (opened) return { policy, renderer: opened, signals, isOwn: true }
+  await greet(policy, () => greetServers(uris, { ...asking, keyVariable }))
+  if (opened) return settled({ policy, renderer: opened, signals, isOwn: true }, options)
   const served = await openModelOf(policy)
   const place = `the model that --policy ${uris.join(' ')} serves`
   const renderer = await openNamed(place, () => openRenderer(served, rendering))
-  return { policy, renderer, signals, isOwn: true }
+  return settled({ policy, renderer, signals, isOwn: true }, options)
+}
+
+/** A policy whose servers are not there is closed again. */
+async function greet(policy: AsyncDisposable, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    await policy[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** Finds out what a server's log-probabilities are where it makes a difference. */
+async function settled(
+  opened: Sampling,
+  { sampling, signal = new AbortController().signal }: RollOptions,
+): Promise<Sampling> {
+  const { policy, renderer } = opened
+  const { temperature = defaults.temperature } = sampling ?? {}
+  if (!policy.takeLogprobs || temperature === 0 || temperature === 1) return opened
+  const prompt = renderer.render([{ role: 'user', content: 'Hello' }], [])
+  try {
+    const found = await findLogprobs(policy, prompt, { signal })
+    if (found) policy.takeLogprobs(found)
+  } catch {
+    // A server that cannot be tried keeps the label of its kind; rolling will say what is wrong.
+    signal.throwIfAborted()
+  }
+  return opened
 }

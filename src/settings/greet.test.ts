@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest'
+import { openServing } from '../../test/servers/serving.ts'
+import { greetServers } from './greet.ts'
+
+const options = { keyVariable: 'MY_KEY' }
+
+describe('greetServers', () => {
+  it('asks whether a server is running that does not answer', async () => {
+    const greeting = greetServers(['sglang:http://127.0.0.1:9'], options)
+    await expect(greeting).rejects.toThrow(/nothing answers at sglang:.*:9\. Is it running\?/)
+  })
+
+  it('names the variable of the key where the server wants one', async () => {
+    const refuse = ({ response }: { response: import('node:http').ServerResponse }) =>
+      void response.writeHead(401).end('{}')
+    const others = { '/v1/models': refuse }
+    await using server = await openServing({}, { generations: {}, others, tooLong: {} })
+    await expect(greetServers([`vllm:${server.url}`], options)).rejects.toThrow('variable MY_KEY')
+  })
+
+  it('lets whatever else answers be met by rolling, and leaves files alone', async () => {
+    await using server = await openServing({}, { generations: {}, others: {}, tooLong: {} })
+    await greetServers([`openai:${server.url}/v1`, 'scripted:absent.jsonl'], options)
+  })
+})
