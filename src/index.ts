@@ -53,11 +53,18 @@ export type {
   ToolMessage,
 } from './core/message.ts'
 export { describeOutcome, type Outcome } from './core/outcome.ts'
-export type { Policy, PolicyCapabilities, Sample, SampleRequest, Sampling } from './core/policy.ts'
+export {
+  type Policy,
+  type PolicyCapabilities,
+  plainCapabilities,
+  type Sample,
+  type SampleRequest,
+  type Sampling,
+} from './core/policy.ts'
 export type { History, Renderer } from './core/renderer.ts'
 export type { Reward, RewardFunction, RewardInput, RewardPart } from './core/reward.ts'
 export { type Row, rowsOf } from './core/row.ts'
-export type { GivenSegment, SampledSegment, Segment } from './core/segment.ts'
+export { type GivenSegment, type SampledSegment, type Segment, sampled } from './core/segment.ts'
 export type { Sink } from './core/sink.ts'
 export type { Speaker } from './core/speaker.ts'
 export type { CallRecord, StandardSchema, Tool } from './core/tool.ts'

@@ -1,4 +1,6 @@
+import { writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { encodeFrame, type Frame } from './frame.ts'
 import { type FramePlace, journalMagic, readPlaces } from './read-journal.ts'
 import { StoreError } from './store-error.ts'
@@ -63,6 +65,8 @@ export async function openJournal(path: string, options: JournalOptions = {}): P
   }
 
   async function writeWaiting(): Promise<void> {
+    // All that is appended in this turn of the event loop is written at once.
+    await setImmediate()
     while (waiting.length > 0) {
       const batch = waiting
       waiting = []
@@ -113,11 +117,16 @@ async function openToAppend(path: string): Promise<FileHandle> {
   }
 }
 
+/** Up to so many bytes are handed to the system at once: waking a thread for them takes longer. */
+const smallWrite = 64 * 1024
+
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   let written = 0
   while (written < bytes.length) {
-    const { bytesWritten } = await handle.write(bytes, written)
-    written += bytesWritten
+    const isSmall = bytes.length - written <= smallWrite
+    written += isSmall
+      ? writeSync(handle.fd, bytes, written)
+      : (await handle.write(bytes, written)).bytesWritten
   }
 }
 
