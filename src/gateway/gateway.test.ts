@@ -240,6 +240,7 @@ describe('requests', () => {
     const { open, send, trees, gateway } = await openSaying([
       'one',
       'up to HERE and on',
+      'it is SO',
       '{"n": 1}',
       call('look', {}).replace('<|im_end|>', ''),
     ])
@@ -252,6 +253,9 @@ describe('requests', () => {
     expect(several.choices.map(({ message }) => message.content)).toEqual(['one', 'one'])
     const schema = { type: 'object', properties: { n: { type: 'number' } } }
     await ask({ stop: ['HERE'] })
+    const stopping = { ...hello, max_tokens: 99, stop_sequences: ['SO'] }
+    const stopped = await send('/v1/messages', stopping, { 'x-api-key': token })
+    expect(stopped.body).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: 'SO' })
     await ask({ response_format: { type: 'json_schema', json_schema: { name: 'n', schema } } })
     const tools = [{ type: 'function', function: { name: 'look', parameters: schema } }]
     await ask({ tools, tool_choice: 'none' })
@@ -259,7 +263,7 @@ describe('requests', () => {
     const renderer = await openByteRenderer()
     const texts = trees[0]!.nodes.map(({ segment }) => renderer.decode(segment.ids))
     expect(texts.some(text => text.includes('"n":{"type":"number"}'))).toBe(true)
-    expect(trees[0]!.trajectories[0]!.turns).toHaveLength(5)
+    expect(trees[0]!.trajectories[0]!.turns).toHaveLength(6)
   })
 
   it('tells agents when their limits are reached, and when their context is full', async () => {

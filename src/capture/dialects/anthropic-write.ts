@@ -22,9 +22,22 @@ export function writeAnthropic(
   return {
     ...messageHead(asked, options),
     content: blocksOf(answer),
-    stop_reason: finishes[answer.finish],
+    ...stopOf(asked, answer, options),
     usage: writeUsage(answer),
   }
+}
+
+/** Why it ended; where a text of the request did it, which one. */
+function stopOf(
+  { chat: { stop = [] } }: Asked,
+  { finish, tokens }: ChatAnswer,
+  { decode }: WriteOptions,
+): { readonly stop_reason: string; readonly stop_sequence: string | null } {
+  const isByText = finish === 'stop' && stop.length > 0 && decode !== undefined
+  const said = isByText ? [...tokens.sampled].map(decode).join('') : ''
+  const sequence = isByText ? stop.find(text => said.includes(text)) : undefined
+  if (sequence !== undefined) return { stop_reason: 'stop_sequence', stop_sequence: sequence }
+  return { stop_reason: finishes[finish], stop_sequence: null }
 }
 
 function messageHead({ model }: Asked, { id }: WriteOptions): object {
@@ -102,7 +115,7 @@ class MessageStream implements StreamWriter {
 
   end(answers: readonly ChatAnswer[]): string {
     const answer = answers[0]!
-    const delta = { stop_reason: finishes[answer.finish], stop_sequence: null }
+    const delta = stopOf(this.#asked, answer, this.#options)
     return (
       this.#close() +
       event('message_delta', { delta, usage: writeUsage(answer) }) +
