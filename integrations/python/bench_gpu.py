@@ -44,7 +44,7 @@ def open_engine(options):
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
     source = source_model(options.tiny, device).to(dtype)
-    model = gpu.Model(source, device, dtype, options.context, unembed=0 if options.no_unembed else 32)
+    model = gpu.Model(source, device, dtype, options.context, unembed=not options.no_unembed)
     del source
     if device == "cuda" and not options.eager:
         model.compile()

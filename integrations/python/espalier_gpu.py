@@ -6,8 +6,8 @@
 
 It needs PyTorch and transformers, nothing else. It speaks Tinker's API (JSON and protobuf, as the
 official SDK 0.36 does) and SGLang's `/generate`. The base model is frozen; LoRA adapters are
-trained. Sampling and training run the same two functions, `before` and `after` attention, over the
-same weights, so what is trained is what was sampled.
+trained. Sampling and training run the same code over the same weights, so what is trained is what was
+sampled.
 
 From top to bottom: errors, protobuf, adapters, kernels, the model, the sampler, losses, the trainer,
 checkpoints, the worker, HTTP. One worker thread owns the GPU; HTTP threads only read, check and wait.
@@ -371,6 +371,58 @@ if triton is not None:
         tl.store(out + places, (sums / total[:, None]).to(out.dtype.element_ty), mask=real)
 
     @triton.jit
+    def turn_kernel(
+        qkv, q, k, w_q, w_k, cos, sin, epsilon, stride,
+        HEADS: tl.constexpr, KV: tl.constexpr, ALL: tl.constexpr, DIM: tl.constexpr, NORM: tl.constexpr,
+    ):  # fmt: skip
+        """Norms and turns the queries and keys of one token; DIM is a power of two."""
+        row = tl.program_id(0).to(tl.int64)
+        head, dim = tl.arange(0, ALL)[:, None], tl.arange(0, DIM)[None, :]
+        there, own = (dim + DIM // 2) % DIM, head < HEADS + KV
+        x = tl.load(qkv + row * stride + head * DIM + dim, mask=own, other=0.0).to(tl.float32)
+        y = tl.load(qkv + row * stride + head * DIM + there, mask=own, other=0.0).to(tl.float32)
+        if NORM:
+            scale = tl.rsqrt(tl.sum(x * x, 1) / DIM + epsilon)[:, None]
+            w = tl.where(head < HEADS, tl.load(w_q + dim), tl.load(w_k + dim)).to(tl.float32)
+            u = tl.where(head < HEADS, tl.load(w_q + there), tl.load(w_k + there)).to(tl.float32)
+            x, y = x * scale * w, y * scale * u
+        c, s = tl.load(cos + row * DIM + dim).to(tl.float32), tl.load(sin + row * DIM + dim).to(tl.float32)
+        out = (x * c + tl.where(dim < DIM // 2, -y, y) * s).to(q.dtype.element_ty)
+        tl.store(q + (row * HEADS + head) * DIM + dim, out, mask=head < HEADS)
+        tl.store(k + (row * KV + head - HEADS) * DIM + dim, out, mask=(head >= HEADS) & own)
+
+    @triton.jit
+    def turn_slope_kernel(
+        qkv, q, k, v, out, w_q, w_k, cos, sin, epsilon, stride, stride_q, stride_k, stride_v,
+        HEADS: tl.constexpr, KV: tl.constexpr, ALL: tl.constexpr, DIM: tl.constexpr, NORM: tl.constexpr,
+    ):  # fmt: skip
+        """The way back: from the slopes of q, k and v to those of the joint map's output."""
+        row = tl.program_id(0).to(tl.int64)
+        head, dim = tl.arange(0, ALL)[:, None], tl.arange(0, DIM)[None, :]
+        there, own = (dim + DIM // 2) % DIM, head < HEADS + KV
+        from_q = row * stride_q + head * DIM
+        from_k = row * stride_k + (head - HEADS) * DIM
+        is_k = (head >= HEADS) & own
+        here = tl.load(q + from_q + dim, mask=head < HEADS, other=0.0).to(tl.float32)
+        here += tl.load(k + from_k + dim, mask=is_k, other=0.0).to(tl.float32)
+        over = tl.load(q + from_q + there, mask=head < HEADS, other=0.0).to(tl.float32)
+        over += tl.load(k + from_k + there, mask=is_k, other=0.0).to(tl.float32)
+        c, s = tl.load(cos + row * DIM + dim).to(tl.float32), tl.load(sin + row * DIM + there).to(tl.float32)
+        d = here * c + tl.where(dim < DIM // 2, over, -over) * s
+        if NORM:
+            x = tl.load(qkv + row * stride + head * DIM + dim, mask=own, other=0.0).to(tl.float32)
+            scale = tl.rsqrt(tl.sum(x * x, 1) / DIM + epsilon)[:, None]
+            w = tl.where(head < HEADS, tl.load(w_q + dim), tl.load(w_k + dim)).to(tl.float32)
+            d = d * w
+            x = x * scale
+            d = scale * (d - x * (tl.sum(d * x, 1) / DIM)[:, None])
+        place = out + row * stride + head * DIM + dim
+        tl.store(place, d.to(out.dtype.element_ty), mask=own)
+        is_v = (head >= HEADS + KV) & (head < HEADS + 2 * KV)
+        from_v = v + row * stride_v + (head - HEADS - KV) * DIM + dim
+        tl.store(place, tl.load(from_v, mask=is_v, other=0.0), mask=is_v)
+
+    @triton.jit
     def swiglu_kernel(both, out, size, BLOCK: tl.constexpr):
         """silu(gate) · up, the gate in the first half of each row and up in the second."""
         row = tl.program_id(0).to(tl.int64)
@@ -449,6 +501,50 @@ class Swiglu(torch.autograd.Function):
         size = both.shape[1] // 2
         swiglu_slope_kernel[(both.shape[0], triton.cdiv(size, 1024))](both, slope.contiguous(), out, size, BLOCK=1024)
         return out
+
+
+class Turn(torch.autograd.Function):
+    """Queries, keys and values of a joint map: normed, turned by their positions, and taken apart."""
+
+    @staticmethod
+    def forward(ctx, qkv, w_q, w_k, cos, sin, shape):
+        heads, kv, dim, epsilon = shape
+        rows = qkv.shape[0]
+        q, k = qkv.new_empty(rows, heads, dim), qkv.new_empty(rows, kv, dim)
+        cos, sin = cos.contiguous(), sin.contiguous()
+        sizes = dict(HEADS=heads, KV=kv, ALL=power_of_two(heads + 2 * kv), DIM=dim, NORM=w_q is not None)
+        turn_kernel[(rows,)](qkv, q, k, w_q, w_k, cos, sin, epsilon, qkv.stride(0), **sizes)
+        ctx.save_for_backward(qkv, w_q, w_k, cos, sin)
+        ctx.epsilon, ctx.sizes = epsilon, sizes
+        return q, k, qkv[:, (heads + kv) * dim :].view(rows, kv, dim)
+
+    @staticmethod
+    def backward(ctx, q, k, v):
+        qkv, w_q, w_k, cos, sin = ctx.saved_tensors
+        q, k, v = (headed(t) for t in (q, k, v))
+        out = torch.empty_like(qkv)
+        turn_slope_kernel[(len(qkv),)](
+            qkv, q, k, v, out, w_q, w_k, cos, sin, ctx.epsilon, qkv.stride(0), q.stride(0), k.stride(0), v.stride(0), **ctx.sizes
+        )
+        return out, None, None, None, None, None
+
+
+def headed(tensor):
+    """The tensor itself where its heads lie side by side, else a copy in which they do."""
+    side_by_side = tensor.stride(2) == 1 and tensor.stride(1) == tensor.shape[2]
+    return tensor if side_by_side else tensor.contiguous()
+
+
+def turned(qkv, layer, cos, sin, shape):
+    """Queries, keys and values [N, heads, dim] of the joint map's output."""
+    heads, kv_heads, dim, epsilon = shape
+    if triton is not None and qkv.is_cuda and dim == power_of_two(dim):
+        return Turn.apply(qkv, layer["q_norm"], layer["k_norm"], cos, sin, shape)
+    q, k, v = qkv.split((heads * dim, kv_heads * dim, kv_heads * dim), -1)
+    q, k, v = q.view(-1, heads, dim), k.view(-1, kv_heads, dim), v.view(-1, kv_heads, dim)
+    if layer["q_norm"] is not None:
+        q, k = rms_norm(q, layer["q_norm"], epsilon), rms_norm(k, layer["k_norm"], epsilon)
+    return rotate(q, cos, sin), rotate(k, cos, sin), v
 
 
 def gated(both, gelu):
@@ -531,40 +627,43 @@ def rms_norm(x, weight, epsilon):
     return weight * wide.to(x.dtype)
 
 
+class Linear(torch.autograd.Function):
+    """A frozen map with its adapter: the map's last columns hold B, so one product does both.
+
+    The gradient goes to the input, to A and to B, never to the map itself.
+    """
+
+    @staticmethod
+    def forward(ctx, x, a, b, weight):
+        wide = torch.cat((x, x @ a.T), -1)
+        ctx.save_for_backward(wide, a)
+        ctx.weight = weight[:, : wide.shape[1]]
+        return wide @ ctx.weight.T
+
+    @staticmethod
+    def backward(ctx, slope):
+        wide, a = ctx.saved_tensors
+        size = a.shape[1]
+        down = slope @ ctx.weight
+        inner = down[:, size:]
+        to_a, to_b = inner.T @ wide[:, :size], slope.T @ wide[:, size:]
+        return down[:, :size].addmm_(inner, a), to_a, to_b, None
+
+
 def linear(x, weight, bias, lora):
-    """A frozen map and its adapter."""
-    a, b = lora
-    out = x @ weight.T + (x @ a.T) @ b.T
+    out = Linear.apply(x, *lora, weight)
     return out if bias is None else out + bias
+
+
+def add_norm(x, y, weight, epsilon):
+    """The residual stream with something added, and its norm."""
+    x = x + y
+    return x, rms_norm(x, weight, epsilon)
 
 
 def rotate(x, cos, sin):
     first, second = x.chunk(2, -1)
     return x * cos[:, None] + torch.cat((-second, first), -1) * sin[:, None]
-
-
-def before(x, layer, lora, cos, sin, shape):
-    """From the residual stream [N, width] to queries, keys and values [N, heads, dim]."""
-    heads, kv_heads, dim, epsilon = shape
-    y = rms_norm(x, layer["norm1"], epsilon)
-    q, k, v = linear(y, layer["qkv"], layer["qkv_bias"], lora[0]).split(
-        (heads * dim, kv_heads * dim, kv_heads * dim), -1
-    )
-    q, k, v = q.view(-1, heads, dim), k.view(-1, kv_heads, dim), v.view(-1, kv_heads, dim)
-    if layer["q_norm"] is not None:
-        q, k = rms_norm(q, layer["q_norm"], epsilon), rms_norm(k, layer["k_norm"], epsilon)
-    return rotate(q, cos, sin), rotate(k, cos, sin), v
-
-
-def between(x, attended, layer, lora, shape):
-    """From what was attended to, back to the residual stream, and into the MLP."""
-    x = x + linear(attended, layer["o"], layer["o_bias"], lora[1])
-    return x, linear(rms_norm(x, layer["norm2"], shape[3]), layer["gate_up"], None, lora[2])
-
-
-def after(x, inner, layer, lora):
-    """Out of the MLP."""
-    return x + linear(inner, layer["down"], None, lora[3])
 
 
 def head_logits(hidden, head, a):
@@ -597,18 +696,9 @@ class Head:
     sums, slope = staticmethod(head_sums), staticmethod(head_slope)
 
     @staticmethod
-    def use(head, b, width):
-        """Puts an adapter's B beside the head's own columns."""
-        if b is not None:
-            beside = head.data[:, width:]
-            beside.zero_()
-            beside[:, : b.shape[1]] = b.data
-
-    @staticmethod
     @torch.no_grad()
     def logprobs(hidden, head, pair, targets):
-        a, b = pair
-        Head.use(head, b, hidden.shape[1])
+        a = pair[0]
         out = [torch.zeros(0, device=hidden.device)]
         for first in range(0, len(targets), Head.chunk):
             part = slice(first, first + Head.chunk)
@@ -625,7 +715,6 @@ class Head:
         """
         a, b = pair
         width = hidden.shape[1]
-        Head.use(head, b, width)
         head = head if a is None else head[:, : width + len(a)]
         now = torch.empty(len(targets), device=hidden.device)
         to_hidden = torch.empty_like(hidden)
@@ -651,7 +740,7 @@ class Model:
 
     batched = True
 
-    def __init__(self, source, device, dtype, context, unembed=32):
+    def __init__(self, source, device, dtype, context, rank=32, unembed=True):
         config, decoder = source.config, source.model
         first = decoder.layers[0]
         heads = config.num_attention_heads
@@ -659,9 +748,10 @@ class Model:
         self.shape = (heads, config.num_key_value_heads, dim, first.input_layernorm.variance_epsilon)
         self.scale, self.gelu = first.self_attn.scaling, "gelu" in config.hidden_act
         self.device, self.dtype, self.context = torch.device(device), dtype, context
-        self.layers = [joined(layer, device, dtype) for layer in decoder.layers]
+        self.layers = [joined(layer, device, dtype, rank) for layer in decoder.layers]
         self.norm = decoder.norm.weight.data.to(device, dtype)
         self.width, self.unembed = config.hidden_size, unembed
+        unembed = rank if unembed else 0
         head = source.lm_head.weight.data
         self.head = torch.zeros(head.shape[0], self.width + unembed, device=device, dtype=dtype)
         self.head[:, : self.width] = head
@@ -672,10 +762,12 @@ class Model:
         cos, sin = decoder.rotary_emb(torch.zeros(1, dtype=dtype), positions)
         self.cos, self.sin = cos[0].to(device), sin[0].to(device)
         self.sites = [site for index in range(len(self.layers)) for site in layer_sites(config, index, dim)]
-        if unembed:
+        if self.unembed:
             self.sites.append(Site(("lm_head",), config.hidden_size, (self.head.shape[0],), "unembed"))
         self.masks = [site_mask(site, device) for site in self.sites]
-        self.before, self.between, self.after, self.final = before, between, after, rms_norm
+        maps = [layer[name] for layer in self.layers for name in ("qkv", "o", "gate_up", "down")]
+        self.wides = [*maps, self.head] if self.unembed else maps
+        self.first_norm, self.add_norm = rms_norm, add_norm
         self.checkpoints = False
 
     @property
@@ -690,28 +782,31 @@ class Model:
     def compile(self):
         """The glue between matrix products, fused. The code is the same without."""
         torch._dynamo.config.cache_size_limit = 64
-        self.before = torch.compile(before, dynamic=True)
-        self.between = torch.compile(between, dynamic=True)
-        self.after = torch.compile(after, dynamic=True)
-        self.final = torch.compile(rms_norm, dynamic=True)
+        self.first_norm = torch.compile(rms_norm, dynamic=True)
+        self.add_norm = torch.compile(add_norm, dynamic=True)
         Head.sums = staticmethod(torch.compile(head_sums, dynamic=True))
         Head.slope = staticmethod(torch.compile(head_slope, dynamic=True))
 
     def run(self, x, positions, lora, attend):
         """All layers over tokens x [N, width]; `attend(index, q, k, v)` is the caller's attention."""
         cos, sin = self.cos[positions], self.sin[positions]
+        epsilon = self.shape[3]
+        norms = [layer["norm1"] for layer in self.layers[1:]] + [self.norm]
+        y = self.first_norm(x, self.layers[0]["norm1"], epsilon)
         for index, layer in enumerate(self.layers):
             own = lora[4 * index : 4 * index + 4]
 
-            def step(x, index=index, layer=layer, own=own):
-                q, k, v = self.before(x, layer, own, cos, sin, self.shape)
-                attended = attend(index, q, k, v).reshape(x.shape[0], -1)
-                x, both = self.between(x, attended, layer, own, self.shape)
-                return self.after(x, gated(both, self.gelu), layer, own)
+            def step(x, y, index=index, layer=layer, own=own):
+                qkv = linear(y, layer["qkv"], layer["qkv_bias"], own[0])
+                attended = attend(index, *turned(qkv, layer, cos, sin, self.shape))
+                o = linear(attended.reshape(len(x), -1), layer["o"], layer["o_bias"], own[1])
+                x, y = self.add_norm(x, o, layer["norm2"], epsilon)
+                inner = gated(linear(y, layer["gate_up"], None, own[2]), self.gelu)
+                return self.add_norm(x, linear(inner, layer["down"], None, own[3]), norms[index], epsilon)
 
             keep = self.checkpoints and torch.is_grad_enabled()
-            x = checkpoint(step, x, use_reentrant=False) if keep else step(x)
-        return self.final(x, self.norm, self.shape[3])
+            x, y = checkpoint(step, x, y, use_reentrant=False) if keep else step(x, y)
+        return y
 
     def rows(self, ids, lora):
         """Hidden states [B · T, width] of rows [B, T], padded on the right."""
@@ -730,33 +825,40 @@ class Model:
     def pair(self, lora):
         return lora[-1] if self.unembed else (None, None)
 
-    def use_head(self, b):
-        if self.unembed:
-            Head.use(self.head, b, self.width)
+    @torch.no_grad()
+    def use(self, lora):
+        """Puts an adapter's B beside the maps; what reads them next multiplies with that adapter."""
+        places = [wide.data[:, a.shape[1] : a.shape[1] + len(a)] for wide, (a, _) in zip(self.wides, lora)]
+        torch._foreach_copy_(places, [b.data for _, b in lora])
 
     def logits(self, hidden, lora):
         return head_logits(hidden, self.head, lora[-1][0] if self.unembed else None)
 
 
-def joined(layer, device, dtype):
-    """One layer's weights, maps with the same input joined into one matrix."""
+def joined(layer, device, dtype, rank):
+    """One layer's weights: maps with the same input joined into one matrix, with room for B beside."""
     attention, mlp = layer.self_attn, layer.mlp
     parts = (attention.q_proj, attention.k_proj, attention.v_proj)
 
     def to(tensor):
         return None if tensor is None else tensor.data.to(device, dtype).contiguous()
 
+    def wide(*maps):
+        weight = torch.cat([part.weight.data for part in maps])
+        room = torch.zeros(len(weight), rank * len(maps), dtype=weight.dtype)
+        return torch.cat((weight.to(device, dtype), room.to(device, dtype)), 1)
+
     biased = attention.q_proj.bias is not None
     normed = hasattr(attention, "q_norm")
     return {
-        "qkv": to(torch.cat([part.weight.data for part in parts])),
+        "qkv": wide(*parts),
         "qkv_bias": to(torch.cat([part.bias.data for part in parts])) if biased else None,
         "q_norm": to(attention.q_norm.weight) if normed else None,
         "k_norm": to(attention.k_norm.weight) if normed else None,
-        "o": to(attention.o_proj.weight),
+        "o": wide(attention.o_proj),
         "o_bias": to(attention.o_proj.bias),
-        "gate_up": to(torch.cat([mlp.gate_proj.weight.data, mlp.up_proj.weight.data])),
-        "down": to(mlp.down_proj.weight),
+        "gate_up": wide(mlp.gate_proj, mlp.up_proj),
+        "down": wide(mlp.down_proj),
         "norm1": to(layer.input_layernorm.weight),
         "norm2": to(layer.post_attention_layernorm.weight),
     }
@@ -794,7 +896,7 @@ class PlainModel:
                 part = "attn" if "attn" in name or "attention" in name else "mlp"
                 module.register_forward_hook(self.hook(len(self.sites)))
                 self.sites.append(Site((name,), size[0], (size[1],), part))
-        self.unembed, self.checkpoints = 0, False
+        self.unembed, self.checkpoints = False, False
         self.masks = [site_mask(site, device) for site in self.sites]
         if not self.sites:
             raise Refused(f"{type(source).__name__} has no linear maps that an adapter could be put on")
@@ -819,7 +921,6 @@ class PlainModel:
         pass
 
     def forward(self, ids, lora, **options):
-        self.lora = lora
         return self.source.base_model(input_ids=ids, **options)
 
     def rows(self, ids, lora):
@@ -828,8 +929,8 @@ class PlainModel:
     def pair(self, lora):
         return None, None
 
-    def use_head(self, b):
-        pass
+    def use(self, lora):
+        self.lora = lora
 
     def logits(self, hidden, lora):
         return head_logits(hidden, self.head, None)
@@ -842,7 +943,7 @@ def linear_size(module):
     return tuple(module.weight.shape) if type(module).__name__ == "Conv1D" else None
 
 
-def open_model(folder, device, dtype, context, unembed):
+def open_model(folder, device, dtype, context, rank, unembed):
     """Our own forward where it gives transformers' logits for this model, else transformers' own."""
     from transformers import AutoModelForCausalLM
 
@@ -854,7 +955,7 @@ def open_model(folder, device, dtype, context, unembed):
     with torch.no_grad():
         truth = source(input_ids=ids).logits[0].float()
         try:
-            model = Model(source, "cpu", dtype, context, unembed)
+            model = Model(source, "cpu", dtype, context, rank, unembed)
             off = difference(model, ids, truth)
             reason = None if off < 0.05 else f"its logits would be {off:.2g} off"
         except (AttributeError, KeyError, TypeError, RuntimeError) as error:
@@ -863,7 +964,7 @@ def open_model(folder, device, dtype, context, unembed):
             if str(device) == "cpu":
                 return model
             del model
-            return Model(source, device, dtype, context, unembed)
+            return Model(source, device, dtype, context, rank, unembed)
         print(f"{folder}: transformers' own forward is used, one sequence at a time ({reason})", flush=True)
         model = PlainModel(source, device, dtype, context)
         if difference(model, ids.to(device), truth.to(device)) > 0.05:
@@ -873,6 +974,7 @@ def open_model(folder, device, dtype, context, unembed):
 
 def difference(model, ids, truth):
     lora = no_lora(model)
+    model.use(lora)
     logits = model.logits(model.rows(ids, lora), lora)
     return float((logits - truth).abs().max() / truth.abs().max().clamp(min=1))
 
@@ -964,11 +1066,9 @@ class Sampler:
             if request.aborted:
                 self.end(request, {"type": "abort", "message": "aborted before it began"})
                 continue
-            if any(common_prefix(request.prompt, other.prompt) > 32 for other, _ in batch):
-                found, _ = self.longest(request)
-                if found < len(request.prompt) - 1:
-                    later.append(request)
-                    continue
+            if self.model.batched and self.gains_by_waiting(request, batch):
+                later.append(request)
+                continue
             start = self.place(request)
             batch.append((request, start))
             tokens += len(request.prompt) - start
@@ -978,6 +1078,11 @@ class Sampler:
         for part in by_length(batch, self.prefill_tokens):
             self.prefill(part)
         return bool(batch)
+
+    def gains_by_waiting(self, request, batch):
+        """Whether one that is about to be prefilled shares much more with it than any slot does yet."""
+        shared = max((common_prefix(request.prompt, other.prompt) for other, _ in batch), default=0)
+        return shared > 64 and shared - self.longest(request)[0] > 64
 
     def longest(self, request):
         """The slot with the longest prefix of a prompt, at most all but its last token."""
@@ -1304,12 +1409,12 @@ class Live:
         if self.name == name:
             return
         flat = [tensor for pair in self.lora for tensor in pair]
-        for tensor in flat:
-            tensor.zero_()
+        torch._foreach_zero_(flat)
         if pairs is not None:
-            sized = [t[tuple(slice(0, n) for n in s.shape)] for t, s in zip(flat, (s for p in pairs for s in p))]
-            torch._foreach_copy_(sized, [source for pair in pairs for source in pair])
-        self.model.use_head(self.lora[-1][1])
+            given = [tensor for pair in pairs for tensor in pair]
+            places = [t[tuple(slice(0, size) for size in g.shape)] for t, g in zip(flat, given)]
+            torch._foreach_copy_(places, given)
+        self.model.use(self.lora)
         self.name = name
 
 
@@ -1608,6 +1713,7 @@ class Trainer:
         """The hidden states of a micro-batch where they are asked for, and what goes with them."""
         ids, keep, targets, asked = self.pack(rows, part)
         lora = learner.adapter.live(self.model.masks, self.model.dtype)
+        self.model.use(lora)
         return self.model.rows(ids, lora)[keep], targets, asked, lora
 
     def forward_only(self, learner, rows):
@@ -1994,7 +2100,12 @@ class Engine:
             scored = [r for r in sampler.waiting if r.adapter == name and r.score_from is not None and r.scores is None]
             for request in scored:
                 self.timed("score", lambda request=request: sampler.score(request))
-            self.timed("sample", lambda name=name: (sampler.admit(name), sampler.decode(name)))
+            self.timed("sample", lambda name=name: self.burst(name))
+
+    def burst(self, name):
+        while self.sampler.admit(name):
+            pass
+        self.sampler.decode(name)
 
     def drop(self, name, error):
         for request in [r for r in self.sampler.waiting if r.adapter == name]:
@@ -2046,7 +2157,7 @@ class Engine:
     def forward_backward(self, model_id, rows, loss, backward):
         learner = self.learner(model_id)
         learner.fresh = False
-        self.live.name = None  # the head holds what is trained now
+        self.live.name = None  # beside the maps stands what is trained now
         nows, total = self.trainer.learn(learner, rows, loss, backward)
         return {"logprobs": nows, "metrics": {"loss:sum": total}}
 
@@ -2831,8 +2942,8 @@ def open_engine(options):
     options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     cuda = options.device.startswith("cuda")
     dtype = getattr(torch, options.dtype or ("bfloat16" if cuda else "float32"))
-    unembed = 0 if options.no_unembed else options.max_rank
-    model = open_model(options.model, options.device, dtype, options.context, unembed)
+    unembed = not options.no_unembed
+    model = open_model(options.model, options.device, dtype, options.context, options.max_rank, unembed)
     options.slots = options.slots or (default_slots(model) if model.batched else 16)
     if cuda and not options.eager:
         model.compile()

@@ -136,6 +136,21 @@ def check_limits(client, kind):
     check(f"{kind}: stops at an id, which is kept", stopped["output_ids"] == answer["output_ids"][: answer["output_ids"].index(stop) + 1] and stopped["meta_info"]["finish_reason"]["type"] == "stop")
 
 
+def check_sharing(client, model):
+    """A group's prompt is computed once, and so is what all prompts begin with."""
+    opening = [5 + (3 * j) % 290 for j in range(90)]
+    prompts = [opening + [10 + i // 4] * 70 + [50] for i in range(8)]
+    body = {"input_ids": prompts, "return_logprob": True, "sampling_params": {"max_new_tokens": 4, "ignore_eos": True}}
+    _, answers = client.ask("/generate", body)
+    cached = [answer["meta_info"]["cached_tokens"] for answer in answers]
+    worst = 0.0
+    for prompt, answer in zip(prompts, answers):
+        pairs = answer["meta_info"]["output_token_logprobs"]
+        expected = truth(model, prompt + [token for _, token, _ in pairs])[len(prompt) - 1 :]
+        worst = max(worst, np.abs(expected - [value for value, _, _ in pairs]).max())
+    check("a shared prompt is computed once", sorted(cached) == [0, 90] + [160] * 6 and worst < 2e-4, f"from the cache {cached}; {worst:.1e}")
+
+
 def check_stream(client):
     body = {"input_ids": [5, 6, 7], "stream": True, "return_logprob": True, "sampling_params": {"max_new_tokens": 20, "sampling_seed": 3, "ignore_eos": True}}
     request = urllib.request.Request(client.url + "/generate", json.dumps(body).encode(), {"content-type": "application/json"})
@@ -456,6 +471,7 @@ def main():
             check_limits(client, kind)
             if kind == "gpt2":
                 check_training(engine, client, model)
+        check_sharing(client, model)
         check_stream(client)
         check_score(client, model)
         check_bad_input(client)
