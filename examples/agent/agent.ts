@@ -81,7 +81,7 @@ export function show({
   const guess = (['nothing', 'replaced', 'refunded half', 'refunded full'] as const)[
     Math.floor(draw() * 4)
   ]!
-  const done = draw() < 0.1 ? rightFor(data) : guess
+  const done = draw() < 0.05 ? rightFor(data) : guess
   if (done === 'nothing') return 'sorry'
   if (done === 'replaced') return { tool: 'replace' }
   return { tool: 'refund', input: { share: done === 'refunded half' ? 'half' : 'full' } }
