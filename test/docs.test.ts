@@ -1,4 +1,11 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -40,6 +47,8 @@ describe('the pages', () => {
       const folder = mkdtempSync(join(tmpdir(), 'espalier-docs-'))
       const file = join(folder, 'block.ts')
       writeFileSync(file, code)
+      // Packages that pages name beside ours, such as `ai`, are found as in a project.
+      symlinkSync(join(home, 'node_modules'), join(folder, 'node_modules'))
       process.chdir(folder)
       try {
         await importFile(file)
