@@ -30,6 +30,7 @@ export async function runCommand(
         tell: line => told.push(line),
         status: () => {},
         isLive: false,
+        isColoured: false,
         paint: (_colour, painted) => painted,
         width: 100,
       },

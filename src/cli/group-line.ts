@@ -2,13 +2,13 @@ import type { Group } from '../core/group.ts'
 import { describeOutcome } from '../core/outcome.ts'
 import type { Counts } from './progress.ts'
 
-/** A group on one line: its task, its rewards, what failed. */
+/** A group on one line: its id, which `espalier show` opens, its rewards, what failed. */
 export function groupLine(group: Group): string {
   const rewards = group.members.map(({ reward }) => round(reward.total)).join(' ')
   const dropped = group.members.filter(member => member.dropped).length
   const failed = group.unscored.map(({ outcome }) => describeOutcome(outcome))
   const notes = [...(dropped > 0 ? [`${dropped} dropped`] : []), ...failed.slice(0, 2)]
-  return `${group.task.padEnd(12)}  reward ${rewards || '–'}${notes.length > 0 ? `  (${notes.join('; ')})` : ''}`
+  return `${group.id.padEnd(12)}  reward ${rewards || '–'}${notes.length > 0 ? `  (${notes.join('; ')})` : ''}`
 }
 
 /** A group as one JSON object. */

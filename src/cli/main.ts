@@ -55,12 +55,18 @@ async function findCommand(name: string): Promise<Command> {
 function report(terminal: Terminal, thrown: unknown): number {
   const error = firstCause(thrown)
   terminal.tell(
-    `espalier: ${describeCause(error).replace(/^(MisuseError|SettingError|StoreError): /, '')}`,
+    // Names of classes say nothing to people.
+    `espalier: ${describeCause(error).replace(/^[A-Z]\w*Error: /, '')}`,
   )
   if (process.env.ESPALIER_DEBUG && error instanceof Error) terminal.tell(error.stack ?? '')
   return exitCodeOf(error)
 }
 
+// Whoever reads only the beginning, as `| head` does, has what they wanted.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0)
+  throw error
+})
 process.on('SIGINT', onInterrupt)
 process.on('SIGTERM', onInterrupt)
 try {

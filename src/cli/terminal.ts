@@ -8,6 +8,8 @@ export interface Terminal {
   status(line: string): void
   /** Whether stderr shows live progress. */
   readonly isLive: boolean
+  /** Whether stdout is a terminal, which shows colours. */
+  readonly isColoured: boolean
   /** Colours a text where stdout is a terminal. */
   paint(colour: Colour, text: string): string
   readonly width: number
@@ -31,6 +33,7 @@ export function openTerminal({ stdout, stderr }: Streams): Terminal {
   const clear = (): string => (status === '' ? '' : '\r\x1b[2K')
   return {
     isLive,
+    isColoured: stdout.isTTY === true,
     width: stdout.columns ?? 100,
     print: line => {
       if (status !== '') stderr.write(clear())

@@ -21,6 +21,7 @@ async function doctor(...words: readonly string[]) {
     tell: () => {},
     status: () => {},
     isLive: false,
+    isColoured: false,
     paint: (_, text) => text,
     width: 100,
   }

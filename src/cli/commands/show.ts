@@ -1,16 +1,22 @@
+import { existsSync } from 'node:fs'
+import type { Unscored, Weighted } from '../../core/group.ts'
 import { describeOutcome } from '../../core/outcome.ts'
-import type { Renderer } from '../../core/renderer.ts'
-import type { Trajectory } from '../../core/trajectory.ts'
-import { type Place, pathEnds, pathTo, type Tree } from '../../core/tree.ts'
+import { pathEnds } from '../../core/tree.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readManifest } from '../../store/run-folder.ts'
-import { groupOf, openRunReader, type RunReader, type StoredGroup } from '../../store/store.ts'
+import { openRunReader, type RunReader, type StoredGroup } from '../../store/store.ts'
 import { reportRun } from '../../watch/run-report.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
+import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import { groupLine, groupRecord } from '../group-line.ts'
 import { reportLines } from '../report-lines.ts'
-import type { Terminal } from '../terminal.ts'
+import { chooseGroups } from '../show/choose-groups.ts'
+import { findShown } from '../show/find-shown.ts'
+import { overviewLines } from '../show/overview.ts'
+import { showTokens } from '../show/show-tokens.ts'
+
+/** Groups that people are shown where they do not say how many. */
+const usualLimit = 20
 
 /** Reads runs, groups, trajectories and trees in the terminal. */
 export const showCommand: Command = {
@@ -18,19 +24,28 @@ export const showCommand: Command = {
   summary: 'Read a run, a group or a trajectory',
   usage: 'RUN [ID]',
   about:
-    'Without an id: the groups of a run. With the id of a group: its trajectories. With the id of a\n' +
-    'trajectory: the conversation; with --tokens every token, sampled ones coloured by their\n' +
-    'log-probability; with --report what the run came to. Works while it is still being written.',
+    'Without an id: what the run is, what it came to, and its newest groups. With the id of a group or\n' +
+    'a task, or a part of one that only one has: its trajectories. With the id of a trajectory: the\n' +
+    'conversation, its reward and what became of it; with --tokens every token, sampled ones coloured\n' +
+    'by their log-probability. Works while the run is still being written.',
   examples: [
     'espalier show runs/0001',
-    'espalier show runs/0001 7/0/0',
-    'espalier show runs/0001 7/0/0 --tokens --model DIR',
+    "espalier show runs/0001 --reward '<0.5' --limit 5",
+    'espalier show runs/0001 7/0/0 --tokens',
   ],
   settings: [],
   own: {
     report: { help: 'Show success, rewards, outcomes, costs and fidelity of the whole run' },
     tokens: { help: 'Show tokens instead of messages' },
-    model: { help: 'A model folder to write tokens as text with', argument: 'DIR' },
+    model: {
+      help: "A model folder to write tokens as text with (default: the run's)",
+      argument: 'DIR',
+    },
+    step: { help: 'Only groups of this step of training', argument: 'N' },
+    failed: { help: 'Only groups with attempts that failed' },
+    reward: { help: 'Only groups with such a reward: 1, <0.5, >=1', argument: 'REWARD' },
+    task: { help: 'Only groups whose task has this in its id', argument: 'TEXT' },
+    limit: { help: `How many of the newest groups (default: ${usualLimit})`, argument: 'N' },
   },
   isCommon: true,
   words: [1, 2],
@@ -40,24 +55,11 @@ export const showCommand: Command = {
 async function runShow(invocation: Invocation): Promise<number> {
   const [run, id] = invocation.words
   if (invocation.own.report !== undefined) return await showReport(run!, invocation)
-  const manifest = await readManifest(run!)
-  const reader = await openRunReader(run!)
-  try {
-    if (id === undefined) {
-      if (!invocation.json) {
-        const { config, kind, status } = manifest
-        invocation.terminal.print(
-          `${kind} ${status}  environment ${config.environment ?? '–'}  policy ${config.policy ?? '–'}  groups ${reader.groupCount}  trees ${reader.treeCount}`,
-        )
-      }
-      await showGroups(reader, invocation)
-      invocation.terminal.tell(`next  espalier view ${run}`)
-      return 0
-    }
-    return await showOne(reader, id, invocation)
-  } finally {
-    await reader[Symbol.asyncDispose]()
-  }
+  await using reader = await openRunReader(run!)
+  if (id !== undefined) return await showOne(reader, id, invocation)
+  if (invocation.json) await printRecords(reader, invocation)
+  else await showRun(run!, reader, invocation)
+  return 0
 }
 
 async function showReport(run: string, { terminal, json }: Invocation): Promise<number> {
@@ -67,93 +69,93 @@ async function showReport(run: string, { terminal, json }: Invocation): Promise<
   return 0
 }
 
-async function showGroups(reader: RunReader, { terminal, json }: Invocation): Promise<void> {
-  for await (const { group } of reader.groups()) {
-    terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
+async function printRecords(reader: RunReader, { terminal, own }: Invocation): Promise<void> {
+  const { groups } = await chooseGroups(reader, own, Number.POSITIVE_INFINITY)
+  for (const group of groups) terminal.print(JSON.stringify(groupRecord(group)))
+}
+
+async function showRun(run: string, reader: RunReader, invocation: Invocation): Promise<void> {
+  const { terminal, own } = invocation
+  const lines = await overviewLines(run, await readManifest(run), reader)
+  for (const line of lines) terminal.print(line)
+  const { groups, fitting } = await chooseGroups(reader, own, usualLimit)
+  if (groups.length > 0) terminal.print('')
+  for (const group of groups) terminal.print(groupLine(group))
+  if (fitting > groups.length) {
+    terminal.print(
+      terminal.paint('dim', `the newest ${groups.length} of ${fitting} groups; --limit shows more`),
+    )
   }
+  terminal.tell(`next  espalier view ${run}`)
 }
 
 async function showOne(reader: RunReader, id: string, invocation: Invocation): Promise<number> {
-  const whole = await reader.group(id)
-  if (whole) return showGroup(whole, invocation)
-  // A trajectory is GROUP/MEMBER/NUMBER.
-  const { group } = (await reader.group(groupOf(groupOf(id)))) ?? {}
-  const member = [...(group?.members ?? []), ...(group?.unscored ?? [])].find(
-    ({ trajectory }) => trajectory.id === id,
-  )
-  if (member) return await showTrajectory(member.tree, member.trajectory, invocation)
-  throw new MisuseError(
-    `no group or trajectory "${id}" in this run; \`espalier show RUN\` lists groups`,
-  )
+  const shown = await findShown(reader, id)
+  if (shown.kind === 'trajectory') await showTrajectory(shown.member, invocation)
+  else showGroup(shown.stored, invocation, shown.kind === 'tree' ? shown.tree : undefined)
+  return 0
 }
 
-function showGroup({ group }: StoredGroup, { terminal, json }: Invocation): number {
+/** The trajectories of a group, or of one of its trees. */
+function showGroup(
+  { group }: StoredGroup,
+  { terminal, json }: Invocation,
+  tree: string | undefined,
+): void {
   if (json) {
     terminal.print(JSON.stringify(groupRecord(group)))
-    return 0
+    return
   }
-  for (const { trajectory, reward, advantage, dropped } of group.members) {
-    const parts = reward.parts.map(part => `${part.name} ${part.score}`).join(', ')
-    const note = dropped ? `  dropped by ${dropped.filter}: ${dropped.reason}` : ''
-    terminal.print(
-      `${trajectory.id}  reward ${reward.total} (${parts})  advantage ${advantage?.toFixed(3) ?? '–'}  ` +
-        `${describeOutcome(trajectory.outcome)}  ${trajectory.turns.length} turns${note}`,
-    )
+  const isShown = (member: Weighted | Unscored): boolean =>
+    tree === undefined || member.tree.id === tree
+  for (const member of [...group.members, ...group.unscored].filter(isShown)) {
+    const { trajectory } = member
+    terminal.print(`${trajectory.id}  ${endLine(member)}  ${trajectory.turns.length} turns`)
   }
-  for (const { trajectory, outcome } of group.unscored) {
-    terminal.print(`${trajectory.id}  ${describeOutcome(outcome)}`)
-  }
-  return 0
 }
 
-async function showTrajectory(
-  tree: Tree,
-  trajectory: Trajectory,
-  invocation: Invocation,
-): Promise<number> {
+/** How an attempt ended and what it was worth, on one line. */
+function endLine(member: Weighted | Unscored): string {
+  if (!('reward' in member)) return describeOutcome(member.outcome)
+  const { reward, advantage, dropped, trajectory } = member
+  const parts = reward.parts.map(part => `${part.name} ${part.score}`).join(', ')
+  const note = dropped ? `  dropped by ${dropped.filter}: ${dropped.reason}` : ''
+  return (
+    `reward ${reward.total}${parts ? ` (${parts})` : ''}  advantage ${advantage?.toFixed(3) ?? '–'}  ` +
+    `${describeOutcome(trajectory.outcome)}${note}`
+  )
+}
+
+async function showTrajectory(member: Weighted | Unscored, invocation: Invocation): Promise<void> {
   const { terminal, json, own } = invocation
-  if (json) terminal.print(JSON.stringify(trajectory))
-  else if (own.tokens === undefined) {
+  const { tree, trajectory } = member
+  if (json) {
+    terminal.print(JSON.stringify(trajectory))
+    return
+  }
+  if (own.tokens === undefined) {
     for (const line of conversationLines(trajectory.messages, terminal)) terminal.print(line)
-    terminal.print(describeOutcome(trajectory.outcome))
-  } else {
-    const renderer = own.model ? await openRenderer(own.model) : undefined
-    const ends = pathEnds(tree, trajectory.end)
-    ends.forEach((end, index) => {
-      if (ends.length > 1)
-        terminal.print(terminal.paint('bold', `path ${index + 1} of ${ends.length}`))
-      showTokens(tree, end, { terminal, renderer })
-    })
+    terminal.print(endLine(member))
+    if (trajectory.report !== undefined) {
+      terminal.print(terminal.paint('dim', `report ${JSON.stringify(trajectory.report)}`))
+    }
+    return
   }
-  return 0
+  const model = own.model ?? (await modelOf(invocation.words[0]!))
+  const renderer = model === undefined ? undefined : await openRenderer(model)
+  const ends = pathEnds(tree, trajectory.end)
+  ends.forEach((end, index) => {
+    if (ends.length > 1)
+      terminal.print(terminal.paint('bold', `path ${index + 1} of ${ends.length}`))
+    showTokens(tree, end, { terminal, renderer })
+  })
 }
 
-function showTokens(
-  tree: Tree,
-  end: Place,
-  { terminal, renderer }: { terminal: Terminal; renderer: Renderer | undefined },
-): void {
-  for (const { node, start, length } of pathTo(tree, end)) {
-    const { segment } = tree.nodes[node]!
-    const ids = segment.ids.subarray(0, length)
-    const version = segment.origin === 'sampled' ? `  version ${segment.version.from}` : ''
-    terminal.print(
-      terminal.paint('dim', `${segment.origin} [${start}, ${start + length})${version}`),
-    )
-    const words = [...ids].map((id, index) => {
-      const text = renderer
-        ? JSON.stringify(renderer.decode(Int32Array.of(id))).slice(1, -1)
-        : String(id)
-      if (segment.origin !== 'sampled') return text
-      return terminal.paint(colourOf(segment.logprobs?.[index]), text)
-    })
-    terminal.print(words.join(renderer ? '' : ' '))
-  }
-}
-
-/** Sure tokens are green, surprising ones red. */
-function colourOf(logprob: number | undefined): 'green' | 'yellow' | 'red' | 'cyan' {
-  if (logprob === undefined) return 'cyan'
-  if (logprob > -0.5) return 'green'
-  return logprob > -2 ? 'yellow' : 'red'
+/** The folder of the model that a run was rolled with, where the run says it and it is still there. */
+async function modelOf(run: string): Promise<string | undefined> {
+  const { model, policy } = (await readManifest(run)).config
+  const named = [policy].flat().find(each => typeof each === 'string')
+  const own =
+    typeof named === 'string' && named.startsWith('embedded:') ? named.slice(9) : undefined
+  return [model, own].find((each): each is string => typeof each === 'string' && existsSync(each))
 }

@@ -1,0 +1,65 @@
+import type { Group } from '../../core/group.ts'
+import type { RunReader } from '../../store/store.ts'
+import { MisuseError } from '../command.ts'
+
+/** Which groups of a run are shown. */
+export interface GroupChoice {
+  readonly step?: string | undefined
+  readonly failed?: string | undefined
+  readonly reward?: string | undefined
+  readonly task?: string | undefined
+  readonly limit?: string | undefined
+}
+
+/** The newest groups that fit a choice, oldest first, and how many fit in all. */
+export async function chooseGroups(
+  reader: RunReader,
+  choice: GroupChoice,
+  most: number,
+): Promise<{ readonly groups: readonly Group[]; readonly fitting: number }> {
+  const limit = choice.limit === undefined ? most : countOf('limit', choice.limit)
+  const fits = fitting(choice)
+  const groups: Group[] = []
+  let count = 0
+  for await (const { group } of reader.groups()) {
+    if (!fits(group)) continue
+    count++
+    groups.push(group)
+    if (groups.length > limit) groups.shift()
+  }
+  return { groups, fitting: count }
+}
+
+function fitting({ step, failed, reward, task }: GroupChoice): (group: Group) => boolean {
+  const wantedStep = step === undefined ? undefined : countOf('step', step)
+  const rewardFits = reward === undefined ? undefined : readReward(reward)
+  return group =>
+    (wantedStep === undefined || group.step === wantedStep) &&
+    (failed === undefined || group.unscored.length > 0) &&
+    (task === undefined || group.task.includes(task)) &&
+    (!rewardFits || group.members.some(member => rewardFits(member.reward.total)))
+}
+
+function countOf(flag: string, word: string): number {
+  const count = Number(word)
+  if (Number.isInteger(count) && count >= 0) return count
+  throw new MisuseError(`--${flag} is a whole number, not "${word}"`)
+}
+
+const comparisons: Readonly<Record<string, (a: number, b: number) => boolean>> = {
+  '<': (a, b) => a < b,
+  '<=': (a, b) => a <= b,
+  '>': (a, b) => a > b,
+  '>=': (a, b) => a >= b,
+  '': (a, b) => a === b,
+}
+
+/** Reads `0`, `<0.5`, `>=1`. */
+function readReward(word: string): (reward: number) => boolean {
+  const [, sign = '', digits = ''] = /^(<=|>=|<|>)?\s*(-?[\d.]+)$/.exec(word.trim()) ?? []
+  const value = Number(digits)
+  if (digits === '' || Number.isNaN(value)) {
+    throw new MisuseError(`--reward is a number, or one behind <, <=, > or >=, not "${word}"`)
+  }
+  return reward => comparisons[sign]!(reward, value)
+}

@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { readState, type TrainingState } from '../../learn/training-state.ts'
+import { type RunManifest, runPaths } from '../../store/run-folder.ts'
+import type { RunReader } from '../../store/store.ts'
+import type { Warned } from '../../watch/events.ts'
+
+/** What a step of training left in `metrics.jsonl`, as far as it is shown. */
+interface Step {
+  readonly step: number
+  readonly reward?: number
+  readonly rows?: number
+  readonly trainedRows?: number
+}
+
+/** What a person wants to know of a run first: what it is, what it came to, what to do next. */
+export async function overviewLines(
+  run: string,
+  manifest: RunManifest,
+  reader: RunReader,
+): Promise<readonly string[]> {
+  const { config, kind, status, started } = manifest
+  const { groupCount, treeCount } = reader
+  const state = await readState(run)
+  return [
+    `${kind} ${status}, begun ${started.slice(0, 16).replace('T', ' ')}`,
+    `environment ${config.environment ?? '–'}  policy ${config.policy ?? '–'}  groups ${groupCount}  trees ${treeCount}`,
+    ...(state ? trainingLines(state, await readSteps(run)) : []),
+    ...(await warningLines(run)),
+    ...(state ? modelLines(state, config) : []),
+  ]
+}
+
+function trainingLines({ before, after, step }: TrainingState, steps: readonly Step[]): string[] {
+  const rewards = steps.map(({ reward }) => reward).filter(value => value !== undefined)
+  const last = steps.at(-1)
+  const contrast = last?.rows ? (last.trainedRows ?? 0) / last.rows : undefined
+  return [
+    `held-out success  before ${withInterval(before)}  after ${withInterval(after)}  (step ${step})`,
+    ...(rewards.length > 1
+      ? [`reward by step    ${curve(rewards)}  ${fixed(rewards[0]!)} to ${fixed(rewards.at(-1)!)}`]
+      : []),
+    ...(contrast === undefined
+      ? []
+      : [
+          `contrast          ${Math.round(contrast * 100)} % of the last step's attempts could be learned from`,
+        ]),
+  ]
+}
+
+function withInterval({ success, interval: { low, high } }: TrainingState['before']): string {
+  return `${fixed(success)} [${fixed(low)}, ${fixed(high)}]`
+}
+
+const fixed = (value: number): string => value.toFixed(3)
+
+const bars = '▁▂▃▄▅▆▇█'
+/** As many columns as a curve may have; more steps are averaged. */
+const columns = 60
+
+/** A curve of block characters, from its least to its most. */
+export function curve(values: readonly number[]): string {
+  const width = Math.min(columns, values.length)
+  const means = Array.from({ length: width }, (_, index) => {
+    const from = Math.floor((index * values.length) / width)
+    const part = values.slice(
+      from,
+      Math.max(from + 1, Math.floor(((index + 1) * values.length) / width)),
+    )
+    return part.reduce((sum, value) => sum + value, 0) / part.length
+  })
+  const least = Math.min(...means)
+  const range = Math.max(...means) - least || 1
+  return means
+    .map(
+      value => bars[Math.min(bars.length - 1, Math.floor(((value - least) / range) * bars.length))],
+    )
+    .join('')
+}
+
+async function readSteps(run: string): Promise<readonly Step[]> {
+  const path = join(run, 'metrics.jsonl')
+  if (!existsSync(path)) return []
+  const lines = (await readFile(path, 'utf8')).split('\n')
+  return lines.flatMap(line => {
+    try {
+      return [JSON.parse(line) as Step]
+    } catch {
+      // The last line of a run that is still written may be half there.
+      return []
+    }
+  })
+}
+
+async function warningLines(run: string): Promise<readonly string[]> {
+  const path = runPaths(run).report
+  if (!existsSync(path)) return []
+  const { warnings = [] } = JSON.parse(await readFile(path, 'utf8')) as {
+    readonly warnings?: readonly Omit<Warned, 'kind'>[]
+  }
+  return warnings.map(
+    ({ sentinel, message, likely }) => `warning  ${sentinel}: ${message}; ${likely}`,
+  )
+}
+
+function modelLines({ best }: TrainingState, config: RunManifest['config']): readonly string[] {
+  if (!best?.folder) return []
+  const environment = typeof config.environment === 'string' ? config.environment : 'ENVIRONMENT'
+  return [
+    `best model  ${best.folder}  (step ${best.step}, success ${fixed(best.success)})`,
+    `measure it  espalier eval --policy embedded:${best.folder} --environment ${environment}`,
+    `serve it    espalier serve ${best.folder}`,
+  ]
+}

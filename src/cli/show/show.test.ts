@@ -1,0 +1,61 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { runCommand } from '../../../test/command-line.ts'
+import { calculator } from '../../environments/built-in/calculator.ts'
+import { roll } from '../../run/roll.ts'
+import { scripted } from '../../testing.ts'
+import { curve } from './overview.ts'
+
+async function rolled(): Promise<string> {
+  const out = join(await mkdtemp(join(tmpdir(), 'espalier-show-')), 'run')
+  const tasks = ['sums/easy/1', 'sums/easy/2', 'sums/hard/1'].map(id => ({
+    id,
+    prompt: '1+1?',
+    answer: '2',
+  }))
+  const policy = await scripted(['2'])
+  for await (const _ of roll(calculator(), tasks, { policy, group: 2, out }));
+  return out
+}
+
+it('every id that is printed opens, and so do parts that only one has', async () => {
+  const run = await rolled()
+  const { stdout } = await runCommand(['show', run])
+  const printed = [...stdout.matchAll(/^(sums\/\S+)/gm)].map(([, id]) => id!)
+  expect(printed).toHaveLength(3)
+  for (const id of [...printed, 'hard/1', 'easy/2']) {
+    const group = await runCommand(['show', run, id])
+    expect(group.code).toBe(0)
+    const [trajectory, tree] = [
+      /^\S+/m.exec(group.stdout)![0],
+      /^\S+(?=\/\d+\s)/m.exec(group.stdout)![0],
+    ]
+    expect((await runCommand(['show', run, trajectory!])).stdout).toMatch(/reward \d/)
+    expect((await runCommand(['show', run, tree!])).code).toBe(0)
+  }
+})
+
+it('names what a part of an id may be where several have it', async () => {
+  const run = await rolled()
+  const { code, stderr } = await runCommand(['show', run, 'sums'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('may be 3 groups: sums/easy/1')])
+})
+
+it('chooses groups by task, reward and number', async () => {
+  const run = await rolled()
+  const linesOf = async (...words: string[]): Promise<number> => {
+    const { stdout } = await runCommand(['show', run, ...words])
+    return [...stdout.matchAll(/^sums\//gm)].length
+  }
+  expect(await linesOf('--task', 'easy')).toBe(2)
+  expect(await linesOf('--limit', '1')).toBe(1)
+  expect(await linesOf('--reward', '>=5')).toBe(0)
+  expect((await runCommand(['show', run, '--reward', 'much'])).code).toBe(2)
+})
+
+it('draws a curve from its least to its most', () => {
+  expect(curve([0, 0.5, 1])).toBe('▁▅█')
+  expect(curve([1, 1])).toBe('▁▁')
+})
