@@ -9,7 +9,7 @@ import type {
   World,
 } from '../core/environment.ts'
 import { Failure } from '../core/failure.ts'
-import type { NonEmpty } from '../core/ids.ts'
+import type { Json, NonEmpty } from '../core/ids.ts'
 import { type Message, type Reply, textOf } from '../core/message.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import { isNonEmpty } from './world.ts'
@@ -23,6 +23,8 @@ export interface RecordedStep {
 /** All that happened in a world: enough to open another one and bring it to the same place. */
 export interface WorldRecord {
   readonly opening: NonEmpty<Message>
+  /** What models behind the world took to open it. */
+  readonly spent?: Json
   readonly steps: readonly RecordedStep[]
 }
 
@@ -36,16 +38,18 @@ export interface RecordedWorld extends World {
 /** Keeps the actions and answers of a world, so that it can be forked by replay. */
 export function recordWorld(world: World, before: readonly RecordedStep[] = []): RecordedWorld {
   const steps = [...before]
-  const { opening, tools, report, fork } = world
+  const { opening, spent, tools, report, fork } = world
+  const taken = spent === undefined ? {} : { spent }
   return {
     opening,
+    ...taken,
     tools,
     async step(action, call) {
       const transition = await world.step(action, call)
       steps.push({ action, transition })
       return transition
     },
-    record: () => ({ opening, steps: [...steps] }),
+    record: () => ({ opening, ...taken, steps: [...steps] }),
     ...(report && { report: () => report.call(world) }),
     ...(fork && {
       async fork(call) {
@@ -68,9 +72,10 @@ export async function replayWorld<Data>(
   task: Task<Data>,
   { record, ...call }: OpenCall & { readonly record: WorldRecord },
 ): Promise<RecordedWorld> {
-  const { opening, steps } = record
+  const { steps, ...begun } = record
+  const { opening } = begun
   const world = await call.lanes.environment.run(call, () =>
-    environment.open(task, { ...call, replay: { opening } }),
+    environment.open(task, { ...call, replay: begun }),
   )
   try {
     compareMessages(opening, world.opening, 'its opening')

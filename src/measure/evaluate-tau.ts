@@ -7,6 +7,7 @@ import type { TauReport } from '../environments/tau/report.ts'
 import { openExport } from '../exchange/export.ts'
 import { parsePartName } from '../names/part-name.ts'
 import type { Settings } from '../settings/settings.ts'
+import type { Format } from '../sinks/format.ts'
 import { takeTrial, taskNumber, tauBench } from '../sinks/formats/tau-bench.ts'
 import { openRunReader } from '../store/store.ts'
 
@@ -71,10 +72,14 @@ function addUsage(all: TauEvaluated['user'], more: TauEvaluated['user']): TauEva
 }
 
 /** Writes results in the order of the original: trial by trial. The file appears when it is whole. */
-export async function writeTauResults(run: string, out: string): Promise<void> {
+export async function writeTauResults(
+  run: string,
+  out: string,
+  format: Format = tauBench,
+): Promise<void> {
   await using reader = await openRunReader(run)
   const partial = `${out}.partial`
-  const file = await openExport(tauBench, { out: partial, run, weighting: 'uniform' })
+  const file = await openExport(format, { out: partial, run, weighting: 'uniform' })
   try {
     let trials = 1
     for (let trial = 0; trial < trials; trial++) {

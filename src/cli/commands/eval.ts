@@ -9,11 +9,13 @@ import {
   type TauEvaluated,
   writeTauResults,
 } from '../../measure/evaluate-tau.ts'
+import { countTau2Tasks, isTau2, measureTau2, tau2Lines } from '../../measure/evaluate-tau2.ts'
 import type { Estimated, Evaluated } from '../../measure/measure.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
-import { needed } from '../../settings/open-named.ts'
+import { needed, openNamed } from '../../settings/open-named.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
+import { tau2Bench } from '../../sinks/formats/tau2-bench.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
@@ -49,8 +51,8 @@ export const evalCommand: Command = {
   about:
     'Attempts every task --trials times and measures: success, pass@k (one of k succeeds) and pass^k\n' +
     '(all of k succeed), each with the bounds that hold it at 95 %. Attempts that failed outside the\n' +
-    'policy count neither way. With --json one object, tasks included. tau-bench is attempted whole\n' +
-    'unless --tasks says otherwise; its --results and its pass^k are those of the original.',
+    'policy count neither way. With --json one object, tasks included. tau-bench and tau2-bench are\n' +
+    'attempted whole unless --tasks says otherwise; --results and pass^k are those of the originals.',
   examples: [
     'espalier eval --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --trials 4',
     'espalier eval --policy openai:http://localhost:8000/v1 --environment tau:retail,root=DIR --results results.json',
@@ -89,16 +91,22 @@ function checkMeasures({ k = [], trials, results }: Settings): void {
 /** A benchmark is the whole of its split, unless fewer tasks are asked for. */
 async function resolveTasks(resolved: ResolvedSettings): Promise<ResolvedSettings> {
   const { values } = resolved
-  if (values.tasks !== undefined || !isTau(values)) return resolved
+  if (values.tasks !== undefined) return resolved
+  if (isTau2(values)) return { ...resolved, values: { ...values, tasks: await openTau2(values) } }
+  if (!isTau(values)) return resolved
   return { ...resolved, values: { ...values, tasks: await countTauTasks(values) } }
 }
+
+const openTau2 = (values: Settings): Promise<number> =>
+  openNamed(`--environment ${values.environment}`, () => countTau2Tasks(values))
 
 /** Evaluates by settings into a run folder. */
 export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<number> {
   const { terminal, json } = invocation
   const { values, out } = rolled
   const { trials, successAt, results } = values
-  const k = values.k ?? (isTau(values) ? upTo(trials) : undefined)
+  const isBenchmark = isTau(values) || isTau2(values)
+  const k = values.k ?? (isBenchmark ? upTo(trials) : undefined)
   let evaluated: Evaluated | undefined
   const shownValues = { ...values, group: trials }
   await withProgress({ ...rolled, values: shownValues }, invocation, async (tasks, shown) => {
@@ -114,9 +122,14 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
     })
   })
   const tau = isTau(values) ? await measureTau(out) : undefined
+  const tau2 = isTau2(values) ? await measureTau2(out) : undefined
   if (results !== undefined) await writeResults(values, out, evaluated!)
-  if (json) terminal.print(JSON.stringify({ run: out, ...evaluated!, ...(tau && { tau }) }))
-  else for (const line of evaluationLines(evaluated!, tau)) terminal.print(line)
+  const measured = { ...(tau && { tau }), ...(tau2 && { tau2 }) }
+  if (json) terminal.print(JSON.stringify({ run: out, ...evaluated!, ...measured }))
+  else {
+    for (const line of evaluationLines(evaluated!, tau)) terminal.print(line)
+    for (const line of tau2 ? tau2Lines(tau2) : []) terminal.print(line)
+  }
   terminal.tell(`next  espalier show ${out} --report`)
   return evaluated!.trials === 0 ? 1 : 0
 }
@@ -125,6 +138,7 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
 async function writeResults(values: Settings, run: string, evaluated: Evaluated): Promise<void> {
   const results = values.results!
   if (isTau(values)) await writeTauResults(run, results)
+  else if (isTau2(values)) await writeTauResults(run, results, tau2Bench)
   else await writeFile(results, `${JSON.stringify({ run, ...evaluated }, null, 2)}\n`)
 }
 

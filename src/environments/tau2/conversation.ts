@@ -59,16 +59,21 @@ const MOST_MISSES = 10
 
 /** Opens a conversation: the user is heard before the agent has its first turn. */
 export async function openConversation(parts: ConversationParts, call: OpenCall): Promise<World> {
-  const heard = await hearUser(parts, begun, {
-    call,
-    replay: call.replay?.spent as Spent | undefined,
-  })
+  const heard = await hearUser(parts, begun, { call, replay: openedBefore(call) })
   const progress = await finished(parts, heard.progress, call)
   const opening: NonEmpty<Message> = [
     { role: 'system', content: parts.system },
     ...agentView(parts.orchestrator.messages).map(toMessage),
   ]
   return worldOf(parts, progress, { opening, spent: heard.spent })
+}
+
+/** What the user said at the opening that is replayed; words alone where nothing else is told. */
+function openedBefore({ replay }: OpenCall): Spent | undefined {
+  if (replay === undefined || replay.spent !== undefined) return replay?.spent as Spent | undefined
+  const words = replay.opening.findLast(({ role }) => role === 'user')
+  const said = words ? [{ content: textOf(words.content), tool_calls: null, cost: null }] : []
+  return { usage: null, said }
 }
 
 function worldOf(

@@ -121,6 +121,12 @@ export class Tau2Domain {
     this.retrieval = retrieval
     this.checkout = new Checkout(from)
     this.#layout = layouts[domain]
+    const { folder } = this.#layout
+    if (this.checkout.source(`tau2.domains.${folder}.tools`) === undefined) {
+      throw new Error(
+        `The checkout in ${this.checkout.root} has no domain ${domain}: src/tau2/domains/${folder} is missing.`,
+      )
+    }
     const read = (path: string): string => this.checkout.data(path)
     this.program = openProgram({
       source: name => this.checkout.source(name),

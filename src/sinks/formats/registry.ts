@@ -10,6 +10,7 @@ import { skyrl } from './skyrl.ts'
 import { slime } from './slime.ts'
 import { openaiSft, trlSft } from './supervised.ts'
 import { tauBench } from './tau-bench.ts'
+import { tau2Bench } from './tau2-bench.ts'
 import { tinker } from './tinker.ts'
 import { trl } from './trl.ts'
 import { verifiers } from './verifiers.ts'
@@ -33,6 +34,7 @@ export const formats: readonly Format[] = [
   openaiDpo,
   atif,
   tauBench,
+  tau2Bench,
 ]
 
 /** The format of a name; an unknown one says which there are. */
