@@ -296,14 +296,14 @@ async function openLiteLlm(program: string, upstream: string): Promise<Opened> {
     `model_list:\n  - model_name: bench\n    litellm_params:\n      model: openai/bench\n      api_base: ${upstream}/v1\n      api_key: none\n`,
   )
   const words = ['--config', config, '--port', String(port), '--host', '127.0.0.1']
-  const child = spawn(program, [...words, '--num_workers', '1'], { stdio: 'ignore' })
+  const child = spawn(program, [...words, '--num_workers', '1'], {
+    stdio: 'ignore',
+    env: { ...process.env, LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true' },
+  })
   const url = `http://127.0.0.1:${port}`
-  for (let tries = 0; tries < 600; tries++) {
-    const isUp = await request(`${url}/health/liveliness`).then(
-      ({ statusCode, body }) => body.dump().then(() => statusCode === 200),
-      () => false,
-    )
-    if (isUp) break
+  for (let tries = 0; !(await isUp(url)); tries++) {
+    if (tries > 3000 || child.exitCode !== null)
+      throw new Error(`${program} does not answer at ${url}`)
     await new Promise(resolve => setTimeout(resolve, 100))
   }
   return {
@@ -313,4 +313,11 @@ async function openLiteLlm(program: string, upstream: string): Promise<Opened> {
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+function isUp(url: string): Promise<boolean> {
+  return request(`${url}/health/liveliness`).then(
+    ({ statusCode, body }) => body.dump().then(() => statusCode === 200),
+    () => false,
+  )
 }
