@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolDefinition } from '../core/message.ts'
-import type { History, Renderer } from '../core/renderer.ts'
+import type { BridgeRequest, History, Renderer } from '../core/renderer.ts'
 import {
   detectFormats,
   type Markers,
@@ -10,7 +10,7 @@ import {
   toolFormats,
 } from '../parsers/parser.ts'
 import { openTokenizer, type Tokenizer } from '../tokenizers/tokenizer.ts'
-import { type BridgeContext, concat } from './bridge.ts'
+import { type BridgeContext, bridgeIds, concat } from './bridge.ts'
 import { calibrate, type Profile } from './calibration/calibration.ts'
 import { findDialect } from './calibration/dialect.ts'
 import { snap } from './calibration/ending.ts'
@@ -43,6 +43,11 @@ export interface RendererOptions {
    * servers that parse text, or only the control token itself. @default 'text'
    */
   readonly markers?: Markers
+  /**
+   * Whether contexts and bridges of one kind are filled into a shape that the template rendered once.
+   * Without, the template renders each: slower, the same tokens, and easier to follow. @default true
+   */
+  readonly shapes?: boolean
   /** Whether known defects of published templates are mended. @default true */
   readonly patch?: boolean
   /** Strings to treat as control tokens though the tokenizer does not name them. */
@@ -86,8 +91,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const profile = calibrate(chat, { controls: tokenizer.controls, endsInThinking })
   const stopIds = stopIdsOf(profile, files, tokenizer)
   const context: BridgeContext = { chat, profile, tokenizer, stopIds }
-  const render = openOpenings(chat, tokenizer)
-  const bridge = openBridges(context)
+  const { render, bridge } = options.shapes === false ? openPlain(context) : openShaped(context)
   const reading = { formats, profile, tokenizer, stopIds, markers }
   const parse = openReplies(reading)
   const openTurn = openTurnReaders(reading)
@@ -114,6 +118,28 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
     withHistory,
   })
   return withHistory(history)
+}
+
+/** The two ways from messages to tokens. */
+interface Writing {
+  readonly render: Renderer['render']
+  readonly bridge: (request: BridgeRequest) => Int32Array
+}
+
+/** The template renders every context and every bridge anew: what shapes have to equal. */
+function openPlain(context: BridgeContext): Writing {
+  const { chat, tokenizer } = context
+  return {
+    render(messages, tools) {
+      const { text, foreign } = chat.render({ messages, tools, opensTurn: true })
+      return tokenizer.encode(text, { foreign })
+    },
+    bridge: request => bridgeIds(context, request),
+  }
+}
+
+function openShaped(context: BridgeContext): Writing {
+  return { render: openOpenings(context.chat, context.tokenizer), bridge: openBridges(context) }
 }
 
 /** The templates of a folder with their defects mended and their tools offered in other words. */
