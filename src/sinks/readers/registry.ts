@@ -2,6 +2,7 @@ import { UnknownPartError } from '../../names/part-name.ts'
 import type { FormatReader } from '../reader.ts'
 import { artReader, openaiSftReader, trlSftReader } from './messages.ts'
 import { jsonlReader, parquetReader } from './neutral.ts'
+import { aiSdkReader, otelReader } from './spans.ts'
 import { atifReader, rllmReader } from './steps.ts'
 import { tauBenchReader } from './tau-bench.ts'
 import { skyrlReader, slimeReader, trlReader, verlReader } from './trainer-rows.ts'
@@ -22,6 +23,8 @@ export const readers: readonly FormatReader[] = [
   openaiSftReader,
   atifReader,
   tauBenchReader,
+  otelReader,
+  aiSdkReader,
 ]
 
 /** Why the other formats are not read back. */
