@@ -1,6 +1,5 @@
 // The same agent, made trainable: a task, the function that runs it, and what its result is worth.
-//   espalier teach --agent ./agent.ts#run --demonstrations ./agent.ts#show --tasks 48 --split shown --out models/support
-//   espalier train --agent ./agent.ts#run --policy embedded:models/support --tasks 96 --held-out 48
+// docs/agents.md has the two commands that teach and train it.
 import { agent, random, seedOf } from 'espalier'
 import { z } from 'zod'
 import { type Help, type Order, support } from './support.ts'

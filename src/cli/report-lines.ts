@@ -15,6 +15,7 @@ export function reportLines(report: RunReport): readonly string[] {
     line('filters', counts(report.filters)),
     ...toolLines(report),
     line('events', counts(report.events)),
+    ...forkLines(report),
     ...condenseLines(report),
     ...costLines(report),
     line(
@@ -107,6 +108,16 @@ function versionsOf({ versions }: RunReport): string {
   if (names.length < 2) return ''
   const { mixed, stale } = versions
   return `${names.length} versions, ${count(stale)} stale tokens, ${count(mixed)} in trees that mix versions`
+}
+
+/** What it cost that agents rewrote their conversations; reports of older runs do not tell. */
+function forkLines({ forks = {} }: Partial<Pick<RunReport, 'forks'>>): readonly string[] {
+  return Object.entries(forks).map(([cause, cost]) =>
+    line(
+      `fork:${cause}`,
+      `${count(cost.count)} times, ${count(cost.read)} tokens read again or anew, ${count(cost.kept)} kept`,
+    ),
+  )
 }
 
 function condenseLines({ condensing }: RunReport): readonly string[] {

@@ -1,5 +1,5 @@
 import type { Group, Unscored, Weighted } from '../core/group.ts'
-import type { Trajectory } from '../core/trajectory.ts'
+import type { Trajectory, TrajectoryEvent } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
 import { deviation, mean, quantile } from '../math/statistics.ts'
@@ -21,6 +21,13 @@ export interface ToolReport {
   /** By problem: `unknown-tool`, `malformed-call`, `invalid-arguments`, `thrown`, `timeout`. */
   readonly problems: Readonly<Record<string, number>>
   readonly seconds: number
+}
+
+/** How often a path was forked, the tokens read for it, and those that could be kept. */
+export interface ForkCost {
+  readonly count: number
+  readonly read: number
+  readonly kept: number
 }
 
 /** What a run came to, in numbers that people ask for. */
@@ -66,6 +73,8 @@ export interface Report {
   readonly slowest: readonly Slow[]
   readonly versions: VersionReport
   readonly fidelity: Readonly<Record<string, number>>
+  /** What it cost that agents rewrote their conversations, by cause. */
+  readonly forks: Readonly<Record<string, ForkCost>>
   /** What condensing did, where contexts were condensed. */
   readonly condensing?: CondenseReport
 }
@@ -114,6 +123,7 @@ function openTally(successAt: number) {
     filters: openCounter(),
     tools: new Map<string, { calls: number; problems: Counter; seconds: number }>(),
     events: openCounter(),
+    forks: new Map<string, ForkCost>(),
     turns: [] as number[],
     lengths: [] as number[],
     sampled: 0,
@@ -171,10 +181,21 @@ function addTrajectory(tally: Tally, trajectory: Trajectory): void {
     if (problem) entry.problems.add(problem)
     tally.tools.set(tool, entry)
   }
-  for (const { kind } of events) if (!kind.startsWith('tool:')) tally.events.add(kind)
+  for (const event of events) {
+    if (!event.kind.startsWith('tool:')) tally.events.add(event.kind)
+    addFork(tally.forks, event)
+  }
   tally.fidelity.add(fidelity.kind)
   const total = seconds.policy + seconds.tools + seconds.environment + seconds.reward
   tally.slowest.add({ trajectory: id, seconds: total, turns: turns.length, sampled: usage.sampled })
+}
+
+function addFork(forks: Map<string, ForkCost>, { kind, figures = {} }: TrajectoryEvent): void {
+  if (!kind.startsWith('fork:')) return
+  const cause = kind.slice('fork:'.length)
+  const { count, read, kept } = forks.get(cause) ?? { count: 0, read: 0, kept: 0 }
+  const { read: more = 0, kept: saved = 0 } = figures
+  forks.set(cause, { count: count + 1, read: read + more, kept: kept + saved })
 }
 
 function toReport(tally: Tally): Report {
@@ -209,6 +230,7 @@ function toReport(tally: Tally): Report {
       ]),
     ),
     events: tally.events.record(),
+    forks: Object.fromEntries(tally.forks),
     turns: spreadOf(tally.turns),
     tokens: {
       sampled: tally.sampled,

@@ -19,16 +19,28 @@ describe('an ordinary generateText agent', () => {
     const model = join(folder, 'model')
     const out = join(folder, 'run')
     const taught = ['--demonstrations', `${agent}#show`, '--tasks', '48', '--split', 'shown']
-    await espalier('teach', '--agent', `${agent}#run`, ...taught, '--epochs', '90', '--out', model)
+    await espalier(
+      'teach',
+      '--agent',
+      `${agent}#run`,
+      ...taught,
+      '--epochs',
+      '90',
+      '--seed',
+      '1',
+      '--out',
+      model,
+    )
     const last = await espalier(
       ...['train', '--agent', `${agent}#run`, '--policy', `embedded:${model}`, '--out', out],
-      ...['--tasks', '192', '--held-out', '48', '--steps', '48', '--tasks-per-step', '32'],
-      ...['--learning-rate', '1.5e-3', '--max-turns', '4', '--max-new-tokens', '32', '--seed', '1'],
+      ...['--tasks', '192', '--held-out', '48', '--steps', '60', '--tasks-per-step', '32'],
+      ...['--learning-rate', '1e-3', '--entropy-bonus', '0.003', '--seed', '1'],
+      ...['--max-turns', '4', '--max-new-tokens', '16'],
     )
     const { successBefore, successAfter } = JSON.parse(last) as Record<string, number>
     expect(successBefore).toBeLessThan(0.5)
     expect(successAfter).toBeGreaterThanOrEqual(0.85)
-    expect(readFileSync(join(out, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(48)
+    expect(readFileSync(join(out, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(60)
     // What was kept is what the model saw and said: it gives every token the probability on record.
     const again = join(folder, 'again')
     await espalier(
