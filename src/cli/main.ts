@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
+import { keepSecretVariables } from '../core/secrets.ts'
 import { didYouMean } from '../names/nearest.ts'
 import { packageVersion } from '../store/manifest.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
@@ -8,6 +9,7 @@ import { readFlags } from './flags.ts'
 import { commandHelp, programHelp, settingsHelp } from './help.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
+keepSecretVariables(process.env)
 const terminal = openTerminal(process)
 const stop = new AbortController()
 

@@ -1,3 +1,5 @@
+import { withoutSecrets } from '../core/secrets.ts'
+
 /** Where a command writes: results to stdout, all else to stderr. */
 export interface Terminal {
   /** A line of the result. */
@@ -13,6 +15,27 @@ export interface Terminal {
   /** Colours a text where stdout is a terminal. */
   paint(colour: Colour, text: string): string
   readonly width: number
+}
+
+/**
+ * A line as a terminal may be given it: without secrets, and with control characters shown instead of
+ * obeyed. Our own colours, tabs and line breaks stay.
+ */
+export function shown(line: string): string {
+  return withoutSecrets(line).replace(unseen, showControl)
+}
+
+/** Control characters and marks that turn the direction of writing, but for colours as `paint` sets them. */
+const unseen =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+  /\x1b\[(?:0|1|2|3[1-6])m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+function showControl(found: string): string {
+  if (found.length > 1) return found
+  const code = found.charCodeAt(0)
+  return code < 0x20
+    ? String.fromCharCode(0x2400 + code)
+    : `\\u${code.toString(16).padStart(4, '0')}`
 }
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36 }
@@ -37,13 +60,13 @@ export function openTerminal({ stdout, stderr }: Streams): Terminal {
     width: stdout.columns ?? 100,
     print: line => {
       if (status !== '') stderr.write(clear())
-      stdout.write(`${line}\n`)
+      stdout.write(`${shown(line)}\n`)
       if (status !== '') stderr.write(status)
     },
-    tell: line => void stderr.write(`${clear()}${line}\n${status}`),
+    tell: line => void stderr.write(`${clear()}${shown(line)}\n${status}`),
     status: line => {
       if (!isLive) return
-      const next = line.slice(0, (stderr.columns ?? 100) - 1)
+      const next = shown(line).slice(0, (stderr.columns ?? 100) - 1)
       stderr.write(`${clear()}${next}`)
       status = next
     },

@@ -1,4 +1,5 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { keepSecret, withoutSecrets } from '../core/secrets.ts'
 import { hostNameOf, isLoopback, isOwnHost } from './address.ts'
 import { RefusedRequest, readJsonBodies } from './json-body.ts'
 import { bearerOf, isSameSecret } from './token.ts'
@@ -68,7 +69,11 @@ export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
   if (token === undefined && !isLoopback(host)) {
     throw new Error(`listening on ${host} needs a token: others could use the service`)
   }
+  keepSecret(token)
   readJsonBodies(server)
+  server.addHook('onSend', async (_request, _reply, payload) =>
+    typeof payload === 'string' ? withoutSecrets(payload) : payload,
+  )
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cross-origin-resource-policy', 'same-origin')

@@ -5,6 +5,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { type LeafWeighting, leafWeightings } from '../core/credit.ts'
 import type { RowForm } from '../core/row.ts'
+import { withoutSecrets } from '../core/secrets.ts'
 import { lossKind, lossNames } from '../math/registry.ts'
 import { countUncarried } from '../sinks/features.ts'
 import { type Format, type FormatWriter, type Output, RefusedError } from '../sinks/format.ts'
@@ -223,7 +224,8 @@ async function openFile(path: string): Promise<Output & { close(): Promise<void>
   return {
     async write(chunk) {
       if (problem) throw problem
-      if (!stream.write(chunk)) await once(stream, 'drain')
+      const written = typeof chunk === 'string' ? withoutSecrets(chunk) : chunk
+      if (!stream.write(written)) await once(stream, 'drain')
     },
     async close() {
       stream.end()

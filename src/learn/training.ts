@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
+import { withoutSecrets } from '../core/secrets.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import { seedOf } from '../math/random.ts'
 import type { OnUpdate } from '../run/pause.ts'
@@ -265,7 +266,7 @@ function openKeeper<Data>({ out }: TrainingPlan<Data>, trainer: Trainer, signal:
     },
     async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
       if (out === undefined) return
-      const line = JSON.stringify({ ...record, ...metrics, ...more })
+      const line = withoutSecrets(JSON.stringify({ ...record, ...metrics, ...more }))
       await appendFile(join(out, 'metrics.jsonl'), `${line}\n`)
     },
   }

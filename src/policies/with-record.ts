@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Call } from '../core/call.ts'
 import type { Policy, Sample, SampleRequest } from '../core/policy.ts'
+import { withoutSecrets } from '../core/secrets.ts'
 import {
   type CassetteHeader,
   describeLine,
@@ -92,7 +93,7 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
     policy: policy.name,
     capabilities: policy.capabilities,
   }
-  const text = JSON.stringify(header)
+  const text = withoutSecrets(JSON.stringify(header))
   const first = await firstLine(handle)
   if (first === '') await handle.appendFile(`${text}\n`)
   else if (first !== text) {
@@ -104,7 +105,7 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
   let last: Promise<void> = Promise.resolve()
   return {
     write(lines) {
-      const work = last.then(() => handle.appendFile(`${lines.join('\n')}\n`))
+      const work = last.then(() => handle.appendFile(`${withoutSecrets(lines.join('\n'))}\n`))
       last = work.catch(() => undefined)
       return work
     },

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { parse as parseToml } from 'smol-toml'
+import { keepSecret, keepSecretsIn } from '../core/secrets.ts'
 import { SettingError } from '../core/setting-error.ts'
 import { openNamed } from './open-named.ts'
 import {
@@ -70,6 +71,8 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
   }
   placeAgent(merged, origins)
   const values = withDefaults(merged as SettingsInput)
+  keepSecretsIn(values)
+  keepSecret(process.env[values.keyVariable])
   refuseIdle(sources.flags, values)
   return {
     values,

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import { withoutSecrets } from '../core/secrets.ts'
 
 /**
  * A frame: a JSON header with raw arrays behind it, so that what is mostly numbers is stored as
@@ -36,7 +37,7 @@ export class DamagedFrameError extends Error {
 /** Writes a frame as bytes. */
 export function encodeFrame(frame: Frame): Buffer {
   const layout = frame.arrays.map(array => [kindOf(array), array.length])
-  const header = toJson([frame.header, layout])
+  const header = withoutSecrets(toJson([frame.header, layout]))
   const headerLength = Buffer.byteLength(header)
   const start = pad(4 + headerLength, 8)
   const size = frame.arrays.reduce((sum, array) => sum + pad(array.byteLength, 8), start)

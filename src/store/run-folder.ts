@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
+import { withoutSecrets } from '../core/secrets.ts'
 import { SettingError } from '../core/setting-error.ts'
 import { lockFile } from './lock.ts'
 import { StoreError } from './store-error.ts'
@@ -125,7 +126,7 @@ export async function writeManifest(folder: string, manifest: RunManifest): Prom
 /** Writes a file so that a reader sees the old or the new one, never half of it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   try {
-    await writeFile(`${path}.next`, text)
+    await writeFile(`${path}.next`, withoutSecrets(text))
     await rename(`${path}.next`, path)
   } catch (cause) {
     throw new StoreError(path, { cause })

@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path'
+import { keepSecret, keepSecretVariables, withoutLikelySecrets } from '../core/secrets.ts'
 import type { Instrument } from '../rollout/instrument.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'
@@ -8,7 +9,6 @@ import type { EarlyStop, Listen, RunEvent, Warned } from './events.ts'
 import { listenAll } from './events.ts'
 import { openChannel } from './notify/channels.ts'
 import { openNotifier } from './notify/notifier.ts'
-import { openRedact } from './notify/redact.ts'
 import { openSentinels } from './sentinels/open-sentinels.ts'
 import type { SentinelContext } from './sentinels/sentinel.ts'
 import { openEventsFile } from './telemetry/events-file.ts'
@@ -123,6 +123,7 @@ function exporterOf(url: string, run: string) {
   )
   const version = packageVersion()
   const resource = { 'service.name': 'espalier', 'service.version': version, 'espalier.run': run }
+  for (const value of Object.values(headers)) keepSecret(value)
   return { url, headers, resource }
 }
 
@@ -135,11 +136,9 @@ async function openNotices(
   const channels = await Promise.all(
     notify.map(each => openNamed(undefined, () => openChannel(each, process.env))),
   )
-  const redact = openRedact(
-    process.env,
-    channels.flatMap(channel => channel.secrets),
-  )
-  return openNotifier({ run, channels, redact, tell })
+  for (const secret of channels.flatMap(channel => channel.secrets)) keepSecret(secret)
+  keepSecretVariables(process.env)
+  return openNotifier({ run, channels, redact: withoutLikelySecrets, tell })
 }
 
 function openNotes() {

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { checkOutputFile } from '../../exchange/output-file.ts'
 import { evaluate } from '../../measure/evaluate.ts'
@@ -16,7 +15,7 @@ import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts
 import { needed, openNamed } from '../../settings/open-named.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
 import { tau2Bench } from '../../sinks/formats/tau2-bench.ts'
-import { claimRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder, replaceFile } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
@@ -139,7 +138,7 @@ async function writeResults(values: Settings, run: string, evaluated: Evaluated)
   const results = values.results!
   if (isTau(values)) await writeTauResults(run, results)
   else if (isTau2(values)) await writeTauResults(run, results, tau2Bench)
-  else await writeFile(results, `${JSON.stringify({ run, ...evaluated }, null, 2)}\n`)
+  else await replaceFile(results, `${JSON.stringify({ run, ...evaluated }, null, 2)}\n`)
 }
 
 const upTo = (most: number): readonly number[] => Array.from({ length: most }, (_, k) => k + 1)

@@ -1,4 +1,5 @@
 import type { Policy, Sample, SampleRequest, SampleUsage } from '../../core/policy.ts'
+import { withoutSecretsIn } from '../../core/secrets.ts'
 import type { VersionRange } from '../../core/segment.ts'
 import { toTokenSample } from '../sample.ts'
 import { type Clock, systemClock } from '../transport/clock.ts'
@@ -68,6 +69,6 @@ function toSample(answer: ChatAnswer, { version, seconds, sent }: Circumstances)
     seconds,
     ...(answer.cachedTokens === undefined ? {} : { cached: answer.cachedTokens }),
   }
-  if (!tokens) return { kind: 'text', message, version, finish, usage }
+  if (!tokens) return { kind: 'text', message: withoutSecretsIn(message), version, finish, usage }
   return toTokenSample({ ...tokens, basis: 'raw', version, finish, usage })
 }

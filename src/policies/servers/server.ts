@@ -1,3 +1,4 @@
+import { keepSecret } from '../../core/secrets.ts'
 import { openConnections } from '../transport/connections.ts'
 import { type Exchange, HttpExchange } from '../transport/exchange.ts'
 import type { ServerThread } from '../transport/thread/thread.ts'
@@ -48,6 +49,7 @@ function openHere(address: string, options: ServerOptions): Server {
   const { connections, deadlineSeconds } = { connections: 4096, deadlineSeconds: 600, ...options }
   const pool = openConnections(origin, connections)
   const common = Object.entries(options.headers ?? {}).flat()
+  keepSecret(options.key)
   if (options.key !== undefined) common.push('authorization', `Bearer ${options.key}`)
   const typed = [...common, 'content-type', 'application/json']
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { withoutSecrets } from '../../core/secrets.ts'
 import type { FreeingHandler } from './connections.ts'
 import { ServerError } from './server-error.ts'
 
@@ -92,7 +93,7 @@ export class HttpExchange implements Exchange, FreeingHandler {
     this.onFree?.()
     if (!this.#settle()) return
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
-    if (this.#status >= 200 && this.#status < 300) this.#resolve(body)
+    if (this.#status >= 200 && this.#status < 300) this.#resolve(unsaid(body))
     else this.#reject(this.#statusError(body))
   }
 
@@ -132,11 +133,18 @@ export class HttpExchange implements Exchange, FreeingHandler {
   }
 }
 
+/** An answer without the secrets that a server may have echoed. */
+function unsaid(body: Buffer): Buffer {
+  const text = body.toString('latin1')
+  const shown = withoutSecrets(text)
+  return shown === text ? body : Buffer.from(shown, 'latin1')
+}
+
 /** The beginning of a body on one line, without the key that a server may have echoed. */
 export function excerptOf(body: Buffer, key?: string): string {
   const text = body.subarray(0, 4096).toString('utf8')
   const shown = key ? text.replaceAll(key, '[key]') : text
-  const line = shown.replace(/\s+/g, ' ').trim()
+  const line = withoutSecrets(shown).replace(/\s+/g, ' ').trim()
   return line.length > excerptLength ? `${line.slice(0, excerptLength)}…` : line
 }
 

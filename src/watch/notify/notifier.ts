@@ -3,7 +3,6 @@ import { describeOutcome } from '../../core/outcome.ts'
 import type { Listen, RunEvent } from '../events.ts'
 import type { Channel } from './channels.ts'
 import { type Draft, fingerprintOf, type Notice, noticeOfError } from './notice.ts'
-import type { Redact } from './redact.ts'
 
 /** Tells people what went wrong, once per problem, without ever holding up the run. */
 export interface Notifier extends AsyncDisposable {
@@ -17,7 +16,7 @@ export interface Notifier extends AsyncDisposable {
 export interface NotifierOptions {
   readonly run: string
   readonly channels: readonly Channel[]
-  readonly redact: Redact
+  readonly redact: (text: string) => string
   /** Seconds before a problem that repeats is told again, with its count. @default 600 */
   readonly every?: number
   /** Notices per hour over all problems. @default 30 */
@@ -122,7 +121,12 @@ function wait(milliseconds: number): Promise<void> {
 
 function toNotice(
   draft: Draft,
-  { run, count, time, redact }: { run: string; count: number; time: number; redact: Redact },
+  {
+    run,
+    count,
+    time,
+    redact,
+  }: { run: string; count: number; time: number; redact: (text: string) => string },
 ): Notice {
   const times = count > 1 ? ` (${count} times more)` : ''
   return {

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { plainTree } from '../../../test/plain-tree.ts'
 import { openReceiver } from '../../../test/receiver.ts'
+import { keepSecret, keepSecretVariables, withoutLikelySecrets } from '../../core/secrets.ts'
 import { type Channel, openChannel, signDingTalk, signFeishu } from './channels.ts'
 import { fingerprintOf, type Notice, noticeOfError } from './notice.ts'
 import { openNotifier } from './notifier.ts'
-import { openRedact } from './redact.ts'
 
 const notice: Notice = {
   level: 'failure',
@@ -96,9 +96,9 @@ describe('channels', () => {
 })
 
 describe('redaction', () => {
-  const redact = openRedact({ MY_API_KEY: 'hunter2hunter2', HOME: '/home/somebody' }, [
-    'https://x/tok',
-  ])
+  keepSecretVariables({ MY_API_KEY: 'hunter2hunter2', HOME: '/home/somebody' })
+  keepSecret('https://x/tok')
+  const redact = withoutLikelySecrets
 
   it('takes out what is secret and leaves the rest', () => {
     for (const secret of [
@@ -127,7 +127,7 @@ describe('a notifier', () => {
   it('tells a problem once, then how often it came again', async () => {
     let now = 0
     const channel = keeping()
-    const redact = openRedact({})
+    const redact = withoutLikelySecrets
     const notifier = openNotifier({
       run: '7',
       channels: [channel],
@@ -155,7 +155,7 @@ describe('a notifier', () => {
 
   it('is bounded: in notices per hour, and in their size', async () => {
     const channel = keeping()
-    const redact = openRedact({})
+    const redact = withoutLikelySecrets
     const notifier = openNotifier({
       run: '7',
       channels: [channel],
@@ -182,7 +182,7 @@ describe('a notifier', () => {
     })
     const hanging = await openChannel({ kind: 'webhook', url: receiver.url }, {})
     const gone = await openChannel({ kind: 'webhook', url: 'http://127.0.0.1:9/x' }, {})
-    const redact = openRedact({})
+    const redact = withoutLikelySecrets
     const channels = [hanging, gone]
     const tell = (line: string) => {
       told.push(line)
@@ -204,7 +204,7 @@ describe('a notifier', () => {
 
   it('hears failures, warnings and the end of a run', async () => {
     const channel = keeping()
-    const notifier = openNotifier({ run: '7', channels: [channel], redact: openRedact({}) })
+    const notifier = openNotifier({ run: '7', channels: [channel], redact: withoutLikelySecrets })
     const outcome = (port: number) =>
       ({ kind: 'failed', boundary: 'policy', message: `port ${port} is closed` }) as const
     for (let port = 0; port < 5; port++) {

@@ -1,5 +1,6 @@
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
+import { withoutSecrets } from '../../core/secrets.ts'
 import type { Listen, RunEvent } from '../events.ts'
 import { toEventRecord, type WrittenEvent } from './event-record.ts'
 
@@ -30,7 +31,8 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
       // Opened with the first event: before that the run folder may not be there.
       stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
       if (stream.writableLength > mostWaiting) return
-      stream.write(`${JSON.stringify(toEventRecord(event, new Date().toISOString()))}\n`)
+      const record = JSON.stringify(toEventRecord(event, new Date().toISOString()))
+      stream.write(`${withoutSecrets(record)}\n`)
     },
     async [Symbol.asyncDispose]() {
       if (!stream || isOver) return

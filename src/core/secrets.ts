@@ -1,0 +1,82 @@
+/** What stands where a secret was. */
+const hidden = '[redacted]'
+
+/** Shorter ones would be found in words that mean something else. */
+const shortest = 8
+
+/** Every spelling of every secret that this process was given, the longest first. */
+let spellings: readonly string[] = []
+
+/**
+ * Remembers a key, a token or a password for as long as the process lives. From then on nothing that
+ * it writes, prints or sends on contains it: all of that goes through `withoutSecrets`.
+ */
+export function keepSecret(secret: string | undefined): void {
+  if (secret === undefined || secret.length < shortest || spellings.includes(secret)) return
+  const spelled = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]
+  spellings = [...new Set([...spellings, ...spelled])].toSorted((a, b) => b.length - a.length)
+}
+
+/** A text without the secrets that are known. */
+export function withoutSecrets(text: string): string {
+  let shown = text
+  for (const secret of spellings) {
+    if (shown.includes(secret)) shown = shown.replaceAll(secret, hidden)
+  }
+  return shown
+}
+
+/** Plain data without the secrets that are known, in whatever text of it they stand. */
+export function withoutSecretsIn<Data>(data: Data): Data {
+  if (spellings.length === 0) return data
+  const text = JSON.stringify(data)
+  const left = withoutSecrets(text)
+  return left === text ? data : (JSON.parse(left) as Data)
+}
+
+/** Names of variables whose values are nobody's business. */
+const secretName = /key|token|secret|passw|credential|webhook|auth/i
+/** Names that can mean nothing else, so that their values may also be of several words. */
+const surelySecret = /(?:^|_)(?:key|token|secret|password|credentials?)$/i
+
+/** Remembers the values of variables that are named like secrets; paths are none. */
+export function keepSecretVariables(variables: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value] of Object.entries(variables)) {
+    if (!value || !secretName.test(name) || /^[./~]/.test(value)) continue
+    if (surelySecret.test(name) || !/\s/.test(value)) keepSecret(value)
+  }
+}
+
+/** Name and password in an address, and parameters of it that carry a secret. */
+const inAddresses = [
+  /:\/\/([^\s/@:]{1,200}:([^\s/@]{1,200})@)/g,
+  /[?&](?:api_?key|key|token|access_token|sign|signature|secret|password)=([^&\s"'#]+)/gi,
+]
+
+/** Remembers the secrets in the addresses of settings, at any depth. */
+export function keepSecretsIn(settings: unknown): void {
+  if (typeof settings === 'string') {
+    for (const shape of inAddresses) {
+      for (const [, ...found] of settings.matchAll(shape)) found.forEach(keepSecret)
+    }
+  } else if (typeof settings === 'object' && settings !== null) {
+    for (const each of Object.values(settings)) keepSecretsIn(each)
+  }
+}
+
+/** Shapes of secrets that stand in texts. No part can be matched in two ways, so that it is linear. */
+const shapes: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${hidden}`],
+  [/:\/\/[^\s/@:]{1,200}:[^\s/@]{1,200}@/g, `://${hidden}@`],
+  [/\b(sk|pk|rk|hf|ghp|gho|xox[abp])[-_][\w-]{12,}/g, hidden],
+  [
+    /(["']?[\w-]{0,40}(?:key|token|secret|password)["']?\s?[=:]\s?["']?)[^\s"',;&]{6,}/gi,
+    `$1${hidden}`,
+  ],
+  [/([?&](?:key|token|access_token|sign|signature|secret)=)[^&\s"']+/gi, `$1${hidden}`],
+]
+
+/** A text for people elsewhere, also without what only looks like a secret. */
+export function withoutLikelySecrets(text: string): string {
+  return shapes.reduce((left, [shape, put]) => left.replace(shape, put), withoutSecrets(text))
+}
