@@ -21,9 +21,12 @@ export interface Entry {
   readonly stop: AbortController
   readonly pipeline: Pipeline
   readonly jobs: readonly RolloutJob[]
+  /** Those that wait to be rolled. */
+  readonly pending: RolloutJob[]
+  /** Lets its policy be closed when nobody else uses it. */
+  giveBack(): void
   /** Attempts per task. */
   readonly size: number
-  next: number
   finished: number
   taken: number
   state: SubmissionStatus['state']

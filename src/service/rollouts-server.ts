@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { z } from 'zod'
 import { openDoor } from '../door/door.ts'
 import { packageVersion } from '../store/manifest.ts'
-import { type Rollouts, RolloutsError } from './rollouts.ts'
+import type { Rollouts } from './rollouts.ts'
 import {
   acknowledgement,
   openApiDocument,
@@ -12,6 +12,7 @@ import {
   worldClose,
   worldRequest,
 } from './rollouts-api.ts'
+import { RolloutsError } from './rollouts-error.ts'
 import type { Worlds } from './rollouts-worlds.ts'
 
 /** Where a service listens, and who may use it. */
@@ -182,7 +183,7 @@ function addServiceRoutes(server: FastifyInstance, rollouts: Rollouts): void {
   })
 }
 
-const gauges = ['queued', 'running', 'waiting']
+const gauges = ['queued', 'running', 'waiting', 'policies', 'kept']
 
 /** Counters in the text format of Prometheus. */
 function metricsOf({ counts, weights: desk }: Rollouts): string {

@@ -10,7 +10,7 @@ import type { CallRecord } from '../core/tool.ts'
 import { type Gradable, plainTrajectory } from '../core/trajectory.ts'
 import { seedOf } from '../math/random.ts'
 import { scoreTrajectory } from '../rollout/score.ts'
-import { RolloutsError } from './rollouts.ts'
+import { RolloutsError } from './rollouts-error.ts'
 
 /** What worlds are opened with. */
 export interface WorldsOptions {
@@ -53,6 +53,7 @@ export class Worlds implements AsyncDisposable {
   readonly #open = new Map<string, OpenWorld>()
   readonly #lanes: Lanes = openLanes(noLimits)
   readonly #stop = new AbortController()
+  #beingOpened = 0
 
   constructor(options: WorldsOptions) {
     this.#options = { most: 1024, idleSeconds: 900, ...options }
@@ -61,14 +62,20 @@ export class Worlds implements AsyncDisposable {
   /** Opens a world; gives how it begins and the tools it offers. */
   async open(task: Task, seed = 0) {
     const { environment, most } = this.#options
-    if (this.#open.size >= most) throw new RolloutsError(429, `${most} worlds are open already`)
+    // Those that are being opened count too, so that many at once are no more than may be.
+    if (this.#open.size + this.#beingOpened >= most) {
+      throw new RolloutsError(429, `${most} worlds are open already`)
+    }
     const id = randomUUID()
-    const world = await environment.open(task, {
-      seed: seedOf('world', seed, task.id).low >>> 1,
-      lanes: this.#lanes,
-      signal: this.#stop.signal,
-      clock: () => performance.now() / 1000,
-    })
+    this.#beingOpened++
+    const world = await environment
+      .open(task, {
+        seed: seedOf('world', seed, task.id).low >>> 1,
+        lanes: this.#lanes,
+        signal: this.#stop.signal,
+        clock: () => performance.now() / 1000,
+      })
+      .finally(() => this.#beingOpened--)
     this.#open.set(id, {
       task,
       world,

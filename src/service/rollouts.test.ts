@@ -1,14 +1,19 @@
+import { appendFileSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
 import type { Call } from '../core/call.ts'
 import type { Task } from '../core/environment.ts'
+import type { Group } from '../core/group.ts'
 import type { TaskId } from '../core/ids.ts'
 import type { Policy, SampleRequest } from '../core/policy.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { Rollouts, type RolloutsOptions } from './rollouts.ts'
+import { openRolloutsRecord } from './rollouts-record.ts'
 import { serveRollouts } from './rollouts-server.ts'
 import { Worlds } from './rollouts-worlds.ts'
 
@@ -292,5 +297,88 @@ describe('rollouts over HTTP', () => {
     expect(metrics).toContain('espalier_rollouts_finished_total 1\n')
     expect(metrics).toMatch(/espalier_rollouts_sampled_tokens_total [1-9]/)
     expect(metrics).toContain('espalier_rollouts_paused 0\n')
+  })
+})
+
+describe('H7: a service is bounded', () => {
+  const takeAll = async (rollouts: Rollouts, id: string): Promise<void> => {
+    let cursor = 0
+    for (;;) {
+      const taken = await rollouts.take(id, { after: cursor, wait: 10 })
+      cursor = taken.cursor
+      if (taken.groups.length === 0 && taken.state !== 'running') return
+    }
+  }
+
+  it('forgets submissions that were taken, and still rolls none of them again', async () => {
+    const { rollouts, ask } = await openService()
+    const body = { id: 'gone', tasks: [task(1)] }
+    await ask('/v1/rollouts', body)
+    await takeAll(rollouts, 'gone')
+    expect(rollouts.counts.kept).toBe(0)
+    const again = await ask('/v1/rollouts', body)
+    expect(again.value).toMatchObject({ id: 'gone', state: 'finished', taken: 1 })
+    expect((await ask('/v1/rollouts', { ...body, group: 3 })).code).toBe(409)
+    expect((await ask('/v1/rollouts/gone/groups?after=1')).value.state).toBe('finished')
+  })
+
+  it('closes endpoints that nobody samples from any more', async () => {
+    let closed = 0
+    const openPolicy = async (): Promise<Policy> => ({
+      ...dicePolicy(renderer),
+      [Symbol.asyncDispose]: async () => void closed++,
+    })
+    const { rollouts, ask } = await openService({}, { openPolicy, idleSeconds: 0 })
+    await ask('/v1/rollouts', { id: 'one', tasks: [task(1)], policy: 'sglang:http://a' })
+    await takeAll(rollouts, 'one')
+    await vi.waitFor(() => expect([closed, rollouts.counts.policies]).toEqual([1, 0]))
+  })
+
+  it('counts worlds before they are open', async () => {
+    const { worlds, rollouts } = await openService()
+    const open = async () => await worlds.open(await rollouts.task(task(1)))
+    const tries = await Promise.allSettled(Array.from({ length: 10 }, open))
+    expect(tries.filter(each => each.status === 'fulfilled')).toHaveLength(2)
+  })
+
+  it('answers repeated keys and deep JSON with 400', async () => {
+    const { ask, url } = await openService()
+    await ask('/v1/rollouts', { id: 'keys', tasks: [task(1)] })
+    expect((await ask('/v1/rollouts/keys/groups?after=0&after=1')).code).toBe(400)
+    const deep = `{"id":"deep","tasks":[{"prompt":"1","answer":${'['.repeat(9000)}${']'.repeat(9000)}}]}`
+    const headers = { authorization: 'Bearer secret', 'content-type': 'application/json' }
+    const answer = await fetch(`${url}/v1/rollouts`, { method: 'POST', headers, body: deep })
+    expect(answer.status).toBe(400)
+  })
+
+  it('goes on where it was when it is killed, untaken groups included', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'espalier-service-')), 'submissions.jsonl')
+    const groups = new Map<string, Group>()
+    const writer = {
+      writeTree: async () => undefined,
+      writeGroup: async (group: Group) => void groups.set(group.id, group),
+      sync: async () => undefined,
+      [Symbol.asyncDispose]: async () => undefined,
+    }
+    const findGroup = async (id: string): Promise<Group | undefined> => groups.get(id)
+    const open = async () =>
+      await openService({ writer }, { record: await openRolloutsRecord(path), findGroup })
+    const before = await open()
+    await before.ask('/v1/rollouts', { id: 'kept', tasks: [task(1), task(2), task(3)] })
+    await vi.waitFor(() => expect(before.rollouts.status('kept').finished).toBe(3))
+    const first = await before.rollouts.take('kept', { max: 2 })
+    await before.rollouts.take('kept', { after: 1 })
+    // Cut in the middle of a line, and one group never finished.
+    await vi.waitFor(() => expect(readFileSync(path, 'utf8')).toContain('"taken"'))
+    appendFileSync(path, '{"kind":"fini')
+    groups.delete('kept/2')
+    const after = await open()
+    await after.rollouts.restore()
+    await vi.waitFor(() => expect(after.rollouts.status('kept').finished).toBe(3))
+    const rest = await after.rollouts.take('kept', { after: 1 })
+    expect(rest.groups.map(({ cursor }) => cursor)).toEqual([2, 3])
+    const known = first.groups.find(({ cursor, index }) => cursor === 2 && index !== 2)
+    if (known) expect(rest.groups[0]).toEqual(known)
+    expect((await after.ask('/v1/rollouts', { id: 'kept', tasks: [task(1)] })).code).toBe(409)
   })
 })

@@ -2,12 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Task } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
-import type { GroupId, TaskId } from '../core/ids.ts'
-import type { Policy, Sampling } from '../core/policy.ts'
-import { seedOf } from '../math/random.ts'
-import { openRollPipeline, type RollParts, rolloutsOf } from '../run/roll-groups.ts'
-import type { Format } from '../sinks/format.ts'
-import { formatNamed } from '../sinks/formats/registry.ts'
+import type { GroupId } from '../core/ids.ts'
+import type { Policy } from '../core/policy.ts'
+import { type RollParts, rolloutsOf } from '../run/roll-groups.ts'
+import { ClientPolicies, type LentPolicy } from './client-policies.ts'
 import { groupToAnswer } from './rollouts-answer.ts'
 import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
 import {
@@ -19,18 +17,10 @@ import {
   waitForResult,
   wake,
 } from './rollouts-entry.ts'
+import { RolloutsError } from './rollouts-error.ts'
+import { openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
 import { openWeightsDesk, type WeightsDesk } from './rollouts-policy.ts'
-
-/** A request that cannot be done, with the code of its answer. */
-export class RolloutsError extends Error {
-  override name = 'RolloutsError'
-  readonly code: 400 | 404 | 409 | 429
-
-  constructor(code: RolloutsError['code'], message: string) {
-    super(message)
-    this.code = code
-  }
-}
+import type { LeftSubmission, RolloutsRecord } from './rollouts-record.ts'
 
 /** What a service works with, and how much it takes on. */
 export interface RolloutsOptions {
@@ -43,6 +33,12 @@ export interface RolloutsOptions {
   readonly queue?: number
   /** Finished groups that may wait to be taken; rolling stops until there is room. @default 256 */
   readonly results?: number
+  /** Seconds after which an endpoint of clients that nobody samples from is closed. @default 600 */
+  readonly idleSeconds?: number
+  /** Where submissions are kept, so that a service that is killed goes on where it was. */
+  readonly record?: RolloutsRecord
+  /** Finds a finished group of the run that is gone on with. */
+  findGroup?(id: GroupId): Promise<Group | undefined>
 }
 
 /** What was taken. */
@@ -61,11 +57,13 @@ const remembered = 10_000
  */
 export class Rollouts implements AsyncDisposable {
   readonly weights: WeightsDesk = openWeightsDesk()
-  readonly #options: Required<RolloutsOptions>
+  readonly #options: RolloutsOptions & Required<Pick<RolloutsOptions, 'queue' | 'results'>>
   readonly #entries = new Map<string, Entry>()
   readonly #active = new Set<Entry>()
   readonly #opening = new Map<string, Promise<SubmissionStatus>>()
-  readonly #policies = new Map<string, Promise<Policy>>()
+  /** What is left of submissions that were taken whole. */
+  readonly #done = new Map<string, { readonly digest: string; readonly status: SubmissionStatus }>()
+  readonly #policies: ClientPolicies
   readonly #counts = {
     submissions: 0,
     queued: 0,
@@ -75,12 +73,18 @@ export class Rollouts implements AsyncDisposable {
     sampledTokens: 0,
     failedAttempts: 0,
   }
-  #policy: Policy
+  #policy: LentPolicy
   #attempts = 0
+  #isClosed = false
 
   constructor(options: RolloutsOptions) {
     this.#options = { queue: 4096, results: 256, ...options }
-    this.#policy = options.parts.policy
+    this.#policy = { policy: options.parts.policy, giveBack: () => undefined }
+    const open = (uri: string): Promise<Policy> =>
+      options.openPolicy(uri).catch((cause: unknown) => {
+        throw new RolloutsError(400, `policy: ${(cause as Error).message}`)
+      })
+    this.#policies = new ClientPolicies(open, options.idleSeconds ?? 600)
   }
 
   /** A task of a client: one of the service's, or its own. */
@@ -90,18 +94,18 @@ export class Rollouts implements AsyncDisposable {
 
   /** Counters for people and for Prometheus. */
   get counts(): Readonly<Record<string, number>> {
-    return { ...this.#counts }
+    return { ...this.#counts, policies: this.#policies.size, kept: this.#entries.size }
   }
 
   /** Takes a submission on; one that is sent again gives its status. */
   async submit(submission: Submission): Promise<SubmissionStatus> {
     const { id } = submission
-    const digest = createHash('sha256').update(JSON.stringify(submission)).digest('hex')
+    const digest = digestOf(submission)
     const isOpening = this.#opening.get(id)
     if (isOpening) await isOpening.catch(() => undefined)
-    const known = this.#entries.get(id)
+    const known = this.#done.get(id) ?? this.#entries.get(id)
     if (known) {
-      if (known.digest === digest) return statusOf(known)
+      if (known.digest === digest) return this.status(id)
       throw new RolloutsError(409, `"${id}" was submitted before with other content`)
     }
     const admitted = this.#admit(submission, digest).finally(() => this.#opening.delete(id))
@@ -111,14 +115,16 @@ export class Rollouts implements AsyncDisposable {
 
   /** How far a submission is. */
   status(id: string): SubmissionStatus {
-    return statusOf(this.#find(id))
+    return this.#done.get(id)?.status ?? statusOf(this.#find(id))
   }
 
   /** Gives finished groups after a cursor; those up to it are let go of. */
   async take(id: string, options: TakeOptions = {}): Promise<Taken> {
     const { after = 0, max = 64, acknowledges = true } = options
-    const entry = this.#find(id)
     if (acknowledges) this.acknowledge(id, after)
+    const done = this.#done.get(id)
+    if (done) return { groups: [], cursor: after, state: done.status.state }
+    const entry = this.#find(id)
     const isNew = ({ cursor }: FinishedGroup): boolean => cursor > after
     if (!entry.results.some(isNew) && entry.state === 'running') await waitForResult(entry, options)
     const groups = entry.results.filter(isNew).slice(0, max)
@@ -127,14 +133,21 @@ export class Rollouts implements AsyncDisposable {
 
   /** Lets go of the groups up to a cursor: the client has them. */
   acknowledge(id: string, cursor: number): SubmissionStatus {
+    const done = this.#done.get(id)
+    if (done) return done.status
     const entry = this.#find(id)
-    this.#counts.waiting -= acknowledge(entry, cursor)
+    const gone = acknowledge(entry, cursor)
+    this.#counts.waiting -= gone
+    if (gone > 0) this.#note({ kind: 'taken', id, cursor: entry.taken })
+    this.#forget(entry)
     this.#start()
     return statusOf(entry)
   }
 
   /** Stops rolling a submission; what is finished stays to be taken. */
   cancel(id: string): SubmissionStatus {
+    const done = this.#done.get(id)
+    if (done) return done.status
     const entry = this.#find(id)
     if (entry.state === 'running') {
       entry.stop.abort(new Error('cancelled by the client'))
@@ -146,36 +159,25 @@ export class Rollouts implements AsyncDisposable {
 
   /** Submissions that name no policy are sampled from here from now on. */
   async moveTo(uri: string): Promise<void> {
-    this.#policy = await this.#open(uri)
+    const before = this.#policy
+    this.#policy = await this.#policies.lend(uri)
+    before.giveBack()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
     for (const entry of [...this.#active]) {
       entry.stop.abort(new Error('the service was stopped'))
       this.#end(entry, 'cancelled')
       await entry.pipeline[Symbol.asyncDispose]()
     }
-    const opened = await Promise.allSettled(this.#policies.values())
-    for (const each of opened) {
-      if (each.status === 'fulfilled') await each.value[Symbol.asyncDispose]()
-    }
+    await this.#policies[Symbol.asyncDispose]()
   }
 
   #find(id: string): Entry {
     const entry = this.#entries.get(id)
     if (!entry) throw new RolloutsError(404, `no submission called "${id}"`)
     return entry
-  }
-
-  #open(uri: string): Promise<Policy> {
-    const known = this.#policies.get(uri)
-    if (known) return known
-    const opened = this.#options.openPolicy(uri).catch((cause: unknown) => {
-      throw new RolloutsError(400, `policy: ${(cause as Error).message}`)
-    })
-    this.#policies.set(uri, opened)
-    opened.catch(() => this.#policies.delete(uri))
-    return opened
   }
 
   async #admit(submission: Submission, digest: string): Promise<SubmissionStatus> {
@@ -192,19 +194,8 @@ export class Rollouts implements AsyncDisposable {
     this.#counts.queued += wanted
     try {
       const jobs = await readJobs(submission, this.#options)
-      const policy =
-        submission.policy === undefined ? this.#policy : await this.#open(submission.policy)
-      if (submission.version !== undefined) this.weights.announce(submission.version)
-      const entry = openEntry(submission, {
-        digest,
-        format,
-        jobs,
-        parts,
-        policy: this.weights.watch(policy),
-      })
-      this.#entries.set(submission.id, entry)
-      this.#active.add(entry)
-      this.#counts.submissions++
+      const entry = await this.#enter(submission, { digest, format, jobs, parts })
+      await this.#options.record?.write({ kind: 'submitted', submission })
       this.#start()
       return statusOf(entry)
     } catch (error) {
@@ -213,14 +204,70 @@ export class Rollouts implements AsyncDisposable {
     }
   }
 
+  /** Takes a submission in, to be rolled when there is room. */
+  async #enter(
+    submission: Submission,
+    more: Pick<Entry, 'digest' | 'format' | 'jobs'> & { readonly parts: RollParts },
+  ): Promise<Entry> {
+    const lent =
+      submission.policy === undefined
+        ? { ...this.#policy, giveBack: () => undefined }
+        : await this.#policies.lend(submission.policy)
+    if (submission.version !== undefined) this.weights.announce(submission.version)
+    const policy = this.weights.watch(lent.policy)
+    const entry = openEntry(submission, { ...more, policy, giveBack: lent.giveBack })
+    this.#entries.set(submission.id, entry)
+    this.#active.add(entry)
+    this.#counts.submissions++
+    return entry
+  }
+
+  /** Goes on with what the service before left; finished groups wait to be taken under their cursors. */
+  async restore(): Promise<void> {
+    for (const left of this.#options.record?.left ?? []) await this.#restoreOne(left)
+    this.#start()
+  }
+
+  async #restoreOne({ submission, finished, taken, state }: LeftSubmission): Promise<void> {
+    const { parts, findGroup } = this.#options
+    const format = readFormat(submission.format ?? 'jsonl')
+    const jobs = await readJobs(submission, this.#options)
+    const digest = digestOf(submission)
+    const entry = await this.#enter(submission, { digest, format, jobs, parts })
+    this.#counts.queued += jobs.length
+    // A group may be in the journal though its line was not written any more.
+    for (const index of new Set([...finished, ...jobs.keys()])) {
+      const group = await findGroup?.(jobs[index]!.id)
+      if (!group) continue
+      entry.pending.splice(entry.pending.indexOf(jobs[index]!), 1)
+      this.#counts.queued--
+      entry.finished++
+      if (!finished.includes(index)) this.#note({ kind: 'finished', id: submission.id, index })
+      if (entry.finished <= taken) continue
+      const answer = await groupToAnswer(group, jobs[index]!, { format, parts })
+      entry.results.push({ cursor: entry.finished, ...answer })
+      this.#counts.waiting++
+    }
+    entry.taken = taken
+    if (entry.finished === jobs.length) this.#end(entry, 'finished')
+    // What was finished and is lost, as by a power cut, is rolled again.
+    else if (state === 'cancelled' || state === 'failed') this.#end(entry, state)
+  }
+
+  /** Writes down how far a submission is. What is not written is found again, so nobody waits for it. */
+  #note(line: Parameters<RolloutsRecord['write']>[0]): void {
+    if (this.#isClosed) return
+    void this.#options.record?.write(line).catch(() => undefined)
+  }
+
   /** Starts groups while there is room for their attempts and for their results. */
   #start(): void {
     const { parts, results } = this.#options
     for (const entry of this.#active) {
-      while (entry.next < entry.jobs.length) {
+      while (entry.pending.length > 0) {
         const isFull = this.#attempts > 0 && this.#attempts + entry.size > rolloutsOf(parts)
         if (isFull || this.#counts.waiting + this.#counts.running >= results) return
-        void this.#roll(entry, entry.jobs[entry.next++]!)
+        void this.#roll(entry, entry.pending.shift()!)
       }
     }
   }
@@ -252,6 +299,7 @@ export class Rollouts implements AsyncDisposable {
     if (entry.state !== 'running') return
     entry.finished++
     entry.results.push({ cursor: entry.finished, ...answer })
+    this.#note({ kind: 'finished', id: entry.submission.id, index: job.index })
     this.#counts.waiting++
     this.#counts.finished++
     this.#counts.failedAttempts += group.unscored.length
@@ -265,102 +313,28 @@ export class Rollouts implements AsyncDisposable {
   #end(entry: Entry, state: SubmissionStatus['state']): void {
     entry.state = state
     this.#active.delete(entry)
-    this.#counts.queued -= entry.jobs.length - entry.next
+    this.#counts.queued -= entry.pending.length
+    entry.pending.length = 0
+    entry.giveBack()
+    this.#note({ kind: 'ended', id: entry.submission.id, state })
     void entry.pipeline[Symbol.asyncDispose]()
     wake(entry)
-    this.#forget()
+    this.#forget(entry)
   }
 
-  /** Old submissions that were taken whole make room for new ones. */
-  #forget(): void {
-    let over = this.#entries.size - remembered
-    for (const [id, entry] of this.#entries) {
-      if (over <= 0) return
-      if (entry.state === 'running' || entry.results.length > 0) continue
-      this.#entries.delete(id)
-      over--
+  /** Of a submission that was taken whole only its name is kept, and its end. */
+  #forget(entry: Entry): void {
+    const { submission, digest } = entry
+    if (entry.state === 'running' || entry.taken < entry.finished) return
+    this.#entries.delete(submission.id)
+    this.#done.set(submission.id, { digest, status: statusOf(entry) })
+    for (const id of this.#done.keys()) {
+      if (this.#done.size <= remembered) return
+      this.#done.delete(id)
     }
   }
 }
 
-function readFormat(name: string): Format {
-  try {
-    const format = formatNamed(name)
-    if (format.name !== 'parquet' && format.name !== 'tau-bench') return format
-  } catch (error) {
-    throw new RolloutsError(400, (error as Error).message)
-  }
-  throw new RolloutsError(400, `${name} is not a format of lines, which answers are made of`)
-}
-
-async function readJobs(
-  { id, tasks }: Submission,
-  { parts, findTask }: RolloutsOptions,
-): Promise<readonly RolloutJob[]> {
-  const jobs: RolloutJob[] = []
-  for (const [index, entry] of tasks.entries()) {
-    const task = await taskOf(entry, { place: `tasks[${index}]`, index, parts, findTask })
-    jobs.push({ id: `${id}/${index}` as GroupId, task, index })
-  }
-  return jobs
-}
-
-/** A task by its id, or from its data. */
-async function taskOf(
-  entry: Submission['tasks'][number],
-  context: Pick<RolloutsOptions, 'parts' | 'findTask'> & {
-    readonly place: string
-    readonly index: number
-  },
-): Promise<Task> {
-  const { place, index, parts, findTask } = context
-  if (typeof entry === 'object') return readTask(entry, { place, index, parts })
-  const task = await findTask(String(entry))
-  if (!task) throw new RolloutsError(400, `${place}: no task with id "${entry}"`)
-  return task
-}
-
-function readTask(
-  entry: Readonly<Record<string, unknown>>,
-  { place, index, parts }: { place: string; index: number; parts: RollParts },
-): Task {
-  try {
-    const data = parts.environment.readTask(entry)
-    return { id: String(entry.id ?? index) as TaskId, data }
-  } catch (cause) {
-    throw new RolloutsError(400, `${place}: ${(cause as Error).message}`)
-  }
-}
-
-function openEntry(
-  submission: Submission,
-  more: Pick<Entry, 'digest' | 'format' | 'jobs'> & {
-    readonly parts: RollParts
-    readonly policy: Policy
-  },
-): Entry {
-  const { parts, policy, ...rest } = more
-  const stop = new AbortController()
-  const size = submission.group ?? parts.group ?? 8
-  const signal = parts.signal ? AbortSignal.any([parts.signal, stop.signal]) : stop.signal
-  const seed = submission.seed ?? seedOf('rollouts', parts.seed ?? 0, submission.id).low >>> 1
-  const sampling = { ...parts.sampling, ...defined(submission.sampling ?? {}) }
-  return {
-    submission,
-    ...rest,
-    stop,
-    size,
-    pipeline: openRollPipeline({ ...parts, policy, group: size, seed, sampling, signal }),
-    next: 0,
-    finished: 0,
-    taken: 0,
-    state: 'running',
-    results: [],
-    waiting: new Set(),
-  }
-}
-
-/** The fields that have a value, so that none overwrites a setting. */
-function defined(values: NonNullable<Submission['sampling']>): Partial<Sampling> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+function digestOf(submission: Submission): string {
+  return createHash('sha256').update(JSON.stringify(submission)).digest('hex')
 }

@@ -1,17 +1,22 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import type { Task } from '../../core/environment.ts'
+import type { GroupId } from '../../core/ids.ts'
 import { openRollParts } from '../../run/open-parts.ts'
 import { openRun } from '../../run/open-run-folder.ts'
 import type { RollParts } from '../../run/roll-groups.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { openAllowedPolicies } from '../../service/allowed-policies.ts'
 import { Rollouts } from '../../service/rollouts.ts'
+import { openRolloutsRecord } from '../../service/rollouts-record.ts'
 import { serveRollouts } from '../../service/rollouts-server.ts'
 import { Worlds } from '../../service/rollouts-worlds.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed, openNamed } from '../../settings/open-named.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import type { Settings } from '../../settings/settings.ts'
+import { isRun } from '../../store/run-folder.ts'
+import { openRunReader } from '../../store/store.ts'
 import type { TaskSource } from '../../tasks/tasks.ts'
 import { tasksById } from '../../tasks/tasks-by-id.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -70,9 +75,11 @@ async function runRollouts(invocation: Invocation): Promise<number> {
       return await openServed(uri, values)
     },
     findTask: taskFinder(parts, values.tasks),
+    ...(kept && { record: kept.record, findGroup: kept.findGroup }),
     ...counted('queue', own.queue),
     ...counted('results', own.results),
   })
+  await rollouts.restore()
   await using worlds = new Worlds({
     environment: parts.environment,
     reward: parts.reward ?? parts.environment.reward,
@@ -88,7 +95,20 @@ async function runRollouts(invocation: Invocation): Promise<number> {
 }
 
 async function keepIn(out: string, parts: RollParts, values: Settings) {
-  return await openRun(parts, { out, kind: 'rollouts', config: values, unfinished: 'restart' })
+  const resumes = isRun(out)
+  const record = { out, kind: 'rollouts', config: values, unfinished: 'restart' } as const
+  const run = await openRun(parts, { ...record, resumes })
+  const reader = resumes ? await openRunReader(out) : undefined
+  return {
+    parts: run.parts,
+    record: await openRolloutsRecord(join(out, 'submissions.jsonl')),
+    findGroup: async (id: GroupId) => (await reader?.group(id))?.group,
+    finish: () => run.finish(),
+    async [Symbol.asyncDispose]() {
+      await reader?.[Symbol.asyncDispose]()
+      await run[Symbol.asyncDispose]()
+    },
+  }
 }
 
 async function openServed(uri: string, values: Settings) {

@@ -1,0 +1,10 @@
+/** A request that cannot be done, with the code of its answer. */
+export class RolloutsError extends Error {
+  override name = 'RolloutsError'
+  readonly code: 400 | 404 | 409 | 429
+
+  constructor(code: RolloutsError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}

@@ -1,0 +1,99 @@
+import type { Task } from '../core/environment.ts'
+import type { GroupId, TaskId } from '../core/ids.ts'
+import type { Policy, Sampling } from '../core/policy.ts'
+import { seedOf } from '../math/random.ts'
+import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
+import type { Format } from '../sinks/format.ts'
+import { formatNamed } from '../sinks/formats/registry.ts'
+import type { Submission } from './rollouts-api.ts'
+import type { Entry, RolloutJob } from './rollouts-entry.ts'
+import { RolloutsError } from './rollouts-error.ts'
+
+/** Where tasks of submissions come from. */
+export interface TaskSources {
+  readonly parts: RollParts
+  findTask(id: string): Promise<Task | undefined>
+}
+
+export function readFormat(name: string): Format {
+  try {
+    const format = formatNamed(name)
+    if (format.name !== 'parquet' && format.name !== 'tau-bench') return format
+  } catch (error) {
+    throw new RolloutsError(400, (error as Error).message)
+  }
+  throw new RolloutsError(400, `${name} is not a format of lines, which answers are made of`)
+}
+
+export async function readJobs(
+  { id, tasks }: Submission,
+  { parts, findTask }: TaskSources,
+): Promise<readonly RolloutJob[]> {
+  const jobs: RolloutJob[] = []
+  for (const [index, entry] of tasks.entries()) {
+    const task = await taskOf(entry, { place: `tasks[${index}]`, index, parts, findTask })
+    jobs.push({ id: `${id}/${index}` as GroupId, task, index })
+  }
+  return jobs
+}
+
+/** A task by its id, or from its data. */
+export async function taskOf(
+  entry: Submission['tasks'][number],
+  context: TaskSources & {
+    readonly place: string
+    readonly index: number
+  },
+): Promise<Task> {
+  const { place, index, parts, findTask } = context
+  if (typeof entry === 'object') return readTask(entry, { place, index, parts })
+  const task = await findTask(String(entry))
+  if (!task) throw new RolloutsError(400, `${place}: no task with id "${entry}"`)
+  return task
+}
+
+function readTask(
+  entry: Readonly<Record<string, unknown>>,
+  { place, index, parts }: { place: string; index: number; parts: RollParts },
+): Task {
+  try {
+    const data = parts.environment.readTask(entry)
+    return { id: String(entry.id ?? index) as TaskId, data }
+  } catch (cause) {
+    throw new RolloutsError(400, `${place}: ${(cause as Error).message}`)
+  }
+}
+
+export function openEntry(
+  submission: Submission,
+  more: Pick<Entry, 'digest' | 'format' | 'jobs'> & {
+    readonly parts: RollParts
+    readonly policy: Policy
+    giveBack(): void
+  },
+): Entry {
+  const { parts, policy, ...rest } = more
+  const stop = new AbortController()
+  const size = submission.group ?? parts.group ?? 8
+  const signal = parts.signal ? AbortSignal.any([parts.signal, stop.signal]) : stop.signal
+  const seed = submission.seed ?? seedOf('rollouts', parts.seed ?? 0, submission.id).low >>> 1
+  const sampling = { ...parts.sampling, ...defined(submission.sampling ?? {}) }
+  return {
+    submission,
+    ...rest,
+    stop,
+    size,
+    pipeline: openRollPipeline({ ...parts, policy, group: size, seed, sampling, signal }),
+    pending: [...more.jobs],
+    finished: 0,
+    taken: 0,
+    state: 'running',
+    results: [],
+    waiting: new Set(),
+  }
+}
+
+/** The fields that have a value, so that none overwrites a setting. */
+function defined(values: NonNullable<Submission['sampling']>): Partial<Sampling> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+}
