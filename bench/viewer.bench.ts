@@ -67,8 +67,8 @@ async function writeLongRun(run: string): Promise<void> {
   for await (const group of roll(desk(), 16, { policy, group: members, seed: 1 }))
     groups.push(group)
   const config = { environment: 'desk', policy: 'embedded' }
-  await createRun(run, { ...newManifest('roll', config), status: 'finished' })
-  await using writer = await openRunWriter(run)
+  const lock = await createRun(run, { ...newManifest('roll', config), status: 'finished' })
+  await using writer = await openRunWriter(run, lock)
   for (let number = 0; number < groupCount; number++) {
     const group = renamed(groups[number % groups.length]!, number)
     await Promise.all(group.members.map(({ tree }) => writer.writeTree(tree)))

@@ -23,6 +23,8 @@ export interface ServeViewOptions {
   readonly port?: number
   /** Beyond loopback there has to be one. */
   readonly token?: string
+  /** Names besides its address that it may be called by. */
+  readonly allowedHosts?: readonly string[]
   /** How forks are continued; without it the page cannot fork. */
   readonly runFork?: RunFork
 }
@@ -43,8 +45,8 @@ export async function serveView(
   library: Library,
   options: ServeViewOptions = {},
 ): Promise<ServedView> {
-  const { host = '127.0.0.1', port = 0, token, runFork } = options
-  const server = openDoor({ host, ...(token !== undefined && { token, tokenOf }) })
+  const { host = '127.0.0.1', port = 0, token, runFork, allowedHosts = [] } = options
+  const server = openDoor({ host, allowedHosts, ...(token !== undefined && { token, tokenOf }) })
   const tries = runFork && new Tries(library, runFork)
   addPage(server, readPage(), token)
   addRuns(server, library, { canTry: runFork !== undefined })

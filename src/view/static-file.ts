@@ -1,9 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { deflateRawSync } from 'node:zlib'
-import type { GroupRow, TreeAnswer } from './answers.ts'
+import type { GroupRow } from './answers.ts'
 import type { Library } from './library.ts'
 import { inlinePage, readPage } from './page-files.ts'
 import type { StaticGroup, StaticRun, StaticTrajectory } from './static-shape.ts'
+import type { TreeAnswer } from './trajectory-shapes.ts'
 import type { ViewedRun } from './viewed-run.ts'
 
 /** What was written. */

@@ -1,13 +1,5 @@
-import type {
-  Curves,
-  Facets,
-  GroupAnswer,
-  GroupRow,
-  RunAnswer,
-  TokenPage,
-  TrajectoryAnswer,
-  TreeAnswer,
-} from './answers.ts'
+import type { Curves, Facets, GroupAnswer, GroupRow, RunAnswer } from './answers.ts'
+import type { TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
 /** What a file holds of a run besides its groups' contents. */
 export interface StaticRun {

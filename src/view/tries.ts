@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parseForkAt } from '../run/fork.ts'
-import { nextRunFolder } from '../store/run-folder.ts'
+import { claimRunFolder } from '../store/run-folder.ts'
 import type { TryAnswer, TryRequest } from './answers.ts'
 import type { Library } from './library.ts'
 import { shownFolder } from './viewed-run.ts'
@@ -56,7 +56,7 @@ export class Tries implements AsyncDisposable {
       lines: [],
     }
     this.#tries.set(name, trying)
-    const work = this.#work(trying, run.folder, { ...request, runName })
+    const work = this.#work(trying, resolve(run.folder), { ...request, runName })
       .catch((error: unknown) => {
         trying.answer = { kind: 'failed', problem: (error as Error).message }
       })
@@ -82,7 +82,9 @@ export class Tries implements AsyncDisposable {
     folder: string,
     request: TryRequest & { runName: string },
   ): Promise<void> {
-    const out = await nextRunFolder(dirname(folder))
+    // A fork enters the folder that its run was begun in: both are named from anywhere.
+    await using claimed = await claimRunFolder(undefined, dirname(folder))
+    const { out } = claimed
     const words = [
       'fork',
       folder,

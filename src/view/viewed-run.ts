@@ -8,12 +8,8 @@ import type {
   Facets,
   GroupAnswer,
   GroupPage,
-  PartingAnswer,
   RunAnswer,
   RunEntry,
-  TokenPage,
-  TrajectoryAnswer,
-  TreeAnswer,
   Warning,
 } from './answers.ts'
 import { type TreeFacts, treeOf } from './index/facts.ts'
@@ -35,6 +31,7 @@ import { sumsOf } from './tell/sums.ts'
 import { type TokenQuery, tokenPage } from './tell/token-answer.ts'
 import { creditsOf, trajectoryAnswer } from './tell/trajectory-answer.ts'
 import { treeAnswer } from './tell/tree-answer.ts'
+import type { PartingAnswer, TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
 /** There is nothing of that name. */
 export class NotFoundError extends Error {
@@ -69,6 +66,7 @@ export class ViewedRun implements AsyncDisposable {
   #manifest: RunManifest
   #model: Promise<RunModel> | undefined
   #looking: Promise<void> | undefined
+  #refreshing: Promise<void> | undefined
   #pages: { key: string; rows: ReturnType<typeof queryGroups> } | undefined
 
   constructor(options: ViewedRunOptions, manifest: RunManifest) {
@@ -101,7 +99,15 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   /** Reads what was added to the run's files; trees are looked into in the background. */
-  async refresh(): Promise<void> {
+  refresh(): Promise<void> {
+    // Several pages may ask at once: every line is read once.
+    this.#refreshing ??= this.#readOn().finally(() => {
+      this.#refreshing = undefined
+    })
+    return this.#refreshing
+  }
+
+  async #readOn(): Promise<void> {
     this.#manifest = await readManifest(this.folder).catch(() => this.#manifest)
     await this.#index.refresh()
     for await (const line of this.#metricsTail.lines()) this.#addMetrics(line)

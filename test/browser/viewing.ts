@@ -73,8 +73,9 @@ const folder = process.env.ESPALIER_SCREENSHOTS
 export const takesPictures = folder !== undefined
 
 /** Takes a picture for the documentation, where pictures are wanted: `npm run screenshots`. */
-export async function picture(page: Page, name: string): Promise<void> {
+export async function picture(page: Page, name: string, height = 880): Promise<void> {
   if (folder === undefined) return
+  await page.setViewportSize({ width: 1360, height })
   mkdirSync(folder, { recursive: true })
   await page.mouse.move(0, 0)
   await page.evaluate('document.fonts.ready.then(() => true)')

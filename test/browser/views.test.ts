@@ -57,7 +57,7 @@ afterAll(async () => {
 
 describe('a run that trains', () => {
   it('[V2] is followed from its first evaluation to its last', async () => {
-    const steps = takesPictures ? '40' : '2'
+    const steps = takesPictures ? '24' : '2'
     const demo = start(['demo', '--steps', steps, '--out', runs.demo])
     const begun = new Promise<void>(resolve => {
       demo.child.stderr?.on('data', chunk => {
@@ -65,7 +65,7 @@ describe('a run that trains', () => {
       })
     })
     await begun
-    viewing = await view([runs.demo, runs.tree, runs.condensed, runs.damaged])
+    viewing = await view(['demo', 'tree', 'condensed', 'damaged'], { folder })
     opened = await openPage(browser, viewing.url)
     page = opened.page
     await go('run/demo')
@@ -76,13 +76,14 @@ describe('a run that trains', () => {
     // Everything that follows appears by itself: the page is not opened again.
     await page.getByText(`after step ${steps}`).waitFor({ timeout: 400_000 })
     await page.getByText('train finished').waitFor()
+    await page.getByText('live').waitFor({ state: 'detached' })
     expect((await demo.finished).code).toBe(0)
     const reward = page.getByRole('img', { name: new RegExp(`^Reward\\. .*at step ${steps}`) })
     await reward.waitFor()
     for (const name of ['Success', 'Contrast', 'Entropy', 'KL', 'Length', 'Tokens per second']) {
       await page.getByRole('img', { name: new RegExp(`^${name}\\.`) }).waitFor()
     }
-    await picture(page, 'viewer-run')
+    await picture(page, 'viewer-run', 1120)
   }, 480_000)
 })
 
@@ -166,7 +167,7 @@ describe('a trajectory', () => {
 
 describe('a tree', () => {
   it('is drawn with its rewards, and any path can be read', async () => {
-    await go('run/tree/groups')
+    await go('run/tree/groups?sort=spread&down=1')
     await page.getByRole('table', { name: 'Groups' }).getByRole('link').first().click()
     await page.getByRole('link', { name: 'tree', exact: true }).first().click()
     await page.getByRole('img', { name: /^A tree of \d+ segments/ }).waitFor()
@@ -202,6 +203,7 @@ describe('trying', () => {
     await page.getByRole('textbox').fill('one moment')
     await page.getByRole('button', { name: 'Go on from here' }).click()
     await page.getByText(/From here the policy earns/).waitFor({ timeout: 60_000 })
+    await heading('branch 2').waitFor()
     expect(await heading(/^branch \d/).count()).toBe(2)
     await page.getByText('one moment').first().waitFor()
     await picture(page, 'viewer-try')

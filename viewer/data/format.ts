@@ -70,6 +70,13 @@ function minus(text: string): string {
   return text.replace('-', '−')
 }
 
+/** A policy without the folder it lies in. */
+export function formatPolicy(policy: string): string {
+  const checkpoint = /checkpoints[\\/]0*(\d+)$/.exec(policy)
+  if (checkpoint) return `checkpoint of step ${checkpoint[1]}`
+  return policy.replace(/^(embedded):.*[\\/]([^\\/]+)$/, '$1:$2')
+}
+
 export function formatDate(text: string | undefined): string {
   if (text === undefined) return missing
   const date = new Date(text)

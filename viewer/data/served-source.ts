@@ -1,5 +1,5 @@
 import { writeQuery } from '../../src/view/query.ts'
-import type { SideRequest, Source } from './source.ts'
+import type { News, SideRequest, Source } from './source.ts'
 
 type Params = Readonly<Record<string, string | number | undefined>>
 
@@ -62,8 +62,7 @@ export const servedSource: Source = {
   raw: (name, id) => ask(linkTo(of(name, '/raw'), { id })),
   watch(name, onChange) {
     const events = new EventSource(linkTo('live', { run: name }))
-    events.onmessage = ({ data }) =>
-      onChange((JSON.parse(String(data)) as { version: number }).version)
+    events.onmessage = ({ data }) => onChange(JSON.parse(String(data)) as News)
     return () => events.close()
   },
   async beginTry(name, request) {

@@ -5,16 +5,18 @@ import type {
   GroupAnswer,
   GroupPage,
   ImportAnswer,
-  PartingAnswer,
   RunAnswer,
   RunEntry,
-  TokenPage,
-  TrajectoryAnswer,
-  TreeAnswer,
   TryAnswer,
   TryRequest,
 } from '../../src/view/answers.ts'
 import type { GroupQuery } from '../../src/view/query.ts'
+import type {
+  PartingAnswer,
+  TokenPage,
+  TrajectoryAnswer,
+  TreeAnswer,
+} from '../../src/view/trajectory-shapes.ts'
 
 /** A stretch of a long list. */
 export interface Stretch {
@@ -27,6 +29,12 @@ export interface SideRequest {
   readonly run: string
   /** The step of an evaluation; the whole run where nothing is said. */
   readonly step?: number
+}
+
+/** What is told of a run that is watched. */
+export interface News {
+  readonly version: number
+  readonly status: string
 }
 
 /** Where the page has its answers from: the program that serves it, or the file it lies in. */
@@ -45,7 +53,7 @@ export interface Source {
   compare(before: SideRequest, after: SideRequest, stretch: Stretch): Promise<ComparisonAnswer>
   raw(name: string, id: string): Promise<unknown>
   /** Says when a run has grown; gives a way to stop listening. */
-  watch(name: string, onChange: (version: number) => void): () => void
+  watch(name: string, onChange: (news: News) => void): () => void
   beginTry(name: string, request: TryRequest): Promise<string>
   tryAnswer(name: string): Promise<TryAnswer>
   importFile(file: File, format: string): Promise<ImportAnswer>

@@ -11,14 +11,17 @@ export function useLive(
 ): { readonly version: number; readonly isLive: boolean } {
   const source = useSource()
   const [version, setVersion] = useState(0)
+  const [now, setNow] = useState(status)
   useEffect(() => {
+    setNow(status)
     if (name === undefined || status === undefined) return
     let newest = 0
     let shown: number | undefined
-    const stop = source.watch(name, each => {
-      newest = each
+    const stop = source.watch(name, news => {
+      newest = news.version
       // What the page asked for when it opened is this version already.
-      shown ??= each
+      shown ??= newest
+      setNow(news.status)
     })
     const timer = setInterval(() => {
       if (shown === undefined || newest === shown) return
@@ -30,5 +33,5 @@ export function useLive(
       clearInterval(timer)
     }
   }, [source, name, status])
-  return { version, isLive: status === 'running' }
+  return { version, isLive: now === 'running' }
 }

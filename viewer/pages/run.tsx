@@ -1,8 +1,9 @@
-import type { Curves, RunAnswer } from '../../src/view/answers.ts'
+import type { Curves, RunAnswer, Warning } from '../../src/view/answers.ts'
 import {
   formatCount,
   formatDate,
   formatNumber,
+  formatPolicy,
   formatSeconds,
   formatShare,
   formatShort,
@@ -46,7 +47,7 @@ function Heading({ run }: { run: RunAnswer }) {
   const said = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : String(value))
   const parts = [
     config.environment !== undefined && said(config.environment),
-    config.policy !== undefined && shortPolicy(said(config.policy)),
+    config.policy !== undefined && formatPolicy(said(config.policy)),
     config.strategy !== undefined && said(config.strategy),
   ].filter(part => part !== false)
   return (
@@ -71,11 +72,6 @@ function Heading({ run }: { run: RunAnswer }) {
   )
 }
 
-/** A policy without the folder it lies in. */
-function shortPolicy(policy: string): string {
-  return policy.replace(/^(embedded):.*[\\/]([^\\/]+)$/, '$1:$2')
-}
-
 /** What is wrong, on top, with what to do. */
 function Alarms({ run }: { run: RunAnswer }) {
   const { damage } = run.progress
@@ -89,15 +85,34 @@ function Alarms({ run }: { run: RunAnswer }) {
           <p class="muted">What came before the damage is shown here.</p>
         </article>
       )}
-      {run.warnings.map(({ sentinel, message, likely }) => (
-        <article key={`${sentinel} ${message}`}>
+      {bySentinel(run.warnings).map(({ sentinel, messages, likely }) => (
+        <article key={`${sentinel} ${likely}`}>
           <h2>{sentinel.replaceAll('-', ' ')}</h2>
-          <p>{capital(message)}.</p>
+          {messages.map(message => (
+            <p key={message}>{capital(message)}.</p>
+          ))}
           <p class="muted">Likely: {likely}.</p>
         </article>
       ))}
     </section>
   )
+}
+
+interface Alarm {
+  readonly sentinel: string
+  readonly messages: readonly string[]
+  readonly likely: string
+}
+
+/** Warnings of one sentinel together: what to do is said once. */
+function bySentinel(warnings: readonly Warning[]): readonly Alarm[] {
+  const alarms = new Map<string, Alarm>()
+  for (const { sentinel, message, likely } of warnings) {
+    const key = `${sentinel} ${likely}`
+    const messages = alarms.get(key)?.messages ?? []
+    alarms.set(key, { sentinel, likely, messages: [...messages, message] })
+  }
+  return [...alarms.values()]
 }
 
 function capital(text: string): string {

@@ -3,7 +3,7 @@ import type {
   PartingAnswer,
   PartingSide,
   TrajectoryAnswer,
-} from '../../src/view/answers.ts'
+} from '../../src/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatNumber,

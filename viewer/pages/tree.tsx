@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { TreeAnswer, TreeNodeAnswer } from '../../src/view/answers.ts'
+import type { TreeAnswer, TreeNodeAnswer } from '../../src/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatFixed,
@@ -211,8 +211,8 @@ function Branchings({ tree, rewrites }: { tree: TreeAnswer; rewrites: readonly T
             </small>
             <p>{why}</p>
             <ol class="ways">
-              {ways.map(way => (
-                <li key={way}>{way}</li>
+              {ways.map((way, index) => (
+                <li key={index}>{way}</li>
               ))}
             </ol>
           </li>

@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks'
-import type { RunAnswer, TrajectoryAnswer, TryAnswer, TryRequest } from '../../src/view/answers.ts'
+import type { RunAnswer, TryAnswer, TryRequest } from '../../src/view/answers.ts'
+import type { TrajectoryAnswer } from '../../src/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatFixed,
   formatNumber,
   formatOutcome,
+  formatPolicy,
   formatSigned,
 } from '../data/format.ts'
 import { hrefTo } from '../data/route.ts'
@@ -158,7 +160,7 @@ function Asking({ run, trajectory, at, isWorking, onBegin }: AskingProps) {
         <select value={policy} onChange={event => setPolicy(event.currentTarget.value)}>
           {run.policies.map(each => (
             <option key={each} value={each}>
-              {each.replace(/^embedded:.*checkpoints[\\/]0*(\d+)$/, 'checkpoint of step $1')}
+              {formatPolicy(each)}
             </option>
           ))}
         </select>

@@ -1,5 +1,5 @@
 import type { View } from '../../src/core/trajectory.ts'
-import type { TrajectoryAnswer, TurnAnswer } from '../../src/view/answers.ts'
+import type { TrajectoryAnswer, TurnAnswer } from '../../src/view/trajectory-shapes.ts'
 import { formatCount, formatNumber, formatOutcome, formatSigned } from '../data/format.ts'
 import { hrefTo } from '../data/route.ts'
 import { MessageView } from './message.tsx'

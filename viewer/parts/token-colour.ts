@@ -1,4 +1,4 @@
-import type { TokenPage } from '../../src/view/answers.ts'
+import type { TokenPage } from '../../src/view/trajectory-shapes.ts'
 import { formatFixed, formatNumber } from '../data/format.ts'
 
 /** What tokens can be coloured by. */
@@ -123,7 +123,7 @@ export function linesOf(page: TokenPage, at: number): readonly (readonly [string
     ['trained', page.trained[at] ? 'yes' : 'no'],
   ]
   if (typeof logprob === 'number') {
-    lines.push(['log p', formatFixed(logprob, 4)], ['p', formatNumber(Math.exp(logprob))])
+    lines.push(['log p', formatNumber(logprob)], ['p', formatNumber(Math.exp(logprob))])
   }
   if (typeof page.entropies[at] === 'number')
     lines.push(['entropy', `${formatFixed(page.entropies[at], 4)} nats`])

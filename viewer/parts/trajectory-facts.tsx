@@ -1,4 +1,4 @@
-import type { TrajectoryAnswer } from '../../src/view/answers.ts'
+import type { TrajectoryAnswer } from '../../src/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatNumber,

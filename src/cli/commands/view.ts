@@ -11,6 +11,7 @@ import { serveView } from '../../view/serve.ts'
 import { writeStatic } from '../../view/static-file.ts'
 import type { RunFork } from '../../view/tries.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { counted, doorFlags, readDoor } from '../listening.ts'
 
 /** Shows runs in a browser. */
 export const viewCommand: Command = {
@@ -31,7 +32,7 @@ export const viewCommand: Command = {
   settings: [],
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8400)', argument: 'N' },
-    host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
+    ...doorFlags,
     static: { help: 'Write one self-contained HTML file instead of serving', argument: 'FILE' },
     most: {
       help: 'With --static: the most megabytes of trajectories (default: 16)',
@@ -69,8 +70,8 @@ async function writeFileOf(
 ): Promise<number> {
   if (library.names.length === 0)
     throw new MisuseError('name a run to write: espalier view RUN --static FILE')
-  const megabytes = readCount('most', own.most, 4096) ?? 16
-  const written = await writeStatic(library, file, { bytes: megabytes * 1024 * 1024 })
+  const { most = 16 } = counted('most', own.most)
+  const written = await writeStatic(library, file, { bytes: most * 1024 * 1024 })
   if (json) terminal.print(JSON.stringify({ file, ...written }))
   else {
     terminal.print(
@@ -87,17 +88,12 @@ async function writeFileOf(
 
 async function serve(library: Library, invocation: Invocation): Promise<number> {
   const { own, json, terminal, signal } = invocation
-  const port = readCount('port', own.port, 65_535) ?? 8400
-  const { host = '127.0.0.1' } = own
-  const secret = process.env.ESPALIER_TOKEN || undefined
-  const token = secret ?? (isLoopback(host) ? undefined : randomBytes(24).toString('base64url'))
+  const { port = 8400 } = counted('port', own.port)
+  const door = readDoor(own)
+  const needsToken = door.token === undefined && !isLoopback(door.host)
+  const made = needsToken ? { token: randomBytes(24).toString('base64url') } : {}
   await using served = await openNamed(`--port ${port}`, () =>
-    serveView(library, {
-      host,
-      port,
-      runFork: forkInProcess,
-      ...(token !== undefined && { token }),
-    }),
+    serveView(library, { ...door, ...made, port, runFork: forkInProcess }),
   )
   if (json) terminal.print(JSON.stringify({ url: served.url, runs: library.names }))
   else terminal.print(`viewing ${library.names.join(', ') || 'no runs yet'} at ${served.url}`)
@@ -120,10 +116,4 @@ const forkInProcess: RunFork = async (words, { signal, tell }) => {
   })
   const [code] = (await once(child, 'close')) as [number | null]
   return { code: code ?? 1, stdout, stderr }
-}
-
-function readCount(flag: string, text: string | undefined, most: number): number | undefined {
-  if (text === undefined) return undefined
-  if (/^\d{1,5}$/.test(text) && Number(text) <= most) return Number(text)
-  throw new MisuseError(`--${flag} takes a whole number up to ${most}, not "${text}"`)
 }

@@ -80,16 +80,13 @@ export class RunIndex implements AsyncDisposable {
   /** Looks into trees that are placed and not looked into; gives whether there were any. */
   async look(signal: AbortSignal): Promise<boolean> {
     if (this.#looked >= this.#placed) return false
-    let breath = performance.now()
-    for await (const { place, bytes } of this.#framesFrom(this.#looked)) {
-      const id = treeIdIn(bytes)
-      if (id !== undefined) this.#see(id, factsOf(decodeFrame(bytes, place.offset)))
-      this.#looked = place.offset + place.size
-      if (signal.aborted) break
-      // Others are answered in between.
-      if (performance.now() - breath < 8) continue
-      await new Promise(resolve => setImmediate(resolve))
-      breath = performance.now()
+    try {
+      await this.#lookOn(signal)
+    } catch (error) {
+      // A frame that is whole may still hold what is no tree; the rest of the run can be read.
+      this.#damage ??= (error as Error).message
+      this.#looked = this.#placed
+      this.#change()
     }
     return true
   }
@@ -142,6 +139,20 @@ export class RunIndex implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#handle?.close()
     this.#handle = undefined
+  }
+
+  async #lookOn(signal: AbortSignal): Promise<void> {
+    let breath = performance.now()
+    for await (const { place, bytes } of this.#framesFrom(this.#looked)) {
+      const id = treeIdIn(bytes)
+      if (id !== undefined) this.#see(id, factsOf(decodeFrame(bytes, place.offset)))
+      this.#looked = place.offset + place.size
+      if (signal.aborted) return
+      // Others are answered in between.
+      if (performance.now() - breath < 8) continue
+      await new Promise(resolve => setImmediate(resolve))
+      breath = performance.now()
+    }
   }
 
   /** Frames that were placed: what lies behind them, damaged perhaps, is not read. */

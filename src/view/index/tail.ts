@@ -7,6 +7,8 @@ export class Tail {
   readonly #path: string
   #offset = 0
   #rest = ''
+  /** A character may be half there: its other half comes with the next bytes. */
+  #decoder = new TextDecoder()
 
   constructor(path: string) {
     this.#path = path
@@ -26,12 +28,12 @@ export class Tail {
       // A file that was cut begins anew: a resumed run drops the steps it takes again.
       if (size < this.#offset) this.#restart()
       const buffer = Buffer.alloc(chunkSize)
-      const decoder = new TextDecoder()
       while (this.#offset < size) {
         const { bytesRead } = await handle.read(buffer, 0, chunkSize, this.#offset)
         if (bytesRead === 0) return
         this.#offset += bytesRead
-        const text = this.#rest + decoder.decode(buffer.subarray(0, bytesRead), { stream: true })
+        const text =
+          this.#rest + this.#decoder.decode(buffer.subarray(0, bytesRead), { stream: true })
         const lines = text.split('\n')
         this.#rest = lines.pop()!
         yield* lines
@@ -44,10 +46,6 @@ export class Tail {
   #restart(): void {
     this.#offset = 0
     this.#rest = ''
-  }
-
-  /** Whether the file has shrunk, so that what was read of it no longer holds. */
-  async wasCut(size: number): Promise<boolean> {
-    return size < this.#offset
+    this.#decoder = new TextDecoder()
   }
 }

@@ -1,4 +1,4 @@
-import type { PartingAnswer, PartingSide, TokenPage } from '../answers.ts'
+import type { PartingAnswer, PartingSide, TokenPage } from '../trajectory-shapes.ts'
 
 const around = 48
 

@@ -1,7 +1,7 @@
 import type { SampledSegment } from '../../core/segment.ts'
 import type { Trajectory } from '../../core/trajectory.ts'
 import { lengthTo, pathEnds, pathTo, type Tree, type TreeNode } from '../../core/tree.ts'
-import type { Candidate, TokenPage } from '../answers.ts'
+import type { Candidate, TokenPage } from '../trajectory-shapes.ts'
 import type { TokenTexts } from './token-texts.ts'
 import type { Credits } from './trajectory-answer.ts'
 

@@ -1,8 +1,8 @@
 import { type CreditSpan, creditByNode, leafWeightings } from '../../core/credit.ts'
 import type { Trajectory } from '../../core/trajectory.ts'
 import { lengthTo, type Place, pathEnds, pathTo, type Tree } from '../../core/tree.ts'
-import type { PathAnswer, TrajectoryAnswer, TurnAnswer } from '../answers.ts'
 import { dataOf, type LoadedGroup, type LoadedMember, memberRow } from '../index/stored-group.ts'
+import type { PathAnswer, TrajectoryAnswer, TurnAnswer } from '../trajectory-shapes.ts'
 
 /** What tokens of a tree are trained with, node by node. */
 export type Credits = ReadonlyMap<number, readonly CreditSpan[]>

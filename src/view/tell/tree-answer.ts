@@ -1,9 +1,9 @@
 import { coverageOf } from '../../core/credit.ts'
 import type { Segment } from '../../core/segment.ts'
 import { pathEnds, pathTo, type Tree } from '../../core/tree.ts'
-import type { BranchAnswer, TreeAnswer, TreeNodeAnswer } from '../answers.ts'
 import { shorten } from '../index/facts.ts'
 import { type LoadedGroup, memberRow } from '../index/stored-group.ts'
+import type { BranchAnswer, TreeAnswer, TreeNodeAnswer } from '../trajectory-shapes.ts'
 import type { TokenTexts } from './token-texts.ts'
 import type { Credits } from './trajectory-answer.ts'
 
