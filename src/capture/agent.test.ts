@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { generateText, stepCountIs, streamText, tool } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -114,6 +117,40 @@ describe('agent', () => {
       for (const { tree } of group.members) expectCaptured(tree, policy.record.slice(0, 1))
     }
     expect(() => currentAttempt()).toThrow('No attempt is running here')
+  })
+
+  it('makes attempts again that an interruption cut, and no others', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'espalier-agent-'))
+    const out = join(folder, 'run')
+    const stop = new AbortController()
+    let asked = 0
+    const hanging = agent({
+      name: 'hanging',
+      task,
+      async run({ task: { stock }, model, signal }) {
+        asked++
+        await generateText({ model, prompt: `Say ${stock}.`, abortSignal: signal })
+        if (stock === 2 && !stop.signal.aborted) {
+          stop.abort(new Error('enough'))
+          await new Promise(() => {})
+        }
+        return stock
+      },
+    })
+    const tasks = [1, 2].map(stock => ({ stock, wanted: 0 }))
+    const options = { model: renderer, group: 1, out, concurrency: 1 }
+    const rollOn = async (more: object): Promise<readonly number[]> => {
+      const policy = script(renderer, ['Yes.'])
+      const rewards: number[] = []
+      for await (const { members } of roll(hanging, tasks, { ...options, policy, ...more })) {
+        rewards.push(...members.map(({ reward }) => reward.total))
+      }
+      return rewards
+    }
+    await expect(rollOn({ signal: stop.signal })).rejects.toThrow('enough')
+    expect(await rollOn({ resumes: true })).toEqual([2])
+    expect(asked).toBe(3)
+    rmSync(folder, { recursive: true, force: true })
   })
 
   it('passes the checks that every environment passes', async () => {
