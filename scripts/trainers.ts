@@ -19,7 +19,7 @@ What a trainer cannot do exactly is refused by the export, and the table says so
                       func_timeout skyrl-gym==0.4.0 tensordict polars s3fs torchdata msgspec omegaconf hydra-core
   --slime DIR     a checkout of slime
   --rllm DIR      a checkout of rLLM
-  --only NAMES    embedded, trl, verl, slime, skyrl, rllm, tinker, separated by commas
+  --only NAMES    embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, separated by commas
   --json          one JSON object per comparison`
 
 /** One comparison, as check.py prints it. */
@@ -30,6 +30,8 @@ interface Comparison {
   /** The largest difference of a slope, as a share of the largest slope. */
   readonly apart?: number
   readonly said?: string
+  /** A promise of our own GPU server that holds. */
+  readonly held?: string
   readonly refused?: string
   readonly absent?: string
   readonly failed?: string
@@ -53,6 +55,8 @@ if (values.help) {
   process.exit(0)
 }
 const only = values.only?.split(',')
+/** Checks that need none of the other trainers. */
+const ownChecks = ['embedded', 'gpu']
 const found: Comparison[] = []
 
 function tell(comparison: Comparison): void {
@@ -67,6 +71,7 @@ function lineOf({ trainer, run = '', loss = '', ...rest }: Comparison): string {
     const verdict = rest.apart <= tolerance ? 'same' : 'DIFFERS'
     return `${head} ${verdict.padEnd(8)} ${rest.apart.toExponential(1)}  ${rest.said ?? ''}`
   }
+  if (rest.held !== undefined) return `${head} holds    ${rest.held}`
   if (rest.refused !== undefined) return `${head} refused  ${rest.refused.split(': ')[1] ?? ''}`
   if (rest.absent !== undefined) return `${head} not run  ${rest.absent}`
   return `${head} FAILED   ${rest.failed}`
@@ -92,7 +97,7 @@ function comparePython(): void {
     ...(values.slime ? ['--slime', values.slime] : []),
     ...(values.rllm ? ['--rllm', values.rllm] : []),
   ]
-  const names = only?.filter(name => name !== 'embedded')
+  const names = only?.filter(name => !ownChecks.includes(name))
   const output = runPython([folder, ...sources, ...(names ? ['--only', names.join(',')] : [])])
   writeFileSync(join(folder, 'compared.jsonl'), output)
   for (const line of output.split('\n').filter(text => text.startsWith('{'))) {
@@ -121,17 +126,33 @@ function runPython(words: readonly string[]): string {
   return stdout
 }
 
+/** The promises of integrations/python/espalier_gpu.py, on a CPU with tiny models. */
+function checkGpu(): void {
+  const script = ['test/python/trainers/gpu_smoke.py']
+  const { stdout, stderr, error } = spawnSync(values.python, script, { encoding: 'utf8' })
+  const lines = (stdout ?? '').split('\n')
+  for (const line of lines) {
+    if (line.startsWith('ok   ')) tell({ trainer: 'gpu', held: line.slice(5) })
+    if (line.startsWith('FAIL ')) tell({ trainer: 'gpu', failed: line.slice(5) })
+  }
+  if (!lines.includes('all hold') && !found.some(({ failed }) => failed !== undefined)) {
+    tell({ trainer: 'gpu', failed: error?.message ?? stderr.slice(-500) })
+  }
+}
+
 if (!only || only.includes('embedded')) await compareEmbedded()
-if (!only || only.some(name => name !== 'embedded')) comparePython()
+if (!only || only.includes('gpu')) checkGpu()
+if (!only || only.some(name => !ownChecks.includes(name))) comparePython()
 const wrong = found.filter(
   ({ apart, failed }) => failed !== undefined || (apart !== undefined && !(apart <= tolerance)),
 )
+const held = found.filter(each => each.held !== undefined).length
 const same = found.filter(({ apart }) => apart !== undefined && apart <= tolerance).length
 if (!values.json) {
   const count = (key: 'refused' | 'absent'): number =>
     found.filter(each => each[key] !== undefined).length
   console.log(
-    `${same} the same, ${count('refused')} refused, ${count('absent')} not run, ${wrong.length} wrong`,
+    `${same} the same, ${held} promises held, ${count('refused')} refused, ${count('absent')} not run, ${wrong.length} wrong`,
   )
 }
 process.exit(wrong.length > 0 ? 1 : 0)

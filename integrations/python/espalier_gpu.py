@@ -1032,7 +1032,9 @@ class Sampler:
         self.graphs = {} if graphs and model.device.type == "cuda" else None
         self.prefill_tokens = prefill
         self.waiting, self.active = deque(), []
-        self.held = [None] * slots  # the ids whose keys and values a slot holds, with their adapter
+        # The ids whose keys and values each slot holds, how many, and of which adapter.
+        self.held = np.full((slots, model.context), -1, np.int32)
+        self.held_size, self.held_by = np.zeros(slots, np.int64), np.full(slots, None, object)
         self.free = deque(range(slots))
         self.counts = {"sampled": 0, "prefilled": 0, "cached": 0}
         if model.batched:
@@ -1086,13 +1088,12 @@ class Sampler:
 
     def longest(self, request):
         """The slot with the longest prefix of a prompt, at most all but its last token."""
-        best, slot = 0, -1
-        for index, entry in enumerate(self.held):
-            if entry is not None and entry[0] == request.adapter:
-                shared = common_prefix(entry[1], request.prompt[:-1])
-                if shared > best:
-                    best, slot = shared, index
-        return best, slot
+        wanted = request.prompt[:-1]
+        differs = self.held[:, : len(wanted)] != wanted
+        shared = np.where(differs.any(1), differs.argmax(1), len(wanted)) if len(wanted) else np.zeros(self.slots, int)
+        shared = np.where(self.held_by == request.adapter, np.minimum(shared, self.held_size), 0)
+        slot = int(shared.argmax())
+        return int(shared[slot]), slot
 
     def place(self, request):
         """Gives a request its slot, with as much of its prompt as some slot already holds."""
@@ -1108,7 +1109,7 @@ class Sampler:
             request.slot = self.free.popleft()
             if shared:
                 self.cache[:, :, request.slot, :, :shared] = self.cache[:, :, source, :, :shared]
-        self.held[request.slot] = (request.adapter, request.prompt[:shared])
+        self.hold(request, request.prompt[:shared])
         request.cached = shared
         self.counts["cached"] += shared
         return shared
@@ -1339,8 +1340,11 @@ class Sampler:
     def held_now(self, request):
         """A slot holds its sequence less the last token, whose keys are computed with the next."""
         if request.slot >= 0:
-            ids = np.concatenate([request.prompt, np.asarray(request.tokens[:-1], np.int32)])
-            self.held[request.slot] = (request.adapter, ids)
+            self.hold(request, np.concatenate([request.prompt, np.asarray(request.tokens[:-1], np.int32)]))
+
+    def hold(self, request, ids):
+        self.held[request.slot, : len(ids)] = ids
+        self.held_size[request.slot], self.held_by[request.slot] = len(ids), request.adapter
 
     def end(self, request, finish):
         request.finish = finish
@@ -1356,8 +1360,7 @@ class Sampler:
 
     def forget(self):
         """Drops the prefixes of sequences that have ended."""
-        for slot in self.free:
-            self.held[slot] = None
+        self.held_size[list(self.free)] = 0
 
     def fail(self, error):
         for request in [*self.active, *self.waiting]:

@@ -9,6 +9,7 @@ Every part that is done is kept under --out, so the same command goes on where i
 """
 
 import argparse
+import gc
 import json
 import math
 import os
@@ -52,6 +53,25 @@ def make_model(options, folder):
     )  # fmt: skip
     torch.manual_seed(options.model_seed)
     return Qwen3ForCausalLM(config)
+
+
+def demonstrate(options, folder, shown):
+    """Demonstrations from several seeds, made side by side: a model that sees one twice learns it by heart."""
+    parts = [f"{shown}.{index}" for index in range(options.makers)]
+    size = str(options.count // options.makers)
+    command = options.demonstrate.split()
+    made = [
+        subprocess.Popen([*command, folder, part, size, str(options.model_seed + index)], cwd=ROOT)
+        for index, part in enumerate(parts)
+    ]
+    if any(process.wait() for process in made):
+        sys.exit("demonstrations could not be made")
+    with open(f"{shown}.part", "wb") as file:
+        for part in parts:
+            with open(part, "rb") as own:
+                shutil.copyfileobj(own, file)
+            os.remove(part)
+    os.replace(f"{shown}.part", shown)
 
 
 def read_rows(path):
@@ -241,16 +261,17 @@ def main():
     parser.add_argument("--tokenizer", default=TOKENIZER)
     parser.add_argument("--demonstrate", default=f"npx tsx {os.path.join(ROOT, 'scripts/gpu/demonstrations.ts')}")
     parser.add_argument("--demonstrations", help="a file made by demonstrations.ts (default: made here)")
-    parser.add_argument("--count", type=int, default=12000)
+    parser.add_argument("--count", type=int, default=48000)
+    parser.add_argument("--makers", type=int, default=min(12, os.cpu_count() or 1))
     parser.add_argument("--model-seed", type=int, default=6)
-    parser.add_argument("--teach-steps", type=int, default=1200)
+    parser.add_argument("--teach-steps", type=int, default=2000)
     parser.add_argument("--teach-rate", type=float, default=1e-3)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--held-out", type=int, default=256)
     parser.add_argument("--slots", type=int, default=256)
-    parser.add_argument("--micro-batch", type=int, default=65536)
+    parser.add_argument("--micro-batch", type=int, default=32768)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--slow", action="store_true", help="measure idle time with slow tools too")
     parser.add_argument("--slow-desk", default=os.path.join(ROOT, "scripts/gpu/slow-desk.ts"))
@@ -265,11 +286,13 @@ def main():
         shown = options.demonstrations or os.path.join(options.out, "demonstrations.bin")
         if not done(shown):
             began = time.perf_counter()
-            subprocess.run([*options.demonstrate.split(), folder, shown, str(options.count), str(options.model_seed)], check=True, cwd=ROOT)
+            demonstrate(options, folder, shown)
             print(f"demonstrations in {time.perf_counter() - began:.0f} s", flush=True)
         model = teach(options, model, read_rows(shown), options.out)
         model.to(torch.bfloat16).save_pretrained(folder)
         del model
+        gc.collect()
+        torch.cuda.empty_cache()
     seeds = [int(seed) for seed in options.seeds.split(",") if seed]
     if seeds:
         alone(options, folder, f"seed-{seeds[0]}", seeds[0])
