@@ -85,7 +85,21 @@ function Alarms({ run }: { run: RunAnswer }) {
           <p class="muted">What came before the damage is shown here.</p>
         </article>
       )}
-      {bySentinel(run.warnings).map(({ sentinel, messages, likely }) => (
+      <Warnings alarms={bySentinel(run.warnings)} />
+    </section>
+  )
+}
+
+/** Few warnings are told whole; many are named in a line that opens. */
+function Warnings({ alarms }: { alarms: readonly Alarm[] }) {
+  if (alarms.length === 0) return null
+  const names = alarms.map(({ sentinel }) => sentinel.replaceAll('-', ' ')).join(', ')
+  return (
+    <details open={alarms.length < 3}>
+      <summary>
+        <b>{alarms.length === 1 ? 'A warning' : `${alarms.length} warnings`}</b>: {names}
+      </summary>
+      {alarms.map(({ sentinel, messages, likely }) => (
         <article key={`${sentinel} ${likely}`}>
           <h2>{sentinel.replaceAll('-', ' ')}</h2>
           {messages.map(message => (
@@ -94,7 +108,7 @@ function Alarms({ run }: { run: RunAnswer }) {
           <p class="muted">Likely: {likely}.</p>
         </article>
       ))}
-    </section>
+    </details>
   )
 }
 
