@@ -287,7 +287,9 @@ export class Tau2Domain {
   tasksText(): string {
     const path = domainPath(this.#layout.folder, 'tasks.json')
     if (this.checkout.has(path) || !this.syncs) return this.checkout.data(path)
-    return this.versions.within(this.start, () =>
+    // The generators play with an environment of their own, and must leave nothing behind in ours.
+    const scratch = this.versions.branch(this.start)
+    return this.versions.within(scratch, () =>
       rebuildTelecomTasks(this.program, this.splits.full ?? []),
     )
   }

@@ -11,6 +11,7 @@ import { type Tau2EnvironmentOptions, type Tau2TaskData, tau2Environment } from 
 import type { Tau2Report } from './report.ts'
 import { splitTasks } from './splits.ts'
 import { lineUser, modelUser } from './user.ts'
+import { Tau2World } from './world.ts'
 
 const root = 'test/fixtures/tau2-checkout'
 let retail: Tau2Domain
@@ -193,6 +194,15 @@ describe('users with tools of their own', () => {
     )
     expect(await reportOf(again)).toEqual(report)
     expect(said).toHaveLength(before)
+  })
+
+  it('change what their whole class shares in their own world alone', () => {
+    const ask = (world: Tau2World, func_name: string): unknown =>
+      world.runFunction({ env_type: 'user', func_name, arguments: new Map() })
+    const [one, other] = [new Tau2World(telecom), new Tau2World(telecom)]
+    ask(one, 'lend')
+    expect([ask(one, 'assert_spare'), ask(other, 'assert_spare')]).toEqual([false, true])
+    expect(ask(one.fork(), 'assert_spare')).toBe(false)
   })
 
   it('are nobody where the agent is alone', async () => {

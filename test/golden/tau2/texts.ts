@@ -32,6 +32,8 @@ import {
 } from './source.ts'
 
 export function checkSchema(row: Tau2Row, source: Tau2Source): Problem {
+  const missing = source.lacks(row.domain)
+  if (missing !== undefined) return `skipped: ${missing}`
   const isSearch = row.name === 'grep' || row.name === 'KB_search'
   const domain = source.domain(row.domain, isSearch ? 'bm25_grep' : undefined)
   if (row.unlock ?? row.give) return checkDiscovered(row, domain)
@@ -58,6 +60,8 @@ function checkDiscovered(row: Tau2Row, domain: Tau2Domain): Problem {
 }
 
 export function checkPrompt(row: Tau2Row, source: Tau2Source): Problem {
+  const missing = source.lacks(row.domain)
+  if (missing !== undefined) return `skipped: ${missing}`
   const domain = source.domain(row.domain)
   const task = source.task(row.domain, row.task)
   const tools = userToolNames(domain, task)

@@ -7,7 +7,7 @@ import { rebuildAirline } from './rebuild-airline.ts'
 export interface CheckoutOptions {
   /** The root of a checkout of sierra-research/tau2-bench. */
   readonly root: string
-  /** A checkout of its predecessor tau-bench; a trimmed copy makes its airline database from it. */
+  /** A checkout of its predecessor tau-bench, from which a trimmed copy gets its airline database. @default `tau-bench` beside it */
   readonly predecessor?: string
 }
 
@@ -19,12 +19,13 @@ const AIRLINE_DATABASE = domainPath('airline', 'db.json')
 /** A checkout, read as it is asked for; nothing in it is ever executed by another program. */
 export class Checkout {
   readonly root: string
-  readonly #predecessor: string | undefined
+  readonly #predecessor: string
 
   constructor({ root, predecessor }: CheckoutOptions) {
     // Shells leave a tilde in the middle of a word alone, and `tau2:retail,root=~/data` is one word.
     this.root = expand(root)
-    this.#predecessor = predecessor === undefined ? undefined : expand(predecessor)
+    // Whoever has both has them side by side, as a rule.
+    this.#predecessor = expand(predecessor ?? join(this.root, '../tau-bench'))
     if (!existsSync(join(this.root, 'src/tau2')) || !existsSync(join(this.root, 'data/tau2'))) {
       throw new Error(
         `No checkout of tau2-bench in ${this.root}: it has no src/tau2 and data/tau2. Clone https://github.com/sierra-research/tau2-bench and name its folder.`,
@@ -71,7 +72,6 @@ export class Checkout {
   }
 
   #airlineSource(): ((file: string) => string) | undefined {
-    if (this.#predecessor === undefined) return undefined
     const folder = join(this.#predecessor, 'tau_bench/envs/airline/data')
     if (!existsSync(folder)) return undefined
     return file => readFileSync(join(folder, file), 'utf8')
