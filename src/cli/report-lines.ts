@@ -26,6 +26,7 @@ export function reportLines(report: RunReport): readonly string[] {
         .join(', '),
     ),
     line('versions', versionsOf(report)),
+    line('log-probabilities', basisOf(report)),
     line('fidelity', counts(report.fidelity)),
     ...noteLines(report),
   ].filter(each => each !== '')
@@ -101,6 +102,13 @@ function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
     ),
     line('time', lanes.join(', ')),
   ]
+}
+
+/** Only told where they are not what a trainer computes. */
+function basisOf({ untempered }: RunReport): string {
+  return Object.entries(untempered)
+    .map(([problem, tokens]) => `${count(tokens)} tokens ${problem}`)
+    .join('; ')
 }
 
 function versionsOf({ versions }: RunReport): string {

@@ -23,6 +23,7 @@ import { type RollParts, rollGroups } from '../run/roll-groups.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { formatNamed, formats } from '../sinks/formats/registry.ts'
 import { groupRows } from '../sinks/row-record.ts'
+import { reportRun } from '../watch/run-report.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { exportRun } from './export.ts'
 
@@ -122,6 +123,20 @@ describe('export of a run', () => {
     await expect(exportRun(trees, { to: 'verl', out, loss: 'gpso' })).rejects.toThrow(
       /No loss called/,
     )
+  })
+
+  it('says at once, in the report and in every format when log-probabilities are not the tempered ones', async () => {
+    const cut = await rollTo('cut', {}, { sampling: { topP: 0.9 } })
+    const problem = /drawn with top-p 0.9/
+    const { untempered } = await reportRun(cut)
+    expect(Object.keys(untempered).join()).toMatch(problem)
+    const out = join(scratch, 'cut.rows')
+    for (const to of ['jsonl', 'verl', 'tinker']) {
+      const { notes, lost } = await exportRun(cut, { to, out })
+      expect(notes.join()).toMatch(problem)
+      expect(lost.some(({ what }) => /not the tempered ones/.test(what))).toBe(to !== 'jsonl')
+    }
+    expect((await exportRun(run, { to: 'verl', out })).notes.join()).not.toMatch(/tempered/)
   })
 
   it('says which formats there are', async () => {

@@ -3,7 +3,9 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { untemperedTokens } from '../core/basis.ts'
 import { type LeafWeighting, leafWeightings } from '../core/credit.ts'
+import type { Group } from '../core/group.ts'
 import type { RowForm } from '../core/row.ts'
 import { withoutSecrets } from '../core/secrets.ts'
 import { lossKind, lossNames } from '../math/registry.ts'
@@ -131,6 +133,7 @@ export async function openExport(
       }
       rows += await writer.write({ group: selected.group, task, order })
       countUncarried(selected.group, format.carries, lost)
+      noteBasis(selected.group, lost)
       if (!training) return
       const counted = countTokens(selected.group, { weighting, form })
       cost.tokens += counted.tokens
@@ -160,6 +163,16 @@ export async function openExport(
         }),
       }
     },
+  }
+}
+
+/** Says of log-probabilities that they are not what a trainer computes. */
+function noteBasis(group: Group, lost: LossReport): void {
+  const trees = new Set([...group.members, ...group.unscored].map(({ tree }) => tree))
+  for (const problem of [...trees].flatMap(tree => [...untemperedTokens(tree).keys()])) {
+    lost.note(
+      `log-probabilities are not the tempered ones (${problem}): recompute them to train with ratios`,
+    )
   }
 }
 

@@ -279,7 +279,7 @@ type Sampling = Pick<RollParts, 'policy' | 'renderer' | 'signals'> & {
 }
 
 async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
-  const { policy: given, record, model, servedModel, tell } = options
+  const { policy: given, record, model, servedModel, logprobs, tell } = options
   if (record !== undefined) checkOutputFile('--record', record)
   const rendering = { ...rendererSettings(options), ...(tell && { tell }) }
   // The named model is opened first: scripted policies are written in its tokens.
@@ -309,6 +309,7 @@ async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
   const policy = await openNamed(`--policy ${uris.join(' ')}`, () =>
     openPolicy(uris, {
       ...asking,
+      ...(logprobs !== undefined && { logprobs }),
       deadlineSeconds: deadline,
       retries: retries === 0 ? false : { attempts: retries + 1, onRetry },
       ...(record !== undefined && { record }),

@@ -20,6 +20,8 @@ export interface PolicyOptions {
   readonly policy: Policy | string | readonly string[]
   /** The name the server knows its model by. @default what it serves */
   readonly servedModel?: string
+  /** Whether log-probabilities of servers are raw or processed by the temperature. @default what each is found to give */
+  readonly logprobs?: 'raw' | 'processed'
   /** The environment variable that holds the server's key. @default 'ESPALIER_POLICY_KEY' */
   readonly keyVariable?: string
   /** Seconds one request to a server may take. @default 600 */

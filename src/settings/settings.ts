@@ -67,6 +67,11 @@ export const settings = {
     { argument: 'URI', isList: true },
   ),
   servedModel: setting(text, 'The name the server knows its model by', { argument: 'NAME' }),
+  logprobs: setting(
+    z.enum(['raw', 'processed']),
+    'Whether log-probabilities of servers are raw or processed by the temperature (default: what each is found to give)',
+    { argument: 'KIND' },
+  ),
   model: setting(
     text,
     'Tokenizer and chat template: a model folder or a Hugging Face id (default: what the server says it serves)',

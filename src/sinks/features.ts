@@ -1,3 +1,4 @@
+import { untemperedTokens } from '../core/basis.ts'
 import type { Group } from '../core/group.ts'
 import type { LossReport } from './lost.ts'
 import { isUnscored } from './row-record.ts'
@@ -15,6 +16,7 @@ export type Feature =
   | 'sampling'
   | 'fidelity'
   | 'version ranges'
+  | 'basis'
   | 'entropies'
   | 'candidates'
 
@@ -31,6 +33,7 @@ export const neutralFeatures: readonly Feature[] = [
   'sampling',
   'fidelity',
   'version ranges',
+  'basis',
 ]
 
 const words: Readonly<Record<Feature, string>> = {
@@ -45,6 +48,7 @@ const words: Readonly<Record<Feature, string>> = {
   sampling: 'temperatures, seeds and other sampling of trajectories',
   fidelity: 'fidelity certificates of trajectories',
   'version ranges': 'samples whose policy version is only known as a range',
+  basis: 'tokens whose log-probabilities are not the tempered ones, and what they are instead',
   entropies: 'entropies of tokens',
   candidates: 'candidates of tokens with their log-probabilities',
 }
@@ -59,9 +63,8 @@ export function countUncarried(group: Group, carries: readonly Feature[], lost: 
 function countFeatures(group: Group): Readonly<Record<Feature, number>> {
   const all = [...group.members, ...group.unscored]
   const scored = group.members
-  const segments = [...new Set(all.map(({ tree }) => tree))]
-    .flatMap(({ nodes }) => nodes)
-    .map(({ segment }) => segment)
+  const trees = [...new Set(all.map(({ tree }) => tree))]
+  const segments = trees.flatMap(({ nodes }) => nodes).map(({ segment }) => segment)
   const sampled = segments.filter(segment => segment.origin === 'sampled')
   return {
     tokens: all.filter(({ trajectory }) => trajectory.turns.length > 0).length,
@@ -77,7 +80,10 @@ function countFeatures(group: Group): Readonly<Record<Feature, number>> {
     sampling: all.length,
     fidelity: all.filter(({ trajectory }) => trajectory.fidelity.kind !== 'exact').length,
     'version ranges': sampled.filter(({ version }) => version.from !== version.to).length,
+    basis: trees.flatMap(tree => [...untemperedTokens(tree).values()]).reduce(add, 0),
     entropies: sampled.reduce((sum, { entropies }) => sum + (entropies?.length ?? 0), 0),
     candidates: sampled.reduce((sum, { top }) => sum + (top?.ids.length ?? 0), 0),
   }
 }
+
+const add = (sum: number, count: number): number => sum + count

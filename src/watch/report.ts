@@ -1,3 +1,4 @@
+import { untemperedTokens } from '../core/basis.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { Trajectory, TrajectoryEvent } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
@@ -75,6 +76,8 @@ export interface Report {
   readonly fidelity: Readonly<Record<string, number>>
   /** What it cost that agents rewrote their conversations, by cause. */
   readonly forks: Readonly<Record<string, ForkCost>>
+  /** Sampled tokens whose log-probabilities are not the tempered ones, by what they are instead. */
+  readonly untempered: Readonly<Record<string, number>>
   /** What condensing did, where contexts were condensed. */
   readonly condensing?: CondenseReport
 }
@@ -96,7 +99,10 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
       const trees = new Set<Tree>()
       for (const member of [...group.members, ...group.unscored]) trees.add(member.tree)
       tally.trees += trees.size
-      for (const tree of trees) tally.sampled += tally.versions.add(tree, group.step)
+      for (const tree of trees) {
+        tally.sampled += tally.versions.add(tree, group.step)
+        for (const [problem, count] of untemperedTokens(tree)) tally.untempered.add(problem, count)
+      }
       for (const member of group.members) addScored(tally, member)
       for (const member of group.unscored) addUnscored(tally, member)
       const [first, ...others] = group.members
@@ -133,6 +139,7 @@ function openTally(successAt: number) {
     slowest: openSlowest(10),
     versions: openVersionTally(),
     fidelity: openCounter(),
+    untempered: openCounter(),
   }
 }
 
@@ -241,6 +248,7 @@ function toReport(tally: Tally): Report {
     seconds: tally.seconds,
     slowest: tally.slowest.list(),
     versions: tally.versions.report(),
+    untempered: tally.untempered.record(),
     fidelity: tally.fidelity.record(),
   }
 }

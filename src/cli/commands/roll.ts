@@ -30,6 +30,7 @@ export const rollSettings: readonly SettingName[] = [
   'advantage',
   'model',
   'servedModel',
+  'logprobs',
   'offline',
   'hub',
   'keyVariable',

@@ -1,4 +1,5 @@
 import type { Listen, Warned } from '../events.ts'
+import { untemperedLogprobs } from './basis.ts'
 import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
 import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
 import { oddLogprobs } from './logprobs.ts'
@@ -15,6 +16,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     equalRewards(),
     missingOpening(context),
     oddLogprobs(),
+    untemperedLogprobs(),
     entropyCollapse(),
     lengthDrift(),
     oneAnswer(),

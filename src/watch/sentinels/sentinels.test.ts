@@ -33,6 +33,21 @@ const many = (count: number, parts: (index: number) => PlainTree = () => ({})): 
 const names = (warnings: readonly Warned[]) => warnings.map(({ sentinel }) => sentinel)
 
 describe('sentinels', () => {
+  it('say with the first tree that log-probabilities are not the tempered ones', () => {
+    const warnings: Warned[] = []
+    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const tree = plainTree({ task: 'task', answer: 'answer' })
+    const cut = { ...tree, sampling: { ...tree.sampling, temperature: 1, topK: 20 } }
+    listen({ kind: 'tree-end', tree: cut })
+    listen({ kind: 'tree-end', tree: cut })
+    expect(warnings.map(({ sentinel, message }) => [sentinel, message])).toEqual([
+      [
+        'untempered-logprobs',
+        expect.stringMatching(/not the tempered ones: drawn with top-k 20/) as string,
+      ],
+    ])
+  })
+
   it('say nothing about a run that goes well', () => {
     const call = (index: number) => ({ input: { index }, output: String(index) })
     expect(watch(many(300, index => ({ tools: 1, calls: [call(index)] })))).toEqual([])

@@ -67,7 +67,8 @@ def open_trainer(given):
             ),
         )
         model = trainer.model.train()
-        repeated = [each for each in prompts for _ in range(generations)]
+        # A dictionary each: TRL writes what was rolled into them.
+        repeated = [dict(each) for each in prompts for _ in range(generations)]
         trainer.current_gradient_accumulation_steps = 1
         inputs = trainer._prepare_inputs(repeated)
         model.load_state_dict(tiny.move(tiny.make_model()).state_dict())
