@@ -317,14 +317,12 @@ def verl(folder, sources):
         positions = torch.clip(torch.cumsum(attention, -1) - 1, min=0)
         assert positions.tolist() == batch["position_ids"]
         scores = torch.tensor(batch["token_level_scores"], dtype=torch.float64)
-        advantages, _ = espalier_verl.token_advantages(scores, mask)
+        ours = torch.tensor(batch["reward_baselines"], dtype=torch.float64)
+        advantages, _ = espalier_verl.token_advantages(scores, mask, reward_baselines=ours)
         said.append(same(verl_credit(rows, advantages), neutral(folder, shape)))
         if shape == "chains":
-            outcome = torch.zeros_like(scores)
-            for number, row in enumerate(rows):
-                outcome[number, len(row["response_ids"]) - 1] = row["reward_score"]
             uid = numpy.array([row["uid"] for row in rows])
-            advantages, _ = space["compute_grpo_outcome_advantage"](outcome, mask, uid)
+            advantages, _ = space["compute_grpo_outcome_advantage"](scores, mask, uid)
             said.append("by uid " + same(verl_credit(rows, advantages), neutral(folder, shape)))
     return "; ".join(said)
 

@@ -24,7 +24,9 @@ for (const [shape, groups] of Object.entries(shapes)) {
     const file = join(folder, shape, format.name)
     mkdirSync(join(folder, shape), { recursive: true })
     try {
-      writeFileSync(file, (await writeTo(format, groups.map(toExport))).bytes)
+      // Each token once: these checks are of data classes and of who is worth what; gradients are in trainers/.
+      const options = format.training ? ({ form: 'once' } as const) : {}
+      writeFileSync(file, (await writeTo(format, groups.map(toExport), options)).bytes)
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error
       writeFileSync(`${file}.refused`, error.message)

@@ -62,7 +62,9 @@ function sumsOnly(loss: string): RefusedError {
   return new RefusedError(
     'tinker',
     `Tinker sums over tokens, and ${loss} averages each sequence first`,
-    'Use --loss ppo, bnpo or cispo, or train with --trainer tinker:URL, which makes the means of a batch itself.',
+    loss === 'grpo'
+      ? 'Use --loss ppo, bnpo or cispo, or train with --trainer tinker:URL, which makes the means of a batch itself.'
+      : 'Use --loss ppo, bnpo or cispo.',
   )
 }
 

@@ -54,7 +54,8 @@ def compare(folder, name, run, given):
                 continue
             try:
                 theirs, options, said = run(str(file), loss)
-                wanted = tiny.ours(folder, f"{shape}/ours.{name}", loss, json.dumps(options))
+                ours = getattr(run, "ours", tiny.ours)
+                wanted = ours(folder, f"{shape}/ours.{name}", loss, json.dumps(options))
                 largest = wanted.abs().max().item()
                 apart = (theirs - wanted).abs().max().item() / largest
                 size = {"apart": apart, "slope": largest}

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process'
+import { describe, expect, it } from 'vitest'
+
+/** Runs lines of Python beside our integrations; the standard library is enough for these. */
+function python(code: string): string {
+  const path = { PYTHONPATH: 'integrations/python' }
+  const { stdout, stderr, status } = spawnSync('python3', ['-c', code], {
+    encoding: 'utf8',
+    env: { ...process.env, ...path },
+  })
+  if (status !== 0) throw new Error(stderr)
+  return stdout.trim()
+}
+
+describe('what trainers are handed', () => {
+  it('slime compares attempts that were rolled one by one, each once', () => {
+    const code = `
+from types import SimpleNamespace as Made
+import espalier_slime
+def sample(group, index, reward, advantage=0.0, alone=True):
+    return Made(group_index=group, index=index, reward=reward, remove_sample=False,
+                metadata={"espalier": {"alone": alone, "advantage": advantage}})
+samples = [sample(0, 0, 1.0), sample(0, 0, 1.0), sample(0, 1, 0.0), sample(1, 2, 0.5, 0.25, False)]
+raw, compared = espalier_slime.post_process_rewards(Made(grpo_std_normalization=False), samples)
+print(raw, compared)`
+    expect(python(code)).toBe('[1.0, 1.0, 0.0, 0.5] [0.5, 0.5, -0.5, 0.25]')
+  })
+
+  it('verl’s estimator refuses batches that bring no advantages, as the agent loop’s do', () => {
+    const code = `
+from types import SimpleNamespace as Made
+import espalier_verl
+mask = Made(shape=(1, 2))
+try:
+    espalier_verl.token_advantages(Made(), mask)
+except ValueError as error:
+    print(error)`
+    expect(python(code)).toMatch(/agent loop rolls one attempt at a time.*adv_estimator=grpo/)
+  })
+
+  it('TRL’s replay refuses endings that do not count alike', () => {
+    const code = `
+import espalier_trl
+row = {"trajectory": "t", "rows": 1, "parts": 1, "weight": 0.5, "env_mask": [1]}
+try:
+    espalier_trl._members({"rows": [row]}, 1)
+except ValueError as error:
+    print(error)`
+    expect(python(code)).toMatch(/weight 0.5.*--weighting uniform/)
+  })
+})
