@@ -1,5 +1,5 @@
-import { untemperedTokens } from '../core/basis.ts'
 import type { Group } from '../core/group.ts'
+import { untemperedTokens } from '../core/tree.ts'
 import type { LossReport } from './lost.ts'
 import { isUnscored } from './row-record.ts'
 

@@ -1,7 +1,6 @@
-import { untemperedTokens } from '../core/basis.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { Trajectory, TrajectoryEvent } from '../core/trajectory.ts'
-import type { Tree } from '../core/tree.ts'
+import { type Tree, untemperedTokens } from '../core/tree.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
 import { deviation, mean, quantile } from '../math/statistics.ts'
 import { type CondenseReport, openCondenseReport } from './condense-report.ts'

@@ -1,4 +1,4 @@
-import { untemperedTokens } from '../../core/basis.ts'
+import { untemperedTokens } from '../../core/tree.ts'
 import type { Alarm, Sentinel } from './sentinel.ts'
 
 /**

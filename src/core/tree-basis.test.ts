@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { emptyTree, endAt } from '../../test/random-tree.ts'
-import { basisProblem, untemperedTokens } from './basis.ts'
 import { plainSampling } from './policy.ts'
 import { rowsOf } from './row.ts'
 import { given, type LogprobBasis, sampled } from './segment.ts'
-import { root } from './tree.ts'
+import { basisProblem, root, untemperedTokens } from './tree.ts'
 
 const sample = (basis: LogprobBasis, ...ids: number[]) =>
   sampled({
