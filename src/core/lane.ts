@@ -1,4 +1,5 @@
 import type { Call } from './call.ts'
+import { onAbort } from './on-abort.ts'
 
 /** A bounded place: at most `limit` pieces of work run in it at one time, the rest wait in order. */
 export interface Lane {
@@ -65,13 +66,13 @@ export function openLane(name: string, limit: number): Lane & { resize(limit: nu
       }
       const waiter: Waiter = {
         start: () => {
-          signal.removeEventListener('abort', leave)
+          stopListening()
           resolve()
         },
         next: undefined,
         isGone: false,
       }
-      signal.addEventListener('abort', leave, { once: true })
+      const stopListening = onAbort(signal, leave)
       if (tail) tail.next = waiter
       else head = waiter
       tail = waiter

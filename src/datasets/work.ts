@@ -27,7 +27,7 @@ interface Entry {
   readonly detail?: string
 }
 
-interface Place {
+interface LinePlace {
   readonly offset: number
   readonly length: number
 }
@@ -104,8 +104,8 @@ async function append(file: FileHandle, offset: number, text: string | Buffer): 
   return offset + bytes.length
 }
 
-function openTally(known: readonly { readonly entry: Entry; readonly place: Place }[]) {
-  const places = new Map<string, Place>()
+function openTally(known: readonly { readonly entry: Entry; readonly place: LinePlace }[]) {
+  const places = new Map<string, LinePlace>()
   const reasons = new Map<string, number>()
   const refused: string[] = []
   const tally = {
@@ -113,7 +113,7 @@ function openTally(known: readonly { readonly entry: Entry; readonly place: Plac
     reasons,
     refused,
     rows: 0,
-    add(entry: Entry, place: Place): void {
+    add(entry: Entry, place: LinePlace): void {
       places.set(entry.id, place)
       tally.rows += entry.rows?.length ?? 0
       if (entry.reason === undefined) return
@@ -130,7 +130,7 @@ async function readWork(
   path: string,
   head: string,
 ): Promise<{
-  readonly entries?: readonly { readonly entry: Entry; readonly place: Place }[]
+  readonly entries?: readonly { readonly entry: Entry; readonly place: LinePlace }[]
   readonly length: number
 }> {
   if (!existsSync(path)) return { length: 0 }
@@ -138,7 +138,7 @@ async function readWork(
   const length = bytes.lastIndexOf(10) + 1
   if (length === 0) return { length: 0 }
   if (length < bytes.length) await truncate(path, length)
-  const entries: { entry: Entry; place: Place }[] = []
+  const entries: { entry: Entry; place: LinePlace }[] = []
   for (let offset = 0; offset < length; ) {
     const next = bytes.indexOf(10, offset) + 1
     const line = bytes.toString('utf8', offset, next - 1)

@@ -1,4 +1,5 @@
 import type { Call } from '../core/call.ts'
+import { onAbort } from '../core/on-abort.ts'
 
 /** Thrown when work was not done within its seconds. */
 export class DeadlineError extends Error {
@@ -35,18 +36,18 @@ export async function withDeadline<T>(
       reject(reason)
       stop.abort(reason)
     }
-    const onAbort = (): void => end(signal.reason)
+    const leave = (): void => end(signal.reason)
     const delay = seconds * 1000
     const timer =
       delay <= longestDelay ? setTimeout(() => end(new DeadlineError(seconds)), delay) : undefined
     const cleanUp = (): void => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
+      stopListening()
     }
-    signal.addEventListener('abort', onAbort, { once: true })
+    const stopListening = onAbort(signal, leave)
     begun.then(resolve, reject).then(cleanUp)
     // Work may stop its own caller while it begins; the signal does not tell that a second time.
-    if (signal.aborted) onAbort()
+    if (signal.aborted) leave()
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Call } from '../core/call.ts'
+import { onAbort } from '../core/on-abort.ts'
 
 /** How the members of a pool are made, judged and put away. */
 export interface PoolOptions<Member> {
@@ -103,7 +104,7 @@ class MemberPool<Member> implements Pool<Member> {
       }
       const settle = (): void => {
         this.#waiters.delete(waiter)
-        signal.removeEventListener('abort', leave)
+        stopListening()
       }
       const waiter: Waiter<Member> = {
         give(lease) {
@@ -115,7 +116,7 @@ class MemberPool<Member> implements Pool<Member> {
           reject(cause)
         },
       }
-      signal.addEventListener('abort', leave, { once: true })
+      const stopListening = onAbort(signal, leave)
       this.#waiters.add(waiter)
       this.#hasFailedToWarm = false
       this.#balance()

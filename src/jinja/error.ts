@@ -1,11 +1,11 @@
 /** A place in a template's source, counted from one. */
-export interface Place {
+export interface SourcePlace {
   readonly line: number
   readonly column: number
 }
 
 /** The line and column of an offset. */
-export function placeOf(source: string, offset: number): Place {
+export function placeOf(source: string, offset: number): SourcePlace {
   const before = source.slice(0, offset)
   const column = offset - before.lastIndexOf('\n')
   return { line: before.split('\n').length, column }
@@ -32,7 +32,7 @@ export class TemplateError extends Error {
   readonly problem: string
   readonly line: number
   readonly column: number
-  constructor(type: string, problem: string, place: Place & { readonly cause?: unknown }) {
+  constructor(type: string, problem: string, place: SourcePlace & { readonly cause?: unknown }) {
     const { line, column, cause } = place
     super(`${type}: ${problem} (template line ${line}, column ${column})`, { cause })
     this.type = type

@@ -6,26 +6,26 @@ import type { Input, Value } from './value.ts'
 import { TemplateObject, typeError, typeOf, Undefined } from './value.ts'
 
 /** The variables of one call of a function at work; a slot without a value is a name without one. */
-export interface Frame {
+export interface RunFrame {
   readonly slots: (Value | undefined)[]
-  readonly parent: Frame | undefined
+  readonly parent: RunFrame | undefined
   readonly run: Run
 }
 
 /** A compiled expression. */
-export type Evaluate = (frame: Frame) => Value
+export type Evaluate = (frame: RunFrame) => Value
 
 /** A compiled condition. */
-export type Decide = (frame: Frame) => boolean
+export type Decide = (frame: RunFrame) => boolean
 
 /** How a statement ended: 0 onwards, 1 with `break`, 2 with `continue`. */
 export type Flow = 0 | 1 | 2
 
 /** A compiled statement. */
-export type Execute = (frame: Frame) => Flow
+export type Execute = (frame: RunFrame) => Flow
 
 /** A compiled assignment. */
-export type Assign = (frame: Frame, value: Value) => void
+export type Assign = (frame: RunFrame, value: Value) => void
 
 /** The value of a name given to the template or known to all. */
 export function lookUpName(run: Run, name: string): Value | undefined {
@@ -36,7 +36,7 @@ export function lookUpName(run: Run, name: string): Value | undefined {
 }
 
 /** A frame for one call of a function, its names looked up. */
-export function openFrame(scope: FunctionScope, parent: Frame | undefined, run: Run): Frame {
+export function openFrame(scope: FunctionScope, parent: RunFrame | undefined, run: Run): RunFrame {
   const slots = new Array<Value | undefined>(scope.size).fill(undefined)
   for (const { slot, name } of scope.lookups) slots[slot] = lookUpName(run, name)
   return { slots, parent, run }
@@ -53,9 +53,9 @@ export function distance(from: FunctionScope, to: FunctionScope): number {
 }
 
 /** The frame so many functions outward. */
-export function outerFrame(frame: Frame, hops: number): Frame {
+export function outerFrame(frame: RunFrame, hops: number): RunFrame {
   let outer = frame
-  for (let left = hops; left > 0; left--) outer = outer.parent as Frame
+  for (let left = hops; left > 0; left--) outer = outer.parent as RunFrame
   return outer
 }
 
@@ -63,7 +63,7 @@ export function outerFrame(frame: Frame, hops: number): Frame {
 export function compileRead(
   from: FunctionScope,
   reference: Reference,
-): (frame: Frame) => Value | undefined {
+): (frame: RunFrame) => Value | undefined {
   const { slot, owner } = reference
   const hops = distance(from, owner)
   if (hops === 0) return frame => frame.slots[slot]
@@ -71,8 +71,8 @@ export function compileRead(
 }
 
 /** What has to be done whenever a scope begins. */
-export function compileEntry(symbols: Symbols): ((frame: Frame) => void) | undefined {
-  const steps: ((frame: Frame) => void)[] = []
+export function compileEntry(symbols: Symbols): ((frame: RunFrame) => void) | undefined {
+  const steps: ((frame: RunFrame) => void)[] = []
   for (const [name, reference] of symbols.references) {
     const load = symbols.loads.get(reference)
     const { slot } = reference

@@ -2,13 +2,13 @@ import { PythonError } from '../python/error.ts'
 import { fromJavaScript } from '../python/value.ts'
 import { visitStatements } from './compile/analyze.ts'
 import { compileStatements } from './compile/compile-statement.ts'
-import type { Place } from './compile/place.ts'
+import type { CompilePlace } from './compile/place.ts'
 import type { FunctionScope } from './compile/scope.ts'
 import { newFunction, newSymbols } from './compile/scope.ts'
 import { placeOf, TemplateError, TemplateSyntaxError } from './error.ts'
 import type { TemplateInput } from './foreign.ts'
 import { holdsForeign } from './foreign.ts'
-import type { Execute, Frame } from './frame.ts'
+import type { Execute, RunFrame } from './frame.ts'
 import { compileEntry, openFrame } from './frame.ts'
 import type { Hole } from './hidden.ts'
 import { normalizeSource, tokenize } from './parse/lexer.ts'
@@ -59,7 +59,7 @@ const DEFAULT_LIMITS: Limits = { steps: 100_000_000, characters: 16_000_000 }
 interface Program {
   readonly source: string
   readonly scope: FunctionScope
-  readonly entry: ((frame: Frame) => void) | undefined
+  readonly entry: ((frame: RunFrame) => void) | undefined
   readonly body: Execute
 }
 
@@ -85,7 +85,7 @@ function compileProgram(source: string): Program {
   const scope = newFunction(undefined)
   const symbols = newSymbols(scope, undefined)
   visitStatements(symbols, statements)
-  const place: Place = {
+  const place: CompilePlace = {
     template: { source, blocks: new Set(), hasBlocks: hasBlocks(statements), cost: 0 },
     symbols,
     isSoft: false,

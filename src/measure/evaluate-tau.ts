@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises'
 import type { Unscored, Weighted } from '../core/group.ts'
 import type { DomainName } from '../environments/tau/domain.ts'
 import { loadTau } from '../environments/tau/load.ts'
-import { type Attempt, measure, type TauMetrics } from '../environments/tau/metrics.ts'
+import { measure, type TauMetrics, type TauTrial } from '../environments/tau/metrics.ts'
 import type { TauReport } from '../environments/tau/report.ts'
 import { openExport } from '../exchange/export.ts'
 import { parsePartName } from '../names/part-name.ts'
@@ -39,7 +39,7 @@ export async function countTauTasks(values: Settings): Promise<number> {
 /** tau-bench's own metrics of a run, the same that its own code finds in the results of the run. */
 export async function measureTau(run: string): Promise<TauEvaluated | undefined> {
   await using reader = await openRunReader(run)
-  const attempts: Attempt[] = []
+  const attempts: TauTrial[] = []
   const taken = new Set<string>()
   let failed = 0
   let user: TauEvaluated['user'] = null

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { watchAbort } from './abort-watch.ts'
+import { whenAborted } from '../core/on-abort.ts'
 import { readCheckpoint, readOptimizer, writeCheckpoint, writeOptimizer } from './checkpoint.ts'
 import { workerFile } from './kernel-file.ts'
 import type {
@@ -177,7 +177,7 @@ class RemoteModel implements EmbeddedModel {
     const { onToken } = request
     let unwatch = () => {}
     const onId = (id: number) => {
-      unwatch = watchAbort(signal, () => this.#line.send({ kind: 'abort', id }))
+      unwatch = whenAborted(signal, () => this.#line.send({ kind: 'abort', id }))
     }
     try {
       const answer = await this.#line.ask({ kind: 'sample', order }, { onToken, onId })

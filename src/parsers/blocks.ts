@@ -5,7 +5,7 @@ import type { Reader, Source } from './source.ts'
 import { type Thinking, thinkingReader } from './thinking.ts'
 
 /** What a reader found where a call may begin; `text` if it is no attempt at a call at all. */
-export type Attempt =
+export type UnitResult =
   | { readonly kind: 'calls'; readonly calls: readonly ParsedCall[] }
   | { readonly kind: 'text' }
   | Broken
@@ -26,7 +26,7 @@ export interface Unit {
   /** Openings that are too common to end a broken call before them. */
   readonly weak?: readonly string[]
   /** Reads a call from its first character on; what it consumes of a broken one is given back. */
-  read(source: Source): Reader<Attempt>
+  read(source: Source): Reader<UnitResult>
 }
 
 /** A format of calls between other text. */
@@ -142,7 +142,7 @@ export function rawAttemptReader(unit: Unit, fences: readonly string[] = []): St
 
 /** An attempt at a call that was read, the text it was read from, and where that begins. */
 interface Passed {
-  readonly attempt: Attempt
+  readonly attempt: UnitResult
   readonly raw: string
   readonly start: number
 }

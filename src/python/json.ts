@@ -28,7 +28,7 @@ export class JsonError extends PythonError {
  * `Infinity` are read, the last of equal keys wins.
  */
 export function parseJson(text: string): PythonValue {
-  const reader: Reader = { text, offset: 0, depth: 0 }
+  const reader: JsonReader = { text, offset: 0, depth: 0 }
   skipSpace(reader)
   const value = readValue(reader)
   skipSpace(reader)
@@ -36,13 +36,13 @@ export function parseJson(text: string): PythonValue {
   return value
 }
 
-interface Reader {
+interface JsonReader {
   readonly text: string
   offset: number
   depth: number
 }
 
-function skipSpace(reader: Reader): void {
+function skipSpace(reader: JsonReader): void {
   const { text } = reader
   let offset = reader.offset
   for (; ; offset++) {
@@ -61,7 +61,7 @@ const WORDS: readonly (readonly [string, PythonValue])[] = [
   ['-Infinity', new PythonFloat(Number.NEGATIVE_INFINITY)],
 ]
 
-function readValue(reader: Reader): PythonValue {
+function readValue(reader: JsonReader): PythonValue {
   const { text, offset } = reader
   switch (text.charCodeAt(offset)) {
     case 34:
@@ -75,7 +75,7 @@ function readValue(reader: Reader): PythonValue {
   }
 }
 
-function nest<T>(reader: Reader, read: (reader: Reader) => T): T {
+function nest<T>(reader: JsonReader, read: (reader: JsonReader) => T): T {
   if (++reader.depth > MAXIMUM_DEPTH) {
     throw new JsonError(`Nested deeper than ${MAXIMUM_DEPTH} levels`, reader.text, reader.offset)
   }
@@ -85,7 +85,7 @@ function nest<T>(reader: Reader, read: (reader: Reader) => T): T {
   return value
 }
 
-function readWord(reader: Reader): PythonValue {
+function readWord(reader: JsonReader): PythonValue {
   for (const [word, value] of WORDS) {
     if (reader.text.startsWith(word, reader.offset)) {
       reader.offset += word.length
@@ -97,7 +97,7 @@ function readWord(reader: Reader): PythonValue {
 
 const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y
 
-function readNumber(reader: Reader): PythonValue | undefined {
+function readNumber(reader: JsonReader): PythonValue | undefined {
   NUMBER.lastIndex = reader.offset
   const match = NUMBER.exec(reader.text)
   if (!match) return undefined
@@ -106,7 +106,7 @@ function readNumber(reader: Reader): PythonValue | undefined {
   return readInt(match[0])
 }
 
-function readList(reader: Reader): PythonValue[] {
+function readList(reader: JsonReader): PythonValue[] {
   const items: PythonValue[] = []
   skipSpace(reader)
   if (reader.text.charCodeAt(reader.offset) === 93) {
@@ -126,7 +126,7 @@ function readList(reader: Reader): PythonValue[] {
   return items
 }
 
-function readDict(reader: Reader): PythonDict {
+function readDict(reader: JsonReader): PythonDict {
   const dict: PythonDict = new Map()
   skipSpace(reader)
   if (reader.text.charCodeAt(reader.offset) === 125) {
@@ -145,7 +145,7 @@ function readDict(reader: Reader): PythonDict {
   return dict
 }
 
-function readPair(reader: Reader, dict: PythonDict): void {
+function readPair(reader: JsonReader, dict: PythonDict): void {
   const { text } = reader
   if (text.charCodeAt(reader.offset) !== 34) {
     throw new JsonError('Expecting property name enclosed in double quotes', text, reader.offset)
@@ -174,7 +174,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   t: '\t',
 }
 
-function readString(reader: Reader): string {
+function readString(reader: JsonReader): string {
   const { text, offset: start } = reader
   let offset = start + 1
   let value = ''

@@ -1,3 +1,4 @@
+import { onAbort } from '../core/on-abort.ts'
 import { aroundSamples, type Instrument } from '../rollout/instrument.ts'
 
 /** What samples that are under way do when weights change. */
@@ -74,9 +75,9 @@ function orAborted(waited: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason)
     if (signal.aborted) return leave()
-    signal.addEventListener('abort', leave, { once: true })
+    const stopListening = onAbort(signal, leave)
     void waited.then(() => {
-      signal.removeEventListener('abort', leave)
+      stopListening()
       resolve()
     })
   })

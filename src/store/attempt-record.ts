@@ -2,8 +2,8 @@ import { crc32 } from 'node:zlib'
 import type { Transition, World } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
 import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
-import { type SampledSegment, sampled } from '../core/segment.ts'
 import type { Frame, FrameArray } from './frame.ts'
+import { fromSampledRecord, type SampledRecord, toSampledRecord } from './segment-record.ts'
 
 /** What is on record of an attempt that is not finished. */
 export interface AttemptRecord {
@@ -68,45 +68,17 @@ export function entryToFrame(entry: AttemptEntry): Frame {
   if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens')
     return { header: entry, arrays: [] }
   const { segment, ...rest } = entry.sample
-  const { ids, logprobs, entropies, top, basis, version } = segment
-  const arrays: FrameArray[] = [ids]
-  const keep = (array: FrameArray): number => arrays.push(array) - 1
-  const tokens: StoredTokens = {
-    basis,
-    version,
-    ...(logprobs && { logprobs: keep(logprobs) }),
-    ...(entropies && { entropies: keep(entropies) }),
-    ...(top && { top: [top.width, keep(top.ids), keep(top.logprobs)] as const }),
-  }
+  const arrays: FrameArray[] = [segment.ids]
+  const tokens = toSampledRecord(segment, array => arrays.push(array) - 1)
   return { header: { ...entry, sample: { ...rest, tokens } }, arrays }
-}
-
-interface StoredTokens extends Pick<SampledSegment, 'basis' | 'version'> {
-  readonly logprobs?: number
-  readonly entropies?: number
-  readonly top?: readonly [width: number, ids: number, logprobs: number]
 }
 
 /** The entry that a frame holds. */
 export function entryFromFrame({ header, arrays }: Frame): AttemptEntry {
   const entry = header as AttemptEntry
   if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
-  const { tokens, ...rest } = entry.sample as TokenSample & { readonly tokens: StoredTokens }
-  const { logprobs, entropies, top, basis, version } = tokens
-  const segment = sampled({
-    ids: arrays[0] as Int32Array,
-    logprobs: logprobs === undefined ? null : (arrays[logprobs] as Float32Array),
-    basis,
-    version,
-    ...(entropies !== undefined && { entropies: arrays[entropies] as Float32Array }),
-    ...(top && {
-      top: {
-        width: top[0],
-        ids: arrays[top[1]] as Int32Array,
-        logprobs: arrays[top[2]] as Float32Array,
-      },
-    }),
-  })
+  const { tokens, ...rest } = entry.sample as TokenSample & { readonly tokens: SampledRecord }
+  const segment = fromSampledRecord(arrays[0] as Int32Array, tokens, arrays)
   return { ...entry, sample: { ...rest, segment } }
 }
 

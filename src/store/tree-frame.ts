@@ -1,24 +1,15 @@
-import {
-  type LogprobBasis,
-  type Repeat,
-  type Segment,
-  sampled,
-  type VersionRange,
-} from '../core/segment.ts'
+import type { Repeat, Segment } from '../core/segment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import { type Lineage, type Place, restoreTree, type Tree, type TreeHeader } from '../core/tree.ts'
 import type { Frame, FrameArray } from './frame.ts'
+import { fromSampledRecord, type SampledRecord, toSampledRecord } from './segment-record.ts'
 
-interface NodeRecord {
+/** A node as JSON; what only sampled segments have is there for those. */
+interface NodeRecord extends Partial<SampledRecord> {
   readonly parent: readonly [node: number, offset: number]
   readonly origin: Segment['origin']
   readonly ids: number
   readonly repeats?: readonly Repeat[]
-  readonly logprobs?: number
-  readonly basis?: LogprobBasis
-  readonly version?: VersionRange
-  readonly entropies?: number
-  readonly top?: readonly [width: number, ids: number, logprobs: number]
   readonly rewrites?: { readonly of: Place; readonly by: string; readonly reason: string }
 }
 
@@ -44,15 +35,7 @@ export function treeToFrame(tree: Tree): Frame {
     if (segment.origin !== 'sampled') {
       return segment.repeats ? { ...common, repeats: segment.repeats } : common
     }
-    const { logprobs, basis, version, entropies, top } = segment
-    return {
-      ...common,
-      basis,
-      version,
-      ...(logprobs && { logprobs: keep(logprobs) }),
-      ...(entropies && { entropies: keep(entropies) }),
-      ...(top && { top: [top.width, keep(top.ids), keep(top.logprobs)] as const }),
-    }
+    return { ...common, ...toSampledRecord(segment, keep) }
   })
   const { id, task, member, seed, sampling, tools, renderer, trajectories } = tree
   const header: TreeRecord = {
@@ -81,18 +64,5 @@ function toSegment(node: NodeRecord, arrays: readonly FrameArray[]): Segment {
   if (node.origin !== 'sampled') {
     return { origin: node.origin, ids, ...(node.repeats && { repeats: node.repeats }) }
   }
-  return sampled({
-    ids,
-    logprobs: node.logprobs === undefined ? null : (arrays[node.logprobs] as Float32Array),
-    basis: node.basis!,
-    version: node.version!,
-    ...(node.entropies !== undefined && { entropies: arrays[node.entropies] as Float32Array }),
-    ...(node.top && {
-      top: {
-        width: node.top[0],
-        ids: arrays[node.top[1]] as Int32Array,
-        logprobs: arrays[node.top[2]] as Float32Array,
-      },
-    }),
-  })
+  return fromSampledRecord(ids, node as SampledRecord, arrays)
 }

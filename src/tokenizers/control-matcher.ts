@@ -3,7 +3,7 @@ import type { ControlToken } from './tokenizer.ts'
 import { wordClass } from './unicode.ts'
 
 /** A stretch of a text: a control token's, or with no control plain text between two. */
-export interface Stretch {
+export interface ControlStretch {
   readonly start: number
   readonly end: number
   readonly control?: ControlToken
@@ -13,7 +13,7 @@ export interface Stretch {
  * Cuts a text at its control strings. What touches a foreign character is no control string; runs of
  * white space, which some vocabularies have among their control tokens, tell nothing and stay.
  */
-export type ControlMatcher = (input: Marked) => readonly Stretch[]
+export type ControlMatcher = (input: Marked) => readonly ControlStretch[]
 
 interface Node {
   readonly next: Map<number, Node>
@@ -38,7 +38,7 @@ export function openControlMatcher(
   const nextOf = openSearch([...root.next.keys()])
   return input => {
     const { text } = input
-    const stretches: Stretch[] = []
+    const stretches: ControlStretch[] = []
     let done = 0
     for (let at = nextOf(text, 0); at >= 0; ) {
       const found = longestAt(input, at, root)
@@ -68,7 +68,7 @@ function openSearch(units: readonly number[]): (text: string, from: number) => n
   }
 }
 
-interface Found extends Stretch {
+interface Found extends ControlStretch {
   readonly control: ControlToken
 }
 

@@ -5,7 +5,7 @@ import { pinned } from './unicode.ts'
  * of JavaScript with the flags `gv` that matches the same text. What has no translation is refused.
  */
 export function toRegExp(pattern: string): RegExp {
-  const reader: Reader = { pattern, at: 0, atoms: 0 }
+  const reader: PatternReader = { pattern, at: 0, atoms: 0 }
   const source = readAlternatives(reader, false)
   if (reader.at < pattern.length) throw refusal(reader, 'a ")" that closes nothing')
   return new RegExp(source, 'gv')
@@ -16,7 +16,7 @@ export function toLiteral(text: string): RegExp {
   return new RegExp([...text].map(escaped).join(''), 'gv')
 }
 
-interface Reader {
+interface PatternReader {
   readonly pattern: string
   at: number
   /** Atomic groups made so far; each has a name of its own. */
@@ -52,7 +52,7 @@ const ANCHORS: Readonly<Record<string, string>> = {
 
 const LOOKAROUNDS = ['(?=', '(?!', '(?<=', '(?<!']
 
-function readAlternatives(reader: Reader, ignoreCase: boolean): string {
+function readAlternatives(reader: PatternReader, ignoreCase: boolean): string {
   let source = ''
   let folding = ignoreCase
   while (reader.at < reader.pattern.length && reader.pattern[reader.at] !== ')') {
@@ -63,7 +63,7 @@ function readAlternatives(reader: Reader, ignoreCase: boolean): string {
   return source
 }
 
-function readQuantified(reader: Reader, ignoreCase: boolean): string {
+function readQuantified(reader: PatternReader, ignoreCase: boolean): string {
   const atom = readAtom(reader, ignoreCase)
   const quantifier = takeMatch(reader, /[?*+]|\{\d+(?:,\d*)?\}|\{,\d+\}/y)?.replace('{,', '{0,')
   if (quantifier === undefined) return atom
@@ -75,12 +75,12 @@ function readQuantified(reader: Reader, ignoreCase: boolean): string {
 }
 
 /** Once matched, never given back: a lookahead captures it and a reference consumes it. */
-function atomic(reader: Reader, source: string): string {
+function atomic(reader: PatternReader, source: string): string {
   reader.atoms++
   return `(?:(?=(?<atom${reader.atoms}>${source}))\\k<atom${reader.atoms}>)`
 }
 
-function readAtom(reader: Reader, ignoreCase: boolean): string {
+function readAtom(reader: PatternReader, ignoreCase: boolean): string {
   const next = reader.pattern[reader.at]!
   if (next === '(') return readGroup(reader, ignoreCase)
   if (next === '[') return readClass(reader, ignoreCase)
@@ -90,7 +90,7 @@ function readAtom(reader: Reader, ignoreCase: boolean): string {
   return readCharacter(reader, ignoreCase)
 }
 
-function readGroup(reader: Reader, ignoreCase: boolean): string {
+function readGroup(reader: PatternReader, ignoreCase: boolean): string {
   const open = takeMatch(reader, /\(\?<?[=!]|\(\?>|\(\?i:|\(\?-i:|\(\?:|\((?!\?)/y)
   if (open === undefined) throw refusal(reader, 'a kind of group that is not known here')
   const folding = open === '(?i:' || (ignoreCase && open !== '(?-i:')
@@ -101,7 +101,7 @@ function readGroup(reader: Reader, ignoreCase: boolean): string {
 }
 
 /** A class: a union of characters, ranges, escapes and classes, or an intersection of unions. */
-function readClass(reader: Reader, ignoreCase: boolean): string {
+function readClass(reader: PatternReader, ignoreCase: boolean): string {
   take(reader, '[')
   const negation = take(reader, '^') ? '^' : ''
   const unions: string[] = []
@@ -117,7 +117,7 @@ function readClass(reader: Reader, ignoreCase: boolean): string {
   return `[${negation}${[...unions, `[${union}]`].join('&&')}]`
 }
 
-function readMember(reader: Reader, ignoreCase: boolean): string {
+function readMember(reader: PatternReader, ignoreCase: boolean): string {
   if (reader.pattern.startsWith('[:', reader.at)) throw refusal(reader, 'a POSIX bracket')
   if (reader.pattern[reader.at] === '[') return readClass(reader, ignoreCase)
   const first = readPoint(reader)
@@ -142,7 +142,7 @@ function rangeOf(first: string, last: string, ignoreCase: boolean): string {
 }
 
 /** One literal character, escaped or not; undefined where an escape stands for a class. */
-function readPoint(reader: Reader): string | undefined {
+function readPoint(reader: PatternReader): string | undefined {
   const coded = takeMatch(reader, /\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})/y)
   if (coded !== undefined) {
     return String.fromCodePoint(Number.parseInt(coded.replace(/[^0-9a-fA-F]/g, ''), 16))
@@ -153,7 +153,7 @@ function readPoint(reader: Reader): string | undefined {
   return plain?.replace(/^\\(?=.)/su, '')
 }
 
-function readCharacter(reader: Reader, ignoreCase: boolean): string {
+function readCharacter(reader: PatternReader, ignoreCase: boolean): string {
   const point = readPoint(reader)
   if (point !== undefined) return ignoreCase ? `[${folded(point, true)}]` : escaped(point)
   const property = takeMatch(reader, /\\[pP]\{\^?[A-Za-z_]+\}/y)
@@ -192,20 +192,20 @@ function escaped(point: string): string {
   return `\\u{${point.codePointAt(0)!.toString(16)}}`
 }
 
-function take(reader: Reader, text: string): boolean {
+function take(reader: PatternReader, text: string): boolean {
   if (!reader.pattern.startsWith(text, reader.at)) return false
   reader.at += text.length
   return true
 }
 
-function takeMatch(reader: Reader, expression: RegExp): string | undefined {
+function takeMatch(reader: PatternReader, expression: RegExp): string | undefined {
   expression.lastIndex = reader.at
   const found = expression.exec(reader.pattern)?.[0]
   if (found !== undefined) reader.at += found.length
   return found
 }
 
-function refusal(reader: Reader, what: string): Error {
+function refusal(reader: PatternReader, what: string): Error {
   return new Error(
     `Cannot translate the split pattern ${JSON.stringify(reader.pattern)}: ${what}, at ${reader.at}`,
   )

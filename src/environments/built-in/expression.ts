@@ -3,7 +3,7 @@ type Token =
   | { readonly kind: 'name' | 'sign'; readonly text: string; readonly at: number }
   | { readonly kind: 'end'; readonly at: number }
 
-interface Reader {
+interface ExpressionReader {
   readonly tokens: readonly Token[]
   next: number
   depth: number
@@ -41,7 +41,7 @@ export function evaluateExpression(expression: string): number {
   if (expression.length > longest) {
     throw new RangeError(`The expression has ${expression.length} characters; at most ${longest}.`)
   }
-  const reader: Reader = { tokens: tokensOf(expression), next: 0, depth: 0 }
+  const reader: ExpressionReader = { tokens: tokensOf(expression), next: 0, depth: 0 }
   const value = readSum(reader)
   const rest = peek(reader)
   if (rest.kind !== 'end') throw unexpected(rest, 'an operator')
@@ -89,11 +89,11 @@ function unreadable(text: string, at: number): string {
   return `Cannot read "${character}" at character ${place + 1}.`
 }
 
-function peek(reader: Reader): Token {
+function peek(reader: ExpressionReader): Token {
   return reader.tokens[reader.next]!
 }
 
-function take(reader: Reader, ...signs: readonly string[]): string | undefined {
+function take(reader: ExpressionReader, ...signs: readonly string[]): string | undefined {
   const token = peek(reader)
   if (token.kind !== 'sign' || !signs.includes(token.text)) return undefined
   reader.next++
@@ -107,7 +107,7 @@ function unexpected(token: Token, wanted: string): SyntaxError {
   return new SyntaxError(`Unexpected "${text}" at character ${token.at + 1}; expected ${wanted}.`)
 }
 
-function readSum(reader: Reader): number {
+function readSum(reader: ExpressionReader): number {
   if (++reader.depth > deepest) throw new RangeError(`Nested more than ${deepest} deep.`)
   let value = readProduct(reader)
   for (let sign = take(reader, '+', '-'); sign; sign = take(reader, '+', '-')) {
@@ -118,7 +118,7 @@ function readSum(reader: Reader): number {
   return value
 }
 
-function readProduct(reader: Reader): number {
+function readProduct(reader: ExpressionReader): number {
   let value = readSigned(reader)
   for (let sign = take(reader, '*', '/', '%'); sign; sign = take(reader, '*', '/', '%')) {
     const right = readSigned(reader)
@@ -128,7 +128,7 @@ function readProduct(reader: Reader): number {
   return value
 }
 
-function readSigned(reader: Reader): number {
+function readSigned(reader: ExpressionReader): number {
   let isNegative = false
   for (let sign = take(reader, '+', '-'); sign; sign = take(reader, '+', '-')) {
     if (sign === '-') isNegative = !isNegative
@@ -138,7 +138,7 @@ function readSigned(reader: Reader): number {
 }
 
 /** Binds tighter than a sign before it and groups to the right: -2^2 is -4, 2^3^2 is 512. */
-function readPower(reader: Reader): number {
+function readPower(reader: ExpressionReader): number {
   const base = readAtom(reader)
   if (!take(reader, '^')) return base
   if (++reader.depth > deepest) throw new RangeError(`Nested more than ${deepest} deep.`)
@@ -147,7 +147,7 @@ function readPower(reader: Reader): number {
   return power
 }
 
-function readAtom(reader: Reader): number {
+function readAtom(reader: ExpressionReader): number {
   const token = peek(reader)
   if (token.kind === 'number') {
     reader.next++
@@ -160,7 +160,7 @@ function readAtom(reader: Reader): number {
   return value
 }
 
-function readName(reader: Reader, name: string): number {
+function readName(reader: ExpressionReader, name: string): number {
   reader.next++
   const constant = constants.get(name)
   if (constant !== undefined) return constant
@@ -181,6 +181,6 @@ function readName(reader: Reader, name: string): number {
   return apply(...values)
 }
 
-function close(reader: Reader): void {
+function close(reader: ExpressionReader): void {
   if (!take(reader, ')')) throw unexpected(peek(reader), '")"')
 }

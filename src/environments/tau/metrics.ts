@@ -2,7 +2,7 @@ import { formatFloat } from '../../python/repr.ts'
 import { divideInts } from './calculator/numbers.ts'
 
 /** What counts of one attempt for the metrics. */
-export interface Attempt {
+export interface TauTrial {
   readonly taskId: number
   readonly trial: number
   readonly reward: number
@@ -21,7 +21,7 @@ export function isSuccessful(reward: number): boolean {
 }
 
 /** Computes the metrics in the order of operations of the original, so that every digit agrees. */
-export function measure(attempts: readonly Attempt[]): TauMetrics {
+export function measure(attempts: readonly TauTrial[]): TauMetrics {
   if (attempts.length === 0) throw new Error('There are no attempts to measure.')
   const trials = new Set(attempts.map(attempt => attempt.trial)).size
   const successes = new Map<number, number>()

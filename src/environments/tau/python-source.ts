@@ -69,33 +69,33 @@ export function fillTemplate(template: string, values: Readonly<Record<string, s
   })
 }
 
-interface Reader {
+interface LiteralReader {
   readonly source: string
   offset: number
 }
 
 const SPACE = /(?:[ \t\r\n]+|#[^\n]*)*/y
 
-function readerAt(source: string, offset: number): Reader {
+function readerAt(source: string, offset: number): LiteralReader {
   const reader = { source, offset }
   skipSpace(reader)
   return reader
 }
 
-function skipSpace(reader: Reader): void {
+function skipSpace(reader: LiteralReader): void {
   SPACE.lastIndex = reader.offset
   SPACE.test(reader.source)
   reader.offset = SPACE.lastIndex
 }
 
-function accept(reader: Reader, symbol: string): boolean {
+function accept(reader: LiteralReader, symbol: string): boolean {
   if (reader.source[reader.offset] !== symbol) return false
   reader.offset++
   skipSpace(reader)
   return true
 }
 
-function expect(reader: Reader, symbol: string): void {
+function expect(reader: LiteralReader, symbol: string): void {
   if (accept(reader, symbol)) return
   const line = reader.source.slice(0, reader.offset).split('\n').length
   const found = reader.source[reader.offset] ?? 'the end'
@@ -104,7 +104,7 @@ function expect(reader: Reader, symbol: string): void {
 
 const NAME = /[A-Za-z_]\w*/y
 
-function readName(reader: Reader): string | undefined {
+function readName(reader: LiteralReader): string | undefined {
   NAME.lastIndex = reader.offset
   const name = NAME.exec(reader.source)?.[0]
   if (name === undefined) return undefined
@@ -113,7 +113,7 @@ function readName(reader: Reader): string | undefined {
   return name
 }
 
-function readConstructions(reader: Reader): readonly Construction[] {
+function readConstructions(reader: LiteralReader): readonly Construction[] {
   const found: Construction[] = []
   expect(reader, '[')
   while (!accept(reader, ']')) {
@@ -126,7 +126,7 @@ function readConstructions(reader: Reader): readonly Construction[] {
   return found
 }
 
-function readConstruction(reader: Reader): Construction {
+function readConstruction(reader: LiteralReader): Construction {
   const name = readName(reader)
   if (name === undefined) expect(reader, 'Task')
   expect(reader, '(')
@@ -146,7 +146,7 @@ function readConstruction(reader: Reader): Construction {
 /** A list whose first item is a call is a list of constructions; everything else is a literal. */
 const CONSTRUCTIONS = /\[(?:[ \t\r\n]+|#[^\n]*)*[A-Z]\w*\(/y
 
-function readConstruct(reader: Reader): Construct {
+function readConstruct(reader: LiteralReader): Construct {
   CONSTRUCTIONS.lastIndex = reader.offset
   if (CONSTRUCTIONS.test(reader.source)) return readConstructions(reader)
   const { value, end } = readLiteral(reader.source, reader.offset)

@@ -2,7 +2,7 @@ import { getAttribute } from '../access.ts'
 import { FILTERS } from '../filters/filters.ts'
 import { TESTS } from '../filters/tests.ts'
 import { keyValues } from '../foreign.ts'
-import type { Decide, Evaluate, Frame } from '../frame.ts'
+import type { Decide, Evaluate, RunFrame } from '../frame.ts'
 import { callValue, compileRead, unknownName } from '../frame.ts'
 import { toList } from '../iteration.ts'
 import { methodsOf } from '../methods/methods.ts'
@@ -13,7 +13,7 @@ import { plain } from '../text.ts'
 import type { Input, Value } from '../value.ts'
 import { isText, typeError, typeOf, Undefined } from '../value.ts'
 import { compileAll, compileExpression } from './compile-expression.ts'
-import type { Place } from './place.ts'
+import type { CompilePlace } from './place.ts'
 import { refuse } from './place.ts'
 import { findReference } from './scope.ts'
 
@@ -22,7 +22,10 @@ type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 const NO_INPUT: Input = { positional: [], named: undefined }
 
 /** Compiles the arguments of a call. */
-export function compileArguments(place: Place, input: CallArguments): (frame: Frame) => Input {
+export function compileArguments(
+  place: CompilePlace,
+  input: CallArguments,
+): (frame: RunFrame) => Input {
   const positional = compileAll(place, input.positional)
   if (input.named.length === 0 && !input.unpacked && !input.unpackedNamed) {
     const [only] = positional
@@ -62,7 +65,7 @@ function unpackNames(names: Map<string, Value>, mapping: Value): void {
 }
 
 /** Compiles a call; calls of methods do not make the method an object first. */
-export function compileCall(place: Place, expression: Of<'call'>): Evaluate {
+export function compileCall(place: CompilePlace, expression: Of<'call'>): Evaluate {
   const { callee } = expression
   if (callee.kind === 'attribute') return compileMethodCall(place, callee, expression.input)
   const called = compileExpression(place, callee)
@@ -73,7 +76,11 @@ export function compileCall(place: Place, expression: Of<'call'>): Evaluate {
   }
 }
 
-function compileMethodCall(place: Place, callee: Of<'attribute'>, input: CallArguments): Evaluate {
+function compileMethodCall(
+  place: CompilePlace,
+  callee: Of<'attribute'>,
+  input: CallArguments,
+): Evaluate {
   const { name } = callee
   const owner = compileExpression(place, callee.object)
   const values = compileArguments(place, input)
@@ -95,7 +102,7 @@ function callCharged(run: Run, callee: Value, input: Input): Value {
 }
 
 /** Compiles a filter applied to a value. */
-export function compileFilter(place: Place, expression: Of<'filter'>): Evaluate {
+export function compileFilter(place: CompilePlace, expression: Of<'filter'>): Evaluate {
   const { name } = expression
   if (!expression.value) return refuse(place, expression.at, 'a filter without a value')
   const value = compileExpression(place, expression.value)
@@ -106,9 +113,9 @@ export function compileFilter(place: Place, expression: Of<'filter'>): Evaluate 
 
 /** Compiles a filter that is given its value. */
 export function compileFilterOn(
-  place: Place,
+  place: CompilePlace,
   expression: Of<'filter'>,
-): (frame: Frame, value: Value) => Value {
+): (frame: RunFrame, value: Value) => Value {
   const { name } = expression
   const filter = FILTERS.get(name)
   const input = compileArguments(place, expression.input)
@@ -123,7 +130,7 @@ export function compileFilterOn(
 }
 
 /** Compiles a test. */
-export function compileTest(place: Place, expression: Of<'test'>): Decide {
+export function compileTest(place: CompilePlace, expression: Of<'test'>): Decide {
   const { name } = expression
   if (name === 'defined' || name === 'undefined') {
     const isDefined = compileDefined(place, expression.value)
@@ -144,7 +151,7 @@ export function compileTest(place: Place, expression: Of<'test'>): Decide {
 }
 
 /** Whether a value is there, without making an undefined value for a name that is not. */
-function compileDefined(place: Place, expression: Expression): Decide {
+function compileDefined(place: CompilePlace, expression: Expression): Decide {
   const reference =
     expression.kind === 'name' ? findReference(place.symbols, expression.name) : undefined
   if (reference) {

@@ -1,13 +1,13 @@
-import type { Decide, Evaluate, Frame } from '../frame.ts'
+import type { Decide, Evaluate, RunFrame } from '../frame.ts'
 import { isEqual, isIn, isOrdered, isTrue } from '../operations.ts'
 import type { Comparison, ComparisonOperator, Expression } from '../parse/syntax.ts'
 import type { Value } from '../value.ts'
 import { compileTest } from './compile-call.ts'
 import { compileExpression } from './compile-expression.ts'
-import type { Place } from './place.ts'
+import type { CompilePlace } from './place.ts'
 
 /** Compiles an expression of which only the truth counts. */
-export function compileCondition(place: Place, expression: Expression): Decide {
+export function compileCondition(place: CompilePlace, expression: Expression): Decide {
   switch (expression.kind) {
     case 'unary':
       if (expression.operator === 'not') {
@@ -34,7 +34,11 @@ export function compileCondition(place: Place, expression: Expression): Decide {
   return frame => isTrue(value(frame))
 }
 
-function compileComparison(place: Place, first: Expression, chain: readonly Comparison[]): Decide {
+function compileComparison(
+  place: CompilePlace,
+  first: Expression,
+  chain: readonly Comparison[],
+): Decide {
   const left = compileExpression(place, first)
   const [only] = chain
   if (chain.length === 1 && only) return compileSingle(place, left, only)
@@ -50,7 +54,7 @@ function compileComparison(place: Place, first: Expression, chain: readonly Comp
   }
 }
 
-function compileSingle(place: Place, left: Evaluate, comparison: Comparison): Decide {
+function compileSingle(place: CompilePlace, left: Evaluate, comparison: Comparison): Decide {
   const { operator } = comparison
   if (comparison.value.kind === 'constant' && typeof comparison.value.value === 'string') {
     const wanted = comparison.value.value
@@ -72,11 +76,11 @@ function compileSingle(place: Place, left: Evaluate, comparison: Comparison): De
   }
 }
 
-const equalsText = (frame: Frame, value: Value, wanted: string): boolean =>
+const equalsText = (frame: RunFrame, value: Value, wanted: string): boolean =>
   typeof value === 'string' ? value === wanted : isEqual(frame.run, value, wanted)
 
 function holds(
-  frame: Frame,
+  frame: RunFrame,
   operator: ComparisonOperator,
   values: readonly [Value, Value],
 ): boolean {

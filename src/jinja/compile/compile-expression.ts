@@ -2,7 +2,7 @@ import { PythonTuple } from '../../python/value.ts'
 import type { SliceBounds } from '../access.ts'
 import { getAttribute, getItem, getSlice } from '../access.ts'
 import { fromEntries } from '../dict.ts'
-import type { Evaluate, Frame } from '../frame.ts'
+import type { Evaluate, RunFrame } from '../frame.ts'
 import { compileRead } from '../frame.ts'
 import { add, applySign, calculate, isTrue } from '../operations.ts'
 import type { Expression } from '../parse/syntax.ts'
@@ -13,13 +13,13 @@ import type { Text, Value } from '../value.ts'
 import { isText, Undefined, undefinedName } from '../value.ts'
 import { compileCall, compileFilter, compileTest } from './compile-call.ts'
 import { compileCondition } from './compile-condition.ts'
-import type { Place } from './place.ts'
+import type { CompilePlace } from './place.ts'
 import { findReference } from './scope.ts'
 
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 
 /** Compiles an expression to a closure. */
-export function compileExpression(place: Place, expression: Expression): Evaluate {
+export function compileExpression(place: CompilePlace, expression: Expression): Evaluate {
   place.template.cost++
   switch (expression.kind) {
     case 'constant': {
@@ -57,7 +57,7 @@ type Making = Of<
   'tuple' | 'list' | 'dict' | 'unary' | 'arithmetic' | 'concatenation' | 'conditional'
 >
 
-function compileMaking(place: Place, expression: Making): Evaluate {
+function compileMaking(place: CompilePlace, expression: Making): Evaluate {
   switch (expression.kind) {
     case 'tuple': {
       const items = compileAll(place, expression.items)
@@ -81,10 +81,10 @@ function compileMaking(place: Place, expression: Making): Evaluate {
 }
 
 /** Compiles expressions one by one. */
-export const compileAll = (place: Place, expressions: readonly Expression[]): Evaluate[] =>
+export const compileAll = (place: CompilePlace, expressions: readonly Expression[]): Evaluate[] =>
   expressions.map(expression => compileExpression(place, expression))
 
-function compileName(place: Place, { name }: Of<'name'>): Evaluate {
+function compileName(place: CompilePlace, { name }: Of<'name'>): Evaluate {
   const reference = findReference(place.symbols, name)
   // a name that no analysis met stands in an argument that Jinja does not look into either
   if (!reference) return () => undefinedName(name)
@@ -95,7 +95,7 @@ function compileName(place: Place, { name }: Of<'name'>): Evaluate {
   }
 }
 
-function compileItem(place: Place, expression: Of<'item'>): Evaluate {
+function compileItem(place: CompilePlace, expression: Of<'item'>): Evaluate {
   const object = compileExpression(place, expression.object)
   if (expression.key.kind === 'constant') {
     const key = expression.key.value
@@ -105,12 +105,12 @@ function compileItem(place: Place, expression: Of<'item'>): Evaluate {
   return frame => getCharged(frame, object(frame), key(frame))
 }
 
-function getCharged(frame: Frame, object: Value, key: Value): Value {
+function getCharged(frame: RunFrame, object: Value, key: Value): Value {
   if (isText(object)) charge(frame.run, object)
   return getItem(object, key)
 }
 
-function compileSlice(place: Place, expression: Of<'slice'>): Evaluate {
+function compileSlice(place: CompilePlace, expression: Of<'slice'>): Evaluate {
   const object = compileExpression(place, expression.object)
   const nothing: Evaluate = () => null
   const bounds = expression.bounds.map(bound => (bound ? compileExpression(place, bound) : nothing))
@@ -121,7 +121,7 @@ function compileSlice(place: Place, expression: Of<'slice'>): Evaluate {
   }
 }
 
-function compileLogic(place: Place, expression: Of<'and' | 'or'>): Evaluate {
+function compileLogic(place: CompilePlace, expression: Of<'and' | 'or'>): Evaluate {
   const left = compileExpression(place, expression.left)
   const right = compileExpression(place, expression.right)
   if (expression.kind === 'and') {
@@ -136,7 +136,7 @@ function compileLogic(place: Place, expression: Of<'and' | 'or'>): Evaluate {
   }
 }
 
-function compileDict(place: Place, expression: Of<'dict'>): Evaluate {
+function compileDict(place: CompilePlace, expression: Of<'dict'>): Evaluate {
   const pairs = expression.pairs.map(
     ([key, value]) => [compileExpression(place, key), compileExpression(place, value)] as const,
   )
@@ -144,14 +144,14 @@ function compileDict(place: Place, expression: Of<'dict'>): Evaluate {
     fromEntries(pairs.map(([key, value]): [Value, Value] => [key(frame), value(frame)]))
 }
 
-function compileUnary(place: Place, expression: Of<'unary'>): Evaluate {
+function compileUnary(place: CompilePlace, expression: Of<'unary'>): Evaluate {
   const { operator } = expression
   if (operator === 'not') return compileCondition(place, expression)
   const value = compileExpression(place, expression.value)
   return frame => applySign(operator, value(frame))
 }
 
-function compileArithmetic(place: Place, expression: Of<'arithmetic'>): Evaluate {
+function compileArithmetic(place: CompilePlace, expression: Of<'arithmetic'>): Evaluate {
   const { operator } = expression
   const left = compileExpression(place, expression.left)
   const right = compileExpression(place, expression.right)
@@ -159,7 +159,7 @@ function compileArithmetic(place: Place, expression: Of<'arithmetic'>): Evaluate
   return frame => calculate(frame.run, operator, [left(frame), right(frame)])
 }
 
-function compileConcatenation(place: Place, expression: Of<'concatenation'>): Evaluate {
+function compileConcatenation(place: CompilePlace, expression: Of<'concatenation'>): Evaluate {
   const parts = compileAll(place, expression.parts)
   return frame => {
     let text: Text = ''
@@ -176,7 +176,7 @@ function compileConcatenation(place: Place, expression: Of<'concatenation'>): Ev
   }
 }
 
-function compileConditional(place: Place, expression: Of<'conditional'>): Evaluate {
+function compileConditional(place: CompilePlace, expression: Of<'conditional'>): Evaluate {
   const soft = { ...place, isSoft: true }
   const test = compileCondition(soft, expression.test)
   const then = compileExpression(soft, expression.then)

@@ -1,4 +1,4 @@
-import type { Assign, Decide, Execute, Frame } from '../frame.ts'
+import type { Assign, Decide, Execute, RunFrame } from '../frame.ts'
 import { callValue, compileEntry, openFrame } from '../frame.ts'
 import { toIterable } from '../iteration.ts'
 import { filtered, Loop } from '../loop.ts'
@@ -10,7 +10,7 @@ import { readsName, setsName, visitExpression, visitStatements, visitTarget } fr
 import { compileCondition } from './compile-condition.ts'
 import { compileExpression } from './compile-expression.ts'
 import { compileAssign, compileStatements } from './compile-statement.ts'
-import type { Place } from './place.ts'
+import type { CompilePlace } from './place.ts'
 import { innerPlace, refuse } from './place.ts'
 import type { FunctionScope } from './scope.ts'
 import { declare, newFunction, newSymbols } from './scope.ts'
@@ -20,7 +20,7 @@ type At = { readonly at: number }
 /** The compiled parts of a loop. */
 interface LoopParts {
   readonly assign: Assign
-  readonly entry: ((frame: Frame) => void) | undefined
+  readonly entry: ((frame: RunFrame) => void) | undefined
   readonly body: Execute
   readonly otherwise: Execute | undefined
   readonly filter: { readonly assign: Assign; readonly test: Decide } | undefined
@@ -30,14 +30,14 @@ interface LoopParts {
 }
 
 /** Compiles a `for` loop. */
-export function compileFor(place: Place, node: ForStatement & At): Execute {
+export function compileFor(place: CompilePlace, node: ForStatement & At): Execute {
   if (setsName([node], 'loop')) {
     refuse(place, node.at, "Can't assign to special loop variable in for-loop target")
   }
   return node.recursive ? compileRecursive(place, node) : compilePlain(place, node)
 }
 
-function compilePlain(place: Place, node: ForStatement & At): Execute {
+function compilePlain(place: CompilePlace, node: ForStatement & At): Execute {
   const iterable = compileExpression(place, node.iterable)
   const parts = compileParts(place, node)
   const { at } = node
@@ -52,7 +52,7 @@ function compilePlain(place: Place, node: ForStatement & At): Execute {
   }
 }
 
-function compileParts(place: Place, node: ForStatement & At): LoopParts {
+function compileParts(place: CompilePlace, node: ForStatement & At): LoopParts {
   const before = place.template.cost
   const inner = { ...innerPlace(place), inLoop: true }
   const hasLoop = node.recursive || readsName(node.body, 'loop')
@@ -75,7 +75,7 @@ function compileParts(place: Place, node: ForStatement & At): LoopParts {
   }
 }
 
-function compileLoopFilter(place: Place, node: ForStatement): LoopParts['filter'] {
+function compileLoopFilter(place: CompilePlace, node: ForStatement): LoopParts['filter'] {
   if (!node.test) return undefined
   const inner = innerPlace(place)
   visitTarget(inner.symbols, node.target, true)
@@ -92,7 +92,7 @@ function compileLoopFilter(place: Place, node: ForStatement): LoopParts['filter'
   }
 }
 
-function compileOtherwise(place: Place, node: ForStatement): Execute | undefined {
+function compileOtherwise(place: CompilePlace, node: ForStatement): Execute | undefined {
   if (node.otherwise.length === 0) return undefined
   const inner = innerPlace(place)
   visitStatements(inner.symbols, node.otherwise)
@@ -106,7 +106,7 @@ function compileOtherwise(place: Place, node: ForStatement): Execute | undefined
 
 function sourceOf(
   parts: LoopParts,
-  frame: Frame,
+  frame: RunFrame,
   value: Value,
 ): readonly Value[] | Iterator<Value> {
   charge(frame.run, value)
@@ -121,7 +121,7 @@ function sourceOf(
 }
 
 /** Runs the body for every item; tells whether any round came to its end, which skips the else. */
-function walkItems(parts: LoopParts, frame: Frame, items: readonly Value[]): boolean {
+function walkItems(parts: LoopParts, frame: RunFrame, items: readonly Value[]): boolean {
   const { assign, entry, body, cost } = parts
   let finished = false
   for (let index = 0; index < items.length; index++) {
@@ -135,7 +135,7 @@ function walkItems(parts: LoopParts, frame: Frame, items: readonly Value[]): boo
   return finished
 }
 
-function walkLoop(parts: LoopParts, frame: Frame, loop: Loop): boolean {
+function walkLoop(parts: LoopParts, frame: RunFrame, loop: Loop): boolean {
   const { assign, entry, body, cost, loopSlot } = parts
   let finished = false
   for (let item = loop.next(); item !== undefined; item = loop.next()) {
@@ -151,10 +151,10 @@ function walkLoop(parts: LoopParts, frame: Frame, loop: Loop): boolean {
 }
 
 /** A recursive loop is a function of its own, which `loop(…)` calls again. */
-function compileRecursive(place: Place, node: ForStatement & At): Execute {
+function compileRecursive(place: CompilePlace, node: ForStatement & At): Execute {
   const iterable = compileExpression(place, node.iterable)
   const scope = newFunction(place.symbols.owner)
-  const inner: Place = {
+  const inner: CompilePlace = {
     ...place,
     symbols: newSymbols(scope, place.symbols),
     inLoop: false,
@@ -172,7 +172,7 @@ function compileRecursive(place: Place, node: ForStatement & At): Execute {
   }
 }
 
-function recursion(scope: FunctionScope, parts: LoopParts, outer: Frame): TemplateObject {
+function recursion(scope: FunctionScope, parts: LoopParts, outer: RunFrame): TemplateObject {
   const recurse: TemplateObject = new TemplateObject('function', {
     call: (run, { positional: [value = null, depth = 0] }) =>
       callDeeper(run, () =>

@@ -1,5 +1,5 @@
 import { PythonTuple } from '../../python/value.ts'
-import type { Evaluate, Execute, Frame } from '../frame.ts'
+import type { Evaluate, Execute, RunFrame } from '../frame.ts'
 import { compileEntry, openFrame } from '../frame.ts'
 import type { MacroBody } from '../parse/syntax.ts'
 import type { Run } from '../run.ts'
@@ -9,7 +9,7 @@ import { TemplateObject, typeError, Undefined } from '../value.ts'
 import { readsName, visitExpression, visitStatements } from './analyze.ts'
 import { compileExpression } from './compile-expression.ts'
 import { compileStatements } from './compile-statement.ts'
-import type { Place } from './place.ts'
+import type { CompilePlace } from './place.ts'
 import { refuse } from './place.ts'
 import type { FunctionScope } from './scope.ts'
 import { declare, findReference, newFunction, newSymbols } from './scope.ts'
@@ -21,7 +21,7 @@ interface Macro {
   readonly parameters: readonly MacroParameter[]
   /** The slots of the special variables, where the body reads them. */
   readonly special: Readonly<Record<'caller' | 'kwargs' | 'varargs', number | undefined>>
-  readonly entry: ((frame: Frame) => void) | undefined
+  readonly entry: ((frame: RunFrame) => void) | undefined
   readonly body: Execute
   readonly cost: number
 }
@@ -34,12 +34,12 @@ interface MacroParameter {
 
 /** Compiles a macro or the body of a call block; the result makes the macro in a frame. */
 export function compileMacro(
-  place: Place,
+  place: CompilePlace,
   node: MacroBody & { readonly name?: string; readonly at: number },
-): (frame: Frame) => TemplateObject {
+): (frame: RunFrame) => TemplateObject {
   const scope = newFunction(place.symbols.owner)
   const symbols = newSymbols(scope, place.symbols)
-  const inner: Place = { ...place, symbols, isSoft: false, inLoop: false, isTop: false }
+  const inner: CompilePlace = { ...place, symbols, isSoft: false, inLoop: false, isTop: false }
   const slots = node.parameters.map(parameter => declare(symbols, parameter.name).slot)
   const special = declareSpecial(inner, node)
   for (const parameter of node.parameters) visitExpression(symbols, parameter.default)
@@ -57,7 +57,10 @@ export function compileMacro(
   return outer => new TemplateObject('Macro', MACRO, { macro, outer } satisfies BoundMacro)
 }
 
-function declareSpecial(place: Place, node: MacroBody & { readonly at: number }): Macro['special'] {
+function declareSpecial(
+  place: CompilePlace,
+  node: MacroBody & { readonly at: number },
+): Macro['special'] {
   const slotOf = (name: 'caller' | 'kwargs' | 'varargs'): number | undefined => {
     if (!readsName(node.body, name)) return undefined
     const own = node.parameters.find(parameter => parameter.name === name)
@@ -76,7 +79,7 @@ function declareSpecial(place: Place, node: MacroBody & { readonly at: number })
 /** A macro with the frame it was defined in. */
 interface BoundMacro {
   readonly macro: Macro
-  readonly outer: Frame
+  readonly outer: RunFrame
 }
 
 const MACRO: Behaviour = {
@@ -118,7 +121,7 @@ function invoke({ macro, outer }: BoundMacro, run: Run, input: Input): Value {
   )
 }
 
-function fillSlots(macro: Macro, frame: Frame, { positional, named }: Input): void {
+function fillSlots(macro: Macro, frame: RunFrame, { positional, named }: Input): void {
   const { parameters, special } = macro
   const left = named && new Map(named)
   for (let index = 0; index < parameters.length; index++) {
@@ -139,7 +142,7 @@ function fillSlots(macro: Macro, frame: Frame, { positional, named }: Input): vo
   }
 }
 
-function fillCaller(macro: Macro, frame: Frame, left: Map<string, Value> | undefined): void {
+function fillCaller(macro: Macro, frame: RunFrame, left: Map<string, Value> | undefined): void {
   const slot = macro.special.caller as number
   if (macro.parameters.some(parameter => parameter.slot === slot)) return
   const caller = left?.get('caller') ?? null
@@ -158,7 +161,7 @@ function refuseNames(macro: Macro, names: ReadonlyMap<string, Value>): void {
   typeError(`macro '${macro.name}' takes no keyword argument '${first}'`)
 }
 
-function fillDefaults(macro: Macro, frame: Frame): void {
+function fillDefaults(macro: Macro, frame: RunFrame): void {
   for (const { name, slot, default: value } of macro.parameters) {
     if (frame.slots[slot] !== undefined) continue
     frame.slots[slot] = value

@@ -1,5 +1,5 @@
 import { PythonError } from '../../python/error.ts'
-import type { Assign, Evaluate, Execute, Frame } from '../frame.ts'
+import type { Assign, Evaluate, Execute, RunFrame } from '../frame.ts'
 import { callValue, compileEntry, distance, openFrame, outerFrame } from '../frame.ts'
 import { unpack } from '../iteration.ts'
 import type { Expression, Statement, Target } from '../parse/syntax.ts'
@@ -14,14 +14,14 @@ import { compileCondition } from './compile-condition.ts'
 import { compileExpression } from './compile-expression.ts'
 import { compileFor } from './compile-loop.ts'
 import { compileMacro } from './compile-macro.ts'
-import type { Place } from './place.ts'
+import type { CompilePlace } from './place.ts'
 import { innerPlace, refuse } from './place.ts'
 import { findReference, newFunction, newSymbols } from './scope.ts'
 
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
 
 /** Compiles statements to be run one after the other. */
-export function compileStatements(place: Place, statements: readonly Statement[]): Execute {
+export function compileStatements(place: CompilePlace, statements: readonly Statement[]): Execute {
   const steps = statements.map(statement => compileStatement(place, statement))
   const [first, second] = steps
   if (!first) return () => 0
@@ -36,7 +36,7 @@ export function compileStatements(place: Place, statements: readonly Statement[]
   }
 }
 
-function compileStatement(place: Place, statement: Statement): Execute {
+function compileStatement(place: CompilePlace, statement: Statement): Execute {
   place.template.cost++
   switch (statement.kind) {
     case 'data': {
@@ -70,7 +70,7 @@ type BlockStatement = Exclude<
   { kind: 'data' | 'print' | 'if' | 'for' | 'set' | 'break' | 'continue' }
 >
 
-function compileBlock(place: Place, statement: BlockStatement): Execute {
+function compileBlock(place: CompilePlace, statement: BlockStatement): Execute {
   switch (statement.kind) {
     case 'macro':
       return compileMacroDefinition(place, statement)
@@ -98,7 +98,7 @@ function compileBlock(place: Place, statement: BlockStatement): Execute {
   }
 }
 
-function compilePrint(place: Place, { value, at }: Of<'print'>): Execute {
+function compilePrint(place: CompilePlace, { value, at }: Of<'print'>): Execute {
   const evaluate = compileExpression(place, value)
   return frame => {
     const { run } = frame
@@ -110,7 +110,7 @@ function compilePrint(place: Place, { value, at }: Of<'print'>): Execute {
   }
 }
 
-function compileIf(place: Place, statement: Of<'if'>): Execute {
+function compileIf(place: CompilePlace, statement: Of<'if'>): Execute {
   const soft = { ...place, isSoft: true }
   const branches = statement.branches.map(branch => ({
     at: branch.test.at,
@@ -129,7 +129,7 @@ function compileIf(place: Place, statement: Of<'if'>): Execute {
 }
 
 /** Compiles an assignment to a target. */
-export function compileAssign(place: Place, target: Target): Assign {
+export function compileAssign(place: CompilePlace, target: Target): Assign {
   switch (target.kind) {
     case 'name':
       return compileStore(place, target.name)
@@ -153,7 +153,7 @@ export function compileAssign(place: Place, target: Target): Assign {
   }
 }
 
-function compileStore(place: Place, name: string): Assign {
+function compileStore(place: CompilePlace, name: string): Assign {
   const reference = findReference(place.symbols, name)
   if (!reference) throw new Error(`The name ${name} was not analyzed.`)
   const { slot } = reference
@@ -174,7 +174,7 @@ function compileStore(place: Place, name: string): Assign {
   }
 }
 
-function compileSet(place: Place, statement: Of<'set'>): Execute {
+function compileSet(place: CompilePlace, statement: Of<'set'>): Execute {
   const value = compileExpression(place, statement.value)
   const assign = compileAssign(place, statement.target)
   const check = compileNamespaceCheck(place, statement.target)
@@ -187,7 +187,10 @@ function compileSet(place: Place, statement: Of<'set'>): Execute {
   }
 }
 
-function compileNamespaceCheck(place: Place, target: Target): ((frame: Frame) => void) | undefined {
+function compileNamespaceCheck(
+  place: CompilePlace,
+  target: Target,
+): ((frame: RunFrame) => void) | undefined {
   if (target.kind === 'name') return undefined
   if (target.kind === 'tuple') {
     const checks = target.items.map(item => compileNamespaceCheck(place, item))
@@ -206,7 +209,7 @@ function compileNamespaceCheck(place: Place, target: Target): ((frame: Frame) =>
   }
 }
 
-function compileMacroDefinition(place: Place, statement: Of<'macro'>): Execute {
+function compileMacroDefinition(place: CompilePlace, statement: Of<'macro'>): Execute {
   const assign = compileStore(place, statement.name)
   const macro = compileMacro(place, statement)
   return frame => {
@@ -219,9 +222,9 @@ type FilterNode = Extract<Expression, { kind: 'filter' }>
 
 /** Compiles the filters of a block, the innermost of which gets the block's text. */
 function compileBlockFilter(
-  place: Place,
+  place: CompilePlace,
   expression: Expression,
-): (frame: Frame, text: Value) => Value {
+): (frame: RunFrame, text: Value) => Value {
   const filter = expression as FilterNode
   const outer = compileFilterOn(place, filter)
   if (!filter.value) return outer
@@ -229,7 +232,7 @@ function compileBlockFilter(
   return (frame, text) => outer(frame, inner(frame, text))
 }
 
-function compileSetBlock(place: Place, statement: Of<'set-block'>): Execute {
+function compileSetBlock(place: CompilePlace, statement: Of<'set-block'>): Execute {
   const inner = innerPlace(place)
   visitStatements(inner.symbols, statement.body)
   visitExpression(inner.symbols, statement.filter)
@@ -248,7 +251,7 @@ function compileSetBlock(place: Place, statement: Of<'set-block'>): Execute {
   }
 }
 
-function compileFilterBlock(place: Place, statement: Of<'filter-block'>): Execute {
+function compileFilterBlock(place: CompilePlace, statement: Of<'filter-block'>): Execute {
   const inner = innerPlace(place)
   visitStatements(inner.symbols, statement.body)
   visitExpression(inner.symbols, statement.filter)
@@ -265,12 +268,12 @@ function compileFilterBlock(place: Place, statement: Of<'filter-block'>): Execut
 }
 
 /** Prints what a block's filter or call gave, which Jinja takes only if it is a string. */
-function writeResult(frame: Frame, value: Value): void {
+function writeResult(frame: RunFrame, value: Value): void {
   if (!isText(value)) typeError(`expected str instance, ${typeOf(value)} found`)
   writeText(frame.run, value)
 }
 
-function compileCallBlock(place: Place, statement: Of<'call-block'>): Execute {
+function compileCallBlock(place: CompilePlace, statement: Of<'call-block'>): Execute {
   const { parameters, body, at } = statement
   const caller = compileMacro(place, { parameters, body, at })
   const call = statement.call as Extract<Expression, { kind: 'call' }>
@@ -288,7 +291,7 @@ function compileCallBlock(place: Place, statement: Of<'call-block'>): Execute {
 }
 
 /** A generation block is a call block to Jinja: its body is a function of its own. */
-function compileGeneration(place: Place, statement: Of<'generation'>): Execute {
+function compileGeneration(place: CompilePlace, statement: Of<'generation'>): Execute {
   const body = compileMacro(place, { parameters: [], body: statement.body, at: statement.at })
   return frame => {
     const { run } = frame
@@ -300,7 +303,7 @@ function compileGeneration(place: Place, statement: Of<'generation'>): Execute {
   }
 }
 
-function compileWith(place: Place, statement: Of<'with'>): Execute {
+function compileWith(place: CompilePlace, statement: Of<'with'>): Execute {
   const inner = innerPlace(place)
   for (const target of statement.targets) visitTarget(inner.symbols, target, true)
   visitStatements(inner.symbols, statement.body)
@@ -318,7 +321,7 @@ function compileWith(place: Place, statement: Of<'with'>): Execute {
   }
 }
 
-function compileScope(place: Place, statements: readonly Statement[]): Execute {
+function compileScope(place: CompilePlace, statements: readonly Statement[]): Execute {
   const inner = innerPlace(place)
   visitStatements(inner.symbols, statements)
   const body = compileStatements(inner, statements)
@@ -330,14 +333,14 @@ function compileScope(place: Place, statements: readonly Statement[]): Execute {
 }
 
 /** A block sees only what was given to the template and what it set at its top. */
-function compileNamedBlock(place: Place, statement: Of<'block'>): Execute {
+function compileNamedBlock(place: CompilePlace, statement: Of<'block'>): Execute {
   const { name, at } = statement
   const { blocks } = place.template
   if (blocks.has(name)) refuse(place, at, `block '${name}' defined twice`)
   const scope = newFunction(undefined)
   const symbols = newSymbols(scope, undefined)
   visitStatements(symbols, statement.body)
-  const inner: Place = { ...place, symbols, isSoft: false, inLoop: false, isTop: false }
+  const inner: CompilePlace = { ...place, symbols, isSoft: false, inLoop: false, isTop: false }
   blocks.add(name)
   const body = compileStatements(inner, statement.body)
   const entry = compileEntry(symbols)

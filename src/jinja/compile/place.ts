@@ -14,7 +14,7 @@ export interface Compilation {
 }
 
 /** Where in a template a piece of it stands while it is compiled. */
-export interface Place {
+export interface CompilePlace {
   readonly template: Compilation
   readonly symbols: Symbols
   /** Whether this is under an `if`, where filters that nobody knows only raise when they run. */
@@ -25,12 +25,12 @@ export interface Place {
 }
 
 /** A scope inside a place, in the same function. */
-export function innerPlace(place: Place): Place {
+export function innerPlace(place: CompilePlace): CompilePlace {
   const symbols = newSymbols(place.symbols.owner, place.symbols)
   return { ...place, symbols, isSoft: false, isTop: false }
 }
 
 /** Refuses a template. */
-export function refuse(place: Place, at: number, problem: string): never {
+export function refuse(place: CompilePlace, at: number, problem: string): never {
   throw new TemplateSyntaxError(problem, place.template.source, at)
 }

@@ -7,7 +7,7 @@ import { parameterOffsets } from './plan.ts'
  * One tensor of the checkpoint inside a parameter array. A matrix product's weight is kept as
  * inputs × outputs, several side by side in rows of `stride`; checkpoints have outputs × inputs.
  */
-interface Place {
+interface TensorPlace {
   readonly name: string
   readonly kind: 'norm' | 'embedding' | 'weight'
   readonly offset: number
@@ -18,13 +18,13 @@ interface Place {
 }
 
 /** Where each tensor of a checkpoint, by its Hugging Face name, lies among the parameters. */
-export function tensorPlaces(shape: ModelShape): Place[] {
+export function tensorPlaces(shape: ModelShape): TensorPlace[] {
   const { vocabulary, width, layers } = shape
   const offsets = parameterOffsets(shape)
-  const norm = (name: string, offset: number): Place => {
+  const norm = (name: string, offset: number): TensorPlace => {
     return { name, kind: 'norm', offset, shape: [width], stride: width, spread: 0 }
   }
-  const embedding: Place = {
+  const embedding: TensorPlace = {
     name: 'model.embed_tokens.weight',
     kind: 'embedding',
     offset: 0,
@@ -39,8 +39,8 @@ export function tensorPlaces(shape: ModelShape): Place[] {
 function layerPlaces(
   shape: ModelShape,
   layer: number,
-  norm: (name: string, offset: number) => Place,
-): Place[] {
+  norm: (name: string, offset: number) => TensorPlace,
+): TensorPlace[] {
   const { width, hidden, layers } = shape
   const offsets = parameterOffsets(shape)
   const at = offsets.layers + layer * offsets.layerStride
@@ -48,7 +48,7 @@ function layerPlaces(
   const inward = Math.sqrt(0.4 / width)
   // What is added to the residual stream starts smaller the more layers add to it.
   const outward = inward / Math.sqrt(2 * layers)
-  const weight = (name: string, offset: number, sizes: Sizes): Place => {
+  const weight = (name: string, offset: number, sizes: Sizes): TensorPlace => {
     const { inputs, outputs, stride, spread } = sizes
     const place = { name: `${prefix}.${name}.weight`, offset: at + offset, stride, spread }
     return { ...place, kind: 'weight', shape: [outputs, inputs] }
@@ -140,7 +140,7 @@ export function decayedRanges(shape: ModelShape): { start: number; end: number }
 }
 
 /** Visits a tensor's numbers in the checkpoint's order: index among the parameters, place in it. */
-function eachNumber(place: Place, visit: (index: number, at: number) => void): void {
+function eachNumber(place: TensorPlace, visit: (index: number, at: number) => void): void {
   const [rows, columns = 1] = place.shape as [number, number?]
   let at = 0
   for (let row = 0; row < rows; row++) {

@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../core/message.ts'
-import type { Attempt, Unit } from '../blocks.ts'
+import type { Unit, UnitResult } from '../blocks.ts'
 import { broken, callWithValues } from '../call.ts'
 import { markers } from '../markers.ts'
 import type { Reader, Source } from '../source.ts'
@@ -29,12 +29,12 @@ export function clineUnit(schemas: readonly ToolDefinition[]): Unit {
     *read(source) {
       const name = yield* readTag(source)
       const known = name !== undefined && (offered.has(name) || !documents.has(name))
-      if (!known) return { kind: 'text' } satisfies Attempt
+      if (!known) return { kind: 'text' } satisfies UnitResult
       const values = yield* readPairs(source, name)
       if (typeof values !== 'string') {
-        return { kind: 'calls', calls: [callWithValues(name, values)] } satisfies Attempt
+        return { kind: 'calls', calls: [callWithValues(name, values)] } satisfies UnitResult
       }
-      return offered.has(name) ? broken(values, name) : ({ kind: 'text' } satisfies Attempt)
+      return offered.has(name) ? broken(values, name) : ({ kind: 'text' } satisfies UnitResult)
     },
   }
 }

@@ -1,4 +1,4 @@
-import { type Attempt, closing, type Unit } from '../blocks.ts'
+import { closing, type Unit, type UnitResult } from '../blocks.ts'
 import { type Broken, broken, callFromObject, callsOf, commonKeys, isName } from '../call.ts'
 import { type JsonScan, type JsonValue, scanJson } from '../json.ts'
 import { type Markers, markers } from '../markers.ts'
@@ -102,7 +102,7 @@ export function namedUnit(options: NamedUnit): Unit {
   }
 }
 
-const toAttempt = (call: ParsedCall | Broken): Attempt =>
+const toAttempt = (call: ParsedCall | Broken): UnitResult =>
   call.kind === 'broken' ? call : { kind: 'calls', calls: [call] }
 
 /** The name before a marker, and the marker. */

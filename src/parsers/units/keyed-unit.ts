@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../core/message.ts'
-import type { Attempt, Unit } from '../blocks.ts'
+import type { Unit, UnitResult } from '../blocks.ts'
 import { broken, isName } from '../call.ts'
 import { markers } from '../markers.ts'
 import type { Reader, Source } from '../source.ts'
@@ -34,7 +34,7 @@ export function keyedUnit(format: KeyedUnit, schemas: readonly ToolDefinition[])
       const parameters = yield* readPairs(source, format)
       if (typeof parameters === 'string') return broken(parameters, name)
       const call = typedCall(name, parameters, { rule: format.rule, schemas })
-      return { kind: 'calls', calls: [call] } satisfies Attempt
+      return { kind: 'calls', calls: [call] } satisfies UnitResult
     },
   }
 }

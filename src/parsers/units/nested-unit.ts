@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../core/message.ts'
-import type { Attempt, Unit } from '../blocks.ts'
+import type { Unit, UnitResult } from '../blocks.ts'
 import { broken, callWithValues, isName } from '../call.ts'
 import { markers } from '../markers.ts'
 import { itemSchema, propertySchema, type Schema, schemaTypes } from '../schema.ts'
@@ -44,7 +44,7 @@ export function nestedUnit(schemas: readonly ToolDefinition[]): Unit {
         const schema = propertySchema(tool?.function.parameters, child.name)
         values.set(child.name, toJson(child, schema, top))
       }
-      return { kind: 'calls', calls: [callWithValues(head.text, values)] } satisfies Attempt
+      return { kind: 'calls', calls: [callWithValues(head.text, values)] } satisfies UnitResult
     },
   }
 }

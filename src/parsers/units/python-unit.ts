@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../core/message.ts'
-import { type Attempt, closing, type Unit } from '../blocks.ts'
+import { closing, type Unit, type UnitResult } from '../blocks.ts'
 import { type Broken, broken, callFromObject, callWithValues, commonKeys } from '../call.ts'
 import { scanJson } from '../json.ts'
 import type { ParsedCall } from '../parser.ts'
@@ -35,7 +35,7 @@ export function pythonUnit({ wrap }: PythonUnit, schemas: readonly ToolDefinitio
         return unclosed ?? { kind: 'calls', calls }
       }
       const meant = wrap || (calls.name !== undefined && offered.has(calls.name))
-      return meant ? calls : ({ kind: 'text' } satisfies Attempt)
+      return meant ? calls : ({ kind: 'text' } satisfies UnitResult)
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../core/message.ts'
-import { type Attempt, closing, type Unit } from '../blocks.ts'
+import { closing, type Unit, type UnitResult } from '../blocks.ts'
 import { type Broken, broken, callWithArguments, callWithValues, isName } from '../call.ts'
 import { withoutLayout, withoutLines } from '../edges.ts'
 import { scanJson } from '../json.ts'
@@ -79,7 +79,7 @@ interface Body {
   readonly head: Head
 }
 
-function* readBody(source: Source, { format, schemas, head }: Body): Reader<Attempt> {
+function* readBody(source: Source, { format, schemas, head }: Body): Reader<UnitResult> {
   const { call, parameter } = format
   const { name } = head
   if (!isName(name)) return broken(`${JSON.stringify(name.slice(0, 80))} is not a name`)
@@ -109,7 +109,7 @@ function neither(source: Source, call: Tag, name: string): Broken {
   return broken(problem, name)
 }
 
-function* readJsonBody(source: Source, name: string, close: string): Reader<Attempt> {
+function* readJsonBody(source: Source, name: string, close: string): Reader<UnitResult> {
   const json = yield* scanJson(source)
   if (json.kind === 'broken') return broken(json.problem, name)
   const call = callWithArguments(name, json.text)

@@ -1,4 +1,5 @@
-import { type Generated, readGeneratedBody } from './sglang-answer.ts'
+import type { Generated } from './generated.ts'
+import { readGeneratedBody } from './sglang-answer.ts'
 
 /** How a whole answer is to be read: said in plain data, for it may be read in another thread. */
 export interface Reading {

@@ -1,5 +1,5 @@
 import type { Call } from '../../core/call.ts'
-import { onAbort } from '../transport/on-abort.ts'
+import { onAbort } from '../../core/on-abort.ts'
 import { asObject, type Fields, parseJson } from '../transport/reading.ts'
 import { isUnknownPath } from '../transport/server-error.ts'
 import type { Server, ServerRequest } from './server.ts'

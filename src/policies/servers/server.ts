@@ -3,7 +3,7 @@ import { openConnections } from '../transport/connections.ts'
 import { type Exchange, HttpExchange } from '../transport/exchange.ts'
 import type { ServerThread } from '../transport/thread/thread.ts'
 import { type Reading, readAnswer } from './answer-reading.ts'
-import type { Generated } from './sglang-answer.ts'
+import type { Generated } from './generated.ts'
 
 /** How to reach a server. */
 export interface ServerOptions {

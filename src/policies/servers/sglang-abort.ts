@@ -1,7 +1,7 @@
 import type { Call } from '../../core/call.ts'
+import { onAbort } from '../../core/on-abort.ts'
 import type { Clock } from '../transport/clock.ts'
 import type { Exchange } from '../transport/exchange.ts'
-import { onAbort } from '../transport/on-abort.ts'
 import type { Server } from './server.ts'
 
 /** Ends samples on an SGLang server before their time. */

@@ -17,17 +17,7 @@ import {
 } from '../transport/reading.ts'
 import { ServerError } from '../transport/server-error.ts'
 import { TokenBuffer } from '../transport/token-buffer.ts'
-
-/** What one answer of `/generate` says, checked. */
-export interface Generated {
-  readonly ids: Int32Array
-  readonly logprobs: Float32Array
-  readonly top: TopLogprobs | undefined
-  readonly finish: Finish
-  readonly weights: unknown
-  readonly promptTokens: number | undefined
-  readonly cachedTokens: number | undefined
-}
+import type { Generated } from './generated.ts'
 
 /** Reads the body of a whole answer. `width` is how many candidates per token were asked for. */
 export function readGeneratedBody(body: Buffer, where: string, width: number): Generated {

@@ -1,5 +1,5 @@
 import type { SampleRequest, ScoreOptions } from '../../core/policy.ts'
-import type { Frame } from '../transport/prompt-writer.ts'
+import type { BodyFrame } from '../transport/prompt-writer.ts'
 
 /** How a body of `/generate` is framed. */
 export interface GenerateFrame {
@@ -8,7 +8,7 @@ export interface GenerateFrame {
 }
 
 /** Writes the bodies of samples; what does not change from one to the next is written once. */
-export function openSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => Frame {
+export function openSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => BodyFrame {
   const common = openCommon()
   return (request, { rid, stream }) => {
     const { maxTokens, seed } = request
@@ -63,7 +63,7 @@ export function severalBody(
 }
 
 /** The body that asks for the log-probabilities of the prompt itself. */
-export function scoreFrame(from: number, { temperature }: ScoreOptions): Frame {
+export function scoreFrame(from: number, { temperature }: ScoreOptions): BodyFrame {
   const rest = JSON.stringify({
     sampling_params: { max_new_tokens: 1, temperature, ignore_eos: true },
     return_logprob: true,

@@ -25,9 +25,10 @@ import {
 import { isUnknownPath } from '../transport/server-error.ts'
 import { openVersions, type Versions, versionRange } from '../versions.ts'
 import { ask, getObject } from './ask.ts'
+import type { Generated } from './generated.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
-import { type Generated, openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
+import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 
 /** How to use an SGLang server. */
@@ -61,7 +62,7 @@ interface Sglang {
 }
 
 /** One sample under way: when and under which version it began. */
-interface Attempt {
+interface SampleState {
   readonly sglang: Sglang
   readonly request: SampleRequest
   readonly time: number
@@ -131,7 +132,7 @@ function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
   }
 }
 
-function begin(sglang: Sglang, request: SampleRequest): Attempt {
+function begin(sglang: Sglang, request: SampleRequest): SampleState {
   return { sglang, request, time: sglang.clock.now(), version: sglang.versions.latest }
 }
 
@@ -140,7 +141,7 @@ function routing({ session }: SampleRequest): readonly string[] {
   return ['x-smg-routing-key', encodeURIComponent(session)]
 }
 
-async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
+async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSample> {
   const { request } = attempt
   const { server, writer, frameOf, aborts, nextRid } = attempt.sglang
   const rid = nextRid()
@@ -155,7 +156,7 @@ async function sampleWhole(attempt: Attempt, call: Call): Promise<TokenSample> {
   return finish(attempt, generated)
 }
 
-async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample> {
+async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSample> {
   const { request } = attempt
   const { server, writer, frameOf, aborts, where, versions, nextRid } = attempt.sglang
   const rid = nextRid()
@@ -187,7 +188,7 @@ async function sampleStreamed(attempt: Attempt, call: Call): Promise<TokenSample
 const listFrame = { head: '[', tail: ']' }
 
 async function sampleBatch(
-  attempt: Attempt,
+  attempt: SampleState,
   seeds: readonly number[],
   call: Call,
 ): Promise<readonly TokenSample[]> {
@@ -211,7 +212,7 @@ async function sampleBatch(
   return answers.map(answer => finish(attempt, readGenerated(answer, sglang.where, width)))
 }
 
-function finish(attempt: Attempt, generated: Generated): TokenSample {
+function finish(attempt: SampleState, generated: Generated): TokenSample {
   const { sglang, request, time } = attempt
   const { ids, logprobs, top, weights, promptTokens, cachedTokens } = generated
   const sent = request.prompt.ids.length

@@ -116,14 +116,14 @@ interface Candidate {
 }
 
 /** What is said of one sampled token. */
-interface Place {
+interface SampledToken {
   readonly id: number | undefined
   readonly logprob: unknown
   readonly candidates: () => Candidate[]
 }
 
 /** The two shapes of log-probabilities: a list of entries, or lists side by side. */
-function placesOf(value: unknown, where: string, count: number): readonly Place[] {
+function placesOf(value: unknown, where: string, count: number): readonly SampledToken[] {
   if (count === 0) return []
   const logprobs = asObject(value, where, 'logprobs')
   const places = logprobs.content === undefined ? columns(logprobs, where) : rows(logprobs, where)
@@ -131,7 +131,7 @@ function placesOf(value: unknown, where: string, count: number): readonly Place[
   throw wrong(where, `token_ids has ${count} ids but logprobs has ${places.length}`)
 }
 
-function rows(logprobs: Fields, where: string): readonly Place[] {
+function rows(logprobs: Fields, where: string): readonly SampledToken[] {
   return asArray(logprobs.content, where, 'logprobs.content').map((value, index) => {
     const entry = asObject(value, where, `logprobs.content[${index}]`)
     return {
@@ -146,7 +146,7 @@ function rows(logprobs: Fields, where: string): readonly Place[] {
   })
 }
 
-function columns(logprobs: Fields, where: string): readonly Place[] {
+function columns(logprobs: Fields, where: string): readonly SampledToken[] {
   const tokens = asArray(logprobs.tokens ?? [], where, 'logprobs.tokens')
   const tops = asArray(logprobs.top_logprobs ?? [], where, 'logprobs.top_logprobs')
   return asArray(logprobs.token_logprobs, where, 'logprobs.token_logprobs').map(

@@ -1,5 +1,5 @@
 import type { SampleRequest, Sampling } from '../../core/policy.ts'
-import type { Frame } from '../transport/prompt-writer.ts'
+import type { BodyFrame } from '../transport/prompt-writer.ts'
 
 /** The two ways to give a vLLM server tokens. */
 export type VllmEndpoint = 'generate' | 'completions'
@@ -21,7 +21,7 @@ export interface VllmFrame {
 }
 
 /** The body of a sample; everything is stated, so that no `generation_config` applies. */
-export function vllmFrame(request: SampleRequest, options: VllmFrame): Frame {
+export function vllmFrame(request: SampleRequest, options: VllmFrame): BodyFrame {
   const { endpoint, count } = options
   const parameters = {
     ...samplingOf(request.sampling),
@@ -39,7 +39,7 @@ export function vllmFrame(request: SampleRequest, options: VllmFrame): Frame {
 }
 
 /** The body that asks for the log-probabilities of the prompt itself. */
-export function vllmScoreFrame(options: VllmFrame): Frame {
+export function vllmScoreFrame(options: VllmFrame): BodyFrame {
   const plain = { temperature: 1, topP: 1, topK: 0, minP: 0 }
   const parameters = { ...samplingOf(plain), n: 1, max_tokens: 1, prompt_logprobs: 0 }
   return frameOf(parameters, options)
@@ -68,7 +68,7 @@ function samplingOf(sampling: Sampling): object {
   }
 }
 
-function frameOf(parameters: object, { endpoint, model, stream }: VllmFrame): Frame {
+function frameOf(parameters: object, { endpoint, model, stream }: VllmFrame): BodyFrame {
   const common = { ...(model === undefined ? {} : { model }), stream }
   const rest =
     endpoint === 'generate'

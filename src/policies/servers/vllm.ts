@@ -69,7 +69,7 @@ interface Vllm {
 }
 
 /** One sample under way. */
-interface Attempt {
+interface SampleState {
   readonly vllm: Vllm
   readonly request: SampleRequest
   readonly time: number
@@ -117,7 +117,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
   }
 }
 
-function begin(vllm: Vllm, request: SampleRequest): Attempt {
+function begin(vllm: Vllm, request: SampleRequest): SampleState {
   return { vllm, request, time: vllm.clock.now(), version: vllm.version() }
 }
 
@@ -136,7 +136,7 @@ async function withEndpoint<T>(
   }
 }
 
-function sample(attempt: Attempt, call: Call): Promise<TokenSample> {
+function sample(attempt: SampleState, call: Call): Promise<TokenSample> {
   const { vllm, request } = attempt
   const streams = vllm.options.stream || request.watch !== undefined
   return withEndpoint(vllm, async endpoint => {
@@ -147,7 +147,7 @@ function sample(attempt: Attempt, call: Call): Promise<TokenSample> {
 }
 
 function sampleSeveral(
-  attempt: Attempt,
+  attempt: SampleState,
   seeds: readonly number[],
   call: Call,
 ): Promise<readonly TokenSample[]> {
@@ -164,7 +164,7 @@ function sampleSeveral(
 }
 
 async function sampleWhole(
-  attempt: Attempt,
+  attempt: SampleState,
   { endpoint, count }: { readonly endpoint: VllmEndpoint; readonly count: number },
   call: Call,
 ): Promise<readonly TokenSample[]> {
@@ -181,7 +181,7 @@ async function sampleWhole(
 }
 
 async function sampleStreamed(
-  attempt: Attempt,
+  attempt: SampleState,
   endpoint: VllmEndpoint,
   call: Call,
 ): Promise<TokenSample> {
@@ -207,7 +207,7 @@ async function sampleStreamed(
   return finish(attempt, only)
 }
 
-function placeOf({ vllm, request }: Attempt, endpoint: VllmEndpoint) {
+function placeOf({ vllm, request }: SampleState, endpoint: VllmEndpoint) {
   const path = vllmPaths[endpoint]
   const where = `POST ${vllm.server.url}${path}`
   const asked = { where, width: request.topLogprobs ?? 0, prompt: request.prompt.ids }
@@ -215,7 +215,7 @@ function placeOf({ vllm, request }: Attempt, endpoint: VllmEndpoint) {
 }
 
 function bodyOf(
-  { vllm, request }: Attempt,
+  { vllm, request }: SampleState,
   frame: { readonly endpoint: VllmEndpoint; readonly stream: boolean; readonly count: number },
 ): Body {
   const model = vllm.options.servedModel
@@ -226,7 +226,7 @@ function bodyOf(
   )
 }
 
-function finish(attempt: Attempt, choice: VllmChoice, cached?: number): TokenSample {
+function finish(attempt: SampleState, choice: VllmChoice, cached?: number): TokenSample {
   const { vllm, request, time } = attempt
   return toTokenSample({
     ...choice,

@@ -1,8 +1,8 @@
 import type { Call } from '../../core/call.ts'
+import { onAbort } from '../../core/on-abort.ts'
 import type { Finish, Watch } from '../../core/policy.ts'
 import { readEvents } from './events.ts'
 import type { Exchange } from './exchange.ts'
-import { onAbort } from './on-abort.ts'
 
 /** A streamed sample to be followed. */
 export interface Following {

@@ -2,7 +2,7 @@ import type { SampleRequest } from '../../core/policy.ts'
 import { idWidth, widestId, writeIds } from './id-digits.ts'
 
 /** What stands before and after the ids in a body. */
-export interface Frame {
+export interface BodyFrame {
   /** In ASCII, at most 32 characters. */
   readonly head: string
   readonly tail: string
@@ -18,7 +18,7 @@ export interface Body {
 /** Writes ids into JSON bodies. */
 export interface PromptWriter {
   /** `head`, the ids joined by commas, `tail`. What the path's last kept body shares is reused. */
-  write(path: string, ids: Int32Array, frame: Frame): Body
+  write(path: string, ids: Int32Array, frame: BodyFrame): Body
 }
 
 /** The name of a request's path: those of one tree differ behind their forks. */
@@ -108,7 +108,7 @@ function sizeOf({ ids, text }: Written): number {
 }
 
 /** Puts head and tail around the ids, where they already are; the next ids overwrite the tail. */
-function framed({ text, length }: Written, { head, tail }: Frame): Buffer {
+function framed({ text, length }: Written, { head, tail }: BodyFrame): Buffer {
   const start = longestHead - head.length
   if (start < 0) throw new RangeError(`A head of ${head.length} characters is longer than 32.`)
   text.write(head, start, 'latin1')

@@ -128,13 +128,16 @@ function tau2ReportOf(report: unknown): Report | undefined {
   return isOurs ? (report as Report) : undefined
 }
 
-interface Place {
+interface SimulationPlace {
   readonly report: Report | undefined
   readonly task: string
   readonly trial: number
 }
 
-function simulation({ member, tree }: Conversation, { report, task, trial }: Place): PythonDict {
+function simulation(
+  { member, tree }: Conversation,
+  { report, task, trial }: SimulationPlace,
+): PythonDict {
   const isFailed = isUnscored(member) || report === undefined
   const reason = isFailed ? 'infrastructure_error' : (report.termination_reason ?? 'max_steps')
   return dict([

@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads'
 import { type Reading, unpackAnswer } from '../../servers/answer-reading.ts'
+import type { Generated } from '../../servers/generated.ts'
 import {
   addressOf,
   type Server,
   type ServerOptions,
   type ServerRequest,
 } from '../../servers/server.ts'
-import type { Generated } from '../../servers/sglang-answer.ts'
 import type { Exchange } from '../exchange.ts'
 import { ServerError } from '../server-error.ts'
 import {

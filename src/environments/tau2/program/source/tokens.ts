@@ -23,7 +23,7 @@ export type RawPart =
       readonly line: number
     }
 
-interface Reader {
+interface TokenReader {
   readonly source: string
   offset: number
   line: number
@@ -40,7 +40,7 @@ export class SourceError extends Error {
 /** Cuts a source into tokens, its indentation made visible. */
 export function tokenize(source: string, firstLine = 1): readonly Token[] {
   const text = source.replace(/\r\n?/g, '\n')
-  const reader: Reader = {
+  const reader: TokenReader = {
     source: text,
     offset: 0,
     line: firstLine,
@@ -58,7 +58,7 @@ export function tokenize(source: string, firstLine = 1): readonly Token[] {
 }
 
 function push(
-  reader: Reader,
+  reader: TokenReader,
   kind: 'name' | 'operator' | 'newline' | 'indent' | 'dedent' | 'end',
   text: string,
 ): void {
@@ -73,12 +73,12 @@ const NUMBER =
 const STRING = /([rRbBuUfF]{0,2})("""|'''|"|')/y
 const OPERATOR = /\*\*=|\/\/=|->|:=|\*\*|\/\/|[<>=!+\-*/%|&]=|\.\.\.|[-+*/%|&~^<>=()[\]{},.:;@]/y
 
-function match(pattern: RegExp, reader: Reader): RegExpExecArray | null {
+function match(pattern: RegExp, reader: TokenReader): RegExpExecArray | null {
   pattern.lastIndex = reader.offset
   return pattern.exec(reader.source)
 }
 
-function readToken(reader: Reader): void {
+function readToken(reader: TokenReader): void {
   const space = match(SPACE, reader)?.[0] ?? ''
   reader.offset += space.length
   reader.line += space.split('\n').length - 1
@@ -95,7 +95,7 @@ function readToken(reader: Reader): void {
   else readOperator(reader)
 }
 
-function readOperator(reader: Reader): void {
+function readOperator(reader: TokenReader): void {
   const operator = match(OPERATOR, reader)
   if (!operator) throw new SourceError(`Line ${reader.line}: "${reader.source[reader.offset]}"`)
   if ('([{'.includes(operator[0])) reader.depth++
@@ -103,12 +103,12 @@ function readOperator(reader: Reader): void {
   take(reader, 'operator', operator[0])
 }
 
-function take(reader: Reader, kind: 'name' | 'operator', text: string): void {
+function take(reader: TokenReader, kind: 'name' | 'operator', text: string): void {
   push(reader, kind, text)
   reader.offset += text.length
 }
 
-function readLineEnd(reader: Reader): void {
+function readLineEnd(reader: TokenReader): void {
   const isInside = reader.depth > 0
   const last = reader.tokens.at(-1)?.kind
   const isEmpty = last === undefined || last === 'newline' || last === 'indent' || last === 'dedent'
@@ -120,7 +120,7 @@ function readLineEnd(reader: Reader): void {
 
 const BLANK = /(?:[ \t\f]*(?:#[^\n]*)?\n)*/y
 
-function readIndent(reader: Reader): void {
+function readIndent(reader: TokenReader): void {
   const blank = match(BLANK, reader)?.[0] ?? ''
   reader.offset += blank.length
   reader.line += blank.split('\n').length - 1
@@ -139,7 +139,7 @@ function readIndent(reader: Reader): void {
   }
 }
 
-function readNumber(reader: Reader, text: string): void {
+function readNumber(reader: TokenReader, text: string): void {
   reader.offset += text.length
   const digits = text.replaceAll('_', '')
   const { line } = reader
@@ -148,7 +148,7 @@ function readNumber(reader: Reader, text: string): void {
   } else reader.tokens.push({ kind: 'float', value: Number(digits), line })
 }
 
-function readString(reader: Reader, [whole, prefix = '', quote = '']: RegExpExecArray): void {
+function readString(reader: TokenReader, [whole, prefix = '', quote = '']: RegExpExecArray): void {
   const { line } = reader
   reader.offset += whole.length
   const isRaw = /r/i.test(prefix)
@@ -167,7 +167,7 @@ function unescaped(body: string, line: number): string {
   throw new SourceError(`Line ${line}: ${text.problem}`)
 }
 
-function readBody(reader: Reader, quote: string): string {
+function readBody(reader: TokenReader, quote: string): string {
   const start = reader.offset
   for (; reader.offset < reader.source.length; reader.offset++) {
     if (reader.source.startsWith(quote, reader.offset)) {
@@ -182,7 +182,7 @@ function readBody(reader: Reader, quote: string): string {
 }
 
 /** The parts of an f-string, or of the format inside one, up to `end`. */
-function readParts(reader: Reader, end: string, isRaw: boolean): RawPart[] {
+function readParts(reader: TokenReader, end: string, isRaw: boolean): RawPart[] {
   const parts: RawPart[] = []
   let text = ''
   const flush = (): void => {
@@ -212,7 +212,7 @@ function readParts(reader: Reader, end: string, isRaw: boolean): RawPart[] {
   return parts
 }
 
-function readPlaceholder(reader: Reader, isRaw: boolean): Exclude<RawPart, string> {
+function readPlaceholder(reader: TokenReader, isRaw: boolean): Exclude<RawPart, string> {
   const start = ++reader.offset
   const { line } = reader
   skipExpression(reader)
@@ -231,7 +231,7 @@ function readPlaceholder(reader: Reader, isRaw: boolean): Exclude<RawPart, strin
 }
 
 /** To the end of an expression in an f-string: a `}`, `:` or `!` outside brackets and strings. */
-function skipExpression(reader: Reader): void {
+function skipExpression(reader: TokenReader): void {
   let depth = 0
   for (; reader.offset < reader.source.length; reader.offset++) {
     const character = reader.source[reader.offset] as string
@@ -247,7 +247,7 @@ function skipExpression(reader: Reader): void {
   }
 }
 
-function isExpressionEnd(reader: Reader, character: string): boolean {
+function isExpressionEnd(reader: TokenReader, character: string): boolean {
   if (character === '}' || character === ':') return true
   return character === '!' && reader.source[reader.offset + 1] !== '='
 }

@@ -18,6 +18,13 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   return () => void set.delete(entry)
 }
 
+/** The same, and calls at once where the signal has aborted already. */
+export function whenAborted(signal: AbortSignal, listener: () => void): () => void {
+  if (!signal.aborted) return onAbort(signal, listener)
+  listener()
+  return () => {}
+}
+
 function callAll(set: Set<() => void>): void {
   for (const listener of set) listener()
   set.clear()
