@@ -2,3 +2,35 @@
 export interface Call {
   readonly signal: AbortSignal
 }
+
+const listeners = new WeakMap<AbortSignal, Set<() => void>>()
+
+/**
+ * Calls `listener` when the signal aborts; the returned function stops listening. A signal's own
+ * list is searched on every addition and removal, so thousands of samples that share one signal
+ * share one entry in it.
+ */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  let set = listeners.get(signal)
+  if (!set) {
+    const created = new Set<() => void>()
+    listeners.set(signal, created)
+    signal.addEventListener('abort', () => callAll(created), { once: true })
+    set = created
+  }
+  const entry = (): void => listener()
+  set.add(entry)
+  return () => void set.delete(entry)
+}
+
+/** The same, and calls at once where the signal has aborted already. */
+export function whenAborted(signal: AbortSignal, listener: () => void): () => void {
+  if (!signal.aborted) return onAbort(signal, listener)
+  listener()
+  return () => {}
+}
+
+function callAll(set: Set<() => void>): void {
+  for (const listener of set) listener()
+  set.clear()
+}

@@ -1,5 +1,4 @@
-import type { Call } from './call.ts'
-import { onAbort } from './on-abort.ts'
+import { type Call, onAbort } from './call.ts'
 
 /** A bounded place: at most `limit` pieces of work run in it at one time, the rest wait in order. */
 export interface Lane {

@@ -1,5 +1,4 @@
-import type { Call } from '../core/call.ts'
-import { onAbort } from '../core/on-abort.ts'
+import { type Call, onAbort } from '../core/call.ts'
 
 /** Thrown when work was not done within its seconds. */
 export class DeadlineError extends Error {

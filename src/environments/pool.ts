@@ -1,5 +1,4 @@
-import type { Call } from '../core/call.ts'
-import { onAbort } from '../core/on-abort.ts'
+import { type Call, onAbort } from '../core/call.ts'
 
 /** How the members of a pool are made, judged and put away. */
 export interface PoolOptions<Member> {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { whenAborted } from '../core/on-abort.ts'
+import { whenAborted } from '../core/call.ts'
 import { readCheckpoint, readOptimizer, writeCheckpoint, writeOptimizer } from './checkpoint.ts'
 import { workerFile } from './kernel-file.ts'
 import type {

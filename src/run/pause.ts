@@ -1,4 +1,4 @@
-import { onAbort } from '../core/on-abort.ts'
+import { onAbort } from '../core/call.ts'
 import { aroundSamples, type Instrument } from '../rollout/instrument.ts'
 
 /** What samples that are under way do when weights change. */

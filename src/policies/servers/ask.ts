@@ -1,5 +1,4 @@
-import type { Call } from '../../core/call.ts'
-import { onAbort } from '../../core/on-abort.ts'
+import { type Call, onAbort } from '../../core/call.ts'
 import { asObject, type Fields, parseJson } from '../transport/reading.ts'
 import { isUnknownPath } from '../transport/server-error.ts'
 import type { Server, ServerRequest } from './server.ts'

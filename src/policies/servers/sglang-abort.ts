@@ -1,5 +1,4 @@
-import type { Call } from '../../core/call.ts'
-import { onAbort } from '../../core/on-abort.ts'
+import { type Call, onAbort } from '../../core/call.ts'
 import type { Clock } from '../transport/clock.ts'
 import type { Exchange } from '../transport/exchange.ts'
 import type { Server } from './server.ts'

@@ -1,5 +1,4 @@
-import type { Call } from '../../core/call.ts'
-import { onAbort } from '../../core/on-abort.ts'
+import { type Call, onAbort } from '../../core/call.ts'
 import type { Finish, Watch } from '../../core/policy.ts'
 import { readEvents } from './events.ts'
 import type { Exchange } from './exchange.ts'

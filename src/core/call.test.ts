@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { expect, it } from 'vitest'
-import { whenAborted } from './on-abort.ts'
+import { whenAborted } from './call.ts'
 
 it('calls everyone who still watches, over one listener', () => {
   const controller = new AbortController()
