@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { withoutSecrets } from '../core/secrets.ts'
 
 /** Where a command writes: results to stdout, all else to stderr. */
@@ -19,19 +20,18 @@ export interface Terminal {
 
 /**
  * A line as a terminal may be given it: without secrets, and with control characters shown instead of
- * obeyed. Our own colours, tabs and line breaks stay.
+ * obeyed. Tabs and line breaks stay.
  */
 export function shown(line: string): string {
   return withoutSecrets(line).replace(unseen, showControl)
 }
 
-/** Control characters and marks that turn the direction of writing, but for colours as `paint` sets them. */
+/** Control characters, and marks that turn the direction of writing. */
 const unseen =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-  /\x1b\[(?:0|1|2|3[1-6])m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 function showControl(found: string): string {
-  if (found.length > 1) return found
   const code = found.charCodeAt(0)
   return code < 0x20
     ? String.fromCharCode(0x2400 + code)
@@ -52,6 +52,10 @@ export interface Streams {
 /** Opens the terminal of this process. */
 export function openTerminal({ stdout, stderr }: Streams): Terminal {
   const isLive = stderr.isTTY === true
+  // Colours are written as a word that nobody else can know, so that no text brings its own.
+  const word = randomUUID()
+  const marks = new RegExp(`${word}(\\d+);`, 'g')
+  const coloured = (line: string): string => shown(line).replace(marks, '\x1b[$1m')
   let status = ''
   const clear = (): string => (status === '' ? '' : '\r\x1b[2K')
   return {
@@ -60,16 +64,16 @@ export function openTerminal({ stdout, stderr }: Streams): Terminal {
     width: stdout.columns ?? 100,
     print: line => {
       if (status !== '') stderr.write(clear())
-      stdout.write(`${shown(line)}\n`)
+      stdout.write(`${coloured(line)}\n`)
       if (status !== '') stderr.write(status)
     },
-    tell: line => void stderr.write(`${clear()}${shown(line)}\n${status}`),
+    tell: line => void stderr.write(`${clear()}${coloured(line)}\n${status}`),
     status: line => {
       if (!isLive) return
       const next = shown(line).slice(0, (stderr.columns ?? 100) - 1)
       stderr.write(`${clear()}${next}`)
       status = next
     },
-    paint: (colour, text) => (stdout.isTTY ? `\x1b[${codes[colour]}m${text}\x1b[0m` : text),
+    paint: (colour, text) => (stdout.isTTY ? `${word}${codes[colour]};${text}${word}0;` : text),
   }
 }

@@ -67,3 +67,9 @@ it.each([
   bytes.set(head, 8)
   expect(() => readSafetensors(bytes, 'x')).toThrow(message)
 })
+
+it.each([Number.NaN, Number.POSITIVE_INFINITY])('H8: refuses weights of which one is %d', wrong => {
+  const data = Float32Array.of(1, wrong, 2)
+  const bytes = writeSafetensors([{ name: 'w', shape: [3], data }])
+  expect(() => readSafetensors(bytes, 'model.safetensors')).toThrow('number 1 of w is')
+})

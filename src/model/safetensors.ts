@@ -47,6 +47,10 @@ export function readSafetensors(bytes: Uint8Array, source: string): Tensor[] {
     for (let index = 0; index < data.length; index++) {
       data[index] = view.getFloat32(start + offset + index * 4, true)
     }
+    const wrong = data.findIndex(value => !Number.isFinite(value))
+    if (wrong >= 0) {
+      throw new Error(`${source} is damaged: number ${wrong} of ${name} is ${data[wrong]}.`)
+    }
     return { name, shape, data }
   })
 }

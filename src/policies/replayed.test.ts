@@ -149,3 +149,24 @@ describe('recorded and replayed', () => {
     )
   })
 })
+
+describe('H8: a cassette that a crash has torn', () => {
+  it.each(['{"sample":[["a"', '{'])('is mended when recording goes on (%j)', async torn => {
+    const file = await newFile()
+    const answers = Array.from({ length: 3 }, () => ({ ids: [1, 2], logprobs: [-1, -2] }))
+    const first = await withRecord(scripted(answers), file)
+    await first.sample(sampleRequest({}), call())
+    await first[Symbol.asyncDispose]()
+    const before = await readFile(file, 'utf8')
+    await appendFile(file, torn)
+    const second = await withRecord(scripted(answers), file)
+    const key = { task: 'b', member: 0, branch: '', turn: 0 }
+    await second.sample(sampleRequest({ key }), call())
+    await second[Symbol.asyncDispose]()
+    const lines = (await readFile(file, 'utf8')).trim().split('\n')
+    expect(lines.filter(line => line !== '').map(line => typeof JSON.parse(line))).toEqual(
+      Array.from({ length: before.trim().split('\n').length + 1 }, () => 'object'),
+    )
+    await using _replay = await openReplay(file)
+  })
+})

@@ -99,3 +99,8 @@ describe('script files', () => {
     expect(answers.length).toBe(2)
   })
 })
+
+it('H8: says texts of any length', async () => {
+  const text = 'a'.repeat(2_000_000)
+  expect(await say(scripted([{ text }], { encode }), {})).toMatch(/^a+$/)
+})

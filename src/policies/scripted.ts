@@ -145,7 +145,11 @@ function tokensOf(
   const ids = encode(cut ?? text)
   const stop = stopIds[0]
   const isClosed = cut !== undefined || stop === undefined || stopIds.includes(ids.at(-1) ?? -1)
-  return { ids: isClosed ? ids : Int32Array.of(...ids, stop), logprobs: null }
+  if (isClosed) return { ids, logprobs: null }
+  const closed = new Int32Array(ids.length + 1)
+  closed.set(ids)
+  closed[ids.length] = stop
+  return { ids: closed, logprobs: null }
 }
 
 function cutAtStop(text: string, stops: readonly string[]): string | undefined {

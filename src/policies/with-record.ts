@@ -94,6 +94,7 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
     capabilities: policy.capabilities,
   }
   const text = withoutSecrets(JSON.stringify(header))
+  await mend(handle, text)
   const first = await firstLine(handle)
   if (first === '') await handle.appendFile(`${text}\n`)
   else if (first !== text) {
@@ -113,6 +114,21 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
       await last
       await handle.close()
     },
+  }
+}
+
+/** A line that a crash has torn is cut off, so that the next one does not go on in it. */
+async function mend(handle: FileHandle, header: string): Promise<void> {
+  const { size } = await handle.stat()
+  const piece = Buffer.alloc(65_536)
+  for (let end = size; end > 0; ) {
+    const from = Math.max(0, end - piece.length)
+    const { bytesRead } = await handle.read(piece, 0, end - from, from)
+    const at = piece.subarray(0, bytesRead).lastIndexOf(0x0a)
+    const isOurs =
+      at >= 0 || (from === 0 && header.startsWith(piece.toString('utf8', 0, bytesRead)))
+    if (isOurs) return await handle.truncate(from + at + 1)
+    end = from
   }
 }
 

@@ -61,6 +61,17 @@ describe('a journal', () => {
     )
   })
 
+  it('[P1] H8: a tail of zeros that begins inside the last frame is cut off with it', async () => {
+    const path = scratch()
+    await write(path, numbers(3))
+    const whole = readFileSync(path)
+    const zeros = Buffer.alloc(5000)
+    writeFileSync(path, Buffer.concat([whole.fill(0, whole.length - 9), zeros]))
+    expect(await read(path)).toEqual(numbers(2))
+    await write(path, [2])
+    expect(await read(path)).toEqual(numbers(3))
+  })
+
   it('[P1] a tail of zeros, as a power cut leaves it, is cut off', async () => {
     const path = scratch()
     await write(path, numbers(3))

@@ -94,6 +94,12 @@ export async function* readPlaces(
     const bytes = buffer.subarray(offset - start, offset - start + wanted)
     const problem = problemOf(bytes, offset)
     if (problem) {
+      // Where zeros begin in the last frame and go on to the end, a power cut left them.
+      const isCut = await isZeroFrom(handle, offset + wanted - 1, size)
+      if (isCut && offset + wanted < size) {
+        yield { place: { offset, size: size - offset }, bytes, isTorn: true }
+        return
+      }
       // Its length may be what is wrong: then it only seems to be the last.
       if (offset + wanted < size) throw damaged(problem, path, { offset })
       await refuseHidden(handle, { offset, size, path, reason: problem.reason })

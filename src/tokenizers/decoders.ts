@@ -56,7 +56,7 @@ function joinBytes(tokens: readonly string[]): readonly string[] {
   const joined: string[] = []
   let bytes: number[] = []
   const close = () => {
-    if (bytes.length > 0) joined.push(...textOf(bytes))
+    if (bytes.length > 0) for (const text of textOf(bytes)) joined.push(text)
     bytes = []
   }
   for (const token of tokens) {

@@ -5,7 +5,7 @@ import { pinned } from './unicode.ts'
  * of JavaScript with the flags `gv` that matches the same text. What has no translation is refused.
  */
 export function toRegExp(pattern: string): RegExp {
-  const reader: PatternReader = { pattern, at: 0, atoms: 0 }
+  const reader: PatternReader = { pattern, at: 0, atoms: 0, loops: 0 }
   const source = readAlternatives(reader, false)
   if (reader.at < pattern.length) throw refusal(reader, 'a ")" that closes nothing')
   return new RegExp(source, 'gv')
@@ -21,6 +21,8 @@ interface PatternReader {
   at: number
   /** Atomic groups made so far; each has a name of its own. */
   atoms: number
+  /** Repetitions without end so far that give back what they matched. */
+  loops: number
 }
 
 /** Oniguruma counts the superscripts and fractions of Latin-1 to the words, and no others. */
@@ -64,9 +66,17 @@ function readAlternatives(reader: PatternReader, ignoreCase: boolean): string {
 }
 
 function readQuantified(reader: PatternReader, ignoreCase: boolean): string {
+  const before = reader.loops
   const atom = readAtom(reader, ignoreCase)
   const quantifier = takeMatch(reader, /[?*+]|\{\d+(?:,\d*)?\}|\{,\d+\}/y)?.replace('{,', '{0,')
   if (quantifier === undefined) return atom
+  const isEndless = /^[*+]$|,\}$/.test(quantifier)
+  const isPossessive = reader.pattern[reader.at] === '+' && !quantifier.startsWith('{')
+  if (isPossessive) reader.loops = before
+  // Matching such a pattern can take time that doubles with every character.
+  else if (isEndless && reader.loops > before) {
+    throw refusal(reader, 'a repetition without end inside another')
+  } else if (isEndless) reader.loops++
   if (take(reader, '?')) return `${atom}${quantifier}?`
   if (!take(reader, '+')) return `${atom}${quantifier}`
   // Behind braces Oniguruma reads + as "again", elsewhere as "never give back".
@@ -94,9 +104,13 @@ function readGroup(reader: PatternReader, ignoreCase: boolean): string {
   const open = takeMatch(reader, /\(\?<?[=!]|\(\?>|\(\?i:|\(\?-i:|\(\?:|\((?!\?)/y)
   if (open === undefined) throw refusal(reader, 'a kind of group that is not known here')
   const folding = open === '(?i:' || (ignoreCase && open !== '(?-i:')
+  const before = reader.loops
   const inner = readAlternatives(reader, folding)
   if (!take(reader, ')')) throw refusal(reader, 'the end of the pattern inside a group')
-  if (open === '(?>') return atomic(reader, inner)
+  if (open === '(?>') {
+    reader.loops = before
+    return atomic(reader, inner)
+  }
   return `${LOOKAROUNDS.includes(open) ? open : '(?:'}${inner})`
 }
 

@@ -13,6 +13,7 @@ import {
   openFilters,
   openRewards,
 } from '../../run/open-parts.ts'
+import { isUserPart } from '../../settings/user-part.ts'
 import { openRunReader, openRunWriter } from '../../store/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
@@ -51,6 +52,7 @@ async function runScore(invocation: Invocation): Promise<number> {
     throw new MisuseError(`${run} does not say its environment: name it with --environment`)
   }
   const names = [values.environment, ...(values.reward ?? []), ...values.filters]
+  if (own['dry-run'] !== undefined) refuseCodeOf(invocation, names)
   if (own.watch !== undefined) return await rerunOnChange(names, invocation)
   await using environment = disposable(await openEnvironmentNamed(values.environment))
   const reward = (await openRewards(values.reward, values.judge)) ?? environment.part.reward
@@ -72,6 +74,16 @@ async function runScore(invocation: Invocation): Promise<number> {
   if (json) terminal.print(JSON.stringify({ run, ...summary }))
   else for (const line of summaryLines(summary)) terminal.print(line)
   return summary.scored === 0 && summary.groups > 0 ? 1 : 0
+}
+
+/** Looking at a run that came from somebody runs none of the files it names, unless a flag does. */
+function refuseCodeOf({ flags }: Invocation, names: readonly string[]): void {
+  const given = [flags.environment, flags.reward, flags.filters].flat()
+  const named = names.find(name => isUserPart(name) && !given.includes(name))
+  if (named === undefined) return
+  throw new MisuseError(
+    `--dry-run runs no code that a run names; if ${named} is yours, name it with its flag as well`,
+  )
 }
 
 function disposable(part: Environment) {

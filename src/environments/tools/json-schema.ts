@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { schemaPattern } from './schema-pattern.ts'
 
 /** A JSON schema as plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -20,7 +21,13 @@ function compile(schema: JsonSchema): ValidateFunction {
   const key = JSON.stringify(schema)
   const known = compiled.get(key)
   if (known) return known
-  const options = { strict: false, allErrors: true, validateFormats: false, logger: false } as const
+  const options = {
+    strict: false,
+    allErrors: true,
+    validateFormats: false,
+    logger: false,
+    code: { regExp: schemaPattern },
+  } as const
   // One instance per schema: an instance keeps every schema it has seen, and refuses equal $ids.
   const isOld = /draft-0[4-7]/.test(String(schema.$schema ?? ''))
   const { $schema: _, ...rules } = schema

@@ -3,42 +3,43 @@ import { wrong } from './reading.ts'
 /** One event may not be larger than this. */
 const largestEvent = 64 * 2 ** 20
 
+const lineFeed = 0x0a
+
 /**
  * Reads server-sent events from pieces of a body: calls `take` with the data of each, in order,
- * except for the closing `[DONE]`.
+ * except for the closing `[DONE]`. Every byte is looked at once, however the body is cut and however
+ * large its events are: a server must not be able to hold up everybody else.
  */
 export function readEvents(where: string, take: (data: string) => void): (chunk: Buffer) => void {
-  let pending: Buffer = Buffer.alloc(0)
+  /** The pieces of the line that has not ended yet. */
+  let pieces: Buffer[] = []
+  let data: string[] = []
+  let size = 0
+  const endLine = (last: Buffer): void => {
+    const bytes = pieces.length === 0 ? last : Buffer.concat([...pieces, last])
+    pieces = []
+    const line = bytes.toString('utf8').replace(/\r$/, '')
+    if (line.startsWith('data:')) data.push(line.slice(5).trim())
+    if (line !== '') return
+    const whole = data.join('\n')
+    const isData = data.length > 0 && whole !== '[DONE]'
+    data = []
+    size = 0
+    if (isData) take(whole)
+  }
   return chunk => {
-    // The end of an event may lie across two pieces, so the search goes back a little.
-    let search = Math.max(0, pending.length - 3)
-    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
     let start = 0
     for (;;) {
-      const end = findEnd(pending, search)
-      if (!end) break
-      const data = dataOf(pending.toString('utf8', start, end.at))
-      start = end.at + end.width
-      search = start
-      if (data !== undefined && data !== '[DONE]') take(data)
+      const end = chunk.indexOf(lineFeed, start)
+      const last = end < 0 ? chunk.length : end
+      size += last - start
+      if (size > largestEvent) {
+        throw wrong(where, `one event of the stream is larger than ${largestEvent} bytes`)
+      }
+      if (end < 0) break
+      endLine(chunk.subarray(start, end))
+      start = end + 1
     }
-    pending = pending.subarray(start)
-    if (pending.length > largestEvent) {
-      throw wrong(where, `one event of the stream is larger than ${largestEvent} bytes`)
-    }
+    if (start < chunk.length) pieces.push(chunk.subarray(start))
   }
-}
-
-/** Where the blank line that ends an event begins, and how wide it is. */
-function findEnd(bytes: Buffer, from: number): { at: number; width: number } | undefined {
-  const plain = bytes.indexOf('\n\n', from)
-  const windows = bytes.indexOf('\r\n\r\n', from)
-  if (windows >= 0 && (plain < 0 || windows < plain)) return { at: windows, width: 4 }
-  return plain < 0 ? undefined : { at: plain, width: 2 }
-}
-
-function dataOf(event: string): string | undefined {
-  if (event.startsWith('data:') && !event.includes('\n')) return event.slice(5).trim()
-  const lines = event.split('\n').filter(line => line.startsWith('data:'))
-  return lines.length === 0 ? undefined : lines.map(line => line.slice(5).trim()).join('\n')
 }

@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest'
+import { openTerminal, type Streams } from './terminal.ts'
+
+function keeping(isTTY: boolean): { streams: Streams; written: () => string } {
+  let text = ''
+  const write = (part: string): boolean => {
+    text += part
+    return true
+  }
+  const stream = { isTTY, columns: 80, write }
+  const streams = { stdout: stream, stderr: stream } as unknown as Streams
+  return { streams, written: () => text }
+}
+
+it('H8: control characters in what is printed are shown, and only our own colours are colours', () => {
+  const { streams, written } = keeping(true)
+  const terminal = openTerminal(streams)
+  terminal.print(
+    `${terminal.paint('red', 'said')} \x1b[31mred \x1b]0;title\x07 \r\x1b[2K \u202e x\ty`,
+  )
+  terminal.tell('\x9b2J and \x7f')
+  expect(written()).toBe(
+    '\x1b[31msaid\x1b[0m ␛[31mred ␛]0;title␇ ␍␛[2K \\u202e x\ty\n\\u009b2J and \\u007f\n',
+  )
+})
+
+it('H8: without a terminal nothing is coloured', () => {
+  const { streams, written } = keeping(false)
+  const terminal = openTerminal(streams)
+  terminal.print(terminal.paint('bold', 'plain'))
+  expect(written()).toBe('plain\n')
+})

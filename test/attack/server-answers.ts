@@ -1,0 +1,121 @@
+import { readChatAnswer } from '../../src/policies/servers/chat-answer.ts'
+import { openLlamaStream, readLlamaAnswer } from '../../src/policies/servers/llama-cpp-answer.ts'
+import { openGeneratedStream, readGenerated } from '../../src/policies/servers/sglang-answer.ts'
+import { openChoice, readChoices } from '../../src/policies/servers/vllm-answer.ts'
+import { readEvents } from '../../src/policies/transport/events.ts'
+import { ServerError } from '../../src/policies/transport/server-error.ts'
+import { type Attack, damagedJson, hold, oneOf } from './attack.ts'
+
+const where = 'POST http://server/path'
+const prompt = Int32Array.of(1, 2)
+const asked = { where, width: 1, prompt, stopIds: [] }
+const entry = (id: number) => ({ token: `token_id:${id}`, logprob: -1 })
+
+const sglang = {
+  output_ids: [5, 6],
+  meta_info: {
+    finish_reason: { type: 'stop', matched: 6 },
+    prompt_tokens: 2,
+    completion_tokens: 2,
+    output_token_logprobs: [5, 6].map(id => [-0.5, id, null]),
+  },
+}
+const vllm = {
+  choices: [
+    {
+      index: 0,
+      token_ids: [5, 6],
+      prompt_token_ids: [1, 2],
+      finish_reason: 'stop',
+      logprobs: { content: [5, 6].map(id => ({ ...entry(id), top_logprobs: [entry(id)] })) },
+    },
+  ],
+  usage: { prompt_tokens_details: { cached_tokens: 1 } },
+}
+const llama = {
+  tokens: [5, 6],
+  stop: true,
+  stop_type: 'eos',
+  tokens_predicted: 2,
+  tokens_evaluated: 2,
+  completion_probabilities: [5, 6].map(id => ({ id, bytes: [65], prob: 0.5, top_probs: [] })),
+}
+const message = { role: 'assistant', content: 'x', tool_calls: [] }
+const chat = {
+  choices: [{ message, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 2, completion_tokens: 1 },
+}
+
+type Read = readonly [string, unknown, (answer: unknown) => unknown]
+
+/** Reads an answer as the one event of a stream. */
+const streamed =
+  (open: () => { take(data: string): void; finish(): unknown }) =>
+  (answer: unknown): unknown => {
+    const stream = open()
+    stream.take(JSON.stringify(answer))
+    return stream.finish()
+  }
+
+const readers: readonly Read[] = [
+  ['sglang', sglang, answer => readGenerated(answer, where, 1)],
+  ['sglang stream', sglang, streamed(() => openGeneratedStream(where, 1))],
+  ['vllm', vllm, answer => readChoices(answer, asked)],
+  [
+    'vllm stream',
+    vllm,
+    streamed(() => {
+      const choice = openChoice(asked)
+      return { take: data => void choice.takeEvent(data), finish: () => choice.finish() }
+    }),
+  ],
+  ['llama.cpp', llama, answer => readLlamaAnswer(answer, asked)],
+  ['llama.cpp stream', llama, streamed(() => openLlamaStream(asked))],
+  ['openai', chat, answer => readChatAnswer(answer, where, prompt)],
+]
+
+/** Answers of every protocol with a place damaged: read, or refused as the server's mistake. */
+export const serverAnswers: Attack = {
+  name: 'server answers',
+  promise: 'O1',
+  share: 350,
+  async open() {
+    return draw => {
+      const [name, right, read] = oneOf(readers, draw)
+      let answer: unknown = right
+      for (let count = 1 + Math.floor(draw() * 3); count > 0; count--) {
+        answer = damagedJson(answer, draw)
+      }
+      try {
+        read(answer)
+      } catch (cause) {
+        hold(cause instanceof ServerError, `${name} ${JSON.stringify(answer)}: ${String(cause)}`)
+      }
+    }
+  },
+}
+
+/** Event streams cut anywhere, with any line ends: the data of every event comes once and in order. */
+export const eventStreams: Attack = {
+  name: 'event streams',
+  promise: 'H6',
+  share: 200,
+  async open() {
+    return draw => {
+      const end = oneOf(['\n', '\r\n'], draw)
+      const data = Array.from(
+        { length: Math.floor(draw() * 6) },
+        (_, at) => `${at}${oneOf(['', ' ', '🎉', ':', 'data:', '\\n'], draw)}x`,
+      )
+      const body = Buffer.from(data.map(each => `data: ${each}${end}${end}`).join(''))
+      const taken: string[] = []
+      const take = readEvents(where, each => taken.push(each))
+      for (let at = 0; at < body.length; ) {
+        const next = at + 1 + Math.floor(draw() * 9)
+        take(body.subarray(at, next))
+        at = next
+      }
+      hold(JSON.stringify(taken) === JSON.stringify(data), `${JSON.stringify(taken)} of ${body}`)
+    }
+  },
+}
