@@ -1978,7 +1978,7 @@ class Engine:
         self.adapters = OrderedDict()  # what can be sampled from, ready to be multiplied with
         self.samplers = self.read_samplers()
         self.latest, self.version = "base", 0
-        self.jobs, self.wake = deque(), threading.Condition()
+        self.jobs, self.wake, self.remembering = deque(), threading.Condition(), threading.Lock()
         self.seconds = {name: 0.0 for name in ("idle", "sample", "score", "train", "optimise", "other")}
         self.began = time.monotonic()
         self.stop = False
@@ -2008,9 +2008,10 @@ class Engine:
 
     def remember(self, future):
         key = uuid.uuid4().hex
-        self.futures[key] = future
-        while len(self.futures) > 20000:
-            self.futures.popitem(last=False)
+        with self.remembering:
+            self.futures[key] = future
+            while len(self.futures) > 4000 and next(iter(self.futures.values())).wait(0):
+                self.futures.popitem(last=False)
         return key
 
     def sample(self, requests):
@@ -2087,7 +2088,9 @@ class Engine:
         learner.next, learner.missing_since = number + 1, None
         for old in [n for n in learner.pending if n < number - 200]:
             del learner.pending[old]
-        return learner.pending[number][:3]
+        kind, future, work, key = learner.pending[number]
+        learner.pending[number] = (kind, future, None, key)  # its data need not be kept
+        return kind, future, work
 
     def round(self):
         """One burst for every adapter that sequences wait for."""
