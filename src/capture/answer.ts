@@ -93,6 +93,7 @@ async function answerOnce(
     stop: request.stop ?? [],
     key: keyOf(answering, one),
     seedName: seedName(request, answering, one),
+    ...(answering.samplingFrom === 'request' && namedSeed(request, one)),
     ...(deltas.watch && { watch: deltas.watch }),
   })
   share.settle(drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0))
@@ -135,6 +136,11 @@ function keyOf({ attempt, seat, isAlone }: Answering, { prompted, index }: One) 
   const isPlain = isAlone && index === 0
   const branch = isPlain ? seat.name : `${seat.name}${prompted.tokensKey}${index}`
   return { task: task.id, member, branch, turn: isPlain ? seat.known.turns.length : prompted.depth }
+}
+
+/** The seed that a request names; further answers to it have those behind it. */
+function namedSeed({ seed }: ChatRequest, { index }: One): { readonly seed?: number } {
+  return seed === undefined ? {} : { seed: seed + index }
 }
 
 /** What a draw's seed is a function of: the prompt, and how often it was drawn from; never when. */

@@ -20,6 +20,8 @@ export interface DrawOptions {
   readonly key: SampleKey
   /** What the draw's seed is a function of, besides the attempt. */
   readonly seedName: string
+  /** The seed that whoever asks named, where they decide how is sampled. */
+  readonly seed?: number
   /** Shown all tokens of the turn whenever there are more. */
   readonly watch?: (ids: Int32Array) => void
 }
@@ -74,7 +76,7 @@ function openScratch(prompted: Prompted, options: DrawOptions): Walk {
 }
 
 /** The same policy, told which sample of its attempt this is and shown to whoever watches. */
-function withKey(policy: Policy, { key, watch, tokens }: DrawOptions): Policy {
+function withKey(policy: Policy, { key, seed, watch, tokens }: DrawOptions): Policy {
   const start = tokens.length
   return {
     ...policy,
@@ -88,7 +90,8 @@ function withKey(policy: Policy, { key, watch, tokens }: DrawOptions): Policy {
             return guard?.(soFar)
           }
         : guard
-      return policy.sample({ ...request, key, ...(both && { watch: both }) }, call)
+      const named = { key, ...(seed !== undefined && { seed }), ...(both && { watch: both }) }
+      return policy.sample({ ...request, ...named }, call)
     },
   }
 }

@@ -47,15 +47,19 @@ function taskFile(folder: string): string {
 
 /** What a server was sent and answered, as sequences: the prompt of a turn plus its answer. */
 function exchanges(server: Serving, promptOf: (body: never) => readonly number[]): string[] {
-  return server.seen
-    .map(({ body }) => body as never)
-    .filter(body => Array.isArray(promptOf(body)))
-    .map((body, index) =>
-      [
-        ...promptOf(body),
-        ...answer({ prompt: promptOf(body), index, maxTokens: 1, seed: 0 }).ids,
-      ].join(),
-    )
+  return (
+    server.seen
+      // Servers are also asked what they serve, without a body.
+      .filter(({ body }) => body !== undefined && body !== null)
+      .map(({ body }) => body as never)
+      .filter(body => Array.isArray(promptOf(body)))
+      .map((body, index) =>
+        [
+          ...promptOf(body),
+          ...answer({ prompt: promptOf(body), index, maxTokens: 1, seed: 0 }).ids,
+        ].join(),
+      )
+  )
 }
 
 function sampledSpans(row: JsonRow): string[] {

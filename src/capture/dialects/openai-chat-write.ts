@@ -27,7 +27,7 @@ export function writeOpenAiChat(
       message: writeMessage(answer),
       finish_reason: finishes[answer.finish],
       logprobs: wants.logprobs ? writeLogprobs(answer, options) : null,
-      ...(wants.tokenIds && { token_ids: [...answer.tokens.sampled] }),
+      ...(wants.tokenIds && idsOf(answer)),
     })),
     usage: writeUsage(answers),
     ...(wants.tokenIds && tokensOf(answers[0]!)),
@@ -39,6 +39,16 @@ function tokensOf({ tokens }: ChatAnswer): object {
   return {
     prompt_token_ids: [...tokens.prompt],
     metadata: { weight_version: String(tokens.version) },
+  }
+}
+
+/** The ids of an answer, under the names that vLLM and SGLang give them. */
+function idsOf({ tokens }: ChatAnswer): object {
+  const sampled = [...tokens.sampled]
+  return {
+    token_ids: sampled,
+    response_token_ids: sampled,
+    prompt_token_ids: [...tokens.prompt],
   }
 }
 
