@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const rooms = JSON.parse(readFileSync('rooms.json', 'utf8'))
 const problems = []
 /** Files of code that one folder may hold, tests not counted. */
-const mostFiles = 26
+const mostFiles = 25
 // The formatter ends every import or re-export with its specifier.
 const imports = /\bfrom '([^'\n]+)'$|^import '([^'\n]+)'$|\bimport\('([^'\n]+)'\)/gm
 

@@ -1,7 +1,7 @@
 import type { Capture } from './contract.ts'
 import { answerRoute, type Outlet } from './dialects/answer.ts'
 import { eventStream } from './dialects/dialect.ts'
-import { ResponseMemory } from './dialects/response-memory.ts'
+import { ResponseMemory } from './dialects/openai/response-memory.ts'
 import { routeOf } from './dialects/routes.ts'
 
 /** What answers the requests of a client in this process. */

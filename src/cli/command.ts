@@ -1,4 +1,4 @@
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
 import type { SettingName, SettingsInput } from '../settings/settings.ts'
 import type { Terminal } from './terminal.ts'
 

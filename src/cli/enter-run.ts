@@ -1,11 +1,7 @@
 import { existsSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import {
-  checkSettings,
-  type Settings,
-  type SettingsInput,
-  withDefaults,
-} from '../settings/settings.ts'
+import { checkSettings } from '../settings/check-settings.ts'
+import { type Settings, type SettingsInput, withDefaults } from '../settings/settings.ts'
 import { type RunManifest, readManifest } from '../store/run-folder.ts'
 import type { Invocation } from './command.ts'
 

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
-import { SettingError } from '../core/setting-error.ts'
 import { nearest } from '../names/nearest.ts'
+import { SettingError } from '../names/setting-error.ts'
+import { checkSetting } from '../settings/check-settings.ts'
 import {
-  checkSetting,
   flagOf,
   type Setting,
   type SettingName,

@@ -1,6 +1,6 @@
-import type { StopKind } from '../core/stopped.ts'
 import type { BudgetLimits } from '../run/budget.ts'
 import type { RunEvent } from '../watch/events.ts'
+import type { StopKind } from '../watch/stopped.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Counts a run while it goes on, and shows it on stderr; closing it ends the live line. */

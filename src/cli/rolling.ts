@@ -1,7 +1,7 @@
-import { resumeLine } from '../core/stopped.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
 import { defaultTasks, type Settings } from '../settings/settings.ts'
 import { countTasks } from '../tasks/tasks.ts'
+import { resumeLine } from '../watch/stopped.ts'
 import type { Invocation } from './command.ts'
 import { openProgress, type Progress } from './progress.ts'
 

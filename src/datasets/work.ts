@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readFile, rm, truncate } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Json } from '../core/ids.ts'
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
 import type { Built, DatasetRow } from './build.ts'
 
 /** What is on record of a set that is being built: one line per item, in a file beside it. */

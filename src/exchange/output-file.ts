@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
 
 /** Refuses a file that could not be written in the end: it is a folder, or would lie in one that is not there. */
 export function checkOutputFile(flag: string, path: string): void {

@@ -10,8 +10,8 @@ import type {
   ChatCall,
   ChatRequest,
 } from '../capture/contract.ts'
+import { ResponseMemory } from '../capture/dialects/openai/response-memory.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
-import { ResponseMemory } from '../capture/dialects/response-memory.ts'
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import type { Filter, Group, Scored, Unscored } from '../core/group.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { openAiChat } from '../capture/dialects/openai-chat.ts'
+import { openAiChat } from '../capture/dialects/openai/openai-chat.ts'
 import { RequestProblem, statusOfProblem, toProblem } from '../capture/dialects/problem.ts'
 import { routeOf } from '../capture/dialects/routes.ts'
 

@@ -1,8 +1,8 @@
 import type { Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
-import { RunStoppedError, type StopKind } from '../core/stopped.ts'
 import { aroundSamples, type Draw, type Instrument } from '../rollout/instrument.ts'
 import { tokensOf } from '../store/attempt-record.ts'
+import { RunStoppedError, type StopKind } from '../watch/stopped.ts'
 
 /** What a whole run may cost. */
 export interface BudgetLimits {

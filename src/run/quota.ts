@@ -1,5 +1,5 @@
 import { type Group, isUseful } from '../core/group.ts'
-import { RunStoppedError } from '../core/stopped.ts'
+import { RunStoppedError } from '../watch/stopped.ts'
 
 /** How many groups are wanted, and how many may be rolled for them. */
 export interface QuotaOptions {

@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { parse as parseToml } from 'smol-toml'
 import { keepSecret, keepSecretsIn } from '../core/secrets.ts'
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
+import { checkSettings } from './check-settings.ts'
 import { openNamed } from './open-named.ts'
 import {
-  checkSettings,
   flagOf,
   type SettingName,
   type Settings,

@@ -1,4 +1,4 @@
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
 import type { Settings } from './settings.ts'
 import { UserCodeError } from './user-part.ts'
 

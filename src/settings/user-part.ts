@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { createJiti } from 'jiti'
 import { describeCause } from '../core/failure.ts'
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
 
 /** A file of the user's own that broke while it was loaded, with its line. */
 export class UserCodeError extends Error {}

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
 import { withoutSecrets } from '../core/secrets.ts'
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { lockFile } from './lock.ts'
 import { StoreError } from './store-error.ts'
 

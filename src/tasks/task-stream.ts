@@ -1,6 +1,6 @@
 import type { Environment, Task } from '../core/environment.ts'
-import { SettingError } from '../core/setting-error.ts'
 import { random, seedOf, shuffle } from '../math/random.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { readTasks, type TaskSource } from './tasks.ts'
 
 /** Tasks one after the other without end: every pass over them has an order of its own. */

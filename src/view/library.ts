@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { SettingError } from '../core/setting-error.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { isRun } from '../store/run-folder.ts'
 import type { RunEntry } from './answers.ts'
 import { importForeign } from './foreign.ts'

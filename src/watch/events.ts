@@ -1,8 +1,8 @@
 import type { Group } from '../core/group.ts'
 import type { Lanes } from '../core/lane.ts'
 import type { Finish } from '../core/policy.ts'
-import type { StopKind } from '../core/stopped.ts'
 import type { Tree } from '../core/tree.ts'
+import type { StopKind } from './stopped.ts'
 
 /** What a run tells whoever listens, as it happens. */
 export type RunEvent =

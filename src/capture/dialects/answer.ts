@@ -1,7 +1,7 @@
 import type { ChatAnswer, ChatDelta, ChatRequest } from '../contract.ts'
 import type { Asked, Dialect, WriteOptions } from './dialect.ts'
+import type { ResponseMemory } from './openai/response-memory.ts'
 import { RequestProblem, toProblem } from './problem.ts'
-import type { ResponseMemory } from './response-memory.ts'
 import { type DialectRoute, writeModels } from './routes.ts'
 
 /** What answers requests, whatever dialect they come in. */

@@ -1,6 +1,6 @@
 import type { ChatAnswer, ChatDelta, ChatRequest } from '../contract.ts'
+import type { ResponseItem, ResponseMemory } from './openai/response-memory.ts'
 import type { RequestProblem } from './problem.ts'
-import type { ResponseItem, ResponseMemory } from './response-memory.ts'
 
 /** The dialects that agents speak to a model in. */
 export type DialectName = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { AssistantMessage, Message } from '../../core/message.ts'
 import type { ChatAnswer, ChatDelta, ChatRequest } from '../contract.ts'
 import { type Answerer, answerRoute, type Outlet } from './answer.ts'
-import { ResponseMemory } from './response-memory.ts'
+import { ResponseMemory } from './openai/response-memory.ts'
 import { routeOf } from './routes.ts'
 
 const call = (id: string, given: string) => ({

@@ -1,8 +1,8 @@
 import { anthropic } from './anthropic.ts'
 import type { Dialect } from './dialect.ts'
 import { google } from './google.ts'
-import { openAiChat } from './openai-chat.ts'
-import { openAiResponses } from './openai-responses.ts'
+import { openAiChat } from './openai/openai-chat.ts'
+import { openAiResponses } from './openai/openai-responses.ts'
 
 /** What a path of a dialect asks for. */
 export type DialectRoute =

@@ -1,8 +1,8 @@
-import type { Content, Message, ToolDefinition } from '../../core/message.ts'
-import type { ChatRequest, ResponseFormat, ToolChoice } from '../contract.ts'
-import { most } from './bounds.ts'
-import { imagePart, joinParts } from './content.ts'
-import type { Asked, ReadOptions } from './dialect.ts'
+import type { Content, Message, ToolDefinition } from '../../../core/message.ts'
+import type { ChatRequest, ResponseFormat, ToolChoice } from '../../contract.ts'
+import { most } from '../bounds.ts'
+import { imagePart, joinParts } from '../content.ts'
+import type { Asked, ReadOptions } from '../dialect.ts'
 import {
   defined,
   type Fields,
@@ -18,11 +18,11 @@ import {
   short,
   textIn,
   toFields,
-} from './fields.ts'
-import { openTurns, type Turns } from './merge-turns.ts'
+} from '../fields.ts'
+import { openTurns, type Turns } from '../merge-turns.ts'
+import { chosenTool, jsonSchemaFormat, readName, readTool } from '../tools.ts'
 import { readSampling } from './openai-chat-read.ts'
 import type { ResponseItem } from './response-memory.ts'
-import { chosenTool, jsonSchemaFormat, readName, readTool } from './tools.ts'
 
 const neutral = { background: false, prompt: null, conversation: null } as const
 

@@ -1,4 +1,4 @@
-import type { Dialect } from './dialect.ts'
+import type { Dialect } from '../dialect.ts'
 import { readOpenAiChat } from './openai-chat-read.ts'
 import { streamOpenAiChat, writeOpenAiChat } from './openai-chat-write.ts'
 import { openAiProblem } from './openai-problem.ts'

@@ -1,4 +1,4 @@
-import type { Dialect } from './dialect.ts'
+import type { Dialect } from '../dialect.ts'
 import { openAiProblem } from './openai-problem.ts'
 import { readOpenAiResponses } from './openai-responses-read.ts'
 import { streamOpenAiResponse } from './openai-responses-stream.ts'

@@ -1,6 +1,6 @@
-import type { ChatAnswer, ChatDelta, ChatFinish } from '../contract.ts'
-import type { Asked, StreamWriter, WriteOptions } from './dialect.ts'
-import { plainEvent } from './events.ts'
+import type { ChatAnswer, ChatDelta, ChatFinish } from '../../contract.ts'
+import type { Asked, StreamWriter, WriteOptions } from '../dialect.ts'
+import { plainEvent } from '../events.ts'
 import { openAiError } from './openai-problem.ts'
 
 const finishes: Readonly<Record<ChatFinish, string>> = {

@@ -4,11 +4,11 @@ import type {
   Message,
   ToolCall,
   ToolDefinition,
-} from '../../core/message.ts'
-import type { ChatRequest, ResponseFormat, ToolChoice } from '../contract.ts'
-import { most } from './bounds.ts'
-import { imagePart, joinParts } from './content.ts'
-import type { Asked, ReadOptions } from './dialect.ts'
+} from '../../../core/message.ts'
+import type { ChatRequest, ResponseFormat, ToolChoice } from '../../contract.ts'
+import { most } from '../bounds.ts'
+import { imagePart, joinParts } from '../content.ts'
+import type { Asked, ReadOptions } from '../dialect.ts'
 import {
   defined,
   type Fields,
@@ -24,8 +24,8 @@ import {
   textIn,
   textsIn,
   toFields,
-} from './fields.ts'
-import { chosenTool, jsonSchemaFormat, readName, readTool } from './tools.ts'
+} from '../fields.ts'
+import { chosenTool, jsonSchemaFormat, readName, readTool } from '../tools.ts'
 
 /** Fields that change what is sampled and that token-exact sampling does not have. */
 const neutral = {

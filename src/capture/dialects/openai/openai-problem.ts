@@ -1,5 +1,5 @@
-import type { DialectProblem } from './dialect.ts'
-import { type ProblemKind, type RequestProblem, statusOfProblem } from './problem.ts'
+import type { DialectProblem } from '../dialect.ts'
+import { type ProblemKind, type RequestProblem, statusOfProblem } from '../problem.ts'
 
 const types: Readonly<Record<ProblemKind, string>> = {
   invalid: 'invalid_request_error',

@@ -1,6 +1,7 @@
-import type { ChatAnswer, ChatDelta } from '../contract.ts'
-import type { Asked, StreamWriter, WriteOptions } from './dialect.ts'
-import { namedEvent } from './events.ts'
+import type { ChatAnswer, ChatDelta } from '../../contract.ts'
+import type { Asked, StreamWriter, WriteOptions } from '../dialect.ts'
+import { namedEvent } from '../events.ts'
+import type { RequestProblem } from '../problem.ts'
 import { openAiError } from './openai-problem.ts'
 import {
   callItem,
@@ -11,7 +12,6 @@ import {
   responseHead,
   textPart,
 } from './openai-responses-write.ts'
-import type { RequestProblem } from './problem.ts'
 import type { ResponseItem } from './response-memory.ts'
 
 /** An item while its pieces come. */

@@ -1,6 +1,6 @@
-import { textOf } from '../../core/message.ts'
-import type { ChatAnswer } from '../contract.ts'
-import type { Asked, WriteOptions } from './dialect.ts'
+import { textOf } from '../../../core/message.ts'
+import type { ChatAnswer } from '../../contract.ts'
+import type { Asked, WriteOptions } from '../dialect.ts'
 import { writeLogprobs } from './openai-chat-write.ts'
 import type { ResponseItem } from './response-memory.ts'
 
