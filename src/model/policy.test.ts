@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describePolicy, expectTokens, sampleRequest } from '../core/policy.conformance.ts'
 import { plainSampling, type SampleRequest } from '../core/policy.ts'
@@ -16,7 +17,7 @@ function scriptedModel(ids: readonly number[], logprobs: readonly number[], pace
     const length = Math.min(ids.length, request.maxTokens)
     let count = 0
     for (; count < length && !signal.aborted; count++) {
-      if (pace > 0) await new Promise(resolve => setTimeout(resolve, pace))
+      if (pace > 0) await nextTurn()
       request.onToken?.({ id: ids[count]!, logprob: logprobs[count]!, entropy: 0 })
     }
     const width = request.topLogprobs ?? 0

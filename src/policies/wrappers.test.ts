@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type Fault, faults } from '../../test/servers/serving.ts'
 import { openSglangServer } from '../../test/servers/sglang.ts'
@@ -183,7 +184,7 @@ describe('withRetries', () => {
 })
 
 describe('withBalance', () => {
-  const wait = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 20))
+  const wait = async (): Promise<void> => void (await nextTurn())
   const sampleOf = async (policy: Policy, session: string) => {
     const { usage } = await policy.sample(sampleRequest({ session }), call())
     return usage.server
@@ -268,7 +269,7 @@ describe('withLimit', () => {
     let most = 0
     const { policy } = acting('p', async () => {
       most = Math.max(most, ++running)
-      await new Promise(resolve => setTimeout(resolve, 2))
+      await nextTurn()
       running--
     })
     const limited = withLimit(policy, 3)

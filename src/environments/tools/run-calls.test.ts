@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { Failure } from '../../core/failure.ts'
@@ -133,22 +133,29 @@ describe('what a policy does wrong is an observation it can learn from', () => {
 
 describe('calls of one turn', () => {
   it('run in parallel and answer in call order, with their ids', async () => {
-    const running: number[] = []
+    const ended: string[] = []
+    let end = (): void => {}
+    const fastEnded = new Promise<void>(resolve => {
+      end = resolve
+    })
     const wait = tool({
-      inputSchema: z.object({ milliseconds: z.number() }),
-      async execute({ milliseconds }) {
-        running.push(milliseconds)
-        await sleep(milliseconds)
-        return `${milliseconds} of ${running.length}`
+      inputSchema: z.object({ how: z.enum(['slow', 'fast']) }),
+      // The first call ends after the second, so both have to run at one time.
+      async execute({ how }) {
+        if (how === 'slow') await fastEnded
+        ended.push(how)
+        end()
+        return how
       },
     })
     const { observed } = await run({ wait }, [
-      { tool: 'wait', input: { milliseconds: 30 }, id: 'slow' },
-      { tool: 'wait', input: { milliseconds: 1 }, id: 'fast' },
+      { tool: 'wait', input: { how: 'slow' }, id: 'a' },
+      { tool: 'wait', input: { how: 'fast' }, id: 'b' },
     ])
+    expect(ended).toEqual(['fast', 'slow'])
     expect(observed).toEqual([
-      { role: 'tool', tool_call_id: 'slow', name: 'wait', content: '30 of 2' },
-      { role: 'tool', tool_call_id: 'fast', name: 'wait', content: '1 of 2' },
+      { role: 'tool', tool_call_id: 'a', name: 'wait', content: 'slow' },
+      { role: 'tool', tool_call_id: 'b', name: 'wait', content: 'fast' },
     ])
   })
 
@@ -169,7 +176,8 @@ describe('calls of one turn', () => {
         limits: { concurrency: 2 },
         async execute() {
           most = Math.max(most, ++running)
-          await sleep(5)
+          // Everything that may start by now has its turn before this ends.
+          await nextTurn()
           running--
         },
       }),
