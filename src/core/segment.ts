@@ -46,7 +46,7 @@ export interface GivenSegment {
 export interface SampledSegment {
   readonly origin: 'sampled'
   readonly ids: Int32Array
-  /** `null`: the policy gives none. */
+  /** `null`: the policy gives none; NaN: it gave none for this token. */
   readonly logprobs: Float32Array | null
   readonly basis: LogprobBasis
   readonly version: VersionRange
@@ -97,12 +97,17 @@ function checkLogprobs(ids: Int32Array, logprobs: Float32Array): void {
     throw new RangeError(`sampled segment has ${ids.length} ids but ${logprobs.length} logprobs`)
   }
   let bad = 0
-  while (bad < ids.length && logprobs[bad]! <= 1e-3 && logprobs[bad]! > -Infinity) bad++
+  while (bad < ids.length && isLogprobOrMissing(logprobs[bad]!)) bad++
   if (bad < ids.length) {
     throw new RangeError(
       `logprob ${bad} of ${ids.length} is ${logprobs[bad]}, not a log-probability`,
     )
   }
+}
+
+/** NaN stands for a token that the policy gave no number for. */
+function isLogprobOrMissing(value: number): boolean {
+  return Number.isNaN(value) || (value <= 1e-3 && value > -Infinity)
 }
 
 /** A given segment: tokens the policy did not sample. */

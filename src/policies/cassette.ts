@@ -81,7 +81,7 @@ function rangeText({ from, to }: VersionRange): string {
   return `[${from},${to}]`
 }
 
-/** Nine digits tell all 32-bit floats apart; -0 keeps its sign, and -Infinity becomes null. */
+/** Nine digits tell all 32-bit floats apart; -0 keeps its sign, -Infinity and NaN become null. */
 function floatsText(values: Float32Array): string {
   const texts = Array.from(values, value => {
     if (value === 0) return Object.is(value, -0) ? '-0' : '0'
@@ -119,7 +119,8 @@ function readSegment(fields: Fields, version: VersionRange, where: string) {
   const { entropies, top } = fields
   return sampled({
     ids: asIds(fields.ids, where, 'ids'),
-    logprobs: fields.logprobs === null ? null : readFloats(fields.logprobs, where, 'logprobs'),
+    logprobs:
+      fields.logprobs === null ? null : readFloats(fields.logprobs, where, 'logprobs', Number.NaN),
     basis: readBasis(fields.basis, where),
     version,
     ...(entropies === undefined ? {} : { entropies: readFloats(entropies, where, 'entropies') }),
@@ -144,9 +145,15 @@ export function readScore(fields: Fields, where: string): Scores {
   }
 }
 
-function readFloats(value: unknown, where: string, path: string): Float32Array {
+/** A candidate without a number is impossible; a sampled token without one is not known. */
+function readFloats(
+  value: unknown,
+  where: string,
+  path: string,
+  missing = -Infinity,
+): Float32Array {
   return Float32Array.from(asArray(value, where, path), (each, index) => {
-    if (each === null) return -Infinity
+    if (each === null) return missing
     if (typeof each === 'number') return each
     throw wrong(where, `${path}[${index}] must be a number, got ${shown(each)}`)
   })

@@ -75,7 +75,7 @@ const chat = {
   usage: { prompt_tokens: 2, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } },
 }
 
-const asked = { where, width: 1, prompt, stopIds: [] }
+const asked = { where, width: 1, prompt, stopIds: [], stopStrings: [] }
 const ofPrompt = { ids: prompt, from: 1 }
 const readers: Readonly<Record<string, readonly [unknown, (answer: unknown) => unknown]>> = {
   sglang: [sglang, answer => readGenerated(answer, where, 1)],

@@ -19,8 +19,8 @@ import { TokenBuffer } from '../transport/token-buffer.ts'
 /** What a llama.cpp server drew, checked. */
 export interface LlamaDraw {
   readonly ids: Int32Array
-  /** `null` where a character lies across tokens: the server gives no probability for its parts. */
-  readonly logprobs: Float32Array | null
+  /** NaN where a character lies across tokens: the server gives a number for its last one only. */
+  readonly logprobs: Float32Array
   readonly top: TopLogprobs | undefined
   /** Whether the numbers are of the plain distribution, not of the one that was sampled from. */
   readonly isRaw: boolean
@@ -36,6 +36,8 @@ export interface LlamaAsked {
   readonly width: number
   /** The server knows no stop ids but the model's own, so the others are looked for here. */
   readonly stopIds: readonly number[]
+  /** Texts to end a whole answer behind, where the server was not asked to look for them. */
+  readonly stopStrings: readonly string[]
 }
 
 /** Reads a whole answer. */
@@ -45,12 +47,14 @@ export function readLlamaAnswer(answer: unknown, asked: LlamaAsked): LlamaDraw {
   const ids = asIds(fields.tokens, where, 'tokens')
   const finish = readFinish(fields, where)
   const entries = entriesOf(fields, where)
-  const draw = { ids, ...countsOf(fields, where) }
-  if (entries.length < ids.length && isSplit(ids, entries, { where, finish })) {
-    return cut({ ...draw, finish, logprobs: null, top: undefined, isRaw: false }, asked)
+  const places = alignEntries(ids, entries, { where, mayEndOpen: finish.kind === 'length' })
+  const draw = {
+    ids,
+    finish,
+    ...countsOf(fields, where),
+    ...numbersOf(ids, { entries, places }, asked),
   }
-  checkEntries(ids, entries, where)
-  return cut({ ...draw, finish, ...numbersOf(entries, asked) }, asked)
+  return cut(draw, endAtStop({ ids, entries, places }, asked))
 }
 
 /** Puts the events of one streamed sample together. */
@@ -59,7 +63,17 @@ export interface LlamaStream {
   take(data: string): boolean
   /** A view of the ids so far. */
   readonly ids: Int32Array
-  finish(stopped?: Finish): LlamaDraw
+  /** What came, or how many tokens were sampled where some of them were not streamed. */
+  finish(stopped?: Finish): LlamaDraw | LossyDraw
+}
+
+/** A sample of which the stream lost tokens: those that end inside a character. */
+export interface LossyDraw {
+  readonly lost: true
+  readonly finish: Finish
+  readonly predicted: number
+  /** What came before the first loss. */
+  readonly before: LlamaDraw
 }
 
 /** Opens a stream: every event carries only what is new. */
@@ -68,6 +82,7 @@ export function openLlamaStream(asked: LlamaAsked): LlamaStream {
   const buffer = new TokenBuffer()
   const entries: Entry[] = []
   let last: Fields = {}
+  let whole: number | undefined
 
   return {
     take(data) {
@@ -80,7 +95,8 @@ export function openLlamaStream(asked: LlamaAsked): LlamaStream {
         entries.push(entry)
         buffer.push(ids[index]!, 0)
       })
-      checkNothingLost(last, buffer.length, where)
+      const predicted = asCount(last.tokens_predicted, where, 'tokens_predicted') ?? 0
+      if (predicted > buffer.length) whole ??= buffer.length - ids.length
       return ids.length > 0
     },
     get ids() {
@@ -89,8 +105,16 @@ export function openLlamaStream(asked: LlamaAsked): LlamaStream {
     finish(stopped) {
       const finish = last.stop === true ? readFinish(last, where) : stopped
       if (!finish) throw wrong(where, 'the stream ended without a last event that has "stop": true')
-      const draw = { ids: buffer.ids, ...countsOf(last, where) }
-      return cut({ ...draw, finish, ...numbersOf(entries, asked) }, asked)
+      const counts = countsOf(last, where)
+      const upTo = (length: number): LlamaDraw => {
+        const ids = buffer.ids.subarray(0, length)
+        const found = { entries: entries.slice(0, length), places: Int32Array.from(ids.keys()) }
+        const draw = { ids, finish, ...counts, ...numbersOf(ids, found, asked) }
+        return cut(draw, endAtStop({ ids, ...found }, { ...asked, stopStrings: [] }))
+      }
+      if (whole === undefined) return upTo(buffer.length)
+      const predicted = asCount(last.tokens_predicted, where, 'tokens_predicted')!
+      return { lost: true, finish, predicted, before: upTo(whole) }
     },
   }
 }
@@ -102,7 +126,8 @@ interface Entry {
   readonly logprob: unknown
   readonly isRaw: boolean
   readonly candidates: unknown
-  readonly hasWideText: boolean
+  /** The text of the token, or of the whole character that ends with it, as UTF-8. */
+  readonly bytes: Buffer
 }
 
 function entriesOf(fields: Fields, where: string): readonly Entry[] {
@@ -115,7 +140,7 @@ function entriesOf(fields: Fields, where: string): readonly Entry[] {
       logprob: isRaw ? entry.logprob : logarithm(entry.prob),
       isRaw,
       candidates: isRaw ? entry.top_logprobs : entry.top_probs,
-      hasWideText: hasWideText(entry),
+      bytes: bytesOf(entry),
     }
   })
 }
@@ -124,64 +149,134 @@ function logarithm(probability: unknown): unknown {
   return typeof probability === 'number' ? Math.log(probability) : probability
 }
 
-function hasWideText({ bytes, token }: Fields): boolean {
-  if (Array.isArray(bytes)) return bytes.some(byte => Number(byte) > 127)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
-  return typeof token === 'string' && /[^\u0000-\u007f]/.test(token)
+function bytesOf({ bytes, token }: Fields): Buffer {
+  if (Array.isArray(bytes)) return Buffer.from(bytes.map(Number))
+  return Buffer.from(typeof token === 'string' ? token : '')
 }
 
+/** Whether a text can be a character that lies across tokens. */
+const isWide = ({ bytes }: Entry): boolean => bytes.some(byte => byte > 127)
+
 function checkEntries(ids: Int32Array, entries: readonly Entry[], where: string): void {
-  if (entries.length !== ids.length) {
-    const problem = `tokens has ${ids.length} ids but completion_probabilities ${entries.length}`
-    throw wrong(where, problem)
-  }
-  entries.forEach(({ id, logprob }, index) => {
-    const path = `completion_probabilities[${index}]`
-    if (id !== ids[index]) {
-      throw wrong(where, `${path} is of token ${shown(id)} but tokens has ${ids[index]} there`)
+  if (entries.length !== ids.length) throw wrongCount(ids, entries, where)
+  entries.forEach((entry, index) => {
+    if (entry.id !== ids[index]) {
+      const path = `completion_probabilities[${index}]`
+      throw wrong(
+        where,
+        `${path} is of token ${shown(entry.id)} but tokens has ${ids[index]} there`,
+      )
     }
-    if (!isLogprob(logprob)) throw wrongLogprob(where, path, logprob)
+    checkNumber(entry, index, where)
   })
 }
 
-/**
- * Whether probabilities are missing only because a character lies across tokens: the server
- * counts such tokens but tells of them only with the last one, whose text is the whole character.
- */
-function isSplit(
-  ids: Int32Array,
-  entries: readonly Entry[],
-  { where, finish }: { readonly where: string; readonly finish: Finish },
-): boolean {
-  let next = 0
-  let gap = 0
-  for (const id of ids) {
-    const entry = entries[next]
-    if (entry?.id !== id) {
-      gap++
-      continue
-    }
-    if (gap > 0 && !entry.hasWideText) return false
-    if (!isLogprob(entry.logprob)) {
-      throw wrongLogprob(where, `completion_probabilities[${next}]`, entry.logprob)
-    }
-    gap = 0
-    next++
-  }
-  return next === entries.length && (gap === 0 || finish.kind === 'length')
+function checkNumber({ logprob }: Entry, index: number, where: string): void {
+  if (!isLogprob(logprob)) throw wrongLogprob(where, `completion_probabilities[${index}]`, logprob)
 }
 
-function numbersOf(entries: readonly Entry[], asked: LlamaAsked) {
-  const logprobs = Float32Array.from(entries, ({ logprob }) => logprob as number)
-  const isRaw = entries.some(entry => entry.isRaw)
-  return { logprobs, isRaw, top: asked.width === 0 ? undefined : topOf(entries, asked) }
+function wrongCount(ids: Int32Array, entries: readonly Entry[], where: string): Error {
+  const problem = `tokens has ${ids.length} ids but completion_probabilities ${entries.length}`
+  return wrong(where, problem)
+}
+
+/**
+ * The place of the token that each entry is of. Of a character that lies across tokens the server
+ * tells the last one only, with the whole character as its text; a sample may also end inside one.
+ * Where an entry could be of several tokens, as in a goat that ends in two equal tokens after
+ * another goat, its place is −1: no number is better than that of another token.
+ */
+function alignEntries(
+  ids: Int32Array,
+  entries: readonly Entry[],
+  { where, mayEndOpen }: { readonly where: string; readonly mayEndOpen: boolean },
+): Int32Array {
+  if (entries.length === ids.length) {
+    checkEntries(ids, entries, where)
+    return Int32Array.from(ids.keys())
+  }
+  const missing = ids.length - entries.length
+  if (missing < 0) throw wrongCount(ids, entries, where)
+  for (const [index, entry] of entries.entries()) checkNumber(entry, index, where)
+  const places = reach(ids, entries, missing)
+  const last = entries.length - 1
+  // Only a sample that was cut may leave tokens behind its last entry.
+  const ends = new Set(places[last] ?? [])
+  if (!mayEndOpen) for (const place of ends) if (place !== ids.length - 1) ends.delete(place)
+  const found = narrow(entries, places, ends)
+  if (!found || (entries.length === 0 && !mayEndOpen)) throw wrongCount(ids, entries, where)
+  return found
+}
+
+/** For each entry the places it can have behind those before it; at most `missing` tokens later. */
+function reach(
+  ids: Int32Array,
+  entries: readonly Entry[],
+  missing: number,
+): readonly (readonly number[])[] {
+  let before: readonly number[] = [-1]
+  return entries.map((entry, index) => {
+    const wide = isWide(entry)
+    const places: number[] = []
+    for (let place = index; place <= index + missing; place++) {
+      if (ids[place] !== entry.id) continue
+      if (before.some(each => (wide ? each < place : each === place - 1))) places.push(place)
+    }
+    before = places
+    return places
+  })
+}
+
+/** Takes away, from the end, places that nothing behind them follows; −1 where several are left. */
+function narrow(
+  entries: readonly Entry[],
+  places: readonly (readonly number[])[],
+  ends: ReadonlySet<number>,
+): Int32Array | undefined {
+  const found = new Int32Array(entries.length)
+  let behind: readonly number[] = [...ends]
+  for (let index = entries.length - 1; index >= 0; index--) {
+    const wide = index + 1 < entries.length && isWide(entries[index + 1]!)
+    const follows = (place: number): boolean =>
+      index === entries.length - 1
+        ? ends.has(place)
+        : behind.some(next => (wide ? next > place : next === place + 1))
+    const left = places[index]!.filter(follows)
+    if (left.length === 0) return undefined
+    found[index] = left.length === 1 ? left[0]! : -1
+    behind = left
+  }
+  return found
+}
+
+/** Entries, and the places of the tokens they are of. */
+interface Aligned {
+  readonly entries: readonly Entry[]
+  readonly places: Int32Array
+}
+
+function numbersOf(ids: Int32Array, aligned: Aligned, asked: LlamaAsked) {
+  const logprobs = new Float32Array(ids.length).fill(Number.NaN)
+  aligned.entries.forEach(({ logprob }, index) => {
+    const place = aligned.places[index]!
+    if (place >= 0) logprobs[place] = logprob as number
+  })
+  const isRaw = aligned.entries.some(entry => entry.isRaw)
+  const top = asked.width === 0 ? undefined : topOf(ids, aligned, asked)
+  return { logprobs, isRaw, top }
 }
 
 /** After sampling, fewer candidates than asked for can be left: the rest has probability 0. */
-function topOf(entries: readonly Entry[], { where, width }: LlamaAsked): TopLogprobs {
-  const ids = new Int32Array(entries.length * width)
-  const logprobs = new Float32Array(entries.length * width).fill(-Infinity)
-  entries.forEach(({ candidates }, token) => {
+function topOf(
+  { length }: Int32Array,
+  { entries, places }: Aligned,
+  { where, width }: LlamaAsked,
+): TopLogprobs {
+  const ids = new Int32Array(length * width)
+  const logprobs = new Float32Array(length * width).fill(-Infinity)
+  entries.forEach(({ candidates }, index) => {
+    const token = places[index]!
+    if (token < 0) return
     const list = asArray(candidates, where, `candidates of token ${token}`)
     list.slice(0, width).forEach((value, rank) => {
       const { id, logprob, prob } = asObject(value, where, 'a candidate')
@@ -197,16 +292,40 @@ function topOf(entries: readonly Entry[], { where, width }: LlamaAsked): TopLogp
   return { width, ids, logprobs }
 }
 
-/** Ends a draw after the first stop id in it. */
-function cut(draw: LlamaDraw, { stopIds }: LlamaAsked): LlamaDraw {
-  const at = draw.ids.findIndex(id => stopIds.includes(id))
-  if (at < 0) return draw
+/** How many tokens there are up to and with the first stop id or stop string; undefined: none. */
+function endAtStop(
+  { ids, entries, places }: Aligned & { readonly ids: Int32Array },
+  { stopIds, stopStrings }: LlamaAsked,
+): number | undefined {
+  const byId = ids.findIndex(id => stopIds.includes(id)) + 1 || undefined
+  const byText = stopStrings.length === 0 ? undefined : endOfText(stopStrings, { entries, places })
+  return byId === undefined || byText === undefined ? (byId ?? byText) : Math.min(byId, byText)
+}
+
+function endOfText(stops: readonly string[], { entries, places }: Aligned): number | undefined {
+  const wanted = stops.map(stop => Buffer.from(stop))
+  let text = Buffer.alloc(0)
+  for (const [index, { bytes }] of entries.entries()) {
+    text = Buffer.concat([text, bytes])
+    // An entry without a sure place belongs to the token before the next one that has it.
+    if (wanted.some(stop => text.includes(stop))) return placeFrom(places, index) + 1
+  }
+  return undefined
+}
+
+function placeFrom(places: Int32Array, index: number): number {
+  const sure = places.findIndex((place, at) => at >= index && place >= 0)
+  return sure < 0 ? places.length - 1 : places[sure]! - (sure - index)
+}
+
+/** Ends a draw after so many tokens. */
+function cut(draw: LlamaDraw, length: number | undefined): LlamaDraw {
+  if (length === undefined) return draw
   const { top } = draw
-  const length = at + 1
   return {
     ...draw,
     ids: draw.ids.subarray(0, length),
-    logprobs: draw.logprobs === null ? null : draw.logprobs.subarray(0, length),
+    logprobs: draw.logprobs.subarray(0, length),
     top: top && {
       width: top.width,
       ids: top.ids.subarray(0, length * top.width),
@@ -214,16 +333,6 @@ function cut(draw: LlamaDraw, { stopIds }: LlamaAsked): LlamaDraw {
     },
     finish: { kind: 'stop' },
   }
-}
-
-function checkNothingLost(event: Fields, have: number, where: string): void {
-  const predicted = asCount(event.tokens_predicted, where, 'tokens_predicted')
-  if (predicted === undefined || predicted <= have) return
-  throw wrong(
-    where,
-    `the server sampled ${predicted} tokens but streamed ${have}: it does not stream tokens that ` +
-      'end inside a character. Sample without stop strings, guards and streaming',
-  )
 }
 
 function countsOf(fields: Fields, where: string): Pick<LlamaDraw, 'promptTokens' | 'cachedTokens'> {

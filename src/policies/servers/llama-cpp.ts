@@ -18,14 +18,20 @@ import {
 } from '../transport/prompt-writer.ts'
 import { asCount, asObject, checkPromptCount, parseJson } from '../transport/reading.ts'
 import { ask, getObject } from './ask.ts'
-import { type LlamaDraw, openLlamaStream, readLlamaAnswer } from './llama-cpp-answer.ts'
+import {
+  type LlamaDraw,
+  type LossyDraw,
+  openLlamaStream,
+  readLlamaAnswer,
+} from './llama-cpp-answer.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 
 /** How to use a llama.cpp server. */
 export interface LlamaCppOptions extends ServerOptions {
   /**
    * Streams every sample, so that what was sampled is kept when one is aborted. The server does
-   * not stream tokens that end inside a character; such samples then fail. @default false
+   * not stream tokens that end inside a character; such samples are asked for once more, whole.
+   * @default false
    */
   readonly stream?: boolean
   /** The version of the weights, for callers that know it: the server does not tell. @default 0 */
@@ -68,7 +74,9 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
       // Without a stream, the server leaves out probabilities of the tokens of a stop string.
       const streams = options.stream || request.watch || request.stopStrings.length > 0
       const start = { time: clock.now(), version: version() }
-      const draw = await (streams ? drawStreamed : drawWhole)(llama, request, call)
+      const draw = streams
+        ? await drawStreamed(llama, request, call)
+        : await drawWhole(llama, request, { maxTokens: request.maxTokens, call })
       return finish({ llama, request, ...start }, draw)
     },
     describe: call => describe(server, call),
@@ -76,8 +84,14 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
   }
 }
 
-async function drawWhole(llama: LlamaCpp, request: SampleRequest, call: Call): Promise<LlamaDraw> {
-  const body = bodyOf(llama, request, false)
+/** Draws without a stream and without the server's stop strings, which are looked for here. */
+async function drawWhole(
+  llama: LlamaCpp,
+  request: SampleRequest,
+  { maxTokens, call }: { readonly maxTokens: number; readonly call: Call },
+): Promise<LlamaDraw> {
+  const whole = { ...request, maxTokens, stopStrings: [] }
+  const body = bodyOf(llama, whole, false)
   const answer = await ask(llama.server, { path: '/completion', body: body.bytes }, call)
   body.keep()
   return readLlamaAnswer(parseJson(answer, llama.where), askedOf(llama, request))
@@ -102,12 +116,31 @@ async function drawStreamed(
     call,
   )
   body.keep()
-  if (whole.length === 0) return stream.finish(stopped)
-  return readLlamaAnswer(parseJson(whole, where), askedOf(llama, request))
+  if (whole.length > 0) return readLlamaAnswer(parseJson(whole, where), askedOf(llama, request))
+  const drawn = stream.finish(stopped)
+  return 'lost' in drawn ? drawAgain(llama, request, { drawn, call }) : drawn
 }
 
-function askedOf({ where }: LlamaCpp, request: SampleRequest) {
-  return { where, width: request.topLogprobs ?? 0, stopIds: request.stopIds }
+/**
+ * Draws again, whole and with the same seed, what a stream lost tokens of; as many tokens as it
+ * had. What was aborted is kept as far as it is known.
+ */
+async function drawAgain(
+  llama: LlamaCpp,
+  request: SampleRequest,
+  { drawn, call }: { readonly drawn: LossyDraw; readonly call: Call },
+): Promise<LlamaDraw> {
+  const { finish, predicted, before } = drawn
+  if (finish.kind === 'abort') return before
+  const again = await drawWhole(llama, request, { maxTokens: predicted, call })
+  if (finish.kind !== 'stop') return { ...again, finish }
+  // The second draw may differ where the server's cache is of lower precision.
+  const isEnded = again.finish.kind === 'stop' || predicted === request.maxTokens
+  return isEnded ? again : drawWhole(llama, request, { maxTokens: request.maxTokens, call })
+}
+
+function askedOf({ where }: LlamaCpp, { topLogprobs = 0, stopIds, stopStrings }: SampleRequest) {
+  return { where, width: topLogprobs, stopIds, stopStrings }
 }
 
 function bodyOf({ writer }: LlamaCpp, request: SampleRequest, stream: boolean): Body {

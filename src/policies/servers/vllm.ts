@@ -27,7 +27,7 @@ import {
   parseJson,
   wrong,
 } from '../transport/reading.ts'
-import { isUnknownPath } from '../transport/server-error.ts'
+import { isUnknownPath, ServerError } from '../transport/server-error.ts'
 import { ask, getObject } from './ask.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import {
@@ -121,7 +121,7 @@ function begin(vllm: Vllm, request: SampleRequest): SampleState {
   return { vllm, request, time: vllm.clock.now(), version: vllm.version() }
 }
 
-/** Runs `work` with an endpoint; a server that does not know `generate` is asked the other way. */
+/** Runs `work` with an endpoint; a server without `generate` is asked the other way. */
 async function withEndpoint<T>(
   vllm: Vllm,
   work: (endpoint: VllmEndpoint) => Promise<T>,
@@ -130,10 +130,15 @@ async function withEndpoint<T>(
   try {
     return await work(endpoint)
   } catch (cause) {
-    if (vllm.options.endpoint || endpoint === 'completions' || !isUnknownPath(cause)) throw cause
+    if (vllm.options.endpoint || endpoint === 'completions' || !isClosed(cause)) throw cause
     vllm.endpoint = 'completions'
     return work('completions')
   }
+}
+
+/** Whether `generate` is not there, or not open: plain `vllm serve` answers it with 403. */
+function isClosed(cause: unknown): boolean {
+  return isUnknownPath(cause) || (cause instanceof ServerError && cause.status === 403)
 }
 
 function sample(attempt: SampleState, call: Call): Promise<TokenSample> {

@@ -46,7 +46,7 @@ function surprisesIn(tree: Tree, from: Grown, seen: Set<number>): readonly Surpr
       if (segment.origin === 'sampled' && segment.logprobs && !seen.has(node)) {
         seen.add(node)
         segment.logprobs.forEach((logprob, offset) => {
-          if (offset === 0) return
+          if (offset === 0 || Number.isNaN(logprob)) return
           const growth = { from, turn: index, place: { node, offset } }
           found.push({ growth, surprisal: -logprob })
         })

@@ -81,8 +81,11 @@ function surpriseOf(tree: Tree): number {
   let count = 0
   for (const { segment } of tree.nodes) {
     if (!isSampled(segment) || !segment.logprobs) continue
-    for (const logprob of segment.logprobs) sum -= logprob
-    count += segment.ids.length
+    for (const logprob of segment.logprobs) {
+      if (Number.isNaN(logprob)) continue
+      sum -= logprob
+      count++
+    }
   }
   return count === 0 ? Number.NaN : sum / count
 }

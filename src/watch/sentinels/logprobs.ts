@@ -54,7 +54,8 @@ function add(drift: Drift, value: number): void {
 
 function addSurprise(drift: Drift, { logprobs, entropies }: SampledSegment): void {
   if (!logprobs || !entropies) return
-  for (const [index, logprob] of logprobs.entries()) add(drift, -logprob - entropies[index]!)
+  for (const [index, logprob] of logprobs.entries())
+    if (!Number.isNaN(logprob)) add(drift, -logprob - entropies[index]!)
 }
 
 function addBest(drift: Drift, { ids, top }: SampledSegment): void {

@@ -1,0 +1,150 @@
+// Our policies against what real servers answered: test/fixtures/servers, recorded from vLLM 0.32.0,
+// SGLang 0.5.23 and llama.cpp.
+import { describe, expect, it } from 'vitest'
+import { type Recorded, readRecorded, serveRecorded } from '../../../test/servers/recorded.ts'
+import { expectTokens, sampleRequest } from '../../core/policy.conformance.ts'
+import type { Policy, SampleRequest } from '../../core/policy.ts'
+import { withRetries } from '../with-retries.ts'
+import { openLlamaCpp } from './llama-cpp.ts'
+import { openSglang } from './sglang.ts'
+import { openVllm } from './vllm.ts'
+
+const call = () => ({ signal: AbortSignal.timeout(50_000) })
+
+/** The request of ours that a recorded one came from. */
+function requestOf({ request }: Recorded): SampleRequest {
+  const { prompt, input_ids, token_ids, sampling_params, ...rest } = request
+  const said = { ...rest, ...sampling_params }
+  return sampleRequest({
+    prompt: {
+      ids: Int32Array.from(prompt ?? input_ids ?? token_ids),
+      messages: [],
+      tools: [],
+    },
+    maxTokens: said.n_predict ?? said.max_new_tokens ?? said.max_tokens,
+    seed: said.sampling_seed ?? said.seed,
+    stopStrings: said.stop,
+    stopIds: said.stop_token_ids ?? [],
+    sampling: {
+      temperature: said.temperature,
+      topP: said.top_p,
+      topK: Math.max(0, said.top_k),
+      minP: said.min_p,
+    },
+  })
+}
+
+async function sampleOf(policy: Policy, recorded: Recorded) {
+  return expectTokens(await policy.sample(requestOf(recorded), call()))
+}
+
+describe('vLLM as it answered', () => {
+  const recorded = readRecorded('vllm')
+  const at = (line: number): Recorded => recorded[line - 1]!
+
+  it('is sampled over /v1/completions where plain `vllm serve` answers 403 to generate', async () => {
+    const refused: Recorded = { ...at(1), request: asGenerate(at(12)) }
+    await using server = await serveRecorded([refused, at(12), at(13)])
+    await using policy = openVllm(server.url)
+    const { segment, finish } = await sampleOf(policy, at(12))
+    const [choice] = JSON.parse(at(12).body!).choices
+    expect([...segment.ids]).toEqual(choice.token_ids)
+    expect(segment.logprobs![2]).toBeCloseTo(choice.logprobs.token_logprobs[2], 6)
+    expect(finish).toEqual({ kind: 'stop' })
+    // Asked once only: the second sample goes the open way at once.
+    await sampleOf(policy, at(13))
+    expect(server.unknown).toEqual([])
+  })
+})
+
+/** The body that `generate` is first sent for what was recorded over the other endpoint. */
+function asGenerate({ request }: Recorded): unknown {
+  const {
+    prompt,
+    stream,
+    return_token_ids: _a,
+    return_tokens_as_token_ids: _b,
+    ...parameters
+  } = request
+  return { token_ids: prompt, sampling_params: parameters, stream }
+}
+
+describe('llama.cpp as it answered', () => {
+  const recorded = readRecorded('llama-cpp')
+  const at = (line: number): Recorded => recorded[line - 1]!
+  const whole = recorded.filter(
+    ({ path, status, request, closed_by_client: closed }) =>
+      path === '/completion' &&
+      status === 200 &&
+      Array.isArray(request?.prompt) &&
+      request.n_predict > 0 &&
+      !request.stream &&
+      request.stop.length === 0 &&
+      request.n_probs === 1 &&
+      !closed,
+  )
+
+  it.each(whole.map(each => [each.line, each.what, each] as const))(
+    'line %i, %s: every id is kept, and numbers are missing only inside characters',
+    async (_line, _what, each) => {
+      await using server = await serveRecorded([each])
+      await using policy = openLlamaCpp(server.url)
+      const { segment } = await sampleOf(policy, each)
+      const answer = JSON.parse(each.body!)
+      expect([...segment.ids]).toEqual(answer.tokens)
+      const numbers = [...segment.logprobs!].filter(value => !Number.isNaN(value))
+      expect(numbers.length).toBeGreaterThanOrEqual(answer.completion_probabilities.length - 2)
+      expect(server.unknown).toEqual([])
+    },
+  )
+
+  it('gives the number of a goat to its last token', async () => {
+    await using server = await serveRecorded([at(45)])
+    await using policy = openLlamaCpp(server.url)
+    const { segment } = await sampleOf(policy, at(45))
+    expect([...segment.ids].slice(5, 10)).toEqual([5392, 11162, 238, 238, 624])
+    const numbers = [...segment.logprobs!.slice(5, 10)]
+    expect(numbers.map(Number.isNaN)).toEqual([false, true, true, false, false])
+    expect(numbers[3]).toBeCloseTo(Math.log(0.9994272589683533), 6)
+  })
+
+  it('asks again, whole, for what a stream lost', async () => {
+    const again: Recorded = { ...at(45), request: { ...at(45).request, n_predict: 45 } }
+    await using server = await serveRecorded([at(49), again])
+    await using policy = openLlamaCpp(server.url, { stream: true })
+    const { segment } = await sampleOf(policy, at(49))
+    expect([...segment.ids]).toEqual(JSON.parse(at(45).body!).tokens)
+  })
+
+  it('does not repeat what the same seed would sample again', async () => {
+    await using server = await serveRecorded([at(11)])
+    const retries: unknown[] = []
+    await using policy = withRetries(openLlamaCpp(server.url), {
+      onRetry: each => retries.push(each),
+    })
+    await expect(sampleOf(policy, at(11))).rejects.toThrow('does not match the expected')
+    expect(retries).toEqual([])
+  })
+})
+
+describe('SGLang as it answered', () => {
+  const recorded = readRecorded('sglang')
+  const at = (line: number): Recorded => recorded[line - 1]!
+
+  it.each([10, 16, 20, 24, 95])('line %i is read to the last token', async line => {
+    await using server = await serveRecorded([at(line)])
+    await using policy = openSglang(server.url, { stream: at(line).request.stream })
+    const { segment } = await sampleOf(policy, at(line))
+    expect(segment.ids.length).toBeGreaterThan(0)
+    expect([...segment.logprobs!].some(Number.isNaN)).toBe(false)
+  })
+
+  it('says what a stream of too long a prompt says, and does not repeat it', async () => {
+    await using server = await serveRecorded([at(53)])
+    const retries: unknown[] = []
+    const plain = openSglang(server.url, { stream: true })
+    await using policy = withRetries(plain, { onRetry: each => retries.push(each) })
+    await expect(sampleOf(policy, at(53))).rejects.toThrow(/longer than the model's context length/)
+    expect(retries).toEqual([])
+  })
+})

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+
+/** An exchange with a real server, as it was recorded. */
+export interface Recorded {
+  readonly line: number
+  readonly version: string
+  readonly what: string
+  readonly method: string
+  readonly path: string
+  // biome-ignore lint/suspicious/noExplicitAny: whatever was sent, for tests to look into
+  readonly request: any
+  readonly status: number | null
+  readonly body?: string
+  /** The chunks of an event stream. */
+  readonly chunks?: readonly string[]
+  readonly closed_by_client?: boolean
+}
+
+/** The exchanges recorded with one kind of server. */
+export function readRecorded(server: 'vllm' | 'sglang' | 'llama-cpp' | 'transformers') {
+  const url = new URL(`../fixtures/servers/${server}.jsonl.gz`, import.meta.url)
+  const lines = gunzipSync(readFileSync(url)).toString('utf8').trimEnd().split('\n')
+  return lines.map(line => JSON.parse(line) as Recorded)
+}
+
+/** A server that answers each request with what a real one answered to it, in the recorded order. */
+export async function serveRecorded(exchanges: readonly Recorded[]) {
+  const left = [...exchanges]
+  const unknown: unknown[] = []
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = []
+    request.on('data', piece => pieces.push(piece))
+    request.on('end', () => {
+      const text = Buffer.concat(pieces).toString('utf8')
+      const sent = text === '' ? null : JSON.parse(text)
+      const at = left.findIndex(
+        each =>
+          each.method === request.method && each.path === request.url && isSame(each.request, sent),
+      )
+      if (at < 0) {
+        unknown.push({ path: request.url, sent })
+        response.writeHead(599).end('nothing recorded for this request')
+        return
+      }
+      const [found] = left.splice(at, 1)
+      const type = found!.chunks ? 'text/event-stream' : 'application/json'
+      response.writeHead(found!.status!, { 'content-type': type })
+      for (const chunk of found!.chunks ?? []) response.write(chunk)
+      response.end(found!.body ?? '')
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Requests that no real server was asked. */
+    unknown,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+/** Equal but for what names a request or its model. */
+function isSame(recorded: unknown, sent: unknown): boolean {
+  return JSON.stringify(plain(recorded)) === JSON.stringify(plain(sent))
+}
+
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).filter(([name]) => name !== 'rid' && name !== 'model')
+  return Object.fromEntries(
+    fields.sort(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => [k, plain(v)]),
+  )
+}
