@@ -8,7 +8,7 @@ import { type Attack, damagedJson, hold, oneOf } from './attack.ts'
 
 const where = 'POST http://server/path'
 const prompt = Int32Array.of(1, 2)
-const asked = { where, width: 1, prompt, stopIds: [] }
+const asked = { where, width: 1, prompt, stopIds: [], stopStrings: [] }
 const entry = (id: number) => ({ token: `token_id:${id}`, logprob: -1 })
 
 const sglang = {
