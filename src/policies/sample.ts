@@ -2,7 +2,7 @@ import type { Finish, SampleUsage, TokenSample } from '../core/policy.ts'
 import { type LogprobBasis, sampled, type TopLogprobs, type VersionRange } from '../core/segment.ts'
 
 /** What a server drew, read and checked. */
-export interface Draw {
+export interface Drawn {
   readonly ids: Int32Array
   readonly logprobs: Float32Array | null
   readonly top?: TopLogprobs | undefined
@@ -12,9 +12,9 @@ export interface Draw {
   readonly usage: SampleUsage
 }
 
-/** A draw as the sample of the contract. */
-export function toTokenSample(draw: Draw): TokenSample {
-  const { ids, logprobs, top, basis, version, finish, usage } = draw
+/** What was drawn as the sample of the contract. */
+export function toTokenSample(drawn: Drawn): TokenSample {
+  const { ids, logprobs, top, basis, version, finish, usage } = drawn
   const segment = sampled({ ids, logprobs, basis, version, ...(top ? { top } : {}) })
   return { kind: 'tokens', segment, finish, usage }
 }

@@ -1,6 +1,6 @@
+import { aroundPolicy } from '../core/around.ts'
 import { type Lane, openLane } from '../core/lane.ts'
 import type { Policy } from '../core/policy.ts'
-import { around } from './around.ts'
 
 /** Lets at most `limit` requests to the policy run at one time; a lane can be shared by several. */
 export function withLimit(policy: Policy, limit: number | Lane): Policy {
@@ -8,5 +8,8 @@ export function withLimit(policy: Policy, limit: number | Lane): Policy {
     throw new RangeError(`A limit must be a whole number of at least 1, got ${limit}.`)
   }
   const lane = typeof limit === 'number' ? openLane(policy.name, limit) : limit
-  return around(policy, (_, call, work) => lane.run(call, work))
+  return aroundPolicy(policy, {
+    draw: ({ call, ask }) => lane.run(call, ask),
+    question: ({ call, ask }) => lane.run(call, ask),
+  })
 }

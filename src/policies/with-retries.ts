@@ -1,8 +1,16 @@
-import type { Policy } from '../core/policy.ts'
+import { aroundPolicy, type Draw, type Question } from '../core/around.ts'
+import type { Policy, SampleKey } from '../core/policy.ts'
 import { randomAt, seedOf } from '../math/random.ts'
-import { around, type Operation } from './around.ts'
 import { type Clock, systemClock } from './transport/clock.ts'
 import { isPassing, ServerError } from './transport/server-error.ts'
+
+/** One thing that is asked of a policy. */
+export interface Operation {
+  readonly kind: 'sample' | 'several' | Question<unknown>['kind']
+  /** The tree it belongs to; '' where it belongs to none. */
+  readonly session: string
+  readonly key?: SampleKey
+}
 
 /** How often and how fast to try again. */
 export interface RetryOptions {
@@ -38,11 +46,11 @@ export function withRetries(policy: Policy, options: RetryOptions = {}): Policy 
   const settings = { attempts: 6, deadlineSeconds: 1800, clock: systemClock, ...options }
   const { attempts, deadlineSeconds, clock, onRetry } = settings
 
-  return around(policy, async (operation, call, work) => {
+  async function repeat<T>(operation: Operation, { call, ask }: Asked<T>): Promise<T> {
     const start = clock.now()
     for (let attempt = 1; ; attempt++) {
       try {
-        return await work()
+        return await ask()
       } catch (cause) {
         if (!isPassing(cause)) throw cause
         const passed = (clock.now() - start) / 1000
@@ -54,7 +62,17 @@ export function withRetries(policy: Policy, options: RetryOptions = {}): Policy 
         await clock.sleep(waitSeconds * 1000, call.signal)
       }
     }
+  }
+  return aroundPolicy(policy, {
+    draw: draw => repeat(drawing(draw), draw),
+    question: question => repeat({ kind: question.kind, session: question.session }, question),
   })
+}
+
+type Asked<T> = Pick<Question<T>, 'call' | 'ask'>
+
+function drawing({ request: { session, key }, seeds }: Draw): Operation {
+  return { kind: seeds.length > 1 ? 'several' : 'sample', session, key }
 }
 
 function waitAfter(

@@ -71,3 +71,6 @@ export interface Attempt {
   readonly seed: number
   readonly signal: AbortSignal
 }
+
+/** Puts something of the run around what one attempt is rolled with: its policy, its environment. */
+export type Instrument = (context: RolloutContext, attempt: Attempt) => RolloutContext

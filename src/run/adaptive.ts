@@ -1,5 +1,6 @@
+import { aroundPolicy } from '../core/around.ts'
 import type { openLane } from '../core/lane.ts'
-import { aroundSamples, type Instrument } from '../rollout/instrument.ts'
+import type { Instrument } from '../rollout/attempt.ts'
 import type { Listen } from '../watch/events.ts'
 
 /** How the number of requests at one time follows what the server can take. */
@@ -58,12 +59,14 @@ export function openAdaptive(options: AdaptiveOptions): Adaptive {
   return {
     instrument: context => ({
       ...context,
-      policy: aroundSamples(context.policy, async ({ ask }) => {
-        const samples = await ask()
-        window.samples += samples.length
-        for (const { usage } of samples) window.tokens += usage.sampled
-        judgeWindow()
-        return samples
+      policy: aroundPolicy(context.policy, {
+        async draw({ ask }) {
+          const samples = await ask()
+          window.samples += samples.length
+          for (const { usage } of samples) window.tokens += usage.sampled
+          judgeWindow()
+          return samples
+        },
       }),
     }),
     listen(event) {

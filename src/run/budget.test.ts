@@ -3,13 +3,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openCountingPolicy } from '../../test/counting-policy.ts'
 import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
+import { aroundPolicy } from '../core/around.ts'
 import type { Group } from '../core/group.ts'
 import type { Policy } from '../core/policy.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
 import { singleTurn } from '../environments/built-in/single-turn.ts'
 import { withFork } from '../environments/fork.ts'
 import { openBranchPolicy } from '../rollout/branches/registry.ts'
-import { aroundSamples } from '../rollout/instrument.ts'
 import { rollTree } from '../rollout/tree.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
 import { openEstimate } from '../weigh/estimate.ts'
@@ -52,15 +52,17 @@ async function roll(budget: BudgetLimits, more: Partial<RollParts> = {}) {
 /** A policy that counts what it gave, and what it gave and may still give at any one time. */
 function counted(policy: Policy) {
   const counts = { sampled: 0, promised: 0, mostPromised: 0 }
-  const around = aroundSamples(policy, async ({ request, seeds, ask }) => {
-    const most = request.maxTokens * seeds.length
-    counts.promised += most
-    counts.mostPromised = Math.max(counts.mostPromised, counts.sampled + counts.promised)
-    await nextTurn()
-    const samples = await ask()
-    counts.promised -= most
-    counts.sampled += samples.reduce((sum, { usage }) => sum + usage.sampled, 0)
-    return samples
+  const around = aroundPolicy(policy, {
+    async draw({ request, seeds, ask }) {
+      const most = request.maxTokens * seeds.length
+      counts.promised += most
+      counts.mostPromised = Math.max(counts.mostPromised, counts.sampled + counts.promised)
+      await nextTurn()
+      const samples = await ask()
+      counts.promised -= most
+      counts.sampled += samples.reduce((sum, { usage }) => sum + usage.sampled, 0)
+      return samples
+    },
   })
   return { policy: around, counts }
 }

@@ -1,6 +1,7 @@
+import { aroundPolicy, type Draw } from '../core/around.ts'
 import type { Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
-import { aroundSamples, type Draw, type Instrument } from '../rollout/instrument.ts'
+import type { Instrument } from '../rollout/attempt.ts'
 import { tokensOf } from '../store/attempt-record.ts'
 import { RunStoppedError, type StopKind } from '../watch/stopped.ts'
 
@@ -81,7 +82,7 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
       const own = { money: 0 }
       const draw = (each: Draw): Promise<readonly Sample[]> =>
         drawWithin(each, { account, own, limits, end })
-      return { ...context, policy: aroundSamples(context.policy, draw) }
+      return { ...context, policy: aroundPolicy(context.policy, { draw }) }
     },
     admit: account.admit,
     settle: account.settle,

@@ -1,5 +1,6 @@
+import { aroundPolicy } from '../core/around.ts'
 import { onAbort } from '../core/call.ts'
-import { aroundSamples, type Instrument } from '../rollout/instrument.ts'
+import type { Instrument } from '../rollout/attempt.ts'
 
 /** What samples that are under way do when weights change. */
 export type OnUpdate = 'abort' | 'finish'
@@ -34,22 +35,24 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
   return {
     instrument: context => ({
       ...context,
-      policy: aroundSamples(context.policy, async ({ call, ask }) => {
-        const cuts = onUpdate === 'abort' && context.policy.capabilities.abort
-        for (;;) {
-          await enter(call.signal)
-          const { signal } = stop
-          try {
-            return await ask({
-              signal: cuts ? AbortSignal.any([call.signal, signal]) : call.signal,
-            })
-          } catch (error) {
-            // It was cut before it had begun: there is nothing to keep, and it begins again.
-            if (!signal.aborted || call.signal.aborted || error !== signal.reason) throw error
-          } finally {
-            leave()
+      policy: aroundPolicy(context.policy, {
+        async draw({ call, ask }) {
+          const cuts = onUpdate === 'abort' && context.policy.capabilities.abort
+          for (;;) {
+            await enter(call.signal)
+            const { signal } = stop
+            try {
+              return await ask({
+                signal: cuts ? AbortSignal.any([call.signal, signal]) : call.signal,
+              })
+            } catch (error) {
+              // It was cut before it had begun: there is nothing to keep, and it begins again.
+              if (!signal.aborted || call.signal.aborted || error !== signal.reason) throw error
+            } finally {
+              leave()
+            }
           }
-        }
+        },
       }),
     }),
     async change(work) {

@@ -9,13 +9,13 @@ import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
 import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { mean } from '../math/statistics.ts'
+import type { Instrument } from '../rollout/attempt.ts'
 import {
   type CondenseSettings,
   defaultLimits,
   type Limits,
   type RolloutContext,
 } from '../rollout/attempt.ts'
-import type { Instrument } from '../rollout/instrument.ts'
 import { openSharedState } from '../rollout/shared.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import { defaults } from '../settings/settings.ts'

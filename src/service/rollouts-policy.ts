@@ -1,7 +1,7 @@
 import { once } from 'node:events'
+import { aroundPolicy } from '../core/around.ts'
 import type { Policy, Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
-import { around } from '../policies/around.ts'
 
 /** What a trainer says of the weights: which version they are, and whether they are being changed. */
 export interface WeightsDesk {
@@ -60,10 +60,8 @@ export function openWeightsDesk(): WeightsDesk {
     },
     watch(policy) {
       const told = (sample: Sample): Sample => withVersion(policy, sample, version)
-      const { sampleSeveral } = policy
-      return {
-        ...around(policy, (_, __, work) => work()),
-        async sample(request, { signal }) {
+      return aroundPolicy(policy, {
+        async draw({ call: { signal }, ask }) {
           for (;;) {
             await wait(signal)
             const mine = cut
@@ -72,22 +70,16 @@ export function openWeightsDesk(): WeightsDesk {
               const both = policy.capabilities.abort
                 ? AbortSignal.any([signal, mine.signal])
                 : signal
-              const sample = await policy.sample(request, { signal: both })
-              if (isCut() && isEmpty(sample)) continue
-              return told(sample)
+              const samples = await ask({ signal: both })
+              if (isCut() && samples.every(isEmpty)) continue
+              return samples.map(told)
             } catch (error) {
               // Cut before its first token: nothing is lost by asking again.
               if (!isCut()) throw error
             }
           }
         },
-        ...(sampleSeveral && {
-          async sampleSeveral(request, seeds, call) {
-            await wait(call.signal)
-            return (await sampleSeveral.call(policy, request, seeds, call)).map(told)
-          },
-        }),
-      }
+      })
     },
   }
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
+import { aroundPolicy, aroundWorlds } from '../core/around.ts'
 import type { Transition } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
 import type { Sample } from '../core/policy.ts'
 import type { RolloutContext } from '../rollout/attempt.ts'
-import { aroundSamples, aroundWorlds } from '../rollout/instrument.ts'
 import { type AttemptEntry, type AttemptRecord, keyOf } from './attempt-record.ts'
 
 /** Puts every sample and every answer of the world on record before the attempt goes on. */
@@ -14,15 +14,17 @@ export function recording(
 ): RolloutContext {
   return {
     ...context,
-    policy: aroundSamples(context.policy, async ({ request, seeds, call, ask }) => {
-      const keys = seeds.map(seed => keyOf(request, seed))
-      const samples = await ask()
-      // What an interruption cut is drawn again whole, so that a resumed run gives the same rows.
-      if (call.signal.aborted) return samples
-      for (const [index, sample] of samples.entries()) {
-        await append({ kind: 'sample', tree, key: keys[index]!, sample })
-      }
-      return samples
+    policy: aroundPolicy(context.policy, {
+      async draw({ request, seeds, call, ask }) {
+        const keys = seeds.map(seed => keyOf(request, seed))
+        const samples = await ask()
+        // What an interruption cut is drawn again whole, so that a resumed run gives the same rows.
+        if (call.signal.aborted) return samples
+        for (const [index, sample] of samples.entries()) {
+          await append({ kind: 'sample', tree, key: keys[index]!, sample })
+        }
+        return samples
+      },
     }),
     environment: aroundWorlds(context.environment, {
       async open(_task, call, open) {
@@ -60,13 +62,15 @@ export function replaying(context: RolloutContext, replay: Replay): RolloutConte
   const { opening: opened, steps, samples } = replay.record
   return {
     ...context,
-    policy: aroundSamples(context.policy, async ({ request, seeds, ask }) => {
-      const known = seeds.map(seed => samples.get(keyOf(request, seed)))
-      const missing = seeds.filter((_, index) => !known[index])
-      if (missing.length === 0) return known as Sample[]
-      replay.isFaithful = false
-      const drawn = [...(await ask({ seeds: missing }))]
-      return known.map(sample => sample ?? drawn.shift()!)
+    policy: aroundPolicy(context.policy, {
+      async draw({ request, seeds, ask }) {
+        const known = seeds.map(seed => samples.get(keyOf(request, seed)))
+        const missing = seeds.filter((_, index) => !known[index])
+        if (missing.length === 0) return known as Sample[]
+        replay.isFaithful = false
+        const drawn = [...(await ask({ seeds: missing }))]
+        return known.map(sample => sample ?? drawn.shift()!)
+      },
     }),
     environment: aroundWorlds(context.environment, {
       async open(_task, call, open) {

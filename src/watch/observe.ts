@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { keepSecret, keepSecretVariables, withoutLikelySecrets } from '../core/secrets.ts'
-import type { Instrument } from '../rollout/instrument.ts'
+import type { Instrument } from '../rollout/attempt.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'
 import { packageVersion } from '../store/manifest.ts'

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { aroundPolicy, aroundWorlds } from '../../core/around.ts'
 import { describeCause } from '../../core/failure.ts'
 import { type TreeId, treeId } from '../../core/ids.ts'
 import { describeOutcome } from '../../core/outcome.ts'
 import type { Sample, SampleRequest } from '../../core/policy.ts'
 import type { CallRecord } from '../../core/tool.ts'
 import type { Tree } from '../../core/tree.ts'
-import type { RolloutContext } from '../../rollout/attempt.ts'
-import { aroundSamples, aroundWorlds, type Instrument } from '../../rollout/instrument.ts'
+import type { Instrument, RolloutContext } from '../../rollout/attempt.ts'
 import type { Listen } from '../events.ts'
 import type { SpanExporter } from './otlp.ts'
 
@@ -59,17 +59,19 @@ interface Tracing {
 function traced(context: RolloutContext, tracing: Tracing): RolloutContext {
   return {
     ...context,
-    policy: aroundSamples(context.policy, async ({ request, ask }) => {
-      const start = Date.now()
-      const span = sampleSpan(context.policy.name, request, { ...tracing, start })
-      try {
-        const samples = await ask()
-        for (const sample of samples) tracing.exporter.add(span(sample))
-        return samples
-      } catch (error) {
-        tracing.exporter.add(span(undefined, error))
-        throw error
-      }
+    policy: aroundPolicy(context.policy, {
+      async draw({ request, ask }) {
+        const start = Date.now()
+        const span = sampleSpan(context.policy.name, request, { ...tracing, start })
+        try {
+          const samples = await ask()
+          for (const sample of samples) tracing.exporter.add(span(sample))
+          return samples
+        } catch (error) {
+          tracing.exporter.add(span(undefined, error))
+          throw error
+        }
+      },
     }),
     environment: aroundWorlds(context.environment, {
       async step(_action, call, step) {

@@ -1,29 +1,32 @@
-import { aroundSamples, type Instrument } from '../../rollout/instrument.ts'
+import { aroundPolicy } from '../../core/around.ts'
+import type { Instrument } from '../../rollout/attempt.ts'
 import type { Listen } from '../events.ts'
 
 /** Tells of every sample that is drawn; what is fed back from a record is not. */
 export function watchSamples(listen: Listen): Instrument {
   return context => ({
     ...context,
-    policy: aroundSamples(context.policy, async ({ request, ask }) => {
-      const started = context.clock()
-      const samples = await ask()
-      const seconds = context.clock() - started
-      for (const { finish, usage } of samples) {
-        const { prompt, sampled, cached, server } = usage
-        listen({
-          kind: 'sample-end',
-          tree: request.session,
-          turn: request.key.turn,
-          seconds,
-          prompt,
-          sampled,
-          ...(cached !== undefined && { cached }),
-          finish: finish.kind,
-          ...(server !== undefined && { server }),
-        })
-      }
-      return samples
+    policy: aroundPolicy(context.policy, {
+      async draw({ request, ask }) {
+        const started = context.clock()
+        const samples = await ask()
+        const seconds = context.clock() - started
+        for (const { finish, usage } of samples) {
+          const { prompt, sampled, cached, server } = usage
+          listen({
+            kind: 'sample-end',
+            tree: request.session,
+            turn: request.key.turn,
+            seconds,
+            prompt,
+            sampled,
+            ...(cached !== undefined && { cached }),
+            finish: finish.kind,
+            ...(server !== undefined && { server }),
+          })
+        }
+        return samples
+      },
     }),
   })
 }

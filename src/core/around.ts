@@ -1,18 +1,7 @@
-import type { Call } from '../core/call.ts'
-import type {
-  Environment,
-  OpenCall,
-  StepCall,
-  Task,
-  Transition,
-  World,
-} from '../core/environment.ts'
-import type { Reply } from '../core/message.ts'
-import type { Policy, Sample, SampleRequest } from '../core/policy.ts'
-import type { Attempt, RolloutContext } from './attempt.ts'
-
-/** Puts something of the run around what one attempt is rolled with: its policy, its environment. */
-export type Instrument = (context: RolloutContext, attempt: Attempt) => RolloutContext
+import type { Call } from './call.ts'
+import type { Environment, OpenCall, StepCall, Task, Transition, World } from './environment.ts'
+import type { Reply } from './message.ts'
+import type { Policy, Sample, SampleRequest } from './policy.ts'
 
 /** Samples that are about to be drawn; several where they continue one prompt. */
 export interface Draw {
@@ -28,35 +17,62 @@ export interface Draw {
   }): Promise<readonly Sample[]>
 }
 
-/** Takes over the drawing of samples; gives as many as there are seeds. */
-export type AroundDraw = (draw: Draw) => Promise<readonly Sample[]>
+/** What a policy is asked besides samples. */
+export interface Question<T> {
+  readonly kind: 'score' | 'describe'
+  /** The tree it belongs to; '' where it belongs to none. */
+  readonly session: string
+  readonly call: Call
+  ask(): Promise<T>
+}
 
-/** The same policy with `around` in the way of all that is sampled from it. */
-export function aroundSamples(policy: Policy, around: AroundDraw): Policy {
-  const { sampleSeveral } = policy
+/** What is put around a policy: how samples are drawn, and how its other questions are asked. */
+export interface AroundPolicy {
+  /** Takes over the drawing of samples; gives as many as there are seeds. */
+  draw(draw: Draw): Promise<readonly Sample[]>
+  question?<T>(question: Question<T>): Promise<T>
+}
+
+/** The same policy with something around all that is asked of it. */
+export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
+  const { sampleSeveral, score, describe, takeLogprobs } = policy
+  const question = around.question ?? (({ ask }) => ask())
   return {
     ...policy,
     async sample(request, call) {
       const ask: Draw['ask'] = async ({ maxTokens = request.maxTokens, signal } = {}) => [
         await policy.sample({ ...request, maxTokens }, signal ? { signal } : call),
       ]
-      const samples = await around({ request, seeds: [request.seed], call, ask })
+      const samples = await around.draw({ request, seeds: [request.seed], call, ask })
       return samples[0]!
     },
     ...(sampleSeveral && {
       sampleSeveral: (request, seeds, call) =>
-        around({
+        around.draw({
           request,
           seeds,
           call,
           ask: (change = {}) =>
-            sampleSeveral(
+            sampleSeveral.call(
+              policy,
               { ...request, maxTokens: change.maxTokens ?? request.maxTokens },
               change.seeds ?? seeds,
               change.signal ? { signal: change.signal } : call,
             ),
         }),
     }),
+    ...(score && {
+      score(ids, from, options, call) {
+        const ask = () => score.call(policy, ids, from, options, call)
+        return question({ kind: 'score', session: options.session ?? '', call, ask })
+      },
+    }),
+    ...(describe && {
+      describe: call =>
+        question({ kind: 'describe', session: '', call, ask: () => describe.call(policy, call) }),
+    }),
+    ...(takeLogprobs && { takeLogprobs: found => takeLogprobs.call(policy, found) }),
+    [Symbol.asyncDispose]: () => policy[Symbol.asyncDispose](),
   }
 }
 
