@@ -22,6 +22,8 @@ export interface Prompt {
   readonly ids: Int32Array
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
+  /** CRC-32 of the ids, where the path keeps it as it grows: reading all of them in every turn is quadratic. */
+  digest?(): number
 }
 
 /** Which sample this is, for records and seeds: never a position in a stream. */

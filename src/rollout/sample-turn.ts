@@ -1,7 +1,7 @@
 import { across, acrossNow, Failure } from '../core/failure.ts'
 import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Finish, Sample, SampleRequest, TextSample } from '../core/policy.ts'
+import type { Finish, Prompt, Sample, SampleRequest, TextSample } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
 import { condenseWalk } from './condensing/condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
@@ -117,13 +117,19 @@ function takeDrawn(walk: Walk): Promise<Sample> | undefined {
   return drawn
 }
 
+function promptOf({ tokens, shown, tree }: Walk): Prompt {
+  const { length } = tokens
+  const digest = (): number => tokens.digest(length)
+  return { ids: tokens.view(), messages: shown, tools: tree.tools, digest }
+}
+
 /** The request for a walk's next sample. */
 export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRequest {
   const { context, attempt, tree, branch } = walk
   const turn = walk.turns.length
   const watch = openWatch(context)
   return {
-    prompt: { ids: walk.tokens.view(), messages: walk.shown, tools: tree.tools },
+    prompt: promptOf(walk),
     maxTokens,
     sampling: context.sampling,
     stopIds: context.renderer.stopIds,

@@ -38,7 +38,8 @@ export type AttemptEntry =
 /** A sample is what was drawn for this seed from exactly this prompt. */
 export function keyOf({ prompt }: SampleRequest, seed: number): string {
   const { ids } = prompt
-  const digest = crc32(new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength))
+  const digest =
+    prompt.digest?.() ?? crc32(new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength))
   return `${seed}:${ids.length}:${digest.toString(16)}`
 }
 
