@@ -6,6 +6,7 @@ import type { Guard } from '../core/guard.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { passagesFactory } from '../environments/built-in/passages.ts'
+import { openEnvFactory } from '../environments/openenv/openenv.ts'
 import { openEnvironment } from '../environments/registry.ts'
 import { tauFactory } from '../environments/tau/factory.ts'
 import { tau2Factory } from '../environments/tau2/factory.ts'
@@ -175,6 +176,7 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
   if (!isUserPart(name)) {
     const services = tauServices()
     const factories = {
+      openenv: openEnvFactory(text => void process.stderr.write(`${text}\n`)),
       passages: passagesFactory,
       tau: tauFactory(services),
       tau2: tau2Factory(services),
