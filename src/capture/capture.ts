@@ -1,7 +1,7 @@
 import { Failure } from '../core/failure.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
-import { outcomeOf } from '../rollout/walk.ts'
+import { outcomeOf } from '../rollout/end-walk.ts'
 import { answerRequest } from './answer.ts'
 import { closeSeat } from './close.ts'
 import {

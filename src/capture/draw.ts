@@ -4,7 +4,7 @@ import { isSampled, type SampledSegment } from '../core/segment.ts'
 import type { Attempt } from '../rollout/attempt.ts'
 import { type SampledSegments, sampleSegments } from '../rollout/sample-turn.ts'
 import type { TokenBuffer } from '../rollout/token-buffer.ts'
-import { emptyWalk, type Walk } from '../rollout/walk.ts'
+import { emptyWalk, type Used, type Walk } from '../rollout/walk.ts'
 import type { CaptureContext } from './contract.ts'
 import type { Prompted } from './turn.ts'
 
@@ -32,7 +32,8 @@ export interface Drawn {
   /** Missing where it broke; then `error` says how. */
   readonly sampled?: Omit<SampledSegments, 'first'>
   readonly error?: unknown
-  readonly usage: Pick<Walk, 'prompted' | 'cached' | 'servers' | 'isReencoded'> & {
+  readonly usage: Pick<Used, 'prompted' | 'cached' | 'servers'> & {
+    readonly isReencoded: boolean
     readonly seconds: number
   }
 }
@@ -49,7 +50,8 @@ export async function drawTurn(prompted: Prompted, options: DrawOptions): Promis
     }
   }
   const result = await drawn()
-  const { prompted: prompt, cached, servers, isReencoded, seconds } = walk
+  const { isReencoded, used } = walk
+  const { prompted: prompt, cached, servers, seconds } = used
   return {
     ...result,
     segments: walk.tree.nodes.map(({ segment }) => segment).filter(isSampled),

@@ -5,11 +5,22 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Bridge } from '../core/renderer.ts'
 import { given } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
-import type { Turn } from '../core/trajectory.ts'
 import { placeAt } from '../core/tree.ts'
 import { stepWithRecall } from './condensing/recall.ts'
+import { takeSummaryEnd } from './condensing/state.ts'
 import { findRepeats } from './repeats.ts'
-import { hear, note, sampledEnd, stepCall, type Walk } from './walk.ts'
+import {
+  addFork,
+  extend,
+  hear,
+  judgeTurn,
+  note,
+  sampledEnd,
+  show,
+  stepCall,
+  turnBack,
+  type Walk,
+} from './walk.ts'
 
 /** Lets the world answer a reply and bridges to the next turn. Gives the outcome where it ended. */
 export async function act(walk: Walk, reply: Reply): Promise<Outcome | undefined> {
@@ -41,8 +52,8 @@ export async function react(walk: Walk, reply: Reply): Promise<Reaction> {
 
 function recordSeconds(walk: Walk, { calls = [] }: Transition, elapsed: number): void {
   const tools = Math.min(elapsed, longest(calls))
-  walk.seconds.tools += tools
-  walk.seconds.environment += elapsed - tools
+  walk.used.seconds.tools += tools
+  walk.used.seconds.environment += elapsed - tools
 }
 
 /** Calls of one turn run in parallel, so that the turn waited for the slowest of them. */
@@ -51,19 +62,14 @@ function longest(calls: readonly CallRecord[]): number {
 }
 
 function recordStep(walk: Walk, { calls = [], reward, anchor }: Transition): void {
-  walk.calls.push(...calls)
+  judgeTurn(walk, calls, {
+    ...(reward !== undefined && { reward }),
+    ...(anchor !== undefined && { anchor }),
+  })
   for (const call of calls) {
     if (call.problem) note(walk, `tool:${call.problem}`, call.tool)
     if (call.cut) note(walk, 'tool:output-cut', `${call.tool}: ${call.cut} characters`)
   }
-  if (reward === undefined && anchor === undefined) return
-  const last = walk.turns.length - 1
-  const judged: Turn = {
-    ...walk.turns[last]!,
-    ...(reward !== undefined && { reward }),
-    ...(anchor !== undefined && { anchor }),
-  }
-  walk.turns[last] = judged
 }
 
 /** Appends what lies between two samples, or starts the path that the template rewrites. */
@@ -81,10 +87,7 @@ function bridge(walk: Walk, observed: readonly Message[]): void {
     }),
   )
   if (between.kind === 'rewrites') rewrite(walk, between, 'template')
-  else {
-    walk.place = walk.tree.append(walk.place, given('observed', between.ids))
-    walk.tokens.append(between.ids)
-  }
+  else extend(walk, given('observed', between.ids))
 }
 
 /** Starts a new path on which the policy is shown these messages instead of what it saw before. */
@@ -97,8 +100,7 @@ export function showInstead(
   const { by, reason } = change
   const ids = acrossNow('renderer', walk.attempt, () => renderer.render(messages, walk.tree.tools))
   const keep = commonLength(walk.tokens.view(), ids)
-  walk.shown = [...messages]
-  walk.views.push({ turn: walk.turns.length, by, shown: messages, from: walk.messages.length })
+  show(walk, messages, by)
   rewrite(walk, { kind: 'rewrites', keep, ids: ids.subarray(keep), reason }, by)
 }
 
@@ -120,11 +122,9 @@ export function rewrite(
   const { keep, ids, reason } = change
   const repeats = findRepeats(tree, { end: old, path: walk.tokens.view(), keep, ids })
   const segment = given('observed', ids, repeats)
-  const of = walk.aside ?? sampledEnd(walk)
-  delete walk.aside
-  walk.place = tree.append(placeAt(tree, old, keep), segment, { kind: 'rewrites', of, by, reason })
-  walk.tokens = walk.tokens.fork(keep)
-  walk.tokens.append(ids)
-  walk.forks.push({ at: keep, reason })
+  const of = takeSummaryEnd(walk.condensing) ?? sampledEnd(walk)
+  const lineage = { kind: 'rewrites', of, by, reason } as const
+  turnBack(walk, { place: placeAt(tree, old, keep), keep }, { segment, lineage })
+  addFork(walk, { at: keep, reason })
   note(walk, `rewrite:${by}`, reason)
 }

@@ -2,7 +2,7 @@ import type { PolicyCapabilities } from '../core/policy.ts'
 import type { SampledSegment } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
 import type { Place, Tree } from '../core/tree.ts'
-import type { Ending } from './walk.ts'
+import type { Ending } from './end-walk.ts'
 
 /** A path that is about to sample a turn, or has just sampled it. */
 export interface BranchPoint {

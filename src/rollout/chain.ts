@@ -4,9 +4,10 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import { act } from './act.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
+import { endWalk, outcomeOf, TimeIsUp } from './end-walk.ts'
 import { sampleTurn } from './sample-turn.ts'
 import { openWorld, startWalk } from './start.ts'
-import { emptyWalk, endWalk, note, outcomeOf, TimeIsUp, type Walk } from './walk.ts'
+import { emptyWalk, note, type Walk } from './walk.ts'
 
 /** Rolls one attempt turn by turn until the environment ends it or a limit does; a failure is data. */
 export function rollChain(context: RolloutContext, attempt: Attempt): Promise<Tree> {

@@ -4,8 +4,9 @@ import type { Message } from '../core/message.ts'
 import { idsTo, lengthTo, type Place, pathEnds } from '../core/tree.ts'
 import type { Grown } from './branch.ts'
 import { worldSteps } from './condensing/recall.ts'
+import { forkCondensingState, lookedBefore } from './condensing/state.ts'
 import { openTokenBuffer } from './token-buffer.ts'
-import type { Walk } from './walk.ts'
+import { nothingUsed, type Walk } from './walk.ts'
 
 /** Another walk from where this one stands, in a world of its own. */
 export async function forkWalk(walk: Walk, branch: string): Promise<Walk> {
@@ -42,8 +43,9 @@ export function walkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Walk {
   const start = tree.nodes[begun.from]!.start
   return {
     ...forked,
-    ...(walk.condensing && { condensing: walk.condensing.fork(at.turn) }),
-    condensed: { turn: at.turn, done: Promise.resolve() },
+    ...(walk.condensing && {
+      condensing: lookedBefore(forkCondensingState(walk.condensing, at.turn), at.turn),
+    }),
     place,
     tokens: openTokenBuffer(idsTo(tree, place)),
     turns: turns.slice(0, at.turn),
@@ -53,8 +55,11 @@ export function walkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Walk {
     calls: calls.filter(call => call.turn < at.turn),
     events: events.filter(({ turn }, index) => index < walk.openingEvents || turn < at.turn),
     forks: from.ending.fidelity.forks.slice(0, pathEnds(tree, place).length - 1),
-    sampled: sampledBefore(walk, from, at.turn) + Math.max(0, lengthTo(tree, place) - start),
-    ...(at.place && { begun: begun.from }),
+    used: {
+      ...forked.used,
+      sampled: sampledBefore(walk, from, at.turn) + Math.max(0, lengthTo(tree, place) - start),
+    },
+    next: at.place ? { begun: begun.from } : {},
   }
 }
 
@@ -77,11 +82,13 @@ export function copyWalk(
   walk: Walk,
   parts: { readonly branch: string; readonly world: World },
 ): Walk {
-  const { begun: _begun, drawn: _drawn, ...rest } = walk
+  const { sampled, servers } = walk.used
   return {
-    ...rest,
+    ...walk,
     ...parts,
-    ...(walk.condensing && { condensing: walk.condensing.fork(walk.turns.length) }),
+    ...(walk.condensing && {
+      condensing: forkCondensingState(walk.condensing, walk.turns.length),
+    }),
     tokens: walk.tokens.fork(walk.tokens.length),
     messages: [...walk.messages],
     shown: [...walk.shown],
@@ -90,10 +97,8 @@ export function copyWalk(
     calls: [...walk.calls],
     events: [...walk.events],
     forks: [...walk.forks],
-    seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-    servers: new Set(walk.servers),
-    prompted: 0,
-    cached: 0,
+    used: { ...nothingUsed(), sampled, servers: new Set(servers) },
+    next: {},
   }
 }
 

@@ -9,11 +9,14 @@ import type { Trajectory } from '../core/trajectory.ts'
 import { type GrowingTree, idsTo, type Place, pathEnds, pathTo, type Tree } from '../core/tree.ts'
 import { act } from './act.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
+import { lookedBefore } from './condensing/state.ts'
+import { closeWalk, type Ending, outcomeOf } from './end-walk.ts'
 import { copyWalk } from './fork-walk.ts'
+import { takeBegun } from './next-turn.ts'
 import { sharesOf } from './shares.ts'
 import { drawTogether } from './siblings.ts'
 import { openTokenBuffer } from './token-buffer.ts'
-import { closeWalk, type Ending, emptyWalk, hear, note, outcomeOf, type Walk } from './walk.ts'
+import { addTurn, emptyWalk, endOpening, extend, hear, note, type Walk } from './walk.ts'
 
 /** A trajectory that ended, and where it is taken up again. */
 export interface Reopening {
@@ -66,12 +69,12 @@ export function reopenWalk(context: RolloutContext, attempt: Attempt, parts: Reo
     calls: trajectory.calls.filter(call => call.turn < turn),
     forks: trajectory.fidelity.forks.slice(0, pathEnds(of.tree, place).length - 1),
     // What was condensed before this turn is shown already.
-    condensed: { turn, done: Promise.resolve() },
+    ...(walk.condensing && { condensing: lookedBefore(walk.condensing, turn) }),
     isReencoded: trajectory.fidelity.kind === 're-encoded',
-    ...(isInside && { begun: numbers.get(begun.from)! }),
+    next: isInside ? { begun: numbers.get(begun.from)! } : {},
   }
   note(reopened, 'reopened', `${trajectory.id} at turn ${turn}, token ${reopened.tokens.length}`)
-  reopened.openingEvents = 1
+  endOpening(reopened)
   if (edit && edit.length > 0) putEdit(reopened, edit)
   return reopened
 }
@@ -90,9 +93,8 @@ function emptyAgain(
 }
 
 function putEdit(walk: Walk, edit: Int32Array): void {
-  walk.place = walk.tree.append(walk.place, given('observed', edit))
-  walk.tokens.append(edit)
-  walk.begun ??= walk.place.node
+  extend(walk, given('observed', edit))
+  walk.next.begun ??= walk.place.node
 }
 
 /** What the policy was shown before a turn. */
@@ -126,7 +128,8 @@ function asGiven({ origin, ids }: Segment, length: number): Segment {
 /** Another walk from where this one stands, in a world that was brought there too. */
 export function walkBeside(walk: Walk, world: World, branch: string): Walk {
   const beside = copyWalk(walk, { branch, world: { ...world, tools: walk.tree.tools } })
-  return walk.begun === undefined ? beside : { ...beside, begun: walk.begun }
+  const { begun } = walk.next
+  return begun === undefined ? beside : { ...beside, next: { begun } }
 }
 
 /**
@@ -169,22 +172,16 @@ async function goOn(
 }
 
 /** Whether an edit made a whole turn: it ends as turns do. */
-function endsTurn({ begun, tokens, context }: Walk): boolean {
-  return begun !== undefined && context.renderer.stopIds.includes(tokens.view().at(-1)!)
+function endsTurn({ next, tokens, context }: Walk): boolean {
+  return next.begun !== undefined && context.renderer.stopIds.includes(tokens.view().at(-1)!)
 }
 
 /** Lets the world answer a turn that was written, not sampled. */
 async function takeEdit(walk: Walk): Promise<Outcome | undefined> {
-  const from = walk.begun!
-  delete walk.begun
+  const from = takeBegun(walk.next)!
   const { renderer } = walk.context
   const turn = walk.turns.length
-  walk.turns.push({
-    from,
-    end: walk.place,
-    finish: { kind: 'stop' },
-    messages: walk.messages.length,
-  })
+  addTurn(walk, { from, finish: { kind: 'stop' } })
   const ids = walk.tokens.view(walk.tree.nodes[from]!.start)
   const reply = acrossNow('renderer', walk.attempt, () =>
     renderer.parse(ids, walk.tree.tools, turn),

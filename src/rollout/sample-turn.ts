@@ -5,7 +5,8 @@ import type { Finish, Prompt, Sample, SampleRequest, TextSample } from '../core/
 import { type SampledSegment, sampled } from '../core/segment.ts'
 import { condenseWalk } from './condensing/condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
-import { hear, note, seedFor, type Walk } from './walk.ts'
+import { takeBegun, takeDrawn } from './next-turn.ts'
+import { addTurn, extend, hear, markReencoded, note, seedFor, type Walk } from './walk.ts'
 
 /** What a turn's sampling came to: something to act on, or the end of the trajectory. */
 export type Sampled =
@@ -26,15 +27,14 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   if (context.condense) await condenseWalk(walk)
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
-  const { begun } = walk
-  if (begun !== undefined) delete walk.begun
+  const begun = takeBegun(walk.next)
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
   // Answers come in swarms; while one is read, the others wait for the event loop.
   await context.shared.yielding.whenDue()
   // A turn begins here, or where the path that this one forked from began it.
   const from = begun ?? first
-  walk.turns.push({ from, end: walk.place, finish, messages: walk.messages.length })
+  addTurn(walk, { from, finish })
   const reply = text ? replyOf(text) : readReply(walk, turnStart)
   hear(walk, [reply.message])
   const guard = finish.kind === 'guard' ? finish.guard : reviewTurn(walk, reply)
@@ -56,7 +56,7 @@ function truncated(limit: Extract<Outcome, { kind: 'truncated' }>['limit']): Sam
 export function roomOf(walk: Walk): Room {
   const { limits } = walk.context
   const context = limits.context - walk.tokens.length
-  const tokens = Math.min(limits.newTokens, limits.tokens - walk.sampled)
+  const tokens = Math.min(limits.newTokens, limits.tokens - walk.used.sampled)
   return context < tokens ? { tokens: context, limit: 'context' } : { tokens, limit: 'tokens' }
 }
 
@@ -78,10 +78,9 @@ export async function sampleSegments(walk: Walk, room: number): Promise<SampledS
     const sample = await sampleOnce(walk, left, part)
     const segment = sample.kind === 'tokens' ? sample.segment : encoded(walk, sample)
     checkIds(walk, segment, left)
-    walk.place = walk.tree.append(walk.place, segment)
+    extend(walk, segment)
     first ??= walk.place.node
-    walk.tokens.append(segment.ids)
-    walk.sampled += segment.ids.length
+    walk.used.sampled += segment.ids.length
     left -= segment.ids.length
     if (sample.finish.kind !== 'abort' || left <= 0) {
       const finish = sample.finish.kind === 'abort' ? ({ kind: 'length' } as const) : sample.finish
@@ -92,7 +91,7 @@ export async function sampleSegments(walk: Walk, room: number): Promise<SampledS
 }
 
 async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sample> {
-  const { context, attempt } = walk
+  const { context, attempt, used, next } = walk
   const { policy, lanes, clock } = context
   const request = requestOf(walk, room, part)
   const started = clock()
@@ -100,21 +99,15 @@ async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sampl
     const sample = await across(
       'policy',
       attempt,
-      () => takeDrawn(walk) ?? lanes.policy.run(attempt, () => policy.sample(request, attempt)),
+      () => takeDrawn(next) ?? lanes.policy.run(attempt, () => policy.sample(request, attempt)),
     )
-    walk.prompted += request.prompt.ids.length
-    walk.cached += sample.usage.cached ?? 0
-    if (sample.usage.server) walk.servers.add(sample.usage.server)
+    used.prompted += request.prompt.ids.length
+    used.cached += sample.usage.cached ?? 0
+    if (sample.usage.server) used.servers.add(sample.usage.server)
     return sample
   } finally {
-    walk.seconds.policy += clock() - started
+    used.seconds.policy += clock() - started
   }
-}
-
-function takeDrawn(walk: Walk): Promise<Sample> | undefined {
-  const { drawn } = walk
-  if (drawn) delete walk.drawn
-  return drawn
 }
 
 function promptOf({ tokens, shown, tree }: Walk): Prompt {
@@ -143,7 +136,7 @@ export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRe
 }
 
 function encoded(walk: Walk, sample: TextSample): SampledSegment {
-  walk.isReencoded = true
+  markReencoded(walk)
   const ids = walk.context.renderer.encodeReply(sample.message, walk.tree.tools)
   return sampled({ ids, logprobs: null, version: sample.version })
 }

@@ -13,7 +13,7 @@ import {
 } from '../core/reward.ts'
 import { type Gradable, isGradable, type Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
-import { outcomeOf } from './walk.ts'
+import { outcomeOf } from './end-walk.ts'
 
 /** What scoring needs: the parts of the reward and where they may run. */
 export interface ScoreContext {

@@ -7,10 +7,11 @@ import { random, seedOf } from '../math/random.ts'
 import { act } from './act.ts'
 import type { BranchPoint, BranchPolicy, Grown, Growth } from './branch.ts'
 import { condenseWalk } from './condensing/condense.ts'
+import { closeWalk, outcomeOf } from './end-walk.ts'
 import { copyWalk, forkEarlier, forkWalk, walkEarlier } from './fork-walk.ts'
 import { sharesOf } from './shares.ts'
 import { type Stepped, sampleWalks } from './siblings.ts'
-import { closeWalk, outcomeOf, type Walk } from './walk.ts'
+import type { Walk } from './walk.ts'
 
 /** How a search decides and what it may spend. */
 export interface SearchOptions {
@@ -98,7 +99,7 @@ export class Search implements AsyncDisposable {
     for (const walk of active) {
       const turn = walk.turns.length
       all.push(walk)
-      if (walk.begun !== undefined) continue
+      if (walk.next.begun !== undefined) continue
       const starts = turn === 0 && walk.branch === '' ? (branch.starts ?? 1) : 1
       const width = Math.max(starts, branch.widthBefore?.(this.#point(walk, turn)) ?? 1)
       all.push(...(await this.#fork(walk, turn, width - 1)))
@@ -223,14 +224,14 @@ interface Snapshot {
 }
 
 function snapshot(walk: Walk): Snapshot {
-  const { place, tokens, messages, shown, turns, sampled } = walk
+  const { place, tokens, messages, shown, turns, used } = walk
   return {
     place,
     length: tokens.length,
     messages: messages.length,
     shown: shown.length,
     turns: turns.length,
-    sampled,
+    sampled: used.sampled,
   }
 }
 
@@ -243,7 +244,7 @@ function rewind(walk: Walk, start: Snapshot): Walk {
     messages: walk.messages.slice(0, start.messages),
     shown: walk.shown.slice(0, start.shown),
     turns: walk.turns.slice(0, start.turns),
-    sampled: start.sampled,
+    used: { ...walk.used, sampled: start.sampled },
   }
 }
 

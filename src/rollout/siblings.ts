@@ -1,6 +1,7 @@
 import type { Outcome } from '../core/outcome.ts'
+import { outcomeOf } from './end-walk.ts'
 import { requestOf, roomOf, type Sampled, sampleTurn } from './sample-turn.ts'
-import { outcomeOf, type Walk } from './walk.ts'
+import type { Walk } from './walk.ts'
 
 /** A walk with what its turn came to. */
 export interface Stepped {
@@ -48,8 +49,9 @@ function drawSeveral(walks: readonly Walk[]): void {
     policy.sampleSeveral!(requests[0]!, seeds, first.attempt),
   )
   walks.forEach((walk, index) => {
-    walk.drawn = drawn.then(samples => samples[index]!)
+    const own = drawn.then(samples => samples[index]!)
     // Whoever takes it sees its failure; until then it must not count as nobody's.
-    walk.drawn.catch(() => {})
+    own.catch(() => {})
+    walk.next.drawn = own
   })
 }

@@ -2,10 +2,11 @@ import type { Condensing } from '../core/condenser.ts'
 import type { World } from '../core/environment.ts'
 import { across, acrossNow, Failure } from '../core/failure.ts'
 import { given } from '../core/segment.ts'
-import { type Lineage, root } from '../core/tree.ts'
+import type { Lineage } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { condenseOpening } from './condensing/condense.ts'
-import { emptyWalk, hear, seedFor, type Walk } from './walk.ts'
+import { takeSummaryEnd } from './condensing/state.ts'
+import { addFork, emptyWalk, endOpening, extend, hear, seedFor, type Walk } from './walk.ts'
 
 /** Opens the world of an attempt through the environment's lane. */
 export async function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {
@@ -30,21 +31,19 @@ export async function startWalk(
   const walk = emptyWalk(context, attempt, { world, ...(condensing && { condensing }) })
   hear(walk, world.opening)
   await condenseOpening(walk)
-  walk.openingEvents = walk.events.length
+  endOpening(walk)
   const ids = acrossNow('renderer', attempt, () => renderer.render(walk.shown, walk.tree.tools))
-  walk.place = walk.tree.append(root, given('prompt', ids), lineageOf(walk))
-  walk.tokens.append(ids)
+  extend(walk, given('prompt', ids), lineageOf(walk))
   return walk
 }
 
 /** Where the policy itself condensed the opening, the first path replaces those it did that on. */
 function lineageOf(walk: Walk): Lineage {
-  const { aside } = walk
-  if (!aside) return { kind: 'extends' }
-  delete walk.aside
+  const summaryEnd = takeSummaryEnd(walk.condensing)
+  if (!summaryEnd) return { kind: 'extends' }
   const reason = 'the policy condensed the opening'
-  walk.forks.push({ at: 0, reason })
-  return { kind: 'rewrites', of: aside, by: 'condenser', reason }
+  addFork(walk, { at: 0, reason })
+  return { kind: 'rewrites', of: summaryEnd, by: 'condenser', reason }
 }
 
 function checkNames({ tools }: World, { recall }: Condensing): void {

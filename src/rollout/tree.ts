@@ -6,10 +6,11 @@ import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import type { BranchPolicy, Grown } from './branch.ts'
 import { withTime } from './chain.ts'
+import { endWalk, outcomeOf } from './end-walk.ts'
 import { scoreTrajectory } from './score.ts'
 import { Search } from './search.ts'
 import { openWorld, startWalk } from './start.ts'
-import { emptyWalk, endWalk, outcomeOf, type Walk } from './walk.ts'
+import { emptyWalk, type Walk } from './walk.ts'
 
 /** How a search tree grows. */
 export interface TreeOptions {

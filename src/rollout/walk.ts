@@ -1,19 +1,19 @@
 import type { Condensing } from '../core/condenser.ts'
 import type { StepCall, World } from '../core/environment.ts'
-import { across, describeCause, Failure } from '../core/failure.ts'
-import { type Json, trajectoryId, treeId } from '../core/ids.ts'
+import { treeId } from '../core/ids.ts'
 import type { Message } from '../core/message.ts'
-import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
-import type { Sample } from '../core/policy.ts'
+import type { Segment } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
-import type { Fork, Trajectory, TrajectoryEvent, Turn, View } from '../core/trajectory.ts'
-import { type GrowingTree, type Place, plantTree, root } from '../core/tree.ts'
+import type { Fork, TrajectoryEvent, Turn, View } from '../core/trajectory.ts'
+import { type GrowingTree, type Lineage, type Place, plantTree, root } from '../core/tree.ts'
 import { seedOf } from '../math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
+import { type CondensingState, openCondensingState } from './condensing/state.ts'
+import type { NextTurn } from './next-turn.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
 
-/** One path of a tree while it is walked: what the loops of all strategies move forward. */
-export interface Walk {
+/** A walk as this file sees it: everybody else asks the functions below to change it. */
+interface GrowingWalk {
   readonly context: RolloutContext
   readonly attempt: Attempt
   readonly tree: GrowingTree
@@ -22,37 +22,49 @@ export interface Walk {
   readonly branch: string
   place: Place
   tokens: TokenBuffer
-  /** What condenses this attempt's context, where something does. */
-  readonly condensing?: Condensing
-  /** The last turn before which the context was looked at, and when that is done. */
-  condensed?: { readonly turn: number; readonly done: Promise<void> }
-  /** The fewest tokens with which condensing is tried again after it did not help. */
-  condenseFrom: number
-  /** The end of a path on which the policy summarised, until the path that replaces it begins. */
-  aside?: Place
-  /** The first sampled node of a turn that was begun elsewhere and goes on here. */
-  begun?: number
-  /** A sample that was drawn together with its siblings' and is still to be taken. */
-  drawn?: Promise<Sample>
   /** Everything that was said. */
-  readonly messages: Message[]
+  messages: Message[]
   /** What the policy is shown of it: all, unless something was condensed or left out. */
   shown: Message[]
   /** From which turn on something else was shown: these messages, then all from number `from` on. */
-  readonly views: View[]
-  readonly turns: Turn[]
-  readonly calls: CallRecord[]
-  readonly events: TrajectoryEvent[]
+  views: View[]
+  turns: Turn[]
+  calls: CallRecord[]
+  events: TrajectoryEvent[]
   /** How many of the events happened before the first turn. */
   openingEvents: number
-  readonly forks: Fork[]
+  forks: Fork[]
+  isReencoded: boolean
+  /** What this path took; shared with the paths on which its policy summarises. */
+  readonly used: Used
+  /** Set where something condenses this attempt's context. */
+  readonly condensing?: CondensingState
+  readonly next: NextTurn
+}
+
+/** One path of a tree while it is walked: what the loops of all strategies move forward. */
+export type Walk = {
+  readonly [Key in keyof GrowingWalk]: GrowingWalk[Key] extends (infer Item)[]
+    ? readonly Item[]
+    : GrowingWalk[Key]
+}
+
+/** What a path took. */
+export interface Used {
   readonly seconds: { policy: number; tools: number; environment: number; reward: number }
   readonly servers: Set<string>
   sampled: number
   prompted: number
   cached: number
-  isReencoded: boolean
 }
+
+/** Nothing used yet. */
+export function nothingUsed(): Used {
+  const seconds = { policy: 0, tools: 0, environment: 0, reward: 0 }
+  return { seconds, servers: new Set(), sampled: 0, prompted: 0, cached: 0 }
+}
+
+const growing = (walk: Walk): GrowingWalk => walk as GrowingWalk
 
 /** A 31-bit seed for one draw of an attempt: a function of what it is for, never of when it happens. */
 export function seedFor(attempt: Attempt, ...parts: readonly (string | number)[]): number {
@@ -85,8 +97,7 @@ export function emptyWalk(
     attempt,
     tree,
     world: world ?? nowhere,
-    ...(condensing && { condensing }),
-    condenseFrom: 0,
+    ...(condensing && { condensing: openCondensingState(condensing) }),
     branch: '',
     place: root,
     tokens: openTokenBuffer(new Int32Array(0)),
@@ -98,12 +109,9 @@ export function emptyWalk(
     events: [],
     openingEvents: 0,
     forks: [],
-    seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-    servers: new Set(),
-    sampled: 0,
-    prompted: 0,
-    cached: 0,
     isReencoded: false,
+    used: nothingUsed(),
+    next: {},
   }
 }
 
@@ -115,83 +123,6 @@ const nowhere: World = {
   [Symbol.asyncDispose]: () => Promise.resolve(),
 }
 
-/** How an attempt ended, before it is known how many others share its tree. */
-export type Ending = Omit<Trajectory, 'id' | 'share'>
-
-/** Ends the only walk of a tree. */
-export async function endWalk(walk: Walk, outcome: Outcome): Promise<Trajectory> {
-  const ending = await closeWalk(walk, outcome)
-  const trajectory = {
-    ...ending,
-    id: trajectoryId(walk.tree.id, walk.tree.trajectories.length),
-    share: 1,
-  }
-  walk.tree.end(trajectory)
-  return trajectory
-}
-
-/** Closes a walk. Worlds report at every gradable end, before anybody disposes of them. */
-export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
-  const { attempt, world } = walk
-  let report: Json | undefined
-  let final = outcome
-  if (isGradableOutcome(outcome) && world.report) {
-    try {
-      report = await across('environment', attempt, () => world.report!())
-    } catch (error) {
-      final = outcomeOf(error, attempt.signal)
-    }
-  }
-  return {
-    end: endOf(walk),
-    outcome: final,
-    turns: walk.turns,
-    messages: walk.messages,
-    ...condensedViews(walk),
-    calls: walk.calls,
-    ...(report !== undefined && { report }),
-    fidelity: { kind: fidelityOf(walk), forks: walk.forks },
-    usage: { sampled: walk.sampled, prompt: walk.prompted },
-    events: walk.events,
-    volatile: { seconds: walk.seconds, cached: walk.cached, servers: [...walk.servers].sort() },
-  }
-}
-
-/** An observation that does not fit the context was never seen by the policy: it is in no row. */
-function endOf(walk: Walk): Place {
-  return walk.tokens.length > walk.context.limits.context ? sampledEnd(walk) : walk.place
-}
-
-/** Only what was condensed is kept: what a step shows follows from the conversation. */
-function condensedViews({ views }: Walk): Pick<Trajectory, 'views'> {
-  const condensed = views.filter(({ by }) => by === 'condenser')
-  return condensed.length > 0 ? { views: condensed } : {}
-}
-
-function fidelityOf(walk: Walk): Trajectory['fidelity']['kind'] {
-  if (walk.isReencoded) return 're-encoded'
-  return walk.forks.length > 0 ? 'forked' : 'exact'
-}
-
-/** What an error that ended a walk is, as data. */
-export function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
-  if (signal.aborted) return stopOf(signal.reason)
-  if (error instanceof Failure) {
-    return { kind: 'failed', boundary: error.boundary, message: error.message }
-  }
-  throw error
-}
-
-/** Aborting an attempt with this reason truncates it: its time was up. */
-export class TimeIsUp extends Error {
-  override name = 'TimeIsUp'
-}
-
-function stopOf(reason: unknown): Outcome {
-  if (reason instanceof TimeIsUp) return { kind: 'truncated', limit: 'time' }
-  return { kind: 'aborted', by: describeCause(reason) }
-}
-
 /** The call that a world's step is given. */
 export function stepCall(walk: Walk): StepCall {
   return { signal: walk.attempt.signal, messages: walk.messages, turn: walk.turns.length - 1 }
@@ -199,8 +130,78 @@ export function stepCall(walk: Walk): StepCall {
 
 /** Adds messages to the conversation and to what the policy is shown of it. */
 export function hear(walk: Walk, messages: readonly Message[]): void {
-  walk.messages.push(...messages)
-  walk.shown.push(...messages)
+  growing(walk).messages.push(...messages)
+  growing(walk).shown.push(...messages)
+}
+
+/** Shows the policy these messages instead of the conversation so far. */
+export function show(walk: Walk, shown: readonly Message[], by?: View['by']): void {
+  growing(walk).shown = [...shown]
+  if (by === undefined) return
+  const { turns, messages } = walk
+  growing(walk).views.push({ turn: turns.length, by, shown, from: messages.length })
+}
+
+/** Appends tokens to the path. */
+export function extend(walk: Walk, segment: Segment, lineage?: Lineage): void {
+  growing(walk).place = walk.tree.append(walk.place, segment, lineage)
+  walk.tokens.append(segment.ids)
+}
+
+/** Goes on from an earlier place of the path, with other tokens behind its first `keep`. */
+export function turnBack(
+  walk: Walk,
+  to: { readonly place: Place; readonly keep: number },
+  replacement: { readonly segment: Segment; readonly lineage: Lineage },
+): void {
+  growing(walk).place = to.place
+  growing(walk).tokens = walk.tokens.fork(to.keep)
+  extend(walk, replacement.segment, replacement.lineage)
+}
+
+/** Counts a place from which on the path is another one. */
+export function addFork(walk: Walk, fork: Fork): void {
+  growing(walk).forks.push(fork)
+}
+
+/** A turn was sampled, or written by somebody, and ends where the walk stands. */
+export function addTurn(walk: Walk, turn: Pick<Turn, 'from' | 'finish'>): void {
+  const { place, messages } = walk
+  growing(walk).turns.push({ ...turn, end: place, messages: messages.length })
+}
+
+/** Adds what the world said of the last turn: its calls, and what it was worth. */
+export function judgeTurn(
+  walk: Walk,
+  calls: readonly CallRecord[],
+  judged: Pick<Turn, 'reward' | 'anchor'>,
+): void {
+  growing(walk).calls.push(...calls)
+  const last = walk.turns.length - 1
+  if (Object.keys(judged).length > 0) {
+    growing(walk).turns[last] = { ...walk.turns[last]!, ...judged }
+  }
+}
+
+/** What happened so far belongs to the opening: it stays with every walk that goes back. */
+export function endOpening(walk: Walk): void {
+  growing(walk).openingEvents = walk.events.length
+}
+
+/** Some of the path's tokens were made from text that a server gave without ids. */
+export function markReencoded(walk: Walk): void {
+  growing(walk).isReencoded = true
+}
+
+/** Counts something that happened on a walk. */
+export function note(
+  walk: Walk,
+  kind: string,
+  what: string | Pick<TrajectoryEvent, 'detail' | 'figures'>,
+): void {
+  const turn = Math.max(0, walk.turns.length - 1)
+  const detail = typeof what === 'string' ? { detail: what } : what
+  growing(walk).events.push({ kind, turn, ...detail })
 }
 
 /**
@@ -221,14 +222,4 @@ export function sampledEnd({ tree, place }: Walk): Place {
 export function openingShown({ views, messages, turns }: Walk): readonly Message[] {
   const condensed = views.findLast(({ turn, by }) => turn === 0 && by === 'condenser')
   return condensed?.shown ?? messages.slice(0, turns[0]?.messages ?? messages.length)
-}
-
-/** Counts something that happened on a walk. */
-export function note(
-  walk: Walk,
-  kind: string,
-  what: string | Pick<TrajectoryEvent, 'detail' | 'figures'>,
-): void {
-  const turn = Math.max(0, walk.turns.length - 1)
-  walk.events.push({ kind, turn, ...(typeof what === 'string' ? { detail: what } : what) })
 }

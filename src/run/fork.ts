@@ -16,10 +16,11 @@ import { mean } from '../math/statistics.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 import { walkToEnd, withTime } from '../rollout/chain.ts'
+import { endWalk, outcomeOf } from '../rollout/end-walk.ts'
 import { continueWalks, type Reopening, reopenWalk, walkBeside } from '../rollout/reopen.ts'
 import { lastTurns, stepToEnd } from '../rollout/step.ts'
 import type { Strategy } from '../rollout/strategy.ts'
-import { emptyWalk, endWalk, outcomeOf, seedFor, type Walk } from '../rollout/walk.ts'
+import { emptyWalk, seedFor, show, type Walk } from '../rollout/walk.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { openRun } from './open-run-folder.ts'
 import { reopenCondensing } from './reopen-condensing.ts'
@@ -217,7 +218,7 @@ async function openWalks(
     ...(condensing && { condensing }),
   })
   if (options.stepHistory !== undefined && turn > 0) {
-    walk.shown = [...lastTurns(walk, options.stepHistory)]
+    show(walk, lastTurns(walk, options.stepHistory))
   }
   const walks = [walk]
   for (let sample = 1; sample < options.samples; sample++) {

@@ -1,8 +1,9 @@
-import type { Condensed, Condensing } from '../../core/condenser.ts'
+import type { Condensed } from '../../core/condenser.ts'
 import { across, acrossNow, Failure } from '../../core/failure.ts'
 import type { Message } from '../../core/message.ts'
 import { rewrite, showInstead } from '../act.ts'
-import { note, type Walk } from '../walk.ts'
+import { note, show, type Walk } from '../walk.ts'
+import type { CondensingState } from './state.ts'
 import { selfSpeaker } from './summarise.ts'
 
 /** After condensing did not help, the context grows by this share, or fills up, before it is tried again. */
@@ -13,40 +14,52 @@ const patience = 1.1
  * before each turn. What comes back no shorter is not shown: where it does not fit, the next
  * sample ends the attempt by `context`.
  */
-export function condenseWalk(walk: Walk): Promise<void> {
+export async function condenseWalk(walk: Walk): Promise<void> {
+  const { condensing } = walk
+  if (!condensing) return
   const turn = walk.turns.length
-  if (walk.condensed?.turn !== turn) walk.condensed = { turn, done: condenseOnce(walk) }
-  return walk.condensed.done
+  if (condensing.looked?.turn !== turn) {
+    condensing.looked = { turn, done: condenseOnce(walk, condensing) }
+  }
+  await condensing.looked.done
 }
 
-async function condenseOnce(walk: Walk): Promise<void> {
+async function condenseOnce(walk: Walk, condensing: CondensingState): Promise<void> {
   const { limits, condense } = walk.context
   const before = walk.tokens.length
   // Inside a turn that was begun elsewhere nothing may change before it.
-  if (!walk.condensing || !condense || walk.begun !== undefined) return
-  if (before <= Math.max(limits.context * condense.above, walk.condenseFrom)) return
-  const condensed = await askCondenser(walk, walk.condensing)
+  if (!condense || walk.next.begun !== undefined) return
+  if (before <= Math.max(limits.context * condense.above, condensing.from)) return
+  const condensed = await askCondenser(walk, condensing)
   if (condensed.kind === 'unchanged') {
-    giveUp(walk, condensed, condensed.problem ?? 'nothing could be condensed')
+    giveUp(walk, condensing, {
+      ...condensed,
+      problem: condensed.problem ?? 'nothing could be condensed',
+    })
     return
   }
   const after = countIn(walk, condensed.messages)
   if (after >= before) {
-    giveUp(walk, condensed, `${condensed.reason}: ${after} tokens instead of ${before}`)
+    const problem = `${condensed.reason}: ${after} tokens instead of ${before}`
+    giveUp(walk, condensing, { ...condensed, problem })
     return
   }
   noteCondensed(walk, condensed, { before, after })
-  walk.condenseFrom = 0
+  condensing.from = 0
   const { reason } = condensed
   showInstead(walk, condensed.messages, { by: 'condenser', reason })
 }
 
 /** The walk goes on with what it was shown; a summary that the policy wrote in vain stays trained. */
-function giveUp(walk: Walk, { figures }: Condensed, problem: string): void {
+function giveUp(
+  walk: Walk,
+  condensing: CondensingState,
+  { figures, problem }: Pick<Condensed, 'figures'> & { readonly problem: string },
+): void {
   const before = walk.tokens.length
   note(walk, 'condense-failed', { detail: problem, figures: { ...figures, before } })
-  walk.condenseFrom = Math.min(before * patience, walk.context.limits.context - 1)
-  if (!walk.aside) return
+  condensing.from = Math.min(before * patience, walk.context.limits.context - 1)
+  if (!condensing.summaryEnd) return
   const keep = before - 1
   const ids = walk.tokens.view(keep).slice()
   rewrite(walk, { kind: 'rewrites', keep, ids, reason: `not condensed: ${problem}` }, 'condenser')
@@ -70,8 +83,7 @@ export async function condenseOpening(walk: Walk): Promise<void> {
   }
   noteCondensed(walk, condensed, { before, after })
   const shown = condensed.messages
-  walk.shown = [...shown]
-  walk.views.push({ turn: 0, by: 'condenser', shown, from: walk.messages.length })
+  show(walk, shown, 'condenser')
 }
 
 function noteCondensed(
@@ -83,13 +95,13 @@ function noteCondensed(
   note(walk, 'condensed', { detail, figures: { ...figures, ...tokens } })
 }
 
-async function askCondenser(walk: Walk, condensing: Condensing): Promise<Condensed> {
+async function askCondenser(walk: Walk, { by }: CondensingState): Promise<Condensed> {
   const { limits, condense, lanes } = walk.context
   const { attempt, shown } = walk
   const { to, trainSummaries, condenser } = condense!
   const opening = walk.turns[0]?.messages ?? shown.length
   const condensed = await across('condenser', attempt, () =>
-    condensing.condense(shown, {
+    by.condense(shown, {
       signal: attempt.signal,
       tokens: Math.floor(limits.context * to),
       context: limits.context,

@@ -7,7 +7,7 @@ import { note, type Walk } from '../walk.ts'
 
 /** Steps the walk's world; calls that recall a block are answered here, the world never sees them. */
 export function stepWithRecall(walk: Walk, action: Reply, call: StepCall): Promise<Transition> {
-  const recall = walk.condensing?.recall
+  const recall = walk.condensing?.by.recall
   if (!recall) return walk.world.step(action, call)
   return stepBesideRecall(walk, action, { recall, call })
 }

@@ -7,7 +7,7 @@ import { commonLength } from '../act.ts'
 import { findRepeats } from '../repeats.ts'
 import { sampleSegments } from '../sample-turn.ts'
 import { openTokenBuffer } from '../token-buffer.ts'
-import { note, sampledEnd, type Walk } from '../walk.ts'
+import { addFork, markReencoded, note, sampledEnd, type Walk } from '../walk.ts'
 
 /**
  * The walk's own policy as a speaker. What it says is sampled as everything else is, on a path of
@@ -55,9 +55,9 @@ async function sayAside(
 }
 
 /** What a summary may take of the context and of the tokens that are left. */
-function roomFor({ context, sampled }: Walk, prompt: number, wanted = 1024): number {
+function roomFor({ context, used }: Walk, prompt: number, wanted = 1024): number {
   const { limits } = context
-  return Math.min(wanted, limits.newTokens, limits.context - prompt, limits.tokens - sampled)
+  return Math.min(wanted, limits.newTokens, limits.context - prompt, limits.tokens - used.sampled)
 }
 
 const reason = 'the policy summarises'
@@ -75,7 +75,7 @@ function stepAside(
   const summaries = walk.events.filter(({ kind }) => kind === 'summary').length
   const tree = isTrained ? walk.tree : plantTree(walk.tree)
   const keep = isTrained ? commonLength(walk.tokens.view(), ids) : 0
-  const of = isTrained ? (walk.aside ?? sampledEnd(walk)) : root
+  const of = isTrained ? (walk.condensing?.summaryEnd ?? sampledEnd(walk)) : root
   const more = ids.subarray(keep)
   const path = { end: walk.place, path: walk.tokens.view(), keep, ids: more }
   const place = tree.append(
@@ -91,15 +91,13 @@ function stepAside(
     tokens: openTokenBuffer(ids),
     shown: [...messages],
     branch: `${walk.branch}/summary${summaries}`,
+    next: { ...walk.next },
   }
 }
 
 function takeOver(walk: Walk, own: ReturnType<typeof stepAside>, isTrained: boolean): void {
-  walk.sampled = own.sampled
-  walk.prompted = own.prompted
-  walk.cached = own.cached
-  walk.isReencoded ||= isTrained && own.isReencoded
   if (!isTrained) return
-  walk.aside = own.place
-  walk.forks.push({ at: own.keep, reason })
+  if (own.isReencoded) markReencoded(walk)
+  if (walk.condensing) walk.condensing.summaryEnd = own.place
+  addFork(walk, { at: own.keep, reason })
 }

@@ -1,0 +1,84 @@
+import { across, describeCause, Failure } from '../core/failure.ts'
+import { type Json, trajectoryId } from '../core/ids.ts'
+import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import type { Place } from '../core/tree.ts'
+import { sampledEnd, type Walk } from './walk.ts'
+
+/** How an attempt ended, before it is known how many others share its tree. */
+export type Ending = Omit<Trajectory, 'id' | 'share'>
+
+/** Ends the only walk of a tree. */
+export async function endWalk(walk: Walk, outcome: Outcome): Promise<Trajectory> {
+  const ending = await closeWalk(walk, outcome)
+  const trajectory = {
+    ...ending,
+    id: trajectoryId(walk.tree.id, walk.tree.trajectories.length),
+    share: 1,
+  }
+  walk.tree.end(trajectory)
+  return trajectory
+}
+
+/** Closes a walk. Worlds report at every gradable end, before anybody disposes of them. */
+export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
+  const { attempt, world } = walk
+  let report: Json | undefined
+  let final = outcome
+  if (isGradableOutcome(outcome) && world.report) {
+    try {
+      report = await across('environment', attempt, () => world.report!())
+    } catch (error) {
+      final = outcomeOf(error, attempt.signal)
+    }
+  }
+  const { seconds, cached, servers } = walk.used
+  return {
+    end: endOf(walk),
+    outcome: final,
+    turns: walk.turns,
+    messages: walk.messages,
+    ...condensedViews(walk),
+    calls: walk.calls,
+    ...(report !== undefined && { report }),
+    fidelity: { kind: fidelityOf(walk), forks: walk.forks },
+    usage: { sampled: walk.used.sampled, prompt: walk.used.prompted },
+    events: walk.events,
+    volatile: { seconds, cached, servers: [...servers].sort() },
+  }
+}
+
+/** An observation that does not fit the context was never seen by the policy: it is in no row. */
+function endOf(walk: Walk): Place {
+  return walk.tokens.length > walk.context.limits.context ? sampledEnd(walk) : walk.place
+}
+
+/** Only what was condensed is kept: what a step shows follows from the conversation. */
+function condensedViews({ views }: Walk): Pick<Trajectory, 'views'> {
+  const condensed = views.filter(({ by }) => by === 'condenser')
+  return condensed.length > 0 ? { views: condensed } : {}
+}
+
+function fidelityOf(walk: Walk): Trajectory['fidelity']['kind'] {
+  if (walk.isReencoded) return 're-encoded'
+  return walk.forks.length > 0 ? 'forked' : 'exact'
+}
+
+/** What an error that ended a walk is, as data. */
+export function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
+  if (signal.aborted) return stopOf(signal.reason)
+  if (error instanceof Failure) {
+    return { kind: 'failed', boundary: error.boundary, message: error.message }
+  }
+  throw error
+}
+
+/** Aborting an attempt with this reason truncates it: its time was up. */
+export class TimeIsUp extends Error {
+  override name = 'TimeIsUp'
+}
+
+function stopOf(reason: unknown): Outcome {
+  if (reason instanceof TimeIsUp) return { kind: 'truncated', limit: 'time' }
+  return { kind: 'aborted', by: describeCause(reason) }
+}
