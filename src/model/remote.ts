@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { whenAborted } from '../core/call.ts'
+import { Line, type Waiting } from '../threads/line.ts'
 import { readCheckpoint, readOptimizer, writeCheckpoint, writeOptimizer } from './checkpoint.ts'
 import { workerFile } from './kernel-file.ts'
 import type {
@@ -40,101 +41,78 @@ type Answer = Exclude<FromOwner, { kind: 'ready' | 'token' | 'failed' }>
 /** A message to the owner that has no id yet. */
 type Asked = ToOwner extends infer M ? (M extends ToOwner ? Omit<M, 'id'> : never) : never
 
-interface Pending {
+interface Pending extends Waiting {
   readonly resolve: (answer: Answer) => void
-  readonly reject: (cause: unknown) => void
   readonly onToken: ((token: TokenNews) => void) | undefined
 }
 
-/** The line to the owner: questions by number, and a worker that lives while one is open. */
+/** The line to the owner: what is sent in one go travels in one message. */
 class OwnerLine {
   readonly ready: Promise<unknown>
-  readonly #worker: Worker
-  readonly #pending = new Map<number, Pending>()
-  #outbox: ToOwner[] = []
-  #next = 0
-  #failure: Error | undefined
+  readonly #line: Line<ToOwner, FromOwner, Pending>
 
   constructor(worker: Worker) {
-    this.#worker = worker
+    this.#line = new Line(
+      worker,
+      {
+        take: news => this.#take(news),
+        failure: cause => cause ?? new Error('The model was closed.'),
+      },
+      { together: Number.POSITIVE_INFINITY, later: queueMicrotask },
+    )
     this.ready = once(worker, 'message').then(() => worker.unref())
-    worker.on('message', (news: readonly FromOwner[]) => {
-      for (const item of news) this.#take(item)
-    })
-    worker.on('error', cause => this.#fail(cause))
-    worker.on('exit', () => this.#fail(new Error('The model was closed.')))
   }
 
   /** Asks and waits for the answer; `id` is told at once, for aborting. */
   ask(message: Asked, options: AskOptions = {}): Promise<Answer> {
-    const { onToken, id = this.#next++ } = options
+    const { onToken, id: earlier } = options
     return new Promise<Answer>((resolve, reject) => {
-      if (this.#failure) return reject(this.#failure)
-      if (this.#pending.size === 0) this.#worker.ref()
-      this.#pending.set(id, { resolve, reject, onToken })
+      const { failure } = this.#line
+      if (failure) return reject(failure)
+      const id = this.#line.open({ resolve, reject, onToken }, earlier)
       this.send({ ...message, id } as ToOwner)
       // Only now, so that an abort never overtakes what it aborts.
       options.onId?.(id)
     })
   }
 
-  /** Sends without waiting; what is sent in one go travels in one message. */
+  /** Sends without waiting. */
   send(message: ToOwner): void {
-    if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
-    this.#outbox.push(message)
+    this.#line.send(message)
   }
 
   /** Aborts every open sample and asks the owner to end. */
   async close(): Promise<void> {
-    if (this.#failure) return
-    for (const id of this.#pending.keys()) this.send({ kind: 'abort', id })
-    const ended = once(this.#worker, 'exit')
+    const { failure, worker } = this.#line
+    if (failure) return
+    for (const id of this.#line.numbers()) this.send({ kind: 'abort', id })
+    const ended = once(worker, 'exit')
     await this.ask({ kind: 'close' }).catch(() => undefined)
-    this.#worker.ref()
+    worker.ref()
     await ended
-  }
-
-  #flush(): void {
-    const messages = this.#outbox
-    this.#outbox = []
-    this.#worker.postMessage(messages)
   }
 
   #take(news: FromOwner): void {
     if (news.kind === 'ready') return
-    const pending = this.#pending.get(news.id)
-    if (!pending) return
     if (news.kind === 'token') {
       this.#show(news.id, news.token)
       return
     }
-    this.#settle(news.id)
-    if (news.kind === 'failed') pending.reject(new Error(news.message))
-    else pending.resolve(news)
+    const pending = this.#line.settle(news.id)
+    if (news.kind === 'failed') pending?.reject(new Error(news.message))
+    else pending?.resolve(news)
   }
 
   /** Shows a token to whoever watches; a watcher that throws ends its sample. */
   #show(id: number, token: TokenNews): void {
-    const pending = this.#pending.get(id)!
+    const pending = this.#line.question(id)
     try {
-      pending.onToken?.(token)
+      pending?.onToken?.(token)
     } catch (cause) {
-      this.#settle(id)
+      this.#line.settle(id)
       this.send({ kind: 'abort', id })
-      pending.reject(cause)
+      pending?.reject(cause)
     }
-  }
-
-  #settle(id: number): void {
-    this.#pending.delete(id)
-    if (this.#pending.size === 0) this.#worker.unref()
-  }
-
-  #fail(cause: Error): void {
-    this.#failure ??= cause
-    const pending = [...this.#pending.values()]
-    this.#pending.clear()
-    for (const { reject } of pending) reject(this.#failure)
   }
 }
 

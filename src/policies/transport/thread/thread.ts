@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { Line, type Waiting } from '../../../threads/line.ts'
 import { type Reading, unpackAnswer } from '../../servers/answer-reading.ts'
 import type { Generated } from '../../servers/generated.ts'
 import {
@@ -17,7 +18,6 @@ import {
   type StartOrder,
   type ToThread,
 } from './messages.ts'
-import { openOutbox } from './outbox.ts'
 
 /** A thread that sends requests and reads answers, so that the caller's own is free for the rest. */
 export interface ServerThread {
@@ -36,12 +36,12 @@ export function openServerThread(
   startWorker: () => Worker = () => new Worker(workerFile, { execArgv: [], name: 'servers' }),
 ): ServerThread {
   const opened = new Map<number, ToThread>()
-  let line: Line | undefined
+  let line: ThreadLine | undefined
   let count = 0
 
-  function currentLine(): Line {
+  function currentLine(): ThreadLine {
     if (line && !line.failure) return line
-    line = new Line(startWorker())
+    line = new ThreadLine(startWorker())
     for (const order of opened.values()) line.send(order)
     return line
   }
@@ -91,57 +91,57 @@ interface Asked {
   readonly reading?: Reading
 }
 
-/** One who waits for an answer. */
-interface Pending {
-  readonly resolve: (value: never) => void
-  readonly reject: (reason: unknown) => void
+/** One who waits for the answer to a request. */
+interface Pending extends Waiting {
   readonly onEvents: ((chunk: Buffer) => void) | undefined
   /** Why nobody wants the answer any more. */
   cancelled?: { readonly reason: unknown }
 }
 
-/** The line to the thread: exchanges by number. The program stays alive while one is under way. */
-class Line {
-  readonly send: (order: ToThread) => void
-  readonly #worker: Worker
-  readonly #pending = new Map<number, Pending>()
-  #next = 0
-  /** Why the thread is gone. */
-  failure: Error | undefined
+/** The line to the thread: exchanges by number. */
+class ThreadLine {
+  readonly #line: Line<ToThread, FromThread, Pending>
 
   constructor(worker: Worker) {
-    this.#worker = worker
-    this.send = openOutbox(orders => worker.postMessage(orders))
-    worker.unref()
-    worker.on('message', (news: readonly FromThread[]) => {
-      for (const item of news) this.#take(item)
+    this.#line = new Line(worker, {
+      take: news => this.#take(news),
+      failure(cause) {
+        const problem = cause ? `failed: ${cause.message}` : 'was closed'
+        return new ServerError('connection', `the thread that talks to servers ${problem}`)
+      },
     })
-    worker.on('error', cause => this.#fail(`failed: ${cause.message}`))
-    worker.on('exit', () => this.#fail('was closed'))
+    worker.unref()
+  }
+
+  get failure(): Error | undefined {
+    return this.#line.failure
+  }
+
+  send(order: ToThread): void {
+    this.#line.send(order)
   }
 
   start<T>(asked: Asked): Exchange<T> {
     const { onEvents } = asked.request
-    const id = this.#next++
+    let id = -1
     const answer = new Promise<T>((resolve, reject) => {
-      if (this.#pending.size === 0) this.#worker.ref()
-      this.#pending.set(id, { resolve, reject, onEvents })
+      id = this.#line.open({ resolve, reject, onEvents })
       this.send(toOrder(id, asked))
     })
     return { answer, cancel: reason => this.#cancel(id, reason) }
   }
 
   async close(): Promise<void> {
-    await this.#worker.terminate()
+    await this.#line.worker.terminate()
   }
 
   /** A stream ends when the thread has closed it: until then it may hand on what had arrived. */
   #cancel(id: number, reason: unknown): void {
-    const pending = this.#pending.get(id)
+    const pending = this.#line.question(id)
     if (!pending || pending.cancelled) return
     this.send({ kind: 'cancel', id })
     if (pending.onEvents) pending.cancelled = { reason }
-    else this.#settle(id)?.reject(reason)
+    else this.#line.settle(id)?.reject(reason)
   }
 
   #take(news: FromThread): void {
@@ -149,7 +149,7 @@ class Line {
       this.#pass(news.id, toBuffer(news.chunk))
       return
     }
-    const pending = this.#settle('kind' in news ? news.id : news[0])
+    const pending = this.#line.settle('kind' in news ? news.id : news[0])
     if (pending?.cancelled) pending.reject(pending.cancelled.reason)
     else if ('kind' in news) pending?.reject(fromPlain(news.failure))
     else pending?.resolve(answerOf(news) as never)
@@ -158,23 +158,10 @@ class Line {
   /** Whoever takes events may throw at what they say: that ends the exchange. */
   #pass(id: number, chunk: Buffer): void {
     try {
-      this.#pending.get(id)?.onEvents?.(chunk)
+      this.#line.question(id)?.onEvents?.(chunk)
     } catch (cause) {
       this.#cancel(id, cause)
     }
-  }
-
-  #settle(id: number): Pending | undefined {
-    const pending = this.#pending.get(id)
-    this.#pending.delete(id)
-    if (this.#pending.size === 0) this.#worker.unref()
-    return pending
-  }
-
-  #fail(problem: string): void {
-    this.failure ??= new ServerError('connection', `the thread that talks to servers ${problem}`)
-    for (const { reject } of this.#pending.values()) reject(this.failure)
-    this.#pending.clear()
   }
 }
 

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads'
+import { openOutbox } from '../../../threads/outbox.ts'
 import { packAnswer, readAnswer } from '../../servers/answer-reading.ts'
 import { openServer, type Server } from '../../servers/server.ts'
 import type { Exchange } from '../exchange.ts'
 import { type FromThread, type StartOrder, type ToThread, toPlain } from './messages.ts'
-import { openOutbox } from './outbox.ts'
 
 const servers = new Map<number, Server>()
 const exchanges = new Map<number, Exchange>()
