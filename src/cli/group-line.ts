@@ -1,14 +1,25 @@
-import type { Group } from '../core/group.ts'
-import { describeOutcome } from '../core/outcome.ts'
+import { type Group, reasonsUnscored } from '../core/group.ts'
 import type { Counts } from './progress.ts'
 
 /** A group on one line: its id, which `espalier show` opens, its rewards, what failed. */
 export function groupLine(group: Group): string {
   const rewards = group.members.map(({ reward }) => round(reward.total)).join(' ')
   const dropped = group.members.filter(member => member.dropped).length
-  const failed = group.unscored.map(({ outcome }) => describeOutcome(outcome))
-  const notes = [...(dropped > 0 ? [`${dropped} dropped`] : []), ...failed.slice(0, 2)]
+  const notes = [
+    ...(dropped > 0 ? [droppedNote(group)] : []),
+    ...reasonsUnscored(group)
+      .slice(0, 2)
+      .map(({ reason, count }) => (count === 1 ? reason : `${count} × ${reason}`)),
+  ]
   return `${group.id.padEnd(12)}  reward ${rewards || '–'}${notes.length > 0 ? `  (${notes.join('; ')})` : ''}`
+}
+
+/** How many were dropped, by which filters and why the first of them was. */
+function droppedNote({ members }: Group): string {
+  const dropped = members.flatMap(member => (member.dropped ? [member.dropped] : []))
+  const filters = [...new Set(dropped.map(({ filter }) => filter))].join(', ')
+  if (filters === 'evaluation') return 'held out: measured, never trained'
+  return `${dropped.length} dropped by ${filters}: ${dropped[0]!.reason}`
 }
 
 /** A group as one JSON object. */

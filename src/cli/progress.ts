@@ -1,3 +1,4 @@
+import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { BudgetLimits } from '../run/budget.ts'
 import type { RunEvent } from '../watch/events.ts'
 import type { StopKind } from '../watch/stopped.ts'
@@ -91,6 +92,7 @@ function count(counts: Counts, event: RunEvent): void {
       counts.rewardSum += reward.total
       if (dropped) counts.dropped++
     }
+    for (const { trajectory } of event.group.unscored) countLost(counts, trajectory.outcome)
   } else if (event.kind === 'budget-spent') {
     counts.stopped = event.message
     counts.stopKind = event.of
@@ -98,6 +100,16 @@ function count(counts: Counts, event: RunEvent): void {
     counts.stopKind = 'keep'
     counts.stopped = `${event.kept} groups are kept, ${event.cut} were cut`
   }
+}
+
+/** An attempt that came to its end and could not be scored is no plain success. */
+function countLost({ outcomes }: Counts, own: Outcome): void {
+  if (!isGradableOutcome(own)) return
+  const left = (outcomes.get(own.kind) ?? 0) - 1
+  if (left > 0) outcomes.set(own.kind, left)
+  else outcomes.delete(own.kind)
+  const name = `${own.kind} without a reward`
+  outcomes.set(name, (outcomes.get(name) ?? 0) + 1)
 }
 
 function statusLine(counts: Counts, seconds: number, expected: Expected): string {
@@ -161,7 +173,7 @@ function meanReward({ rewards, rewardSum }: Counts): string {
 
 function failures({ outcomes }: Counts): readonly string[] {
   return [...outcomes]
-    .filter(([name]) => name.startsWith('failed'))
+    .filter(([name]) => name.startsWith('failed') || name.endsWith('without a reward'))
     .map(([name, number]) => `${name} ${number}`)
 }
 

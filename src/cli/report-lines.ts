@@ -6,7 +6,9 @@ import { count, percent } from './units.ts'
 export function reportLines(report: RunReport): readonly string[] {
   return [
     `${report.kind} ${report.status}${report.reason ? ` (${report.reason})` : ''}  ` +
-      `${count(report.groups)} groups, ${count(report.trajectories)} trajectories in ${count(report.trees)} trees`,
+      `${count(report.groups)} groups, ${count(report.trajectories)} trajectories in ${count(report.trees)} trees` +
+      (report.evaluations ? ' that were learned from' : ''),
+    ...evaluationLines(report),
     ...scoreLines(report),
     line('outcomes', counts(report.outcomes)),
     ...report.failures
@@ -30,6 +32,18 @@ export function reportLines(report: RunReport): readonly string[] {
     line('fidelity', counts(report.fidelity)),
     ...noteLines(report),
   ].filter(each => each !== '')
+}
+
+/** What was measured stands apart: success while learning is over many policies. */
+function evaluationLines({ evaluations = [] }: RunReport): readonly string[] {
+  return evaluations.flatMap(({ step, success, trajectories }, index) => {
+    if (!success) return []
+    const { low, high } = success.interval
+    const when = step === 0 ? 'before training' : `after step ${step}`
+    const rate = `${percent(success.rate)} (${percent(low)} to ${percent(high)})`
+    const text = `${when}: success ${rate} of ${count(trajectories)}`
+    return [line(index === 0 ? 'held out' : '', text)]
+  })
 }
 
 function noteLines({ warnings = [], clock = [], earlyStop }: RunReport): readonly string[] {
@@ -56,7 +70,8 @@ function counts(record: Readonly<Record<string, number>>): string {
     .join(', ')
 }
 
-function scoreLines({ success, reward, groups, groupsWithContrast }: RunReport): readonly string[] {
+function scoreLines(report: RunReport): readonly string[] {
+  const { success, reward, groups, groupsWithContrast, evaluations } = report
   if (!success || !reward) return ['  nothing was scored']
   const { low, high } = success.interval
   const parts = Object.entries(reward.parts).map(
@@ -66,7 +81,8 @@ function scoreLines({ success, reward, groups, groupsWithContrast }: RunReport):
   return [
     line(
       'success',
-      `${percent(success.rate)} (${percent(low)} to ${percent(high)}) with a reward of ${success.at} or more`,
+      `${percent(success.rate)} (${percent(low)} to ${percent(high)}) with a reward of ${success.at} or more` +
+        (evaluations ? ', over all steps of training' : ''),
     ),
     line(
       'reward',
@@ -100,7 +116,7 @@ function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
       'lengths',
       `${count(per.mean)} tokens on average, median ${count(per.median)}, 95 % under ${count(per.p95)}, at most ${count(per.most)}; ${turns.mean.toFixed(1)} turns`,
     ),
-    line('time', lanes.join(', ')),
+    line('time', lanes.length > 0 ? `${lanes.join(', ')}, summed over attempts side by side` : ''),
   ]
 }
 

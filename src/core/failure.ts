@@ -1,4 +1,5 @@
 import type { Call } from './call.ts'
+import { placeInUsersCode } from './code-place.ts'
 
 /** The contracts whose implementations can fail. */
 export const boundaries = [
@@ -21,7 +22,8 @@ export class Failure extends Error {
   readonly boundary: Boundary
 
   constructor(boundary: Boundary, options: { readonly cause: unknown }) {
-    super(describeCause(options.cause), options)
+    const place = placeInUsersCode(options.cause)
+    super(`${describeCause(options.cause)}${place ? ` (${place})` : ''}`, options)
     this.boundary = boundary
   }
 }

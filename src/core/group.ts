@@ -1,6 +1,6 @@
 import type { Stretch } from './credit.ts'
 import type { GroupId, TaskId, TrajectoryId } from './ids.ts'
-import type { Aborted, Failed } from './outcome.ts'
+import { type Aborted, describeUnscored, type Failed } from './outcome.ts'
 import type { Reward } from './reward.ts'
 import type { Gradable, Trajectory } from './trajectory.ts'
 import type { Tree } from './tree.ts'
@@ -68,4 +68,23 @@ export function isUseful(group: {
   readonly members: readonly Pick<Weighted, 'dropped' | 'advantage'>[]
 }): boolean {
   return group.members.some(({ dropped, advantage }) => dropped === null && advantage !== null)
+}
+
+/** Why attempts of a group have no reward: each reason once, with its count, the most frequent first. */
+export function reasonsUnscored({
+  unscored,
+}: Pick<Group, 'unscored'>): readonly { readonly reason: string; readonly count: number }[] {
+  const counts = new Map<string, number>()
+  for (const { trajectory, outcome } of unscored) {
+    const reason = describeUnscored(trajectory.outcome, outcome)
+    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  }
+  return [...counts]
+    .map(([reason, count]) => ({ reason, count }))
+    .sort((one, other) => other.count - one.count)
+}
+
+/** Whether a group of a training run was rolled to measure it, and not to learn from. */
+export function isHeldOut({ id, step }: Pick<Group, 'id' | 'step'>): boolean {
+  return step !== undefined && id.startsWith(`evaluation-${step}/`)
 }

@@ -60,3 +60,14 @@ export function describeOutcome(outcome: Outcome): string {
       return outcome satisfies never
   }
 }
+
+/** How an attempt without a reward ended: its own end counts where only the reward failed. */
+export function describeUnscored(
+  own: Outcome,
+  outcome: Extract<Outcome, { kind: 'failed' | 'aborted' }>,
+): string {
+  if (!isGradableOutcome(own)) return describeOutcome(outcome)
+  const problem =
+    outcome.kind === 'failed' ? `failed: ${outcome.message}` : describeOutcome(outcome)
+  return `${describeOutcome(own)}, but its reward ${problem}`
+}

@@ -5,7 +5,7 @@ import { textOf } from '../core/message.ts'
 import { type PassageTask, passages } from '../environments/built-in/passages.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openRunReader } from '../store/store.ts'
-import { checkFirstTask, readTasks } from '../tasks/tasks.ts'
+import { checkTaskSource, readTasks } from '../tasks/tasks.ts'
 import type { PassageText } from './condenser-pairs.ts'
 
 /** Whether a source is a stored run, and not a file of questions. */
@@ -27,7 +27,7 @@ export async function* readPassageTasks(
 /** Refuses a source that is not there, holds nothing or begins wrongly, before a set is begun. */
 export async function checkSource(source: string): Promise<void> {
   if (/^\d+$/.test(source) || isRun(source)) return
-  await openNamed(undefined, () => checkFirstTask(passages() as Environment, source))
+  await openNamed(undefined, () => checkTaskSource(passages() as Environment, source))
 }
 
 /** Texts to condense: the passages of questions, each with the questions that it answers. */

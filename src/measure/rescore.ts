@@ -1,5 +1,5 @@
 import type { Environment, Task } from '../core/environment.ts'
-import type { Group } from '../core/group.ts'
+import { type Filter, type Group, reasonsUnscored } from '../core/group.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Tree } from '../core/tree.ts'
 import { scoreTree } from '../rollout/score.ts'
@@ -36,8 +36,24 @@ export async function* rescore(run: string, options: RescoreOptions): AsyncGener
     signal.throwIfAborted()
     const { id, step } = group
     const header = { id, task, ...(step !== undefined && { step }) }
-    yield { task, order, before: group, after: gather(header, members.flat(), options) }
+    const filters = [...heldOut(group), ...options.filters]
+    const after = gather(header, members.flat(), { ...options, filters })
+    yield { task, order, before: group, after }
   }
+}
+
+/** What was held out for measuring is never trained, whatever it is worth now. */
+function heldOut({ members }: Group): readonly Filter[] {
+  const verdicts = members.flatMap(({ trajectory, dropped }) =>
+    dropped?.filter === 'evaluation' ? [[trajectory.id, dropped] as const] : [],
+  )
+  return verdicts.length === 0 ? [] : [{ name: 'evaluation', judge: () => new Map(verdicts) }]
+}
+
+/** How many trajectories of a group had a reward before and have none now. */
+export function lostScores({ before, after }: Pick<Rescored, 'before' | 'after'>): number {
+  const had = new Set(before.members.map(({ trajectory }) => trajectory.id))
+  return after.unscored.filter(({ trajectory }) => had.has(trajectory.id as never)).length
 }
 
 /** The trees of a group, by member. */
@@ -85,8 +101,10 @@ export interface RescoreSummary {
   readonly groups: number
   readonly scored: number
   readonly changed: number
-  readonly meanBefore: number
-  readonly meanAfter: number
+  /** Over all that had a reward before, and over all that have one now; nothing where none has. */
+  readonly meanBefore: number | null
+  readonly meanAfter: number | null
+  readonly scoredBefore: number
   /** Pairs that turned around, and in how many groups. */
   readonly flips: number
   readonly flippedGroups: number
@@ -94,6 +112,10 @@ export interface RescoreSummary {
   readonly droppedBefore: number
   readonly droppedAfter: number
   readonly unscored: number
+  /** Trajectories that had a reward and have none now. */
+  readonly lost: number
+  /** Why trajectories have no reward now, the most frequent first. */
+  readonly reasons: readonly { readonly reason: string; readonly count: number }[]
 }
 
 /** Adds up what scoring again changed. */
@@ -101,34 +123,61 @@ export function openRescoreSummary(): {
   add(rescored: Rescored): readonly RankFlip[]
   summary(): RescoreSummary
 } {
-  const counts = { groups: 0, scored: 0, changed: 0, flips: 0, flippedGroups: 0, unscored: 0 }
+  const counts = { groups: 0, flips: 0, flippedGroups: 0, changed: 0, unscored: 0, lost: 0 }
   const dropped = { droppedBefore: 0, droppedAfter: 0 }
-  const sums = { before: 0, after: 0, pairs: 0 }
+  const [before, after] = [openMean(), openMean()]
+  const reasons = new Map<string, number>()
   return {
     add(rescored) {
-      const { before, after } = rescored
-      const was = new Map(before.members.map(each => [each.trajectory.id, each.reward.total]))
+      const was = rescored.before.members
+      const now = rescored.after.members
       counts.groups++
-      counts.scored += after.members.length
-      counts.unscored += after.unscored.length
-      for (const { trajectory, reward } of after.members) {
-        const old = was.get(trajectory.id)
-        if (old === undefined || old !== reward.total) counts.changed++
-        if (old === undefined) continue
-        sums.pairs++
-        sums.before += old
-        sums.after += reward.total
+      counts.unscored += rescored.after.unscored.length
+      counts.lost += lostScores(rescored)
+      counts.changed += changedScores(rescored)
+      for (const { reward } of was) before.add(reward.total)
+      for (const { reward } of now) after.add(reward.total)
+      for (const { reason, count } of reasonsUnscored(rescored.after)) {
+        reasons.set(reason, (reasons.get(reason) ?? 0) + count)
       }
-      dropped.droppedBefore += before.members.filter(each => each.dropped).length
-      dropped.droppedAfter += after.members.filter(each => each.dropped).length
+      dropped.droppedBefore += was.filter(each => each.dropped).length
+      dropped.droppedAfter += now.filter(each => each.dropped).length
       const flips = rankFlips(rescored)
       counts.flips += flips.length
       if (flips.length > 0) counts.flippedGroups++
       return flips
     },
-    summary() {
-      const mean = (sum: number): number => (sums.pairs === 0 ? 0 : sum / sums.pairs)
-      return { ...counts, ...dropped, meanBefore: mean(sums.before), meanAfter: mean(sums.after) }
+    summary: () => ({
+      ...counts,
+      ...dropped,
+      scored: after.count,
+      scoredBefore: before.count,
+      meanBefore: before.mean,
+      meanAfter: after.mean,
+      reasons: [...reasons]
+        .map(([reason, count]) => ({ reason, count }))
+        .sort((one, other) => other.count - one.count),
+    }),
+  }
+}
+
+/** Trajectories whose reward is another one now, or that have one for the first time. */
+function changedScores({ before, after }: Rescored): number {
+  const was = new Map(before.members.map(each => [each.trajectory.id, each.reward.total]))
+  return after.members.filter(({ trajectory, reward }) => was.get(trajectory.id) !== reward.total)
+    .length
+}
+
+function openMean() {
+  let sum = 0
+  return {
+    count: 0,
+    add(value: number): void {
+      sum += value
+      this.count++
+    },
+    get mean(): number | null {
+      return this.count === 0 ? null : sum / this.count
     },
   }
 }

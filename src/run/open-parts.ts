@@ -31,7 +31,7 @@ import { defaults } from '../settings/settings.ts'
 import { tauServices } from '../settings/tau-services.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { checkFirstTask, makesNone, type TaskSource } from '../tasks/tasks.ts'
+import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
 import type { RollParts } from './roll-groups.ts'
@@ -152,7 +152,7 @@ async function checkTasks<Data>(
     if (isMade && !environment.makeTasks) throw makesNone(name)
     if (typeof source !== 'string') continue
     if (existsSync(source)) {
-      await openNamed(`--${flag}`, () => checkFirstTask(environment, source))
+      await openNamed(`--${flag}`, () => checkTaskSource(environment, source))
       continue
     }
     const hint = Number.isNaN(Number(source))

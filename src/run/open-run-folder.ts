@@ -1,3 +1,4 @@
+import { readdir, rm } from 'node:fs/promises'
 import type { Environment } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
@@ -83,6 +84,7 @@ export async function openRun(
   const { isolation } = environment
   const kernel = isEmbedded(policy) ? policy.model.kernel : undefined
   const fresh = { ...newManifest(kind, config, kernel), ...(isolation && { isolation }) }
+  const isNew = !resumes && (await isEmptyFolder(out))
   const lock = resumes ? undefined : await createRun(out, fresh)
   const writer = await withSinks(await openRunWriter(out, lock), record)
   try {
@@ -130,12 +132,26 @@ export async function openRun(
         if (isClosed) return
         await close({ status: 'stopped', reason: ending.reason! })
         listen?.(ending)
+        // Nobody looks for a run that failed before anything of it was finished.
+        if (isNew && ending.status === 'failed') await removeUnbegun(out)
       },
     }
   } catch (error) {
     await writer[Symbol.asyncDispose]()
     throw error
   }
+}
+
+async function isEmptyFolder(folder: string): Promise<boolean> {
+  return (await readdir(folder).catch(() => [])).length === 0
+}
+
+/** Removes the folder of a run whose journal holds nothing. */
+async function removeUnbegun(folder: string): Promise<void> {
+  const reader = await openRunReader(folder).catch(() => undefined)
+  const isBegun = reader === undefined || reader.treeCount > 0
+  await reader?.[Symbol.asyncDispose]()
+  if (!isBegun) await rm(folder, { recursive: true, force: true })
 }
 
 /** Only servers are worth a record: what else there is gives the same answer again, at once. */

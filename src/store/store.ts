@@ -47,8 +47,13 @@ export interface RunWriter extends AsyncDisposable {
   sync(): Promise<void>
 }
 
+/** Writes groups also where only their record was kept and their trees were let go. */
+export interface RecordWriter extends RunWriter {
+  writeRecord(record: GroupRecord): Promise<void>
+}
+
 /** Opens a run for writing; one process at a time, which may hold its lock already. */
-export async function openRunWriter(folder: string, held?: AsyncDisposable): Promise<RunWriter> {
+export async function openRunWriter(folder: string, held?: AsyncDisposable): Promise<RecordWriter> {
   const lock = held ?? (await lockFile(runPaths(folder).lock))
   let journal: Journal
   try {
@@ -57,15 +62,16 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
     await lock[Symbol.asyncDispose]()
     throw error
   }
+  const writeRecord = async (group: GroupRecord): Promise<void> => {
+    await journal.append({ header: { kind: 'group', group } satisfies Header, arrays: [] })
+  }
   return {
     async writeTree(tree) {
       const { header, arrays } = treeToFrame(tree)
       await journal.append({ header: { kind: 'tree', tree: header } satisfies Header, arrays })
     },
-    async writeGroup(group, task, order) {
-      const header: Header = { kind: 'group', group: toRecord(group, task, order) }
-      await journal.append({ header, arrays: [] })
-    },
+    writeGroup: (group, task, order) => writeRecord(groupRecord(group, task, order)),
+    writeRecord,
     sync: () => journal.sync(),
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]()
@@ -74,7 +80,8 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
   }
 }
 
-function toRecord(group: Group, task: Task, order: number): GroupRecord {
+/** A group without its trees, as the journal has it. */
+export function groupRecord(group: Group, task: Task, order: number): GroupRecord {
   return {
     id: group.id,
     order,

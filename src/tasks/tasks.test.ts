@@ -7,7 +7,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer'
 import { describe, expect, it } from 'vitest'
 import { openEnvironment } from '../environments/registry.ts'
 import { roll } from '../run/roll.ts'
-import { checkFirstTask, countTasks, readTasks } from './tasks.ts'
+import { checkTaskSource, countTasks, readTasks } from './tasks.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-tasks-'))
 const environment = await openEnvironment('single-turn')
@@ -52,7 +52,7 @@ describe('tasks of a file', () => {
     const path = join(folder, 'pipe')
     execFileSync('mkfifo', [path])
     const writing = writeFile(path, '{"prompt":"1+1"}\n{"prompt":"2+2"}\n')
-    await checkFirstTask(environment, path)
+    await checkTaskSource(environment, path)
     expect(await countTasks(path)).toBeUndefined()
     let read = 0
     for await (const _ of readTasks(environment, path, { seed: 0 })) read++

@@ -49,14 +49,20 @@ export async function* readTasks<Data>(
   }
 }
 
-/** Refuses a file or run that holds no task or begins with a wrong one, before anything is made for it. */
-export async function checkFirstTask<Data>(
+/** As many tasks as are looked at before a run begins; reading more would keep people waiting. */
+const checkedTasks = 20_000
+
+/** Refuses a file or run that holds no task or wrong ones, before anything is made for it. */
+export async function checkTaskSource<Data>(
   environment: Environment<Data>,
   source: TaskSource<Data>,
 ): Promise<void> {
   if (typeof source !== 'string' || isPipe(source)) return
-  for await (const _ of readTasks(environment, source, { seed: 0 })) return
-  throw new SettingError(`${source} holds no tasks`)
+  let count = 0
+  for await (const _ of readTasks(environment, source, { seed: 0 })) {
+    if (++count === checkedTasks) return
+  }
+  if (count === 0) throw new SettingError(`${source} holds no tasks`)
 }
 
 /** Whether a path names something that can be read only once. */

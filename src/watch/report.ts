@@ -165,9 +165,9 @@ function addUnscored(tally: Tally, { trajectory, outcome }: Unscored): void {
   addTrajectory(tally, trajectory)
 }
 
-/** Numbers and ids differ from failure to failure; what is left tells them apart. */
+/** Numbers and ids differ from failure to failure; what is left, and its line in code, tells them apart. */
 function generalise(message: string): string {
-  return message.replace(/\d+/g, 'N').slice(0, 200)
+  return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
 }
 
 function addTrajectory(tally: Tally, trajectory: Trajectory): void {

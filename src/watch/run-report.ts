@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import { isHeldOut } from '../core/group.ts'
 import { type RunManifest, readManifest, replaceFile, runPaths } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import type { ObserverNotes } from './observe.ts'
-import { openReport, type Report } from './report.ts'
+import { openReport, type Report, type ReportBuilder } from './report.ts'
 
 /** The report of a run folder: what it is, and what it came to. */
 export interface RunReport
@@ -12,6 +13,13 @@ export interface RunReport
   readonly run: string
   readonly finished?: string
   readonly reason?: string
+  /** What was measured on held-out tasks while training, apart from what was learned from. */
+  readonly evaluations?: readonly MeasuredStep[]
+}
+
+/** Held-out tasks as they went after a step of training; 0 is before the first. */
+export interface MeasuredStep extends Pick<Report, 'success' | 'reward' | 'trajectories'> {
+  readonly step: number
 }
 
 /** Reads a run, also one that is still growing, and adds it up. */
@@ -21,9 +29,16 @@ export async function reportRun(
 ): Promise<RunReport> {
   const { kind, status, started, finished, reason, config, isolation } = await readManifest(run)
   const at = options.successAt ?? config.successAt
-  const builder = openReport(typeof at === 'number' ? { successAt: at } : {})
+  const open = (): ReportBuilder => openReport(typeof at === 'number' ? { successAt: at } : {})
+  const builder = open()
+  const heldOut = new Map<number, ReportBuilder>()
   await using reader = await openRunReader(run)
-  for await (const { group } of reader.groups()) builder.add(group)
+  for await (const { group } of reader.groups()) {
+    const measured = isHeldOut(group) ? (heldOut.get(group.step!) ?? open()) : undefined
+    if (measured) heldOut.set(group.step!, measured)
+    const adding = measured ?? builder
+    adding.add(group)
+  }
   return {
     run,
     kind,
@@ -34,7 +49,17 @@ export async function reportRun(
     ...(isolation && { isolation }),
     ...(await readNotes(run)),
     ...builder.report(),
+    ...(heldOut.size > 0 && { evaluations: measuredSteps(heldOut) }),
   }
+}
+
+function measuredSteps(heldOut: ReadonlyMap<number, ReportBuilder>): readonly MeasuredStep[] {
+  return [...heldOut]
+    .sort(([one], [other]) => one - other)
+    .map(([step, builder]) => {
+      const { success, reward, trajectories } = builder.report()
+      return { step, success, reward, trajectories }
+    })
 }
 
 const noteNames = [

@@ -1,6 +1,7 @@
 import type { Environment, Task } from '../../core/environment.ts'
 import { type ProbeResult, probeRewards } from '../../measure/probe-rewards.ts'
 import {
+  lostScores,
   openRescoreSummary,
   type RankFlip,
   type RescoreOptions,
@@ -14,7 +15,7 @@ import {
   openRewards,
 } from '../../run/open-parts.ts'
 import { isUserPart } from '../../settings/user-part.ts'
-import { openRunReader, openRunWriter } from '../../store/store.ts'
+import { type GroupRecord, groupRecord, openRunReader, openRunWriter } from '../../store/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { rerunOnChange } from '../rerun.ts'
@@ -28,8 +29,9 @@ export const scoreCommand: Command = {
   about:
     'Scores, filters and weighs the stored trajectories of a run again, lists the pairs within groups\n' +
     'that changed places, and keeps the new scores in the run, where exports find them; the old ones\n' +
-    'stay in its journal. --watch does it again whenever a named file changes, --probe plays answers\n' +
-    'that should be worth nothing; neither keeps anything.',
+    'stay in its journal. Where a trajectory that had a reward could not be scored again, nothing is\n' +
+    'kept; --partial keeps the groups that could be. --watch does it again whenever a named file\n' +
+    'changes, --probe plays answers that should be worth nothing; neither keeps anything.',
   examples: [
     'espalier score runs/0007 --reward ./reward.ts#right --watch',
     'espalier score runs/0007 --filter void-turns --advantage rloo',
@@ -39,6 +41,9 @@ export const scoreCommand: Command = {
   own: {
     watch: { help: 'Score again whenever a named file changes; keeps nothing' },
     probe: { help: 'What do empty, copied, format-only answers earn? Keeps nothing' },
+    partial: {
+      help: 'Keep the groups that could be scored whole, and the old scores of the others',
+    },
     'dry-run': { help: 'Show what would change; keeps nothing' },
   },
   words: [1, 1],
@@ -70,10 +75,11 @@ async function runScore(invocation: Invocation): Promise<number> {
     weighting: values.weighting,
     signal,
   }
-  const summary = await scoreAll(run, options, invocation)
-  if (json) terminal.print(JSON.stringify({ run, ...summary }))
-  else for (const line of summaryLines(summary)) terminal.print(line)
-  return summary.scored === 0 && summary.groups > 0 ? 1 : 0
+  const { summary, kept } = await scoreAll(run, options, invocation)
+  if (json) terminal.print(JSON.stringify({ run, ...summary, kept }))
+  else for (const line of summaryLines(summary, kept, invocation)) terminal.print(line)
+  const isWhole = summary.lost === 0 || own.partial !== undefined
+  return isWhole && (summary.scored > 0 || summary.groups === 0) ? 0 : 1
 }
 
 /** Looking at a run that came from somebody runs none of the files it names, unless a flag does. */
@@ -95,25 +101,27 @@ function disposable(part: Environment) {
   }
 }
 
+/** Scores all first and keeps then: good scores are not given up for half of new ones. */
 async function scoreAll(
   run: string,
   options: RescoreOptions,
   { own, terminal, json }: Invocation,
-): Promise<RescoreSummary> {
-  const isKept = own['dry-run'] === undefined
-  const writer = isKept ? await openRunWriter(run) : undefined
+): Promise<{ readonly summary: RescoreSummary; readonly kept: number }> {
   const total = openRescoreSummary()
-  try {
-    for await (const rescored of rescore(run, options)) {
-      for (const flip of total.add(rescored)) {
-        terminal.print(json ? JSON.stringify(flip) : flipLine(flip))
-      }
-      await writer?.writeGroup(rescored.after, rescored.task, rescored.order)
+  const records: GroupRecord[] = []
+  for await (const rescored of rescore(run, options)) {
+    for (const flip of total.add(rescored)) {
+      terminal.print(json ? JSON.stringify(flip) : flipLine(flip))
     }
-  } finally {
-    await writer?.[Symbol.asyncDispose]()
+    if (lostScores(rescored) > 0) continue
+    records.push(groupRecord(rescored.after, rescored.task, rescored.order))
   }
-  return total.summary()
+  const summary = total.summary()
+  const isKept = own['dry-run'] === undefined && (summary.lost === 0 || own.partial !== undefined)
+  if (!isKept) return { summary, kept: 0 }
+  await using writer = await openRunWriter(run)
+  for (const record of records) await writer.writeRecord(record)
+  return { summary, kept: records.length }
 }
 
 /** Tasks to probe: the first of the run, enough to see a pattern. */
@@ -146,13 +154,28 @@ function flipLine({ group, fallen, risen }: RankFlip): string {
   return `flip  ${group}: ${show(fallen)}, now below ${show(risen)}`
 }
 
-function summaryLines(summary: RescoreSummary): readonly string[] {
-  const { droppedBefore, droppedAfter, unscored } = summary
+function summaryLines(
+  summary: RescoreSummary,
+  kept: number,
+  { own }: Invocation,
+): readonly string[] {
+  const { droppedBefore, droppedAfter, unscored, lost, reasons } = summary
+  const mean = (value: number | null): string => value?.toFixed(3) ?? '–'
+  const isWanted = own['dry-run'] === undefined
   return [
     `${count(summary.scored)} trajectories in ${count(summary.groups)} groups scored, ${count(summary.changed)} changed` +
       `${unscored > 0 ? `, ${count(unscored)} could not be` : ''}`,
-    `  reward   ${summary.meanBefore.toFixed(3)} → ${summary.meanAfter.toFixed(3)}`,
+    `  reward   ${mean(summary.meanBefore)} over ${count(summary.scoredBefore)} → ${mean(summary.meanAfter)} over ${count(summary.scored)}`,
     `  dropped  ${droppedBefore} → ${droppedAfter}`,
     `  flips    ${summary.flips} pairs in ${summary.flippedGroups} groups changed places`,
+    ...reasons.slice(0, 5).map(each => `  ${each.count} × ${each.reason}`),
+    ...(lost > 0 && isWanted ? [lostLine(lost, kept, summary.groups)] : []),
   ]
+}
+
+function lostLine(lost: number, kept: number, groups: number): string {
+  const had = `${count(lost)} trajectories that had a reward got none`
+  return kept > 0
+    ? `${had}: the new scores of ${count(kept)} of ${count(groups)} groups are kept, the others keep their old ones`
+    : `${had}: nothing was kept, the old scores stand. Mend the reward, or keep the groups that could be scored with --partial`
 }

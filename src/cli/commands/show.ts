@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Unscored, Weighted } from '../../core/group.ts'
-import { describeOutcome } from '../../core/outcome.ts'
+import { describeOutcome, describeUnscored } from '../../core/outcome.ts'
 import { pathEnds } from '../../core/tree.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readManifest } from '../../store/run-folder.ts'
@@ -116,7 +116,7 @@ function showGroup(
 
 /** How an attempt ended and what it was worth, on one line. */
 function endLine(member: Weighted | Unscored): string {
-  if (!('reward' in member)) return describeOutcome(member.outcome)
+  if (!('reward' in member)) return describeUnscored(member.trajectory.outcome, member.outcome)
   const { reward, advantage, dropped, trajectory } = member
   const parts = reward.parts.map(part => `${part.name} ${part.score}`).join(', ')
   const note = dropped ? `  dropped by ${dropped.filter}: ${dropped.reason}` : ''

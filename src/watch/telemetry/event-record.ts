@@ -1,4 +1,4 @@
-import type { Group } from '../../core/group.ts'
+import { type Group, reasonsUnscored } from '../../core/group.ts'
 import { describeOutcome } from '../../core/outcome.ts'
 import type { Tree } from '../../core/tree.ts'
 import type {
@@ -51,6 +51,8 @@ export interface GroupRecord {
   readonly rewards: readonly number[]
   readonly dropped: number
   readonly unscored: number
+  /** Why, each reason once. */
+  readonly reasons?: readonly { readonly reason: string; readonly count: number }[]
 }
 
 /** Events that can be written; lanes are only for looking at. */
@@ -97,6 +99,10 @@ function treeRecord(tree: Tree): TreeRecord {
 }
 
 function groupRecord({ id, task, step, members, unscored }: Group): GroupRecord {
+  const reasons = reasonsUnscored({ unscored }).map(({ reason, count }) => ({
+    reason: reason.slice(0, 300),
+    count,
+  }))
   return {
     kind: 'group-end',
     group: id,
@@ -105,5 +111,6 @@ function groupRecord({ id, task, step, members, unscored }: Group): GroupRecord 
     rewards: members.map(({ reward }) => reward.total),
     dropped: members.filter(({ dropped }) => dropped !== null).length,
     unscored: unscored.length,
+    ...(reasons.length > 0 && { reasons }),
   }
 }
