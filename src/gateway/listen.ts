@@ -2,6 +2,7 @@ import type { CaptureEnding } from '../capture/contract.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { TaskId } from '../core/ids.ts'
+import { isEmbedded } from '../model/policy.ts'
 import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
 import type { RollParts } from '../run/roll-groups.ts'
@@ -112,7 +113,12 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
 async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
   const { config = { policy: given.policy.name }, tell = () => {} } = options
   const run = await openRun(given, { out, kind: 'gateway', config, unfinished: 'restart' })
-  const observers = await openObservers(options, { out, tell, renderer: given.renderer })
+  const observers = await openObservers(options, {
+    out,
+    tell,
+    renderer: given.renderer,
+    isOurs: isEmbedded(given.policy),
+  })
   const listen = listenAll(given.listen, observers.listen)
   return {
     parts: { ...given, writer: run.parts.writer!, listen } satisfies RollParts,

@@ -77,7 +77,8 @@ async function trainObserved<Data>(
   options: TrainOptions<Data> & { readonly out: string },
 ): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
   const { out, tell = () => {} } = options
-  await using observers = await openObservers(options, { out, tell, renderer: parts.renderer })
+  const watched = { out, tell, renderer: parts.renderer, isOurs: isEmbedded(parts.policy) }
+  await using observers = await openObservers(options, watched)
   const listen = listenAll(parts.listen, observers.listen)
   const instruments = [...(parts.instruments ?? []), ...observers.instruments]
   const trained = await trainParts(tasks, { ...parts, listen, instruments }, options)

@@ -1,5 +1,6 @@
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
+import { isEmbedded } from '../model/policy.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import { listenAll } from '../watch/events.ts'
@@ -48,7 +49,7 @@ async function* rollObserved<Data>(
   options: RollOptions & { readonly out: string; readonly kind: string },
 ): AsyncGenerator<Group, ObserverNotes> {
   const { out, kind, resumes = false, unfinished = defaults.unfinished, tell = () => {} } = options
-  const watched = { out, tell, renderer: parts.renderer }
+  const watched = { out, tell, renderer: parts.renderer, isOurs: isEmbedded(parts.policy) }
   await using observers = await openObservers(options, watched)
   const listen = listenAll(parts.listen, observers.listen)
   const instruments = [...(parts.instruments ?? []), ...observers.instruments]

@@ -1,7 +1,7 @@
 import { textOf } from '../../core/message.ts'
 import { isGradable } from '../../core/trajectory.ts'
 import type { Tree } from '../../core/tree.ts'
-import type { Alarm, Sentinel } from './sentinel.ts'
+import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 const enough = 24
 
@@ -40,13 +40,16 @@ function hasMark({ content }: { readonly content: Parameters<typeof textOf>[0] }
   return marks.some(mark => text.includes(mark))
 }
 
-/** Most calls cannot be read. */
-export function parserMismatch(): Sentinel {
+/** A model that is merely bad at calls writes some that can be read; under a wrong parser none can be. */
+const hardlyAny = 0.95
+
+/** Hardly any call can be read. A model of ours writes the format that is read, however badly. */
+export function parserMismatch({ isOurs = false }: SentinelContext): Sentinel {
   let calls = 0
   let malformed = 0
   let left = 0
   let trajectories = 0
-  let isOver = false
+  let isOver = isOurs
   return {
     name: 'parser-mismatch',
     seeTree(tree): Alarm | undefined {
@@ -60,7 +63,7 @@ export function parserMismatch(): Sentinel {
         )
         if (hasLeft && trajectory.calls.length > 0) left++
       }
-      const isBroken = calls >= enough && malformed > calls / 2
+      const isBroken = calls >= enough && malformed > calls * hardlyAny
       const isLeaky = trajectories >= enough && left > trajectories / 2
       if (!isBroken && !isLeaky) return undefined
       isOver = true
@@ -75,7 +78,15 @@ export function parserMismatch(): Sentinel {
   }
 }
 
-/** A tool that says the same whatever it is asked. */
+/** Tools that change something may well say `done` each time; what is short and no complaint is no sign. */
+function isTelling(output: string): boolean {
+  return output.length > 80 || complaint.test(output)
+}
+
+const complaint =
+  /error|fail|exception|refused|denied|unavailable|timed? ?out|cannot|can't|could not|not found|unknown|invalid|no connection|unauthori[sz]ed|forbidden/i
+
+/** A tool that complains of the same, or tells the same story, whatever it is asked. */
 export function constantObservations(): Sentinel {
   const tools = new Map<string, { calls: number; output: string; inputs: Set<string> } | 'varied'>()
   return {
@@ -94,9 +105,11 @@ export function constantObservations(): Sentinel {
         tools.set(tool, seen)
         if (seen.calls < 2 * enough || seen.inputs.size < 8) continue
         tools.set(tool, 'varied')
+        if (!isTelling(output)) continue
         return {
           message: `tool "${tool}" answered all ${seen.calls} calls, with ${seen.inputs.size} different inputs, with ${JSON.stringify(output.slice(0, 80))}`,
-          likely: 'it is broken, cannot reach what it asks, or ignores its input',
+          likely:
+            'it is broken, cannot reach what it asks, or ignores its input: call it yourself, and try the environment with espalier check',
         }
       }
       return undefined

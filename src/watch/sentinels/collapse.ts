@@ -1,3 +1,4 @@
+import { type Group, isHeldOut } from '../../core/group.ts'
 import { textOf } from '../../core/message.ts'
 import { isSampled } from '../../core/segment.ts'
 import { isGradable, type Trajectory } from '../../core/trajectory.ts'
@@ -25,17 +26,41 @@ function openWindows() {
   }
 }
 
-/** The policy has stopped exploring. */
+/**
+ * The policy has stopped exploring before it was good. One that solves its tasks may be as certain as
+ * it likes.
+ */
 export function entropyCollapse(): Sentinel {
-  return drifting('entropy-collapse', surpriseOf, (first, last) =>
-    last < 0.05 && last < first / 10
+  const rewards = openRewards()
+  const drift = drifting('entropy-collapse', surpriseOf, (first, last) =>
+    last < 0.05 && last < first / 10 && !rewards.isGood()
       ? {
-          message: `surprise per sampled token fell from ${first.toFixed(3)} to ${last.toFixed(3)}`,
+          message: `surprise per sampled token fell from ${first.toFixed(3)} to ${last.toFixed(3)}, at a mean reward of ${rewards.mean().toFixed(2)}`,
           likely:
-            'the policy has become certain: raise the entropy bonus or the temperature, lower the learning rate, or stop here',
+            'the policy has become certain before it was good: raise the entropy bonus or the temperature, lower the learning rate, or go back to an earlier checkpoint',
         }
       : undefined,
   )
+  return { ...drift, seeGroup: rewards.see }
+}
+
+/** What attempts that are learned from have been worth of late, against the best there was. */
+function openRewards() {
+  let last: number[] = []
+  let best = Number.NEGATIVE_INFINITY
+  const recent = (): number => (last.length === 0 ? 0 : mean(last))
+  return {
+    see(group: Group): undefined {
+      if (isHeldOut(group)) return
+      for (const { reward } of group.members) {
+        best = Math.max(best, reward.total)
+        last.push(reward.total)
+      }
+      if (last.length > 2 * window) last = last.slice(-window)
+    },
+    mean: recent,
+    isGood: () => last.length > 0 && best > 0 && recent() > 0.75 * best,
+  }
 }
 
 /** Answers have become much shorter or longer. */
@@ -90,7 +115,7 @@ function surpriseOf(tree: Tree): number {
   return count === 0 ? Number.NaN : sum / count
 }
 
-/** Different tasks all get the same last words. */
+/** Different tasks are all answered with the same words and calls. */
 export function oneAnswer(): Sentinel {
   let answers: { readonly task: string; readonly answer: string }[] = []
   let isOver = false
@@ -99,7 +124,7 @@ export function oneAnswer(): Sentinel {
     seeTree(tree): Alarm | undefined {
       if (isOver) return undefined
       for (const trajectory of tree.trajectories.filter(isGradable)) {
-        answers.push({ task: tree.task, answer: lastWords(trajectory) })
+        answers.push({ task: tree.task, answer: allSaid(trajectory) })
       }
       if (answers.length < window) return undefined
       answers = answers.slice(-window)
@@ -111,21 +136,23 @@ export function oneAnswer(): Sentinel {
         message: `${count} of the last ${window} answers, to ${tasks} different tasks, are ${JSON.stringify(answer.slice(0, 80))}`,
         likely:
           answer === ''
-            ? 'the policy says nothing: its first token ends the turn, or the parser takes everything for reasoning'
+            ? 'the policy says nothing: its first token ends the turn, or the parser takes everything for reasoning; look with espalier show --tokens'
             : 'the policy has collapsed to a shortcut, or does not see the task: compare prompts with espalier show --tokens',
       }
     },
   }
 }
 
-/** What the policy said or called last. */
-function lastWords({ messages }: Trajectory): string {
-  const last = messages.findLast(message => message.role === 'assistant')
-  if (!last) return ''
-  const calls = (last.tool_calls ?? []).map(
-    ({ function: { name, arguments: text } }) => name + text,
-  )
-  return [textOf(last.content).trim(), ...calls].join(' ').trim()
+/** All that the policy said and called: many agents end each task with the same `done`. */
+function allSaid({ messages }: Trajectory): string {
+  const said = messages.flatMap(message => {
+    if (message.role !== 'assistant') return []
+    const calls = (message.tool_calls ?? []).map(
+      ({ function: { name, arguments: text } }) => name + text,
+    )
+    return [textOf(message.content).trim(), ...calls]
+  })
+  return said.filter(text => text !== '').join(' ')
 }
 
 function mostFrequent(words: readonly string[]): readonly [string, number] {

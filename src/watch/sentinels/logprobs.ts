@@ -1,6 +1,6 @@
 import type { Sampling } from '../../core/policy.ts'
 import { isSampled, type SampledSegment } from '../../core/segment.ts'
-import type { Alarm, Sentinel } from './sentinel.ts'
+import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 const enough = 2000
 /** Standard deviations; chance alone reaches them once in a billion runs. */
@@ -11,12 +11,13 @@ const beyond = 6
  * from p, −log p(token) − H(p) and [token is the best] − p(best) both have mean zero; their sums,
  * over their spread, tell a wrong temperature or basis from chance.
  */
-export function oddLogprobs(): Sentinel {
+export function oddLogprobs({ isOurs = false }: SentinelContext): Sentinel {
   const surprise = openDrift()
   const best = openDrift()
   let tokens = 0
   let zeros = 0
-  let isOver = false
+  // What the embedded model reports is what it drew from.
+  let isOver = isOurs
   return {
     name: 'odd-logprobs',
     seeTree(tree): Alarm | undefined {
@@ -85,7 +86,7 @@ function judge(
     return {
       message: `${zeros} of ${tokens} log-probabilities are 0 at temperature ${temperature}`,
       likely:
-        'the server decodes greedily, or reports probabilities after top-k or top-p: importance ratios from them mean nothing',
+        'the server decodes greedily, or reports probabilities after top-k or top-p: importance ratios from them mean nothing; check its sampling defaults with espalier doctor --policy',
     }
   }
   const drift = [scoreOf(surprise), scoreOf(best)].find(score => Math.abs(score) > beyond)

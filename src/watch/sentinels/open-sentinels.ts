@@ -4,18 +4,19 @@ import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
 import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
 import { oddLogprobs } from './logprobs.ts'
 import { missingOpening } from './opening.ts'
-import { equalRewards } from './rewards.ts'
+import { equalRewards, noContrast } from './rewards.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 /** Every sentinel, fresh for one run; each raises its alarm once. */
 export function allSentinels(context: SentinelContext): readonly Sentinel[] {
   return [
     noToolCalls(),
-    parserMismatch(),
+    parserMismatch(context),
     constantObservations(),
     equalRewards(),
+    noContrast(),
     missingOpening(context),
-    oddLogprobs(),
+    oddLogprobs(context),
     untemperedLogprobs(),
     entropyCollapse(),
     lengthDrift(),

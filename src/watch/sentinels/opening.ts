@@ -18,7 +18,7 @@ export function missingOpening({ renderer }: SentinelContext): Sentinel {
       return {
         message: `the prompt of task ${tree.task} does not hold the text of its opening: ${JSON.stringify(words)}`,
         likely:
-          'the chat template drops it, or this is not the model that the prompt was rendered for',
+          'the chat template drops it, or this is not the model that the prompt was rendered for: look with espalier doctor, and at the prompt with espalier show --tokens',
       }
     },
   }

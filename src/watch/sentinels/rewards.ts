@@ -1,3 +1,4 @@
+import { isHeldOut } from '../../core/group.ts'
 import type { Alarm, Sentinel } from './sentinel.ts'
 
 /** Every reward of the run is the same: nothing can be learned. */
@@ -9,7 +10,7 @@ export function equalRewards(): Sentinel {
   return {
     name: 'equal-rewards',
     seeGroup(group): Alarm | undefined {
-      if (isOver) return undefined
+      if (isOver || isHeldOut(group)) return undefined
       groups++
       for (const { reward } of group.members) {
         first ??= reward.total
@@ -24,6 +25,35 @@ export function equalRewards(): Sentinel {
           first === 0
             ? 'the answers are not in the form that the reward reads, or the tasks are too hard; look at one with espalier show, and at the reward with espalier score --probe'
             : 'the reward does not look at the answer, or the tasks are too easy; see espalier score --probe',
+      }
+    },
+  }
+}
+
+/** Groups that are seen before it is said that none of them has contrast. */
+const enoughGroups = 24
+
+/** Within every group all rewards are equal, though groups differ: nothing can be learned. */
+export function noContrast(): Sentinel {
+  const means = new Set<number>()
+  let groups = 0
+  let isOver = false
+  return {
+    name: 'no-contrast',
+    seeGroup(group): Alarm | undefined {
+      const [first, ...others] = group.members
+      if (isOver || !first || others.length === 0 || isHeldOut(group)) return undefined
+      isOver = others.some(({ reward }) => reward.total !== first.reward.total)
+      means.add(first.reward.total)
+      groups++
+      if (isOver || groups < enoughGroups || means.size < 2) return undefined
+      isOver = true
+      return {
+        message: `in each of ${groups} groups all attempts have the same reward: without contrast nothing can be learned`,
+        likely:
+          'one of three: the policy always or never solves a task (take tasks of middling difficulty, or teach it first), ' +
+          'its attempts at a task are all alike (raise --temperature or --group), or the reward sees no differences (give it parts); ' +
+          'look at two attempts of one group with espalier show, and at the reward with espalier score --probe',
       }
     },
   }

@@ -20,4 +20,6 @@ export interface Sentinel {
 /** What sentinels may look things up in. */
 export interface SentinelContext {
   readonly renderer: Pick<Renderer, 'decode'>
+  /** Whether the policy is the embedded one: its numbers are exact and its formats our own. */
+  readonly isOurs?: boolean
 }

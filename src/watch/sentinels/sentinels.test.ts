@@ -11,9 +11,13 @@ const words = new Map([[9, 'please do it now']])
 const renderer = { decode: (ids: Int32Array) => [...ids].map(id => words.get(id) ?? '?').join('') }
 
 /** What sentinels say to a run of these trees, each a group of its own. */
-function watch(trees: readonly PlainTree[], rewards?: readonly number[]): readonly Warned[] {
+function watch(
+  trees: readonly PlainTree[],
+  rewards?: readonly number[],
+  { isOurs = false, members = 1 } = {},
+): readonly Warned[] {
   const warnings: Warned[] = []
-  const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+  const listen = openSentinels({ renderer, isOurs }, warning => warnings.push(warning))
   trees.forEach((parts, index) => {
     const tree = plainTree({ task: `task-${index}`, answer: `answer ${index}`, ...parts })
     listen({ kind: 'tree-end', tree })
@@ -22,7 +26,12 @@ function watch(trees: readonly PlainTree[], rewards?: readonly number[]): readon
     const trajectory = tree.trajectories[0] as Gradable
     const member = { tree, trajectory, reward, dropped: null, advantage: 0, weight: 1 }
     const id = `group-${index}` as GroupId
-    const group: Group = { id, task: tree.task as TaskId, members: [member], unscored: [] }
+    const group: Group = {
+      id,
+      task: tree.task as TaskId,
+      members: new Array(members).fill(member),
+      unscored: [],
+    }
     listen({ kind: 'group-end', group })
   })
   return warnings
@@ -129,6 +138,31 @@ describe('sentinels', () => {
     expect(warning?.message).toBe(
       '64 of the last 64 answers, to 64 different tasks, are "I cannot help"',
     )
+  })
+
+  it('are quiet where there is nothing to fear', () => {
+    // Writing tools say the same each time, and agents end with the same word.
+    const call = (index: number) => ({ input: { index }, output: 'ok' })
+    expect(watch(many(300, index => ({ tools: 1, calls: [call(index)] })))).toEqual([])
+    // A policy that solves its tasks may be certain.
+    const logprobs = (index: number) => Float32Array.of(1, 2, 3).fill(index < 70 ? -1 : -0.01)
+    const certain = many(200, index => ({ sampled: { logprobs: logprobs(index) } }))
+    expect(watch(certain, new Array(200).fill(1).with(0, 0))).toEqual([])
+    // A model of ours that is merely bad.
+    const calls = [{ problem: 'malformed-call' as const, output: 'could not be read' }]
+    const bad = many(60, () => ({ tools: 1, calls }))
+    expect(watch(bad, undefined, { isOurs: true })).toEqual([])
+    const exact = many(60, () => ({
+      sampled: { ids: new Int32Array(50), logprobs: new Float32Array(50) },
+    }))
+    expect(watch(exact, undefined, { isOurs: true })).toEqual([])
+  })
+
+  it('groups without contrast, with the three usual causes', () => {
+    const [warning, ...others] = watch(many(60), undefined, { members: 4 })
+    expect(others).toEqual([])
+    expect(warning?.message).toContain('in each of 24 groups all attempts have the same reward')
+    expect(warning?.likely).toMatch(/one of three: .*teach it first.*temperature.*score --probe/)
   })
 
   it('failures are not taken for collapse', () => {
