@@ -52,9 +52,7 @@ describe('scoring again', () => {
     const { code, stdout } = await score('--reward', `${join(folder, 'rewards.mjs')}#broken`)
     expect(code).toBe(1)
     expect(stdout).toContain('reward   1.000 over 12 → – over 0')
-    expect(stdout).toMatch(
-      /12 × completed, but its reward failed: .*at.* \(.*rewards\.mjs:3\)/,
-    )
+    expect(stdout).toMatch(/12 × completed, but its reward failed: .*at.* \(.*rewards\.mjs:3\)/)
     expect(stdout).toContain('nothing was kept')
     expect(await shown()).toEqual(good)
   })

@@ -1,3 +1,4 @@
+import { commandLine } from '../core/program-name.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
 import { defaultTasks, type Settings } from '../settings/settings.ts'
 import { countTasks } from '../tasks/tasks.ts'
@@ -31,7 +32,7 @@ export async function withProgress(
   const { tell } = terminal
   const options = { out, resumes, signal, tell, listen: progress.listen }
   await work(tasks, options).catch((error: unknown) => {
-    if (signal.aborted) tell(`\`espalier resume ${out}\` goes on from here`)
+    if (signal.aborted) tell(`\`${commandLine('resume', out)}\` goes on from here`)
     throw error
   })
   terminal.status('')

@@ -19,6 +19,9 @@ export const demoDefaults = {
   leaves: 4,
 } as const
 
+/** Desk talks are short. */
+const limits = { turns: 10, tokens: 160, newTokens: 24 } as const
+
 /** What can be chosen about a demo. */
 export interface DemoOptions extends Pick<LearningOptions, 'onStep' | 'onEvaluation' | 'out'> {
   readonly seed?: number
@@ -66,8 +69,18 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
     steps,
     tasksPerStep,
     heldOut,
-    limits: { turns: 10, tokens: 160, newTokens: 24 },
-    config: { seed, steps, strategy },
+    limits,
+    config: {
+      environment: 'desk',
+      policy: ['embedded'],
+      seed,
+      steps,
+      strategy,
+      heldOut,
+      maxTurns: limits.turns,
+      maxNewTokens: limits.newTokens,
+      maxRolloutTokens: limits.tokens,
+    },
     ...pickWatchers(options),
   })
   return { ...trained, example: findExample(trained) }

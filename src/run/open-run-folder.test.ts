@@ -132,7 +132,7 @@ describe('a run', () => {
   it('refuses a folder that holds one, and a folder that is none', async () => {
     const { parts } = partsOf([])
     await expect(rollInto(reference, parts)).rejects.toThrow(
-      'already holds a run: `espalier resume',
+      /already holds a run: (`(npx )?espalier resume|name another)/,
     )
     await expect(rollInto(scratch(), parts, true)).rejects.toThrow(/is not a run|cannot be written/)
     await expect(rollInto('/proc/version/run', parts)).rejects.toThrow('cannot be written')

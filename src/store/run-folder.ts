@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
+import { commandLine } from '../core/program-name.ts'
 import { withoutSecrets } from '../core/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { lockFile } from './lock.ts'
@@ -105,9 +106,10 @@ export async function createRun(folder: string, manifest: RunManifest): Promise<
   const lock = await lockFile(paths.lock)
   try {
     if (existsSync(paths.manifest)) {
-      throw new SettingError(
-        `${folder} already holds a run: \`espalier resume ${folder}\` goes on with it, or name another --out`,
-      )
+      const { status, kind } = await readManifest(folder)
+      const isOpen = status !== 'finished' && ['roll', 'eval', 'train'].includes(kind)
+      const goOn = isOpen ? `\`${commandLine('resume', folder)}\` goes on with it, or ` : ''
+      throw new SettingError(`${folder} already holds a run: ${goOn}name another --out`)
     }
     await writeManifest(folder, manifest)
     return lock

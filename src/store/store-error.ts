@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import { commandLine } from '../core/program-name.ts'
 
 /** What the system's codes mean to somebody whose run stopped, and what to do about it. */
 const meanings: Readonly<Record<string, string>> = {
@@ -22,7 +23,7 @@ export class StoreError extends Error {
     const meaning = code === undefined ? undefined : meanings[code]
     const reason = meaning ? `${meaning} (${code})` : message
     const next = options.keeps
-      ? `. What is finished is kept: \`espalier resume ${dirname(path)}\` goes on from there`
+      ? `. What is finished is kept: \`${commandLine('resume', dirname(path))}\` goes on from there`
       : ''
     super(`${path} cannot be written: ${reason}${next}`, options)
   }

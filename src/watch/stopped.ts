@@ -1,9 +1,11 @@
+import { commandLine } from '../core/program-name.ts'
+
 /** What a run can be stopped by before its tasks are over. */
 export type StopKind = 'tokens' | 'seconds' | 'trajectories' | 'money' | 'keep' | 'refill'
 
 /** How a run that was stopped so goes on: the limit that it reached must be a larger one. */
 export function resumeLine(run: string, kind: StopKind): string {
-  const resume = `espalier resume ${run}`
+  const resume = commandLine('resume', run)
   switch (kind) {
     // Every stretch of a run has its own seconds.
     case 'seconds':

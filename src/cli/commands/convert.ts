@@ -1,3 +1,4 @@
+import { commandLine } from '../../core/program-name.ts'
 import { convertRun } from '../../exchange/convert.ts'
 import { openEstimateNamed } from '../../run/open-parts.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../../settings/model-source.ts'
@@ -52,7 +53,7 @@ async function runConvert(invocation: Invocation): Promise<number> {
       `${count(turns)} turns of ${count(trajectories)} trajectories in ${count(groups)} groups, each a sample now`,
     )
     terminal.print('off-policy: without log-probabilities, which a trainer has to compute anew')
-    terminal.print(`next  espalier export ${out} --to jsonl --out steps.jsonl`)
+    terminal.print(`next  ${commandLine('export', out, '--to', 'jsonl', '--out', 'steps.jsonl')}`)
   }
   return 0
 }

@@ -1,3 +1,4 @@
+import { commandLine } from '../../core/program-name.ts'
 import { type Demo, demoDefaults, runDemo } from '../../learn/demo.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -56,10 +57,10 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
   const result = { successBefore, successAfter, seconds, steps, sampledTokens, run: out }
   if (json) terminal.print(JSON.stringify(result))
   else for (const line of demoLines(demo, terminal)) terminal.print(line)
-  terminal.tell(`next  espalier view ${out}`)
-  terminal.tell(`      espalier show ${out}`)
-  terminal.tell(`      espalier audit ${out} --policy embedded`)
-  terminal.tell(`      espalier export ${out} --to jsonl --out rows.jsonl`)
+  terminal.tell(`next  ${commandLine('view', out)}`)
+  terminal.tell(`      ${commandLine('show', out)}`)
+  terminal.tell(`      ${commandLine('audit', out, '--policy', 'embedded')}`)
+  terminal.tell(`      ${commandLine('export', out, '--to', 'jsonl', '--out', 'rows.jsonl')}`)
   return 0
 }
 

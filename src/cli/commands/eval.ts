@@ -1,3 +1,4 @@
+import { commandLine } from '../../core/program-name.ts'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { checkOutputFile } from '../../exchange/output-file.ts'
 import { evaluate } from '../../measure/evaluate.ts'
@@ -129,7 +130,7 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
     for (const line of evaluationLines(evaluated!, tau)) terminal.print(line)
     for (const line of tau2 ? tau2Lines(tau2) : []) terminal.print(line)
   }
-  terminal.tell(`next  espalier show ${out} --report`)
+  terminal.tell(`next  ${commandLine('show', out, '--report')}`)
   return evaluated!.trials === 0 ? 1 : 0
 }
 

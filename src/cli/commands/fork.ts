@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { ModelRenderer } from '../../chat/renderer.ts'
 import { describeOutcome } from '../../core/outcome.ts'
+import { commandLine } from '../../core/program-name.ts'
 import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run/fork.ts'
 import { openRollParts } from '../../run/open-parts.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
@@ -114,6 +115,6 @@ function linesOf({ turn, given, group, value, before }: Forked, out: string): re
       : []),
     ...failed,
     `${worth}${before === undefined ? '' : `  (the stored one got ${Number(before.toFixed(3))})`}`,
-    `next  espalier show ${out}`,
+    `next  ${commandLine('show', out)}`,
   ]
 }

@@ -1,3 +1,4 @@
+import { commandLine } from '../../core/program-name.ts'
 import { importRun } from '../../exchange/import.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readerNamed, readers } from '../../sinks/readers/registry.ts'
@@ -61,7 +62,7 @@ async function runImport({ words, own, flags, json, terminal }: Invocation): Pro
   if (rows === 0 && trajectories > 0 && !renderer) {
     terminal.print('no tokens, messages only: --model DIR|ID encodes them for trainers')
   }
-  terminal.print(`next  espalier show ${out}`)
+  terminal.print(`next  ${commandLine('show', out)}`)
   return 0
 }
 

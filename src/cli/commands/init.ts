@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { commandLine } from '../../core/program-name.ts'
 import { isRun } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { initFiles } from '../init-files.ts'
@@ -40,6 +41,6 @@ async function runInit({ words, terminal, json }: Invocation): Promise<number> {
   if (json) terminal.print(JSON.stringify({ folder, files: Object.keys(files) }))
   else for (const name of Object.keys(files)) terminal.print(join(folder, name))
   const enter = words[0] === undefined ? '' : `cd ${words[0]} && `
-  terminal.tell(`next  ${enter}npx espalier roll --profile laptop`)
+  terminal.tell(`next  ${enter}${commandLine('roll', '--profile', 'laptop')}`)
   return 0
 }

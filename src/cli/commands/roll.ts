@@ -1,3 +1,4 @@
+import { commandLine } from '../../core/program-name.ts'
 import { roll } from '../../run/roll.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
@@ -112,7 +113,7 @@ export async function rollWith(rolled: Rolled, invocation: Invocation): Promise<
       terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
     }
   })
-  terminal.tell(`next  espalier show ${out}`)
+  terminal.tell(`next  ${commandLine('show', out)}`)
   if (json) terminal.print(JSON.stringify({ run: out, ...countsRecord(counts) }))
   return counts.rewards === 0 && counts.done > 0 ? 1 : 0
 }

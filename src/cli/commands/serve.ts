@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { commandLine } from '../../core/program-name.ts'
 import { serveModel } from '../../gateway/serving/server.ts'
 import { baseModel } from '../../model/embedded.ts'
 import { openModel } from '../../model/model.ts'
@@ -59,7 +60,10 @@ async function runServe({ own, json, terminal, signal }: Invocation): Promise<nu
   const { url } = server
   if (json) terminal.print(JSON.stringify({ url, model: folder, kernel: model.kernel }))
   else terminal.print(`serving ${folder} at ${url}  (${model.threads} threads, ${model.kernel})`)
-  terminal.tell(`next  espalier roll --policy sglang:${url} --environment desk --tasks 16`)
+  // Only of the base model is it known what it was made for.
+  const environment = own.model === undefined ? 'desk' : 'NAME'
+  const roll = ['roll', '--policy', `sglang:${url}`, '--environment', environment, '--tasks', '16']
+  terminal.tell(`next  ${commandLine(...roll)}`)
   if (!signal.aborted) await once(signal, 'abort')
   return 0
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Unscored, Weighted } from '../../core/group.ts'
 import { describeOutcome, describeUnscored } from '../../core/outcome.ts'
+import { commandLine } from '../../core/program-name.ts'
 import { pathEnds } from '../../core/tree.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readManifest } from '../../store/run-folder.ts'
@@ -86,7 +87,7 @@ async function showRun(run: string, reader: RunReader, invocation: Invocation): 
       terminal.paint('dim', `the newest ${groups.length} of ${fitting} groups; --limit shows more`),
     )
   }
-  terminal.tell(`next  espalier view ${run}`)
+  terminal.tell(`next  ${commandLine('view', run)}`)
 }
 
 async function showOne(reader: RunReader, id: string, invocation: Invocation): Promise<number> {

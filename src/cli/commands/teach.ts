@@ -1,4 +1,5 @@
 import type { Environment, Task } from '../../core/environment.ts'
+import { commandLine } from '../../core/program-name.ts'
 import {
   demonstrate,
   mistakenWords,
@@ -65,9 +66,15 @@ async function runTeach(invocation: Invocation): Promise<number> {
   const result = { out: values.out, demonstrations: conversations.length, shape, kernel }
   if (json) terminal.print(JSON.stringify(result))
   else terminal.print(`${values.out}: a vocabulary of ${shape.vocabulary}, ${shape.layers} layers`)
-  const next = `--policy embedded:${values.out} --environment ${values.environment}`
-  terminal.tell(`next  espalier train ${next}`)
+  terminal.tell(`next  ${trainLine(values)}`)
   return 0
+}
+
+/** The command that trains what was taught, on tasks of the same kind. */
+function trainLine({ out, environment, agent, tasks }: Settings): string {
+  const where = agent === undefined ? ['--environment', environment!] : ['--agent', agent]
+  const from = typeof tasks === 'string' ? ['--tasks', tasks] : []
+  return commandLine('train', '--policy', `embedded:${out}`, ...where, ...from)
 }
 
 /** The tasks to demonstrate; for demonstrations from elsewhere one is enough, to know the tools. */

@@ -1,12 +1,14 @@
+import { commandLine } from '../../core/program-name.ts'
 import { type Trained, train } from '../../learn/train.ts'
 import { trainOptionsOf } from '../../learn/train-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed } from '../../settings/open-named.ts'
-import type { SettingName } from '../../settings/settings.ts'
+import type { SettingName, Settings } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import { RunStoppedError, resumeLine } from '../../watch/stopped.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
+import { modelLines } from '../model-hints.ts'
 import type { Rolled } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 import { rollSettings } from './roll.ts'
@@ -94,9 +96,22 @@ export async function trainWith(
     const { successBefore, successAfter } = trained
     terminal.print(`success ${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`)
   }
-  tell(`next  espalier view ${out}`)
-  tell(`      espalier show ${out}`)
+  for (const line of keptLines(trained.best, values)) tell(line)
+  tell(`next  ${commandLine('view', out)}`)
+  tell(`      ${commandLine('show', out)}`)
   return 0
+}
+
+/** Where the best model lies, and what to do with it. */
+function keptLines(
+  { step, success, folder }: Trained['best'],
+  values: Settings,
+): readonly string[] {
+  if (folder === undefined) return []
+  return [
+    `best model  ${folder}  (step ${step}, success ${success.toFixed(3)})`,
+    ...modelLines(folder, values),
+  ]
 }
 
 /** A spent budget is a planned end; everything else is an error. */

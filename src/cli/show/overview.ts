@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-
 import { readState, type TrainingState } from '../../learn/training-state.ts'
 import { type RunManifest, runPaths } from '../../store/run-folder.ts'
 import type { RunReader } from '../../store/store.ts'
 import type { Warned } from '../../watch/events.ts'
+import { modelLines } from '../model-hints.ts'
 
 /** What a step of training left in `metrics.jsonl`, as far as it is shown. */
 interface Step {
@@ -29,7 +29,7 @@ export async function overviewLines(
     `environment ${config.environment ?? '–'}  policy ${config.policy ?? '–'}  groups ${groupCount}  trees ${treeCount}`,
     ...(state ? trainingLines(state, await readSteps(run)) : []),
     ...(await warningLines(run)),
-    ...(state ? modelLines(state, config) : []),
+    ...(state ? bestLines(state, config) : []),
   ]
 }
 
@@ -105,12 +105,10 @@ async function warningLines(run: string): Promise<readonly string[]> {
   )
 }
 
-function modelLines({ best }: TrainingState, config: RunManifest['config']): readonly string[] {
+function bestLines({ best }: TrainingState, config: RunManifest['config']): readonly string[] {
   if (!best?.folder) return []
-  const environment = typeof config.environment === 'string' ? config.environment : 'ENVIRONMENT'
   return [
     `best model  ${best.folder}  (step ${best.step}, success ${fixed(best.success)})`,
-    `measure it  espalier eval --policy embedded:${best.folder} --environment ${environment}`,
-    `serve it    espalier serve ${best.folder}`,
+    ...modelLines(best.folder, config),
   ]
 }

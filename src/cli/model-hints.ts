@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { commandLine } from '../core/program-name.ts'
+import { defaults, flagOf, type SettingName } from '../settings/settings.ts'
+
+/** What a run remembers of its settings. */
+type Config = Readonly<Record<string, unknown>>
+
+/** Settings under which a model is measured as it was trained. */
+const alike: readonly SettingName[] = [
+  'maxTurns',
+  'maxNewTokens',
+  'maxRolloutTokens',
+  'maxContext',
+  'temperature',
+]
+
+/** What can be done with a model folder: measure it, serve it, talk to it. */
+export function modelLines(folder: string, config: Config): readonly string[] {
+  // What other trainers save is theirs to open.
+  if (!existsSync(join(folder, 'config.json'))) return []
+  const body = '{"model":"m","messages":[{"role":"user","content":"hello"}]}'
+  return [
+    `measure it  ${evalLine(folder, config)}`,
+    `serve it    ${commandLine('serve', '--model', folder, '--port', '30000')}`,
+    `talk to it  curl -s http://127.0.0.1:30000/v1/chat/completions -H 'content-type: application/json' -d '${body}'`,
+  ]
+}
+
+/** The evaluation that measures a model on what it was not trained on, where the run says that. */
+function evalLine(folder: string, config: Config): string {
+  const { environment, agent, tasks, heldOut } = config
+  const where = agent === undefined ? ['--environment', environment ?? 'NAME'] : ['--agent', agent]
+  const source =
+    typeof heldOut === 'string' ? heldOut : typeof tasks === 'string' ? tasks : (heldOut ?? 64)
+  const limits = alike.flatMap(name => {
+    const value = config[name]
+    const isUsual = value === undefined || value === (defaults as Config)[name]
+    return isUsual ? [] : [`--${flagOf(name)}`, String(value)]
+  })
+  return commandLine(
+    'eval',
+    '--policy',
+    `embedded:${folder}`,
+    ...where.map(String),
+    '--tasks',
+    String(source),
+    ...limits,
+  )
+}

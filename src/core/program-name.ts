@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+let word: string | undefined
+
+/** How a person calls this program: `espalier` where that is on their path, `npx espalier` elsewhere. */
+export function programName(): string {
+  word ??= isOnPath(process.env.PATH ?? '') ? 'espalier' : 'npx espalier'
+  return word
+}
+
+/** npx puts the folders of a project on the path of what it runs, not on that of the person. */
+function isOnPath(path: string): boolean {
+  return path
+    .split(delimiter)
+    .some(folder => !folder.includes('node_modules') && existsSync(join(folder, 'espalier')))
+}
+
+/** A command as it can be pasted: words with characters that a shell reads are quoted. */
+export function commandLine(...words: readonly string[]): string {
+  return [programName(), ...words.map(quoted)].join(' ')
+}
+
+function quoted(text: string): string {
+  return /^[\w@%+=:,./#~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
