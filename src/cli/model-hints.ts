@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { commandLine } from '../core/program-name.ts'
+import { commandLine } from '../names/program-name.ts'
 import { defaults, flagOf, type SettingName } from '../settings/settings.ts'
 
 /** What a run remembers of its settings. */

@@ -1,4 +1,4 @@
-import { commandLine } from '../core/program-name.ts'
+import { commandLine } from '../names/program-name.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
 import { defaultTasks, type Settings } from '../settings/settings.ts'
 import { countTasks } from '../tasks/tasks.ts'

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { commandLine } from '../core/program-name.ts'
+import { commandLine } from '../names/program-name.ts'
 
 /** What the system's codes mean to somebody whose run stopped, and what to do about it. */
 const meanings: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { commandLine } from '../core/program-name.ts'
+import { commandLine } from '../names/program-name.ts'
 
 /** What a run can be stopped by before its tasks are over. */
 export type StopKind = 'tokens' | 'seconds' | 'trajectories' | 'money' | 'keep' | 'refill'

@@ -1,5 +1,5 @@
-import { commandLine } from '../../core/program-name.ts'
 import { convertRun } from '../../exchange/convert.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { openEstimateNamed } from '../../run/open-parts.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../../settings/model-source.ts'
 import { openPolicy } from '../../settings/open-policy.ts'

@@ -1,5 +1,5 @@
-import { commandLine } from '../../core/program-name.ts'
 import { type Demo, demoDefaults, runDemo } from '../../learn/demo.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'

@@ -1,4 +1,3 @@
-import { commandLine } from '../../core/program-name.ts'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { checkOutputFile } from '../../exchange/output-file.ts'
 import { evaluate } from '../../measure/evaluate.ts'
@@ -11,6 +10,7 @@ import {
 } from '../../measure/evaluate-tau.ts'
 import { countTau2Tasks, isTau2, measureTau2, tau2Lines } from '../../measure/evaluate-tau2.ts'
 import type { Estimated, Evaluated } from '../../measure/measure.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
 import { needed, openNamed } from '../../settings/open-named.ts'

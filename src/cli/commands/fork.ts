@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { ModelRenderer } from '../../chat/renderer.ts'
 import { describeOutcome } from '../../core/outcome.ts'
-import { commandLine } from '../../core/program-name.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run/fork.ts'
 import { openRollParts } from '../../run/open-parts.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'

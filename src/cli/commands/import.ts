@@ -1,5 +1,5 @@
-import { commandLine } from '../../core/program-name.ts'
 import { importRun } from '../../exchange/import.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readerNamed, readers } from '../../sinks/readers/registry.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'

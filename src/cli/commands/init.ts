@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { commandLine } from '../../core/program-name.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { isRun } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { initFiles } from '../init-files.ts'

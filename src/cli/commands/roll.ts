@@ -1,4 +1,4 @@
-import { commandLine } from '../../core/program-name.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { roll } from '../../run/roll.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'

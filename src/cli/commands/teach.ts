@@ -1,5 +1,4 @@
 import type { Environment, Task } from '../../core/environment.ts'
-import { commandLine } from '../../core/program-name.ts'
 import {
   demonstrate,
   mistakenWords,
@@ -8,6 +7,7 @@ import {
 } from '../../learn/demonstrations.ts'
 import { teachFrom } from '../../learn/teach.ts'
 import type { Conversation, SupervisedStep } from '../../model/supervised.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'

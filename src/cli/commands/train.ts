@@ -1,6 +1,6 @@
-import { commandLine } from '../../core/program-name.ts'
 import { type Trained, train } from '../../learn/train.ts'
 import { trainOptionsOf } from '../../learn/train-options.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed } from '../../settings/open-named.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
