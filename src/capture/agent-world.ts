@@ -5,53 +5,60 @@ import type { CallRecord } from '../core/tool.ts'
 import type { AgentFunction } from './agent.ts'
 import { inAttempt } from './attempt-context.ts'
 import { recordCall } from './call-record.ts'
-import type { ChatAnswer, ChatRequest } from './contract.ts'
-import { openHooks } from './hooks.ts'
+import type { ChatAnswer, ChatCall, ChatRequest } from './contract.ts'
+import { openSeatHooks } from './hooks.ts'
 import { messageKeys } from './message-key.ts'
 import { plainJson } from './plain-json.ts'
 
 /** What an agent did next: it asked, it returned, or it threw. */
 type Next =
-  | { readonly kind: 'asks'; readonly request: ChatRequest; answer(reply: Reply): void }
+  | {
+      readonly kind: 'asks'
+      readonly seat: string
+      readonly request: ChatRequest
+      answer(reply: Reply): void
+    }
   | { readonly kind: 'returns'; readonly result: unknown }
   | { readonly kind: 'throws'; readonly error: unknown }
 
 /**
  * An agent as a world that others step, for checks and demonstrations: what it asks first is the
  * opening, a reply is the answer to what it asked. Only agents that ask one thing after the other
- * in one conversation can be played so; all can be rolled.
+ * in one conversation of each seat can be played so; all can be rolled.
  */
 export async function openAgentWorld<Data>(
-  run: AgentFunction<Data>,
+  played: PlayedAgent<Data>,
   task: Task<Data>,
   call: OpenCall,
 ): Promise<World> {
   call.signal.throwIfAborted()
-  const played = startAgent(run, task, call)
-  const first = await played.next()
+  const playing = startAgent(played, task, call)
+  const first = await playing.next()
   if (first.kind === 'throws') throw first.error
   let now = first
+  const said = new Map<string, readonly Message[]>()
   const { messages, tools } = first.kind === 'asks' ? first.request : silence
   return {
     opening: messages as NonEmpty<Message>,
     tools,
     async step(action, { turn }: StepCall): Promise<Transition> {
       if (now.kind !== 'asks') return { kind: 'end' }
-      const before = now.request
+      const { message } = action
+      said.set(now.seat, [...now.request.messages, message])
       now.answer(action)
-      const next = await played.next()
+      const next = await playing.next()
       if (next.kind === 'throws') throw next.error
       now = next
-      const { message } = action
       const recorded = (observed: readonly Message[]): readonly CallRecord[] =>
         (message.tool_calls ?? []).map(each => recordCall(each, { turn, tools, observed }))
       if (next.kind === 'returns') return { kind: 'end', calls: recorded([]) }
-      const observed = observedIn(next.request, [...before.messages, message])
+      const before = said.get(next.seat) ?? []
+      const observed = observedIn(next.request, before, { isSeated: played.seats !== undefined })
       return { kind: 'continue', observed, calls: recorded(observed) }
     },
     report: () => (now.kind === 'returns' ? plainJson(now.result) : null) as Json,
     async [Symbol.asyncDispose]() {
-      played.stop()
+      playing.stop()
     },
   }
 }
@@ -59,11 +66,17 @@ export async function openAgentWorld<Data>(
 const silence: { readonly messages: NonEmpty<Message>; readonly tools: readonly ToolDefinition[] } =
   { messages: [{ role: 'user', content: '' }], tools: [] }
 
+/** An agent as it is played. */
+export interface PlayedAgent<Data> {
+  readonly agent: AgentFunction<Data>
+  readonly seats?: readonly string[]
+}
+
 /** Runs an agent whose requests wait until somebody takes and answers them. */
-function startAgent<Data>(
-  run: AgentFunction<Data>,
+export function startAgent<Data>(
+  { agent, seats }: PlayedAgent<Data>,
   task: Task<Data>,
-  { signal: outer, seed }: OpenCall,
+  { signal: outer, seed }: Pick<OpenCall, 'signal' | 'seed'>,
 ): { next(): Promise<Next>; stop(): void } {
   const stop = new AbortController()
   const signal = AbortSignal.any([outer, stop.signal])
@@ -74,15 +87,16 @@ function startAgent<Data>(
     else came.push(next)
     taker = undefined
   }
-  const respond = (request: ChatRequest): Promise<readonly ChatAnswer[]> =>
+  const respond = (request: ChatRequest, { seat = '' }: ChatCall): Promise<readonly ChatAnswer[]> =>
     new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       const answer = (reply: Reply): void => resolve([toAnswer(reply)])
-      tell({ kind: 'asks', request, answer })
+      tell({ kind: 'asks', seat, request, answer })
     })
-  const hooks = openHooks({ capture: { respond, countTokens: () => 0 }, signal, policy: 'played' })
+  const capture = { respond, countTokens: () => 0 }
+  const hooks = openSeatHooks({ capture, signal, policy: 'played' }, seats)
   const agentCall = { ...hooks, task: task.data, id: task.id, seed, signal }
-  inAttempt(hooks, async () => run(agentCall)).then(
+  inAttempt(hooks, async () => agent(agentCall)).then(
     result => tell({ kind: 'returns', result }),
     (error: unknown) => tell({ kind: 'throws', error }),
   )
@@ -101,12 +115,17 @@ function startAgent<Data>(
 const severalAtOnce =
   'this agent asks several things at one time: it can be rolled, but not played turn by turn'
 
-/** What an agent says behind the conversation so far. */
-function observedIn(request: ChatRequest, before: readonly Message[]): NonEmpty<Message> {
-  const [known, now] = [messageKeys(before), messageKeys(request.messages)]
-  const observed = request.messages.slice(before.length)
-  const [first, ...rest] = observed
-  if (first && known.every((key, index) => key === now[index])) return [first, ...rest]
+/** What an agent says behind the conversation so far; of seats, each of which has its own, all of it. */
+function observedIn(
+  { messages }: ChatRequest,
+  before: readonly Message[],
+  { isSeated }: { readonly isSeated: boolean },
+): NonEmpty<Message> {
+  const [known, now] = [messageKeys(before), messageKeys(messages)]
+  const observed = messages.slice(before.length)
+  const goesOn = known.every((key, index) => key === now[index])
+  if (goesOn && observed.length > 0) return observed as [Message, ...Message[]]
+  if (isSeated) return messages as NonEmpty<Message>
   throw new Error(
     'this agent goes on with another conversation: it can be rolled, but not played turn by turn',
   )

@@ -1,5 +1,5 @@
 import type { Environment, MakeTasksOptions, Task } from '../core/environment.ts'
-import type { Json } from '../core/ids.ts'
+import type { Json, NonEmpty } from '../core/ids.ts'
 import type { RewardPart } from '../core/reward.ts'
 import type { StandardSchema } from '../core/tool.ts'
 import { environment } from '../environments/environment.ts'
@@ -7,7 +7,9 @@ import { openAgentWorld } from './agent-world.ts'
 import type { Hooks } from './hooks.ts'
 
 /** What an agent's own function is given: its task, and the ways to ask the policy. */
-export interface AgentCall<Data = unknown> extends Hooks {
+export interface AgentCall<Data = unknown, Seat extends string = string> extends Hooks {
+  /** The ways to ask as each seat, where the agent names seats; the others then refuse. */
+  readonly seats: Readonly<Record<Seat, Hooks>>
   readonly task: Data
   /** The task's id. */
   readonly id: string
@@ -18,18 +20,20 @@ export interface AgentCall<Data = unknown> extends Hooks {
 }
 
 /** An agent's own function. */
-export type AgentFunction<Data = unknown, Result = unknown> = {
-  run(call: AgentCall<Data>): Result | Promise<Result>
+export type AgentFunction<Data = unknown, Result = unknown, Seat extends string = string> = {
+  run(call: AgentCall<Data, Seat>): Result | Promise<Result>
 }['run']
 
 /** Everything that makes an agent trainable; what rewards see is inferred from `task` and `run`. */
-export interface AgentDefinition<Data, Result> {
+export interface AgentDefinition<Data, Result, Seat extends string = never> {
   readonly name: string
+  /** Who asks, where several do: each has a tree, a reward and a group of its own. @default one */
+  readonly seats?: NonEmpty<Seat>
   /** A zod or other Standard Schema of a task's data. */
   readonly task: StandardSchema<unknown, Data>
   /** The agent as it is: any framework, any control flow; what it returns is reported to rewards. */
-  readonly run: AgentFunction<Data, Result>
-  /** The named parts of the reward. @default the number that `run` returns, or its `reward` */
+  readonly run: AgentFunction<Data, Result, NoInfer<Seat>>
+  /** The named parts of the reward. @default the number that `run` returns, or its `reward`; by seat where it has several */
   readonly reward?: Readonly<Record<string, RewardPart<NoInfer<Data>, NoInfer<Result>>>>
   makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
   readonly splits?: readonly string[]
@@ -42,10 +46,11 @@ export interface AgentEnvironment<Data = unknown> extends Environment<Data> {
 }
 
 /** Makes an agent as it stands into an environment that can be rolled, trained and evaluated. */
-export function agent<Data, Result>(
-  definition: AgentDefinition<Data, Result>,
+export function agent<Data, Result, const Seat extends string = never>(
+  definition: AgentDefinition<Data, Result, Seat>,
 ): AgentEnvironment<Data> {
-  const { run, reward = returnedReward, ...rest } = definition
+  const { run, reward = returnedReward, seats, ...rest } = definition
+  if (seats) checkSeats(definition.name, seats)
   if (typeof run !== 'function') {
     throw new TypeError(`Agent "${definition.name}" needs \`run\`, the function that is the agent.`)
   }
@@ -57,9 +62,20 @@ export function agent<Data, Result>(
   })
   return {
     ...made,
+    ...(seats && { seats }),
     drivesItself: true,
     agent: run,
-    open: (task, call) => openAgentWorld(run, task, call),
+    open: (task, call) => openAgentWorld({ agent: run, ...(seats && { seats }) }, task, call),
+  }
+}
+
+/** Seats become parts of ids and of flags. */
+function checkSeats(name: string, seats: readonly string[]): void {
+  const bad = seats.find(seat => !/^[A-Za-z][\w-]*$/.test(seat))
+  if (bad !== undefined || seats.length === 0 || new Set(seats).size < seats.length) {
+    throw new TypeError(
+      `Agent "${name}" needs seats with different names of letters, digits, - and _, not ${JSON.stringify(seats)}.`,
+    )
   }
 }
 
@@ -84,15 +100,23 @@ export function isAgent(environment: Environment): environment is AgentEnvironme
 
 /** The reward of agents that say themselves what an attempt was worth. */
 const returnedReward: Readonly<Record<string, RewardPart>> = {
-  returned: ({ report }) => {
-    const value: unknown =
-      typeof report === 'object' && report !== null ? Reflect.get(report, 'reward') : report
+  returned: ({ report, seat }) => {
+    const returned = isRecord(report) ? report.reward : report
+    const value = isRecord(returned) ? returned[seat] : returned
     if (typeof value === 'number' || typeof value === 'boolean') return Number(value)
+    if (seat !== '') {
+      throw new TypeError(
+        `the agent returned no reward for seat ${seat}: return { reward: { ${seat}: number, … } }, give agent({ reward }), or name one with --reward`,
+      )
+    }
     throw new TypeError(
       'the agent returned no reward: return a number or { reward: number }, give agent({ reward }), or name one with --reward',
     )
   },
 }
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 /** A function as an agent: any task is read, and what it returns is the reward. */
 export function plainAgent(name: string, run: AgentFunction): AgentEnvironment {

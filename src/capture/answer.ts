@@ -15,7 +15,7 @@ import { openDeltas } from './deltas.ts'
 import { type Drawn, drawTurn } from './draw.ts'
 import { messageKeys } from './message-key.ts'
 import { otherSampling, requestSampling, shownBy } from './request.ts'
-import type { Room, Share } from './room.ts'
+import type { Share } from './room.ts'
 import type { Seat } from './seat.ts'
 import { type CapturedTurn, type Prompted, promptLength } from './turn.ts'
 
@@ -23,7 +23,6 @@ import { type CapturedTurn, type Prompted, promptLength } from './turn.ts'
 export interface Answering extends CaptureOptions {
   readonly call: ChatCall
   readonly seat: Seat
-  readonly room: Room
   /** Whether nothing else of the attempt is being answered. */
   readonly isAlone: boolean
   /** The next number in the attempt's order of events. */
@@ -81,7 +80,7 @@ async function answerOnce(
   answering: Answering,
   one: One,
 ): Promise<ChatAnswer> {
-  const { context, attempt, call, room } = answering
+  const { context, attempt, call, seat } = answering
   const share = await takeRoom(request, answering, one)
   const deltas = openDeltas(call, { ...one, renderer: context.renderer, request })
   const drawn = await drawTurn(one.prompted, {
@@ -92,6 +91,7 @@ async function answerOnce(
     sampling: samplingOf(request, answering),
     stop: request.stop ?? [],
     key: keyOf(answering, one),
+    seat: seat.name,
     seedName: seedName(request, answering, one),
     ...(answering.samplingFrom === 'request' && namedSeed(request, one)),
     ...(deltas.watch && { watch: deltas.watch }),
@@ -101,14 +101,14 @@ async function answerOnce(
   const turn = keep(request, answering, { ...one, drawn })
   if (!drawn.sampled) throw drawn.error
   refuseGuarded(answering, turn, drawn.sampled.finish)
-  endAtLength(answering, drawn.sampled.finish, share, room)
+  endAtLength(answering, drawn.sampled.finish, share)
   deltas.finish(turn.message)
   return toAnswer(turn, drawn)
 }
 
 async function takeRoom(
   { maxTokens }: ChatRequest,
-  { room, attempt, end }: Answering,
+  { seat: { room }, attempt, end }: Answering,
   { prompted }: One,
 ): Promise<Share> {
   const { signal } = attempt
@@ -235,10 +235,9 @@ function refuseGuarded({ context, end }: Answering, turn: CapturedTurn, finish: 
 
 /** An answer that ran out of the run's tokens ends the attempt, unless it may go on. */
 function endAtLength(
-  { context, end }: Answering,
+  { context, end, seat: { room } }: Answering,
   finish: Finish,
   { bound }: Share,
-  room: Room,
 ): void {
   if (finish.kind !== 'length' || bound === 'request') return
   if (context.onLength === 'end' || room.left <= 0) end({ kind: 'truncated', limit: bound })

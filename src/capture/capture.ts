@@ -14,10 +14,8 @@ import {
   type ChatRequest,
   ContextIsFull,
 } from './contract.ts'
-import { openKnown } from './known.ts'
 import { shownBy } from './request.ts'
-import { openRoom, type Room } from './room.ts'
-import { openTally, type Seat } from './seat.ts'
+import { openSeat, type Seat } from './seat.ts'
 
 /** Begins to capture an attempt. */
 export function openCapture(options: CaptureOptions): Capture {
@@ -37,7 +35,6 @@ class CapturedAttempt implements Capture {
   readonly #asked = new Map<string, Asked>()
   readonly #running = new Set<Promise<unknown>>()
   readonly #stop = new AbortController()
-  readonly #room: Room
   readonly #started: number
   #ticks = 0
   #ended: Outcome | undefined
@@ -47,9 +44,10 @@ class CapturedAttempt implements Capture {
 
   constructor(options: CaptureOptions) {
     this.#options = options
-    this.#room = openRoom(options.context.limits)
     this.#started = options.context.clock()
-    this.#seatOf('')
+    for (const name of options.seats ?? ['']) {
+      this.#seats.set(name, openSeat(name, options.context))
+    }
   }
 
   get ended(): Outcome | undefined {
@@ -109,12 +107,13 @@ class CapturedAttempt implements Capture {
     this.#refuseLate()
     call.signal.throwIfAborted()
     const signal = AbortSignal.any([call.signal, this.#options.attempt.signal, this.#stop.signal])
+    const seat = this.#seatOf(call.seat ?? '')
     return await answerRequest(request, {
       ...this.#options,
+      context: seat.context,
       attempt: { ...this.#options.attempt, signal },
       call,
-      seat: this.#seatOf(call.seat ?? ''),
-      room: this.#room,
+      seat,
       isAlone: this.#running.size === 0,
       tick: () => this.#ticks++,
       end: outcome => {
@@ -129,8 +128,8 @@ class CapturedAttempt implements Capture {
   }
 
   countTokens(request: ChatRequest, { seat = '' }: Pick<ChatCall, 'seat'> = {}): number {
-    const shown = shownBy(request, this.#options.context)
-    return this.#seatOf(seat).known.match(shown, this.#options.attempt).tokens.length
+    const { context, known } = this.#seatOf(seat)
+    return known.match(shownBy(request, context), this.#options.attempt).tokens.length
   }
 
   end(ending: CaptureEnding = {}): Promise<readonly [Tree, ...Tree[]]> {
@@ -143,12 +142,8 @@ class CapturedAttempt implements Capture {
     this.#stop.abort(new AttemptIsOver(outcome))
     await Promise.allSettled(this.#running)
     const seconds = this.#options.context.clock() - this.#started
-    const trees = [...this.#seats].map(([name, seat]) =>
-      closeSeat(
-        this.#options,
-        { name, turns: seat.known.turns, tally: seat.tally },
-        { ...ending, outcome, seconds },
-      ),
+    const trees = [...this.#seats.values()].map(seat =>
+      closeSeat(this.#options.attempt, seat, { ...ending, outcome, seconds }),
     )
     return trees as [Tree, ...Tree[]]
   }
@@ -160,10 +155,9 @@ class CapturedAttempt implements Capture {
   }
 
   #seatOf(name: string): Seat {
-    const known = this.#seats.get(name)
-    if (known) return known
-    const seat = { name, known: openKnown(this.#options.context.renderer), tally: openTally() }
-    this.#seats.set(name, seat)
-    return seat
+    const seat = this.#seats.get(name)
+    if (seat) return seat
+    const names = [...this.#seats.keys()].join(', ')
+    throw new TypeError(`nobody sits at "${name}" here: ask as one of ${names}`)
   }
 }

@@ -1,13 +1,13 @@
-import { type Json, type TreeId, trajectoryId, treeId } from '../core/ids.ts'
+import { type Json, seatGroup, trajectoryId, treeId } from '../core/ids.ts'
 import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { CallRecord } from '../core/tool.ts'
 import type { Trajectory, TrajectoryEvent, Turn, View } from '../core/trajectory.ts'
 import { plantTree, type Tree } from '../core/tree.ts'
+import type { Attempt } from '../rollout/attempt.ts'
 import { recordCall } from './call-record.ts'
-import type { CaptureOptions } from './contract.ts'
 import { leavesOf, type PlantedTurn, plantPaths } from './harvest.ts'
-import type { Tally } from './seat.ts'
+import type { Seat, Tally } from './seat.ts'
 import type { CapturedTurn } from './turn.ts'
 
 /** How a seat's conversations ended. */
@@ -19,24 +19,20 @@ export interface Ending {
 }
 
 /** The tree of one seat: every conversation a path, all of them one trajectory. */
-export function closeSeat(
-  { context, attempt }: CaptureOptions,
-  seat: { readonly name: string; readonly turns: readonly CapturedTurn[]; readonly tally: Tally },
-  ending: Ending,
-): Tree {
-  const id = treeId(attempt.group, attempt.member)
+export function closeSeat(attempt: Attempt, seat: Seat, ending: Ending): Tree {
+  const { context, known, name, tally } = seat
   const tree = plantTree({
-    id: (seat.name === '' ? id : `${id}@${seat.name}`) as TreeId,
+    id: treeId(seatGroup(attempt.group, name), attempt.member),
     task: attempt.task.id,
     member: attempt.member,
+    ...(name !== '' && { seat: name }),
     seed: attempt.seed,
     sampling: context.sampling,
-    tools: allTools(seat.turns),
+    tools: allTools(known.turns),
     renderer: `${context.renderer.name} (${context.renderer.history})`,
   })
-  const { turns, end } = plantPaths(tree, leavesOf(seat.turns))
+  const { turns, end } = plantPaths(tree, leavesOf(known.turns))
   const said = linearise(turns)
-  const { tally } = seat
   const forks = turns.flatMap(({ captured, fork }) =>
     fork ? { at: captured.keep, reason: `${fork.cause}: ${fork.reason}` } : [],
   )

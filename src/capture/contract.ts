@@ -80,7 +80,7 @@ export type ChatDelta =
 export interface ChatCall extends Call {
   /** Told of pieces while they come, where the policy streams; else all at once before the end. */
   readonly onDelta?: (delta: ChatDelta) => void
-  /** Whose conversation it is, where an attempt has several. @default '' */
+  /** Whose conversation it is, where an attempt has several seats. @default '' */
   readonly seat?: string
 }
 
@@ -121,6 +121,8 @@ export type CaptureContext = Omit<RolloutContext, 'environment' | 'condense'>
 export interface CaptureOptions {
   readonly context: CaptureContext
   readonly attempt: Attempt
+  /** Who may ask. @default [''] */
+  readonly seats?: readonly string[]
   /** Whose temperature, top-p and top-k count. @default 'run' */
   readonly samplingFrom?: 'run' | 'request'
 }

@@ -18,6 +18,8 @@ export interface DrawOptions {
   readonly sampling: Sampling
   readonly stop: readonly string[]
   readonly key: SampleKey
+  /** Who asks; '' where nobody is named. */
+  readonly seat: string
   /** What the draw's seed is a function of, besides the attempt. */
   readonly seedName: string
   /** The seed that whoever asks named, where they decide how is sampled. */
@@ -78,7 +80,7 @@ function openScratch(prompted: Prompted, options: DrawOptions): Walk {
 }
 
 /** The same policy, told which sample of its attempt this is and shown to whoever watches. */
-function withKey(policy: Policy, { key, seed, watch, tokens }: DrawOptions): Policy {
+function withKey(policy: Policy, { key, seat, seed, watch, tokens }: DrawOptions): Policy {
   const start = tokens.length
   return {
     ...policy,
@@ -92,7 +94,13 @@ function withKey(policy: Policy, { key, seed, watch, tokens }: DrawOptions): Pol
             return guard?.(soFar)
           }
         : guard
-      const named = { key, ...(seed !== undefined && { seed }), ...(both && { watch: both }) }
+      const asker = seat === '' ? {} : { seat }
+      const named = {
+        key,
+        ...asker,
+        ...(seed !== undefined && { seed }),
+        ...(both && { watch: both }),
+      }
       return policy.sample({ ...request, ...named }, call)
     },
   }

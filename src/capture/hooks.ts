@@ -1,3 +1,4 @@
+import type { Speaker } from '../core/speaker.ts'
 import { aiSdkModels } from './ai-sdk/model.ts'
 import type { AgentModel } from './ai-sdk/types.ts'
 import type { Capture } from './contract.ts'
@@ -15,6 +16,8 @@ export interface Hooks {
   readonly fetch: typeof fetch
   /** For the OpenAI Agents SDK: `new Runner({ modelProvider })`. */
   readonly modelProvider: AgentsModelProvider
+  /** For code that speaks in messages: `await speaker.say(messages, { signal })`. */
+  readonly speaker: Speaker
 }
 
 /** What hooks lead to. */
@@ -23,16 +26,48 @@ export interface HookOptions {
   readonly signal: AbortSignal
   /** What the policy is called. */
   readonly policy: string
+  /** Who asks through them, where an attempt has several seats. */
+  readonly seat?: string
 }
 
 /** Opens the ways to ask. */
-export function openHooks({ capture, signal, policy }: HookOptions): Hooks {
-  const respond: Capture['respond'] = (request, call) => capture.respond(request, call)
+export function openHooks({ capture: shared, signal, policy, seat = '' }: HookOptions): Hooks {
+  const capture: HookOptions['capture'] = {
+    respond: (request, call) => shared.respond(request, { ...call, seat }),
+    countTokens: request => shared.countTokens(request, { seat }),
+  }
+  const { respond } = capture
   const models = aiSdkModels({ respond, signal, modelId: policy })
   return {
     model: models.v3,
     models,
     fetch: agentFetch({ capture, signal, model: policy }),
     modelProvider: agentsModelProvider({ respond, signal }),
+    speaker: capturedSpeaker(policy, respond),
+  }
+}
+
+/** The ways to ask of an attempt, and those of each seat it names. */
+export function openSeatHooks(
+  options: HookOptions,
+  seats: readonly string[] = [],
+): Hooks & { readonly seats: Readonly<Record<string, Hooks>> } {
+  const bySeat = seats.map(seat => [seat, openHooks({ ...options, seat })] as const)
+  return { ...openHooks(options), seats: Object.fromEntries(bySeat) }
+}
+
+/** The policy of an attempt as somebody to speak with. */
+function capturedSpeaker(name: string, respond: Capture['respond']): Speaker {
+  return {
+    name,
+    async say(messages, { signal, tools = [], maxTokens, temperature }) {
+      const own = {
+        ...(maxTokens !== undefined && { maxTokens }),
+        ...(temperature !== undefined && { temperature }),
+      }
+      const [answer] = await respond({ messages, tools, ...own }, { signal })
+      const { message, finish, usage } = answer!
+      return { message, finish: finish === 'length' ? 'length' : 'stop', usage }
+    },
   }
 }

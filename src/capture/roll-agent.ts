@@ -1,5 +1,6 @@
 import type { Environment } from '../core/environment.ts'
 import { describeCause, Failure } from '../core/failure.ts'
+import type { NonEmpty } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
@@ -10,7 +11,7 @@ import { type AgentEnvironment, isAgent } from './agent.ts'
 import { inAttempt } from './attempt-context.ts'
 import { openCapture } from './capture.ts'
 import type { Capture, CaptureEnding } from './contract.ts'
-import { openHooks } from './hooks.ts'
+import { openSeatHooks } from './hooks.ts'
 import { plainJson } from './plain-json.ts'
 
 /** How attempts of an environment are rolled where nothing else is said. */
@@ -18,18 +19,21 @@ export function usualStrategy(environment: Environment): Strategy {
   return isAgent(environment) ? rollAgent : rollChain
 }
 
-/** Rolls one attempt of an agent: its own code asks, and what it asked becomes the tree. */
-export async function rollAgent(context: RolloutContext, attempt: Attempt): Promise<Tree> {
+/** Rolls one attempt of an agent: its own code asks, and what each seat asked becomes its tree. */
+export async function rollAgent(
+  context: RolloutContext,
+  attempt: Attempt,
+): Promise<NonEmpty<Tree>> {
   const { environment, limits } = context
   if (!isAgent(environment)) throw new TypeError(`${environment.name} is no agent`)
   const turn = context.shared.yielding.whenDue()
   if (turn) await turn
   const timed = withTime(attempt, limits.seconds)
-  const capture = openCapture({ context, attempt: timed.attempt })
+  const { seats } = environment
+  const capture = openCapture({ context, attempt: timed.attempt, ...(seats && { seats }) })
   try {
     const ending = await runAgent(environment, { context, attempt: timed.attempt, capture })
-    const [tree] = await capture.end(ending)
-    return tree
+    return await capture.end(ending)
   } finally {
     timed.clear()
   }
@@ -42,11 +46,11 @@ interface Running {
 }
 
 async function runAgent(
-  { agent }: AgentEnvironment,
+  { agent, seats }: AgentEnvironment,
   { context, attempt, capture }: Running,
 ): Promise<CaptureEnding> {
   const { signal, task } = attempt
-  const hooks = openHooks({ capture, signal, policy: context.policy.name })
+  const hooks = openSeatHooks({ capture, signal, policy: context.policy.name }, seats)
   const call = {
     ...hooks,
     task: task.data,

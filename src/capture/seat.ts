@@ -1,11 +1,29 @@
 import type { TrajectoryEvent } from '../core/trajectory.ts'
-import type { Known } from './known.ts'
+import type { CaptureContext } from './contract.ts'
+import { type Known, openKnown } from './known.ts'
+import { openRoom, type Room } from './room.ts'
 
 /** Whoever asks in an attempt: its conversations, and what they took. */
 export interface Seat {
   readonly name: string
+  /** What its requests are answered with: its player's renderer, where it has a player of its own. */
+  readonly context: CaptureContext
   readonly known: Known
   readonly tally: Tally
+  /** What is left of its limits. */
+  readonly room: Room
+}
+
+/** Seats somebody. */
+export function openSeat(name: string, context: CaptureContext): Seat {
+  const renderer = context.seats?.get(name)?.renderer ?? context.renderer
+  return {
+    name,
+    context: { ...context, renderer },
+    known: openKnown(renderer),
+    tally: openTally(),
+    room: openRoom(context.limits),
+  }
 }
 
 /** What was counted while a seat's requests were answered. */
@@ -21,8 +39,7 @@ export interface Tally {
   readonly draws: Map<string, number>
 }
 
-/** A tally of nothing. */
-export function openTally(): Tally {
+function openTally(): Tally {
   return {
     sampled: 0,
     prompted: 0,

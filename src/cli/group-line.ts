@@ -27,6 +27,7 @@ export function groupRecord(group: Group) {
   return {
     group: group.id,
     task: group.task,
+    ...(group.seat !== undefined && { seat: group.seat }),
     rewards: group.members.map(({ reward }) => reward.total),
     advantages: group.members.map(({ advantage }) => advantage),
     dropped: group.members.filter(member => member.dropped).length,

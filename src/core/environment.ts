@@ -91,6 +91,8 @@ export interface Environment<Data = unknown> {
   open(task: Task<Data>, call: OpenCall): Promise<World>
   /** It is an agent: its own code asks the policy, and nobody has to step its worlds. */
   readonly drivesItself?: true
+  /** Whose conversations an attempt has, where it seats several policies; each has a tree and a reward. */
+  readonly seats?: NonEmpty<string>
   /** The named parts of the reward; empty where rewards come from elsewhere. */
   readonly reward: Readonly<Record<string, RewardPart<Data>>>
   /** Makes tasks from a seed, where the environment can. */

@@ -47,6 +47,8 @@ export interface Weighted extends Judged {
 export interface Group<Member extends Scored = Weighted> {
   readonly id: GroupId
   readonly task: TaskId
+  /** Whose attempts these are, where attempts have several seats. */
+  readonly seat?: string
   /** The step of a training run that rolled it. */
   readonly step?: number
   readonly members: readonly Member[]

@@ -23,6 +23,11 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json }
 
+/** The id of the group that compares what one seat of an attempt did; '' is the only seat. */
+export function seatGroup(group: GroupId, seat: string): GroupId {
+  return (seat === '' ? group : `${group}@${seat}`) as GroupId
+}
+
 /** The id of the tree that member `member` of a group grows. */
 export function treeId(group: GroupId, member: number): TreeId {
   return `${group}/${member}` as TreeId

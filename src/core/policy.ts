@@ -47,6 +47,8 @@ export interface SampleRequest {
   /** A 31-bit number; a function of the run's seed and the key. */
   readonly seed: number
   readonly key: SampleKey
+  /** Who asks, where an attempt has several seats. */
+  readonly seat?: string
   /** Requests of one tree share a session, so that a server can keep its prefix cache warm. */
   readonly session: string
   /** How many candidates per token to report. @default 0 */

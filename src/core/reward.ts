@@ -29,6 +29,8 @@ export interface RewardInput<Data = unknown, Report = unknown> {
   readonly report: Report
   readonly outcome: GradableOutcome
   readonly trajectory: Trajectory
+  /** Whose trajectory it is, where an attempt has several seats; else ''. */
+  readonly seat: string
 }
 
 /**

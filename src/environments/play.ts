@@ -12,6 +12,8 @@ export interface Situation<Data = unknown> {
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
   readonly turn: number
+  /** Whose turn it is, where an attempt has several seats. */
+  readonly seat?: string
 }
 
 /** Gives the next reply, or nothing where it has nothing more to say. */
@@ -63,7 +65,7 @@ export async function scorePlay<Data>(
   const { signal } = call
   await using world = await environment.open(task, call)
   const play = await playWorld(world, task, { player, turns, signal })
-  const input = rewardInputOf(play, task)
+  const input = rewardInputOf(play, task, environment.seats?.[0])
   const parts: RewardScore[] = []
   for (const [name, part] of Object.entries(environment.reward)) {
     const { weight, score } = typeof part === 'function' ? { weight: 1, score: part } : part
@@ -75,7 +77,7 @@ export async function scorePlay<Data>(
 }
 
 /** What rewards are given: nothing was sampled, so there are no tokens in its trajectory. */
-function rewardInputOf<Data>(play: Play, task: Task<Data>): RewardInput<Data> {
+function rewardInputOf<Data>(play: Play, task: Task<Data>, seat = ''): RewardInput<Data> {
   const { messages, calls, outcome, report } = play
   const last = messages.findLast(message => message.role === 'assistant')
   const answer = last ? textOf(last.content).trim() : ''
@@ -86,5 +88,5 @@ function rewardInputOf<Data>(play: Play, task: Task<Data>): RewardInput<Data> {
     calls,
     ...(report !== undefined && { report }),
   })
-  return { task, messages, answer, calls, report, outcome, trajectory }
+  return { task, messages, answer, calls, report, outcome, trajectory, seat }
 }

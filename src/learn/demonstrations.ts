@@ -1,5 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { isAgent } from '../capture/agent.ts'
+import { playSeats } from '../capture/play-seats.ts'
 import type { Environment, Task, World } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
@@ -46,6 +48,10 @@ export async function demonstrate<Data>(
   const player = toPlayer(show)
   const conversations: Conversation[] = []
   for (const task of tasks) {
+    if (isAgent(environment) && environment.seats) {
+      conversations.push(...(await playSeats(environment, task, { player, turns, signal })))
+      continue
+    }
     await using world = await environment.open(task, { signal, seed: 0, lanes })
     const play = await playWorld(world, task, { player, turns, signal })
     conversations.push({ messages: play.messages, tools: world.tools })

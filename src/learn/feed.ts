@@ -60,8 +60,9 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
     begun++
     pipeline.submit({ id, task, order, step })
   }
+  const { perJob } = pipeline
   function fill(done: number): void {
-    while (begun - refused < (maxStaleness + done + 1) * tasksPerStep) submit()
+    while (begun - refused / perJob < (maxStaleness + done + 1) * tasksPerStep) submit()
   }
 
   return {
@@ -72,7 +73,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
       let stale = 0
       let emptied = 0
       fill(done)
-      while (groups.length < tasksPerStep && pipeline.pending > 0) {
+      while (groups.length < tasksPerStep * perJob && pipeline.pending > 0) {
         const group = await pipeline.next()
         const isOld = ageOfGroup(group, history) > maxStaleness
         if (!isOld && isUseful(group)) {
@@ -82,7 +83,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
         if (isOld) stale++
         else emptied++
         refused++
-        if (stale + emptied <= tasksPerStep * options.refill) fill(done)
+        if (stale + emptied <= tasksPerStep * perJob * options.refill) fill(done)
       }
       return { groups, stale, emptied }
     },

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile, runPaths } from '../store/run-folder.ts'
+import { checkpointMark, replaceFile, runPaths } from '../store/run-folder.ts'
 import type { Evaluation } from './held-out.ts'
 
 /** Where a training run stands, beside the weights of that step. */
@@ -14,8 +14,6 @@ export interface TrainingState {
   readonly best?: { readonly step: number; readonly success: number; readonly folder?: string }
   readonly sampledTokens: number
 }
-
-const fileName = 'training.json'
 
 /** The folder of a step's checkpoint. */
 export function checkpointFolder(out: string, step: number): string {
@@ -30,7 +28,7 @@ export async function writeState(out: string, state: TrainingState): Promise<voi
   })
   const { before, after, ...rest } = state
   const text = JSON.stringify({ ...rest, before: short(before), after: short(after) })
-  await replaceFile(join(checkpointFolder(out, state.step), fileName), `${text}\n`)
+  await replaceFile(join(checkpointFolder(out, state.step), checkpointMark), `${text}\n`)
 }
 
 /** The newest whole checkpoint of a training run, if there is one. */
@@ -41,7 +39,7 @@ export async function readState(out: string): Promise<TrainingState | undefined>
     .filter(each => /^\d{6,}$/.test(each))
     .sort()
     .reverse()) {
-    const path = join(checkpoints, name, fileName)
+    const path = join(checkpoints, name, checkpointMark)
     if (existsSync(path)) return JSON.parse(await readFile(path, 'utf8')) as TrainingState
   }
   return undefined

@@ -2,11 +2,13 @@ import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
-import type { GroupId } from '../core/ids.ts'
+import { type GroupId, seatGroup } from '../core/ids.ts'
 import { withoutSecrets } from '../core/secrets.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import { seedOf } from '../math/random.ts'
+import { mean } from '../math/statistics.ts'
 import type { OnUpdate } from '../run/pause.ts'
+import { seatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { TaskStream } from '../tasks/task-stream.ts'
 import { type Fed, openFeed } from './feed.ts'
@@ -46,6 +48,8 @@ export interface StepRecord {
   /** The version of the weights after it. */
   readonly version: number
   readonly reward: number
+  /** The mean reward seat by seat, where several learn. */
+  readonly rewardBySeat?: Readonly<Record<string, number>>
   /** Solved share of the step's attempts. */
   readonly success: number
   readonly groups: number
@@ -193,11 +197,12 @@ async function rollStep<Data>(
   // Each step has its own stretch of the stream, so that refilling one does not move the others.
   const start = (step - 1) * tasksPerStep * (1 + refill)
   const orders = new Map<GroupId, number>()
+  let begun = 0
   const submit = (): void => {
-    const order = start + orders.size
+    const order = start + begun
     const task = tasks.at(order)
-    const id = `${step}/${orders.size}/${task.id}` as GroupId
-    orders.set(id, order)
+    const id = `${step}/${begun++}/${task.id}` as GroupId
+    for (const seat of seatsOf(parts)) orders.set(seatGroup(id, seat), orders.size)
     pipeline.submit({ id, task, order, step })
   }
   for (let index = 0; index < tasksPerStep; index++) submit()
@@ -206,7 +211,7 @@ async function rollStep<Data>(
     const group = await pipeline.next()
     groups.push(group)
     const isLost = group.members.every(member => member.dropped !== null)
-    if (isLost && orders.size < most) submit()
+    if (isLost && begun < most) submit()
   }
   return groups.sort((a, b) => orders.get(a.id)! - orders.get(b.id)!)
 }
@@ -219,6 +224,7 @@ function countGroups(groups: readonly Group[], successAt: number) {
   const unscored = groups.flatMap(group => group.unscored)
   return {
     reward: sum(({ reward }) => reward.total) / count,
+    ...rewardBySeat(groups),
     success: sum(({ reward }) => Number(reward.total >= successAt)) / count,
     groups: groups.length,
     dropped: members.filter(member => member.dropped !== null).length,
@@ -229,6 +235,16 @@ function countGroups(groups: readonly Group[], successAt: number) {
     ),
     turns: sum(({ trajectory }) => trajectory.turns.length) / count,
   }
+}
+
+function rewardBySeat(groups: readonly Group[]): Pick<StepRecord, 'rewardBySeat'> {
+  const seats = [...new Set(groups.flatMap(({ seat }) => seat ?? []))].sort()
+  if (seats.length < 2) return {}
+  const rewardsOf = (seat: string): readonly number[] =>
+    groups
+      .filter(group => group.seat === seat)
+      .flatMap(group => group.members.map(({ reward }) => reward.total))
+  return { rewardBySeat: Object.fromEntries(seats.map(seat => [seat, mean(rewardsOf(seat))])) }
 }
 
 /** A seed of its own for each step and evaluation. */

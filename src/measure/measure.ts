@@ -4,10 +4,13 @@ import { passAtK, passHatK } from '../math/pass-at-k.ts'
 import { seedOf } from '../math/random.ts'
 import { mean } from '../math/statistics.ts'
 import { openRunReader } from '../store/store.ts'
+import { seatFilter } from '../weigh/seats.ts'
 
 /** How one task went. */
 export interface TaskResult {
   readonly task: string
+  /** Whose attempts these are, where attempts have several seats. */
+  readonly seat?: string
   readonly successes: number
   /** Attempts that could be scored. */
   readonly trials: number
@@ -36,6 +39,8 @@ export interface Evaluated {
   readonly passHatK: Readonly<Record<number, Estimated>>
   readonly tokens: { readonly sampled: number; readonly prompt: number }
   readonly byTask: readonly TaskResult[]
+  /** The same seat by seat, where attempts have several that are measured. */
+  readonly bySeat?: Readonly<Record<string, Pick<Evaluated, 'success' | 'meanReward'>>>
 }
 
 /** What an evaluation is measured by. */
@@ -65,6 +70,7 @@ export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure 
       const rewards = group.members.map(({ reward }) => reward.total)
       const result = {
         task: group.task,
+        ...(group.seat !== undefined && { seat: group.seat }),
         successes: rewards.filter(reward => reward >= successAt - 1e-9).length,
         trials: rewards.length,
         unscored: group.unscored.length,
@@ -82,8 +88,8 @@ export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure 
         tasks: byTask.length,
         trials: scored.reduce((sum, { trials }) => sum + trials, 0),
         unscored: byTask.reduce((sum, { unscored }) => sum + unscored, 0),
-        success: estimateShare(scored, ({ successes, trials }) => successes / trials),
-        meanReward: estimateMean(scored.map(({ rewards }) => mean(rewards))),
+        ...worthOf(scored),
+        ...seatBySeat(scored),
         passAtK: byK(scored, wanted, passAtK),
         passHatK: byK(scored, wanted, passHatK),
         tokens,
@@ -91,6 +97,20 @@ export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure 
       }
     },
   }
+}
+
+function worthOf(scored: readonly TaskResult[]): Pick<Evaluated, 'success' | 'meanReward'> {
+  return {
+    success: estimateShare(scored, ({ successes, trials }) => successes / trials),
+    meanReward: estimateMean(scored.map(({ rewards }) => mean(rewards))),
+  }
+}
+
+function seatBySeat(scored: readonly TaskResult[]): Pick<Evaluated, 'bySeat'> {
+  const seats = [...new Set(scored.flatMap(({ seat }) => seat ?? []))].sort()
+  if (seats.length < 2) return {}
+  const of = (seat: string) => worthOf(scored.filter(result => result.seat === seat))
+  return { bySeat: Object.fromEntries(seats.map(seat => [seat, of(seat)])) }
 }
 
 function powersUpTo(most: number): readonly number[] {
@@ -140,10 +160,15 @@ function estimateMean(values: readonly number[]): Estimated {
   return { value: mean(values), ...interval, tasks: values.length }
 }
 
+/** Whether the policy itself did what a group holds: other players of seats are not measured. */
+function isPlayed({ members }: Group): boolean {
+  return members[0]?.dropped?.filter !== seatFilter
+}
+
 /** Measures what a run folder holds, however often it was interrupted. */
 export async function measureRun(run: string, options: MeasureOptions = {}): Promise<Evaluated> {
   const measure = openMeasure(options)
   await using reader = await openRunReader(run)
-  for await (const { group } of reader.groups()) measure.add(group)
+  for await (const { group } of reader.groups()) if (isPlayed(group)) measure.add(group)
   return measure.result()
 }

@@ -5,6 +5,7 @@ import type { Tree } from '../core/tree.ts'
 import { scoreTree } from '../rollout/score.ts'
 import { openRunReader } from '../store/store.ts'
 import { type GatherOptions, gather } from '../weigh/gather.ts'
+import { filtersOf } from '../weigh/seats.ts'
 
 /** What stored trajectories are judged by anew. */
 export interface RescoreOptions extends GatherOptions {
@@ -34,9 +35,14 @@ export async function* rescore(run: string, options: RescoreOptions): AsyncGener
       trees.map(tree => scoreTree(tree, task, { reward, lanes, signal })),
     )
     signal.throwIfAborted()
-    const { id, step } = group
-    const header = { id, task, ...(step !== undefined && { step }) }
-    const filters = [...heldOut(group), ...options.filters]
+    const { id, seat, step } = group
+    const header = {
+      id,
+      task,
+      ...(seat !== undefined && { seat }),
+      ...(step !== undefined && { step }),
+    }
+    const filters = [...heldOut(group), ...filtersOf(group, options.filters)]
     const after = gather(header, members.flat(), { ...options, filters })
     yield { task, order, before: group, after }
   }

@@ -25,6 +25,7 @@ function inputOf(answer: string, data: unknown = {}): RewardInput {
     report: undefined,
     outcome,
     trajectory,
+    seat: '',
   }
 }
 

@@ -26,6 +26,7 @@ const input: RewardInput = {
   report: undefined,
   outcome,
   trajectory: plainTrajectory({ id: 't' as TrajectoryId, outcome }),
+  seat: '',
 }
 
 describe('scorer', () => {

@@ -60,7 +60,19 @@ export interface RolloutContext {
   /** Watchers that stop samples and attempts early. */
   readonly guards?: readonly Guard[]
   readonly condense?: CondenseSettings
+  /** Who plays seats of the environment that the policy does not. */
+  readonly seats?: Seating
 }
+
+/** Who plays a seat without learning from it. */
+export interface SeatPlayer {
+  readonly policy: Policy
+  /** What turns this seat's messages into its player's tokens. */
+  readonly renderer: Renderer
+}
+
+/** The players of seats, by name; seats that are not named are the policy's own, and learn. */
+export type Seating = ReadonlyMap<string, SeatPlayer>
 
 /** One attempt to make: which task, which member of its group, under which seed. */
 export interface Attempt {

@@ -51,7 +51,8 @@ async function scoreOne(
     throw new TypeError(`an outcome of kind ${outcome.kind} is gradable`)
   }
   try {
-    return { tree, trajectory, reward: await scoreTrajectory(trajectory, task, context) }
+    const scoring = { ...context, seat: tree.seat }
+    return { tree, trajectory, reward: await scoreTrajectory(trajectory, task, scoring) }
   } catch (error) {
     const outcome = outcomeOf(error, context.signal)
     if (outcome.kind !== 'failed' && outcome.kind !== 'aborted') throw error
@@ -63,11 +64,11 @@ async function scoreOne(
 export async function scoreTrajectory(
   trajectory: Gradable,
   task: Task,
-  context: ScoreContext,
+  context: ScoreContext & { readonly seat?: string | undefined },
 ): Promise<Reward> {
   const set = guardReward(trajectory, context)
   if (set) return set
-  const input = rewardInputOf(trajectory, task)
+  const input = rewardInputOf(trajectory, task, context.seat)
   const names = Object.keys(context.reward)
   if (names.length === 0) return stepReward(trajectory)
   const parts = await Promise.all(names.map(name => scorePart(name, input, context)))
@@ -117,7 +118,7 @@ function toWeighted(part: RewardPart): Exclude<RewardPart, (...input: never) => 
 }
 
 /** What a reward function is given of a trajectory. */
-export function rewardInputOf(trajectory: Gradable, task: Task): RewardInput {
+export function rewardInputOf(trajectory: Gradable, task: Task, seat = ''): RewardInput {
   const last = trajectory.messages.findLast(message => message.role === 'assistant')
   return {
     task,
@@ -127,5 +128,6 @@ export function rewardInputOf(trajectory: Gradable, task: Task): RewardInput {
     report: trajectory.report,
     outcome: trajectory.outcome,
     trajectory,
+    seat,
   }
 }

@@ -81,6 +81,11 @@ export async function forkTrajectory(
 ): Promise<Forked> {
   const found = await findTrajectory(run, options.id)
   const { tree, trajectory } = found.member
+  if (tree.seat !== undefined) {
+    throw new SettingError(
+      `${trajectory.id} is what seat ${tree.seat} did: the others at the table cannot be brought back to that place`,
+    )
+  }
   const reopening: Reopening = {
     tree,
     trajectory,

@@ -34,6 +34,7 @@ import { formatNamed } from '../sinks/formats/registry.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
+import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
 
@@ -68,12 +69,16 @@ export async function openRollParts<Data>(
     const condense = await openCondensing(options.condense, sampling.renderer)
     closing.splice(1, 0, () => condense?.[Symbol.asyncDispose]?.())
     const { renderer } = sampling
+    const { seed = defaults.seed, out } = options
+    const seating = { environment: plain.environment, policy, renderer, seed, out }
+    const { seats, ...opened } = await openSeats(options.seats, seating)
+    closing.unshift(() => opened[Symbol.asyncDispose]())
     const rolling = await openStrategy(options, {
       environment: plain.environment,
       reward,
       renderer,
     })
-    const { unfinished: _, ...same } = options
+    const { unfinished: _, seats: _seats, ...same } = options
     return {
       ...same,
       ...plain,
@@ -82,6 +87,7 @@ export async function openRollParts<Data>(
       policy,
       reward: reward ?? plain.environment.reward,
       condense,
+      ...(seats && { seats }),
       leaves: leavesOf(options),
     }
   }

@@ -2,7 +2,7 @@ import { readdir, rm } from 'node:fs/promises'
 import type { Environment } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
-import type { TreeId } from '../core/ids.ts'
+import { seatGroup, type TreeId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import { withSinks } from '../exchange/live-sinks.ts'
@@ -15,7 +15,7 @@ import {
   runPaths,
   writeManifest,
 } from '../store/run-folder.ts'
-import { openRunReader, openRunWriter, type RunReader } from '../store/store.ts'
+import { groupOf, openRunReader, openRunWriter, type RunReader } from '../store/store.ts'
 import { openUnfinished, type Unfinished } from '../store/unfinished.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import type { RunEnd } from '../watch/events.ts'
@@ -77,11 +77,13 @@ export async function openRun(
     budget,
     listen,
     signal,
-  }: Pick<RollParts<never>, OpenRunPart> & { readonly environment: Pick<Environment, 'isolation'> },
+  }: Pick<RollParts<never>, OpenRunPart> & {
+    readonly environment: Pick<Environment, 'isolation' | 'seats'>
+  },
   record: RunRecord,
 ): Promise<OpenRun> {
   const { out, kind, config, resumes = false } = record
-  const { isolation } = environment
+  const { isolation, seats = [''] } = environment
   const kernel = isEmbedded(policy) ? policy.model.kernel : undefined
   const fresh = { ...newManifest(kind, config, kernel), ...(isolation && { isolation }) }
   const isNew = !resumes && (await isEmptyFolder(out))
@@ -89,7 +91,7 @@ export async function openRun(
   const writer = await withSinks(await openRunWriter(out, lock), record)
   try {
     const before = resumes ? await readFinished(out) : undefined
-    const unfinished = await openRecord(policy, record, before)
+    const unfinished = await openRecord(policy, record, before && finishedIn(before, seats))
     const { reason: _reason, finished: _finished, ...manifest } = await readManifest(out)
     await writeManifest(out, { ...manifest, status: 'running' })
     const finished = before?.finishedTrees.size ?? 0
@@ -158,13 +160,22 @@ async function removeUnbegun(folder: string): Promise<void> {
 async function openRecord(
   policy: Policy,
   { out, unfinished = 'continue' }: RunRecord,
-  before: Before | undefined,
+  isFinished: (attempt: TreeId) => boolean = () => false,
 ): Promise<Unfinished | undefined> {
   if (unfinished === 'restart' || !policy.describe) return undefined
-  return await openUnfinished(
-    runPaths(out).unfinished,
-    tree => before?.finishedTrees.has(tree) ?? false,
-  )
+  return await openUnfinished(runPaths(out).unfinished, isFinished)
+}
+
+/** Whether the trees of all seats of an attempt are finished. */
+function finishedIn(
+  { finishedTrees }: Before,
+  seats: readonly string[],
+): (attempt: TreeId) => boolean {
+  return attempt => {
+    const member = attempt.slice(attempt.lastIndexOf('/'))
+    const treeOf = (seat: string): string => `${seatGroup(groupOf(attempt), seat)}${member}`
+    return seats.every(seat => finishedTrees.has(treeOf(seat) as TreeId))
+  }
 }
 
 /** What of a run is finished: whole groups, and trees whose group is not. */

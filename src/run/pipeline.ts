@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Task } from '../core/environment.ts'
 import type { Group, Scored, Unscored } from '../core/group.ts'
-import { type GroupId, type TreeId, treeId } from '../core/ids.ts'
+import { type GroupId, type NonEmpty, seatGroup, type TreeId, treeId } from '../core/ids.ts'
 import { type Lane, openLane } from '../core/lane.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, Instrument, RolloutContext } from '../rollout/attempt.ts'
@@ -11,6 +11,7 @@ import type { RunWriter } from '../store/store.ts'
 import type { Unfinished } from '../store/unfinished.ts'
 import type { Listen } from '../watch/events.ts'
 import { type GatherOptions, gather } from '../weigh/gather.ts'
+import { gatherSeats, type SeatGroups } from '../weigh/seats.ts'
 
 /** What a pipeline is made of. */
 export interface PipelineOptions extends GatherOptions {
@@ -50,6 +51,8 @@ export interface Job {
  */
 export interface Pipeline extends AsyncDisposable {
   submit(job: Job): void
+  /** Groups that a job makes: one for every seat that learns. */
+  readonly perJob: number
   /** The next group to be complete; rejects when the run is aborted or its store fails. */
   next(): Promise<Group>
   /** Groups that were submitted and not taken yet. */
@@ -69,7 +72,8 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   // Hundreds of attempts wait on one signal; that is no leak.
   setMaxListeners(0, options.signal)
   const lane = openLane('rollouts', options.rollouts)
-  const running = new Set<Promise<Group>>()
+  const running = new Set<Promise<SeatGroups>>()
+  const perJob = seatsOf(options.context).filter(seat => !options.context.seats?.has(seat)).length
   const ready: Promise<Group>[] = []
   const waiting: ((group: Promise<Group>) => void)[] = []
   let pending = 0
@@ -97,6 +101,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   }
 
   return {
+    perJob,
     get pending() {
       return pending
     },
@@ -108,16 +113,21 @@ export function openPipeline(given: PipelineOptions): Pipeline {
     },
     change: () => new Promise(resolve => watching.push(resolve)),
     submit(job) {
-      pending++
+      pending += perJob
       attempts += options.group
-      const group = rollGroup(job, options, shared)
-      running.add(group)
+      const groups = rollGroup(job, options, shared)
+      running.add(groups)
       const settle = (): void => {
-        running.delete(group)
-        deliver(group)
+        running.delete(groups)
+        for (let index = 0; index < perJob; index++) {
+          const group = groups.then(({ learning }) => learning[index]!)
+          // Whoever takes it hears of it; nobody has to.
+          group.catch(() => {})
+          deliver(group)
+        }
       }
-      // Delivered once settled, so that whoever takes it never waits for a slow one.
-      group.then(settle, settle)
+      // Delivered once settled, so that whoever takes one never waits for a slow one.
+      groups.then(settle, settle)
     },
     async next() {
       if (pending === 0) throw new Error('nothing was submitted that could be taken')
@@ -144,7 +154,12 @@ interface Shared {
   over(): void
 }
 
-async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Promise<Group> {
+/** The seats of an attempt; one without a name where the environment names none. */
+export function seatsOf({ environment }: Pick<RolloutContext, 'environment'>): NonEmpty<string> {
+  return environment.seats ?? ['']
+}
+
+async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Promise<SeatGroups> {
   const rolling = Array.from({ length: options.group }, (_, member) =>
     rollMember(job, member, { options, shared })
       .catch((error: unknown) => {
@@ -158,10 +173,27 @@ async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Pr
   const members = await Promise.all(rolling)
   // Rewards that were cut short are not results: a resumed run scores these members again.
   options.signal.throwIfAborted()
-  const group = gather(job, members.flat(), options)
-  await options.writer?.writeGroup(group, job.task, job.order)
-  options.listen?.({ kind: 'group-end', group })
-  return group
+  const { writer, listen } = options
+  const groups = gatherGroups(job, members.flat(), options)
+  for (const group of [...groups.others, ...groups.learning]) {
+    await writer?.writeGroup(group, job.task, job.order)
+  }
+  for (const group of groups.learning) listen?.({ kind: 'group-end', group })
+  return groups
+}
+
+function gatherGroups(
+  job: Job,
+  members: readonly (Scored | Unscored)[],
+  options: PipelineOptions,
+): SeatGroups {
+  const { seats } = options.context.environment
+  if (!seats) return { learning: [gather(job, members, options)], others: [] }
+  return gatherSeats(job, members, {
+    ...options,
+    seats,
+    players: options.context.seats ?? new Map(),
+  })
 }
 
 async function rollMember(
@@ -170,29 +202,48 @@ async function rollMember(
   { options, shared }: { options: PipelineOptions; shared: Shared },
 ): Promise<readonly (Scored | Unscored)[]> {
   const { context, reward, signal, listen } = options
-  const tree =
-    options.known?.get(treeId(job.id, member)) ??
+  const trees =
+    knownTrees(job, member, options) ??
     (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
-  const started = context.clock()
   const { lanes, guards } = context
-  const scored = await scoreTree(tree, job.task, { reward, lanes, guards, signal })
-  listen?.({ kind: 'score-end', tree: tree.id, seconds: context.clock() - started })
-  return scored
+  const score = async (tree: Tree): Promise<readonly (Scored | Unscored)[]> => {
+    const started = context.clock()
+    const scored = await scoreTree(tree, job.task, { reward, lanes, guards, signal })
+    listen?.({ kind: 'score-end', tree: tree.id, seconds: context.clock() - started })
+    return scored
+  }
+  return (await Promise.all(trees.map(score))).flat()
 }
 
-async function rollFresh(job: Job, member: number, options: PipelineOptions): Promise<Tree> {
+/** The trees of every seat, where an attempt was finished before the run was interrupted. */
+function knownTrees(
+  job: Job,
+  member: number,
+  { known, context }: PipelineOptions,
+): readonly Tree[] | undefined {
+  const trees = seatsOf(context).map(seat => known?.get(treeId(seatGroup(job.id, seat), member)))
+  return trees.every(tree => tree !== undefined) ? trees : undefined
+}
+
+async function rollFresh(
+  job: Job,
+  member: number,
+  options: PipelineOptions,
+): Promise<readonly Tree[]> {
   const { seed, signal, writer, listen, unfinished } = options
   listen?.({ kind: 'attempt-start', task: job.task.id, member })
-  const tree = await attempt(options, { task: job.task, group: job.id, member, seed, signal })
+  const trees = [
+    await attempt(options, { task: job.task, group: job.id, member, seed, signal }),
+  ].flat() as Tree[]
   // An attempt that the run itself stopped is not finished: a resumed run goes on with it.
   signal.throwIfAborted()
-  await writer?.writeTree(tree)
-  unfinished?.forget(tree.id)
-  listen?.({ kind: 'tree-end', tree })
-  return tree
+  for (const tree of trees) await writer?.writeTree(tree)
+  unfinished?.forget(treeId(job.id, member))
+  for (const tree of trees) listen?.({ kind: 'tree-end', tree })
+  return trees
 }
 
-function attempt(options: PipelineOptions, which: Attempt): Promise<Tree> {
+function attempt(options: PipelineOptions, which: Attempt): ReturnType<Strategy> {
   const { strategy, instruments = [], unfinished } = options
   const context = instruments.reduce((inner, around) => around(inner, which), options.context)
   return unfinished ? unfinished.roll(strategy, context, which) : strategy(context, which)

@@ -4,17 +4,19 @@ import type { LeafWeighting } from '../core/credit.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter, Group } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
-import type { GroupId } from '../core/ids.ts'
+import { type GroupId, seatGroup } from '../core/ids.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
 import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { mean } from '../math/statistics.ts'
+import { seatedPolicy } from '../policies/seated.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 import {
   type CondenseSettings,
   defaultLimits,
   type Limits,
   type RolloutContext,
+  type Seating,
 } from '../rollout/attempt.ts'
 import { openSharedState } from '../rollout/shared.ts'
 import type { Strategy } from '../rollout/strategy.ts'
@@ -26,7 +28,7 @@ import type { Signals } from '../watch/signals.ts'
 import type { Estimate } from '../weigh/estimate.ts'
 import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
 import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
-import { type Job, openPipeline, type Pipeline, type PipelineOptions } from './pipeline.ts'
+import { type Job, openPipeline, type Pipeline, type PipelineOptions, seatsOf } from './pipeline.ts'
 import { openQuota, type QuotaOptions } from './quota.ts'
 
 /** Everything `rollGroups` needs, opened. */
@@ -76,6 +78,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly guards?: readonly Guard[]
   /** What contexts are condensed with. @default nothing */
   readonly condense?: CondenseSettings | undefined
+  /** Who plays seats that the policy does not. @default nobody */
+  readonly seats?: Seating
 }
 
 /**
@@ -106,11 +110,12 @@ export async function* rollGroups<Data>(
     listen?.({ kind: 'early-stop', kept, cut: pipeline.pending, lengths })
     throw end
   }
+  const seats = seatsOf(parts)
   let order = 0
   for await (const task of readTasks(parts.environment, tasks, readingOf(parts))) {
     const job: Job = { id: task.id as string as GroupId, task, order: order++ }
-    if (finished?.has(job.id)) continue
-    while (!budget.admit(reserved)) {
+    if (seats.every(seat => finished?.has(seatGroup(job.id, seat)))) continue
+    while (!budget.admit(reserved * pipeline.perJob)) {
       if (pipeline.pending === 0) throw budget.end('trajectories')
       yield await next()
     }
@@ -189,7 +194,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
   const clock = (): number => performance.now() / 1000
   return {
     environment: parts.environment as Environment,
-    policy: parts.policy,
+    policy: parts.seats ? seatedPolicy(parts.policy, parts.seats) : parts.policy,
     renderer: parts.renderer,
     sampling: { ...plainSampling, ...parts.sampling },
     limits: { ...defaultLimits, ...parts.limits },
@@ -201,6 +206,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     shared: openSharedState(clock),
     ...(parts.guards && { guards: parts.guards }),
     ...(parts.condense && { condense: parts.condense }),
+    ...(parts.seats && { seats: parts.seats }),
   }
 }
 

@@ -12,6 +12,7 @@ import { needed } from '../settings/open-named.ts'
 import { type Settings, withoutUndefined } from '../settings/settings.ts'
 import type { Listen } from '../watch/events.ts'
 import type { BudgetLimits } from './budget.ts'
+import type { SeatChoices } from './open-seats.ts'
 
 /** What samples, and how it is reached. */
 export interface PolicyOptions {
@@ -73,6 +74,8 @@ export interface WatchOptions {
 
 /** How attempts are made, whatever they are made for. */
 export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOptions {
+  /** Who plays seats of the environment: NAME=POLICY, or by name. @default the policy plays all, and learns */
+  readonly seats?: SeatChoices
   /** How an attempt is rolled: by name, or your own. @default 'chain' */
   readonly strategy?: Settings['strategy'] | Strategy
   /** Where a tree branches: a name with options, or your own. @default 'fixed' */

@@ -91,6 +91,11 @@ export const settings = {
     argument: 'NAME[:ITEM,…]',
   }),
   agent: setting(text, 'An agent in place of an environment', { argument: 'FILE#EXPORT' }),
+  seats: setting(
+    texts,
+    'Who plays a seat of the environment without learning: a policy, past[:RUN], or ./file.ts#export',
+    { argument: 'NAME=POLICY', flag: 'seat', isList: true, default: [] },
+  ),
   tasks: setting(
     z.union([count, text]),
     'Tasks: a JSONL or Parquet file, a run, or how many to make from the seed',

@@ -45,6 +45,9 @@ export function runPaths(folder: string) {
   }
 }
 
+/** The file that is written last into a checkpoint: where it is, the checkpoint is whole. */
+export const checkpointMark = 'training.json'
+
 /** Whether a folder holds a run. */
 export function isRun(folder: string): boolean {
   return existsSync(runPaths(folder).manifest)

@@ -20,6 +20,7 @@ export interface GroupRecord {
   readonly id: GroupId
   /** The place of its task in the run's order, for exports. */
   readonly order: number
+  readonly seat?: string
   readonly step?: number
   readonly task: Task
   readonly members: readonly MemberRecord[]
@@ -85,6 +86,7 @@ export function groupRecord(group: Group, task: Task, order: number): GroupRecor
   return {
     id: group.id,
     order,
+    ...(group.seat !== undefined && { seat: group.seat }),
     ...(group.step !== undefined && { step: group.step }),
     task,
     members: group.members.map(({ trajectory, reward, dropped, advantage, weight, ...more }) => ({
@@ -161,7 +163,7 @@ export async function openRunReader(folder: string): Promise<RunReader> {
     async *groups() {
       for (const record of ordered) yield await loadGroup(handle!, trees, record)
     },
-    tasks: () => ordered.map(({ task }) => task),
+    tasks: () => ordered.filter(isFirstSeat()).map(({ task }) => task),
     async group(id) {
       const record = records.get(id as GroupId)
       return record && (await loadGroup(handle!, trees, record))
@@ -179,6 +181,18 @@ export async function openRunReader(folder: string): Promise<RunReader> {
     async [Symbol.asyncDispose]() {
       await handle?.close()
     },
+  }
+}
+
+/** Passes one group of those that the seats of the same attempts make. */
+function isFirstSeat(): (record: GroupRecord) => boolean {
+  const seen = new Set<string>()
+  return ({ seat, step = '', order }) => {
+    if (seat === undefined) return true
+    const job = `${step}/${order}`
+    if (seen.has(job)) return false
+    seen.add(job)
+    return true
   }
 }
 
@@ -235,10 +249,11 @@ async function loadGroup(
   for (const { trajectory: id, outcome } of record.unscored) {
     unscored.push({ ...(await find(id)), outcome: outcome as Unscored['outcome'] })
   }
-  const { step, task, order } = record
+  const { seat, step, task, order } = record
   const group: Group = {
     id: record.id,
     task: task.id as TaskId,
+    ...(seat !== undefined && { seat }),
     ...(step !== undefined && { step }),
     members,
     unscored,

@@ -37,9 +37,10 @@ export function treeToFrame(tree: Tree): Frame {
     }
     return { ...common, ...toSampledRecord(segment, keep) }
   })
-  const { id, task, member, seed, sampling, tools, renderer, trajectories } = tree
+  const { id, task, member, seat, seed, sampling, tools, renderer, trajectories } = tree
+  const named = seat === undefined ? {} : { seat }
   const header: TreeRecord = {
-    header: { id, task, member, seed, sampling, tools, renderer },
+    header: { id, task, member, ...named, seed, sampling, tools, renderer },
     nodes,
     trajectories,
   }

@@ -1,7 +1,6 @@
 import { rename, rm } from 'node:fs/promises'
 import { type TreeId, treeId } from '../core/ids.ts'
 import type { Usage } from '../core/trajectory.ts'
-import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import {
@@ -24,8 +23,8 @@ import { openReplay, recording, replaying } from './replay-attempt.ts'
  * paid for is sampled twice.
  */
 export interface Unfinished extends AsyncDisposable {
-  roll(strategy: Strategy, context: RolloutContext, attempt: Attempt): Promise<Tree>
-  /** A tree was written: its record is of no more use. */
+  roll(strategy: Strategy, context: RolloutContext, attempt: Attempt): ReturnType<Strategy>
+  /** The trees of an attempt were written: its record is of no more use. */
   forget(tree: TreeId): void
   /** Tokens of what was on record when it was opened. */
   readonly usage: Usage

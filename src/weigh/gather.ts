@@ -16,6 +16,7 @@ export interface GatherOptions {
 export interface GatherHeader {
   readonly id: GroupId
   readonly task: Task
+  readonly seat?: string
   readonly step?: number
 }
 
@@ -28,6 +29,7 @@ export function gather(
   const scored: Group<Scored> = {
     id: header.id,
     task: header.task.id,
+    ...(header.seat !== undefined && { seat: header.seat }),
     ...(header.step !== undefined && { step: header.step }),
     members: members.filter(isScored),
     unscored: members.filter((member): member is Unscored => !isScored(member)),

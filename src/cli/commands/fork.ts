@@ -18,6 +18,7 @@ const fixed = new Set([
   'tasks',
   'split',
   'group',
+  'seats',
   'strategy',
   'branch',
   'leaves',

@@ -13,6 +13,7 @@ import { rollSettings } from './roll.ts'
 
 /** Settings of rolling that say how worlds are walked, which agents elsewhere do by themselves. */
 const walking: readonly SettingName[] = [
+  'seats',
   'strategy',
   'branch',
   'leaves',

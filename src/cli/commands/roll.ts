@@ -15,6 +15,7 @@ export const rollSettings: readonly SettingName[] = [
   'policy',
   'environment',
   'agent',
+  'seats',
   'tasks',
   'split',
   'group',

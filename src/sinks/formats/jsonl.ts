@@ -42,6 +42,7 @@ export function rowHead(run: string, group: Group, { row, tree }: MemberRow) {
     rows: row.count,
     task: group.task,
     member: tree.member,
+    ...(tree.seat !== undefined && { seat: tree.seat }),
     ids: row.ids,
     mask: row.mask,
     logprobs: row.logprobs,

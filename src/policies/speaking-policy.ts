@@ -1,0 +1,46 @@
+import type { Message } from '../core/message.ts'
+import { type Policy, plainCapabilities, type TextSample } from '../core/policy.ts'
+import type { Speaker } from '../core/speaker.ts'
+
+/** Says something in answer to a conversation: a rule, a script, somebody's own program. */
+export type SayFunction = (messages: readonly Message[]) => string | Promise<string>
+
+/** A function of a conversation as somebody who speaks. */
+export function functionSpeaker(name: string, say: SayFunction): Speaker {
+  return {
+    name,
+    async say(messages) {
+      const content: unknown = await say(messages)
+      if (typeof content !== 'string') {
+        throw new TypeError(`${name} said ${String(content)}, which is not a text`)
+      }
+      return {
+        message: { role: 'assistant', content },
+        finish: 'stop',
+        usage: { prompt: 0, sampled: 0 },
+      }
+    },
+  }
+}
+
+/** Somebody who speaks, in the place of a policy: there are words and calls, and no tokens of its own. */
+export function speakingPolicy(speaker: Speaker): Policy {
+  return {
+    name: speaker.name,
+    capabilities: { ...plainCapabilities, ids: false, logprobs: false },
+    async sample({ prompt, maxTokens, sampling, seed }, { signal }): Promise<TextSample> {
+      const { temperature } = sampling
+      const { tools } = prompt
+      const asked = { signal, temperature, maxTokens, seed, tools }
+      const { message, finish, usage } = await speaker.say(prompt.messages, asked)
+      return {
+        kind: 'text',
+        message,
+        version: { from: 0, to: 0 },
+        finish: { kind: finish },
+        usage: { ...usage, seconds: 0 },
+      }
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}

@@ -1,0 +1,52 @@
+import type { Filter, Group, Scored, Unscored } from '../core/group.ts'
+import { seatGroup } from '../core/ids.ts'
+import { type GatherHeader, type GatherOptions, gather } from './gather.ts'
+
+/** The name of the filter that keeps seats from being trained. */
+export const seatFilter = 'seat'
+
+/** Keeps what a seat did in the journal and out of every loss: its player does not learn. */
+function notLearning(reason: string): Filter {
+  const dropped = { reason, from: 'loss-and-statistics' } as const
+  return {
+    name: seatFilter,
+    judge: group => new Map(group.members.map(({ trajectory }) => [trajectory.id, dropped])),
+  }
+}
+
+/** The filters of a stored group that is judged again: a seat that did not learn still does not. */
+export function filtersOf(group: Group, filters: readonly Filter[]): readonly Filter[] {
+  const dropped = group.members[0]?.dropped
+  return dropped?.filter === seatFilter ? [notLearning(dropped.reason)] : filters
+}
+
+/** One group of attempts, compared seat by seat: members of one seat only meet their own kind. */
+export interface SeatGroups {
+  readonly learning: readonly Group[]
+  /** Of seats whose players do not learn; kept to be looked at. */
+  readonly others: readonly Group[]
+}
+
+/** Gathers the members of a group seat by seat; `players` names who plays those that do not learn. */
+export function gatherSeats(
+  header: GatherHeader,
+  members: readonly (Scored | Unscored)[],
+  options: GatherOptions & {
+    readonly seats: readonly string[]
+    readonly players: ReadonlyMap<string, { readonly policy: { readonly name: string } }>
+  },
+): SeatGroups {
+  const { seats, players } = options
+  const gathered = (seat: string): Group => {
+    const own = members.filter(({ tree }) => tree.seat === seat)
+    const player = players.get(seat)
+    const filters = player
+      ? [notLearning(`played by ${player.policy.name}, which does not learn`)]
+      : options.filters
+    return gather({ ...header, id: seatGroup(header.id, seat), seat }, own, { ...options, filters })
+  }
+  return {
+    learning: seats.filter(seat => !players.has(seat)).map(gathered),
+    others: seats.filter(seat => players.has(seat)).map(gathered),
+  }
+}
