@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { lossNames } from '../src/math/registry.ts'
 import { floatDifference } from '../test/gradient-bound.ts'
+import { checkOpenEnv } from '../test/python/openenv/check.ts'
 
-const help = `npm run trainers -- [--python PATH] [--slime DIR] [--rllm DIR] [--only NAMES] [--json]
+const help = `npm run trainers -- [--python PATH] [--slime DIR] [--rllm DIR] [--openenv PATH] [--only NAMES] [--json]
 
 Drives each trainer's own loss on the rows that Espalier ships to it (chains, trees, steps,
 condensed contexts; ratios away from 1) and compares the gradient of a tiny model with ours.
@@ -19,7 +20,9 @@ What a trainer cannot do exactly is refused by the export, and the table says so
                       func_timeout skyrl-gym==0.4.0 tensordict polars s3fs torchdata msgspec omegaconf hydra-core
   --slime DIR     a checkout of slime
   --rllm DIR      a checkout of rLLM
-  --only NAMES    embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, separated by commas
+  --openenv PATH  a Python that has OpenEnv (pip install openenv==0.10.0): its servers played by ours,
+                  its clients playing ours
+  --only NAMES    embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, separated by commas
   --json          one JSON object per comparison`
 
 /** One comparison, as check.py prints it. */
@@ -45,6 +48,7 @@ const { values } = parseArgs({
     python: { type: 'string', default: 'python3' },
     slime: { type: 'string' },
     rllm: { type: 'string' },
+    openenv: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -56,7 +60,7 @@ if (values.help) {
 }
 const only = values.only?.split(',')
 /** Checks that need none of the other trainers. */
-const ownChecks = ['embedded', 'gpu']
+const ownChecks = ['embedded', 'gpu', 'openenv']
 const found: Comparison[] = []
 
 function tell(comparison: Comparison): void {
@@ -140,6 +144,14 @@ function checkGpu(): void {
   }
 }
 
+/** OpenEnv's own package as server and as client. */
+async function compareOpenEnv(): Promise<void> {
+  const trainer = 'openenv'
+  if (values.openenv === undefined) tell({ trainer, absent: '--openenv names no Python' })
+  else for await (const each of checkOpenEnv(values.openenv)) tell({ trainer, ...each })
+}
+
+if (!only || only.includes('openenv')) await compareOpenEnv()
 if (!only || only.includes('embedded')) await compareEmbedded()
 if (!only || only.includes('gpu')) checkGpu()
 if (!only || only.some(name => !ownChecks.includes(name))) comparePython()

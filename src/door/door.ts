@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { keepSecret, withoutSecrets } from '../core/secrets.ts'
 import { hostNameOf, isLoopback, isOwnHost } from './address.ts'
@@ -87,7 +88,26 @@ export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
   })
 }
 
-function checkHost({ headers }: FastifyRequest, { host, allowedHosts = [] }: DoorOptions): void {
+/** What the rules of a door look at. */
+type Entering = Pick<IncomingMessage, 'headers' | 'method'>
+
+/** Why a request for a socket may not enter; nothing where it may. The same rules as for all others. */
+export function refuseEntry(request: Entering, options: DoorOptions): RefusedRequest | undefined {
+  try {
+    checkHost(request, options)
+    checkOrigin(request, options)
+    const given = bearerOf(request.headers)
+    if (options.token !== undefined && !(given && isSameSecret(given, options.token))) throw noToken
+    return undefined
+  } catch (cause) {
+    if (cause instanceof RefusedRequest) return cause
+    throw cause
+  }
+}
+
+const noToken = new RefusedRequest(401, 'send the token of the service as Authorization: Bearer …')
+
+function checkHost({ headers }: Entering, { host, allowedHosts = [] }: DoorOptions): void {
   const name = hostNameOf(headers.host)
   if (name !== undefined && isOwnHost(name, { host, allowedHosts })) return
   const told = JSON.stringify(headers.host?.slice(0, 200) ?? '')
@@ -98,7 +118,7 @@ function checkHost({ headers }: FastifyRequest, { host, allowedHosts = [] }: Doo
  * Browsers say which page sent a request. Pages of others are refused; what they may do at most is
  * lead somebody here by a link.
  */
-function checkOrigin(request: FastifyRequest, { allowedOrigins = [] }: DoorOptions): void {
+function checkOrigin(request: Entering, { allowedOrigins = [] }: DoorOptions): void {
   const { origin, host } = request.headers
   const from = request.headers['sec-fetch-site']
   if (origin !== undefined) {
@@ -136,7 +156,7 @@ function checkToken(request: FastifyRequest, reply: FastifyReply, options: DoorO
   const given = tokenOf(request)
   if (given !== undefined && isSameSecret(given, token)) return
   reply.header('www-authenticate', 'Bearer')
-  throw new RefusedRequest(401, 'send the token of the service as Authorization: Bearer …')
+  throw noToken
 }
 
 const forms = ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']

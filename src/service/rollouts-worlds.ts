@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Environment, Task, World } from '../core/environment.ts'
+import type { Environment, Task } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
-import type { Json, TrajectoryId } from '../core/ids.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
-import type { AssistantMessage, Message, Reply } from '../core/message.ts'
 import { textOf } from '../core/message.ts'
 import type { Reward } from '../core/reward.ts'
-import type { CallRecord } from '../core/tool.ts'
-import { type Gradable, plainTrajectory } from '../core/trajectory.ts'
-import { seedOf } from '../math/random.ts'
-import { scoreTrajectory } from '../rollout/score.ts'
+import { PlayedWorld, WorldOverError } from '../hosting/played-world.ts'
 import { RolloutsError } from './rollouts-error.ts'
 
 /** What worlds are opened with. */
@@ -30,16 +25,8 @@ export interface Stepped {
 }
 
 interface OpenWorld {
-  readonly task: Task
-  readonly world: World
-  readonly messages: Message[]
-  readonly calls: CallRecord[]
-  readonly rewards: number[]
-  turn: number
-  isOver: boolean
+  readonly played: PlayedWorld
   timer: NodeJS.Timeout
-  /** One call at a time: a world has one state. */
-  last: Promise<unknown>
 }
 
 const noLimits: LaneLimits = { policy: 1, tools: 256, environment: 256, reward: 64 }
@@ -61,70 +48,40 @@ export class Worlds implements AsyncDisposable {
 
   /** Opens a world; gives how it begins and the tools it offers. */
   async open(task: Task, seed = 0) {
-    const { environment, most } = this.#options
+    const { environment, reward, most } = this.#options
     // Those that are being opened count too, so that many at once are no more than may be.
     if (this.#open.size + this.#beingOpened >= most) {
       throw new RolloutsError(429, `${most} worlds are open already`)
     }
     const id = randomUUID()
     this.#beingOpened++
-    const world = await environment
-      .open(task, {
-        seed: seedOf('world', seed, task.id).low >>> 1,
-        lanes: this.#lanes,
-        signal: this.#stop.signal,
-        clock: () => performance.now() / 1000,
-      })
-      .finally(() => this.#beingOpened--)
-    this.#open.set(id, {
-      task,
-      world,
-      messages: [...world.opening],
-      calls: [],
-      rewards: [],
-      turn: 0,
-      isOver: false,
-      timer: this.#watch(id),
-      last: Promise.resolve(),
-    })
-    return { id, messages: world.opening, tools: world.tools }
+    const { signal } = this.#stop
+    const options = { environment, reward, lanes: this.#lanes, seed, signal }
+    const played = await PlayedWorld.open(task, options).finally(() => this.#beingOpened--)
+    this.#open.set(id, { played, timer: this.#watch(id) })
+    const { opening, tools } = played.world
+    return { id, messages: opening, tools }
   }
 
   /** Calls a tool of a world, as a policy would in a turn of its own. */
   async call(id: string, name: string, input: Readonly<Record<string, unknown>>): Promise<Stepped> {
-    const open = this.#find(id)
-    return await this.#inTurn(open, async () => {
-      const call = { id: `call_${open.turn}`, name, arguments: JSON.stringify(input) }
-      const message: AssistantMessage = {
-        role: 'assistant',
-        content: null,
-        tool_calls: [
-          { id: call.id, type: 'function', function: { name, arguments: call.arguments } },
-        ],
-      }
-      const observed = await this.#step(open, {
-        message,
-        calls: [{ kind: 'parsed', ...call }],
-      })
-      return { content: observed.map(each => textOf(each.content)).join('\n'), isOver: open.isOver }
-    })
+    const { played } = this.#find(id)
+    const { observed } = await played.call(name, input).catch(tellCaller)
+    const content = observed.map(each => textOf(each.content)).join('\n')
+    return { content, isOver: played.isOver }
   }
 
   /** Closes a world with the last words of the policy, and scores what happened in it. */
   async close(id: string, answer: string | undefined): Promise<Reward> {
-    const open = this.#find(id)
+    const { played, timer } = this.#find(id)
     this.#open.delete(id)
-    clearTimeout(open.timer)
-    return await this.#inTurn(open, async () => {
-      try {
-        if (answer !== undefined && !open.isOver) {
-          await this.#step(open, { message: { role: 'assistant', content: answer }, calls: [] })
-        }
-        return await this.#score(open)
-      } finally {
-        await open.world[Symbol.asyncDispose]()
-      }
-    })
+    clearTimeout(timer)
+    try {
+      if (answer !== undefined && !played.isOver) await played.say(answer).catch(tellCaller)
+      return await played.inTurn(() => played.score())
+    } finally {
+      await played[Symbol.asyncDispose]()
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -148,57 +105,14 @@ export class Worlds implements AsyncDisposable {
     const open = this.#open.get(id)
     this.#open.delete(id)
     clearTimeout(open?.timer)
-    await open?.world[Symbol.asyncDispose]()
-  }
-
-  async #inTurn<T>(open: OpenWorld, work: () => Promise<T>): Promise<T> {
-    const mine = open.last.then(work, work)
-    open.last = mine.catch(() => undefined)
-    return await mine
-  }
-
-  async #step(open: OpenWorld, reply: Reply): Promise<readonly Message[]> {
-    if (open.isOver) throw new RolloutsError(409, 'this world has ended; close it for its reward')
-    open.messages.push(reply.message)
-    const { signal } = this.#stop
-    const messages = [...open.messages]
-    const transition = await open.world
-      .step(reply, { messages, turn: open.turn++, signal })
-      .catch((cause: unknown) => {
-        throw new RolloutsError(400, `the world failed: ${describeCause(cause)}`)
-      })
-    open.isOver = transition.kind === 'end'
-    if (transition.reward !== undefined) open.rewards.push(transition.reward)
-    open.calls.push(...(transition.calls ?? []))
-    const observed = transition.observed ?? []
-    open.messages.push(...observed)
-    return observed
-  }
-
-  async #score(open: OpenWorld): Promise<Reward> {
-    const report = await open.world.report?.()
-    const trajectory = trajectoryOf(open, report)
-    const { reward } = this.#options
-    const context = { reward, lanes: this.#lanes, signal: this.#stop.signal }
-    return await scoreTrajectory(trajectory, open.task, context)
+    await open?.played[Symbol.asyncDispose]()
   }
 }
 
-/** What rewards are given: the conversation without its tokens, which only the trainer has. */
-function trajectoryOf({ messages, calls, rewards }: OpenWorld, report: Json | undefined): Gradable {
-  return plainTrajectory({
-    id: 'world' as TrajectoryId,
-    outcome: { kind: 'completed' },
-    turns: rewards.map(reward => ({
-      from: 0,
-      end: { node: 0, offset: 0 },
-      finish: { kind: 'stop' },
-      messages: 0,
-      reward,
-    })),
-    messages,
-    calls,
-    ...(report !== undefined && { report }),
-    fidelity: { kind: 're-encoded', forks: [] },
-  })
+/** What a world does wrong is told to who called it. */
+function tellCaller(cause: unknown): never {
+  if (cause instanceof WorldOverError) {
+    throw new RolloutsError(409, 'this world has ended; close it for its reward')
+  }
+  throw new RolloutsError(400, `the world failed: ${describeCause(cause)}`)
 }

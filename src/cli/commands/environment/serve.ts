@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import type { Environment, Task } from '../../../core/environment.ts'
+import { Host } from '../../../hosting/host.ts'
+import { serveHost } from '../../../hosting/server.ts'
+import { listOfMadeTasks, listOfTasks, type TaskList } from '../../../hosting/task-list.ts'
+import { openEnvironmentNamed, openRewards } from '../../../run/open-parts.ts'
+import { openNamed } from '../../../settings/open-named.ts'
+import type { SettingsInput } from '../../../settings/settings.ts'
+import { readTasks } from '../../../tasks/tasks.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
+
+const madeTasks = 1000
+
+/** Serves an environment to programs of others. */
+export const environmentCommand: Command = {
+  name: 'environment',
+  summary: 'Serve an environment as an OpenEnv and MCP server',
+  usage: 'serve ./file.ts#export | NAME',
+  about:
+    'Any environment, at one address, for trainers and agents in other languages: OpenEnv’s clients\n' +
+    '(its sockets, tools, MCP sessions and task API) and MCP clients over HTTP. Every session plays a\n' +
+    'world of its own; the reward comes with its last step. Besides the world’s tools there is one that\n' +
+    'says words: a reply, or the answer that ends the task.',
+  examples: [
+    'espalier environment serve ./shop.ts#shop --tasks tasks.jsonl --port 8000',
+    'ESPALIER_TOKEN=… espalier environment serve desk --host 0.0.0.0',
+  ],
+  settings: ['tasks', 'seed', 'reward', 'judge'],
+  defaults: { tasks: madeTasks, seed: 0 },
+  own: {
+    port: { help: 'The port; 0 takes any free one (default: 8000)', argument: 'N' },
+    sessions: { help: 'Sessions at one time (default: 64)', argument: 'N' },
+    ...doorFlags,
+  },
+  words: [2, 2],
+  run: runEnvironment,
+}
+
+async function runEnvironment(invocation: Invocation): Promise<number> {
+  const { words, flags, own, json, terminal, signal } = invocation
+  const [verb, name = ''] = words
+  if (verb !== 'serve') throw new MisuseError(`espalier environment knows serve, not "${verb}"`)
+  const { port = 8000 } = counted('port', own.port)
+  const { sessions } = counted('sessions', own.sessions)
+  if (sessions === 0) throw new MisuseError('--sessions takes a number from 1 on')
+  const door = readDoor(own)
+  await openNamed(`--port ${port}`, () => tryPort(port, door.host))
+  const environment = await openEnvironmentNamed(name)
+  if (environment.drivesItself) {
+    throw new MisuseError(`${name} is an agent, which asks a policy itself; serve an environment`)
+  }
+  const reward = await openRewards(flags.reward, flags.judge)
+  const tasks = await tasksFor(environment, flags)
+  const host = new Host({
+    environment,
+    tasks,
+    ...(reward && { reward }),
+    ...(sessions && { sessions }),
+  })
+  await using server = await openNamed(`--host ${door.host}`, () =>
+    serveHost(host, { port, ...door }),
+  )
+  const { url } = server
+  if (json)
+    terminal.print(JSON.stringify({ url, mcp: `${url}/mcp`, environment: environment.name }))
+  else terminal.print(`serving ${environment.name} at ${url} for OpenEnv, at ${url}/mcp for MCP`)
+  terminal.tell(`next  espalier check openenv:${url}`)
+  if (!signal.aborted) await once(signal, 'abort')
+  return 0
+}
+
+/** Tasks of a file, or those that the environment makes; none where it makes none and none are named. */
+async function tasksFor(
+  environment: Environment,
+  { tasks: source = madeTasks, seed = 0 }: SettingsInput,
+): Promise<TaskList> {
+  if (typeof source === 'number') {
+    if (environment.makeTasks) return listOfMadeTasks(environment, { count: source, seed })
+    return listOfTasks([])
+  }
+  const read: Task[] = []
+  for await (const task of readTasks(environment, source, { seed })) read.push(task)
+  return listOfTasks(read)
+}

@@ -1,0 +1,105 @@
+import { type Message, type ToolDefinition, textOf } from '../core/message.ts'
+import type { ToolProblem } from '../core/tool.ts'
+import type { Acted, PlayedWorld } from './played-world.ts'
+
+/** What a call of a tool came to, for whoever called it. */
+export interface Called {
+  readonly text: string
+  readonly problem: ToolProblem | undefined
+  readonly reward: number | undefined
+  readonly isDone: boolean
+}
+
+/** A tool as it is listed. */
+export interface HostedTool {
+  readonly name: string
+  readonly description: string
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+const sayNames = ['say', 'say_words', 'answer_in_words', 'espalier_say']
+
+/**
+ * A world as clients of other protocols see it: tools alone. One more than the world's own says
+ * words, since what a policy says may be a reply to a user, or its answer.
+ */
+export class HostedWorld implements AsyncDisposable {
+  readonly tools: readonly HostedTool[]
+  readonly #played: PlayedWorld
+  readonly #say: string
+
+  constructor(played: PlayedWorld) {
+    this.#played = played
+    const own = played.world.tools.map(toHosted)
+    const taken = new Set(own.map(({ name }) => name))
+    this.#say = sayNames.find(name => !taken.has(name)) ?? sayNames[0]!
+    this.tools = [...own, sayTool(this.#say)]
+  }
+
+  get isDone(): boolean {
+    return this.#played.isOver
+  }
+
+  get turns(): number {
+    return this.#played.turns
+  }
+
+  get taskId(): string {
+    return this.#played.task.id
+  }
+
+  get opening(): readonly Message[] {
+    return this.#played.world.opening
+  }
+
+  /** Calls a tool; what is wrong with the call is in the answer, what is wrong with the world is thrown. */
+  async call(name: string, input: Readonly<Record<string, unknown>>): Promise<Called> {
+    const acted =
+      name === this.#say
+        ? await this.#played.say(wordsOf(input))
+        : await this.#played.call(name, input)
+    const reward = await this.#rewardOf(acted)
+    const text = acted.observed.map(each => textOf(each.content)).join('\n')
+    return { text, problem: acted.calls[0]?.problem, reward, isDone: this.isDone }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#played[Symbol.asyncDispose]()
+  }
+
+  /**
+   * Steps are worth what the world says. Where its reward has parts, all of it comes with the last
+   * step, less what the steps before were worth, so that the sum is the reward.
+   */
+  async #rewardOf({ reward }: Acted): Promise<number | undefined> {
+    if (!this.isDone) {
+      if (reward !== undefined) this.#given += reward
+      return reward
+    }
+    const { total } = await this.#played.score()
+    return total - this.#given
+  }
+
+  #given = 0
+}
+
+/** The messages of an opening as one text. */
+export function textOfMessages(messages: readonly Message[]): string {
+  return messages.map(({ content }) => textOf(content)).join('\n\n')
+}
+
+function toHosted({ function: { name, description, parameters } }: ToolDefinition): HostedTool {
+  return { name, description: description ?? '', schema: { type: 'object', ...parameters } }
+}
+
+function sayTool(name: string): HostedTool {
+  return {
+    name,
+    description: 'Says something in words: a reply to the user, or the answer that ends the task.',
+    schema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  }
+}
+
+function wordsOf({ text }: Readonly<Record<string, unknown>>): string {
+  return typeof text === 'string' ? text : JSON.stringify(text ?? '')
+}

@@ -1,0 +1,141 @@
+import type { Environment, Task, World } from '../core/environment.ts'
+import type { TrajectoryId } from '../core/ids.ts'
+import type { Lanes } from '../core/lane.ts'
+import type { AssistantMessage, Message, Reply } from '../core/message.ts'
+import type { Reward } from '../core/reward.ts'
+import type { CallRecord } from '../core/tool.ts'
+import { plainTrajectory } from '../core/trajectory.ts'
+import { seedOf } from '../math/random.ts'
+import { scoreTrajectory } from '../rollout/score.ts'
+
+/** What a world that others play is opened with. */
+export interface PlayedWorldOptions {
+  readonly environment: Environment
+  readonly reward: Environment['reward']
+  readonly lanes: Lanes
+  readonly seed: number
+  readonly signal: AbortSignal
+}
+
+/** What an action came to. */
+export interface Acted {
+  readonly observed: readonly Message[]
+  readonly calls: readonly CallRecord[]
+  /** What the step alone was worth, where the world says so. */
+  readonly reward: number | undefined
+}
+
+/** An action was taken in a world that had come to its end. */
+export class WorldOverError extends Error {
+  override name = 'WorldOverError'
+}
+
+/** A world that somebody else's policy plays: stepped one action at a time, scored at its end. */
+export class PlayedWorld implements AsyncDisposable {
+  readonly task: Task
+  readonly world: World
+  readonly #options: PlayedWorldOptions
+  readonly #messages: Message[]
+  readonly #calls: CallRecord[] = []
+  readonly #rewards: number[] = []
+  #turn = 0
+  #isOver = false
+  /** One action at a time: a world has one state. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  private constructor(world: World, task: Task, options: PlayedWorldOptions) {
+    this.world = world
+    this.task = task
+    this.#options = options
+    this.#messages = [...world.opening]
+  }
+
+  static async open(task: Task, options: PlayedWorldOptions): Promise<PlayedWorld> {
+    const { environment, lanes, signal } = options
+    const world = await environment.open(task, {
+      seed: seedOf('world', options.seed, task.id).low >>> 1,
+      lanes,
+      signal,
+      clock: () => performance.now() / 1000,
+    })
+    return new PlayedWorld(world, task, options)
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Actions taken so far. */
+  get turns(): number {
+    return this.#turn
+  }
+
+  /** Calls a tool, in a turn of its own. */
+  call(name: string, input: Readonly<Record<string, unknown>>): Promise<Acted> {
+    return this.inTurn(() => {
+      const call = { id: `call_${this.#turn}`, name, arguments: JSON.stringify(input) }
+      const message: AssistantMessage = {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          { id: call.id, type: 'function', function: { name, arguments: call.arguments } },
+        ],
+      }
+      return this.#step({ message, calls: [{ kind: 'parsed', ...call }] })
+    })
+  }
+
+  /** Says something, in a turn of its own. */
+  say(text: string): Promise<Acted> {
+    return this.inTurn(() =>
+      this.#step({ message: { role: 'assistant', content: text }, calls: [] }),
+    )
+  }
+
+  /** Runs `work` when everything before it is done. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(work, work)
+    this.#last = mine.catch(() => undefined)
+    return mine
+  }
+
+  /** Scores what happened; the conversation has no tokens, which only the trainer has. */
+  async score(): Promise<Reward> {
+    const report = await this.world.report?.()
+    const trajectory = plainTrajectory({
+      id: 'world' as TrajectoryId,
+      outcome: { kind: 'completed' },
+      turns: this.#rewards.map(reward => ({
+        from: 0,
+        end: { node: 0, offset: 0 },
+        finish: { kind: 'stop' },
+        messages: 0,
+        reward,
+      })),
+      messages: this.#messages,
+      calls: this.#calls,
+      ...(report !== undefined && { report }),
+      fidelity: { kind: 're-encoded', forks: [] },
+    })
+    const { reward, lanes, signal } = this.#options
+    return await scoreTrajectory(trajectory, this.task, { reward, lanes, signal })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.world[Symbol.asyncDispose]()
+  }
+
+  async #step(reply: Reply): Promise<Acted> {
+    if (this.#isOver) throw new WorldOverError('this world has come to its end')
+    this.#messages.push(reply.message)
+    const { signal } = this.#options
+    const messages = [...this.#messages]
+    const transition = await this.world.step(reply, { messages, turn: this.#turn++, signal })
+    const { observed = [], calls = [], reward } = transition
+    this.#isOver = transition.kind === 'end'
+    if (reward !== undefined) this.#rewards.push(reward)
+    this.#calls.push(...calls)
+    this.#messages.push(...observed)
+    return { observed, calls, reward }
+  }
+}

@@ -1,0 +1,93 @@
+// OpenEnv's real package as server and as client, against ours. Used by `npm run trainers`.
+import { execFile, spawn } from 'node:child_process'
+import { promisify } from 'node:util'
+import { keyValue } from '../../../src/environments/built-in/key-value.ts'
+import { checkEnvironment } from '../../../src/environments/check.ts'
+import { openOpenEnv } from '../../../src/environments/openenv/openenv.ts'
+import { Host } from '../../../src/hosting/host.ts'
+import { serveHost } from '../../../src/hosting/server.ts'
+import { listOfMadeTasks } from '../../../src/hosting/task-list.ts'
+import { playOpenEnv } from './play.ts'
+
+/** One thing that holds, or does not. */
+export interface Finding {
+  readonly run: string
+  readonly held?: string
+  readonly failed?: string
+}
+
+const run = promisify(execFile)
+const folder = new URL('.', import.meta.url).pathname
+const { signal } = new AbortController()
+
+/** Plays real servers, and lets real clients play ours. */
+export async function* checkOpenEnv(python: string): AsyncGenerator<Finding> {
+  for (const [name, port] of [
+    ['guess', 18_311],
+    ['shelf', 18_312],
+  ] as const) {
+    yield await finding(`serves ${name}`, () => playReal(python, name, port))
+  }
+  yield await finding('as client', () => letRealPlay(python))
+}
+
+async function finding(name: string, check: () => Promise<string>): Promise<Finding> {
+  try {
+    return { run: name, held: await check() }
+  } catch (cause) {
+    return { run: name, failed: String(cause).slice(-1500) }
+  }
+}
+
+/** A server of the real package: our checks on its worlds, and a play with its reward. */
+async function playReal(python: string, name: string, port: number): Promise<string> {
+  const child = spawn(python, ['-B', `${folder}games.py`, name, String(port), '4'])
+  let said = ''
+  child.stderr.on('data', part => (said += part))
+  try {
+    const url = `http://127.0.0.1:${port}`
+    await answering(
+      url,
+      () => child.exitCode === null,
+      () => said,
+    )
+    const environment = await openOpenEnv({ url })
+    const tasks = environment.makeTasks!({ count: 3, seed: 1 })
+    const results = await checkEnvironment(environment, { tasks })
+    const failed = results.filter(({ kind }) => kind === 'failed')
+    if (failed.length > 0) throw new Error(JSON.stringify(failed))
+    const { report } = await playOpenEnv(environment, { signal })
+    return `${results.length} checks of its worlds, a play: ${JSON.stringify(report)}`
+  } finally {
+    child.kill()
+  }
+}
+
+async function answering(url: string, isAlive: () => boolean, said: () => string): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    if (!isAlive()) throw new Error(said())
+    const answer = await fetch(`${url}/health`).catch(() => undefined)
+    if (answer?.ok) return
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+  throw new Error(`${url} does not answer: ${said()}`)
+}
+
+/** A server of ours, played by the clients of the real package. */
+async function letRealPlay(python: string): Promise<string> {
+  const environment = keyValue() as never
+  const tasks = listOfMadeTasks(environment, { count: 20, seed: 1 })
+  const host = new Host({ environment, tasks, sessions: 3 })
+  await using server = await serveHost(host, { port: 0 })
+  const { stdout } = await run(python, ['-B', `${folder}client.py`, server.url])
+  const found = JSON.parse(stdout) as Record<string, unknown>
+  const tools = ['keys', 'get', 'put', 'remove', 'say']
+  const expected = { tools, production: tools, wrong: 'tool_not_found' }
+  const flags = { done: true, again: false, invalid: true, full: true }
+  for (const [name, value] of Object.entries({ ...expected, ...flags })) {
+    if (JSON.stringify(found[name]) === JSON.stringify(value)) continue
+    throw new Error(`${name} is ${JSON.stringify(found[name])}, not ${JSON.stringify(value)}`)
+  }
+  if (typeof found.reward !== 'number') throw new Error('the last step had no reward')
+  return 'generic and tool clients, sessions over HTTP; refusals, reward and capacity as theirs'
+}
