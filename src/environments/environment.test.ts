@@ -145,7 +145,7 @@ describe('a world', () => {
     expect(end).toMatchObject({ kind: 'end', reward: 5, calls: [{ output: 'seen' }] })
   })
 
-  it('forks natively into worlds that go their own ways', async () => {
+  it('[R3] forks natively into worlds that go their own ways', async () => {
     const make = (left: number): OpenedWorld<{ left: number }> => {
       const state = { left }
       const take = tool({ inputSchema: z.object({}), execute: () => --state.left })

@@ -47,7 +47,7 @@ async function act(world: World, replies: readonly Reply[]): Promise<Transition[
 const add = (by: number): Reply => replyOf('', { tool: 'add', input: { by } })
 
 describe('a fork by replay', () => {
-  it('stands where the world stood, and goes its own way', async () => {
+  it('[R3] stands where the world stood, and goes its own way', async () => {
     const counter = worldsOf(counting)
     const call = openCall()
     const world = recordWorld(await counter.open(task, call))
@@ -60,7 +60,7 @@ describe('a fork by replay', () => {
     expect(twin.record().steps[2]).toEqual(world.record().steps[2])
   })
 
-  it('is what withFork gives every world, forks of forks too', async () => {
+  it('[R3] is what withFork gives every world, forks of forks too', async () => {
     const world = await withFork(worldsOf(counting)).open(task, openCall())
     await act(world, [add(1)])
     const child = await world.fork!({ signal })

@@ -140,7 +140,7 @@ describe('a forked trajectory', () => {
     expect(trained).toBe(sampled)
   })
 
-  it('goes on inside a turn, whose first tokens are given', async () => {
+  it('[R5] goes on inside a turn, whose first tokens are given', async () => {
     const { tree, trajectory } = long
     const last = trajectory.turns.length - 1
     const start = tree.nodes[trajectory.turns[last]!.from]!.start
@@ -163,7 +163,7 @@ describe('a forked trajectory', () => {
     }
   })
 
-  it('takes an edit that ends the turn as what was done, and observes it', async () => {
+  it('[R5] takes an edit that ends the turn as what was done, and observes it', async () => {
     const edit = renderer.tokenizer.encode(call('put', { key: 'x', value: 'edited' }))
     const { group, given } = await fork({ kind: 'turn', turn: 1 }, { edit })
     for (const { trajectory, tree } of group.members) {

@@ -92,7 +92,7 @@ describe('findModel', () => {
     expect(await readdir(join(root, 'own', 'models'))).toEqual(['owner--bytes'])
   })
 
-  it('follows redirects, and shows its key to the hub alone', async () => {
+  it('[H4] follows redirects, and shows its key to the hub alone', async () => {
     vi.stubEnv('HF_TOKEN', 'secret')
     await using store = await openHub((...given) => void serveBytes(...given))
     await using hub = await openHub((request, response) => {

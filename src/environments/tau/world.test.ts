@@ -100,7 +100,7 @@ describe('database', () => {
     expect(open(retail).hash()).toBe(before)
   })
 
-  it('never lets forks see each other, whatever they do', () => {
+  it('[R3] never lets forks see each other, whatever they do', () => {
     const moves = fc.constantFrom(
       action('cancel_reservation', '{"reservation_id": "AAA111"}'),
       action('cancel_reservation', '{"reservation_id": "429815"}'),

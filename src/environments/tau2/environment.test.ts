@@ -94,7 +94,7 @@ describe('tau2-bench as an environment', () => {
     })
   })
 
-  it('forks worlds that know nothing of each other, and equal their replay', async () => {
+  it('[R3] forks worlds that know nothing of each other, and equal their replay', async () => {
     const world = recordWorld(await open(shop(), 'test', 'cancel'))
     await world.step(cancel, stepCall)
     const fork = (await world.fork?.(call)) as World

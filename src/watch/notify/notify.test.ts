@@ -100,7 +100,7 @@ describe('redaction', () => {
   keepSecret('https://x/tok')
   const redact = withoutLikelySecrets
 
-  it('takes out what is secret and leaves the rest', () => {
+  it('[H4] takes out what is secret and leaves the rest', () => {
     for (const secret of [
       'hunter2hunter2',
       'https://x/tok',
