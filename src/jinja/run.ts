@@ -7,11 +7,16 @@ import { Namespace, TemplateObject } from './value.ts'
 
 /** How much a rendering may do before it is stopped. */
 export interface Limits {
-  /** Units of work: about one per expression evaluated and per eight characters worked on. @default 100 million */
+  /** Units of work: about one per expression evaluated and per eight characters worked on. @default 25 million */
   readonly steps: number
   /** Characters of the output, and of any one string on the way. @default 16 million */
   readonly characters: number
+  /** Seconds, for work that takes longer than it is counted; looked at while working. @default 10 */
+  readonly seconds: number
 }
+
+/** Work that is done between two looks at the clock. */
+export const portion = 1_000_000
 
 /** A moment as a template wrote it. */
 export interface Moment {
@@ -36,24 +41,40 @@ export interface Run {
   readonly moments: Moment[]
   /** Where text goes: the top of the template, or the inside of a macro, call or set block. */
   output: Written
+  /** What is left to do before the next look at the clock, and what is left behind that. */
   steps: number
+  later: number
+  /** When the rendering is stopped. */
+  readonly until: number
   depth: number
   /** The offset in the source of the statement at work, for error messages. */
   at: number
 }
 
-/** Stops a rendering that does too much. */
-function exhausted(run: Run): never {
-  throw new PythonError(
-    'LimitError',
-    `The template did more than ${run.limits.steps} steps of work; raise limits.steps if it should.`,
-  )
+/** Stops a rendering that does too much or takes too long; else it may go on for a while. */
+function renew(run: Run): void {
+  const { steps, seconds } = run.limits
+  if (run.steps + run.later < 0) {
+    throw new PythonError(
+      'LimitError',
+      `The template did more than ${steps} steps of work; raise limits.steps if it should.`,
+    )
+  }
+  if (performance.now() > run.until) {
+    throw new PythonError(
+      'LimitError',
+      `The template took longer than ${seconds} seconds; raise limits.seconds if it should.`,
+    )
+  }
+  const granted = Math.min(portion - run.steps, run.later)
+  run.steps += granted
+  run.later -= granted
 }
 
 /** Counts work. */
 export function spend(run: Run, steps: number): void {
   run.steps -= steps
-  if (run.steps < 0) exhausted(run)
+  if (run.steps < 0) renew(run)
 }
 
 /**

@@ -14,7 +14,7 @@ import type { Hole } from './hidden.ts'
 import { normalizeSource, tokenize } from './parse/lexer.ts'
 import { parseTemplate } from './parse/parse-statement.ts'
 import type { Statement } from './parse/syntax.ts'
-import type { Limits, Moment, Run } from './run.ts'
+import { type Limits, type Moment, portion, type Run } from './run.ts'
 import { TemplateText } from './template-text.ts'
 import { emptyText } from './text.ts'
 import type { Value } from './value.ts'
@@ -54,7 +54,7 @@ export interface Template {
   render(variables: TemplateVariables, options?: RenderOptions): Rendering
 }
 
-const DEFAULT_LIMITS: Limits = { steps: 100_000_000, characters: 16_000_000 }
+const DEFAULT_LIMITS: Limits = { steps: 25_000_000, characters: 16_000_000, seconds: 10 }
 
 interface Program {
   readonly source: string
@@ -132,7 +132,9 @@ function render(program: Program, variables: TemplateVariables, options: RenderO
     exports: new Map(),
     moments: [],
     output: root,
-    steps: limits.steps,
+    steps: Math.min(portion, limits.steps),
+    later: Math.max(0, limits.steps - portion),
+    until: performance.now() + limits.seconds * 1000,
     depth: 0,
     at: 0,
   }

@@ -7,7 +7,7 @@ import {
   readText,
   UnsupportedPartError,
 } from './fields.ts'
-import { toLiteral, toRegExp } from './patterns.ts'
+import { literalPattern, replaceEach, toPattern } from './patterns.ts'
 
 /** Rewrites the tokens of a text; what the last one of a chain gives is joined. */
 export type Decoder = (tokens: readonly string[]) => readonly string[]
@@ -86,9 +86,9 @@ function replace(fields: Fields): Decoder {
   const content = readText(fields.content, 'content of a Replace')
   const expression =
     pattern.String === undefined
-      ? toRegExp(readText(pattern.Regex, 'Regex of a Replace'))
-      : toLiteral(readText(pattern.String, 'String of a Replace'))
-  return tokens => tokens.map(token => token.replace(expression, () => content))
+      ? toPattern(readText(pattern.Regex, 'Regex of a Replace'))
+      : literalPattern(readText(pattern.String, 'String of a Replace'))
+  return tokens => tokens.map(token => replaceEach(token, expression, () => content))
 }
 
 /** Takes up to so many of one character off both ends of each token. */

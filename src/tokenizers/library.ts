@@ -4,7 +4,7 @@ import { type Decoder, openDecoder } from './decoders.ts'
 import type { Definition } from './definition.ts'
 import { readList, readText, UnsupportedPartError } from './fields.ts'
 import { type Normalizer, openNormalizer } from './normalizers.ts'
-import { toLiteral } from './patterns.ts'
+import { toLiteral, toPattern } from './patterns.ts'
 import type { PlainEncoder, TextModel } from './pipeline.ts'
 import { tokenDecoding } from './token-decoding.ts'
 import type { ControlToken } from './tokenizer.ts'
@@ -15,6 +15,7 @@ import { listVocabulary, openVocabulary, type Vocabulary } from './vocabulary.ts
  * recognise them in data, and its way with their white space is not the reference's.
  */
 export function openLibraryModel(definition: Definition): TextModel {
+  refuseSlowParts(definition)
   const library = new LibraryTokenizer(
     {
       normalizer: definition.normalizer ?? null,
@@ -33,6 +34,33 @@ export function openLibraryModel(definition: Definition): TextModel {
     openEncoder: (controls, ids) => openPlainEncoder(library, controls, ids),
     openDecoding: tokenOf => tokenDecoding(openLibraryDecoder(definition, library), tokenOf),
   }
+}
+
+/** Longer words are searched for their pieces in time that grows with the square of their length. */
+const longestWord = 1000
+
+/**
+ * The library matches with JavaScript's engine, and so only what that matches in linear time is
+ * left to it. Ours would have been asked before where the part is known here.
+ */
+function refuseSlowParts({ model, normalizer, preTokenizer, decoder }: Definition): void {
+  for (const pattern of regexesIn([normalizer, preTokenizer, decoder], 0)) {
+    if (toPattern(pattern).isNative) continue
+    throw new Error(
+      `The pattern ${JSON.stringify(pattern)} of tokenizer.json may take time that grows with the square of a text, beside a model of type ${JSON.stringify(model.type)}`,
+    )
+  }
+  const longest = Number(model.max_input_chars_per_word ?? 0)
+  if (longest <= longestWord) return
+  throw new Error(`max_input_chars_per_word is ${longest}; at most ${longestWord} is read`)
+}
+
+function regexesIn(value: unknown, depth: number): readonly string[] {
+  if (typeof value !== 'object' || value === null) return []
+  if (depth > 20) throw new Error('The parts of tokenizer.json are nested too deeply')
+  return Object.entries(value).flatMap(([name, each]) =>
+    name === 'Regex' && typeof each === 'string' ? [each] : regexesIn(each, depth + 1),
+  )
 }
 
 function readVocabulary({ modelType, model }: Definition): Vocabulary {

@@ -1,3 +1,4 @@
+import { nativePattern, type Pattern } from '../patterns/pattern.ts'
 import {
   type Fields,
   readFields,
@@ -6,7 +7,7 @@ import {
   readText,
   UnsupportedPartError,
 } from './fields.ts'
-import { toLiteral, toRegExp } from './patterns.ts'
+import { literalPattern, replaceEach, toPattern } from './patterns.ts'
 import { inertInUnicode9 } from './unicode.ts'
 
 /** A text, and which of its UTF-16 units are foreign; without `foreign`, none is. */
@@ -30,7 +31,7 @@ export function openNormalizer(fields: Fields | undefined): Normalizer | undefin
     case 'NFKD':
       return unicodeForm(fields.type)
     case 'Lowercase':
-      return rewriteEach(/./gsu, character => character.toLowerCase())
+      return rewriteEach(nativePattern(/./gsu), character => character.toLowerCase())
     case 'Prepend':
       return prepend(readText(fields.prepend, 'prepend of a normalizer'))
     case 'Replace':
@@ -64,7 +65,7 @@ const QUIET = {
  * Runs that normalize on their own: before an ASCII character nothing depends on what follows, and
  * what Unicode 9 did not know depends on nothing and nothing on it.
  */
-const RUNS = new RegExp(`[\\0-\\x7f]?[^\\0-\\x7f${inertInUnicode9}]+`, 'gu')
+const RUNS = nativePattern(new RegExp(`[\\0-\\x7f]?[^\\0-\\x7f${inertInUnicode9}]+`, 'gu'))
 const INERT = new RegExp(`[${inertInUnicode9}]`, 'u')
 
 function unicodeForm(form: 'NFC' | 'NFD' | 'NFKC' | 'NFKD'): Normalizer {
@@ -94,8 +95,8 @@ function replace(fields: Fields): Normalizer {
   const content = readText(fields.content, 'content of a Replace')
   const expression =
     pattern.String === undefined
-      ? toRegExp(readText(pattern.Regex, 'Regex of a Replace'))
-      : toLiteral(readText(pattern.String, 'String of a Replace'))
+      ? toPattern(readText(pattern.Regex, 'Regex of a Replace'))
+      : literalPattern(readText(pattern.String, 'String of a Replace'))
   return rewriteEach(expression, () => content)
 }
 
@@ -111,22 +112,22 @@ function strip(fields: Fields): Normalizer {
 }
 
 /** Rewrites each match; what is new in it is foreign if any of what it replaces was. */
-function rewriteEach(expression: RegExp, rewrite: (found: string) => string): Normalizer {
+function rewriteEach(pattern: Pattern, rewrite: (found: string) => string): Normalizer {
   return ({ text, foreign }) => {
-    if (foreign === undefined) return { text: text.replace(expression, rewrite) }
+    if (foreign === undefined) return { text: replaceEach(text, pattern, rewrite) }
     const parts: string[] = []
     const marks: Uint8Array[] = []
     let last = 0
-    for (const { 0: found, index } of text.matchAll(expression)) {
-      const end = index + found.length
+    pattern.forEach(text, (start, end) => {
+      const found = text.slice(start, end)
       const rewritten = rewrite(found)
-      parts.push(text.slice(last, index), rewritten)
+      parts.push(text.slice(last, start), rewritten)
       marks.push(
-        foreign.subarray(last, index),
-        moved(found, rewritten, foreign.subarray(index, end)),
+        foreign.subarray(last, start),
+        moved(found, rewritten, foreign.subarray(start, end)),
       )
       last = end
-    }
+    })
     parts.push(text.slice(last))
     marks.push(foreign.subarray(last))
     return { text: parts.join(''), foreign: concatenate(marks) }

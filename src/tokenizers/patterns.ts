@@ -1,11 +1,21 @@
+import { linearPattern, nativePattern, type Pattern } from '../patterns/pattern.ts'
 import { pinned } from './unicode.ts'
+
+/** A regular expression of tokenizer.json, which takes no longer than the text is long. */
+export function toPattern(pattern: string): Pattern {
+  const linear = linearPattern(toRegExp(pattern))
+  if (linear) return linear
+  throw new Error(
+    `The pattern ${JSON.stringify(pattern)} cannot be matched in linear time: it repeats what can be nothing, or is too large`,
+  )
+}
 
 /**
  * Translates a regular expression as tokenizer.json has it (Oniguruma's dialect, Unicode 16) to one
  * of JavaScript with the flags `gv` that matches the same text. What has no translation is refused.
  */
 export function toRegExp(pattern: string): RegExp {
-  const reader: PatternReader = { pattern, at: 0, atoms: 0, loops: 0 }
+  const reader: PatternReader = { pattern, at: 0, atoms: 0 }
   const source = readAlternatives(reader, false)
   if (reader.at < pattern.length) throw refusal(reader, 'a ")" that closes nothing')
   return new RegExp(source, 'gv')
@@ -16,13 +26,31 @@ export function toLiteral(text: string): RegExp {
   return new RegExp([...text].map(escaped).join(''), 'gv')
 }
 
+/** A pattern that matches exactly this text. */
+export function literalPattern(text: string): Pattern {
+  return nativePattern(toLiteral(text))
+}
+
+/** A text with each match rewritten. */
+export function replaceEach(
+  text: string,
+  pattern: Pattern,
+  rewrite: (found: string) => string,
+): string {
+  const parts: string[] = []
+  let last = 0
+  pattern.forEach(text, (start, end) => {
+    parts.push(text.slice(last, start), rewrite(text.slice(start, end)))
+    last = end
+  })
+  return last === 0 && parts.length === 0 ? text : parts.join('') + text.slice(last)
+}
+
 interface PatternReader {
   readonly pattern: string
   at: number
   /** Atomic groups made so far; each has a name of its own. */
   atoms: number
-  /** Repetitions without end so far that give back what they matched. */
-  loops: number
 }
 
 /** Oniguruma counts the superscripts and fractions of Latin-1 to the words, and no others. */
@@ -66,17 +94,9 @@ function readAlternatives(reader: PatternReader, ignoreCase: boolean): string {
 }
 
 function readQuantified(reader: PatternReader, ignoreCase: boolean): string {
-  const before = reader.loops
   const atom = readAtom(reader, ignoreCase)
   const quantifier = takeMatch(reader, /[?*+]|\{\d+(?:,\d*)?\}|\{,\d+\}/y)?.replace('{,', '{0,')
   if (quantifier === undefined) return atom
-  const isEndless = /^[*+]$|,\}$/.test(quantifier)
-  const isPossessive = reader.pattern[reader.at] === '+' && !quantifier.startsWith('{')
-  if (isPossessive) reader.loops = before
-  // Matching such a pattern can take time that doubles with every character.
-  else if (isEndless && reader.loops > before) {
-    throw refusal(reader, 'a repetition without end inside another')
-  } else if (isEndless) reader.loops++
   if (take(reader, '?')) return `${atom}${quantifier}?`
   if (!take(reader, '+')) return `${atom}${quantifier}`
   // Behind braces Oniguruma reads + as "again", elsewhere as "never give back".
@@ -104,13 +124,9 @@ function readGroup(reader: PatternReader, ignoreCase: boolean): string {
   const open = takeMatch(reader, /\(\?<?[=!]|\(\?>|\(\?i:|\(\?-i:|\(\?:|\((?!\?)/y)
   if (open === undefined) throw refusal(reader, 'a kind of group that is not known here')
   const folding = open === '(?i:' || (ignoreCase && open !== '(?-i:')
-  const before = reader.loops
   const inner = readAlternatives(reader, folding)
   if (!take(reader, ')')) throw refusal(reader, 'the end of the pattern inside a group')
-  if (open === '(?>') {
-    reader.loops = before
-    return atomic(reader, inner)
-  }
+  if (open === '(?>') return atomic(reader, inner)
   return `${LOOKAROUNDS.includes(open) ? open : '(?:'}${inner})`
 }
 

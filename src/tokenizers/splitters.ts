@@ -1,3 +1,4 @@
+import { nativePattern, type Pattern } from '../patterns/pattern.ts'
 import { Cuts } from './buffers.ts'
 import {
   type Fields,
@@ -7,7 +8,7 @@ import {
   readText,
   UnsupportedPartError,
 } from './fields.ts'
-import { toLiteral, toRegExp } from './patterns.ts'
+import { literalPattern, toPattern } from './patterns.ts'
 import { gpt2Pattern, type Scanner, scannerOf } from './scanners.ts'
 import { wordClass } from './unicode.ts'
 
@@ -68,16 +69,16 @@ function toSplitter(step: Fields): Splitter {
       return toSplit(step)
     case 'Digits':
       return readFlag(step.individual_digits, 'individual_digits')
-        ? match(/\p{N}/gu, 'Isolated')
-        : match(/\p{N}/gu, 'Contiguous')
+        ? match(DIGIT, 'Isolated')
+        : match(DIGIT, 'Contiguous')
     case 'Punctuation':
-      return match(/[!-/:-@[-`{-~\p{P}]/gu, toBehaviour(step.behavior ?? 'Isolated'))
+      return match(PUNCTUATION, toBehaviour(step.behavior ?? 'Isolated'))
     case 'CharDelimiterSplit':
-      return match(toLiteral(readText(step.delimiter, 'delimiter')), 'Removed')
+      return match(literalPattern(readText(step.delimiter, 'delimiter')), 'Removed')
     case 'Whitespace':
       return match(RUST_WORDS, 'Removed', true)
     case 'WhitespaceSplit':
-      return match(/\p{White_Space}/gu, 'Removed')
+      return match(BLANK, 'Removed')
     default:
       throw new UnsupportedPartError(
         `The pre-tokenizer ${JSON.stringify(step.type)} is not known. Known: ByteLevel, Split, Digits, Punctuation, CharDelimiterSplit, Whitespace, WhitespaceSplit, Sequence.`,
@@ -86,20 +87,23 @@ function toSplitter(step: Fields): Splitter {
 }
 
 /** `\w+|[^\w\s]+` as Rust's regular expressions understand it. */
-const RUST_WORDS = new RegExp(`${wordClass}+|[^${wordClass}\\p{White_Space}]+`, 'gv')
+const RUST_WORDS = nativePattern(new RegExp(`${wordClass}+|[^${wordClass}\\p{White_Space}]+`, 'gv'))
+const DIGIT = nativePattern(/\p{N}/gu)
+const PUNCTUATION = nativePattern(/[!-/:-@[-`{-~\p{P}]/gu)
+const BLANK = nativePattern(/\p{White_Space}/gu)
 
 function toSplit(step: Fields): Splitter {
   const pattern = readFields(step.pattern, 'pattern of a Split')
   const behaviour = toBehaviour(step.behavior)
   const isInverted = readFlag(step.invert, 'invert of a Split')
   if (pattern.String !== undefined) {
-    const literal = toLiteral(readText(pattern.String, 'String of a Split'))
+    const literal = literalPattern(readText(pattern.String, 'String of a Split'))
     return match(literal, behaviour, isInverted)
   }
   const expression = readText(pattern.Regex, 'Regex of a Split')
   const scanner = scannerOf(expression)
   if (scanner !== undefined && behaviour === 'Isolated') return scan(scanner)
-  return match(toRegExp(expression), behaviour, isInverted)
+  return match(toPattern(expression), behaviour, isInverted)
 }
 
 /** What becomes of a match. */
@@ -138,7 +142,7 @@ function scan(scanner: Scanner): Splitter {
   }
 }
 
-function match(expression: RegExp, behaviour: Behaviour, isInverted = false): Splitter {
+function match(pattern: Pattern, behaviour: Behaviour, isInverted = false): Splitter {
   const cuts = new Cuts()
   const spans = new Spans(cuts, behaviour, isInverted)
   return ({ text }, pieces) => {
@@ -148,11 +152,9 @@ function match(expression: RegExp, behaviour: Behaviour, isInverted = false): Sp
       const piece = text.slice(start, pieces.end(index))
       spans.open(start)
       try {
-        mark(piece, expression, spans)
+        mark(piece, pattern, spans)
       } catch (cause) {
-        throw new Error(`Cannot split a run of ${piece.length} characters by ${expression}`, {
-          cause,
-        })
+        throw new Error(`Cannot split a run of ${piece.length} characters by a pattern`, { cause })
       }
     }
     return cuts
@@ -160,16 +162,13 @@ function match(expression: RegExp, behaviour: Behaviour, isInverted = false): Sp
 }
 
 /** Covers a text with spans from end to end, each a match or what lies between two. */
-function mark(text: string, expression: RegExp, spans: Spans): void {
+function mark(text: string, pattern: Pattern, spans: Spans): void {
   let last = 0
-  expression.lastIndex = 0
-  // Not matchAll, which copies the expression: there may be a million short pieces.
-  for (let found = expression.exec(text); found !== null; found = expression.exec(text)) {
-    if (found.index > last) spans.add(found.index, false)
-    last = found.index + found[0].length
+  pattern.forEach(text, (start, end) => {
+    if (start > last) spans.add(start, false)
+    last = end
     spans.add(last, true)
-    if (found[0] === '') expression.lastIndex += (text.codePointAt(last) ?? 0) > 0xffff ? 2 : 1
-  }
+  })
   if (last < text.length) spans.add(text.length, false)
   spans.close()
 }

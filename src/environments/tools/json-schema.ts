@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { schemaPattern } from './schema-pattern.ts'
+import { withinTime } from './within-time.ts'
 
 /** A JSON schema as plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -8,13 +9,46 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 const compiled = new Map<string, ValidateFunction>()
 const mostCompiled = 1000
 
+/** Milliseconds in which a schema must be read, and in which a value must be checked by it. */
+const deadlines = { read: 5000, check: 500 }
+
 /**
  * A validator for a plain JSON schema: gives what is wrong with a value, nothing where it fits.
  * Schemas without `$schema` are read as draft 2020-12. Formats are not checked.
  */
 export function validatorOf(schema: JsonSchema): (value: unknown) => readonly string[] {
   const validate = compile(schema)
-  return value => (validate(value) ? [] : (validate.errors ?? []).map(describeError))
+  const check = (value: unknown): readonly string[] =>
+    validate(value) ? [] : (validate.errors ?? []).slice(0, mostErrors).map(describeError)
+  const isSlow = mayBeSlow(JSON.stringify(schema))
+  return value => {
+    if (!isSlow && isSmall(value)) return check(value)
+    const problems = withinTime(deadlines.check, () => check(value))
+    return problems ?? ['takes too long to be checked by its schema']
+  }
+}
+
+/** Problems of one value that are told. */
+const mostErrors = 100
+
+/** Whether checking may take longer than a value and its schema are long: parts are met again, or compared. */
+function mayBeSlow(schema: string): boolean {
+  return (
+    schema.length > 10_000 || /"(?:\$ref|\$dynamicRef|\$recursiveRef|uniqueItems)"/.test(schema)
+  )
+}
+
+/** Whether a value has few parts; whoever has many of them may make as many problems of each. */
+function isSmall(value: unknown): boolean {
+  const left = [value]
+  for (let count = 0; left.length > 0; count++) {
+    const next = left.pop()
+    if (typeof next !== 'object' || next === null) continue
+    const parts = Object.values(next)
+    if (count + left.length + parts.length > 1000) return false
+    for (const part of parts) left.push(part)
+  }
+  return true
 }
 
 function compile(schema: JsonSchema): ValidateFunction {
@@ -31,7 +65,10 @@ function compile(schema: JsonSchema): ValidateFunction {
   // One instance per schema: an instance keeps every schema it has seen, and refuses equal $ids.
   const isOld = /draft-0[4-7]/.test(String(schema.$schema ?? ''))
   const { $schema: _, ...rules } = schema
-  const validate = (isOld ? new Ajv(options) : new Ajv2020(options)).compile(rules)
+  const validate = withinTime(deadlines.read, () =>
+    (isOld ? new Ajv(options) : new Ajv2020(options)).compile(rules),
+  )
+  if (!validate) throw new Error('The JSON schema takes too long to be read')
   const oldest = compiled.keys().next()
   if (compiled.size >= mostCompiled && !oldest.done) compiled.delete(oldest.value)
   compiled.set(key, validate)

@@ -8,13 +8,42 @@ it('H6: a pattern that would take ages is given up, and the text does not match'
     '^(a|a)*b$',
     '^(?:a*)*b',
     '(x+x+)+y',
+    'x*y',
+    '(x*)\\1y',
     '^(([a-z])+.)+[A-Z]([a-z])+$',
   ]) {
     const check = validatorOf({ type: 'string', pattern })
-    const hostile = pattern.includes('x') ? 'x'.repeat(5000) : `${'a'.repeat(5000)}!`
+    const hostile = pattern.includes('x') ? 'x'.repeat(50_000) : `${'a'.repeat(50_000)}!`
     expect(check(hostile)).toHaveLength(1)
     expect(check(hostile)[0]).toContain('pattern')
   }
+})
+
+const doubled = Object.fromEntries(
+  Array.from({ length: 40 }, (_, at) => {
+    const next = { $ref: `#/$defs/a${at + 1}` }
+    return [`a${at}`, { allOf: [next, next] }]
+  }),
+)
+
+it.each([
+  [
+    'refers to itself twice, forty times',
+    { $defs: { ...doubled, a40: {} }, $ref: '#/$defs/a0' },
+    1,
+  ],
+  [
+    'compares all with all',
+    { uniqueItems: true },
+    Array.from({ length: 1e5 }, (_, id) => ({ id })),
+  ],
+  [
+    'finds four hundred problems in each part',
+    { items: { anyOf: Array.from({ length: 400 }, (_, at) => ({ const: at })) } },
+    Array.from({ length: 1e5 }, () => 'x'),
+  ],
+])('H6: a schema that %s is given up', (_, schema, value) => {
+  expect(validatorOf(schema)(value)).toEqual(['takes too long to be checked by its schema'])
 })
 
 it('H6: every other text matches as it always did', () => {
@@ -30,4 +59,11 @@ it('H6: every other text matches as it always did', () => {
       expect(schemaPattern(pattern, 'u').test(each)).toBe(new RegExp(pattern, 'u').test(each))
     }
   }
+})
+
+it('H6: patterns of one schema are told apart', () => {
+  const properties = { a: { pattern: '^(?:a+b)+$' }, b: { pattern: '^(?:c+d)+$' } }
+  const check = validatorOf({ type: 'object', properties })
+  expect(check({ a: 'aab', b: 'cd' })).toEqual([])
+  expect(check({ a: 'cd', b: 'aab' })).toHaveLength(2)
 })
