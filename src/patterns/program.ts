@@ -61,25 +61,14 @@ function add<One extends Instruction>(writer: Writer, instruction: One): One {
 }
 
 function write(writer: Writer, part: Part): void {
-  switch (part.kind) {
-    case 'set':
-      add(writer, { do: 'take', accepts: part.accepts })
-      return
-    case 'sequence':
-      for (const each of writer.isBackward ? part.parts.toReversed() : part.parts) {
-        write(writer, each)
-      }
-      return
-    case 'choice':
-      return writeChoice(writer, part.parts)
-    case 'repeat':
-      return writeRepeat(writer, part)
-    case 'edge':
-      add(writer, { do: 'edge', of: part.of })
-      return
-    default:
-      return writeApart(writer, part)
-  }
+  if (part.kind === 'set') add(writer, { do: 'take', accepts: part.accepts })
+  else if (part.kind === 'edge') add(writer, { do: 'edge', of: part.of })
+  else if (part.kind === 'choice') writeChoice(writer, part.parts)
+  else if (part.kind === 'repeat') writeRepeat(writer, part)
+  else if (part.kind === 'sequence') {
+    const parts = writer.isBackward ? part.parts.toReversed() : part.parts
+    for (const each of parts) write(writer, each)
+  } else writeApart(writer, part)
 }
 
 /** Looks and atomic parts are programs of their own. */
