@@ -5,6 +5,7 @@ import {
   type ToolDefinition,
   textOf,
 } from '../core/message.ts'
+import { holdLoop } from '../core/signals.ts'
 import { type ForeignRanges, markForeignWithin, type TemplateInput } from '../jinja/foreign.ts'
 import { type Condition, HiddenContents, type Hole } from '../jinja/hidden.ts'
 import type { Moment } from '../jinja/run.ts'
@@ -97,6 +98,9 @@ const tokenNames = [
 ]
 
 /** What a rendering is given besides the variables that a user may choose. */
+/** Characters of a text whose tokens are not found in the blink of an eye. */
+const longText = 500_000
+
 const givenNames = ['messages', 'tools', 'documents', 'add_generation_prompt']
 
 /** Compiles a chat template; what it gives renders messages in the shape of a dialect. */
@@ -119,7 +123,13 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
       variables.set('documents', null)
       variables.set('add_generation_prompt', opensTurn)
       const template = tools.length > 0 ? withTools : plain
-      return template.render(variables, limits ? { clock, limits } : { clock })
+      const rendering = template.render(variables, {
+        clock,
+        onLong: holdLoop,
+        ...(limits && { limits }),
+      })
+      if (rendering.text.length > longText) holdLoop()
+      return rendering
     }
     return {
       source: options.template,

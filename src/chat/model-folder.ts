@@ -1,6 +1,10 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { holdLoop } from '../core/signals.ts'
+
+/** Several times the largest vocabulary that is published. */
+const largestFile = 256 * 2 ** 20
 
 /** What a Hugging Face model folder says about its tokenizer and its chat template. */
 export interface ModelFiles {
@@ -60,8 +64,14 @@ function nameOf(path: string): string {
 async function readJson(folder: string, name: string): Promise<unknown> {
   const path = join(folder, name)
   if (!existsSync(path)) return undefined
+  const { size } = await stat(path)
+  if (size > largestFile) {
+    throw new Error(`${path} has ${size} bytes; at most ${largestFile} are read`)
+  }
   try {
-    return JSON.parse(await readFile(path, 'utf8'))
+    const text = await readFile(path, 'utf8')
+    holdLoop()
+    return JSON.parse(text)
   } catch (cause) {
     throw new Error(`${path} is not JSON: ${(cause as Error).message}`, { cause })
   }

@@ -1,5 +1,6 @@
 import type { AssistantMessage, ToolDefinition } from '../core/message.ts'
 import type { BridgeRequest, History, Renderer } from '../core/renderer.ts'
+import { holdLoop } from '../core/signals.ts'
 import {
   detectFormats,
   type Markers,
@@ -76,6 +77,8 @@ export interface ModelRenderer extends Renderer {
 export function createRenderer(files: ModelFiles, options: RendererOptions): ModelRenderer {
   const { history = 'preserve', markers = 'text', clock } = options
   const { templateVariables: variables = {} } = options
+  // A template is asked many times what it does, and a vocabulary may be large.
+  holdLoop()
   const tokenizer =
     options.tokenizer ??
     openTokenizer({

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
 import { keepSecretVariables } from '../core/secrets.ts'
+import { onSignal } from '../core/signals.ts'
 import { didYouMean } from '../names/nearest.ts'
 import { packageVersion } from '../store/manifest.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
@@ -69,8 +70,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
 })
-process.on('SIGINT', onInterrupt)
-process.on('SIGTERM', onInterrupt)
+onSignal('SIGINT', onInterrupt)
+onSignal('SIGTERM', onInterrupt)
 try {
   process.exitCode = await main(process.argv.slice(2))
   terminal.status('')

@@ -1,4 +1,8 @@
 import type { FastifyInstance } from 'fastify'
+import { holdLoop } from '../core/signals.ts'
+
+/** Characters of a body that is not read in the blink of an eye. */
+const longBody = 2_000_000
 
 /** Brackets within brackets: deeper than any request of ours, and far from the end of the stack. */
 const deepest = 128
@@ -25,6 +29,7 @@ export function readJsonBodies(server: FastifyInstance): void {
     'application/json',
     { parseAs: 'string' },
     (request, body, done) => {
+      if (body.length > longBody) holdLoop()
       if (body === '') done(null, undefined)
       else if (depthOf(body) <= deepest) void parse(request, body, done)
       else done(new RefusedRequest(400, `the body is nested deeper than ${deepest} levels`))

@@ -29,6 +29,7 @@ export interface Run {
   readonly variables: ReadonlyMap<string, Value>
   readonly limits: Limits
   readonly clock: (() => Date) | undefined
+  readonly onLong: (() => void) | undefined
   /** Whether any value given to the template holds characters from outside. */
   readonly foreign: boolean
   /** The output of the template itself, under all buffers. */
@@ -66,6 +67,7 @@ function renew(run: Run): void {
       `The template took longer than ${seconds} seconds; raise limits.seconds if it should.`,
     )
   }
+  run.onLong?.()
   const granted = Math.min(portion - run.steps, run.later)
   run.steps += granted
   run.later -= granted

@@ -25,6 +25,8 @@ export interface RenderOptions {
   readonly clock?: () => Date
   /** Bounds on the work, so that no template can hang or exhaust the process. */
   readonly limits?: Partial<Limits>
+  /** Called again and again while a rendering takes long. */
+  readonly onLong?: () => void
 }
 
 /** A half-open range of UTF-16 offsets. */
@@ -126,6 +128,7 @@ function render(program: Program, variables: TemplateVariables, options: RenderO
     variables: given,
     limits,
     clock: options.clock,
+    onLong: options.onLong,
     foreign: [...given.values()].some(holdsForeign),
     root,
     generated: [],
