@@ -5,7 +5,7 @@ import {
   type ToolDefinition,
   textOf,
 } from '../core/message.ts'
-import { holdLoop } from '../core/signals.ts'
+import { holdLoop } from '../core/process/signals.ts'
 import { type ForeignRanges, markForeignWithin, type TemplateInput } from '../jinja/foreign.ts'
 import { type Condition, HiddenContents, type Hole } from '../jinja/hidden.ts'
 import type { Moment } from '../jinja/run.ts'

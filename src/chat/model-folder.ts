@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { holdLoop } from '../core/signals.ts'
+import { holdLoop } from '../core/process/signals.ts'
 
 /** Several times the largest vocabulary that is published. */
 const largestFile = 256 * 2 ** 20

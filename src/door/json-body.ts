@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { holdLoop } from '../core/signals.ts'
+import { holdLoop } from '../core/process/signals.ts'
 
 /** Characters of a body that is not read in the blink of an eye. */
 const longBody = 2_000_000
