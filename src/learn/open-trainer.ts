@@ -6,14 +6,15 @@ import type { Trainer } from '../core/trainer.ts'
 import { type EmbeddedModel, openModel } from '../model/model.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { SettingError } from '../names/setting-error.ts'
-import { tinkerSessionOf } from '../policies/servers/tinker-session.ts'
+import { tinkerSessionOf } from '../policies/tinker/session.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { type EmbeddedTrainerOptions, embeddedTrainer } from './embedded-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
-import { openTinkerTrainer } from './tinker-trainer.ts'
+import { readTinkerUri } from './tinker/options.ts'
+import { openTinkerTrainer } from './tinker/trainer.ts'
 import type { LearningOptions } from './train-options.ts'
 
 /** What a trainer is opened for: the parts that are rolled, how it learns, and from which tasks. */
@@ -89,7 +90,7 @@ async function openTinkerNamed<Data>(
   name: string,
   { parts, options }: Learning<Data>,
 ): Promise<Trainer> {
-  const [url = '', query] = name.slice('tinker:'.length).split('?')
+  const { url, options: given } = readTinkerUri(name)
   const session = tinkerSessionOf(parts.policy, url)
   if (!session) {
     throw new SettingError(
@@ -101,18 +102,8 @@ async function openTinkerNamed<Data>(
     throw new SettingError(`--trainer ${name} takes one learning rate, not a schedule`)
   }
   const { weighting, seed } = parts
-  const divides = readDivides(name, query)
-  const learning = withoutUndefined({ learningRate, loss, epochs, seed, weighting, divides })
+  const learning = withoutUndefined({ learningRate, loss, epochs, seed, weighting, ...given })
   return await openNamed(`--loss ${loss}`, () => openTinkerTrainer(session, learning))
-}
-
-/** What a Tinker server is said to divide by, as in `tinker:URL?divides=rows`. */
-function readDivides(name: string, query: string | undefined): 'nothing' | 'rows' {
-  if (query === undefined) return 'nothing'
-  const [key, value, ...rest] = query.split('=')
-  if (key === 'divides' && (value === 'rows' || value === 'nothing') && rest.length === 0)
-    return value
-  throw new SettingError(`--trainer ${name}: after ? it takes divides=nothing or divides=rows`)
 }
 
 /** A model of its own with the weights of now. */

@@ -1,11 +1,15 @@
+import { trainedMask } from '../sinks/credited-row.ts'
 import type { MemberRow } from '../sinks/row-record.ts'
 
 /** How a trainer that only sums differs from the loss that is wanted. */
 export interface FactorOptions {
   /** What is averaged: all tokens alike, or each trajectory's own first. */
   readonly mean: 'tokens' | 'sequences'
-  /** What the trainer divides a row's sum by of its own accord: nothing, or the row's length. */
-  readonly divides: 'nothing' | 'rows'
+  /**
+   * What the trainer divides a row's sum by of its own accord: nothing, the row's length, or the
+   * number of its tokens that are trained.
+   */
+  readonly divides: 'nothing' | 'rows' | 'trained'
 }
 
 /**
@@ -27,10 +31,21 @@ export function rowFactors(rows: readonly MemberRow[], options: FactorOptions): 
   const all = [...lengths.values()]
   const tokens = all.reduce((sum, own) => sum + own.weight * own.tokens, 0)
   const sequences = all.reduce((sum, own) => sum + (own.tokens > 0 ? own.weight : 0), 0)
-  const targets = rows.reduce((sum, { row }) => sum + row.ids.length - 1, 0) / rows.length
-  return rows.map(({ row }) => {
+  const divided = rows.map(member => divisorOf(member, divides))
+  const usual = divided.reduce((sum, each) => sum + each, 0) / rows.length
+  return rows.map(({ row }, index) => {
     const own = lengths.get(row.trajectory.id)!.tokens
     const towardsMean = mean === 'tokens' || own === 0 ? 1 : tokens / sequences / own
-    return towardsMean * (divides === 'nothing' ? 1 : (row.ids.length - 1) / targets)
+    return towardsMean * (usual === 0 ? 1 : divided[index]! / usual)
   })
+}
+
+function divisorOf(member: MemberRow, divides: FactorOptions['divides']): number {
+  if (divides === 'nothing') return 1
+  const { ids, logprobs } = member.row
+  if (divides === 'rows') return ids.length - 1
+  return trainedMask(member).reduce(
+    (sum, bit, token) => sum + (token > 0 && bit === 1 && !Number.isNaN(logprobs[token]) ? 1 : 0),
+    0,
+  )
 }

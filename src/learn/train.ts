@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { ModelRenderer } from '../chat/renderer.ts'
 import type { Environment } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
+import type { Trainer } from '../core/trainer.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Interval } from '../math/intervals.ts'
 import { lossNamed } from '../math/registry.ts'
@@ -23,6 +24,7 @@ import { listenAll } from '../watch/events.ts'
 import { type ObserverNotes, openObservers } from '../watch/observe.ts'
 import { writeReport } from '../watch/run-report.ts'
 import { notEmbedded, openLearner } from './open-trainer.ts'
+import { tinkerLossNamed } from './tinker/losses.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { runTraining, type Training, type TrainingPlan } from './training.ts'
 import { readState } from './training-state.ts'
@@ -101,7 +103,7 @@ export async function checkLearning(
   const strange = uris.find(uri => !isEmbeddedUri(uri))
   if (trainer === 'embedded' && strange !== undefined) throw notEmbedded(strange)
   const { loss = defaults.loss, budget, group = defaults.group } = options
-  if (typeof loss === 'string') await openNamed(`--loss ${loss}`, () => lossNamed(loss))
+  if (typeof loss === 'string') await openNamed(`--loss ${loss}`, () => checkLoss(trainer, loss))
   if (budget?.trajectories === undefined) return
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   throw new SettingError(
@@ -109,6 +111,12 @@ export async function checkLearning(
       `${tasksPerStep} tasks × ${group} = ${steps * tasksPerStep * group}, and evaluations. Set --steps, ` +
       '--tasks-per-step or --group, or a budget of tokens, seconds or money',
   )
+}
+
+/** Losses are the trainer's: the embedded one's, Tinker's, or whatever a trainer of one's own has. */
+function checkLoss(trainer: Trainer | string, loss: string): void {
+  if (trainer === 'embedded') lossNamed(loss)
+  else if (typeof trainer === 'string' && trainer.startsWith('tinker:')) tinkerLossNamed(loss)
 }
 
 /** Trains with everything opened; what is given is left open. */

@@ -1,11 +1,14 @@
 import { didYouMean } from '../names/nearest.ts'
 import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
+import { type TinkerServerName, tinkerServers } from './tinker/server-kind.ts'
 
 /** What a policy's URI says besides the address: `vllm:URL?logprobs=processed`, `openai:URL#MODEL`. */
 export interface PolicyParameters {
   readonly logprobs?: 'raw' | 'processed'
   readonly endpoint?: VllmEndpoint
   readonly servedModel?: string
+  /** Which program speaks Tinker's API there. */
+  readonly server?: TinkerServerName
 }
 
 /** An address, and what was said behind it. */
@@ -20,6 +23,7 @@ const known: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   sglang: { logprobs: ['raw', 'processed'] },
   'llama-cpp': {},
   openai: {},
+  tinker: { server: Object.keys(tinkerServers) },
 }
 
 /**

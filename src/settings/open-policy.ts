@@ -5,7 +5,7 @@ import {
   openPolicy as openByScheme,
   type PolicyOptions,
 } from '../policies/open-policy.ts'
-import { openTinkerPolicy } from '../policies/servers/tinker-session.ts'
+import { openTinkerPolicy } from '../policies/tinker/session.ts'
 import { byteModel, openRenderer } from './model-source.ts'
 
 /** Schemes of policies that run inside this program, by name. */

@@ -70,19 +70,24 @@ function sumsOnly(loss: string): RefusedError {
 
 /**
  * The datum of a row, its advantages times a factor; log-probabilities that are missing make their
- * tokens untrained.
+ * tokens untrained. `weights` are 1 where a token is trained, for servers that have to be told.
  */
-export function toDatum(member: MemberRow, factor = 1): Datum {
+export function toDatum(
+  member: MemberRow,
+  { factor = 1, weights = false }: { readonly factor?: number; readonly weights?: boolean } = {},
+): Datum {
   const { ids, logprobs } = member.row
   const credit = tokenCredit(member)
   const mask = trainedMask(member)
   const size = ids.length - 1
   const known = new Float32Array(size)
   const advantages = new Float32Array(size)
+  const trained = new Float32Array(size)
   for (let token = 0; token < size; token++) {
     if (mask[token + 1] === 0 || Number.isNaN(logprobs[token + 1])) continue
     known[token] = logprobs[token + 1]!
     advantages[token] = factor * credit[token + 1]!
+    trained[token] = 1
   }
   return {
     model_input: { chunks: [{ type: 'encoded_text', tokens: ids.subarray(0, size) }] },
@@ -90,6 +95,7 @@ export function toDatum(member: MemberRow, factor = 1): Datum {
       target_tokens: { data: ids.subarray(1), dtype: 'int64', shape: [size] },
       logprobs: { data: known, dtype: 'float32', shape: [size] },
       advantages: { data: advantages, dtype: 'float32', shape: [size] },
+      ...(weights && { weights: { data: trained, dtype: 'float32', shape: [size] } }),
     },
   }
 }

@@ -1,0 +1,30 @@
+import type { Call } from '../../core/call.ts'
+import { toDatum } from '../../sinks/formats/tinker.ts'
+import type { MemberRow } from '../../sinks/row-record.ts'
+import type { FactorOptions } from '../row-factors.ts'
+import type { TinkerLoss } from './losses.ts'
+import type { Learner } from './pass.ts'
+
+/**
+ * What the server divides a row's sum by. SkyRL answers for two programs: its JAX backend averages
+ * each row and tells no metrics; the one over GPUs (SkyRL-Train) sums and tells them. A forward pass
+ * over one row finds out which it is.
+ */
+export async function findDivision(
+  learner: Learner & { readonly loss: TinkerLoss; division?: FactorOptions['divides'] },
+  member: MemberRow,
+  call: Call,
+): Promise<FactorOptions['divides']> {
+  const { kind, model, passes, loss } = learner
+  if (kind.name !== 'skyrl') return kind.divides
+  if (learner.division) return learner.division
+  const data = [toDatum(member, { weights: true })]
+  const pass = { modelId: model.id, seqId: model.next(), data, forwardOnly: true }
+  const { metrics } = await passes.run({ ...pass, loss: 'cross_entropy' }, call)
+  const isTrain = Object.keys(metrics).length > 0
+  if (isTrain && loss.name === 'cispo') {
+    throw new Error("SkyRL's GPU backends leave cispo's thresholds out: use --loss ppo")
+  }
+  learner.division = isTrain ? 'nothing' : kind.divides
+  return learner.division
+}

@@ -1,0 +1,187 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Call } from '../../core/call.ts'
+import type { Group } from '../../core/group.ts'
+import type { Trainer } from '../../core/trainer.ts'
+import { createModel, publish, type TinkerModel, unload } from '../../policies/tinker/model.ts'
+import { openPasses } from '../../policies/tinker/passes.ts'
+import { fieldsOf, TinkerError } from '../../policies/tinker/request.ts'
+import type { TinkerSession } from '../../policies/tinker/session.ts'
+import { defaults } from '../../settings/settings.ts'
+import { toDatum } from '../../sinks/formats/tinker.ts'
+import { groupRows, type MemberRow } from '../../sinks/row-record.ts'
+import { rowFactors } from '../row-factors.ts'
+import { findDivision } from './division.ts'
+import { lossFor, type TinkerLoss } from './losses.ts'
+import type { TinkerTrainerOptions } from './options.ts'
+import { combined, type Learner, type PassSums, passOver } from './pass.ts'
+
+type Settings = ReturnType<typeof settingsOf>
+
+/** A trainer under way: the model it trains may change when it goes on from a checkpoint. */
+interface State extends Learner {
+  readonly session: TinkerSession
+  readonly settings: Settings
+  readonly loss: TinkerLoss
+  model: TinkerModel
+}
+
+const remembered = 'tinker.json'
+
+/**
+ * Trains through a Tinker server: forward and backward over every trajectory's full paths, an optimiser
+ * step, and weights for the sampler, which the session's policy samples from afterwards. Tinker sums
+ * over tokens, other servers divide; means are made by the size of advantages. Samples come from the
+ * adapter from the start, which at first does what the base model does: not every server samples that.
+ */
+export async function openTinkerTrainer(
+  session: TinkerSession,
+  options: TinkerTrainerOptions = {},
+): Promise<Trainer> {
+  const { kind } = session
+  const settings = settingsOf(session, options)
+  const loss = lossFor(kind, settings.loss)
+  if (settings.gradientClip !== undefined && !kind.clipsGradients) {
+    throw new Error(`${kind.name} does not clip gradients: leave gradient-clip out`)
+  }
+  const call = { signal: AbortSignal.timeout(600_000) }
+  const model = await createModel(session, settings, call)
+  const state: State = { session, settings, loss, model, kind, passes: openPasses(session) }
+  await offer(state, session.version, call)
+  return {
+    name: `tinker:${session.url}`,
+    step: (groups, own) => learnFrom(state, groups, own),
+    save: (folder, own) => saveTo(state, folder, own),
+    load: (folder, own) => loadFrom(state, folder, own),
+    async [Symbol.asyncDispose]() {
+      await unload(session, state.model)
+    },
+  }
+}
+
+function settingsOf({ kind }: TinkerSession, options: TinkerTrainerOptions) {
+  const { learningRate, epochs, seed, weighting } = defaults
+  const plain = { learningRate, epochs, seed, weighting, weightDecay: 0, epsilon: 1e-12 }
+  return { rank: kind.rank, ...plain, ...options }
+}
+
+async function learnFrom(state: State, groups: readonly Group[], call: Call) {
+  const { session, settings, loss, kind } = state
+  const { weighting } = settings
+  const all = groups.flatMap(group => groupRows(group, { weighting, form: 'paths' }))
+  const counts = countRows(groups, all.filter(isWorthwhile))
+  if (counts.trainedRows === 0) return { version: session.version, metrics: counts }
+  const divides = settings.divides ?? (await findDivision(state, all.find(isWorthwhile)!, call))
+  const factors = rowFactors(all, { mean: loss.mean, divides })
+  const data = all.flatMap((member, index) =>
+    isWorthwhile(member)
+      ? [toDatum(member, { factor: factors[index]!, weights: kind.takesWeights })]
+      : [],
+  )
+  let told: Readonly<Record<string, number>> = {}
+  for (let epoch = 0; epoch < settings.epochs; epoch++) {
+    const sums = await passOver(state, { data, loss }, call)
+    told = { ...told, ...(epoch === 0 && metricsOf(sums)), loss: sums.loss }
+    told = { ...told, ...namedServer(combined([sums.metrics, await optimise(state, call)])) }
+  }
+  const version = session.version + 1
+  await offer(state, version, call)
+  return { version, metrics: { ...counts, ...told } }
+}
+
+/** Before the first update, what differs is how the two sides compute; afterwards it is learning. */
+function metricsOf({ difference, furthest, tokens }: PassSums): Record<string, number> {
+  if (tokens === 0) return {}
+  return { meanDifference: difference / tokens, largestDifference: furthest }
+}
+
+/** A server's own numbers, told apart from ours. */
+function namedServer(metrics: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(metrics).map(([name, value]) => [`server.${name}`, value]),
+  )
+}
+
+async function optimise({ session, settings, model }: State, call: Call) {
+  const { learningRate, epsilon, weightDecay, gradientClip } = settings
+  const body = {
+    type: 'optim_step',
+    model_id: model.id,
+    seq_id: model.next(),
+    adam_params: {
+      learning_rate: learningRate,
+      beta1: 0.9,
+      beta2: 0.95,
+      eps: epsilon,
+      weight_decay: weightDecay,
+      ...(gradientClip !== undefined && { grad_clip_norm: gradientClip }),
+    },
+  }
+  const { metrics } = await session.api.result('optim_step', body, call)
+  const numbers = Object.entries((metrics ?? {}) as object)
+  return Object.fromEntries(numbers.filter(([, value]) => typeof value === 'number'))
+}
+
+/** Makes what was learned available to samples. */
+async function offer({ session, model }: State, version: number, call: Call): Promise<void> {
+  await session.sampleFrom(await publish(session, model, call), version, call)
+}
+
+async function saveTo({ session, model }: State, folder: string, call: Call): Promise<void> {
+  const { version, api, baseModel, url } = session
+  const name = `espalier-${version}`
+  const body = { type: 'save_weights', model_id: model.id, path: name, seq_id: model.next() }
+  const path = await api.result('save_weights', body, call).then(
+    answer => answer.path,
+    error => {
+      // It was saved before, and only the answer was lost.
+      if (error instanceof TinkerError && error.code === 409) {
+        return `tinker://${model.id}/weights/${name}`
+      }
+      throw error
+    },
+  )
+  await mkdir(folder, { recursive: true })
+  const record = { path, version, baseModel, url }
+  await writeFile(join(folder, remembered), `${JSON.stringify(record, null, 2)}\n`)
+}
+
+/** Servers load weights into fresh models only. */
+async function loadFrom(
+  state: State,
+  folder: string,
+  call: Call,
+): Promise<{ readonly version: number }> {
+  const { session, settings } = state
+  const record = JSON.parse(await readFile(join(folder, remembered), 'utf8')) as {
+    path: string
+    version: number
+  }
+  const before = state.model
+  state.model = await createModel(session, settings, call)
+  const body = {
+    type: 'load_weights',
+    model_id: state.model.id,
+    path: record.path,
+    optimizer: true,
+    seq_id: state.model.next(),
+  }
+  fieldsOf('load_weights', await session.api.result('load_weights', body, call))
+  await offer(state, record.version, call)
+  await unload(session, before)
+  return { version: record.version }
+}
+
+/** A row that is worth as much as its siblings teaches nothing. */
+function isWorthwhile({ row }: MemberRow): boolean {
+  return row.advantages.some((value, token) => row.mask[token] === 1 && value !== 0)
+}
+
+function countRows(groups: readonly Group[], rows: readonly MemberRow[]) {
+  const count = (mask: Uint8Array): number => mask.reduce((sum, bit) => sum + bit, 0)
+  return {
+    groups: groups.length,
+    trainedRows: rows.length,
+    trainedTokens: rows.reduce((sum, { row }) => sum + count(row.mask), 0),
+  }
+}

@@ -1,0 +1,265 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Call } from '../../core/call.ts'
+import {
+  type Policy,
+  plainCapabilities,
+  type SampleRequest,
+  type ScoreOptions,
+  type Scores,
+  type TokenSample,
+} from '../../core/policy.ts'
+import { type LogprobBasis, sampled, type VersionRange } from '../../core/segment.ts'
+import type { TinkerApi } from './api.ts'
+import { readSample, type SampleOutput, sampleOf } from './messages.ts'
+import { TinkerError, type TinkerRequest } from './request.ts'
+import type { TinkerServerKind } from './server-kind.ts'
+
+/** What a sampler needs of its session. */
+export interface SamplerSession {
+  readonly api: TinkerApi
+  readonly url: string
+  readonly baseModel: string
+  readonly kind: TinkerServerKind
+  version(): number
+  /** A sampler of the base model, for samples before any weights were published. */
+  openBase(call: Call): Promise<string>
+  /** A sampler of a fresh adapter, which does the same, where the base model itself is refused. */
+  openFresh(call: Call): Promise<string>
+  close(): PromiseLike<void>
+}
+
+/** The policy of a session, and the way to give it other weights. */
+export interface Sampler {
+  readonly policy: Policy
+  /** Samples come from this sampling session from now on. */
+  use(samplingSession: string): void
+}
+
+/** A sampling session and the number of its next request. */
+interface Sampled {
+  readonly id: string
+  readonly isBase: boolean
+  requests: number
+}
+
+interface State extends SamplerSession {
+  current: Promise<Sampled> | undefined
+  /** No sample is sent before this time: the server has had enough for now. */
+  pausedUntil: number
+}
+
+/** Bodies above this wait longer after the server has had enough. */
+const largeBody = 128 * 1024
+
+/** Opens the sampler of a session. */
+export function openSampler(session: SamplerSession): Sampler {
+  const state: State = { ...session, current: undefined, pausedUntil: 0 }
+  const { url, baseModel, kind } = session
+  const policy: Policy = {
+    name: `tinker:${url}`,
+    capabilities: {
+      ...plainCapabilities,
+      seed: kind.usesSeeds,
+      version: true,
+      several: true,
+      score: true,
+    },
+    sample: async (request, call) => (await draw(state, { request, count: 1 }, call))[0]!,
+    // The samples of one request share its seed: the server makes one of it for each.
+    sampleSeveral: (request, seeds, call) =>
+      draw(state, { request: { ...request, seed: seeds[0]! }, count: seeds.length }, call),
+    score: (ids, from, options, call) => score(state, { ids, from, options }, call),
+    describe: async () => ({ model: baseModel }),
+    async [Symbol.asyncDispose]() {
+      await session.close()
+    },
+  }
+  return {
+    policy,
+    use(id) {
+      state.current = Promise.resolve({ id, isBase: false, requests: 0 })
+    },
+  }
+}
+
+async function draw(
+  state: State,
+  { request, count }: { readonly request: SampleRequest; readonly count: number },
+  call: Call,
+): Promise<readonly TokenSample[]> {
+  call.signal.throwIfAborted()
+  const { prompt, sampling, seed } = request
+  if (sampling.minP > 0) throw new Error('Tinker has no min-p: leave --min-p at 0')
+  const from = state.version()
+  const started = performance.now()
+  const parameters = {
+    max_tokens: request.maxTokens,
+    seed,
+    ...stopOf(request),
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK === 0 ? -1 : sampling.topK,
+  }
+  const body = { ...promptOf(prompt.ids), num_samples: count, sampling_params: parameters }
+  const { sequences, cached } = await ask(state, body, call)
+  if (sequences.length !== count) {
+    throw new Error(`asample gave ${sequences.length} sequences where ${count} were asked for`)
+  }
+  const seconds = (performance.now() - started) / 1000
+  return sequences
+    .map(each => cutAt(each, request))
+    .map(sequence =>
+      toSample(sequence, {
+        basis: basisAt(sampling.temperature),
+        version: { from, to: state.version() },
+        usage: {
+          prompt: prompt.ids.length,
+          sampled: sequence.tokens.length,
+          ...(cached !== undefined && { cached }),
+          seconds,
+          server: state.url,
+        },
+      }),
+    )
+}
+
+type Sequence = SampleOutput['sequences'][number]
+
+function toSample(
+  { tokens, logprobs, finish }: Sequence,
+  told: {
+    readonly basis: LogprobBasis
+    readonly version: VersionRange
+    readonly usage: TokenSample['usage']
+  },
+): TokenSample {
+  const { basis, version, usage } = told
+  return {
+    kind: 'tokens',
+    segment: sampled({ ids: tokens, logprobs, basis, version }),
+    finish: { kind: finish },
+    usage,
+  }
+}
+
+function promptOf(ids: Int32Array) {
+  return { prompt: { chunks: [{ type: 'encoded_text', tokens: Array.from(ids) }] } }
+}
+
+/**
+ * Where a sample ends: texts or ids; the API takes one of both, and a sample with texts is cut at ids afterwards. Nothing is left out
+ * rather than sent as an empty list, which would turn the model's own end off.
+ */
+function stopOf({ stopIds, stopStrings }: SampleRequest): { readonly stop?: readonly unknown[] } {
+  if (stopStrings.length > 0) return { stop: stopStrings }
+  return stopIds.length > 0 ? { stop: stopIds } : {}
+}
+
+/** Ends a sequence at an id that ends turns, where only texts could be sent to the server. */
+function cutAt(sequence: Sequence, { stopIds, stopStrings }: SampleRequest): Sequence {
+  if (stopStrings.length === 0) return sequence
+  const { tokens, logprobs } = sequence
+  const end = tokens.findIndex(id => stopIds.includes(id)) + 1
+  if (end === 0) return sequence
+  return {
+    tokens: tokens.slice(0, end),
+    logprobs: logprobs?.slice(0, end) ?? null,
+    finish: 'stop',
+  }
+}
+
+/** Tinker's log-probabilities are of the model itself; at temperature 1 that is what was drawn from. */
+function basisAt(temperature: number): LogprobBasis {
+  return temperature === 1 ? 'tempered' : 'raw'
+}
+
+/** The log-probabilities of a prompt, which the server tells beside one sampled token. */
+async function score(
+  state: State,
+  scored: {
+    readonly ids: Int32Array
+    readonly from: number
+    readonly options: ScoreOptions
+  },
+  call: Call,
+): Promise<Scores> {
+  const { ids, from, options } = scored
+  if (from < 1 || from > ids.length) {
+    throw new RangeError(`cannot score from token ${from} of ${ids.length}`)
+  }
+  const before = state.version()
+  const body = {
+    ...promptOf(ids),
+    num_samples: 1,
+    prompt_logprobs: true,
+    sampling_params: { max_tokens: 1, seed: 0, temperature: 1, top_p: 1, top_k: -1 },
+  }
+  const { promptLogprobs } = await ask(state, body, call)
+  if (promptLogprobs?.length !== ids.length) {
+    throw new Error('asample gave no prompt_logprobs: this server cannot score given tokens')
+  }
+  return {
+    logprobs: promptLogprobs.slice(from),
+    basis: basisAt(options.temperature),
+    version: { from: before, to: state.version() },
+  }
+}
+
+async function ask(state: State, asked: object, call: Call): Promise<SampleOutput> {
+  const sampler = await currentOf(state, call)
+  try {
+    return await askOf(state, { sampler, asked }, call)
+  } catch (error) {
+    if (!sampler.isBase || !isUnknownModel(error)) throw error
+    state.current = state.openFresh(call).then(id => ({ id, isBase: false, requests: 0 }))
+    return await askOf(state, { sampler: await currentOf(state, call), asked }, call)
+  }
+}
+
+async function currentOf(state: State, call: Call): Promise<Sampled> {
+  state.current ??= state.openBase(call).then(id => ({ id, isBase: true, requests: 0 }))
+  const { current } = state
+  try {
+    return await current
+  } catch (error) {
+    if (state.current === current) state.current = undefined
+    throw error
+  }
+}
+
+/** SkyRL with one set of GPUs for both serves adapters only: a base model is unknown to it. */
+function isUnknownModel(error: unknown): boolean {
+  return error instanceof TinkerError && error.code < 500 && /unknown model/i.test(error.message)
+}
+
+async function askOf(
+  state: State,
+  { sampler, asked }: { readonly sampler: Sampled; readonly asked: object },
+  call: Call,
+): Promise<SampleOutput> {
+  const submit = (): Promise<string> => {
+    const own = { sampling_session_id: sampler.id, seq_id: sampler.requests++ }
+    const body = { type: 'sample', ...asked, ...own }
+    return submitGently(state, { path: 'asample', body, headers: backpressure }, call)
+  }
+  const answer = await state.api.resultOf({ path: 'asample', submit, protobuf: true }, call)
+  return answer instanceof Uint8Array ? readSample(answer) : sampleOf(answer)
+}
+
+const backpressure = { 'x-tinker-sampling-backpressure': '1' }
+
+/** Sends a sample; when the server has had enough, all samples of the session wait. */
+async function submitGently(state: State, asked: TinkerRequest, call: Call): Promise<string> {
+  for (;;) {
+    const wait = state.pausedUntil - performance.now()
+    if (wait > 0) await sleep(wait, undefined, { signal: call.signal })
+    try {
+      return await state.api.submit(asked, call, { busy: 'throw' })
+    } catch (error) {
+      if (!(error instanceof TinkerError) || error.code !== 429) throw error
+      const size = JSON.stringify(asked.body).length
+      const pause = state.api.pauseMs * (size > largeBody ? 10 : 2)
+      state.pausedUntil = Math.max(state.pausedUntil, performance.now() + pause)
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { request } from 'undici'
+import type { Call } from '../../core/call.ts'
+
+/** Programs that speak Tinker's API, each with ways of its own. */
+export type TinkerServerName = 'tinker' | 'skyrl' | 'tuft' | 'twinkle'
+
+/** What has to be known of a server, since it does not say so itself. */
+export interface TinkerServerKind {
+  readonly name: TinkerServerName
+  /** Losses it has under these names; any other it refuses, or takes for something else. */
+  readonly losses: readonly string[]
+  /** What it divides a row's sum by: nothing, or as many tokens as have a weight. */
+  readonly divides: 'nothing' | 'trained'
+  /** Whether it averages over the rows of each request, so that larger requests count less. */
+  readonly averagesRequests: boolean
+  /** Whether it takes `weights`, and needs them to know which tokens are trained. */
+  readonly takesWeights: boolean
+  /** Whether requests have to hold an even number of rows. */
+  readonly evenRows: boolean
+  /** The largest rank it takes unless it was started with another. */
+  readonly rank: number
+  /** Whether it takes the largest norm of a gradient. */
+  readonly clipsGradients: boolean
+  /** Whether the same seed gives the same sample. */
+  readonly usesSeeds: boolean
+}
+
+const plain: TinkerServerKind = {
+  name: 'tinker',
+  losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'dro', 'gspo'],
+  divides: 'nothing',
+  averagesRequests: false,
+  takesWeights: false,
+  evenRows: false,
+  rank: 32,
+  clipsGradients: true,
+  usesSeeds: true,
+}
+
+/** The servers, as read in SkyRL 0.3.0 and a956457, TuFT 0.2.2 and Twinkle 0.5.1. */
+export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>> = {
+  tinker: plain,
+  skyrl: {
+    ...plain,
+    name: 'skyrl',
+    losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo'],
+    divides: 'trained',
+    takesWeights: true,
+    clipsGradients: false,
+  },
+  tuft: {
+    ...plain,
+    name: 'tuft',
+    losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'dro'],
+    rank: 16,
+  },
+  twinkle: {
+    ...plain,
+    name: 'twinkle',
+    // Any other name is trained as cross-entropy there, without a word.
+    losses: ['cross_entropy', 'importance_sampling'],
+    divides: 'trained',
+    averagesRequests: true,
+    takesWeights: true,
+    evenRows: true,
+    usesSeeds: false,
+  },
+}
+
+/**
+ * Which server it is, by the description of its paths that the open ones publish. One that publishes
+ * none is taken for Tinker's own service, whose ways are the documented ones.
+ */
+export async function findServerKind(base: string, call: Call): Promise<TinkerServerKind> {
+  for (const place of ['openapi.json', 'api/v1/openapi.json']) {
+    const described = await describedAt(`${base}/${place}`, call)
+    if (described) return kindOf(described)
+  }
+  return plain
+}
+
+interface Described {
+  readonly info?: { readonly title?: unknown }
+  readonly paths?: Readonly<Record<string, unknown>>
+}
+
+async function describedAt(url: string, { signal }: Call): Promise<Described | undefined> {
+  try {
+    const { statusCode, body } = await request(url, { signal })
+    const text = await body.text()
+    const found: unknown = statusCode === 200 ? JSON.parse(text) : undefined
+    return typeof found === 'object' && found !== null ? (found as Described) : undefined
+  } catch {
+    signal.throwIfAborted()
+    return undefined
+  }
+}
+
+function kindOf({ info, paths }: Described): TinkerServerKind {
+  const title = String(info?.title ?? '')
+  const all = Object.keys(paths ?? {})
+  if (/tuft/i.test(title)) return tinkerServers.tuft
+  if (all.some(path => path.includes('twinkle'))) return tinkerServers.twinkle
+  return /skyrl|tinker api mock/i.test(title) ? tinkerServers.skyrl : plain
+}
