@@ -22,7 +22,8 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --rllm DIR      a checkout of rLLM
   --openenv PATH  a Python that has OpenEnv (pip install openenv==0.10.0): its servers played by ours,
                   its clients playing ours
-  --only NAMES    embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, separated by commas
+  --only NAMES    embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
+                    Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), by commas
   --json          one JSON object per comparison`
 
 /** One comparison, as check.py prints it. */
@@ -60,7 +61,7 @@ if (values.help) {
 }
 const only = values.only?.split(',')
 /** Checks that need none of the other trainers. */
-const ownChecks = ['embedded', 'gpu', 'openenv']
+const ownChecks = ['embedded', 'gpu', 'openenv', 'sdk', 'skyrl-server']
 const found: Comparison[] = []
 
 function tell(comparison: Comparison): void {
@@ -130,18 +131,29 @@ function runPython(words: readonly string[]): string {
   return stdout
 }
 
-/** The promises of integrations/python/espalier_gpu.py, on a CPU with tiny models. */
-function checkGpu(): void {
-  const script = ['test/python/trainers/gpu_smoke.py']
-  const { stdout, stderr, error } = spawnSync(values.python, script, { encoding: 'utf8' })
+/** Runs a check that prints a line per promise, `ok   …` or `FAIL …`, and at last `all …`. */
+function checkPromises(trainer: string, program: string, words: readonly string[]): void {
+  const { stdout, stderr, error } = spawnSync(program, words, { encoding: 'utf8' })
   const lines = (stdout ?? '').split('\n')
   for (const line of lines) {
-    if (line.startsWith('ok   ')) tell({ trainer: 'gpu', held: line.slice(5) })
-    if (line.startsWith('FAIL ')) tell({ trainer: 'gpu', failed: line.slice(5) })
+    if (line.startsWith('ok   ')) tell({ trainer, held: line.slice(5) })
+    if (line.startsWith('FAIL ')) tell({ trainer, failed: line.slice(5) })
   }
-  if (!lines.includes('all hold') && !found.some(({ failed }) => failed !== undefined)) {
-    tell({ trainer: 'gpu', failed: error?.message ?? stderr.slice(-500) })
+  const isWhole = lines.some(line => line.startsWith('all '))
+  if (!isWhole && !found.some(each => each.trainer === trainer && each.failed !== undefined)) {
+    tell({ trainer, failed: error?.message ?? stderr.slice(-500) })
   }
+}
+
+/** The promises of integrations/python/espalier_gpu.py, on a CPU with tiny models. */
+function checkGpu(): void {
+  checkPromises('gpu', values.python, ['test/python/trainers/gpu_smoke.py'])
+}
+
+/** Tinker's API from both sides: the official SDK against our server, our driver against SkyRL's. */
+function checkTinker(name: 'sdk' | 'skyrl-server'): void {
+  const script = `test/python/trainers/tinker-${name}.ts`
+  checkPromises(name, process.execPath, ['--import', 'tsx', script, values.python])
 }
 
 /** OpenEnv's own package as server and as client. */
@@ -154,6 +166,8 @@ async function compareOpenEnv(): Promise<void> {
 if (!only || only.includes('openenv')) await compareOpenEnv()
 if (!only || only.includes('embedded')) await compareEmbedded()
 if (!only || only.includes('gpu')) checkGpu()
+if (!only || only.includes('sdk')) checkTinker('sdk')
+if (!only || only.includes('skyrl-server')) checkTinker('skyrl-server')
 if (!only || only.some(name => !ownChecks.includes(name))) comparePython()
 const wrong = found.filter(
   ({ apart, failed }) => failed !== undefined || (apart !== undefined && !(apart <= tolerance)),

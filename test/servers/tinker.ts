@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fastify from 'fastify'
 import { type EmbeddedModel, type ModelShape, openModel } from '../../src/model/model.ts'
+import { readPass, writePassOutput, writeSampleOutput } from './tinker-wire.ts'
 
 /** A server that speaks Tinker's API over embedded models. */
 export interface TinkerServer extends AsyncDisposable {
@@ -24,9 +25,13 @@ type Body = any
 /**
  * Opens the server: what learns is one model, what is sampled from another, which takes over the
  * weights when they are saved for it, as the API wants. Results are futures; the first question
- * for each is answered with `try_again`.
+ * for each is answered with `try_again`. Passes come as JSON or protobuf, results go as they are
+ * accepted, as the official SDK has them.
  */
-export async function openTinkerServer(shape: ModelShape, seed = 3): Promise<TinkerServer> {
+export async function openTinkerServer(
+  shape: ModelShape,
+  { seed = 3, port = 0 }: { readonly seed?: number; readonly port?: number } = {},
+): Promise<TinkerServer> {
   const trained = await openModel({ shape, seed }, { threads: 1, kernel: 'plain' })
   const sampler = await openModel({ shape, seed }, { threads: 1, kernel: 'plain' })
   const folder = mkdtempSync(join(tmpdir(), 'espalier-tinker-'))
@@ -43,6 +48,15 @@ export async function openTinkerServer(shape: ModelShape, seed = 3): Promise<Tin
     return { request_id, future_id: request_id, status: 'pending' }
   }
   const posts: Readonly<Record<string, (body: Body) => unknown>> = {
+    'client/config': () => ({ proto_compress_fwdbwd: false, parallel_fwdbwd_chunks: true }),
+    telemetry: () => ({ status: 'accepted' }),
+    get_info: () => ({
+      type: 'get_info',
+      model_id: 'model_1',
+      model_data: { arch: 'espalier', model_name: 'espalier/small', tokenizer_id: 'none' },
+    }),
+    unload_model: () => later(async () => ({ type: 'unload_model', model_id: 'model_1' })),
+    'sessions/session_1/finish': () => ({}),
     create_session: () => ({ type: 'create_session', session_id: 'session_1' }),
     session_heartbeat: () => ({ type: 'session_heartbeat' }),
     create_sampling_session: ({ base_model, model_path }) => {
@@ -57,17 +71,21 @@ export async function openTinkerServer(shape: ModelShape, seed = 3): Promise<Tin
       requestsOfModel = 0
       return later(async () => ({ model_id: 'model_1', lora_config }))
     },
-    asample: body => later(() => sample(sampler, samplers, body)),
+    asample: body => {
+      const names = Array.from({ length: body.num_samples ?? 1 }, () => `sequence_${++counter}`)
+      return { ...later(() => sample(sampler, samplers, body)), sample_sequence_ids: names }
+    },
     forward_backward: body => {
       requestsOfModel++
-      return later(() => forwardBackward(trained, body.forward_backward_input))
+      const input = body.forward_backward_input
+      return later(() => forwardBackward(trained, input, body.forward_only === true))
     },
     optim_step: ({ adam_params }) =>
       later(async () => {
-        const { learning_rate, beta1, beta2, eps } = adam_params
+        const { learning_rate, beta1, beta2, eps, grad_clip_norm } = adam_params
         const { gradientNorm } = await trained.applyGradient({
           learningRate: learning_rate,
-          clip: Number.MAX_VALUE,
+          clip: grad_clip_norm || Number.MAX_VALUE,
           betas: [beta1, beta2],
           epsilon: eps,
         })
@@ -107,17 +125,24 @@ export async function openTinkerServer(shape: ModelShape, seed = 3): Promise<Tin
   server.get('/api/v1/get_server_capabilities', async () => ({
     supported_models: [{ model_name: 'espalier/small' }],
   }))
+  const types = ['application/x-protobuf', 'application/protobuf']
+  server.addContentTypeParser(types, { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
+    readPass(body),
+  )
   for (const [path, answer] of Object.entries(posts)) {
-    server.post(`/api/v1/${path}`, async ({ body }, reply) => {
+    server.post(`/api/v1/${path}`, async ({ body, headers }, reply) => {
       asked.push(path)
       try {
-        return await answer(body)
+        const result = await answer(body)
+        const bytes = String(headers.accept).includes('protobuf') ? asProtobuf(result) : undefined
+        if (!bytes) return result
+        return await reply.type('application/x-protobuf').send(Buffer.from(bytes))
       } catch (error) {
         return await reply.code(400).send({ detail: (error as Error).message })
       }
     })
   }
-  const url = await server.listen({ port: 0, host: '127.0.0.1' })
+  const url = await server.listen({ port, host: '127.0.0.1' })
   return {
     url,
     trained,
@@ -131,32 +156,44 @@ export async function openTinkerServer(shape: ModelShape, seed = 3): Promise<Tin
   }
 }
 
+/** Results that go as protobuf where that is accepted. */
+function asProtobuf(result: Body): Uint8Array | undefined {
+  if (result?.sequences) return writeSampleOutput(result.sequences, result.prompt_logprobs)
+  if (!result?.loss_fn_outputs) return undefined
+  const outputs = result.loss_fn_outputs.map((each: Body) => each.logprobs.data)
+  return writePassOutput(outputs, result.metrics['loss:sum'])
+}
+
 async function sample(model: EmbeddedModel, samplers: ReadonlySet<string>, body: Body) {
   const { prompt, sampling_params: parameters, sampling_session_id } = body
   if (!samplers.has(sampling_session_id)) throw new Error('Sampling session not found')
-  const drawn = await model.sample(
-    {
-      prompt: Int32Array.from(prompt.chunks[0].tokens),
-      maxTokens: parameters.max_tokens,
-      temperature: parameters.temperature,
-      topP: parameters.top_p,
-      topK: parameters.top_k < 0 ? 0 : parameters.top_k,
-      stop: parameters.stop,
-      seed: parameters.seed,
-    },
-    { signal: new AbortController().signal },
-  )
-  return {
-    type: 'sample',
-    sequences: [
-      { tokens: [...drawn.ids], logprobs: [...drawn.logprobs], stop_reason: drawn.finish },
-    ],
-    prompt_logprobs: null,
+  const ids = Int32Array.from(prompt.chunks.flatMap((chunk: Body) => chunk.tokens))
+  const call = { signal: new AbortController().signal }
+  const request = {
+    prompt: ids,
+    maxTokens: parameters.max_tokens,
+    temperature: parameters.temperature ?? 1,
+    topP: parameters.top_p ?? 1,
+    topK: Math.max(0, parameters.top_k ?? 0),
+    stop: parameters.stop ?? [],
   }
+  const sequences = []
+  for (let index = 0; index < (body.num_samples ?? 1); index++) {
+    const drawn = await model.sample({ ...request, seed: (parameters.seed ?? 0) + index }, call)
+    sequences.push({
+      tokens: [...drawn.ids],
+      logprobs: [...drawn.logprobs],
+      stop_reason: drawn.finish,
+    })
+  }
+  const scored = body.prompt_logprobs
+    ? (await model.score(ids, 1, { temperature: 1 }, call)).logprobs
+    : undefined
+  return { type: 'sample', sequences, prompt_logprobs: scored ? [null, ...scored] : null }
 }
 
 /** Tinker's ppo and importance_sampling: a sum over targets (skyrl/tinker/loss_fns.py at a956457). */
-async function forwardBackward(model: EmbeddedModel, input: Body) {
+async function forwardBackward(model: EmbeddedModel, input: Body, isForwardOnly = false) {
   const data: readonly Datum[] = input.data
   const { clip_low_threshold: low = 0.8, clip_high_threshold: high = 1.2 } =
     input.loss_fn_config ?? {}
@@ -179,7 +216,10 @@ async function forwardBackward(model: EmbeddedModel, input: Body) {
         logprobGradient[place] = isCut ? 0 : -ratio * advantage
       })
     })
-    return { ...numbers, logprobGradient }
+    return {
+      ...numbers,
+      logprobGradient: isForwardOnly ? logprobGradient.fill(0) : logprobGradient,
+    }
   })
   return {
     loss_fn_output_type: 'ArrayRecord',

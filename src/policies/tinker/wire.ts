@@ -130,7 +130,7 @@ export function longsOf(bytes: Uint8Array): readonly number[] {
 
 function ownBuffer(bytes: Uint8Array, size: number): ArrayBuffer {
   if (bytes.length % size !== 0) throw new Error('protobuf: a tensor is cut off')
-  return bytes.slice().buffer
+  return new Uint8Array(bytes).buffer
 }
 
 /** The bytes of numbers as they lie. */
