@@ -57,6 +57,15 @@ async function rollOne(
 }
 
 describe('agent', () => {
+  it('refuses what would take its own way from it', async () => {
+    for (const [options, reason] of [
+      [{ strategy: 'tree' }, '--strategy tree is for environments'],
+      [{ condense: 'keyword' }, '--condense is for environments'],
+    ] as const) {
+      await expect(rollOne([], options)).rejects.toThrow(reason)
+    }
+  })
+
   it('rolls an AI SDK agent as it is, token for token', async () => {
     const answers = [call('count', {}), call('sell', { pears: 3 }), 'Sold.']
     const { group, record } = await rollOne(answers)

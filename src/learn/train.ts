@@ -45,9 +45,6 @@ export interface Trained {
   readonly training: Training
 }
 
-/** Attempts at one time where nobody says: a step's are all rolled together. */
-const attemptsAtOnce = 256
-
 /**
  * Rolls and learns in turn; gives the success on held-out tasks before and after.
  *
@@ -60,7 +57,7 @@ export async function train<Data>(
   options: TrainOptions<Data>,
 ): Promise<Trained> {
   await checkLearning(options)
-  const rolling = { concurrency: attemptsAtOnce, ...options, ...ownRenderer(options) }
+  const rolling = { ...options, ...ownRenderer(options) }
   await using opened = await openRollParts(environment, tasks, rolling)
   if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
   const { trained, notes } = await trainObserved(tasks, opened.parts, {

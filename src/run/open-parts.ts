@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type AgentFunction, plainAgent } from '../capture/agent.ts'
+import { type AgentFunction, isAgent, plainAgent } from '../capture/agent.ts'
 import type { Environment, Isolation } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
@@ -66,6 +66,7 @@ export async function openRollParts<Data>(
     }
     const { isOwn, policy, ...sampling } = await openPolicyAndRenderer(options)
     if (isOwn) closing.unshift(() => policy[Symbol.asyncDispose]())
+    if (options.condense) refuseCondensing(plain.environment)
     const condense = await openCondensing(options.condense, sampling.renderer)
     closing.splice(1, 0, () => condense?.[Symbol.asyncDispose]?.())
     const { renderer } = sampling
@@ -269,6 +270,14 @@ function toRewardPart(name: string, part: unknown): RewardPart {
 
 const isNames = (reward: NonNullable<AttemptOptions['reward']>): reward is readonly string[] =>
   Array.isArray(reward)
+
+/** What an agent shows its model is the agent's own affair: nothing here may rewrite it. */
+function refuseCondensing(environment: Environment): void {
+  if (!isAgent(environment)) return
+  throw new SettingError(
+    `--condense is for environments: agent "${environment.name}" decides itself what its model is shown`,
+  )
+}
 
 /** A condenser by name is closed with the run; an opened one is not. */
 async function openCondensing(
