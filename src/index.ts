@@ -11,6 +11,8 @@ export { currentAttempt } from './capture/attempt-context.ts'
 export { openCapture } from './capture/capture.ts'
 export type { Capture, ChatAnswer, ChatRequest } from './capture/contract.ts'
 export type { ModelRenderer } from './chat/renderer.ts'
+// cluster: the same run on many machines
+export { type ClusterOptions, openCluster } from './cluster/open-cluster.ts'
 // condensers: ways to shorten a context
 export { type ChunkOptions, chunkText } from './condensers/chunk.ts'
 export { keepLastTurns } from './condensers/keep-last-turns.ts'
@@ -124,7 +126,6 @@ export { judge } from './rewards/judge.ts'
 export { numberMatch } from './rewards/number-match.ts'
 export { type ScorerLike, scorer } from './rewards/scorer.ts'
 export { assertion, type TrajectoryAssertion } from './rewards/trajectory.ts'
-
 // rollout: ways to roll, and where trees branch
 export type { BranchPolicy } from './rollout/branch.ts'
 export { openBranchPolicy } from './rollout/branches/registry.ts'
@@ -133,8 +134,9 @@ export { rollSteps } from './rollout/step.ts'
 export { rollTree } from './rollout/tree.ts'
 // run: the verbs
 export type { BudgetLimits } from './run/budget.ts'
+export type { Elsewhere, Returned, Work } from './run/elsewhere.ts'
 export { roll } from './run/roll.ts'
-export type { RollOptions } from './run/roll-options.ts'
+export type { OpenElsewhere, RollOptions } from './run/roll-options.ts'
 export { type Config, defineConfig } from './settings/config.ts'
 export { openRenderer } from './settings/model-source.ts'
 export { openPolicy } from './settings/open-policy.ts'

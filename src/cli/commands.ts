@@ -18,6 +18,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   convert: async () => (await import('./commands/convert.ts')).convertCommand,
   dataset: async () => (await import('./commands/dataset.ts')).datasetCommand,
   rollouts: async () => (await import('./commands/rollouts.ts')).rolloutsCommand,
+  worker: async () => (await import('./commands/worker.ts')).workerCommand,
   gateway: async () => (await import('./commands/gateway.ts')).gatewayCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   audit: async () => (await import('./commands/audit.ts')).auditCommand,

@@ -1,3 +1,4 @@
+import { openCluster } from '../cluster/open-cluster.ts'
 import { commandLine } from '../names/program-name.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
 import { defaultTasks, type Settings } from '../settings/settings.ts'
@@ -40,4 +41,17 @@ export async function withProgress(
   const { stopped, stopKind } = progress.counts
   if (stopKind) tell(`stopped: ${stopped}; \`${resumeLine(out, stopKind)}\` goes on`)
   return progress
+}
+
+/** The cluster that makes the attempts, where settings name one. */
+export function elsewhereOf(
+  values: Settings,
+  shown: { readonly out?: string; readonly tell: (line: string) => void },
+): Pick<AttemptOptions, 'elsewhere'> {
+  const { cluster } = values
+  if (cluster === undefined) return {}
+  const { out, tell } = shown
+  return {
+    elsewhere: openCluster(cluster, { config: values, tell, ...(out !== undefined && { out }) }),
+  }
 }

@@ -7,6 +7,7 @@ import { withoutSecrets } from '../core/secrets.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import { seedOf } from '../math/random.ts'
 import { mean } from '../math/statistics.ts'
+import { changeElsewhere } from '../run/elsewhere.ts'
 import type { OnUpdate } from '../run/pause.ts'
 import { seatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
@@ -87,6 +88,7 @@ export async function runTraining<Data>(
   const keep = openKeeper(plan, trainer, signal)
   const state = plan.from ?? (await begin(plan, parts, keep))
   const { version } = await keep.restore(plan.from)
+  if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
   const history = openHistory(version ?? state.version)
   let { after, best, sampledTokens } = state
   await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
@@ -169,7 +171,8 @@ function openSteps<Data>(
       const { groups, stale } = await (feed ? feed.take(step) : inTurn(step))
       const rolled = performance.now()
       const staleness = stalenessOf(groups, history)
-      const learn = (): Promise<TrainerStep> => trainer.step(groups, { signal })
+      const learn = (): Promise<TrainerStep> =>
+        changeElsewhere(parts.elsewhere, () => trainer.step(groups, { signal }))
       const { version, metrics, ...more } = await (feed ? feed.change(learn) : learn())
       history.push(version)
       const seconds = {

@@ -1,7 +1,7 @@
 import { aroundPolicy, type Draw } from '../core/around.ts'
 import type { Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
-import type { Instrument } from '../rollout/attempt.ts'
+import type { Instrument, Limits } from '../rollout/attempt.ts'
 import { tokensOf } from '../store/attempt-record.ts'
 import { RunStoppedError, type StopKind } from '../watch/stopped.ts'
 
@@ -36,7 +36,24 @@ export interface Budget extends Disposable {
   admit(trajectories: number): boolean
   /** Counts what a group came to, out of what was set aside for it. */
   settle(reserved: number, used: number): void
+  /** Sets aside what an attempt elsewhere may cost; nothing where samples are not counted. */
+  lend(most: LoanLimits, signal: AbortSignal): Promise<Loan | undefined>
   /** Ends the run: gives the error that says which limit was reached. */
+  end(kind: SpentKind): RunStoppedError
+}
+
+/** What bounds an attempt: the most it can cost follows from it. */
+export interface LoanLimits {
+  readonly limits: Limits
+  /** Most trajectories of one tree. */
+  readonly leaves: number
+}
+
+/** What an attempt elsewhere may cost. */
+export interface Loan {
+  readonly allowance: BudgetLimits
+  /** Counts what it did cost, and gives back the rest. */
+  settle(used: { readonly prompt: number; readonly sampled: number }): void
   end(kind: SpentKind): RunStoppedError
 }
 
@@ -84,6 +101,10 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
         drawWithin(each, { account, own, limits, end })
       return { ...context, policy: aroundPolicy(context.policy, { draw }) }
     },
+    async lend(most, signal) {
+      if (!isPaid(limits)) return undefined
+      return await lend(worstCost(limits, most), { account, limits, end }, signal)
+    },
     admit: account.admit,
     settle: account.settle,
     [Symbol.dispose]: () => clearTimeout(timer),
@@ -93,6 +114,56 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
 /** Whether samples are counted before they are drawn; seconds and trajectories need no such count. */
 function isPaid({ tokens, money, perRollout }: BudgetLimits): boolean {
   return (tokens ?? money ?? perRollout?.money) !== undefined
+}
+
+interface Amounts {
+  readonly tokens: number
+  readonly money: number
+}
+
+/** What an attempt costs at most: every turn with a full context, every token that it may sample. */
+function worstCost(limits: BudgetLimits, { limits: bounds, leaves }: LoanLimits): Amounts {
+  const tokens = bounds.tokens * leaves
+  const prompt = bounds.turns * bounds.context * leaves
+  const { money: own = Number.POSITIVE_INFINITY } = limits.perRollout ?? {}
+  return { tokens, money: Math.min(own, moneyOf(limits, { prompt, sampled: tokens })) }
+}
+
+/** Lends an attempt what it costs at most; less only where nobody can give something back. */
+async function lend(
+  want: Amounts,
+  { account, limits, end }: Omit<Drawing, 'own'>,
+  signal: AbortSignal,
+): Promise<Loan> {
+  const asking: Asking<Amounts> = {
+    isShort: ({ tokens, money }) => tokens < want.tokens || money < want.money,
+    grant: ({ tokens, money }) => ({
+      tokens: Math.max(0, Math.min(want.tokens, tokens)),
+      money: Math.max(0, Math.min(want.money, money)),
+    }),
+  }
+  const lent = await account.setAside(asking, signal)
+  const isBroke = limits.money !== undefined && lent.money === 0
+  if (isBroke || lent.tokens === 0) {
+    account.release(lent, { prompt: 0, sampled: 0 })
+    throw end(account.scarce())
+  }
+  return {
+    allowance: allowanceOf(limits, lent),
+    settle: used => account.release(lent, used),
+    end,
+  }
+}
+
+/** The budget of one attempt out of that of the run. */
+function allowanceOf(limits: BudgetLimits, { tokens, money }: Amounts): BudgetLimits {
+  const { price, perRollout } = limits
+  return {
+    ...(limits.tokens !== undefined && { tokens }),
+    ...(limits.money !== undefined && { money }),
+    ...(price && { price }),
+    ...(perRollout && { perRollout }),
+  }
 }
 
 interface Drawing {
@@ -111,10 +182,10 @@ async function drawWithin(draw: Draw, drawing: Drawing): Promise<readonly Sample
   const left = (limits.perRollout?.money ?? Number.POSITIVE_INFINITY) - own.money
   const wanted = Math.min(request.maxTokens, perSeed(affordable(limits, left, prompt), seeds))
   if (wanted <= 0) return seeds.map(() => stoppedSample)
-  const reserved = await account.reserve({ prompt, sampled: wanted * seeds.length }, call.signal)
+  const reserved = await reserve({ prompt, sampled: wanted * seeds.length }, drawing, call.signal)
   let used: Cost = { prompt: 0, sampled: 0 }
   try {
-    const maxTokens = perSeed(reserved.sampled, seeds)
+    const maxTokens = perSeed(reserved.tokens, seeds)
     if (maxTokens <= 0) throw end(account.scarce())
     const samples = await draw.ask({ maxTokens })
     used = { prompt, sampled: samples.reduce((sum, sample) => sum + tokensOf(sample), 0) }
@@ -125,6 +196,24 @@ async function drawWithin(draw: Draw, drawing: Drawing): Promise<readonly Sample
     own.money += moneyOf(limits, used)
     account.release(reserved, used)
   }
+}
+
+/** Waits while others may give something back; grants less only where nobody can. */
+function reserve(
+  { prompt, sampled }: Cost,
+  { account, limits }: Pick<Drawing, 'account' | 'limits'>,
+  signal: AbortSignal,
+): Promise<Amounts> {
+  const free = ({ tokens, money }: Amounts): number =>
+    Math.min(tokens, affordable(limits, money, prompt))
+  const asking: Asking<Amounts> = {
+    isShort: left => free(left) < sampled,
+    grant(left) {
+      const tokens = Math.max(0, Math.min(sampled, free(left)))
+      return { tokens, money: moneyOf(limits, { prompt, sampled: tokens }) }
+    },
+  }
+  return account.setAside(asking, signal)
 }
 
 const perSeed = (tokens: number, seeds: readonly number[]): number =>
@@ -161,37 +250,43 @@ function affordable({ price }: BudgetLimits, money: number, prompt: number): num
 
 type Account = ReturnType<typeof openAccount>
 
+/** What somebody asks to be set aside. */
+interface Asking<T extends Amounts> {
+  isShort(left: Amounts): boolean
+  /** What is taken of it where nobody can give anything back, or there is enough. */
+  grant(left: Amounts): T
+}
+
 /** What is spent and what is set aside. Nothing is granted that another one might still use. */
 function openAccount(limits: BudgetLimits, before?: Spent) {
   const spent = { tokens: 0, trajectories: 0, money: 0, ...before }
-  const reserved = { tokens: 0, trajectories: 0, money: 0, samples: 0 }
+  const reserved = { tokens: 0, trajectories: 0, money: 0, holders: 0 }
   const { tokens = Number.POSITIVE_INFINITY, money = Number.POSITIVE_INFINITY } = limits
   const { trajectories = Number.POSITIVE_INFINITY } = limits
   let waiting: (() => void)[] = []
 
-  const free = (prompt: number): number =>
-    Math.min(
-      tokens - spent.tokens - reserved.tokens,
-      affordable(limits, money - spent.money - reserved.money, prompt),
-    )
+  const left = (): Amounts => ({
+    tokens: tokens - spent.tokens - reserved.tokens,
+    money: money - spent.money - reserved.money,
+  })
   return {
     spent,
-    /** Waits while others may give something back; grants less only where nobody can. */
-    async reserve({ prompt, sampled }: Cost, signal: AbortSignal): Promise<Cost> {
-      while (free(prompt) < sampled && reserved.samples > 0) {
+    /** Waits while there is too little and others may give something back; sets aside what there is then. */
+    async setAside<T extends Amounts>(asking: Asking<T>, signal: AbortSignal): Promise<T> {
+      while (asking.isShort(left()) && reserved.holders > 0) {
         signal.throwIfAborted()
         await new Promise<void>(resolve => waiting.push(resolve))
       }
-      const granted = { prompt, sampled: Math.max(0, Math.min(sampled, free(prompt))) }
-      reserved.samples++
-      reserved.tokens += granted.sampled
-      reserved.money += moneyOf(limits, granted)
-      return granted
+      const amounts = asking.grant(left())
+      reserved.holders++
+      reserved.tokens += amounts.tokens
+      reserved.money += amounts.money
+      return amounts
     },
-    release(granted: Cost, used: Cost): void {
-      reserved.samples--
-      reserved.tokens -= granted.sampled
-      reserved.money -= moneyOf(limits, granted)
+    release(amounts: Amounts, used: Cost): void {
+      reserved.holders--
+      reserved.tokens -= amounts.tokens
+      reserved.money -= amounts.money
       spent.tokens += used.sampled
       spent.money += moneyOf(limits, used)
       const woken = waiting
@@ -200,8 +295,7 @@ function openAccount(limits: BudgetLimits, before?: Spent) {
     },
     /** Which limit keeps the next sample from being drawn. */
     scarce(): SpentKind {
-      const payable = affordable(limits, money - spent.money - reserved.money, 0)
-      return tokens - spent.tokens - reserved.tokens <= payable ? 'tokens' : 'money'
+      return left().tokens <= affordable(limits, left().money, 0) ? 'tokens' : 'money'
     },
     admit(count: number): boolean {
       if (spent.trajectories + reserved.trajectories + count > trajectories) return false

@@ -79,8 +79,8 @@ export async function openRollParts<Data>(
       reward,
       renderer,
     })
-    const { unfinished: _, seats: _seats, ...same } = options
-    return {
+    const { unfinished: _, seats: _seats, elsewhere, ...same } = options
+    const parts: RollParts<Data> = {
       ...same,
       ...plain,
       ...sampling,
@@ -91,6 +91,10 @@ export async function openRollParts<Data>(
       ...(seats && { seats }),
       leaves: leavesOf(options),
     }
+    if (!elsewhere) return parts
+    const places = await elsewhere(parts as RollParts)
+    closing.unshift(() => places[Symbol.asyncDispose]())
+    return { ...parts, elsewhere: places }
   }
   try {
     return { parts: await open(), [Symbol.asyncDispose]: close }

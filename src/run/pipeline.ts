@@ -1,23 +1,22 @@
 import { setMaxListeners } from 'node:events'
+import { onAbort } from '../core/call.ts'
 import type { Task } from '../core/environment.ts'
 import type { Group, Scored, Unscored } from '../core/group.ts'
 import { type GroupId, type NonEmpty, seatGroup, type TreeId, treeId } from '../core/ids.ts'
 import { type Lane, openLane } from '../core/lane.ts'
+import { isSampled } from '../core/segment.ts'
+import type { Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
-import type { Attempt, Instrument, RolloutContext } from '../rollout/attempt.ts'
-import { scoreTree } from '../rollout/score.ts'
-import type { Strategy } from '../rollout/strategy.ts'
+import type { RolloutContext } from '../rollout/attempt.ts'
 import type { RunWriter } from '../store/store.ts'
-import type { Unfinished } from '../store/unfinished.ts'
-import type { Listen } from '../watch/events.ts'
 import { type GatherOptions, gather } from '../weigh/gather.ts'
 import { gatherSeats, type SeatGroups } from '../weigh/seats.ts'
+import type { Budget } from './budget.ts'
+import type { Elsewhere, Returned } from './elsewhere.ts'
+import { type MemberOptions, rollAttempt, rollShut, scoreAttempt } from './member.ts'
 
 /** What a pipeline is made of. */
-export interface PipelineOptions extends GatherOptions {
-  readonly context: RolloutContext
-  readonly strategy: Strategy
-  readonly reward: RolloutContext['environment']['reward']
+export interface PipelineOptions extends GatherOptions, MemberOptions {
   /** Trees per task. */
   readonly group: number
   /** Attempts that may be open at one time. */
@@ -25,13 +24,16 @@ export interface PipelineOptions extends GatherOptions {
   readonly seed: number
   readonly signal: AbortSignal
   readonly writer?: RunWriter
-  readonly listen?: Listen
-  /** Put around every attempt, the first innermost. */
-  readonly instruments?: readonly Instrument[]
   /** Called when the pipeline is disposed of. */
   readonly onClose?: () => void
-  /** Keeps what unfinished attempts came to. */
-  readonly unfinished?: Unfinished
+  /** Makes attempts in other places than this process. */
+  readonly elsewhere?: Elsewhere
+  /** The policy that is named to those places, where it is not the run's own. */
+  readonly endpoint?: string
+  /** Sets aside what an attempt elsewhere may cost. */
+  readonly lend?: Budget['lend']
+  /** Most trajectories of one tree. */
+  readonly leaves?: number
   /** Trees that were finished before the run was interrupted. */
   readonly known?: ReadonlyMap<TreeId, Tree>
 }
@@ -71,7 +73,6 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   const options = { ...given, signal: AbortSignal.any([given.signal, stop.signal]) }
   // Hundreds of attempts wait on one signal; that is no leak.
   setMaxListeners(0, options.signal)
-  const lane = openLane('rollouts', options.rollouts)
   const running = new Set<Promise<SeatGroups>>()
   const perJob = seatsOf(options.context).filter(seat => !options.context.seats?.has(seat)).length
   const ready: Promise<Group>[] = []
@@ -92,7 +93,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
     change()
   }
   const shared: Shared = {
-    lane,
+    lane: openRolloutsLane(options),
     fail: error => stop.abort(error),
     over() {
       attempts--
@@ -143,6 +144,18 @@ export function openPipeline(given: PipelineOptions): Pipeline {
       options.onClose?.()
     },
   }
+}
+
+/** The lane of whole attempts: as wide as is asked for, and as there is room elsewhere. */
+function openRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
+  const width = (): number => Math.max(rollouts, elsewhere?.room ?? 0)
+  const lane = openLane('rollouts', width())
+  const stop = elsewhere?.watch(event => {
+    lane.resize(width())
+    listen?.(event)
+  })
+  if (stop) onAbort(signal, stop)
+  return lane
 }
 
 /** What the groups of a pipeline share. */
@@ -201,18 +214,13 @@ async function rollMember(
   member: number,
   { options, shared }: { options: PipelineOptions; shared: Shared },
 ): Promise<readonly (Scored | Unscored)[]> {
-  const { context, reward, signal, listen } = options
-  const trees =
-    knownTrees(job, member, options) ??
-    (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
-  const { lanes, guards } = context
-  const score = async (tree: Tree): Promise<readonly (Scored | Unscored)[]> => {
-    const started = context.clock()
-    const scored = await scoreTree(tree, job.task, { reward, lanes, guards, signal })
-    listen?.({ kind: 'score-end', tree: tree.id, seconds: context.clock() - started })
-    return scored
+  const { signal, elsewhere } = options
+  const known = knownTrees(job, member, options)
+  if (!known && elsewhere) {
+    return await shared.lane.run({ signal }, () => rollAway(job, member, { ...options, elsewhere }))
   }
-  return (await Promise.all(trees.map(score))).flat()
+  const trees = known ?? (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
+  return await scoreAttempt(trees, job.task, options)
 }
 
 /** The trees of every seat, where an attempt was finished before the run was interrupted. */
@@ -230,21 +238,80 @@ async function rollFresh(
   member: number,
   options: PipelineOptions,
 ): Promise<readonly Tree[]> {
-  const { seed, signal, writer, listen, unfinished } = options
+  const { seed, signal, listen } = options
   listen?.({ kind: 'attempt-start', task: job.task.id, member })
-  const trees = [
-    await attempt(options, { task: job.task, group: job.id, member, seed, signal }),
-  ].flat() as Tree[]
+  const trees = await rollAttempt(options, { task: job.task, group: job.id, member, seed, signal })
   // An attempt that the run itself stopped is not finished: a resumed run goes on with it.
   signal.throwIfAborted()
-  for (const tree of trees) await writer?.writeTree(tree)
-  unfinished?.forget(treeId(job.id, member))
-  for (const tree of trees) listen?.({ kind: 'tree-end', tree })
+  await keepTrees(treeId(job.id, member), trees, options)
   return trees
 }
 
-function attempt(options: PipelineOptions, which: Attempt): ReturnType<Strategy> {
-  const { strategy, instruments = [], unfinished } = options
-  const context = instruments.reduce((inner, around) => around(inner, which), options.context)
-  return unfinished ? unfinished.roll(strategy, context, which) : strategy(context, which)
+async function keepTrees(
+  attempt: TreeId,
+  trees: readonly Tree[],
+  { writer, unfinished, listen }: PipelineOptions,
+): Promise<void> {
+  for (const tree of trees) await writer?.writeTree(tree)
+  unfinished?.forget(attempt)
+  for (const tree of trees) listen?.({ kind: 'tree-end', tree })
+}
+
+type Away = PipelineOptions & { readonly elsewhere: Elsewhere }
+
+/** Has an attempt made elsewhere, and writes it down as one that was made here. */
+async function rollAway(
+  job: Job,
+  member: number,
+  options: Away,
+): Promise<readonly (Scored | Unscored)[]> {
+  const { task, id: group } = job
+  const { seed, signal, listen, elsewhere } = options
+  const attempt = treeId(group, member)
+  listen?.({ kind: 'attempt-start', task: task.id, member })
+  const returned = await askElsewhere(job, member, options)
+  signal.throwIfAborted()
+  if (returned.kind === 'made') {
+    await keepTrees(attempt, returned.trees, options)
+    elsewhere.taken(attempt)
+    for (const event of returned.events) listen?.(event)
+    return returned.members
+  }
+  const trees = await rollShut(options, { task, group, member, seed, signal }, returned.reason)
+  await keepTrees(attempt, trees, options)
+  elsewhere.taken(attempt)
+  return await scoreAttempt(trees, task, options)
+}
+
+/** Asks for an attempt with as much of the budget as it may need, and settles what it took. */
+async function askElsewhere(
+  { id: group, task }: Job,
+  member: number,
+  options: Away,
+): Promise<Exclude<Returned, { readonly kind: 'spent' }>> {
+  const { context, elsewhere, endpoint, leaves = 1, seed, signal, lend } = options
+  const { sampling, limits } = context
+  const loan = await lend?.({ limits, leaves: leaves * seatsOf(context).length }, signal)
+  let used = { sampled: 0, prompt: 0 }
+  try {
+    const more = {
+      ...(loan && { allowance: loan.allowance }),
+      ...(endpoint !== undefined && { endpoint }),
+    }
+    const work = { group, member, task, seed, sampling, limits, ...more }
+    const returned = await elsewhere.make(work, { signal })
+    if (returned.kind === 'spent') throw loan!.end(returned.of)
+    if (returned.kind === 'made') used = usageOf(returned.trees)
+    return returned
+  } finally {
+    loan?.settle(used)
+  }
+}
+
+/** Trajectories of one tree share tokens, so that sampled ones are counted node by node. */
+function usageOf(trees: readonly Tree[]): Usage {
+  const segments = trees.flatMap(({ nodes }) => nodes.map(({ segment }) => segment))
+  const sampled = segments.filter(isSampled).reduce((sum, { ids }) => sum + ids.length, 0)
+  const trajectories = trees.flatMap(tree => tree.trajectories)
+  return { sampled, prompt: trajectories.reduce((sum, { usage }) => sum + usage.prompt, 0) }
 }

@@ -28,6 +28,8 @@ import type { Signals } from '../watch/signals.ts'
 import type { Estimate } from '../weigh/estimate.ts'
 import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
 import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
+import type { Elsewhere } from './elsewhere.ts'
+import type { MemberOptions } from './member.ts'
 import { type Job, openPipeline, type Pipeline, type PipelineOptions, seatsOf } from './pipeline.ts'
 import { openQuota, type QuotaOptions } from './quota.ts'
 
@@ -76,6 +78,10 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   /** What the policy tells besides its answers. */
   readonly signals?: Signals
   readonly guards?: readonly Guard[]
+  /** Makes attempts in other places than this process. @default none */
+  readonly elsewhere?: Elsewhere
+  readonly endpoint?: PipelineOptions['endpoint']
+  readonly lend?: PipelineOptions['lend']
   /** What contexts are condensed with. @default nothing */
   readonly condense?: CondenseSettings | undefined
   /** Who plays seats that the policy does not. @default nobody */
@@ -94,7 +100,7 @@ export async function* rollGroups<Data>(
   await using pipeline = openRollPipeline(withBudget(parts, budget))
   const quota = openQuota(parts)
   const { group = defaults.group, finished, leaves = 1, listen } = parts
-  const most = 2 * rolloutsOf(parts)
+  const most = (): number => 2 * Math.max(rolloutsOf(parts), parts.elsewhere?.room ?? 0)
   const reserved = group * leaves
   const next = async (): Promise<Group> => {
     const taken = await pipeline.next()
@@ -127,7 +133,7 @@ export async function* rollGroups<Data>(
     }
     pipeline.submit(job)
     // Attempts are counted, not groups: one that waits for its last member leaves room for others.
-    while (pipeline.attempts >= most || pipeline.pending >= quota.ahead || pipeline.ready > 0) {
+    while (pipeline.attempts >= most() || pipeline.pending >= quota.ahead || pipeline.ready > 0) {
       if (pipeline.ready === 0) await pipeline.change()
       else yield await next()
       stopWhereMet()
@@ -147,6 +153,7 @@ export function withBudget<Data>(parts: RollParts<Data>, budget: Budget): RollPa
     signal: signal ? AbortSignal.any([signal, budget.signal]) : budget.signal,
     // Innermost: what is fed back from a record costs nothing.
     instruments: [budget.instrument, ...instruments],
+    lend: budget.lend,
   }
 }
 
@@ -163,14 +170,12 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   // Every attempt that waits listens to it; that is no leak.
   setMaxListeners(0, signal)
   const lanes = openLanes(laneLimits(parts))
-  const context = contextOf(parts, lanes)
-  const heard = hearSignals(parts, { lane: lanes.policy, clock: context.clock })
+  const member = memberOptions(parts, lanes)
+  const heard = hearSignals(parts, { lane: lanes.policy, clock: member.context.clock })
   parts.listen?.({ kind: 'lanes-open', lanes })
   return openPipeline({
-    context,
+    ...member,
     signal,
-    strategy: parts.strategy ?? usualStrategy(context.environment),
-    reward: parts.reward ?? context.environment.reward,
     group: parts.group ?? defaults.group,
     rollouts: rolloutsOf(parts),
     seed: parts.seed ?? defaults.seed,
@@ -186,7 +191,24 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
       parts.listen?.({ kind: 'lanes-close', lanes })
     },
     ...(parts.unfinished && { unfinished: parts.unfinished }),
+    ...(parts.elsewhere && { elsewhere: parts.elsewhere }),
+    ...(parts.endpoint !== undefined && { endpoint: parts.endpoint }),
+    ...(parts.lend && { lend: parts.lend }),
+    ...(parts.leaves !== undefined && { leaves: parts.leaves }),
   })
+}
+
+/** What one attempt of these parts is made with. */
+export function memberOptions(
+  parts: RollParts<never> | RollParts,
+  lanes: Lanes,
+): Pick<MemberOptions, 'context' | 'strategy' | 'reward'> {
+  const context = contextOf(parts, lanes)
+  return {
+    context,
+    strategy: parts.strategy ?? usualStrategy(context.environment),
+    reward: parts.reward ?? context.environment.reward,
+  }
 }
 
 /** What all attempts of these parts share. */

@@ -12,7 +12,9 @@ import { needed } from '../settings/open-named.ts'
 import { type Settings, withoutUndefined } from '../settings/settings.ts'
 import type { Listen } from '../watch/events.ts'
 import type { BudgetLimits } from './budget.ts'
+import type { Elsewhere } from './elsewhere.ts'
 import type { SeatChoices } from './open-seats.ts'
+import type { RollParts } from './roll-groups.ts'
 
 /** What samples, and how it is reached. */
 export interface PolicyOptions {
@@ -120,9 +122,14 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly resumes?: boolean
   /** What a resumed run does with attempts that were cut. @default 'continue' */
   readonly unfinished?: 'continue' | 'restart'
+  /** Opens other places that make the attempts, such as those of `openCluster`. @default this process */
+  readonly elsewhere?: OpenElsewhere
   /** What the run folder remembers of the settings, for people and for `espalier resume`. */
   readonly config?: Readonly<Record<string, unknown>>
 }
+
+/** Opens other places than this process for the attempts of these parts. */
+export type OpenElsewhere = (parts: RollParts) => Promise<Elsewhere & AsyncDisposable>
 
 /** How groups are made, compared and written. */
 export interface GroupOptions {

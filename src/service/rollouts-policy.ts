@@ -91,7 +91,7 @@ function isEmpty(sample: Sample): boolean {
 }
 
 /** The version that was announced, for servers that do not tell theirs. */
-function withVersion(policy: Policy, sample: Sample, version: number | null): Sample {
+export function withVersion(policy: Policy, sample: Sample, version: number | null): Sample {
   if (version === null || policy.capabilities.version) return sample
   const range = { from: version, to: version }
   if (sample.kind === 'text') return { ...sample, version: range }

@@ -320,6 +320,11 @@ export const settings = {
     'Exports written while the run goes on, as JSON',
     { argument: 'JSON', default: [] },
   ),
+  cluster: setting(
+    text,
+    'Have attempts made by the workers of a cluster: postgres://USER@HOST/DATABASE, or local:N to start N here',
+    { argument: 'ADDRESS' },
+  ),
   out: setting(text, 'The run folder (default: runs/<next number>)', { argument: 'RUN' }),
 } as const satisfies Record<string, Setting>
 

@@ -18,7 +18,35 @@ export type RunEvent =
   | ConcurrencyChanged
   | EarlyStop
   | { readonly kind: 'budget-spent'; readonly of: StopKind; readonly message: string }
+  | WorkersSeen
   | RunEnd
+
+/** Who makes the attempts of a run, where they are made elsewhere. */
+export interface WorkersSeen {
+  readonly kind: 'workers'
+  readonly workers: readonly WorkerStatus[]
+}
+
+/** How one worker is doing. */
+export interface WorkerStatus {
+  readonly id: string
+  readonly host: string
+  readonly process: number
+  /** Attempts that it may make at one time, and those that it makes now. */
+  readonly concurrency: number
+  readonly running: number
+  /** Attempts that it made, those whose lease it had lost, and the tokens that it sampled. */
+  readonly done: number
+  readonly refused: number
+  readonly sampled: number
+  /** Whether it ends when it has made what it holds. */
+  readonly leaving: boolean
+  /** Seconds since it came, and since it last said that it is there. */
+  readonly seconds: number
+  readonly silent: number
+  /** Why it does not take this run on. */
+  readonly refusal: string | null
+}
 
 /** A run begins, or goes on. */
 export interface RunStart {

@@ -20,7 +20,7 @@ import { claimRunFolder, replaceFile } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
-import { type Rolled, withProgress } from '../rolling.ts'
+import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
 import { count, percent } from '../units.ts'
 import { rollSettings } from './roll.ts'
 
@@ -113,6 +113,7 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
     evaluated = await evaluate(needed(values, 'environment'), tasks, {
       ...rollOptionsOf(values),
       ...shown,
+      ...elsewhereOf(values, shown),
       trials,
       successAt,
       k,

@@ -26,6 +26,7 @@ const walking: readonly SettingName[] = [
   'keep',
   'overSample',
   'refill',
+  'cluster',
 ]
 
 /** Serves a policy to agents in any language, and keeps what they do as a run. */

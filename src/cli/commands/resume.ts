@@ -24,6 +24,7 @@ export const resumeCommand: Command = {
     'retries',
     'keyVariable',
     'unfinished',
+    'cluster',
   ],
   words: [1, 1],
   run: runResume,

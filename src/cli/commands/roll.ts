@@ -8,7 +8,7 @@ import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
-import { type Rolled, withProgress } from '../rolling.ts'
+import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
 
 /** The settings of everything that rolls. */
 export const rollSettings: readonly SettingName[] = [
@@ -70,6 +70,7 @@ export const rollSettings: readonly SettingName[] = [
   'metricsPort',
   'traces',
   'notify',
+  'cluster',
   'out',
 ]
 
@@ -109,7 +110,7 @@ export async function rollWith(rolled: Rolled, invocation: Invocation): Promise<
   const { terminal, json } = invocation
   const { values, out } = rolled
   const { counts } = await withProgress(rolled, invocation, async (tasks, shown) => {
-    const options = { ...rollOptionsOf(values), ...shown }
+    const options = { ...rollOptionsOf(values), ...shown, ...elsewhereOf(values, shown) }
     for await (const group of roll(needed(values, 'environment'), tasks, options)) {
       terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group))
     }

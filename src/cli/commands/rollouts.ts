@@ -21,6 +21,7 @@ import type { TaskSource } from '../../tasks/tasks.ts'
 import { tasksById } from '../../tasks/tasks-by-id.ts'
 import type { Command, Invocation } from '../command.ts'
 import { counted, doorFlags, readDoor, tryPort } from '../listening.ts'
+import { elsewhereOf } from '../rolling.ts'
 import { rollSettings } from './roll.ts'
 
 /** Serves rollouts to trainers in other languages. */
@@ -60,7 +61,10 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   const door = readDoor(own)
   const { host } = door
   await openNamed(`--port ${port}`, () => tryPort(port, host))
-  const options = { ...rollOptionsOf(values), tell: terminal.tell, signal }
+  const { tell } = terminal
+  const { out } = values
+  const away = elsewhereOf(values, { tell, ...(out !== undefined && { out }) })
+  const options = { ...rollOptionsOf(values), tell, signal, ...away }
   const environment = needed(values, 'environment')
   await using opened = await openRollParts(environment, values.tasks, options)
   await using kept =

@@ -9,7 +9,7 @@ import { RunStoppedError, resumeLine } from '../../watch/stopped.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { modelLines } from '../model-hints.ts'
-import type { Rolled } from '../rolling.ts'
+import { elsewhereOf, type Rolled } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 import { rollSettings } from './roll.ts'
 
@@ -86,6 +86,7 @@ export async function trainWith(
     resumes,
     signal,
     tell,
+    ...elsewhereOf(values, { out, tell }),
   }).catch(stoppedIn)
   if (trained instanceof RunStoppedError) {
     tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind)}\` goes on`)

@@ -10,6 +10,7 @@ import type {
   RunStart,
   SampleEnd,
   Warned,
+  WorkersSeen,
 } from '../events.ts'
 
 /** One line of `events.jsonl`: an event as plain JSON, with the time it was told. */
@@ -24,6 +25,7 @@ export type EventRecord = { readonly time: string } & (
   | Warned
   | ConcurrencyChanged
   | EarlyStop
+  | WorkersSeen
   | { readonly kind: 'budget-spent'; readonly of: string; readonly message: string }
   | { readonly kind: 'run-end'; readonly status: string; readonly reason?: string }
 )

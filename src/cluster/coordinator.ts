@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto'
+import { type Call, onAbort } from '../core/call.ts'
+import { type TreeId, treeId } from '../core/ids.ts'
+import type { Elsewhere, Returned, Work } from '../run/elsewhere.ts'
+import type { RollParts } from '../run/roll-groups.ts'
+import type { Listen, WorkerStatus } from '../watch/events.ts'
+import { type Batch, openBatch } from './batch.ts'
+import type { Database } from './database.ts'
+import { digestOf, packWork, unpackReturned } from './parcel.ts'
+import { type Over, openPlacing, overChannel, type Placed, type Placing } from './placing.ts'
+import { type Announced, openRunRow, type RunRow } from './run-row.ts'
+import { packWeights } from './weights.ts'
+
+/** How a run is coordinated. */
+export interface CoordinatorOptions extends Announced {
+  /** Names the run in the database; the same one goes on with what is there. */
+  readonly run: string
+  readonly parts: Pick<RollParts, 'policy'>
+  readonly tell: (line: string) => void
+}
+
+/** Milliseconds between looks at the workers, and at what is over where nothing was announced. */
+const pulse = 1000
+/** Results that are in memory at one time: read, and not written to the journal yet. */
+const mostInHand = 256
+/** Attempts that are on the queue for every one that can be made at once. */
+const ahead = 2
+
+interface Waiting {
+  resolve(returned: Returned): void
+  reject(error: unknown): void
+}
+
+/** A run in the database: its attempts are made by whoever serves it there. */
+export class Coordinator implements Elsewhere {
+  readonly #database: Database
+  readonly #options: CoordinatorOptions
+  readonly #row: RunRow
+  readonly #placing: Placing
+  readonly #placements: Batch<Placed>
+  readonly #withdrawals: Batch<string>
+  readonly #takings: Batch<string>
+  readonly #waiting = new Map<string, Waiting>()
+  readonly #inHand = new Set<string>()
+  /** Over, but nobody has asked for it yet. */
+  readonly #strangers = new Set<string>()
+  readonly #listeners = new Set<Listen>()
+  readonly #told = new Set<string>()
+  #workers: readonly WorkerStatus[] = []
+  #version: number | null = null
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  #collecting: Promise<void> | undefined
+  #isOver = false
+  #wakers: (() => void)[] = []
+
+  constructor(database: Database, options: CoordinatorOptions) {
+    this.#database = database
+    this.#options = options
+    this.#row = openRunRow(database, options.run, randomUUID())
+    this.#placing = openPlacing(database, options.run)
+    const batching = { most: 128, onError: (error: unknown) => this.#failAll(error) }
+    this.#placements = openBatch(this.#placing.place, batching)
+    this.#withdrawals = openBatch(this.#placing.withdraw, batching)
+    this.#takings = openBatch(async ids => {
+      await this.#placing.taken(ids)
+      for (const id of ids) this.#inHand.delete(id)
+      this.#wake()
+    }, batching)
+  }
+
+  /** Makes the run known, with the weights that it begins with where its policy runs inside. */
+  async enter(): Promise<this> {
+    await this.#row.enter(this.#options)
+    const weights = await packWeights(this.#options.parts.policy)
+    if (weights) {
+      this.#version = 0
+      await this.#row.resume(0, weights)
+    }
+    await this.#database.listen(overChannel(this.#options.run), () => this.#wake())
+    this.#timer = setInterval(() => this.#lookAround(), pulse)
+    this.#lookAround()
+    this.#collecting = this.#collectAll().catch(error => this.#failAll(error))
+    return this
+  }
+
+  get room(): number {
+    const taking = this.#workers.filter(({ refusal }) => refusal === null)
+    return ahead * taking.reduce((sum, { concurrency }) => sum + concurrency, 0)
+  }
+
+  watch(listen: Listen): () => void {
+    this.#listeners.add(listen)
+    return () => void this.#listeners.delete(listen)
+  }
+
+  make(work: Work, { signal }: Call): Promise<Returned> {
+    const id: string = treeId(work.group, work.member)
+    signal.throwIfAborted()
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        if (!this.#waiting.delete(id)) return
+        this.#withdrawals.add(id)
+        reject(signal.reason)
+      }
+      const stopListening = onAbort(signal, leave)
+      this.#waiting.set(id, {
+        resolve(returned) {
+          stopListening()
+          resolve(returned)
+        },
+        reject(error) {
+          stopListening()
+          reject(error)
+        },
+      })
+      this.#strangers.delete(id)
+      this.#placements.add({ id, work: packWork(work), digest: digestOf(work, this.#version) })
+    })
+  }
+
+  taken(attempt: TreeId): void {
+    this.#takings.add(attempt)
+  }
+
+  async pause(): Promise<void> {
+    const epoch = await this.#row.pause()
+    while ((await this.#row.stillSampling(epoch)) > 0) {
+      if (this.#isOver) throw new Error('the run has ended')
+      await this.#news()
+    }
+  }
+
+  async resume(version?: number): Promise<void> {
+    const isChanged = version !== undefined
+    await this.#row.resume(
+      version,
+      isChanged ? await packWeights(this.#options.parts.policy) : undefined,
+    )
+    this.#version = version ?? this.#version
+  }
+
+  /** Leaves the database: nothing stays of a run that is finished, what is over of one that is not. */
+  async end(isFinished: boolean): Promise<void> {
+    this.#isOver = true
+    clearInterval(this.#timer)
+    this.#wake()
+    await this.#looking
+    await this.#collecting
+    for (const batch of [this.#placements, this.#withdrawals, this.#takings]) await batch.flushed()
+    await (isFinished ? this.#row.remove() : this.#row.stop())
+  }
+
+  /** Resolves when something is announced, or was looked at again. */
+  #news(): Promise<void> {
+    return new Promise(resolve => this.#wakers.push(resolve))
+  }
+
+  #wake(): void {
+    const woken = this.#wakers
+    this.#wakers = []
+    for (const wake of woken) wake()
+  }
+
+  #failAll(error: unknown): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+
+  async #collectAll(): Promise<void> {
+    while (!this.#isOver) {
+      const news = this.#news()
+      const room = Math.min(32, mostInHand - this.#inHand.size)
+      const known = [...this.#inHand, ...this.#strangers]
+      const over = room > 0 ? await this.#placing.over(known, room) : []
+      for (const each of over) this.#hand(each)
+      if (over.length < room || room <= 0) await news
+    }
+  }
+
+  #hand(over: Over): void {
+    const asked = this.#waiting.get(over.id)
+    if (!asked) {
+      this.#strangers.add(over.id)
+      return
+    }
+    this.#waiting.delete(over.id)
+    this.#inHand.add(over.id)
+    try {
+      asked.resolve(returnedOf(over))
+    } catch (error) {
+      asked.reject(error)
+    }
+  }
+
+  #lookAround(): void {
+    this.#looking ??= this.#look()
+      .catch(error => this.#failAll(error))
+      .finally(() => {
+        this.#looking = undefined
+        this.#wake()
+      })
+  }
+
+  async #look(): Promise<void> {
+    if (!(await this.#row.beat())) throw new Error('another coordinator has taken this run over')
+    for (const { id, state } of await this.#placing.reap(this.#database.contact())) {
+      if (state === 'failed') this.#options.tell(`${id} is given up: whoever rolled it died`)
+    }
+    this.#workers = await this.#row.workers()
+    for (const { host, process, refusal } of this.#workers) {
+      if (refusal !== null)
+        this.#tellOnce(`worker ${host}:${process} does not take this run on: ${refusal}`)
+    }
+    for (const listen of this.#listeners) listen({ kind: 'workers', workers: this.#workers })
+  }
+
+  #tellOnce(line: string): void {
+    if (this.#told.has(line)) return
+    this.#told.add(line)
+    this.#options.tell(line)
+  }
+}
+
+/** What became of an attempt that is over. */
+function returnedOf({ state, reason, result }: Over): Returned {
+  if (state === 'done' && result) return unpackReturned(result)
+  return { kind: 'poisoned', reason: reason ?? 'it broke wherever it was tried' }
+}

@@ -1,0 +1,163 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Client, ClientConfig, Pool } from 'pg'
+import { describeCause } from '../core/failure.ts'
+import { withoutSecrets } from '../core/secrets.ts'
+import { loadDriver } from './peers.ts'
+
+/** The database of a cluster. It may restart, or not be reached for a while: who asks then waits. */
+export interface Database extends AsyncDisposable {
+  /** Runs one statement, again and again while the server cannot be reached. */
+  query<Row>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
+  /** Hears announcements; the payload is `undefined` where some may have been missed. */
+  listen(channel: string, heard: (payload: string | undefined) => void): Promise<void>
+  /** Seconds for which the server has answered without a break. */
+  contact(): number
+}
+
+/** How a database is spoken to. */
+export interface DatabaseOptions {
+  /** Told once when the server stops answering, and once when it answers again. */
+  readonly tell?: (line: string) => void
+  /** Seconds without any answer after which it is given up. @default 900 */
+  readonly patience?: number
+  /** Connections at one time. @default 4 */
+  readonly connections?: number
+}
+
+/** Opens a database; a first answer is waited for, so that what is named wrongly is said at once. */
+export async function openDatabase(
+  config: ClientConfig,
+  options: DatabaseOptions = {},
+): Promise<Database> {
+  const { tell = () => {}, patience = 900, connections = 4 } = options
+  const driver = await loadDriver()
+  const reaching = {
+    ...config,
+    connectionTimeoutMillis: 10_000,
+    query_timeout: 60_000,
+    keepAlive: true,
+  }
+  const pool: Pool = new driver.Pool({ ...reaching, max: connections })
+  // What breaks while it is idle is noticed by the next one who asks.
+  pool.on('error', () => undefined)
+  const closing = new AbortController()
+  const state = { since: performance.now(), isAway: false }
+
+  async function query<Row>(
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<readonly Row[]> {
+    const started = performance.now()
+    for (let pause = 50; ; pause = Math.min(2000, pause * 2)) {
+      try {
+        const { rows } = await pool.query({ ...prepared(text, values), text, values: [...values] })
+        if (state.isAway) back()
+        return rows as Row[]
+      } catch (error) {
+        if (closing.signal.aborted || !isAway(error)) throw plainError(error)
+        if (performance.now() - started > patience * 1000) throw plainError(error)
+        away(error)
+        await wait(pause, undefined, { signal: closing.signal, ref: true }).catch(() => undefined)
+      }
+    }
+  }
+  function away(error: unknown): void {
+    state.since = Number.POSITIVE_INFINITY
+    if (state.isAway) return
+    state.isAway = true
+    tell(`the database does not answer (${plainError(error).message}); waiting for it`)
+  }
+  function back(): void {
+    state.isAway = false
+    state.since = performance.now()
+    tell('the database answers again')
+  }
+  const ears = openEars(() => new driver.Client(reaching), closing.signal)
+  try {
+    await pool.query('SELECT 1')
+  } catch (error) {
+    await pool.end()
+    throw plainError(error)
+  }
+  return {
+    query,
+    listen: ears.listen,
+    contact: () => Math.max(0, (performance.now() - state.since) / 1000),
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Error('the database is closed'))
+      await ears.close()
+      await pool.end()
+    },
+  }
+}
+
+const names = new Map<string, string>()
+
+/** Statements with values are planned once per connection. */
+function prepared(text: string, values: readonly unknown[]): { readonly name?: string } {
+  if (values.length === 0) return {}
+  const name = names.get(text) ?? `espalier_${names.size}`
+  names.set(text, name)
+  return { name }
+}
+
+/** Hears announcements on a connection of its own, which is opened anew whenever it breaks. */
+function openEars(open: () => Client, signal: AbortSignal) {
+  const heard = new Map<string, (payload: string | undefined) => void>()
+  let client: Client | undefined
+
+  async function connect(): Promise<void> {
+    const next = open()
+    next.on('notification', ({ channel, payload }) => heard.get(channel)?.(payload ?? ''))
+    next.on('error', () => undefined)
+    next.on('end', () => {
+      if (client !== next) return
+      client = undefined
+      void reconnect()
+    })
+    await next.connect()
+    for (const channel of heard.keys()) await next.query(`LISTEN ${next.escapeIdentifier(channel)}`)
+    client = next
+  }
+  async function reconnect(): Promise<void> {
+    for (let pause = 50; !signal.aborted; pause = Math.min(2000, pause * 2)) {
+      try {
+        await connect()
+        for (const each of heard.values()) each(undefined)
+        return
+      } catch {
+        await wait(pause, undefined, { signal }).catch(() => undefined)
+      }
+    }
+  }
+  return {
+    async listen(channel: string, listener: (payload: string | undefined) => void) {
+      heard.set(channel, listener)
+      if (client)
+        await client.query(`LISTEN ${client.escapeIdentifier(channel)}`).catch(() => undefined)
+      else await connect().catch(() => void reconnect())
+    },
+    async close(): Promise<void> {
+      const last = client
+      client = undefined
+      await last?.end().catch(() => undefined)
+    },
+  }
+}
+
+/** Shut down, starting up, too many clients, broken connections, deadlocks: asking again helps. */
+const passing =
+  /^(?:57P0|08|53300|40001|40P01|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND)/
+const broken = /Connection terminated|timeout|Client has encountered|not queryable/i
+
+function isAway(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isAway)
+  const { code = '', message = '' } = error as NodeJS.ErrnoException
+  return passing.test(code) || broken.test(message)
+}
+
+/** What the driver says, without secrets and in words. */
+function plainError(error: unknown): Error {
+  const first = error instanceof AggregateError ? error.errors[0] : error
+  return new Error(`PostgreSQL: ${withoutSecrets(describeCause(first))}`, { cause: error })
+}

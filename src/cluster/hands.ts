@@ -1,0 +1,112 @@
+import { describeCause } from '../core/failure.ts'
+import { withoutSecrets } from '../core/secrets.ts'
+import type { Leased, Leasing } from './leasing.ts'
+import { unpackWork } from './parcel.ts'
+import type { ServedRun } from './served-run.ts'
+
+interface Held {
+  readonly leased: Leased
+  readonly stop: AbortController
+  /** Whose lease it is: a worker that was lost is somebody else from then on. */
+  readonly leasing: Leasing
+}
+
+/** What a worker has in its hands: attempts that it makes. */
+export class Hands {
+  readonly counts = { done: 0, refused: 0, sampled: 0 }
+  readonly #leasing: () => Leasing
+  readonly #onFree: () => void
+  readonly #held = new Map<string, Held & { readonly done: Promise<void> }>()
+  #claiming = 0
+
+  /** `onFree` is told whenever there is room for more. */
+  constructor(leasing: () => Leasing, onFree: () => void) {
+    this.#leasing = leasing
+    this.#onFree = onFree
+  }
+
+  get size(): number {
+    return this.#held.size
+  }
+
+  /** How many attempts of a run it has. */
+  holds(run: string): number {
+    return [...this.#held.values()].filter(({ leased }) => leased.run === run).length
+  }
+
+  /** Takes attempts of a run on. */
+  async claim(run: string, most: number, served: ServedRun): Promise<void> {
+    const leasing = this.#leasing()
+    this.#claiming++
+    try {
+      for (const leased of await leasing.claim(run, most)) {
+        const held = { leased, stop: new AbortController(), leasing }
+        this.#held.set(leased.lease, { ...held, done: this.#make(held, served) })
+      }
+    } finally {
+      this.#claiming--
+    }
+  }
+
+  /**
+   * Lets go of what was withdrawn or given to others, and gives back what the database believes it
+   * has: the answer to a claim may be lost with a connection.
+   */
+  async compare(): Promise<void> {
+    const leasing = this.#leasing()
+    const before = new Set(this.#held.keys())
+    const theirs = new Set((await leasing.held()).map(({ lease }) => lease))
+    for (const [lease, { stop }] of this.#held) {
+      if (before.has(lease) && !theirs.has(lease)) stop.abort(new Error('it was withdrawn'))
+    }
+    const unknown = [...theirs].filter(lease => !before.has(lease) && !this.#held.has(lease))
+    // What is being claimed at this moment is not lost.
+    if (unknown.length > 0 && this.#claiming === 0) await leasing.giveBack(unknown)
+  }
+
+  dropAll(reason: string): void {
+    for (const { stop } of this.#held.values()) stop.abort(new Error(reason))
+  }
+
+  /** Waits until nothing is left, but no longer than this. */
+  async empty(seconds: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, seconds * 1000)
+    })
+    await Promise.race([this.#settled(), late])
+    clearTimeout(timer)
+  }
+
+  /** Hands back all that is left. */
+  async giveBack(): Promise<void> {
+    const left = [...this.#held.values()]
+    this.dropAll('the worker was stopped')
+    const leases = left.map(({ leased }) => leased.lease)
+    if (leases.length > 0)
+      await this.#leasing()
+        .giveBack(leases)
+        .catch(() => undefined)
+    await this.#settled()
+  }
+
+  async #settled(): Promise<void> {
+    await Promise.allSettled([...this.#held.values()].map(({ done }) => done))
+  }
+
+  async #make({ leased, stop, leasing }: Held, served: ServedRun): Promise<void> {
+    try {
+      const { bytes, sampled } = await served.make(unpackWork(leased.work), stop.signal)
+      if (await leasing.finish(leased, bytes)) {
+        this.counts.done++
+        this.counts.sampled += sampled
+      } else this.counts.refused++
+    } catch (error) {
+      if (stop.signal.aborted) return
+      await leasing.fail(leased, withoutSecrets(describeCause(error))).catch(() => undefined)
+    } finally {
+      this.#held.delete(leased.lease)
+      this.#onFree()
+    }
+  }
+}

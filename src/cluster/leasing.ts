@@ -1,0 +1,177 @@
+import type { Database } from './database.ts'
+import { mostTries, overChannel, workChannel } from './placing.ts'
+
+/** An attempt that a worker holds, under a number that nobody else is ever given. */
+export interface Leased {
+  readonly run: string
+  readonly id: string
+  readonly lease: string
+  readonly work: Buffer
+}
+
+/** A run as a worker sees it. */
+export interface RunState {
+  readonly id: string
+  readonly paused: boolean
+  readonly epoch: number
+  readonly version: number | null
+  readonly waiting: boolean
+}
+
+/** How a worker is doing. */
+export interface Load {
+  readonly running: number
+  readonly done: number
+  readonly refused: number
+  readonly sampled: number
+  readonly leaving: boolean
+}
+
+/** What a worker asks the database for: its side of the queue. */
+export class Leasing {
+  readonly #database: Database
+  readonly #worker: string
+
+  constructor(database: Database, worker: string) {
+    this.#database = database
+    this.#worker = worker
+  }
+
+  /** Makes the worker known. */
+  async enter(about: { host: string; concurrency: number; lease: number }): Promise<void> {
+    await this.#database.query(
+      `INSERT INTO espalier.worker (id, host, process, concurrency, lease_seconds, lease_until)
+       VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $5 * interval '1 second')
+       ON CONFLICT (id) DO NOTHING`,
+      [this.#worker, about.host, process.pid, about.concurrency, about.lease],
+    )
+  }
+
+  async leave(): Promise<void> {
+    await this.#database.query('DELETE FROM espalier.worker WHERE id = $1', [this.#worker])
+  }
+
+  /** Renews the lease on everything the worker holds; says whether it still had it. */
+  async beat({ running, done, refused, sampled, leaving }: Load): Promise<boolean> {
+    const rows = await this.#database.query(
+      `UPDATE espalier.worker
+       SET lease_until = clock_timestamp() + lease_seconds * interval '1 second',
+         running = $2, done = $3, refused = $4, sampled = $5, leaving = $6
+       WHERE id = $1 AND NOT lost RETURNING id`,
+      [this.#worker, running, done, refused, sampled, leaving],
+    )
+    return rows.length > 0
+  }
+
+  /** What the database says the worker holds. */
+  async held(): Promise<readonly { readonly lease: string }[]> {
+    return await this.#database.query(
+      "SELECT lease FROM espalier.attempt WHERE worker = $1 AND state = 'leased'",
+      [this.#worker],
+    )
+  }
+
+  /** The runs that can be served, and whether anything waits in them. */
+  async runs(): Promise<readonly RunState[]> {
+    return await this.#database.query(
+      `SELECT id, paused, epoch, version, EXISTS (
+         SELECT 1 FROM espalier.attempt a WHERE a.run = r.id AND a.state = 'waiting') AS waiting
+       FROM espalier.run r WHERE state = 'rolling' ORDER BY id`,
+    )
+  }
+
+  /** Takes attempts of a run on, those that have waited longest; nobody waits for another's lock. */
+  async claim(run: string, most: number): Promise<readonly Leased[]> {
+    return await this.#database.query<Leased>(
+      `WITH next AS (
+         SELECT id FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
+         ORDER BY place LIMIT $2 FOR UPDATE SKIP LOCKED)
+       UPDATE espalier.attempt a
+       SET state = 'leased', worker = $3, lease = nextval('espalier.lease'), tries = tries + 1
+       FROM next WHERE a.run = $1 AND a.id = next.id
+         AND EXISTS (SELECT 1 FROM espalier.worker WHERE id = $3 AND NOT lost)
+       RETURNING a.run, a.id, a.lease, a.work`,
+      [run, most, this.#worker],
+    )
+  }
+
+  /** Writes a result; refused where the lease is no longer this worker's. */
+  async finish({ run, id, lease }: Leased, result: Buffer): Promise<boolean> {
+    const rows = await this.#database.query(
+      `WITH done AS (
+         UPDATE espalier.attempt SET state = 'done', result = $4
+         WHERE run = $1 AND id = $2 AND lease = $3 AND state = 'leased' RETURNING id)
+       SELECT pg_notify($5, id) FROM done`,
+      [run, id, lease, result, overChannel(run)],
+    )
+    return rows.length > 0
+  }
+
+  /** Says that an attempt broke here: somebody tries it again, as often as is tried. */
+  async fail({ run, id, lease }: Leased, reason: string): Promise<void> {
+    await this.#database.query(
+      `WITH failed AS (
+         UPDATE espalier.attempt SET worker = NULL, lease = NULL, reason = $4,
+           state = CASE WHEN tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
+         WHERE run = $1 AND id = $2 AND lease = $3 AND state = 'leased' RETURNING state)
+       SELECT pg_notify(CASE state WHEN 'failed' THEN $5 ELSE '${workChannel}' END, $1) FROM failed`,
+      [run, id, lease, reason, overChannel(run)],
+    )
+  }
+
+  /** Gives attempts back as if they had never been taken. */
+  async giveBack(leases: readonly string[]): Promise<void> {
+    await this.#database.query(
+      `WITH back AS (
+         UPDATE espalier.attempt SET state = 'waiting', worker = NULL, lease = NULL, tries = tries - 1
+         WHERE worker = $1 AND lease = ANY($2::bigint[]) AND state = 'leased' RETURNING id)
+       SELECT pg_notify('${workChannel}', '') WHERE EXISTS (SELECT 1 FROM back)`,
+      [this.#worker, leases],
+    )
+  }
+
+  /** Comes to a run: from now on its coordinator waits for this worker when weights change. */
+  async attend(run: string): Promise<void> {
+    await this.#database.query(
+      `INSERT INTO espalier.attendance (run, worker) SELECT id, $2 FROM espalier.run WHERE id = $1
+       ON CONFLICT DO NOTHING`,
+      [run, this.#worker],
+    )
+  }
+
+  async refuse(run: string, reason: string): Promise<void> {
+    await this.#database.query(
+      'UPDATE espalier.attendance SET refusal = $3 WHERE run = $1 AND worker = $2',
+      [run, this.#worker, reason],
+    )
+  }
+
+  /** Says that nothing is sampled for a run any more, as was asked for under this number. */
+  async acknowledge(run: string, epoch: number): Promise<void> {
+    await this.#database.query(
+      `WITH heard AS (
+         UPDATE espalier.attendance SET epoch = $3 WHERE run = $1 AND worker = $2 RETURNING run)
+       SELECT pg_notify($4, '') FROM heard`,
+      [run, this.#worker, epoch, overChannel(run)],
+    )
+  }
+
+  /** What a run is rolled with. */
+  async settingsOf(run: string) {
+    const [row] = await this.#database.query<{
+      config: Record<string, unknown>
+      fingerprint: Record<string, string>
+      name: string
+    }>('SELECT name, config, fingerprint FROM espalier.run WHERE id = $1', [run])
+    return row
+  }
+
+  /** The weights of a run, where it has some of its own. */
+  async weights(run: string): Promise<Buffer | null> {
+    const [row] = await this.#database.query<{ weights: Buffer | null }>(
+      'SELECT weights FROM espalier.run WHERE id = $1',
+      [run],
+    )
+    return row?.weights ?? null
+  }
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { deserialize, serialize } from 'node:v8'
+import type { Scored, Unscored } from '../core/group.ts'
+import type { TrajectoryId } from '../core/ids.ts'
+import type { Reward } from '../core/reward.ts'
+import type { Gradable } from '../core/trajectory.ts'
+import type { Tree } from '../core/tree.ts'
+import { isScored } from '../rollout/score.ts'
+import type { SpentKind } from '../run/budget.ts'
+import type { Made, Returned, Work } from '../run/elsewhere.ts'
+import { decodeFrame, encodeFrame } from '../store/frame.ts'
+import { treeFromFrame, treeToFrame } from '../store/tree-frame.ts'
+import type { RunEvent } from '../watch/events.ts'
+
+/** Work as bytes. Tasks may hold whatever structured cloning can carry, dates and big integers too. */
+export function packWork(work: Work): Buffer {
+  try {
+    return serialize(work)
+  } catch (cause) {
+    throw new Error(
+      `task ${work.task.id} cannot be sent to another process: its data holds something that is no data (${(cause as Error).message})`,
+      { cause },
+    )
+  }
+}
+
+/** The work that was sent. */
+export function unpackWork(bytes: Uint8Array): Work {
+  return deserialize(bytes) as Work
+}
+
+/** What its result is a function of: a budget decides whether there is one, not which. */
+export function digestOf({ allowance: _, ...work }: Work, version: number | null): string {
+  return createHash('sha256').update(serialize(work)).update(`${version}`).digest('hex')
+}
+
+type ScoreRecord =
+  | { readonly trajectory: TrajectoryId; readonly reward: Reward }
+  | { readonly trajectory: TrajectoryId; readonly outcome: Unscored['outcome'] }
+
+type ParcelHeader =
+  | { readonly kind: 'spent'; readonly of: SpentKind }
+  | {
+      readonly kind: 'made'
+      /** Each with the place of its first array. */
+      readonly trees: readonly { readonly tree: unknown; readonly from: number }[]
+      readonly scores: readonly ScoreRecord[]
+      readonly events: readonly RunEvent[]
+    }
+
+/** What a worker gives back, as bytes: a tree as the journal writes it, its scores, what there is to tell. */
+export function packMade({ trees, members, events }: Omit<Made, 'kind'>): Buffer {
+  const frames = trees.map(treeToFrame)
+  const arrays = frames.flatMap(frame => frame.arrays)
+  let from = 0
+  const headers = frames.map(frame => {
+    const placed = { tree: frame.header, from }
+    from += frame.arrays.length
+    return placed
+  })
+  const scores = members.map(toScoreRecord)
+  const parcel: ParcelHeader = { kind: 'made', trees: headers, scores, events }
+  return encodeFrame({ header: parcel, arrays })
+}
+
+/** Says that an allowance did not suffice. */
+export function packSpent(of: SpentKind): Buffer {
+  return encodeFrame({ header: { kind: 'spent', of } satisfies ParcelHeader, arrays: [] })
+}
+
+/** What a worker gave back. */
+export function unpackReturned(bytes: Buffer): Returned {
+  const { header, arrays } = decodeFrame(bytes, 0)
+  const parcel = header as ParcelHeader
+  if (parcel.kind === 'spent') return parcel
+  const trees = parcel.trees.map(({ tree, from }) =>
+    treeFromFrame({ header: tree, arrays: arrays.slice(from) }),
+  )
+  const members = parcel.scores.map(score => toMember(score, trees))
+  return { kind: 'made', trees, members, events: parcel.events }
+}
+
+function toMember(score: ScoreRecord, trees: readonly Tree[]): Scored | Unscored {
+  for (const tree of trees) {
+    const trajectory = tree.trajectories.find(({ id }) => id === score.trajectory)
+    if (!trajectory) continue
+    return 'reward' in score
+      ? { tree, trajectory: trajectory as Gradable, reward: score.reward }
+      : { tree, trajectory, outcome: score.outcome }
+  }
+  throw new Error(`${score.trajectory} is scored but in no tree`)
+}
+
+function toScoreRecord(member: Scored | Unscored): ScoreRecord {
+  const { id } = member.trajectory
+  return isScored(member)
+    ? { trajectory: id, reward: member.reward }
+    : { trajectory: id, outcome: member.outcome }
+}

