@@ -72,6 +72,9 @@ function counts(record: Readonly<Record<string, number>>): string {
 
 function scoreLines(report: RunReport): readonly string[] {
   const { success, reward, groups, groupsWithContrast, evaluations } = report
+  if (reward && 'shown' in reward.parts && !success) {
+    return [line('success', 'unknown: what was imported has no rewards')]
+  }
   if (!success || !reward) return ['  nothing was scored']
   const { low, high } = success.interval
   const parts = Object.entries(reward.parts).map(

@@ -1,17 +1,17 @@
-import { createReadStream, existsSync } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { existsSync } from 'node:fs'
 import { isAgent } from '../capture/agent.ts'
 import { playSeats } from '../capture/play-seats.ts'
 import type { Environment, Task, World } from '../core/environment.ts'
-import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
-import type { Message, Reply, ToolDefinition } from '../core/message.ts'
+import type { Reply } from '../core/message.ts'
 import { type Play, type Player, playWorld, type Situation } from '../environments/play.ts'
 import { mistakesFor } from '../environments/probe.ts'
 import { replyOf, type ScriptedCall } from '../environments/reply.ts'
 import type { Conversation } from '../model/supervised.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
+import { type Offering, readConversations } from './read-conversations.ts'
 
 /**
  * Shows how a task is done: the next words, call or calls in a situation, or nothing where all is
@@ -79,14 +79,13 @@ export async function mistakenWords<Data>(
 }
 
 /** Reads demonstrations: a run's solved trajectories, or a file of conversations. */
-export async function readDemonstrations<Data>(
+export async function readDemonstrations(
   path: string,
-  environment: Environment<Data>,
-  { successAt }: { readonly successAt: number },
+  { successAt, ...offering }: Offering & { readonly successAt: number },
 ): Promise<readonly Conversation[]> {
-  if (!existsSync(path)) throw new Error(`no file or run ${path} with demonstrations`)
+  if (!existsSync(path)) throw new SettingError(`no file or run ${path} with demonstrations`)
   if (existsSync(`${path}/run.json`)) return await readSolved(path, successAt)
-  return await readConversations(path, environment)
+  return await readConversations(path, offering)
 }
 
 async function readSolved(run: string, successAt: number): Promise<readonly Conversation[]> {
@@ -101,58 +100,4 @@ async function readSolved(run: string, successAt: number): Promise<readonly Conv
   }
   if (found.length > 0) return found
   throw new Error(`${run} has no trajectory with a reward of at least ${successAt} to learn from`)
-}
-
-async function readConversations<Data>(
-  path: string,
-  environment: Environment<Data>,
-): Promise<readonly Conversation[]> {
-  const found: Conversation[] = []
-  let tools: readonly ToolDefinition[] | undefined
-  let number = 0
-  const lines = createInterface({
-    input: createReadStream(path),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })
-  for await (const line of lines) {
-    number++
-    if (line.trim() === '') continue
-    const entry = readEntry(line, `${path}:${number}`)
-    tools ??= entry.tools ?? (await toolsOf(environment, entry))
-    found.push({ messages: entry.messages, tools: entry.tools ?? tools })
-  }
-  if (found.length > 0) return found
-  throw new Error(`${path} holds no conversation`)
-}
-
-interface Entry {
-  readonly messages: readonly Message[]
-  readonly tools?: readonly ToolDefinition[]
-}
-
-function readEntry(line: string, place: string): Entry {
-  let value: unknown
-  try {
-    value = JSON.parse(line)
-  } catch (cause) {
-    throw new Error(`${place}: not JSON: ${(cause as Error).message}`, { cause })
-  }
-  const { messages, tools } = value as Partial<Entry>
-  const isSaid = Array.isArray(messages) && messages.every(each => typeof each?.role === 'string')
-  if (isSaid && messages.some(({ role }) => role === 'assistant')) {
-    return { ...(value as object), messages, ...(Array.isArray(tools) && { tools }) }
-  }
-  throw new Error(`${place}: a demonstration has \`messages\`, one of them by the assistant`)
-}
-
-/** The tools that the environment offers; a line may hold a task's fields beside its messages. */
-async function toolsOf<Data>(
-  environment: Environment<Data>,
-  entry: Entry,
-): Promise<readonly ToolDefinition[]> {
-  const { signal } = new AbortController()
-  const made = environment.makeTasks?.({ count: 1, seed: 0 })[0]
-  const task = made ?? { id: '1' as TaskId, data: environment.readTask(entry) }
-  await using world = await environment.open(task, { signal, seed: 0, lanes })
-  return world.tools
 }

@@ -2,6 +2,7 @@ import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { crossEntropyLoss } from '../math/losses/cross-entropy.ts'
 import { random, type Seed, seedOf, shuffle } from '../math/random.ts'
+import { openApart } from './apart.ts'
 import type { EmbeddedModel, TrainingRow } from './model.ts'
 
 /** A conversation that shows how it is done. */
@@ -84,6 +85,9 @@ export interface SupervisedOptions {
   readonly weightDecay?: number
   readonly onStep?: (step: SupervisedStep) => void
   readonly signal?: AbortSignal
+  /** Rows that are never trained, only measured: training stops before it learns the others by heart. */
+  readonly apart?: readonly TrainingRow[]
+  readonly onApart?: (measured: MeasuredApart) => void
 }
 
 /** One step of supervised training. */
@@ -93,6 +97,17 @@ export interface SupervisedStep {
   /** Mean −log π of the learned tokens. */
   readonly loss: number
   readonly tokens: number
+}
+
+/** How rows that are not trained went, beside those that are. */
+export interface MeasuredApart {
+  readonly step: number
+  readonly steps: number
+  /** Mean −log π of what is trained, since it was last measured, and of what is kept apart. */
+  readonly trained: number
+  readonly apart: number
+  /** The step whose weights are taken in the end, where training stops here. */
+  readonly stoppedFor?: number
 }
 
 /** Trains by cross-entropy on the assistant's turns; the same seed and kernel give the same bits. */
@@ -106,6 +121,7 @@ export async function trainSupervised(
   const perEpoch = Math.ceil(rows.length / batch)
   const steps = epochs * perEpoch
   const warmup = Math.max(1, Math.floor(steps / 20))
+  await using watch = await openApart(model, { ...options, steps })
   for (let epoch = 0; epoch < epochs; epoch++) {
     const order = shuffle(rows, random(epochSeed(seed, epoch)))
     for (let index = 0; index < perEpoch; index++) {
@@ -116,6 +132,7 @@ export async function trainSupervised(
       const rate = learningRate * Math.min((step + 1) / warmup, 1 - step / steps)
       await model.applyGradient({ learningRate: rate, clip: 1, weightDecay })
       onStep?.({ step, steps, loss, tokens })
+      if (await watch.isOver(step, loss)) return
     }
   }
 }

@@ -1,4 +1,5 @@
 import { createRenderer, type ModelRenderer } from '../chat/renderer.ts'
+import { random, seedOf, shuffle } from '../math/random.ts'
 import { type EmbeddedModel, type ModelSettings, type ModelShape, openModel } from './model.ts'
 import {
   type Conversation,
@@ -21,6 +22,10 @@ export interface TeachModelOptions extends SupervisedOptions, ModelSettings {
   readonly vocabulary?: VocabularyOptions
   /** Texts whose words the vocabulary should have beside those of the demonstrations. */
   readonly texts?: readonly string[]
+  /** Keeps a tenth of the demonstrations apart, to stop before the others are learned by heart. @default false */
+  readonly keepsApart?: boolean
+  /** Told how many demonstrations are longer than the context, and so left out. */
+  readonly onLeftOut?: (count: number) => void
 }
 
 /** The sizes where nothing else is said: about 150,000 parameters. */
@@ -35,24 +40,32 @@ export async function teachModel(
   const files = vocabularyFiles(conversations, options)
   const renderer = rendererFor('taught', files)
   const shape = { ...defaultShape, ...options.shape, vocabulary: renderer.vocabulary }
-  const rows = conversations
-    .map(conversation => conversationRow(renderer, conversation))
-    .filter(({ ids }) => ids.length <= shape.context)
+  const all = conversations.map(conversation => conversationRow(renderer, conversation))
+  const rows = all.filter(({ ids }) => ids.length <= shape.context)
   if (rows.length === 0) {
     throw new RangeError(`No demonstration fits into the context of ${shape.context} tokens.`)
   }
+  if (rows.length < all.length) options.onLeftOut?.(all.length - rows.length)
+  const [apart, taught] = options.keepsApart ? split(rows, options.seed) : [[], rows]
   const { threads, kernel, seed } = options
   const model = await openModel(
     { shape, seed, files },
     { ...(threads !== undefined && { threads }), ...(kernel && { kernel }) },
   )
   try {
-    await trainSupervised(model, rows, options)
+    await trainSupervised(model, taught, { ...options, apart })
     return model
   } catch (cause) {
     await model[Symbol.asyncDispose]()
     throw cause
   }
+}
+
+/** A tenth of the rows, at most 64 and none of fewer than ten, and the others. */
+function split<Row>(rows: readonly Row[], seed: number): readonly [readonly Row[], readonly Row[]] {
+  const count = Math.min(64, Math.floor(rows.length / 10))
+  const order = shuffle(rows, random(seedOf(seed, 'apart')))
+  return [order.slice(0, count), order.slice(count)]
 }
 
 /** Tokenizer and template files with the words of conversations and texts. */

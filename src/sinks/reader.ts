@@ -84,6 +84,15 @@ export function plainReward(total: number | null): Reward | null {
   return total === null ? null : { total, parts: [{ name: 'reward', score: total, weight: 1 }] }
 }
 
+/** The part of a reward that stands for none: somebody showed how it is done. */
+export const shownPart = 'shown'
+
+/** What counts as worth learning from though nobody rated it. */
+export const shownReward: Reward = {
+  total: 1,
+  parts: [{ name: shownPart, score: 1, weight: 1 }],
+}
+
 /** Named scores as a reward; what they do not sum to is kept in a part of its own. */
 export function namedReward(
   total: number | null,

@@ -211,7 +211,7 @@ function toReport(tally: Tally): Report {
     trees: tally.trees,
     trajectories: tally.lengths.length,
     success:
-      rewards.length === 0
+      rewards.length === 0 || isShownOnly(tally)
         ? null
         : {
             rate: successes / rewards.length,
@@ -250,6 +250,11 @@ function toReport(tally: Tally): Report {
     untempered: tally.untempered.record(),
     fidelity: tally.fidelity.record(),
   }
+}
+
+/** What was imported without rewards was shown by somebody: nothing was solved or failed. */
+function isShownOnly({ parts }: Tally): boolean {
+  return parts.size === 1 && parts.has('shown')
 }
 
 function partsOf({ parts }: Tally) {

@@ -6,7 +6,8 @@ import {
   type Show,
 } from '../../learn/demonstrations.ts'
 import { teachFrom } from '../../learn/teach.ts'
-import type { Conversation, SupervisedStep } from '../../model/supervised.ts'
+import type { Conversation, MeasuredApart, SupervisedStep } from '../../model/supervised.ts'
+import type { TeachModelOptions } from '../../model/teach.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { resolveSettings } from '../../settings/config.ts'
@@ -24,8 +25,10 @@ export const teachCommand: Command = {
   usage: '--environment NAME --demonstrations FILE|RUN --out DIR',
   about:
     'Builds a vocabulary from demonstrations, with bytes for every other text, and trains a small\n' +
-    'model on what the assistant says in them. Demonstrations are a file with one {"messages"} per\n' +
-    'line, the solved trajectories of a run, or ./file.ts#export: a function that shows each turn.',
+    'model on what the assistant says in them. Demonstrations are a file with one {"messages"} per line\n' +
+    "(OpenAI's or the AI SDK's; with `tools`, or with the `task` of an environment), the solved\n" +
+    'trajectories of a run, or ./file.ts#export: a function that shows each turn. A tenth of them is\n' +
+    'kept apart, and teaching stops before it learns the others by heart; --epochs says how long instead.',
   examples: [
     'espalier teach --environment ./shop.ts#shop --demonstrations shown.jsonl --out models/shop',
     'espalier teach --environment ./shop.ts#shop --demonstrations ./shop.ts#show --tasks 500 --out models/shop',
@@ -46,20 +49,21 @@ async function runTeach(invocation: Invocation): Promise<number> {
   const { values } = await resolveSettings(invocation)
   if (!demonstrations)
     throw new MisuseError('teach needs --demonstrations FILE, RUN or FILE#EXPORT')
-  if (!values.environment) throw new MisuseError('teach needs --environment NAME')
   if (!values.out) throw new MisuseError('teach needs --out DIR, the folder to write the model to')
-  const environment = await openEnvironmentNamed(values.environment)
-  const tasks = await someTasks(environment, values)
+  const environment =
+    values.environment === undefined ? undefined : await openEnvironmentNamed(values.environment)
+  const tasks = environment ? await someTasks(environment, values) : []
   const conversations = await openDemonstrations(environment, { tasks, demonstrations, signal })
-  const texts = tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
+  const texts = environment && tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
   terminal.tell(`${conversations.length} demonstrations`)
   await using policy = await teachFrom(conversations, {
     seed: values.seed,
     out: values.out,
     texts,
     signal,
-    onStep: progressOf(terminal),
-    ...(flags.epochs !== undefined && { epochs: values.epochs }),
+    ...progressOf(terminal),
+    // Who says how long means it.
+    ...(flags.epochs === undefined ? { keepsApart: true } : { epochs: values.epochs }),
     ...(flags.learningRate !== undefined && { learningRate: values.learningRate }),
   })
   const { shape, kernel } = policy.model
@@ -88,7 +92,7 @@ async function someTasks(environment: Environment, values: Settings): Promise<re
 }
 
 async function openDemonstrations(
-  environment: Environment,
+  environment: Environment | undefined,
   from: {
     readonly tasks: readonly Task[]
     readonly demonstrations: string
@@ -99,18 +103,40 @@ async function openDemonstrations(
   // A path may begin like that of code of the user's own, and be a run or a file of conversations.
   if (!/\.[cm]?[jt]s(?:#|$)/.test(demonstrations)) {
     return await openNamed(`--demonstrations ${demonstrations}`, () =>
-      readDemonstrations(demonstrations, environment, { successAt: 1 }),
+      readDemonstrations(demonstrations, { environment, tasks, successAt: 1 }),
     )
   }
   const show = await loadUserPart(demonstrations)
   if (typeof show !== 'function') throw new MisuseError(`${demonstrations} is not a function`)
+  if (!environment) throw new MisuseError('teach needs --environment NAME to show it in')
   if (tasks.length === 0) throw new MisuseError('teach needs --tasks FILE to demonstrate')
   return await demonstrate(environment, tasks, { show: show as Show, turns: 32, signal })
 }
 
-function progressOf(terminal: Terminal): (step: SupervisedStep) => void {
-  return ({ step, steps, loss }) => {
-    terminal.status(`step ${step + 1}/${steps}  loss ${loss.toFixed(4)}`)
-    if (step + 1 === steps) terminal.tell(`${steps} steps  loss ${loss.toFixed(4)}`)
+function progressOf(
+  terminal: Terminal,
+): Required<Pick<TeachModelOptions, 'onStep' | 'onApart' | 'onLeftOut'>> {
+  let apart: MeasuredApart | undefined
+  const others = (): string => (apart ? `, ${apart.apart.toFixed(4)} on those kept apart` : '')
+  return {
+    onStep({ step, steps, loss }: SupervisedStep) {
+      terminal.status(`step ${step + 1}/${steps}  loss ${loss.toFixed(4)}${others()}`)
+      if (step + 1 === steps) terminal.tell(`${steps} steps  loss ${loss.toFixed(4)}${others()}`)
+    },
+    onApart(measured) {
+      apart = measured
+      if (measured.stoppedFor !== undefined) terminal.tell(stoppedLine(measured))
+    },
+    onLeftOut(count) {
+      terminal.tell(`${count} demonstrations are longer than the model's context and left out`)
+    },
   }
+}
+
+function stoppedLine({ step, steps, trained, apart, stoppedFor }: MeasuredApart): string {
+  return (
+    `stopped at step ${step + 1} of ${steps}: demonstrations kept apart got worse (loss ${apart.toFixed(3)}) while the taught ones ` +
+    `went to ${trained.toFixed(3)}, so they were being learned by heart. The model is that of step ${stoppedFor! + 1}. ` +
+    'Train it now, or show more demonstrations'
+  )
 }

@@ -1,6 +1,12 @@
 import type { Message, ToolDefinition } from '../../core/message.ts'
 import { type Fields, ReadError } from '../fields.ts'
-import { type FormatReader, plainReward, type ReadTrajectory, unknownParts } from '../reader.ts'
+import {
+  type FormatReader,
+  plainReward,
+  type ReadTrajectory,
+  shownReward,
+  unknownParts,
+} from '../reader.ts'
 
 /** OpenAI's supervised examples; there is no reward in them, and they count as worth 1. */
 export const openaiSftReader: FormatReader = {
@@ -31,7 +37,7 @@ async function* readExamples(records: AsyncIterable<Fields>): AsyncGenerator<Rea
       paths: [],
       messages: readMessages(example, 'messages'),
       tools: example.has('tools') ? (example.list('tools') as readonly ToolDefinition[]) : [],
-      reward: plainReward(1),
+      reward: shownReward,
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Message, ToolCall, ToolDefinition } from '../../core/message.ts'
 import { type Fields, ReadError } from '../fields.ts'
-import { type FormatReader, plainReward, type ReadTrajectory, unknownParts } from '../reader.ts'
+import { type FormatReader, type ReadTrajectory, shownReward, unknownParts } from '../reader.ts'
 
 /**
  * Traces that people have: spans of the AI SDK's telemetry and of OpenTelemetry's GenAI conventions,
@@ -48,7 +48,7 @@ async function* readTraces(records: AsyncIterable<Fields>): AsyncGenerator<ReadT
         paths: [],
         messages,
         tools,
-        reward: plainReward(1),
+        reward: shownReward,
       }
     }
   }
@@ -153,7 +153,7 @@ function genAiMessages(attributes: Attributes, place: string): Said | undefined 
 }
 
 /** A message of either kind: `content` in parts or plain, or `parts`. */
-function readPrompt(value: unknown): readonly Message[] {
+export function readPrompt(value: unknown): readonly Message[] {
   const { role, content, parts } = isRecord(value) ? value : {}
   const given = parts ?? content
   const list = Array.isArray(given) ? given : [{ type: 'text', text: String(given ?? '') }]
