@@ -1,34 +1,77 @@
-// Demonstrations of the desk as rows of tokens, for teaching a model on a GPU:
-// `npx tsx scripts/gpu/demonstrations.ts MODEL_DIR OUT.bin [COUNT] [SEED]`.
+// Demonstrations as rows of tokens, for teaching a model on a GPU:
+// `npx tsx scripts/gpu/demonstrations.ts MODEL_DIR OUT.bin desk|retail|airline COUNT SEED [TAU_BENCH_ROOT]`.
+// The desk is shown by a novice; tau-bench's tools by the actions that each of its tasks names.
 // OUT.bin holds, for every row, its length as int32 and then its ids, those to be learned with 2^30 added.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { readModelFolder } from '../../src/chat/model-folder.ts'
 import { createRenderer } from '../../src/chat/renderer.ts'
+import type { Environment } from '../../src/core/environment.ts'
 import { openLanes } from '../../src/core/lane.ts'
 import { desk } from '../../src/environments/desk/desk.ts'
 import { novicePlayer } from '../../src/environments/desk/players.ts'
-import { playWorld } from '../../src/environments/play.ts'
+import { type Player, playWorld } from '../../src/environments/play.ts'
+import { replyOf } from '../../src/environments/reply.ts'
+import type { DomainName } from '../../src/environments/tau/domain.ts'
+import { tauEnvironment } from '../../src/environments/tau/environment.ts'
+import { loadTau } from '../../src/environments/tau/load.ts'
+import { STOP, type TauTaskData } from '../../src/environments/tau/task.ts'
+import type { User } from '../../src/environments/users/user.ts'
+import { random, seedOf, shuffle } from '../../src/math/random.ts'
 import { conversationRow } from '../../src/model/supervised.ts'
-
-const [model, out, count = '12000', seed = '6'] = process.argv.slice(2)
-if (model === undefined || out === undefined) {
-  console.error('Usage: demonstrations.ts MODEL_DIR OUT.bin [COUNT] [SEED]')
-  process.exit(2)
-}
+import { toJavaScript } from '../../src/python/value.ts'
 
 /** Added to an id that is to be learned. */
 const learned = 1 << 30
 
-const environment = desk()
+interface Show {
+  readonly environment: Environment<never>
+  readonly player: Player<never>
+  readonly turns: number
+}
+
+/** Somebody who says at once all that they want, and has nothing to add. */
+const frank: User = {
+  open: async instruction => instruction,
+  answer: async () => STOP,
+  recall: () => {},
+  fork: () => frank,
+}
+
+/** The actions that a task of tau-bench names, one by one, and at the end what the user should be told. */
+async function tauShow(name: DomainName, root: string, seed: number): Promise<Show> {
+  const domain = await loadTau({ root, domain: name })
+  const split = 'train' in domain.tasks ? 'train' : 'test'
+  const own = tauEnvironment({ domain, user: () => frank, split })
+  const player: Player<TauTaskData> = ({ task: { data }, turn }) => {
+    const task = domain.tasks[data.split]?.[data.index]
+    const action = task?.actions[turn]
+    if (action) return replyOf('', { tool: action.name, input: toJavaScript(action.kwargs) })
+    return replyOf(['Done.', ...(task?.outputs ?? [])].join(' '))
+  }
+  const size = domain.tasks[split]?.length ?? 0
+  const tasks = own.makeTasks?.({ count: size, seed, split }) ?? []
+  const makeTasks: Environment<TauTaskData>['makeTasks'] = ({ count }) =>
+    shuffle(tasks, random(seedOf(seed, 'order'))).slice(0, count)
+  return { environment: { ...own, makeTasks } as never, player: player as never, turns: 20 }
+}
+
+const [model, out, kind = 'desk', count = '12000', seed = '6', root] = process.argv.slice(2)
+if (model === undefined || out === undefined || !['desk', 'retail', 'airline'].includes(kind)) {
+  console.error('Usage: demonstrations.ts MODEL_DIR OUT.bin desk|retail|airline COUNT SEED [ROOT]')
+  process.exit(2)
+}
+const show: Show =
+  kind === 'desk'
+    ? { environment: desk() as never, player: novicePlayer(Number(seed)) as never, turns: 16 }
+    : await tauShow(kind as DomainName, root ?? '', Number(seed))
 const renderer = createRenderer(await readModelFolder(model), { clock: () => new Date(0) })
 const { signal } = new AbortController()
 const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
-const player = novicePlayer(Number(seed))
 const file = createWriteStream(out)
-for (const task of environment.makeTasks!({ count: Number(count), seed: Number(seed) })) {
-  await using world = await environment.open(task, { signal, seed: Number(seed), lanes })
-  const { messages } = await playWorld(world, task, { player, turns: 16, signal })
+for (const task of show.environment.makeTasks!({ count: Number(count), seed: Number(seed) })) {
+  await using world = await show.environment.open(task, { signal, seed: Number(seed), lanes })
+  const { messages } = await playWorld(world, task, { ...show, signal })
   const { ids, mask } = conversationRow(renderer, { messages, tools: world.tools })
   const row = ids.map((id, place) => (mask[place] === 1 ? id + learned : id))
   file.write(Buffer.from(Int32Array.of(row.length, ...row).buffer))

@@ -18,6 +18,7 @@ import urllib.error
 import urllib.request
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the models are tiny
+os.environ["TRITON_INTERPRET"] = "1"  # kernels are run by Triton's interpreter, where Triton is installed
 
 import numpy as np
 import torch
@@ -149,6 +150,84 @@ def check_sharing(client, model):
         expected = truth(model, prompt + [token for _, token, _ in pairs])[len(prompt) - 1 :]
         worst = max(worst, np.abs(expected - [value for value, _, _ in pairs]).max())
     check("a shared prompt is computed once", sorted(cached) == [0, 90] + [160] * 6 and worst < 2e-4, f"from the cache {cached}; {worst:.1e}")
+
+
+def check_prefixes():
+    """The longest shared beginning that is found by marks, against comparing everything."""
+    draw = np.random.default_rng(3)
+    sampler = gpu.Sampler.__new__(gpu.Sampler)
+    sampler.held, sampler.held_size = np.full((12, 200), -1, np.int32), np.zeros(12, np.int64)
+    sampler.held_by, sampler.held_marks, sampler.prefixes = [None] * 12, [[] for _ in range(12)], gpu.Prefixes(200)
+    wrong, stem = 0, draw.integers(0, 3, 200)
+    for _ in range(400):
+        ids = np.concatenate([stem[: draw.integers(0, 150)], draw.integers(0, 3, 50)]).astype(np.int32)
+        request = gpu.Request(ids, str(draw.integers(0, 2)), 1, marks=sampler.prefixes.marks(ids[:-1]))
+        shared, slot = sampler.longest(request)
+        others = [gpu.common_prefix(sampler.held[i, : sampler.held_size[i]], ids[:-1]) for i in range(12) if sampler.held_by[i] == request.adapter]
+        best = max(others, default=0)
+        # Fewer than sixteen shared tokens are not worth a search; among equals any slot will do.
+        wrong += not (shared == best or (best < 16 and shared == 0) or (shared // 16 == best // 16 and shared > 0))
+        wrong += shared > 0 and not (sampler.held[slot, :shared] == ids[:shared]).all()
+        sampler.hold_in(int(draw.integers(0, 12)), request.adapter, ids)
+    check("beginnings that slots share are found", wrong == 0, f"{wrong} of 400 wrong")
+
+
+def check_crowd(client):
+    """Many clients at once, with threads that change as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    statuses = []
+
+    def one(index):
+        for turn in range(4):
+            body = {"input_ids": [5 + index, 6, 7 + turn], "sampling_params": {"max_new_tokens": 3, "ignore_eos": True}}
+            statuses.append(client.ask("/generate", body)[0])
+
+    threads = [threading.Thread(target=one, args=(index,)) for index in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(before)
+    check("forty clients at once are all answered", statuses == [200] * 160, f"{statuses.count(200)} of 160")
+
+
+def check_kernels():
+    """The GPU's own kernels, by Triton's interpreter, against PyTorch's operations and their slopes."""
+    if gpu.triton is None:
+        return print("     kernels: Triton is not installed")
+    logits, targets, slope = torch.randn(6, 10000) * 3, torch.randint(0, 10000, (6,)), torch.randn(6)
+    now, normal, out = torch.empty(6), torch.empty(6), torch.empty(6, 10000)
+    gpu.head_sums_kernel[(6,)](logits, targets, now, normal, 10000, BLOCK=4096)
+    gpu.head_slope_kernel[(6, 3)](logits, targets, normal, slope, out, 10000, BLOCK=4096)
+    leaf = logits.clone().requires_grad_()
+    expected = torch.log_softmax(leaf, -1).gather(1, targets[:, None])[:, 0]
+    (by_torch,) = torch.autograd.grad(expected, leaf, slope)
+    off = max(float((now - expected.detach()).abs().max()), float((out - by_torch).abs().max()))
+    check("kernel: log-probabilities and their slope", off < 1e-5, f"{off:.1e}")
+    x, y, weight = torch.randn(5, 24, requires_grad=True), torch.randn(5, 24, requires_grad=True), torch.rand(24) + 0.5
+    compare("the residual stream's norm", gpu.add_norm(x, y, weight, 1e-6), gpu.AddNorm.apply(x, y, weight, 1e-6), [x, y])
+    both, a = torch.randn(4, 20, requires_grad=True), torch.randn(3, 10, requires_grad=True)
+    b, frozen = torch.randn(6, 3, requires_grad=True), torch.randn(6, 10)
+    weight = torch.cat((frozen, b.detach(), torch.zeros(6, 2)), 1)
+    compare("the gated map", [gpu.gated_linear(both, False, weight, (a, b))], [gpu.GatedLinear.apply(both, a, b, weight)], [both, a, b])
+    for norms in (True, False):
+        qkv, angle = torch.randn(5, 128, requires_grad=True), torch.rand(5, 8) * 6
+        layer = {name: torch.rand(16) + 0.5 if norms else None for name in ("q_norm", "k_norm")}
+        cos, sin = torch.cat((angle.cos(),) * 2, -1), torch.cat((angle.sin(),) * 2, -1)
+        shape = (4, 2, 16, 1e-6)
+        ours = gpu.Turn.apply(qkv, layer["q_norm"], layer["k_norm"], cos, sin, shape)
+        compare(f"queries and keys turned{', normed' if norms else ''}", gpu.turned(qkv, layer, cos, sin, shape), ours, [qkv])
+
+
+def compare(name, expected, found, leaves):
+    """Values and slopes of the same thing, computed in two ways."""
+    torch.manual_seed(2)
+    slopes = [torch.randn_like(t) for t in expected]
+    pairs = list(zip(expected, found))
+    pairs += zip(*(torch.autograd.grad(list(t), leaves, slopes) for t in (expected, found)))
+    off = max(float((one - other).abs().max()) for one, other in pairs)
+    check(f"kernel: {name}", off < 1e-5, f"{off:.1e}")
 
 
 def check_stream(client):
@@ -335,17 +414,17 @@ def check_memory(engine, client):
     loss = gpu.Loss("cross_entropy", {})
     trainer.learn(learner, rows, loss, True)
     whole, learner.gradients = learner.gradients, None
-    forward, seen = trainer.forward, []
+    pack, seen = trainer.pack, []
 
-    def scarce(learner, rows, part):
+    def scarce(rows, part):
         seen.append(len(part))
         if len(part) > 1:
             raise torch.cuda.OutOfMemoryError("as on a small GPU")
-        return forward(learner, rows, part)
+        return pack(rows, part)
 
-    trainer.forward, budget = scarce, trainer.budget
+    trainer.pack, budget = scarce, trainer.budget
     trainer.learn(learner, rows, loss, True)
-    trainer.forward, trainer.budget = forward, budget
+    trainer.pack, trainer.budget = pack, budget
     off = max(float((a - b).abs().max()) for a, b in zip(whole, learner.gradients))
     check("out of memory is survived by halving", seen[:3] == [5, 2, 1] and off < 1e-3, f"micro-batches of {seen}; {off:.1e}")
     learner.gradients = None
@@ -472,6 +551,9 @@ def main():
             if kind == "gpt2":
                 check_training(engine, client, model)
         check_sharing(client, model)
+        check_prefixes()
+        check_crowd(client)
+        check_kernels()
         check_stream(client)
         check_score(client, model)
         check_bad_input(client)
