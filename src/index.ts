@@ -85,8 +85,11 @@ export { withFork } from './environments/fork.ts'
 export { type InterpreterOptions, interpreter } from './environments/interpreter/interpreter.ts'
 export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv.ts'
 export { openPool } from './environments/pool.ts'
+export { type RepairTask, repair } from './environments/repair/repair.ts'
 export { openMcpTools } from './environments/tools/mcp.ts'
 export { tool } from './environments/tools/tool.ts'
+export type { WorkspaceOptions } from './environments/workspace/open.ts'
+export { workspaceTools } from './environments/workspace/tools.ts'
 export { type Exported, type ExportOptions, exportRun } from './exchange/export.ts'
 export { importRun } from './exchange/import.ts'
 // filters: judges
@@ -145,3 +148,13 @@ export { openTokenizer, type Tokenizer } from './tokenizers/tokenizer.ts'
 export type { Listen, RunEvent } from './watch/events.ts'
 export { type RunReport, reportRun } from './watch/run-report.ts'
 export type { EventRecord } from './watch/telemetry/event-record.ts'
+// workspace: folders and commands of one attempt
+export type {
+  Put,
+  Workspace,
+  WorkspaceLimits,
+  WorkspaceSource,
+  Workspaces,
+} from './workspace/contract.ts'
+export { usualLimits } from './workspace/contract.ts'
+export { localWorkspaces } from './workspace/local.ts'

@@ -7,7 +7,9 @@ import { singleTurn } from './built-in/single-turn.ts'
 import { toolLoop } from './built-in/tool-loop.ts'
 import { desk } from './desk/desk.ts'
 import { interpreterOptions, openInterpreterNamed } from './interpreter/interpreter.ts'
+import { repair } from './repair/repair.ts'
 import { openMcpTools } from './tools/mcp.ts'
+import { workspaceOptions } from './workspace/open.ts'
 
 /** An environment that can be opened by name. */
 export interface EnvironmentFactory {
@@ -59,6 +61,12 @@ export const builtInEnvironments: Readonly<Record<string, EnvironmentFactory>> =
     about: 'A small store behind four tools; makes its own tasks.',
     options: z.strictObject({}),
     open: keyValue,
+  }),
+  repair: environmentFactory({
+    about:
+      'Small programs with a mistake each, files and a shell, tests as reward; makes its own tasks.',
+    options: workspaceOptions,
+    open: repair,
   }),
   'single-turn': environmentFactory({
     about: 'One prompt, one answer, compared with the task’s answer.',

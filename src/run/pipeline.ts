@@ -120,12 +120,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
       running.add(groups)
       const settle = (): void => {
         running.delete(groups)
-        for (let index = 0; index < perJob; index++) {
-          const group = groups.then(({ learning }) => learning[index]!)
-          // Whoever takes it hears of it; nobody has to.
-          group.catch(() => {})
-          deliver(group)
-        }
+        for (let seat = 0; seat < perJob; seat++) deliver(groupOf(groups, seat))
       }
       // Delivered once settled, so that whoever takes one never waits for a slow one.
       groups.then(settle, settle)
@@ -156,6 +151,13 @@ function openRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptio
   })
   if (stop) onAbort(signal, stop)
   return lane
+}
+
+/** One of the groups that a job makes. Whoever takes it hears of its failure; nobody has to. */
+function groupOf(groups: Promise<SeatGroups>, seat: number): Promise<Group> {
+  const group = groups.then(({ learning }) => learning[seat]!)
+  group.catch(() => {})
+  return group
 }
 
 /** What the groups of a pipeline share. */

@@ -2,7 +2,7 @@ import { boundWords, type Enclosed, systemFolders } from './enclosure.ts'
 
 /** The words that run a command within the same walls, built by bubblewrap. */
 export function bubblewrapWords(
-  { readable, writable, hasNetwork, workingFolder, limits }: Enclosed,
+  { readable, writable, binds = [], hasNetwork, workingFolder, limits }: Enclosed,
   command: readonly string[],
 ): readonly string[] {
   return [
@@ -13,6 +13,7 @@ export function bubblewrapWords(
     ...['--dev', '/dev', '--proc', '/proc', '--remount-ro', '/proc', '--tmpfs', '/tmp'],
     ...readable.flatMap(path => ['--ro-bind', path, path]),
     ...writable.flatMap(path => ['--bind', path, path]),
+    ...binds.flatMap(({ from, to }) => ['--bind', from, to]),
     ...['--chdir', workingFolder, ...boundWords(limits), ...command],
   ]
 }

@@ -4,10 +4,18 @@ export interface Enclosed {
   readonly readable: readonly string[]
   /** Folders that can be written inside, at the same place. */
   readonly writable: readonly string[]
+  /** Folders that can be written inside, at another place than here. */
+  readonly binds?: readonly Bind[]
   /** Whether the network outside can be reached. */
   readonly hasNetwork: boolean
   readonly workingFolder: string
   readonly limits: Limits
+}
+
+/** A folder of this machine, and where it is inside. */
+export interface Bind {
+  readonly from: string
+  readonly to: string
 }
 
 /** What the system bounds, where hostile code cannot reach. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import type { Enclosed, Limits } from './enclosure.ts'
+import type { Bind, Enclosed, Limits } from './enclosure.ts'
 import { type Builder, findBuilder, type Walls } from './walls.ts'
 
 /** What is let inside a sandbox, and how much of it. */
@@ -9,6 +9,8 @@ export interface SandboxOptions {
   readonly readable?: readonly string[]
   /** Folders that can be written inside. @default [] */
   readonly writable?: readonly string[]
+  /** Folders that can be written inside, at another place than here. @default [] */
+  readonly binds?: readonly Bind[]
   /** @default 'none' */
   readonly network?: 'none' | 'outside'
   /** @default '/' */
@@ -35,6 +37,7 @@ export function openSandbox(options: SandboxOptions = {}): Sandbox {
   const enclosed: Enclosed = {
     readable: readable.filter(path => existsSync(path)),
     writable,
+    binds: options.binds ?? [],
     hasNetwork: network === 'outside',
     workingFolder,
     limits: options.limits ?? {},

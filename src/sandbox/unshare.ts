@@ -28,10 +28,11 @@ const places = ['/mnt', '/media', '/srv', '/opt', '/home', '/tmp', '/var']
  * changes to it. All of it happens in a mount namespace that nobody else sees.
  */
 function newRootScript(enclosed: Enclosed): string {
-  const { readable, writable, workingFolder, hasNetwork, limits } = enclosed
+  const { readable, writable, binds = [], workingFolder, hasNetwork, limits } = enclosed
   const bound = [...systemFolders.filter(folder => existsSync(folder)), ...readable]
+  const used = [...bound, ...writable, ...binds.map(({ from }) => from)]
   const isFree = (place: string): boolean =>
-    existsSync(place) && ![...bound, ...writable].some(each => `${each}/`.startsWith(`${place}/`))
+    existsSync(place) && !used.some(each => `${each}/`.startsWith(`${place}/`))
   const root = places.find(isFree)
   if (root === undefined) throw new Error(`none of ${places.join(', ')} can be hidden inside`)
   const { temporary = 256, fileSize } = limits
@@ -46,6 +47,9 @@ function newRootScript(enclosed: Enclosed): string {
     'mount -t proc -o ro proc proc 2>/dev/null || true',
     ...bound.map(showPath),
     ...writable.map(path => `bind ${quote(path)} rw`),
+    ...binds.map(
+      ({ from, to }) => `mkdir -p .${quote(to)}\nmount --rbind ${quote(from)} .${quote(to)}`,
+    ),
     ...(hasNetwork ? [] : ['ip link set lo up 2>/dev/null || true']),
     'pivot_root . old',
     'cd /',

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { usualLimits, type WorkspaceLimits, type Workspaces } from '../../workspace/contract.ts'
+import { localWorkspaces } from '../../workspace/local.ts'
+
+/** Where workspaces are, and what bounds them. */
+export interface WorkspaceOptions {
+  /** Seconds that a command may take. @default 30 */
+  readonly seconds?: number | undefined
+  /** Mebibytes of memory of each process. @default 4096 */
+  readonly memory?: number | undefined
+  /** Mebibytes of files. @default 512 */
+  readonly disk?: number | undefined
+  /** Bytes of a command's output that are shown. @default 20000 */
+  readonly outputBytes?: number | undefined
+  /** Processes at one time, where the system bounds them. @default 128 */
+  readonly processes?: number | undefined
+  /** `none` accepts that nothing keeps commands from this machine. @default 'required' */
+  readonly walls?: 'required' | 'none' | undefined
+  /** Opened workspaces, such as your own. @default within walls of this machine */
+  readonly sandbox?: Workspaces | undefined
+}
+
+/** The options of a workspace as they are written behind an environment's name. */
+export const workspaceOptions = z.strictObject({
+  seconds: z.coerce.number().positive().max(86_400).optional(),
+  memory: z.coerce.number().int().min(256).max(262_144).optional(),
+  disk: z.coerce.number().int().min(1).max(1_048_576).optional(),
+  walls: z.enum(['required', 'none']).optional(),
+})
+
+/** Opens what workspaces are taken from; throws where nothing can keep them apart. */
+export function openWorkspaces(options: WorkspaceOptions): {
+  readonly workspaces: Workspaces
+  readonly limits: WorkspaceLimits
+} {
+  const { walls, sandbox, ...given } = options
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined)
+  const limits: WorkspaceLimits = { ...usualLimits, ...Object.fromEntries(entries) }
+  const workspaces = sandbox ?? localWorkspaces({ limits, ...(walls && { walls }) })
+  return { workspaces, limits }
+}

@@ -1,0 +1,64 @@
+import type { Call } from '../core/call.ts'
+import type { Finished } from '../sandbox/run.ts'
+import type { Workspace } from './contract.ts'
+
+/**
+ * Files are read and written by commands inside: a link that leads out of the workspace leads
+ * nowhere there.
+ */
+const scripts = {
+  read: 'cat -- "$1"',
+  write: 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"',
+  list: 'cd -- "$1" && find . -mindepth 1 -maxdepth "$2" -not -path "./.git/*" | LC_ALL=C sort | head -n 500',
+  size: 'du -sm "$@" 2>/dev/null | awk \'{ sum += $1 } END { print sum + 0 }\'',
+}
+
+/** Something a file operation was refused with: no such file, a folder, no room. */
+export class FileProblem extends Error {
+  override name = 'FileProblem'
+}
+
+/** The text of a file. */
+export async function readFileIn(workspace: Workspace, path: string, call: Call): Promise<string> {
+  return told(await script(workspace, scripts.read, [path], call))
+}
+
+/** Writes a file, with the folders it lies in. */
+export async function writeFileIn(
+  workspace: Workspace,
+  { path, text }: { readonly path: string; readonly text: string },
+  call: Call,
+): Promise<void> {
+  told(await script(workspace, scripts.write, [path], { ...call, input: text }))
+}
+
+/** The files and folders below one, two levels deep. */
+export async function listFilesIn(workspace: Workspace, path: string, call: Call): Promise<string> {
+  return told(await script(workspace, scripts.list, [path, '2'], call))
+}
+
+/** Mebibytes that the files in a folder take. */
+export async function sizeIn(workspace: Workspace, path: string, call: Call): Promise<number> {
+  return Number((await script(workspace, scripts.size, [path], call)).output.trim())
+}
+
+function script(
+  workspace: Workspace,
+  text: string,
+  words: readonly string[],
+  call: Call & { readonly input?: string },
+): Promise<Finished> {
+  return workspace.run(['/bin/sh', '-c', text, 'sh', ...words], call)
+}
+
+function told({ code, end, output, complaints, cut }: Finished): string {
+  if (end === 'exited' && code === 0) {
+    return cut > 0 ? `${output}\n[${cut} more bytes not shown]` : output
+  }
+  const why = complaints
+    .trim()
+    .split('\n')
+    .at(-1)
+    ?.replace(/^.*?: /, '')
+  throw new FileProblem(end === 'exited' ? why || `it ended with ${code}` : 'it took too long')
+}

@@ -1,0 +1,185 @@
+import { spawn } from 'node:child_process'
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, posix } from 'node:path'
+import type { Call } from '../core/call.ts'
+import { type Finished, runInside } from '../sandbox/run.ts'
+import { openSandbox } from '../sandbox/sandbox.ts'
+import { type Builder, describeWalls, findBuilder, withoutWalls } from '../sandbox/walls.ts'
+import {
+  type CommandCall,
+  type Put,
+  type Workspace,
+  WorkspaceError,
+  type WorkspaceLimits,
+  type WorkspaceSource,
+  type Workspaces,
+} from './contract.ts'
+
+/** How workspaces are walled in on this machine. */
+export interface LocalOptions {
+  readonly limits: WorkspaceLimits
+  /** `none` accepts that nothing keeps commands from this machine. @default 'required' */
+  readonly walls?: 'required' | 'none'
+  /** Who builds the walls. @default the first that works on this machine */
+  readonly builder?: Builder
+}
+
+/** Workspaces within walls of this machine's system; refused where it can build none. */
+export function localWorkspaces(options: LocalOptions): Workspaces {
+  const builder = options.builder ?? findBuilder()
+  const { network, files, processes } = builder.walls
+  const isWalled = network && files && processes
+  if (!isWalled && options.walls !== 'none') throw new WorkspaceError(noWalls)
+  const isolation = describeWalls(isWalled ? builder.walls : withoutWalls().walls)
+  return {
+    name: isWalled ? 'walls of the system' : 'no walls',
+    isolation,
+    async open(source, call) {
+      call.signal.throwIfAborted()
+      const folder = await mkdtemp(join(tmpdir(), 'espalier-workspace-'))
+      const workspace = new LocalWorkspace(folder, source, { ...options, builder })
+      try {
+        await workspace.fill(call)
+        return workspace
+      } catch (cause) {
+        await workspace[Symbol.asyncDispose]()
+        throw cause
+      }
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+const noWalls =
+  'commands of a policy are not run here: neither unshare nor bwrap may make namespaces. Allow user ' +
+  'namespaces, install bubblewrap, use a container engine (sandbox=docker or podman), or accept that ' +
+  'nothing keeps them from this machine (walls=none)'
+
+type Opened = LocalOptions & { readonly builder: Builder }
+
+class LocalWorkspace implements Workspace {
+  readonly #folder: string
+  readonly #source: WorkspaceSource
+  readonly #options: Opened
+  /** Folders at the top inside; each is one of the same name in our folder. */
+  readonly #tops: Set<string>
+  #hasRun = false
+
+  constructor(
+    folder: string,
+    source: WorkspaceSource,
+    options: Opened,
+    tops: Iterable<string> = [],
+  ) {
+    this.#folder = folder
+    this.#source = source
+    this.#options = options
+    this.#tops = new Set(tops)
+  }
+
+  async fill(call: Call): Promise<void> {
+    await this.#makeTop(this.#source.workingFolder)
+    for (const put of this.#source.puts) await this.put(put, call)
+    await mkdir(this.#here(this.#source.workingFolder), { recursive: true })
+  }
+
+  async run(command: readonly string[], call: CommandCall): Promise<Finished> {
+    this.#hasRun = true
+    const { limits } = this.#options
+    const { signal, input, seconds = limits.seconds } = call
+    const asked = { seconds, outputBytes: limits.outputBytes, signal }
+    const finished = await runInside(this.#sandbox(call), command, {
+      ...asked,
+      ...(input !== undefined && { input }),
+    })
+    signal.throwIfAborted()
+    return finished
+  }
+
+  #sandbox({ variables, seconds = this.#options.limits.seconds }: CommandCall) {
+    const { limits, builder } = this.#options
+    const { workingFolder, network = 'none' } = this.#source
+    const isMoved = builder.walls.files
+    return openSandbox({
+      builder,
+      network,
+      readable: [process.execPath],
+      binds: [...this.#tops].map(top => ({ from: join(this.#folder, top), to: `/${top}` })),
+      // Without a new root, commands begin in our folder itself.
+      workingFolder: isMoved ? workingFolder : this.#here(workingFolder),
+      variables: { HOME: '/tmp', LANG: 'C.UTF-8', ...this.#source.variables, ...variables },
+      limits: {
+        memory: limits.memory,
+        cpu: Math.ceil(seconds) + 1,
+        processes: limits.processes,
+        fileSize: limits.disk,
+        temporary: limits.disk,
+      },
+    })
+  }
+
+  async put({ from, to }: Put, _call: Call): Promise<void> {
+    const path = posix.normalize(to)
+    const isTop = posix.dirname(path) === '/'
+    // A folder that commands could change may hold links that lead out of it.
+    if (this.#hasRun && !isTop) throw new WorkspaceError(`${to} is not at the top`)
+    if (isTop) await rm(this.#here(path), { recursive: true, force: true })
+    await this.#makeTop(path)
+    await cp(from, this.#here(path), { recursive: true, verbatimSymlinks: true })
+  }
+
+  async #makeTop(path: string): Promise<void> {
+    const top = posix.normalize(path).split('/')[1] ?? ''
+    if (!path.startsWith('/') || !/^[\w.-]+$/.test(top) || systemTops.includes(top)) {
+      throw new WorkspaceError(`nothing can be put at ${path}: the system's own folders stay`)
+    }
+    await mkdir(join(this.#folder, top), { recursive: true })
+    this.#tops.add(top)
+  }
+
+  #here(path: string): string {
+    return join(this.#folder, posix.normalize(path))
+  }
+
+  async fork({ signal }: Call): Promise<Workspace> {
+    signal.throwIfAborted()
+    const folder = await mkdtemp(join(tmpdir(), 'espalier-workspace-'))
+    await copyTree(this.#folder, folder)
+    const fork = new LocalWorkspace(folder, this.#source, this.#options, this.#tops)
+    fork.#hasRun = this.#hasRun
+    return fork
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+const systemTops = [
+  'usr',
+  'bin',
+  'sbin',
+  'lib',
+  'lib32',
+  'lib64',
+  'nix',
+  'dev',
+  'proc',
+  'tmp',
+  '..',
+  '.',
+]
+
+/** Copies a folder; where the file system can, blocks are shared until one of the two changes them. */
+async function copyTree(from: string, to: string): Promise<void> {
+  const words = process.platform === 'linux' ? ['-a', '--reflink=auto'] : ['-a']
+  const child = spawn('cp', [...words, `${from}/.`, to], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let complaint = ''
+  child.stderr.on('data', (chunk: Buffer) => (complaint = `${complaint}${chunk}`.slice(0, 500)))
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  if (code !== 0) throw new WorkspaceError(`the workspace could not be copied: ${complaint.trim()}`)
+}
