@@ -1,9 +1,10 @@
-// Runs a controlled experiment: `npm run experiment -- strategies [--seeds N] [--tokens N] [--model DIR] [--only NAMES]`.
+// Runs a controlled experiment: `npm run experiment -- strategies|distillation [--seeds N] [--tokens N] [--model DIR] [--only NAMES]`.
 // What has been measured is kept in runs/experiments/, so that an interrupted experiment goes on.
 import { parseArgs } from 'node:util'
+import { distillation } from './experiments/distillation.ts'
 import { strategies } from './experiments/strategies.ts'
 
-const known = { strategies } as const
+const known = { strategies, distillation } as const
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {

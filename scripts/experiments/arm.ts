@@ -16,6 +16,7 @@ import { openRenderer } from '../../src/settings/model-source.ts'
 import { openCondense } from '../../src/settings/open-condense.ts'
 import { openStrategy } from '../../src/settings/open-strategy.ts'
 import { openEstimate } from '../../src/weigh/estimate.ts'
+import { shapedEstimate } from '../../src/weigh/shape.ts'
 
 /** One way to roll and learn that is compared with others. */
 export interface Arm {
@@ -38,6 +39,10 @@ export interface Arm {
   readonly entropy?: number
   readonly filters?: readonly string[]
   readonly condense?: string
+  /** The loss to learn with. @default 'ppo' */
+  readonly loss?: string
+  /** Learns from the budget's teacher, alone or on top of the comparison within groups. */
+  readonly distill?: 'alone' | 'added'
   /** The chance that an attempt is sampled at temperature 3, as if at that of the run. */
   readonly noise?: number
 }
@@ -50,6 +55,8 @@ export interface Budget {
   /** Evaluations after the first. */
   readonly evaluations: number
   readonly model: string
+  /** The folder of the model that arms with `distill` learn from. */
+  readonly teacher?: string
 }
 
 /** What one run of an arm came to. */
@@ -75,7 +82,16 @@ export async function measureArm(arm: Arm, seed: number, budget: Budget): Promis
   const { signal } = new AbortController()
   await using policy = await openEmbedded(budget.model, { threads: 1 })
   const world = desk({ length: arm.length ?? 'short' }) as Environment
-  const parts = await partsOf(arm, { policy, world, seed, model: budget.model })
+  await using teacher = arm.distill
+    ? await openEmbedded(budget.teacher!, { threads: 1 })
+    : undefined
+  const parts = await partsOf(arm, {
+    policy,
+    world,
+    seed,
+    model: budget.model,
+    ...(teacher && { teacher }),
+  })
   const plain: RollParts = {
     ...parts,
     policy,
@@ -84,7 +100,8 @@ export async function measureArm(arm: Arm, seed: number, budget: Budget): Promis
     limits: { ...parts.limits, turns: arm.length === 'long' ? 16 : 10 },
   }
   const perStep = arm.tasks ?? 16
-  const trainer = embeddedTrainer(policy.model, { entropy: arm.entropy ?? 0.01, seed })
+  const { loss, entropy = 0.01 } = arm
+  const trainer = embeddedTrainer(policy.model, { entropy, seed, ...(loss && { loss }) })
   const tasks = world.makeTasks!({ count: 4000, seed })
   // A long task is eight short ones.
   const count = arm.length === 'long' ? budget.heldOut / 4 : budget.heldOut
@@ -124,9 +141,9 @@ async function rollAll(
 
 async function partsOf(
   arm: Arm,
-  opened: { policy: Policy; world: Environment; seed: number; model: string },
+  opened: { policy: Policy; world: Environment; seed: number; model: string; teacher?: Policy },
 ): Promise<RollParts> {
-  const { policy, world, seed, model } = opened
+  const { policy, world, seed, model, teacher } = opened
   const renderer = await openRenderer(model)
   const condense = arm.condense ? await openCondense(arm.condense, renderer) : undefined
   const rolling = await openStrategy(
@@ -144,7 +161,11 @@ async function partsOf(
     environment: arm.strategy === 'tree' ? withFork(world) : world,
     policy: arm.noise ? withNoise(policy, arm.noise) : policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: shapedEstimate(
+      openEstimate('grpo'),
+      arm.distill ? { distillation: { mode: arm.distill, coefficient: 1 } } : {},
+    ),
+    ...(teacher && { scorers: { teacher } }),
     group: arm.group ?? 8,
     filters: await openFilters(arm.filters ?? []),
     sampling: { temperature: arm.temperature ?? 1 },

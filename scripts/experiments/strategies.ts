@@ -43,6 +43,24 @@ const blocks: readonly {
     ],
   },
   {
+    title: 'Losses over sequences',
+    question:
+      'Do losses with a mean or a ratio over whole sequences learn from trees as from chains? Each path is a sequence of its own.',
+    arms: [
+      { name: 'chain', about: '8 chains per task, ppo' },
+      { name: 'chain grpo loss', about: 'the mean of each sequence', loss: 'grpo' },
+      { name: 'chain gspo', about: 'one ratio per sequence', loss: 'gspo' },
+      ...['grpo', 'gspo'].map(loss => ({
+        name: loss === 'grpo' ? 'tree grpo loss' : 'tree gspo',
+        about: '2 trees of 4 endings, width 2 to depth 2',
+        strategy: 'tree' as const,
+        branch: 'fixed:width=2,depth=2',
+        loss,
+        ...group,
+      })),
+    ],
+  },
+  {
     title: 'Filters under noise',
     question:
       'A fifth of all attempts is sampled at temperature 3 and taken for samples at 1. Does dropping what shows it help?',

@@ -24,11 +24,11 @@ export async function rollAgent(
   context: RolloutContext,
   attempt: Attempt,
 ): Promise<NonEmpty<Tree>> {
-  const { environment, limits } = context
+  const { environment } = context
   if (!isAgent(environment)) throw new TypeError(`${environment.name} is no agent`)
   const turn = context.shared.yielding.whenDue()
   if (turn) await turn
-  const timed = withTime(attempt, limits.seconds)
+  const timed = withTime(attempt, context)
   const { seats } = environment
   const capture = openCapture({ context, attempt: timed.attempt, ...(seats && { seats }) })
   try {

@@ -1,6 +1,6 @@
 import type { AssistantMessage, ToolDefinition } from '../core/message.ts'
-import type { BridgeRequest, History, Renderer } from '../core/renderer.ts'
 import { holdLoop } from '../core/process/signals.ts'
+import type { BridgeRequest, History, Renderer } from '../core/renderer.ts'
 import {
   detectFormats,
   type Markers,

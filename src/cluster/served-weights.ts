@@ -3,7 +3,7 @@ import type { Policy } from '../core/policy.ts'
 import { isEmbedded } from '../model/policy.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
-import { withVersion } from '../service/rollouts-policy.ts'
+import { withVersions } from '../service/rollouts-policy.ts'
 import { takeWeights } from './weights.ts'
 
 /** The weights that a worker samples from, as the coordinator last announced them. */
@@ -32,8 +32,10 @@ export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWei
     ...context,
     policy: aroundPolicy(context.policy, {
       async draw({ ask }) {
+        const began = version
         const samples = await ask()
-        return samples.map(sample => withVersion(labelled(context.policy), sample, version))
+        const told = { began, ended: version }
+        return samples.map(sample => withVersions(labelled(context.policy), sample, told))
       },
     }),
   })

@@ -99,6 +99,8 @@ export interface Environment<Data = unknown> {
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
   /** Splits that `makeTasks` knows, the default first. */
   readonly splits?: readonly string[]
+  /** What makes two tasks the same, whichever split names them. @default all of their data */
+  taskKey?(task: Task<Data>): string
   /** Set where worlds run code that the policy writes: told at the start and kept in the report. */
   readonly isolation?: Isolation
   /** Lets go of what it keeps for all its worlds, such as pools and connections. */

@@ -7,7 +7,7 @@ import {
   type Passage,
 } from './credit.ts'
 import type { TrajectoryId } from './ids.ts'
-import type { LogprobBasis, Segment, VersionRange } from './segment.ts'
+import type { LogprobBasis, OtherLogprobs, ScorerName, Segment, VersionRange } from './segment.ts'
 import type { Trajectory } from './trajectory.ts'
 import { lengthTo, type Place, pathEnds, pathTo, type Span, type Tree } from './tree.ts'
 
@@ -32,6 +32,8 @@ export interface Row {
   readonly mask: Uint8Array
   /** 0 where the origin is not sampled, NaN where the policy gave none. */
   readonly logprobs: Float32Array
+  /** Under other policies, where they were asked: 0 where the origin is not sampled, NaN where one gave none. */
+  readonly others: OtherLogprobs
   /** Of trained tokens; 0 elsewhere. */
   readonly advantages: Float64Array
   /** Of trained tokens; 0 elsewhere. */
@@ -134,6 +136,7 @@ function fill(
     ids: new Int32Array(size),
     mask: new Uint8Array(size),
     logprobs: new Float32Array(size),
+    others: openOthers(tree, plan, size),
     advantages: new Float64Array(size),
     weights: new Float64Array(size),
     origins: [] as Run<Segment['origin']>[],
@@ -151,6 +154,11 @@ function fill(
     extend(row.versions, { start: span.start, end, value: segment.version })
     if (segment.logprobs) row.logprobs.set(segment.logprobs.subarray(0, span.length), span.start)
     else row.logprobs.fill(Number.NaN, span.start, end)
+    for (const [name, values] of Object.entries(row.others)) {
+      const own = segment.others?.[name as ScorerName]
+      if (own) values.set(own.subarray(0, span.length), span.start)
+      else values.fill(Number.NaN, span.start, end)
+    }
     row.mask.fill(1, span.start + span.trainFrom, end)
     for (const credit of context.spans.get(span.node) ?? []) applyCredit(row, span, credit)
   }
@@ -161,6 +169,14 @@ function fill(
     basis: basisOf(row.bases),
     ...row,
   }
+}
+
+/** Room for the log-probabilities of every other policy that scored a token of the row. */
+function openOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
+  const names = new Set(
+    spans.flatMap(({ node }) => Object.keys(tree.nodes[node]!.segment.others ?? {})),
+  )
+  return Object.fromEntries([...names].map(name => [name, new Float32Array(size)]))
 }
 
 function applyCredit(

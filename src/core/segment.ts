@@ -22,6 +22,18 @@ export interface TopLogprobs {
   readonly logprobs: Float32Array
 }
 
+/** Other policies whose log-probabilities of sampled tokens are kept beside those of the one that sampled them. */
+export const scorerNames = ['reference', 'teacher', 'proximal'] as const
+
+/**
+ * One of them: the `reference` that a policy is held near to, the `teacher` that it learns from, and `proximal`, the
+ * sampling policy itself as it scores its finished tokens.
+ */
+export type ScorerName = (typeof scorerNames)[number]
+
+/** Log-probabilities of a run of tokens under other policies; NaN where one did not score a token. */
+export type OtherLogprobs = Readonly<Partial<Record<ScorerName, Float32Array>>>
+
 /** Says which earlier tokens a run of a rewritten path repeats. */
 export interface Repeat {
   /** Where in this segment the repetition lies. */
@@ -40,6 +52,7 @@ export interface GivenSegment {
   readonly repeats?: readonly Repeat[]
   readonly logprobs?: never
   readonly version?: never
+  readonly others?: never
 }
 
 /** A run of tokens one policy sampled. `logprobs[i]` belongs to `ids[i]`. */
@@ -53,6 +66,8 @@ export interface SampledSegment {
   /** Entropy of the distribution each token was drawn from, where the policy tells. */
   readonly entropies?: Float32Array
   readonly top?: TopLogprobs
+  /** Log-probabilities of the same tokens under other policies. */
+  readonly others?: OtherLogprobs
   readonly repeats?: never
   readonly [checked]: true
 }
@@ -69,6 +84,7 @@ export interface SampledParts {
   readonly version: VersionRange
   readonly entropies?: Float32Array
   readonly top?: TopLogprobs
+  readonly others?: OtherLogprobs
 }
 
 /** The only way to make a `SampledSegment`: ids and log-probabilities are paired here, once. */
@@ -85,6 +101,10 @@ export function sampled(parts: SampledParts): SampledSegment {
     throw new RangeError(
       `sampled segment has ${ids.length} ids but ${top.ids.length} top ids of width ${top.width}`,
     )
+  }
+  for (const [name, values] of Object.entries(parts.others ?? {})) {
+    if (values.length === ids.length) continue
+    throw new RangeError(`sampled segment has ${ids.length} ids but ${values.length} of ${name}`)
   }
   if (version.from > version.to) {
     throw new RangeError(`policy version range runs backwards: ${version.from} to ${version.to}`)

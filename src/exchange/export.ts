@@ -16,7 +16,14 @@ import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.t
 import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
-import { openRunReader, type StoredGroup } from '../store/store.ts'
+import { openRunReader, type RunReader, type StoredGroup } from '../store/store.ts'
+import {
+  batchSpread,
+  type ComparedRewards,
+  comparedRewards,
+  scaleGroup,
+} from '../weigh/batch-scale.ts'
+import { openEstimate } from '../weigh/estimate.ts'
 
 /** What an export is asked for. */
 export interface ExportOptions extends Selection {
@@ -76,9 +83,10 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
     const weighting = weightingOf(config)
     const file = await openExport(format, { ...options, loss, out: partial, run, weighting })
     try {
-      for await (const group of reader.groups()) {
+      const scaled = await openScaling(reader, config)
+      for await (const stored of reader.groups()) {
         options.signal?.throwIfAborted()
-        await file.write(group)
+        await file.write({ ...stored, group: scaled(stored.group) })
       }
     } catch (error) {
       await file.end().catch(() => undefined)
@@ -91,6 +99,25 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
   } finally {
     await reader[Symbol.asyncDispose]()
   }
+}
+
+/** Advantages as the trainer had them: a comparison over batches is scaled by the spread of each step. */
+async function openScaling(
+  reader: RunReader,
+  config: Readonly<Record<string, unknown>>,
+): Promise<(group: Group) => Group> {
+  const { advantage } = config
+  const { batch } = typeof advantage === 'string' ? openEstimate(advantage) : {}
+  if (!batch) return group => group
+  const weighting = weightingOf(config)
+  const steps = new Map<number, ComparedRewards[]>()
+  for await (const { group } of reader.groups()) {
+    if (group.step === undefined) continue
+    const known = steps.get(group.step) ?? []
+    steps.set(group.step, [...known, comparedRewards(group, weighting)])
+  }
+  const spreads = new Map([...steps].map(([step, groups]) => [step, batchSpread(groups, batch)]))
+  return group => scaleGroup(group, spreads.get(group.step ?? -1) ?? 1)
 }
 
 /** A file that groups are exported into, one after the other. */

@@ -65,7 +65,32 @@ const calls = (
     ...(problem && { problem }),
   }))
 
+/** A trajectory whose first path was rewritten: its last one begins anew. */
+function rewritten(first: { ids: readonly number[]; version: number }): Scored {
+  const tree = emptyTree(`g/${count++}`)
+  const sample = (ids: readonly number[], version: number) =>
+    sampled({ ids: Int32Array.from(ids), logprobs: null, version: { from: version, to: version } })
+  const before = tree.append(
+    tree.append(root, given('prompt', Int32Array.of(1))),
+    sample(first.ids, first.version),
+  )
+  const lineage = { kind: 'rewrites', of: before, by: 'test', reason: 'condensed' } as const
+  const anew = tree.append(root, given('prompt', Int32Array.of(2)), lineage)
+  const trajectory = endAt(tree, tree.append(anew, sample([9], 10))) as Gradable
+  tree.end(trajectory)
+  return { tree, trajectory, reward: { total: 1, parts: [] } }
+}
+
 describe('filters', () => {
+  it('[D1] stale and duplicates look at every row of a trajectory, not at its last path alone', () => {
+    const old = rewritten({ ids: [5], version: 1 })
+    expect(judge('stale', old)).toEqual([{ reason: 'sampled 9 versions ago', from: 'loss' }])
+    const other = rewritten({ ids: [6], version: 10 })
+    const same = rewritten({ ids: [6], version: 10 })
+    expect(judge('duplicates', old, other)).toEqual([])
+    expect(judge('duplicates', old, other, same)).toHaveLength(1)
+  })
+
   it('[D1] void turns: neither a call nor an answer', () => {
     expect(judge('void-turns', said(['hello', ' ']))).toEqual([
       { reason: 'turn 1 has neither a call nor an answer', from: 'loss' },

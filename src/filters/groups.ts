@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { coverageOf } from '../core/credit.ts'
 import type { Filter, Scored } from '../core/group.ts'
 import type { TrajectoryId } from '../core/ids.ts'
-import { pathTo } from '../core/tree.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import type { Tree } from '../core/tree.ts'
 import { type DropFrom, perGroup } from './filter.ts'
 
 /** Drops groups whose rewards are all equal, to within `spread`: nothing can be learned from them. */
@@ -45,15 +47,21 @@ export function duplicates({ from = 'loss' }: { readonly from?: DropFrom } = {})
   }
 }
 
+/** Of all its paths: two whose last ones agree may have been rewritten from different beginnings. */
 function sampledKey({ tree, trajectory }: Scored): string {
   const hash = createHash('sha256')
-  for (const { node, length } of pathTo(tree, trajectory.end)) {
-    const { segment } = tree.nodes[node]!
-    if (segment.origin !== 'sampled') continue
-    const { buffer, byteOffset } = segment.ids
+  for (const [node, length] of sampledNodes(tree, trajectory)) {
+    const { buffer, byteOffset } = tree.nodes[node]!.segment.ids
     hash.update(new Uint8Array(buffer, byteOffset, length * 4)).update('|')
   }
   return hash.digest('hex')
+}
+
+/** The sampled nodes of a trajectory over all its paths, each with how far the trajectory goes into it. */
+function sampledNodes(tree: Tree, trajectory: Trajectory): readonly (readonly [number, number])[] {
+  return [...coverageOf(tree, trajectory)].filter(
+    ([node]) => tree.nodes[node]!.segment.origin === 'sampled',
+  )
 }
 
 /** Drops trajectories with a trained token older than this many policy versions. @default 4 */
@@ -82,12 +90,10 @@ export function stale({
   }
 }
 
-/** The oldest version that can have sampled a token of a trajectory. */
+/** The oldest version that can have sampled a token of a trajectory, on whichever of its paths. */
 export function oldestVersion({ tree, trajectory }: Pick<Scored, 'tree' | 'trajectory'>): number {
-  let oldest = Number.POSITIVE_INFINITY
-  for (const { node } of pathTo(tree, trajectory.end)) {
-    const { segment } = tree.nodes[node]!
-    if (segment.origin === 'sampled') oldest = Math.min(oldest, segment.version.from)
-  }
-  return oldest
+  const versions = sampledNodes(tree, trajectory).map(
+    ([node]) => tree.nodes[node]!.segment.version!.from,
+  )
+  return versions.reduce((oldest, version) => Math.min(oldest, version), Number.POSITIVE_INFINITY)
 }

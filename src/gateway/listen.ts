@@ -12,6 +12,7 @@ import { tasksById } from '../tasks/tasks-by-id.ts'
 import { listenAll } from '../watch/events.ts'
 import { openObservers } from '../watch/observe.ts'
 import { writeReport } from '../watch/run-report.ts'
+import { refuseBatch } from '../weigh/estimate.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
 import { elsewhere } from './elsewhere.ts'
 import { openGateway } from './open-gateway.ts'
@@ -71,6 +72,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   const { environment = elsewhere, tasks, out, graceSeconds = 10 } = options
   await using opening = openLater()
   const opened = opening.add(await openRollParts(environment, tasks, options))
+  refuseBatch(opened.parts.estimate, 'the gateway')
   const kept = out === undefined ? undefined : opening.add(await keepIn(out, opened.parts, options))
   const { seed = 0, split } = opened.parts
   const reading = { seed, ...(split !== undefined && { split }) }

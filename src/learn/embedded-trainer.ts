@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LeafWeighting } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
+import type { TrajectoryId } from '../core/ids.ts'
 import type { Row } from '../core/row.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import type { Tree } from '../core/tree.ts'
@@ -18,14 +19,15 @@ import {
   learn,
   measureChange,
   type SampledRow,
-  scoreRow,
 } from '../model/learn.ts'
 import type { EmbeddedModel } from '../model/model.ts'
 import { rendererFor } from '../model/teach.ts'
 import { defaults } from '../settings/settings.ts'
-import { pathsOf } from '../sinks/paths.ts'
+import { pathsOf, type RowBonus } from '../sinks/paths.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
 import type { Tokenizer } from '../tokenizers/tokenizer.ts'
+import { offPolicy, referenceOf } from './embedded-off-policy.ts'
+import { checkImportance } from './off-policy.ts'
 
 /** How the embedded model learns from groups. */
 export interface EmbeddedTrainerOptions {
@@ -47,8 +49,12 @@ export interface EmbeddedTrainerOptions {
   readonly updates?: number
   /** Coefficient of the entropy bonus: fixed, by schedule, or steered by a target. @default 0.01 */
   readonly entropy?: number | Schedule | EntropyTarget
-  /** Holds the policy near the weights it had when the trainer was opened. @default none */
-  readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel }
+  /** Holds the policy near a model, or near the reference that scored what was sampled. @default none */
+  readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel | 'scored' }
+  /** Where ratios start from: as recorded, or computed again before learning (decoupled PPO). @default 'recorded' */
+  readonly proximal?: 'recorded' | 'recompute'
+  /** Weights against what sampled otherwise than it learns; those of ratios need `recompute`. @default none */
+  readonly importance?: readonly string[]
   /** @default 'uniform' */
   readonly weighting?: LeafWeighting
   /** Adds to the advantages of trained tokens, row by row. */
@@ -64,8 +70,12 @@ export interface EmbeddedTrainerOptions {
 /** Gives each row's tokens something on top of their advantage; `undefined` gives nothing. */
 export type TokenBonus = (
   rows: readonly MemberRow[],
-  call: { readonly signal: AbortSignal },
-) => Promise<readonly (Float64Array | undefined)[]>
+  call: {
+    readonly signal: AbortSignal
+    /** What a trajectory of the batch earned. */
+    rewardOf(trajectory: TrajectoryId): number | undefined
+  },
+) => Promise<readonly (RowBonus | undefined)[]>
 
 /** A step of the embedded trainer, with the tokens whose probability changed most. */
 export interface EmbeddedStep extends TrainerStep {
@@ -91,23 +101,32 @@ export function embeddedTrainer(
     name: 'embedded',
     async step(groups, { signal }) {
       const members = groups.flatMap(group => groupRows(group, { weighting: settings.weighting }))
-      const lesson = await toLesson(members, settings, signal)
-      const trained = worthwhile(lesson)
+      const made = await toLesson(members, settings, { signal, rewardOf: rewardsOf(groups) })
+      const trained = worthwhile(made)
       const metrics: Record<string, number> = batchMetrics(model, members, trained)
       const step = steps++
-      if (trained.length === 0) return { version: model.version(), metrics, top: [] }
-      const options = await learnOptions(lesson.rows, settings, { signal, step })
+      // A bonus or a penalty teaches something also where nothing is worth more than anything else.
+      const isIdle = trained.length === 0 && used === 0 && !settings.kl
+      if (made.rows.length === 0 || isIdle) return { version: model.version(), metrics, top: [] }
+      const looked = trained.length > 0 ? trained : made.rows
+      const { lesson, measured } = await offPolicy(
+        model,
+        { made, trained: looked, members },
+        { settings, signal },
+      )
+      Object.assign(metrics, measured)
+      const options = await learnOptions(members, lesson.rows, { settings, signal, step })
       const learned = await learn(model, lesson, { ...options, entropy: used })
       if (typeof settings.entropy === 'number' || 'kind' in settings.entropy) {
         used = coefficientAt(settings.entropy, steps)
       } else ({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
-      const change = await measureChange(model, trained.slice(0, settings.measured), {
+      const change = await measureChange(model, looked.slice(0, settings.measured), {
         signal,
         top: settings.top,
-        temperature: trained[0]!.temperature,
+        temperature: looked[0]!.temperature,
       })
       Object.assign(metrics, learnedMetrics(learned), changeMetrics(change))
-      const top = (change?.change?.top ?? []).map(token => inWords(token, trained, tokenizer))
+      const top = (change?.change?.top ?? []).map(token => inWords(token, looked, tokenizer))
       return { version: model.version(), metrics, top }
     },
     async save(folder) {
@@ -142,25 +161,22 @@ function coefficientAt(entropy: number | Schedule | EntropyTarget, step: number)
 }
 
 async function learnOptions(
+  members: readonly MemberRow[],
   rows: readonly SampledRow[],
-  settings: Read,
-  { signal, step }: { readonly signal: AbortSignal; readonly step: number },
+  { settings, signal, step }: { settings: Read; signal: AbortSignal; step: number },
 ): Promise<Omit<LearnOptions, 'entropy'>> {
   const { loss, lossOptions, epochs, updates, kl, clip, weightDecay, warmup, seed } = settings
   const learningRate =
     typeof settings.learningRate === 'number'
       ? settings.learningRate
       : scheduleAt(settings.learningRate, step)
-  const reference = kl && (await Promise.all(rows.map(row => scoreRow(kl.reference, row, signal))))
+  const reference = kl && (await referenceOf(kl.reference, { members, rows, signal }))
   return {
     loss: lossNamed(loss),
     lossOptions,
     epochs,
     updates,
-    ...(kl &&
-      reference && {
-        kl: { penalty: kl.penalty, reference: reference.map(({ logprobs }) => logprobs) },
-      }),
+    ...(kl && reference && { kl: { penalty: kl.penalty, reference } }),
     update: { learningRate, clip, weightDecay, warmup },
     seed: seed + step,
     signal,
@@ -197,6 +213,8 @@ const ownDefaults = {
   updates: defaults.updates,
   entropy: defaults.entropyBonus,
   weighting: defaults.weighting,
+  proximal: defaults.proximal,
+  importance: defaults.importance as readonly string[],
   measured: 32,
   top: 5,
   seed: defaults.seed,
@@ -213,17 +231,25 @@ function readOptions(options: EmbeddedTrainerOptions): Read {
   }
   const loss = options.loss ?? ownDefaults.loss
   lossNamed(loss)
+  checkImportance(options.importance ?? [], options.proximal)
   const lossOptions = clipping.includes(loss) ? { low: 0.2, high: 0.28 } : {}
   return { ...ownDefaults, ...options, lossOptions: { ...lossOptions, ...options.lossOptions } }
+}
+
+/** What the trajectories of a batch earned. */
+export function rewardsOf(groups: readonly Group[]): Parameters<TokenBonus>[1]['rewardOf'] {
+  const members = groups.flatMap(group => group.members)
+  const rewards = new Map(members.map(({ trajectory, reward }) => [trajectory.id, reward.total]))
+  return trajectory => rewards.get(trajectory)
 }
 
 /** The rows of a batch as the model learns from them, and the trajectories over their tokens. */
 async function toLesson(
   members: readonly MemberRow[],
   { bonus }: Read,
-  signal: AbortSignal,
+  call: Parameters<TokenBonus>[1],
 ): Promise<Lesson> {
-  const bonuses = bonus ? await bonus(members, { signal }) : []
+  const bonuses = bonus ? await bonus(members, call) : []
   const numbers = new Map(members.map(({ tree }) => [tree, 0]))
   for (const [index, tree] of [...numbers.keys()].entries()) numbers.set(tree, index)
   const rows = members.map(({ row, tree }) => toSampledRow(row, tree, numbers.get(tree)!))

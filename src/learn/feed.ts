@@ -1,6 +1,6 @@
 import type { Group } from '../core/group.ts'
 import { isUseful } from '../core/group.ts'
-import type { GroupId } from '../core/ids.ts'
+import type { GroupId, TaskId } from '../core/ids.ts'
 import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { TaskStream } from '../tasks/task-stream.ts'
@@ -49,14 +49,16 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
     ...parts,
     instruments: [gate.instrument, ...(parts.instruments ?? [])],
   })
+  const taken = new Map<GroupId, TaskId>()
   let begun = 0
   let refused = 0
 
   function submit(): void {
     const order = (first - 1) * tasksPerStep + begun
     const step = first + Math.floor(begun / tasksPerStep)
-    const task = tasks.at(order)
+    const task = tasks.at(order, new Set(taken.values()))
     const id = `${step}/${begun % tasksPerStep}/${task.id}` as GroupId
+    taken.set(id, task.id)
     begun++
     pipeline.submit({ id, task, order, step })
   }
@@ -75,6 +77,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
       fill(done)
       while (groups.length < tasksPerStep * perJob && pipeline.pending > 0) {
         const group = await pipeline.next()
+        taken.delete(group.id)
         const isOld = ageOfGroup(group, history) > maxStaleness
         if (!isOld && isUseful(group)) {
           groups.push(group)

@@ -3,12 +3,15 @@ import type { Filter } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Reward } from '../core/reward.ts'
 import type { Trajectory } from '../core/trajectory.ts'
+import type { Tree } from '../core/tree.ts'
+import { attemptMeans } from '../math/attempts.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
+import { mean } from '../math/statistics.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 
 /** How well a policy does on tasks it was not trained on. */
 export interface Evaluation {
-  /** Solved attempts of those that could be scored. */
+  /** Solved attempts of those that could be scored; a tree is one, however many endings it has. */
   readonly success: number
   /** Wilson's, with 95 % confidence. */
   readonly interval: Interval
@@ -37,7 +40,12 @@ export interface EvaluationOptions {
   /** Where its groups stand in the run's order. */
   readonly order: number
   readonly step?: number
+  /** Whether attempts are chains, or rolled as training rolls them. @default chains where trees are rolled */
+  readonly strategy?: EvaluationStrategy
 }
+
+/** How held-out tasks are attempted. */
+export type EvaluationStrategy = 'chain' | 'same'
 
 /** Keeps evaluations in the journal and out of every loss. */
 const notTrained: Filter = {
@@ -51,6 +59,17 @@ const notTrained: Filter = {
     ),
 }
 
+/** The parts with which held-out tasks are attempted: a tree is a way to train, not to be measured by. */
+function asMeasured<Data>(
+  { scorers: _, ...parts }: RollParts<Data>,
+  asked?: EvaluationStrategy,
+): RollParts<Data> {
+  const isTree = (parts.leaves ?? 1) > 1
+  if (asked === 'same' || (asked === undefined && !isTree)) return parts
+  const { strategy: _strategy, leaves: _leaves, ...rest } = parts
+  return rest
+}
+
 /** Rolls every held-out task once, at the run's own sampling. */
 export async function evaluateHeldOut<Data>(
   tasks: readonly Task<Data>[],
@@ -58,7 +77,11 @@ export async function evaluateHeldOut<Data>(
   options: EvaluationOptions,
 ): Promise<Evaluation> {
   const { name, successAt, order, step } = options
-  const pipeline = openRollPipeline({ ...parts, group: 1, filters: [notTrained] })
+  const pipeline = openRollPipeline({
+    ...asMeasured(parts, options.strategy),
+    group: 1,
+    filters: [notTrained],
+  })
   tasks.forEach((task, index) => {
     pipeline.submit({
       id: `${name}/${task.id}` as GroupId,
@@ -68,27 +91,40 @@ export async function evaluateHeldOut<Data>(
     })
   })
   const attempts: EvaluatedAttempt[] = []
+  const endings: Ending[] = []
   let unscored = 0
   while (pipeline.pending > 0) {
     const group = await pipeline.next()
-    unscored += group.unscored.length
-    for (const { reward, trajectory } of group.members) {
+    if (group.members.length === 0) unscored++
+    for (const { reward, trajectory, tree } of group.members) {
       const isSolved = reward.total >= successAt
       attempts.push({ task: group.task, isSolved, reward, trajectory })
+      endings.push({ tree, share: trajectory.share, isSolved, reward: reward.total })
     }
   }
-  return { ...summarise(attempts), unscored, attempts }
+  return { ...summarise(endings), sampledTokens: tokensOf(attempts), unscored, attempts }
 }
 
-function summarise(attempts: readonly EvaluatedAttempt[]) {
-  const scored = attempts.length
-  const solved = attempts.filter(({ isSolved }) => isSolved).length
-  const total = attempts.reduce((sum, { reward }) => sum + reward.total, 0)
+interface Ending {
+  readonly tree: Tree
+  readonly share: number
+  readonly isSolved: boolean
+  readonly reward: number
+}
+
+function tokensOf(attempts: readonly EvaluatedAttempt[]): number {
+  return attempts.reduce((sum, { trajectory }) => sum + trajectory.usage.sampled, 0)
+}
+
+function summarise(endings: readonly Ending[]) {
+  const solved = attemptMeans(endings.map(each => ({ ...each, value: Number(each.isSolved) })))
+  const rewards = attemptMeans(endings.map(each => ({ ...each, value: each.reward })))
+  const scored = solved.length
+  const successes = solved.reduce((sum, share) => sum + share, 0)
   return {
-    success: scored === 0 ? 0 : solved / scored,
-    interval: scored === 0 ? { low: 0, high: 1 } : wilsonInterval(solved, scored),
+    success: scored === 0 ? 0 : successes / scored,
+    interval: wilsonInterval(successes, scored),
     scored,
-    meanReward: scored === 0 ? 0 : total / scored,
-    sampledTokens: attempts.reduce((sum, { trajectory }) => sum + trajectory.usage.sampled, 0),
+    meanReward: scored === 0 ? 0 : mean(rewards),
   }
 }

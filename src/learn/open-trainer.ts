@@ -53,23 +53,28 @@ async function openTrainerNamed<Data>(name: string, learning: Learning<Data>): P
 async function openEmbeddedTrainer<Data>(learning: Learning<Data>): Promise<Trainer> {
   const { policy } = learning.parts
   if (!isEmbedded(policy)) throw notEmbedded(policy.name)
-  const { klPenalty = defaults.klPenalty } = learning.options
-  const reference = klPenalty > 0 ? await copyModel(policy.model) : undefined
+  const { klPenalty = defaults.klPenalty, klIn = defaults.klIn } = learning.options
+  const isPenalised = klPenalty > 0 && klIn === 'loss'
+  const isScored = learning.parts.scorers?.reference !== undefined
+  const copy = isPenalised && !isScored ? await copyModel(policy.model) : undefined
+  const reference = isPenalised && isScored ? 'scored' : copy
   const trainer = embeddedTrainer(policy.model, {
     ...embeddedOptions(learning),
     ...(reference && { kl: { penalty: { coefficient: klPenalty }, reference } }),
   })
-  return { ...trainer, [Symbol.asyncDispose]: async () => reference?.[Symbol.asyncDispose]() }
+  return { ...trainer, [Symbol.asyncDispose]: async () => copy?.[Symbol.asyncDispose]() }
 }
 
 function embeddedOptions<Data>({ parts, options, tasks }: Learning<Data>): EmbeddedTrainerOptions {
   const { policy, renderer, weighting, seed = defaults.seed } = parts
   const { learningRate, loss, lossOptions, epochs, updates, entropy } = options
+  const { importance, proximal } = options
   const { oracleBonus: coefficient = defaults.oracleBonus } = options
   const { successAt = defaults.successAt } = options
   const promptOf = oraclePrompts(tasks)
   return {
     ...withoutUndefined({ learningRate, loss, lossOptions, epochs, updates, entropy, weighting }),
+    ...withoutUndefined({ importance, proximal }),
     seed,
     ...(coefficient > 0 && {
       bonus: oracleTokenBonus({ policy, renderer, promptOf, coefficient, successAt }),

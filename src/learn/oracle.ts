@@ -37,16 +37,24 @@ function promptIn(data: unknown): string | undefined {
 
 /**
  * Re-scores successful trajectories under a prompt that gives the answer away, and adds to each
- * token's advantage what that changes: both sides by the same scorer, clipped, positives only.
+ * token's advantage what that changes: both sides by the same scorer, clipped, positives only. A token that several
+ * trajectories pass through has its bonus in those that succeeded, whichever of them has it in its row.
  */
 export function oracleTokenBonus(options: OracleOptions): TokenBonus {
   const { policy, coefficient } = options
   if (!policy.score) throw new Error(`${policy.name} cannot score, which an oracle bonus needs`)
-  return (rows, { signal }) =>
+  const { successAt = 1 } = options
+  return (rows, { signal, rewardOf }) =>
     Promise.all(
-      rows.map(async row => {
-        const bonus = await bonusOf(row, options, signal)
-        return bonus?.map(value => coefficient * value)
+      rows.map(async member => {
+        const trajectories = new Set(
+          member.row.passages
+            .flatMap(({ value }) => value.map(({ trajectory }) => trajectory))
+            .filter(trajectory => (rewardOf(trajectory) ?? Number.NEGATIVE_INFINITY) >= successAt),
+        )
+        if (trajectories.size === 0) return undefined
+        const bonus = await bonusOf(member, options, signal)
+        return bonus && { values: bonus.map(value => coefficient * value), trajectories }
       }),
     )
 }
@@ -56,9 +64,8 @@ async function bonusOf(
   options: OracleOptions,
   signal: AbortSignal,
 ): Promise<Float64Array | undefined> {
-  const { policy, successAt = 1, limit = 5 } = options
+  const { policy, limit = 5 } = options
   const { row, tree } = member
-  if (!('reward' in member.member) || member.member.reward.total < successAt) return undefined
   const from = row.mask.indexOf(1)
   const told = toldPath(member, options)
   if (from < 0 || !told) return undefined

@@ -10,24 +10,26 @@ import type { TrainingPlan } from './training.ts'
 export interface LearningOptions<Data = unknown>
   extends Pick<
       TrainingPlan<Data>,
-      'evaluateEvery' | 'onStep' | 'onEvaluation' | 'maxStaleness' | 'onUpdate'
+      'evaluateEvery' | 'evaluateStrategy' | 'onStep' | 'onEvaluation' | 'maxStaleness' | 'onUpdate'
     >,
     Pick<
       EmbeddedTrainerOptions,
       'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy'
     >,
-    Pick<AttemptOptions, 'out' | 'resumes' | 'config'>,
-    Pick<GroupOptions, 'refill'> {
+    Pick<AttemptOptions, 'out' | 'resumes' | 'config' | 'tell'>,
+    Pick<GroupOptions, 'refill' | 'klPenalty' | 'klIn' | 'proximal' | 'reference' | 'teacher'> {
+  /** Weights against what sampled otherwise than it learns. @default none */
+  readonly importance?: readonly string[]
   /** What learns: a name as on the command line, or an opened one, which is left open. @default 'embedded' */
   readonly trainer?: Trainer | string
   /** Training steps. @default 60 */
   readonly steps?: number
   /** Tasks per training step. @default 32 */
   readonly tasksPerStep?: number
+  /** How tasks are drawn: `uniform`, `band`, `thompson` or `progress`, with options. @default 'uniform' */
+  readonly sampleTasks?: string
   /** Tasks to evaluate on, or how many. @default a split made for it, else a fifth of the tasks */
   readonly heldOut?: TaskSource<Data>
-  /** Coefficient of the KL penalty to the starting weights. @default 0 */
-  readonly klPenalty?: number
   /** What a nat under a task's oracle prompt adds to a token's advantage. @default 0 */
   readonly oracleBonus?: number
   /** Steps between checkpoints. @default 20 */

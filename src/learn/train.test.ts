@@ -13,10 +13,11 @@ import { readManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { type AuditedRow, auditRows, auditRun, type Scorer } from './audit.ts'
-import { embeddedTrainer } from './embedded-trainer.ts'
+import { embeddedTrainer, rewardsOf } from './embedded-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
 import { teach } from './teach.ts'
 import { rendererOf, train } from './train.ts'
+import type { StepRecord } from './training.ts'
 
 const { signal } = new AbortController()
 let folder: string
@@ -316,17 +317,63 @@ describe('the oracle bonus', () => {
       limit: 2,
     })
     const rows = groups.flatMap(group => groupRows(group))
-    const given = await bonus(rows, { signal })
+    const given = await bonus(rows, { signal, rewardOf: rewardsOf(groups) })
     rows.forEach(({ row, member }, index) => {
       const isSolved = 'reward' in member && member.reward.total >= 1
       expect(given[index] !== undefined).toBe(isSolved)
-      const values = given[index] ?? new Float64Array(0)
+      const values = given[index]?.values ?? new Float64Array(0)
       expect(values.every((value, token) => row.mask[token] === 1 || value === 0)).toBe(true)
       expect(values.every(value => Math.abs(value) <= 1)).toBe(true)
     })
-    expect(given.some(values => values?.some(value => value !== 0))).toBe(true)
+    expect(given.some(each => each?.values.some(value => value !== 0))).toBe(true)
     const trainer = embeddedTrainer(policy.model, { learningRate: 1e-3, bonus })
     const { metrics } = await trainer.step(groups, { signal })
     expect(metrics.trainedRows).toBeGreaterThan(0)
+  })
+})
+
+describe('off-policy', () => {
+  const { signal } = new AbortController()
+
+  it('measures how far the weights are from what sampled, and weighs against it', async () => {
+    await using policy = await fresh()
+    const groups = await rolled(policy, 12)
+    const trainer = embeddedTrainer(policy.model, {
+      learningRate: 0.01,
+      proximal: 'recompute',
+      importance: ['token', 'staleness:decay=0.5'],
+    })
+    const first = (await trainer.step(groups, { signal })).metrics
+    expect(first.mismatchKl).toBeLessThan(1e-6)
+    expect(first.importanceMean).toBeCloseTo(1, 3)
+    const second = (await trainer.step(groups, { signal })).metrics
+    expect(second.mismatchKl).toBeGreaterThan(100 * first.mismatchKl!)
+    expect(second.mismatchEffectiveSampleShare).toBeLessThan(1)
+    // One version old.
+    expect(second.importanceMean).toBeLessThan(0.7)
+    // Ratios start from the weights before the step, so that one update clips nothing.
+    expect(second.clippedLow! + second.clippedHigh!).toBe(0)
+  })
+
+  it('a teacher and a reference that are the policy itself teach nothing and hold nothing back', async () => {
+    await using teacher = await fresh()
+    await using policy = await fresh()
+    const records: StepRecord[] = []
+    await train(signals, signalTasks(60, 3), {
+      policy,
+      teacher,
+      distill: 'alone',
+      reference: teacher,
+      klPenalty: 0.1,
+      ...small,
+      steps: 1,
+      heldOut: 4,
+      entropy: 0,
+      limits,
+      onStep: record => records.push(record),
+    })
+    expect(Math.abs(records[0]!.metrics.policyLoss!)).toBeLessThan(1e-5)
+    expect(Math.abs(records[0]!.metrics.klLoss!)).toBeLessThan(1e-5)
+    expect(records[0]!.metrics.gradientNorm).toBeLessThan(1e-3)
   })
 })

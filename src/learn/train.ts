@@ -18,15 +18,22 @@ import { openNamed } from '../settings/open-named.ts'
 import { isEmbeddedUri } from '../settings/open-policy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { openRunReader } from '../store/store.ts'
-import { openTaskStream, splitTasks } from '../tasks/task-stream.ts'
+import {
+  checkTaskSampler,
+  openTaskSampler,
+  type TaskSamplingReport,
+} from '../tasks/sample-tasks.ts'
+import { splitTasks } from '../tasks/split-tasks.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import { listenAll } from '../watch/events.ts'
 import { type ObserverNotes, openObservers } from '../watch/observe.ts'
 import { writeReport } from '../watch/run-report.ts'
+import { refuseBatch } from '../weigh/estimate.ts'
+import { checkImportance } from './off-policy.ts'
 import { notEmbedded, openLearner } from './open-trainer.ts'
 import { tinkerLossNamed } from './tinker/losses.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
-import { runTraining, type Training, type TrainingPlan } from './training.ts'
+import { type FurthestMismatch, runTraining, type Training, type TrainingPlan } from './training.ts'
 import { readState } from './training-state.ts'
 
 /** What training gave. */
@@ -40,6 +47,10 @@ export interface Trained {
   readonly sampledTokens: number
   readonly seconds: number
   readonly best: Training['best']
+  /** Which tasks were drawn, and how they go of late. */
+  readonly tasks: TaskSamplingReport
+  /** Where what learned and what sampled were furthest apart. */
+  readonly mismatch?: FurthestMismatch
   /** The run folder, where there is one. */
   readonly run: string | undefined
   readonly training: Training
@@ -57,8 +68,14 @@ export async function train<Data>(
   options: TrainOptions<Data>,
 ): Promise<Trained> {
   await checkLearning(options)
-  const rolling = { ...options, ...ownRenderer(options) }
+  const rolling = {
+    ...options,
+    ...ownRenderer(options),
+    // What learns computes them itself, with the weights of the moment.
+    proximal: 'recorded',
+  } as const
   await using opened = await openRollParts(environment, tasks, rolling)
+  if ((options.sinks?.length ?? 0) > 0) refuseBatch(opened.parts.estimate, '--sinks')
   if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
   const { trained, notes } = await trainObserved(tasks, opened.parts, {
     ...options,
@@ -93,7 +110,17 @@ function ownRenderer({ policy, model }: AttemptOptions): Pick<AttemptOptions, 'm
 /** Refuses what cannot be learned by, before anything is opened for it. */
 export async function checkLearning(
   options: Partial<Pick<TrainOptions, 'policy' | 'trainer' | 'group' | 'budget'>> &
-    Pick<TrainOptions, 'steps' | 'tasksPerStep' | 'loss'>,
+    Pick<
+      TrainOptions,
+      | 'steps'
+      | 'tasksPerStep'
+      | 'loss'
+      | 'sampleTasks'
+      | 'importance'
+      | 'proximal'
+      | 'teacher'
+      | 'distill'
+    >,
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
   const uris = typeof policy === 'string' ? [policy] : 'sample' in policy ? [] : policy
@@ -101,6 +128,11 @@ export async function checkLearning(
   if (trainer === 'embedded' && strange !== undefined) throw notEmbedded(strange)
   const { loss = defaults.loss, budget, group = defaults.group } = options
   if (typeof loss === 'string') await openNamed(`--loss ${loss}`, () => checkLoss(trainer, loss))
+  const { sampleTasks } = options
+  if (sampleTasks !== undefined) {
+    await openNamed(`--sample-tasks ${sampleTasks}`, async () => checkTaskSampler(sampleTasks))
+  }
+  await checkOffPolicy(options)
   if (budget?.trajectories === undefined) return
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   throw new SettingError(
@@ -116,6 +148,25 @@ function checkLoss(trainer: Trainer | string, loss: string): void {
   else if (typeof trainer === 'string' && trainer.startsWith('tinker:')) tinkerLossNamed(loss)
 }
 
+/** Refuses weights and ratios that what learns does not take. */
+async function checkOffPolicy(
+  options: Pick<TrainOptions, 'trainer' | 'importance' | 'proximal' | 'teacher' | 'distill'>,
+): Promise<void> {
+  const { trainer = defaults.trainer, importance = [], proximal, teacher, distill } = options
+  await openNamed(`--importance ${importance.join(' ')}`, async () =>
+    checkImportance(importance, proximal),
+  )
+  if (teacher !== undefined && distill === undefined) {
+    throw new SettingError('--teacher teaches nothing without --distill alone or --distill added')
+  }
+  if (typeof trainer !== 'string' || !trainer.startsWith('tinker:')) return
+  if (importance.length === 0 && proximal !== 'recompute') return
+  throw new SettingError(
+    `--trainer ${trainer} takes advantages and log-probabilities as sampled, no weights: leave out --importance ` +
+      'and --proximal recompute; --max-staleness and --filter stale bound how old its data is',
+  )
+}
+
 /** Trains with everything opened; what is given is left open. */
 export async function trainParts<Data>(
   tasks: TaskSource<Data>,
@@ -124,28 +175,31 @@ export async function trainParts<Data>(
 ): Promise<Trained> {
   const started = performance.now()
   const { environment, seed = defaults.seed, split } = parts
-  const { evaluateEvery, onStep, onEvaluation, maxStaleness, onUpdate, out } = options
+  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation } = options
+  const { maxStaleness, onUpdate, out } = options
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
     ...(split !== undefined && { split }),
     ...(options.heldOut !== undefined && { heldOut: options.heldOut }),
   })
+  if (tasksOf.leftOut > 0) options.tell?.(leftOutLine(tasksOf.leftOut))
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
-    tasks: openTaskStream(tasksOf.train, seed),
+    tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
     heldOut: tasksOf.heldOut,
     steps: options.steps ?? defaults.steps,
     tasksPerStep: options.tasksPerStep ?? defaults.tasksPerStep,
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
     successAt: options.successAt ?? defaults.successAt,
     refill: options.refill ?? defaults.refill,
-    ...withoutUndefined({ evaluateEvery, onStep, onEvaluation, maxStaleness, onUpdate, out }),
+    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
+    ...withoutUndefined({ maxStaleness, onUpdate, out }),
     ...(from && { from }),
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })
   const { trainer } = learner
   const training = await keepRun(options, bounded(parts), kept => runTraining(plan, kept, trainer))
-  const { before, after, sampledTokens, best } = training
+  const { before, after, sampledTokens, best, mismatch } = training
   return {
     successBefore: before.success,
     successAfter: after.success,
@@ -155,9 +209,15 @@ export async function trainParts<Data>(
     sampledTokens,
     seconds: (performance.now() - started) / 1000,
     best,
+    tasks: plan.tasks.report(),
+    ...(mismatch && { mismatch }),
     run: options.out,
     training,
   }
+}
+
+function leftOutLine(count: number): string {
+  return `${count} of the tasks that were made to train on are held out too and are left out of training`
 }
 
 /** The parts with limits that the model's own context sets. */
@@ -187,7 +247,13 @@ async function keepRun<Data>(
     return await work(withBudget(parts, budget))
   }
   const { environment, policy } = parts
-  const config = { environment: environment.name, policy: policy.name, ...options.config }
+  const { advantage } = options as { readonly advantage?: string }
+  const config = {
+    environment: environment.name,
+    policy: policy.name,
+    ...(advantage !== undefined && { advantage }),
+    ...options.config,
+  }
   const { resumes = false } = options
   const record = { out, kind: 'train', config, unfinished: 'restart', resumes } as const
   await using run = await openRun(parts, record)

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { checkpointMark, replaceFile, runPaths } from '../store/run-folder.ts'
+import type { TaskMemory } from '../tasks/sample-tasks.ts'
 import type { Evaluation } from './held-out.ts'
 
 /** Where a training run stands, beside the weights of that step. */
@@ -13,6 +14,8 @@ export interface TrainingState {
   readonly after: Evaluation
   readonly best?: { readonly step: number; readonly success: number; readonly folder?: string }
   readonly sampledTokens: number
+  /** What is remembered of the tasks that were tried. */
+  readonly tasks?: TaskMemory
 }
 
 /** The folder of a step's checkpoint. */

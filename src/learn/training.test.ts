@@ -10,7 +10,11 @@ import { isSampled } from '../core/segment.ts'
 import type { Trainer } from '../core/trainer.ts'
 import type { Tree } from '../core/tree.ts'
 import { singleTurn } from '../environments/built-in/single-turn.ts'
-import type { RollParts } from '../run/roll-groups.ts'
+import { exportRun } from '../exchange/export.ts'
+import { grpoAdvantages } from '../math/advantages/grpo.ts'
+import { rollChain } from '../rollout/chain.ts'
+import type { Strategy } from '../rollout/strategy.ts'
+import { type RollParts, rollGroups } from '../run/roll-groups.ts'
 import { openRunReader } from '../store/store.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { train, trainParts } from './train.ts'
@@ -189,5 +193,115 @@ describe('a training run', () => {
     await expect(
       train(environment, tasks, { ...plan, policy, trainer, budget: { trajectories: 4 } }),
     ).rejects.toThrow('trajectories are for roll and eval')
+  })
+})
+
+describe('what a training run is measured by', () => {
+  /** Parts whose attempts are trees as far as anyone can tell, and how often one was rolled. */
+  function openTrees() {
+    const learning = openLearning()
+    const rolled = { trees: 0 }
+    const strategy: Strategy = (context, attempt) => {
+      rolled.trees++
+      return rollChain(context, attempt)
+    }
+    return { ...learning, rolled, parts: { ...learning.parts, strategy, leaves: 4 } }
+  }
+
+  it.each([
+    [undefined, 0],
+    ['chain', 0],
+    ['same', 3],
+  ] as const)('is chains unless asked otherwise (%s)', async (evaluateStrategy, expected) => {
+    const { trainer, parts, rolled } = openTrees()
+    await trainParts(tasks, parts, {
+      ...plan,
+      trainer,
+      ...(evaluateStrategy && { evaluateStrategy }),
+    })
+    // Six steps of four tasks with two trees each, and three evaluations of one task.
+    expect(rolled.trees - 6 * 4 * 2).toBe(expected)
+  })
+})
+
+describe('advantages over a batch', () => {
+  it('are scaled by the spread of all rewards of a step', async () => {
+    const { trainer, parts, learned } = openLearning()
+    const estimate = openEstimate('grpo:scale=batch')
+    await trainParts(tasks, { ...parts, estimate }, { ...plan, trainer })
+    for (const groups of learned) {
+      const entries = groups.flatMap(({ id, members }) =>
+        members.map(({ trajectory, reward }) => ({
+          group: id,
+          trajectory: trajectory.id,
+          reward: reward.total,
+        })),
+      )
+      const expected = grpoAdvantages(entries, { scale: 'batch' })
+      const given = groups.flatMap(({ members }) => members.map(({ advantage }) => advantage!))
+      given.forEach((advantage, index) => {
+        expect(advantage).toBeCloseTo(expected[index]!, 12)
+      })
+    }
+    expect(learned).toHaveLength(6)
+  })
+
+  it('are exported as they were learned from, and refused where no batch is known', async () => {
+    const { trainer, parts, learned } = openLearning()
+    const estimate = openEstimate('grpo:scale=batch')
+    const out = scratch()
+    const config = { advantage: 'grpo:scale=batch' }
+    await trainParts(tasks, { ...parts, estimate }, { ...plan, trainer, out, config })
+    const file = join(out, 'rows.jsonl')
+    await exportRun(out, { to: 'jsonl', out: file })
+    const lines = readFileSync(file, 'utf8').trim().split('\n')
+    const written = lines.map(line => JSON.parse(line) as { trajectory: string; advantage: number })
+    for (const { trajectory, advantage } of learned.flat().flatMap(({ members }) => members)) {
+      const row = written.find(each => each.trajectory === trajectory.id)
+      expect(row!.advantage).toBeCloseTo(advantage!, 6)
+    }
+    const rolling = rollGroups(tasks, { ...parts, estimate })
+    await expect(rolling.next()).rejects.toThrow('scale=batch is for train')
+  })
+})
+
+describe('tasks by their success', () => {
+  it('go on from a checkpoint as if nothing had happened, and are in the report', async () => {
+    const options = { ...plan, sampleTasks: 'thompson', checkpointEvery: 1 }
+    const whole = scratch()
+    const undisturbed = openLearning()
+    const { tasks: drawn } = await trainParts(tasks, undisturbed.parts, {
+      ...options,
+      trainer: undisturbed.trainer,
+      out: whole,
+    })
+    expect(drawn).toMatchObject({ method: 'thompson', tasks: 30, draws: 24 })
+    const run = scratch()
+    const first = openLearning()
+    const stop = new AbortController()
+    const cut = { ...first.parts, signal: stop.signal }
+    const onStep = ({ step }: StepRecord) => step === 4 && stop.abort(new Error('cut'))
+    const interrupted = trainParts(tasks, cut, {
+      ...options,
+      trainer: first.trainer,
+      out: run,
+      onStep,
+    })
+    await expect(interrupted).rejects.toThrow('cut')
+    const second = openLearning()
+    await trainParts(tasks, second.parts, {
+      ...options,
+      trainer: second.trainer,
+      out: run,
+      resumes: true,
+    })
+    expect(await rowsOf(run)).toEqual(await rowsOf(whole))
+  })
+
+  it('under a wrong name are refused before anything is opened', async () => {
+    const { parts } = openLearning()
+    const { environment, policy } = parts
+    const wrong = train(environment, tasks, { ...plan, policy, sampleTasks: 'bnad' })
+    await expect(wrong).rejects.toThrow(/--sample-tasks bnad.*band/)
   })
 })

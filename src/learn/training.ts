@@ -2,29 +2,33 @@ import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
-import { type GroupId, seatGroup } from '../core/ids.ts'
+import { type GroupId, seatGroup, type TaskId } from '../core/ids.ts'
 import { withoutSecrets } from '../core/secrets.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
+import { attemptMeans } from '../math/attempts.ts'
 import { seedOf } from '../math/random.ts'
 import { mean } from '../math/statistics.ts'
 import { changeElsewhere } from '../run/elsewhere.ts'
 import type { OnUpdate } from '../run/pause.ts'
 import { seatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
-import type { TaskStream } from '../tasks/task-stream.ts'
+import type { TaskOutcome, TaskSampler } from '../tasks/sample-tasks.ts'
+import { batchSpread, comparedRewards, scaleGroup } from '../weigh/batch-scale.ts'
 import { type Fed, openFeed } from './feed.ts'
-import { type Evaluation, evaluateHeldOut } from './held-out.ts'
+import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './held-out.ts'
 import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
 import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
 
 /** How long and on what a policy trains. */
 export interface TrainingPlan<Data = unknown> {
-  readonly tasks: TaskStream<Data>
+  readonly tasks: TaskSampler<Data>
   readonly heldOut: readonly Task<Data>[]
   readonly steps: number
   readonly tasksPerStep: number
   /** Steps between evaluations; before the first step and after the last there is always one. */
   readonly evaluateEvery?: number
+  /** Whether held-out tasks are attempted as chains or as training rolls. @default chains in place of trees */
+  readonly evaluateStrategy?: EvaluationStrategy
   /** Steps between checkpoints; the start and the end are always kept. */
   readonly checkpointEvery: number
   /** The reward from which on a task counts as solved. */
@@ -76,6 +80,17 @@ export interface Training {
   readonly sampledTokens: number
   /** The best evaluation after the start, and the weights it was made with. */
   readonly best: { readonly step: number; readonly success: number; readonly folder?: string }
+  /** Where what learned and what sampled were furthest apart since the run began or was resumed. */
+  readonly mismatch?: FurthestMismatch
+}
+
+/** How far training was from sampling at most, over the steps of a run. */
+export interface FurthestMismatch {
+  /** The largest divergence, in nats per token, and the step that had it. */
+  readonly kl: number
+  readonly step: number
+  /** The smallest share of samples that weighing by ratios would have left. */
+  readonly effectiveSampleShare: number
 }
 
 /** Rolls, learns and evaluates in turn; the number of steps is fixed, whatever the clock says. */
@@ -90,10 +105,13 @@ export async function runTraining<Data>(
   const { version } = await keep.restore(plan.from)
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
   const history = openHistory(version ?? state.version)
+  if (state.tasks) plan.tasks.restore(state.tasks)
   let { after, best, sampledTokens } = state
+  let mismatch: FurthestMismatch | undefined
   await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
   for (let step = state.step + 1; step <= plan.steps; step++) {
     const record = await steps.take(step)
+    mismatch = furthest(mismatch, record)
     sampledTokens += record.sampledTokens
     await keep.metrics(record)
     plan.onStep?.(record)
@@ -103,12 +121,31 @@ export async function runTraining<Data>(
     const isBest = isEvaluated && after.success > (best?.success ?? -1)
     if (isBest) best = { step, success: after.success, ...keep.folderOf(step) }
     if (isBest || isLast || step % plan.checkpointEvery === 0) {
+      const tasks = plan.tasks.memory()
       const now = { step, version: record.version, before: state.before, after, sampledTokens }
-      await keep.checkpoint({ ...now, ...(best && { best }) })
+      await keep.checkpoint({ ...now, tasks, ...(best && { best }) })
     }
   }
   const { before } = state
-  return { before, after, sampledTokens, best: best ?? { step: 0, success: before.success } }
+  return {
+    before,
+    after,
+    sampledTokens,
+    best: best ?? { step: 0, success: before.success },
+    ...(mismatch && { mismatch }),
+  }
+}
+
+function furthest(
+  known: FurthestMismatch | undefined,
+  { step, metrics }: StepRecord,
+): FurthestMismatch | undefined {
+  const { mismatchKl: kl, mismatchEffectiveSampleShare: share } = metrics
+  if (kl === undefined || share === undefined) return known
+  const least = Math.min(share, known?.effectiveSampleShare ?? 1)
+  return known && known.kl >= kl
+    ? { ...known, effectiveSampleShare: least }
+    : { kl, step, effectiveSampleShare: least }
 }
 
 /** The start of a run: its weights are kept and measured before anything is learned. */
@@ -129,13 +166,14 @@ async function evaluateAt<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
 ): Promise<Evaluation> {
-  const { successAt, tasksPerStep, heldOut } = plan
+  const { successAt, tasksPerStep, heldOut, evaluateStrategy: strategy } = plan
   const seeded = { ...parts, seed: seedFor(parts, 'evaluation', step) }
   const evaluation = await evaluateHeldOut(heldOut, seeded, {
     name: `evaluation-${step}`,
     successAt,
     order: step * tasksPerStep,
     step,
+    ...(strategy && { strategy }),
   })
   plan.onEvaluation?.(evaluation, step)
   return evaluation
@@ -168,13 +206,18 @@ function openSteps<Data>(
   return {
     async take(step) {
       const started = performance.now()
-      const { groups, stale } = await (feed ? feed.take(step) : inTurn(step))
+      const fed = await (feed ? feed.take(step) : inTurn(step))
+      const { stale } = fed
+      const groups = scaleBatch(fed.groups, parts)
       const rolled = performance.now()
       const staleness = stalenessOf(groups, history)
       const learn = (): Promise<TrainerStep> =>
         changeElsewhere(parts.elsewhere, () => trainer.step(groups, { signal }))
       const { version, metrics, ...more } = await (feed ? feed.change(learn) : learn())
       history.push(version)
+      parts.listen?.({ kind: 'step-end', step, metrics })
+      const outcomes = groups.map(group => outcomeOf(group, plan.successAt))
+      plan.tasks.learn(outcomes.filter(({ attempts }) => attempts > 0))
       const seconds = {
         roll: (rolled - started) / 1000,
         learn: (performance.now() - rolled) / 1000,
@@ -186,6 +229,19 @@ function openSteps<Data>(
       await feed?.[Symbol.asyncDispose]()
     },
   }
+}
+
+/** A step's groups, scaled over all of them where the comparison is over batches. */
+function scaleBatch(
+  groups: readonly Group[],
+  { estimate: { batch }, weighting = 'uniform' }: Pick<RollParts, 'estimate' | 'weighting'>,
+): readonly Group[] {
+  if (!batch) return groups
+  const spread = batchSpread(
+    groups.map(group => comparedRewards(group, weighting)),
+    batch,
+  )
+  return groups.map(group => scaleGroup(group, spread))
 }
 
 /** A step's groups in the order of their tasks, whichever was complete first. */
@@ -201,9 +257,11 @@ async function rollStep<Data>(
   const start = (step - 1) * tasksPerStep * (1 + refill)
   const orders = new Map<GroupId, number>()
   let begun = 0
+  const taken = new Set<TaskId>()
   const submit = (): void => {
     const order = start + begun
-    const task = tasks.at(order)
+    const task = tasks.at(order, taken)
+    taken.add(task.id)
     const id = `${step}/${begun++}/${task.id}` as GroupId
     for (const seat of seatsOf(parts)) orders.set(seatGroup(id, seat), orders.size)
     pipeline.submit({ id, task, order, step })
@@ -217,6 +275,18 @@ async function rollStep<Data>(
     if (isLost && begun < most) submit()
   }
   return groups.sort((a, b) => orders.get(a.id)! - orders.get(b.id)!)
+}
+
+/** How the attempts at a group's task went. */
+function outcomeOf({ task, members }: Group, successAt: number): TaskOutcome {
+  const attempts = attemptMeans(
+    members.map(({ tree, trajectory, reward }) => ({
+      tree,
+      share: trajectory.share,
+      value: Number(reward.total >= successAt),
+    })),
+  )
+  return { task, attempts: attempts.length, success: attempts.length === 0 ? 0 : mean(attempts) }
 }
 
 function countGroups(groups: readonly Group[], successAt: number) {

@@ -35,6 +35,7 @@ export {
   turnLevelAdvantages,
 } from './advantages/turn-level.ts'
 export { type Aggregation, aggregationNames, tokenShares } from './aggregation.ts'
+export { attemptMeans, type Ending } from './attempts.ts'
 export {
   eachTrained,
   type Normalisers,
@@ -117,6 +118,7 @@ export {
   type PolicyMetrics,
   policyMetrics,
 } from './metrics.ts'
+export { type Mismatch, mismatch } from './mismatch.ts'
 export {
   type OracleLossOptions,
   type OracleSettings,
@@ -126,7 +128,7 @@ export {
   withOracle,
 } from './oracle.ts'
 export { type OverlongSettings, overlongPenalty } from './overlong.ts'
-export { passAtK, passHatK } from './pass-at-k.ts'
+export { passAtK, passAtKOf, passHatK, passHatKOf } from './pass-at-k.ts'
 export { pathLoss, pathTokens, type RowNumbers, scatterPaths, type TokenPaths } from './paths.ts'
 export {
   childSeed,

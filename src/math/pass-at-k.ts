@@ -16,6 +16,37 @@ export function passHatK(successes: number, trials: number, k: number): number {
   return chosenFrom(successes, trials, k)
 }
 
+/** pass@k of attempts that succeed with these chances, such as trees of which some endings succeed. */
+export function passAtKOf(chances: readonly number[], k: number): number {
+  return (
+    1 -
+    chosenProduct(
+      chances.map(chance => 1 - chance),
+      k,
+    )
+  )
+}
+
+/** pass^k of attempts that succeed with these chances. */
+export function passHatKOf(chances: readonly number[], k: number): number {
+  return chosenProduct(chances, k)
+}
+
+/** The mean, over all choices of k of them, of their product; with 0 and 1 alone C(c, k) / C(n, k). */
+function chosenProduct(chances: readonly number[], k: number): number {
+  checkCounts(0, chances.length, k)
+  const means = new Float64Array(k + 1)
+  means[0] = 1
+  chances.forEach((chance, index) => {
+    const seen = index + 1
+    for (let size = Math.min(k, seen); size >= 1; size--) {
+      const without = ((seen - size) / seen) * means[size]!
+      means[size] = without + (size / seen) * chance * means[size - 1]!
+    }
+  })
+  return means[k]!
+}
+
 /** C(part, k) / C(whole, k) as a product of k ratios, so that nothing overflows. */
 function chosenFrom(part: number, whole: number, k: number): number {
   let share = 1

@@ -9,11 +9,12 @@ import { parsePartName } from '../names/part-name.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Format } from '../sinks/format.ts'
 import { takeTrial, taskNumber, tauBench } from '../sinks/formats/tau-bench.ts'
+import { isUnscored } from '../sinks/row-record.ts'
 import { openRunReader } from '../store/store.ts'
 
 /** What an evaluation on tau-bench comes to in the benchmark's own terms. */
 export interface TauEvaluated extends TauMetrics {
-  /** Attempts that failed outside the policy; they are not in the results and count neither way. */
+  /** Attempts that failed outside the policy; as in the original they count 0 in every figure here. */
   readonly failed: number
   /** What playing the users took; null where no model played them. */
   readonly user: TauReport['user']
@@ -45,12 +46,10 @@ export async function measureTau(run: string): Promise<TauEvaluated | undefined>
   let user: TauEvaluated['user'] = null
   for await (const source of reader.groups()) {
     failed += source.group.unscored.length
-    for (const { trajectory, tree, reward } of source.group.members) {
-      const taskId = taskNumber(source, trajectory.report)
-      const trial = takeTrial(taskId, tree.member, taken)
-      attempts.push({ taskId, trial, reward: reward.total })
-    }
     for (const member of [...source.group.members, ...source.group.unscored]) {
+      const taskId = taskNumber(source, member.trajectory.report)
+      const trial = takeTrial(taskId, member.tree.member, taken)
+      attempts.push({ taskId, trial, reward: isUnscored(member) ? 0 : member.reward.total })
       user = addUsage(user, userOf(member))
     }
   }
@@ -79,15 +78,24 @@ export async function writeTauResults(
 ): Promise<void> {
   await using reader = await openRunReader(run)
   const partial = `${out}.partial`
-  const file = await openExport(format, { out: partial, run, weighting: 'uniform' })
+  const file = await openExport(format, {
+    out: partial,
+    run,
+    weighting: 'uniform',
+    include: ['failed'],
+  })
   try {
     let trials = 1
     for (let trial = 0; trial < trials; trial++) {
       for await (const source of reader.groups()) {
         const { members } = source.group
-        for (const { tree } of members) trials = Math.max(trials, tree.member + 1)
-        const ofTrial = members.filter(({ tree }) => tree.member === trial)
-        await file.write({ ...source, group: { ...source.group, members: ofTrial, unscored: [] } })
+        // The original writes what broke with reward 0; tau2-bench keeps it out of its results.
+        const unscored = format === tauBench ? source.group.unscored : []
+        for (const { tree } of [...members, ...unscored]) trials = Math.max(trials, tree.member + 1)
+        const ofTrial = <Member extends Weighted | Unscored>(all: readonly Member[]) =>
+          all.filter(({ tree }) => tree.member === trial)
+        const group = { ...source.group, members: ofTrial(members), unscored: ofTrial(unscored) }
+        await file.write({ ...source, group })
       }
     }
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import { rollAs } from '../run/roll.ts'
-import type { AttemptOptions } from '../run/roll-options.ts'
+import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import {
@@ -29,11 +29,17 @@ export async function evaluate<Data>(
   const { trials = defaults.trials, successAt, k, onTask, ...rest } = options
   const measured = { ...(successAt !== undefined && { successAt }), k }
   const measure = openMeasure(measured)
-  const rolling = { ...rest, group: trials, filters: [] }
+  const rolling = { ...measuring(rest), group: trials, filters: [] }
   for await (const group of rollAs('eval', environment, tasks, rolling)) {
     const result = measure.add(group)
     onTask?.(result, group)
   }
   // A resumed run has tasks that were finished before.
   return rest.out === undefined ? measure.result() : await measureRun(rest.out, measured)
+}
+
+/** Options without what only training needs: nobody learns from an evaluation. */
+function measuring(options: AttemptOptions & Partial<GroupOptions>): AttemptOptions {
+  const { reference: _r, teacher: _t, distill: _d, klPenalty: _k, overlong: _o, ...rest } = options
+  return { ...rest, proximal: 'recorded' } as AttemptOptions
 }

@@ -1,6 +1,7 @@
 import type { Group } from '../core/group.ts'
+import { attemptMeans, type Ending } from '../math/attempts.ts'
 import { bootstrapInterval, type Interval, wilsonInterval } from '../math/intervals.ts'
-import { passAtK, passHatK } from '../math/pass-at-k.ts'
+import { passAtKOf, passHatKOf } from '../math/pass-at-k.ts'
 import { seedOf } from '../math/random.ts'
 import { mean } from '../math/statistics.ts'
 import { openRunReader } from '../store/store.ts'
@@ -11,12 +12,16 @@ export interface TaskResult {
   readonly task: string
   /** Whose attempts these are, where attempts have several seats. */
   readonly seat?: string
+  /** A tree counts the share of its endings that succeeded. */
   readonly successes: number
-  /** Attempts that could be scored. */
+  /** Attempts that could be scored; a tree is one, however many endings it has. */
   readonly trials: number
   /** Attempts that failed outside the policy; they count neither way. */
   readonly unscored: number
+  /** One per attempt that was scored; a tree's is the mean of its endings. */
   readonly rewards: readonly number[]
+  /** Per attempt: 1 where it succeeded, 0 where not, and what a tree's endings say between. */
+  readonly chances: readonly number[]
 }
 
 /** A share with the bounds that hold it at 95 %. */
@@ -67,14 +72,19 @@ export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure 
         tokens.sampled += trajectory.usage.sampled
         tokens.prompt += trajectory.usage.prompt
       }
-      const rewards = group.members.map(({ reward }) => reward.total)
+      const chances = attemptMeans(endingsOf(group, total => Number(total >= successAt - 1e-9)))
+      const scored = new Set(group.members.map(({ tree }) => tree))
+      const failed = new Set(
+        group.unscored.map(({ tree }) => tree).filter(each => !scored.has(each)),
+      )
       const result = {
         task: group.task,
         ...(group.seat !== undefined && { seat: group.seat }),
-        successes: rewards.filter(reward => reward >= successAt - 1e-9).length,
-        trials: rewards.length,
-        unscored: group.unscored.length,
-        rewards,
+        successes: chances.reduce((sum, chance) => sum + chance, 0),
+        trials: chances.length,
+        unscored: failed.size,
+        rewards: attemptMeans(endingsOf(group, total => total)),
+        chances,
       }
       results.push(result)
       return result
@@ -90,8 +100,8 @@ export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure 
         unscored: byTask.reduce((sum, { unscored }) => sum + unscored, 0),
         ...worthOf(scored),
         ...seatBySeat(scored),
-        passAtK: byK(scored, wanted, passAtK),
-        passHatK: byK(scored, wanted, passHatK),
+        passAtK: byK(scored, wanted, passAtKOf),
+        passHatK: byK(scored, wanted, passHatKOf),
         tokens,
         byTask,
       }
@@ -113,6 +123,14 @@ function seatBySeat(scored: readonly TaskResult[]): Pick<Evaluated, 'bySeat'> {
   return { bySeat: Object.fromEntries(seats.map(seat => [seat, of(seat)])) }
 }
 
+function endingsOf({ members }: Group, worth: (total: number) => number): readonly Ending[] {
+  return members.map(({ tree, trajectory, reward }) => ({
+    tree,
+    share: trajectory.share,
+    value: worth(reward.total),
+  }))
+}
+
 function powersUpTo(most: number): readonly number[] {
   const powers: number[] = []
   for (let power = 1; power <= most; power *= 2) powers.push(power)
@@ -122,14 +140,14 @@ function powersUpTo(most: number): readonly number[] {
 function byK(
   results: readonly TaskResult[],
   wanted: readonly number[],
-  pass: (successes: number, trials: number, k: number) => number,
+  pass: (chances: readonly number[], k: number) => number,
 ): Readonly<Record<number, Estimated>> {
   return Object.fromEntries(
     wanted.map(k => [
       k,
       estimateShare(
         results.filter(({ trials }) => trials >= k),
-        ({ successes, trials }) => pass(successes, trials, k),
+        ({ chances }) => pass(chances, k),
       ),
     ]),
   )

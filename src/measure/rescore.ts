@@ -4,6 +4,7 @@ import { openLanes } from '../core/lane.ts'
 import type { Tree } from '../core/tree.ts'
 import { scoreTree } from '../rollout/score.ts'
 import { openRunReader } from '../store/store.ts'
+import { refuseBatch } from '../weigh/estimate.ts'
 import { type GatherOptions, gather } from '../weigh/gather.ts'
 import { filtersOf } from '../weigh/seats.ts'
 
@@ -26,6 +27,7 @@ export interface Rescored {
 /** Scores, filters and weighs the stored groups of a run again; writes nothing. */
 export async function* rescore(run: string, options: RescoreOptions): AsyncGenerator<Rescored> {
   const { reward, concurrency = 64, signal } = options
+  refuseBatch(options.estimate, 'scoring again')
   const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: concurrency })
   await using reader = await openRunReader(run)
   for await (const { group, task, order } of reader.groups()) {

@@ -11,6 +11,8 @@ import type { EmbeddedModel, TrainingRow, UpdateOptions } from './model.ts'
 export interface SampledRow extends TrainingRow {
   /** As recorded when they were sampled; 0 where nothing was. */
   readonly logprobs: Float32Array
+  /** Under the weights before learning, where ratios start from them instead. */
+  readonly proximal?: Float32Array
   /** Rows of one tree have the same number; they are learned from together. */
   readonly tree: number
 }
@@ -163,7 +165,7 @@ async function gradientOf(
   { loss, lossOptions, entropy, kl }: LearnOptions,
 ) {
   const rows = part.rows.map(row => lesson.rows[row]!)
-  const oldLogprobs = laidOut(rows.map(({ logprobs }) => logprobs))
+  const oldLogprobs = laidOut(rows.map(({ logprobs, proximal }) => proximal ?? logprobs))
   const refLogprobs = kl && laidOut(part.rows.map(row => kl.reference[row]!))
   const options = {
     ...lossOptions,
@@ -184,7 +186,7 @@ async function gradientOf(
 }
 
 /** Lists laid end to end. */
-function laidOut(lists: readonly Float32Array[]): Float64Array {
+export function laidOut(lists: readonly Float32Array[]): Float64Array {
   const offsets = offsetsOf(lists.map(({ length }) => length))
   const all = new Float64Array(offsets.at(-1)!)
   lists.forEach((list, index) => {

@@ -41,6 +41,9 @@ export interface CondenseSettings {
   readonly trainSummaries: boolean
 }
 
+/** What running out of wall-clock time is: nobody's fault, or the policy's. */
+export type OnTime = 'ungraded' | 'graded'
+
 /** Everything that attempts of one run share. */
 export interface RolloutContext {
   readonly environment: Environment
@@ -50,6 +53,8 @@ export interface RolloutContext {
   readonly limits: Limits
   /** What a sample that ran out of tokens does to its trajectory. */
   readonly onLength: 'end' | 'continue'
+  /** Whether an attempt that ran out of wall-clock time may be scored. @default 'ungraded' */
+  readonly onTime?: OnTime
   readonly stopStrings: readonly string[]
   readonly topLogprobs: number
   readonly lanes: Lanes

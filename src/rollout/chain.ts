@@ -20,7 +20,7 @@ export async function rollWalk(
   attempt: Attempt,
   toEnd: (walk: Walk) => Promise<Outcome>,
 ): Promise<Tree> {
-  const timed = withTime(attempt, context.limits.seconds)
+  const timed = withTime(attempt, context)
   let world: World | undefined
   let walk: Walk | undefined
   try {
@@ -52,11 +52,11 @@ export async function walkToEnd(walk: Walk): Promise<Outcome> {
 /** An attempt whose signal also runs out of time, and how to stop its clock. */
 export function withTime(
   attempt: Attempt,
-  seconds: number,
+  { limits: { seconds }, onTime = 'ungraded' }: Pick<RolloutContext, 'limits' | 'onTime'>,
 ): { readonly attempt: Attempt; clear(): void } {
   if (!Number.isFinite(seconds)) return { attempt, clear: () => {} }
   const timer = new AbortController()
-  const handle = setTimeout(() => timer.abort(new TimeIsUp(`${seconds} s`)), seconds * 1000)
+  const handle = setTimeout(() => timer.abort(new TimeIsUp(seconds, onTime)), seconds * 1000)
   const signal = AbortSignal.any([attempt.signal, timer.signal])
   // The paths of a tree all listen to it.
   setMaxListeners(0, signal)

@@ -3,6 +3,7 @@ import { type Json, trajectoryId } from '../core/ids.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import type { Place } from '../core/tree.ts'
+import type { OnTime } from './attempt.ts'
 import { sampledEnd, type Walk } from './walk.ts'
 
 /** How an attempt ended, before it is known how many others share its tree. */
@@ -73,12 +74,23 @@ export function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
   throw error
 }
 
-/** Aborting an attempt with this reason truncates it: its time was up. */
+/**
+ * An attempt is aborted with this reason when its time is up. A slow server is not the policy's fault, so that it is not
+ * graded unless somebody says that time is part of the task.
+ */
 export class TimeIsUp extends Error {
   override name = 'TimeIsUp'
+  readonly isGraded: boolean
+
+  constructor(seconds: number, onTime: OnTime) {
+    super(`${seconds} s`)
+    this.isGraded = onTime === 'graded'
+  }
 }
 
 function stopOf(reason: unknown): Outcome {
-  if (reason instanceof TimeIsUp) return { kind: 'truncated', limit: 'time' }
+  if (reason instanceof TimeIsUp) {
+    return reason.isGraded ? { kind: 'truncated', limit: 'time' } : { kind: 'aborted', by: 'time' }
+  }
   return { kind: 'aborted', by: describeCause(reason) }
 }

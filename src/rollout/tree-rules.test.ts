@@ -16,6 +16,7 @@ import { tool } from '../environments/tools/tool.ts'
 import { random, seedOf } from '../math/random.ts'
 import { defaultLimits, type RolloutContext } from './attempt.ts'
 import { openBranchPolicy } from './branches/registry.ts'
+import { outcomeOf, TimeIsUp } from './end-walk.ts'
 import { rollTree } from './tree.ts'
 
 const renderer = await openByteRenderer({ toolFormat: 'hermes' })
@@ -159,7 +160,7 @@ describe('forked worlds', () => {
 })
 
 describe('time', () => {
-  it('[R1] ends a tree within one abort; what was sampled is kept and gradable', async () => {
+  it('[R1] ends a tree within one abort; what was sampled is kept, and nobody is graded for a slow server', async () => {
     const policy = dicePolicy(renderer)
     const limits = { ...defaultLimits, seconds: 60 }
     let hanging = 0
@@ -194,8 +195,16 @@ describe('time', () => {
     const tree = await roll('fixed:width=2,depth=1', 1, { policy: first, limits, leaves: 2 })
     expect(tree.trajectories).toHaveLength(2)
     for (const { outcome, turns } of tree.trajectories) {
-      expect(outcome).toEqual({ kind: 'truncated', limit: 'time' })
+      // A slow server is not the policy's fault.
+      expect(outcome).toEqual({ kind: 'aborted', by: 'time' })
       expect(turns).toHaveLength(1)
     }
+  })
+
+  it('is graded only where somebody says that it is part of the task', () => {
+    const outcomeWith = (onTime: 'graded' | 'ungraded') =>
+      outcomeOf(undefined, AbortSignal.abort(new TimeIsUp(3, onTime)))
+    expect(outcomeWith('graded')).toEqual({ kind: 'truncated', limit: 'time' })
+    expect(outcomeWith('ungraded')).toEqual({ kind: 'aborted', by: 'time' })
   })
 })

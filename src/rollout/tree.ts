@@ -30,7 +30,7 @@ export function rollTree(
 ): (context: RolloutContext, attempt: Attempt) => Promise<Tree> {
   return async (context, attempt) => {
     checkNeeds(options.branch, context)
-    const timed = withTime(attempt, context.limits.seconds)
+    const timed = withTime(attempt, context)
     try {
       const walk = await openWalk(context, timed.attempt)
       return walk.world.fork ? await growTree(walk, options) : walk.tree

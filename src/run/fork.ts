@@ -164,7 +164,7 @@ function forkStrategy(
   options: ForkOptions,
 ): Strategy {
   return async (context, attempt) => {
-    const timed = withTime(attempt, context.limits.seconds)
+    const timed = withTime(attempt, context)
     const worlds: RecordedWorld[] = []
     try {
       const walks = await openWalks(context, timed.attempt, {

@@ -3,6 +3,7 @@ import { type AgentFunction, isAgent, plainAgent } from '../capture/agent.ts'
 import type { Environment, Isolation } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
+import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { passagesFactory } from '../environments/built-in/passages.ts'
@@ -18,6 +19,7 @@ import { findLogprobs } from '../policies/trial.ts'
 import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
 import { isScorer, scorer } from '../rewards/scorer.ts'
+import type { Scorers } from '../rollout/attach-scores.ts'
 import type { CondenseSettings } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { greetServers } from '../settings/greet.ts'
@@ -34,6 +36,8 @@ import { formatNamed } from '../sinks/formats/registry.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
+import { type Shaping, shapedEstimate } from '../weigh/shape.ts'
+import { readShaping } from '../weigh/shaping.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
@@ -80,10 +84,12 @@ export async function openRollParts<Data>(
       renderer,
     })
     const { unfinished: _, seats: _seats, elsewhere, ...same } = options
+    const scorers = await openScorers(options, policy, closing)
     const parts: RollParts<Data> = {
       ...same,
       ...plain,
       ...sampling,
+      ...(scorers && { scorers }),
       ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
       policy,
       reward: reward ?? plain.environment.reward,
@@ -121,7 +127,18 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 
 /** The options that name parts which neither sample nor ask anybody. */
 export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
-  Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> & {
+  Pick<
+    GroupOptions,
+    | 'advantage'
+    | 'filters'
+    | 'sinks'
+    | 'overlong'
+    | 'distill'
+    | 'klPenalty'
+    | 'klIn'
+    | 'reference'
+    | 'teacher'
+  > & {
     /** Tasks to evaluate on, where there are some. */
     readonly heldOut?: TaskSource<never>
   }
@@ -136,13 +153,59 @@ export async function openPlainParts<Data>(
     typeof given === 'string' ? ((await openEnvironmentNamed(given)) as Environment<Data>) : given
   const { heldOut, split } = options
   await checkTasks({ tasks, 'held-out': heldOut as TaskSource<Data> }, environment, split)
-  const estimate = await openEstimateNamed(options.advantage ?? defaults.advantage)
+  const named = await openEstimateNamed(options.advantage ?? defaults.advantage)
+  const estimate = shapedEstimate(named, await openShaping(options))
   for (const { to, out } of options.sinks ?? []) {
     await openNamed(`--sinks ${to}`, () => formatNamed(to))
     refuseFolder(`--sinks ${to}`, out)
   }
   const filters = await openFilters(options.filters ?? [])
   return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }
+}
+
+async function openShaping(options: PlainOptions): Promise<Shaping> {
+  const { overlong, distill, klPenalty, klIn, reference, teacher } = options
+  const has = { reference: reference !== undefined, teacher: teacher !== undefined }
+  const flag = distill === undefined ? '--overlong' : `--distill ${distill}`
+  return await openNamed(flag, () => readShaping({ overlong, distill, klPenalty, klIn, has }))
+}
+
+/** Opens the policies that score what is sampled; those that were given opened are left open. */
+async function openScorers(
+  { reference, teacher, proximal, keyVariable, deadline, retries }: RollOptions,
+  policy: Policy,
+  closing: (() => PromiseLike<void> | undefined)[],
+): Promise<Scorers | undefined> {
+  const key = process.env[keyVariable ?? defaults.keyVariable]
+  const scorers: { -readonly [Name in keyof Scorers]: Scorers[Name] } = {}
+  for (const [name, given] of Object.entries({ reference, teacher })) {
+    if (given === undefined) continue
+    const opened = typeof given === 'object' ? given : await openOther(name, given)
+    if (opened !== given) closing.push(() => opened[Symbol.asyncDispose]())
+    if (!opened.capabilities.score) throw cannotScore(name, opened)
+    scorers[name as 'reference' | 'teacher'] = opened
+  }
+  if (proximal === 'recompute') {
+    if (!policy.capabilities.score) throw cannotScore('proximal recompute', policy)
+    scorers.proximal = policy
+  }
+  return Object.keys(scorers).length > 0 ? scorers : undefined
+
+  function openOther(name: string, uri: string): Promise<Policy> {
+    return openNamed(`--${name} ${uri}`, () =>
+      openPolicy([uri], {
+        ...(key !== undefined && { key }),
+        deadlineSeconds: deadline ?? defaults.deadline,
+        retries: retries === 0 ? false : { attempts: (retries ?? defaults.retries) + 1 },
+      }),
+    )
+  }
+}
+
+function cannotScore(flag: string, { name }: Policy): SettingError {
+  return new SettingError(
+    `--${flag}: ${name} cannot give log-probabilities of tokens it did not sample; SGLang, vLLM and embedded models can`,
+  )
 }
 
 interface PlainParts {

@@ -10,6 +10,7 @@ import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { mean } from '../math/statistics.ts'
 import { seatedPolicy } from '../policies/seated.ts'
+import { type Scorers, withScorers } from '../rollout/attach-scores.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 import {
   type CondenseSettings,
@@ -25,7 +26,7 @@ import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
 import { type Listen, listenAll } from '../watch/events.ts'
 import type { Signals } from '../watch/signals.ts'
-import type { Estimate } from '../weigh/estimate.ts'
+import { type Estimate, refuseBatch } from '../weigh/estimate.ts'
 import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
 import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
 import type { Elsewhere } from './elsewhere.ts'
@@ -49,6 +50,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly limits?: Partial<Limits>
   /** @default 'end' */
   readonly onLength?: 'end' | 'continue'
+  /** Whether an attempt that ran out of wall-clock time may be scored. @default 'ungraded' */
+  readonly onTime?: 'ungraded' | 'graded'
   readonly stop?: readonly string[]
   readonly topLogprobs?: number
   /** Used instead of the environment's own reward. */
@@ -82,6 +85,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly elsewhere?: Elsewhere
   readonly endpoint?: PipelineOptions['endpoint']
   readonly lend?: PipelineOptions['lend']
+  /** Policies that score every sampled token. @default none */
+  readonly scorers?: Scorers
   /** What contexts are condensed with. @default nothing */
   readonly condense?: CondenseSettings | undefined
   /** Who plays seats that the policy does not. @default nobody */
@@ -96,6 +101,7 @@ export async function* rollGroups<Data>(
   tasks: TaskSource<Data>,
   parts: RollParts<Data>,
 ): AsyncGenerator<Group> {
+  refuseBatch(parts.estimate, 'rolling alone')
   using budget = openBudget(parts.budget ?? {}, parts.spent && { spent: parts.spent })
   await using pipeline = openRollPipeline(withBudget(parts, budget))
   const quota = openQuota(parts)
@@ -206,7 +212,10 @@ export function memberOptions(
   const context = contextOf(parts, lanes)
   return {
     context,
-    strategy: parts.strategy ?? usualStrategy(context.environment),
+    strategy: withScorers(
+      parts.strategy ?? usualStrategy(context.environment),
+      parts.scorers ?? {},
+    ),
     reward: parts.reward ?? context.environment.reward,
   }
 }
@@ -221,6 +230,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     sampling: { ...plainSampling, ...parts.sampling },
     limits: { ...defaultLimits, ...parts.limits },
     onLength: parts.onLength ?? defaults.onLength,
+    onTime: parts.onTime ?? defaults.onTime,
     stopStrings: parts.stop ?? defaults.stop,
     topLogprobs: parts.topLogprobs ?? defaults.topLogprobs,
     lanes,

@@ -96,6 +96,8 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly limits?: Partial<Limits>
   /** What a turn that was cut by its token limit does. @default 'end' */
   readonly onLength?: 'end' | 'continue'
+  /** Whether an attempt that ran out of wall-clock time may be scored. @default 'ungraded' */
+  readonly onTime?: 'ungraded' | 'graded'
   /** Texts that end a turn. @default none */
   readonly stop?: readonly string[]
   /** Candidates per token to keep with their log-probabilities. @default 0 */
@@ -139,6 +141,20 @@ export interface GroupOptions {
   readonly advantage?: string
   /** How the endings of a tree share their tokens. @default 'uniform' */
   readonly weighting?: LeafWeighting
+  /** A policy whose log-probabilities of every sampled token are kept; its URI, or an opened one. @default none */
+  readonly reference?: Policy | string
+  /** A policy to learn from, kept likewise. @default none */
+  readonly teacher?: Policy | string
+  /** On-policy distillation: `alone` or `added`, with a coefficient. @default none */
+  readonly distill?: string
+  /** Coefficient of the KL penalty. @default 0 */
+  readonly klPenalty?: number
+  /** Whether the KL penalty is in the loss or taken off rewards. @default 'loss' */
+  readonly klIn?: 'loss' | 'reward'
+  /** A penalty on rewards of long trajectories. @default none */
+  readonly overlong?: string
+  /** Where ratios start from; `recompute` keeps what the policy gives its finished tokens. @default 'recorded' */
+  readonly proximal?: 'recorded' | 'recompute'
   /** Judges that drop trajectories, by name or your own. @default none */
   readonly filters?: readonly (string | Filter)[]
   /** Exports written while the run goes on; needs a run folder. @default none */

@@ -59,12 +59,15 @@ export function openWeightsDesk(): WeightsDesk {
       if (options.interrupt) interrupt()
     },
     watch(policy) {
-      const told = (sample: Sample): Sample => withVersion(policy, sample, version)
+      // Who does not tell its version may have taken new weights at any token since the sample began.
+      const told = (sample: Sample, began: number | null): Sample =>
+        withVersions(policy, sample, { began, ended: version })
       return aroundPolicy(policy, {
         async draw({ call: { signal }, ask }) {
           for (;;) {
             await wait(signal)
             const mine = cut
+            const began = version
             const isCut = (): boolean => mine.signal.aborted && !signal.aborted
             try {
               const both = policy.capabilities.abort
@@ -72,7 +75,7 @@ export function openWeightsDesk(): WeightsDesk {
                 : signal
               const samples = await ask({ signal: both })
               if (isCut() && samples.every(isEmpty)) continue
-              return samples.map(told)
+              return samples.map(sample => told(sample, began))
             } catch (error) {
               // Cut before its first token: nothing is lost by asking again.
               if (!isCut()) throw error
@@ -90,10 +93,18 @@ function isEmpty(sample: Sample): boolean {
   )
 }
 
-/** The version that was announced, for servers that do not tell theirs. */
-export function withVersion(policy: Policy, sample: Sample, version: number | null): Sample {
-  if (version === null || policy.capabilities.version) return sample
-  const range = { from: version, to: version }
+/**
+ * The versions that were announced when a sample began and when it ended, for servers that do not tell theirs. One that
+ * began before anything was announced may be of any version up to the last.
+ */
+export function withVersions(
+  policy: Policy,
+  sample: Sample,
+  { began, ended }: { readonly began: number | null; readonly ended: number | null },
+): Sample {
+  if (ended === null || policy.capabilities.version) return sample
+  const first = began ?? 0
+  const range = { from: Math.min(first, ended), to: Math.max(first, ended) }
   if (sample.kind === 'text') return { ...sample, version: range }
   return { ...sample, segment: sampled({ ...sample.segment, version: range }) }
 }

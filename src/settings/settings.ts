@@ -169,6 +169,11 @@ export const settings = {
     argument: 'end|continue',
     default: 'end',
   }),
+  onTime: setting(
+    z.enum(['ungraded', 'graded']),
+    'Whether an attempt that ran out of --max-seconds is scored; a slow server is not the policy’s fault',
+    { argument: 'ungraded|graded', default: 'ungraded' },
+  ),
   temperature: setting(z.number().min(0), 'Sampling temperature', {
     argument: 'T',
     default: plainSampling.temperature,
@@ -279,6 +284,11 @@ export const settings = {
   }),
   steps: setting(count, 'Training steps', { argument: 'N', default: 60 }),
   tasksPerStep: setting(count, 'Tasks per training step', { argument: 'N', default: 32 }),
+  sampleTasks: setting(
+    text,
+    'How tasks are drawn: uniform, or by their success so far: band, thompson, progress',
+    { argument: 'NAME[:ITEM,…]', default: 'uniform' },
+  ),
   learningRate: setting(z.number().min(0), 'Learning rate', { argument: 'RATE', default: 4e-4 }),
   loss: setting(text, 'The loss to learn with', { argument: 'NAME', default: 'ppo' }),
   epochs: setting(count, 'Passes over each batch', { argument: 'N', default: 1 }),
@@ -287,10 +297,49 @@ export const settings = {
     argument: 'C',
     default: 0.01,
   }),
-  klPenalty: setting(z.number().min(0), 'Coefficient of the KL penalty to the starting weights', {
-    argument: 'C',
-    default: 0,
-  }),
+  klPenalty: setting(
+    z.number().min(0),
+    'Coefficient of the KL penalty to the reference, or to the starting weights',
+    {
+      argument: 'C',
+      default: 0,
+    },
+  ),
+  klIn: setting(
+    z.enum(['loss', 'reward']),
+    'Whether the KL penalty is in the loss, or taken off rewards (which needs --reference)',
+    { argument: 'loss|reward', default: 'loss' },
+  ),
+  reference: setting(
+    text,
+    'A policy whose log-probabilities of every sampled token are kept, to stay near to with --kl-penalty',
+    { argument: 'URI' },
+  ),
+  teacher: setting(
+    text,
+    'A policy whose log-probabilities of every sampled token are kept, to learn from with --distill',
+    { argument: 'URI' },
+  ),
+  distill: setting(
+    text,
+    'On-policy distillation: how much likelier the teacher finds a token is its advantage, alone or added',
+    { argument: 'alone|added[:coefficient=C]' },
+  ),
+  overlong: setting(
+    text,
+    'A penalty on rewards that grows over the last tokens before a maximum: soft:maximum=N,buffer=N',
+    { argument: 'NAME[:ITEM,…]' },
+  ),
+  proximal: setting(
+    z.enum(['recorded', 'recompute']),
+    'Where ratios start from: log-probabilities as sampled, or computed again before learning',
+    { argument: 'recorded|recompute', default: 'recorded' },
+  ),
+  importance: setting(
+    texts,
+    'Weights against what sampled otherwise than it learns: token, sequence, mask, icepop, reject, staleness',
+    { argument: 'NAME[:ITEM,…]', isList: true, default: [] },
+  ),
   oracleBonus: setting(
     z.number().min(0),
     'What a nat under a task’s oracle prompt adds to the advantage of successful tokens',
@@ -307,6 +356,11 @@ export const settings = {
     { argument: 'abort|finish', default: 'abort' },
   ),
   evaluateEvery: setting(count, 'Steps between held-out evaluations', { argument: 'N' }),
+  evaluateStrategy: setting(
+    z.enum(['chain', 'same']),
+    'How held-out tasks are attempted: chains, or as training rolls (default: chains in place of trees)',
+    { argument: 'chain|same' },
+  ),
   checkpointEvery: setting(count, 'Steps between checkpoints', { argument: 'N', default: 20 }),
   trials: setting(count, 'Attempts per task in an evaluation', { argument: 'N', default: 1 }),
   successAt: setting(z.number(), 'The reward from which on an attempt counts as a success', {

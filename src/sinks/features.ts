@@ -19,6 +19,7 @@ export type Feature =
   | 'basis'
   | 'entropies'
   | 'candidates'
+  | 'other policies'
 
 /** What the neutral formats carry: everything but what is told of single tokens besides their own. */
 export const neutralFeatures: readonly Feature[] = [
@@ -34,6 +35,7 @@ export const neutralFeatures: readonly Feature[] = [
   'fidelity',
   'version ranges',
   'basis',
+  'other policies',
 ]
 
 const words: Readonly<Record<Feature, string>> = {
@@ -51,6 +53,7 @@ const words: Readonly<Record<Feature, string>> = {
   basis: 'tokens whose log-probabilities are not the tempered ones, and what they are instead',
   entropies: 'entropies of tokens',
   candidates: 'candidates of tokens with their log-probabilities',
+  'other policies': 'log-probabilities of tokens under a reference or a teacher',
 }
 
 /** Counts what a group has of the features that a format does not carry. */
@@ -82,6 +85,9 @@ function countFeatures(group: Group): Readonly<Record<Feature, number>> {
     'version ranges': sampled.filter(({ version }) => version.from !== version.to).length,
     basis: trees.flatMap(tree => [...untemperedTokens(tree).values()]).reduce(add, 0),
     entropies: sampled.reduce((sum, { entropies }) => sum + (entropies?.length ?? 0), 0),
+    'other policies': sampled
+      .flatMap(({ others = {} }) => Object.values(others).map(({ length }) => length))
+      .reduce(add, 0),
     candidates: sampled.reduce((sum, { top }) => sum + (top?.ids.length ?? 0), 0),
   }
 }

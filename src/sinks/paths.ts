@@ -1,3 +1,4 @@
+import type { TrajectoryId } from '../core/ids.ts'
 import type { Row } from '../core/row.ts'
 import { offsetsOf } from '../math/batch.ts'
 import type { TokenPaths } from '../math/paths.ts'
@@ -7,8 +8,14 @@ export interface PathRow {
   readonly row: Pick<Row, 'passages'>
   /** How many of its tokens are laid there, all trained ones among them. */
   readonly length: number
-  /** Added to what a token is worth to every trajectory through it. */
-  readonly bonus?: Float64Array
+  /** Added to what a token is worth. */
+  readonly bonus?: RowBonus
+}
+
+/** What tokens of a row are worth on top of their advantage, and to which of the trajectories through them. */
+export interface RowBonus {
+  readonly values: Float64Array
+  readonly trajectories: ReadonlySet<TrajectoryId>
 }
 
 /** The trajectories of rows as paths over their tokens, and which row named each first. */
@@ -36,10 +43,11 @@ export function pathsOf(rows: readonly PathRow[]): RowPaths {
     for (const { start, end, value } of row.passages) {
       for (const { trajectory, advantage, share } of value) {
         const { path } = known.get(trajectory)!
+        const isGiven = bonus?.trajectories.has(trajectory)
         for (let token = start; token < end; token++) {
           const entry = next[path]!++
           tokens[entry] = starts[index]! + token
-          advantages[entry] = advantage + (bonus?.[token] ?? 0)
+          advantages[entry] = advantage + (isGiven ? bonus!.values[token]! : 0)
           weights[entry] = share
         }
       }

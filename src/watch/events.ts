@@ -14,6 +14,7 @@ export type RunEvent =
   | { readonly kind: 'tree-end'; readonly tree: Tree }
   | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | { readonly kind: 'group-end'; readonly group: Group }
+  | StepEnd
   | Warned
   | ConcurrencyChanged
   | EarlyStop
@@ -46,6 +47,13 @@ export interface WorkerStatus {
   readonly silent: number
   /** Why it does not take this run on. */
   readonly refusal: string | null
+}
+
+/** A step of training, in the numbers of what learned. */
+export interface StepEnd {
+  readonly kind: 'step-end'
+  readonly step: number
+  readonly metrics: Readonly<Record<string, number>>
 }
 
 /** A run begins, or goes on. */

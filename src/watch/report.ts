@@ -1,6 +1,7 @@
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { Trajectory, TrajectoryEvent } from '../core/trajectory.ts'
 import { type Tree, untemperedTokens } from '../core/tree.ts'
+import { attemptMeans, type Ending } from '../math/attempts.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
 import { deviation, mean, quantile } from '../math/statistics.ts'
 import { type CondenseReport, openCondenseReport } from './condense-report.ts'
@@ -103,6 +104,7 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
         for (const [problem, count] of untemperedTokens(tree)) tally.untempered.add(problem, count)
       }
       for (const member of group.members) addScored(tally, member)
+      tally.attempts.push(...attemptMeans(group.members.map(each => toEnding(each, successAt))))
       for (const member of group.unscored) addUnscored(tally, member)
       const [first, ...others] = group.members
       if (others.some(({ reward }) => reward.total !== first!.reward.total)) tally.contrast++
@@ -120,7 +122,8 @@ function openTally(successAt: number) {
     groups: 0,
     trees: 0,
     contrast: 0,
-    successes: 0,
+    /** Per tree: the share of its endings that succeeded. */
+    attempts: [] as number[],
     rewards: [] as number[],
     parts: new Map<string, { sum: number; count: number; weight: number }>(),
     outcomes: openCounter(),
@@ -148,13 +151,18 @@ function addScored(tally: Tally, { trajectory, reward, dropped }: Weighted): voi
   const { outcome } = trajectory
   tally.outcomes.add(outcome.kind === 'truncated' ? `truncated by ${outcome.limit}` : outcome.kind)
   tally.rewards.push(reward.total)
-  if (reward.total >= tally.successAt - 1e-9) tally.successes++
   for (const { name, score, weight } of reward.parts) {
     const part = tally.parts.get(name) ?? { sum: 0, count: 0, weight }
     tally.parts.set(name, { sum: part.sum + score, count: part.count + 1, weight })
   }
   if (dropped) tally.filters.add(dropped.filter)
   addTrajectory(tally, trajectory)
+}
+
+/** Whether an ending succeeded, as one of its tree. */
+function toEnding({ tree, trajectory, reward }: Weighted, successAt: number): Ending {
+  const value = Number(reward.total >= successAt - 1e-9)
+  return { tree, share: trajectory.share, value }
 }
 
 function addUnscored(tally: Tally, { trajectory, outcome }: Unscored): void {
@@ -205,7 +213,8 @@ function addFork(forks: Map<string, ForkCost>, { kind, figures = {} }: Trajector
 }
 
 function toReport(tally: Tally): Report {
-  const { rewards, successes, successAt } = tally
+  const { rewards, attempts, successAt } = tally
+  const successes = attempts.reduce((sum, share) => sum + share, 0)
   return {
     groups: tally.groups,
     trees: tally.trees,
@@ -214,8 +223,8 @@ function toReport(tally: Tally): Report {
       rewards.length === 0 || isShownOnly(tally)
         ? null
         : {
-            rate: successes / rewards.length,
-            interval: wilsonInterval(successes, rewards.length),
+            rate: successes / attempts.length,
+            interval: wilsonInterval(successes, attempts.length),
             at: successAt,
           },
     reward:

@@ -2,12 +2,18 @@ import { type LeafWeighting, leafWeight } from '../core/credit.ts'
 import type { Group, Judged } from '../core/group.ts'
 import { type AdvantageEstimator, advantageNamed, type NamedOptions } from '../math/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
+import { SettingError } from '../names/setting-error.ts'
+import type { BatchScale } from './batch-scale.ts'
 import { type Compared, comparedReward } from './compared.ts'
 import { compareNodes } from './node-advantages.ts'
 import { compareTurns } from './turn-advantages.ts'
 
 /** Compares the members of a group with each other: one result each, in their order. */
-export type Estimate = (group: Group<Judged>, weighting: LeafWeighting) => readonly Compared[]
+export interface Estimate {
+  (group: Group<Judged>, weighting: LeafWeighting): readonly Compared[]
+  /** Set where advantages are scaled later, over all groups of a training step. */
+  readonly batch?: BatchScale
+}
 
 /** The comparison within a group that a name stands for: `grpo`, `rloo`, `gigpo:gamma=0.9`. */
 export function openEstimate(text: string): Estimate {
@@ -18,6 +24,7 @@ export function openEstimate(text: string): Estimate {
     case 'trajectory':
       // Computed of nothing, so that options nobody knows are refused before anything is rolled.
       estimator.compute([], given)
+      if (given.scale === 'batch') return overBatch(estimator, given)
       return (group, weighting) => compareTrajectories(group, weighting, { estimator, given })
     case 'turn':
       estimator.compute([], given)
@@ -53,6 +60,24 @@ function compareTrajectories(
     length: member.trajectory.usage.sampled,
   }))
   return estimator.compute(entries, given).map(advantage => ({ advantage: advantage ?? null }))
+}
+
+/** A group alone is centred; the spread of the whole batch is known when all its groups are there. */
+function overBatch(estimator: OfTrajectories, given: NamedOptions): Estimate {
+  const centred = { ...given, scale: 'none' }
+  const compare = (group: Group<Judged>, weighting: LeafWeighting): readonly Compared[] =>
+    compareTrajectories(group, weighting, { estimator, given: centred })
+  const { deviation = 'sample', epsilon = 1e-6 } = given as Partial<BatchScale>
+  return Object.assign(compare, { batch: { deviation, epsilon } })
+}
+
+/** Refuses a comparison over batches where there are none: groups are weighed one by one. */
+export function refuseBatch({ batch }: Estimate, where: string): void {
+  if (!batch) return
+  throw new SettingError(
+    `--advantage with scale=batch is for train, which knows the groups of a step; ${where} weighs each ` +
+      'group by itself. Use scale=group or scale=none',
+  )
 }
 
 function refuseOptions(name: string, given: NamedOptions): void {

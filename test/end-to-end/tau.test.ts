@@ -122,7 +122,7 @@ describe('espalier eval on tau-bench', () => {
     expect(readResults(join(folder, 'results.json')).map(({ reward }) => reward)).toEqual([1, 1, 1])
   })
 
-  it('leaves out what a user failed, instead of counting it as 0', async () => {
+  it('counts what a user failed as the original does, in the average as in pass^k, and not in our own success', async () => {
     // Who is busy is asked again; who talks nonsense is not.
     await using users = await openTauServer({
       tasks,
@@ -136,8 +136,12 @@ describe('espalier eval on tau-bench', () => {
     const { code, stdout, stderr } = await espalier(...words, '--concurrency', '1')
     expect(code, stderr).toBe(0)
     expect(stdout).toContain('1 attempts failed outside the policy')
-    expect(stdout).toContain('🏆 Average reward: 1.0')
-    expect(readResults(join(folder, 'results.json'))).toHaveLength(2)
+    expect(stdout).toMatch(/success +100/)
+    expect(stdout).toContain('🏆 Average reward: 0.6666666666666666')
+    expect(stdout).toContain('k=1: 0.6666666666666666')
+    const results = readResults(join(folder, 'results.json'))
+    expect(results.map(({ reward }) => reward).toSorted()).toEqual([0, 1, 1])
+    expect(results.filter(({ info }) => 'error' in info)).toHaveLength(1)
   })
 })
 

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { Environment } from '../../src/core/environment.ts'
 import type { Group } from '../../src/core/group.ts'
 import { desk } from '../../src/environments/desk/desk.ts'
+import { rewardsOf } from '../../src/learn/embedded-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from '../../src/learn/oracle.ts'
 import { rendererOf } from '../../src/learn/train.ts'
 import { openEmbedded } from '../../src/model/embedded.ts'
@@ -60,19 +61,21 @@ describe('the oracle bonus at the desk', () => {
     const environment = desk() as Environment
     const tasks = environment.makeTasks!({ count: 16, seed: 5 })
     const renderer = rendererOf(policy)
-    const rows = (await rolled(environment, tasks.length, policy)).flatMap(group =>
-      groupRows(group),
-    )
+    const groups = await rolled(environment, tasks.length, policy)
+    const rows = groups.flatMap(group => groupRows(group))
     const bonus = oracleTokenBonus({
       policy,
       renderer,
       promptOf: oraclePrompts(tasks),
       coefficient: 1,
     })
-    const given = await bonus(rows, { signal: new AbortController().signal })
+    const given = await bonus(rows, {
+      signal: new AbortController().signal,
+      rewardOf: rewardsOf(groups),
+    })
     const lifted = new Map<string, number>()
     rows.forEach((row, index) => {
-      const values = given[index]
+      const values = given[index]?.values
       expect(values !== undefined).toBe(isSolved(row))
       values?.forEach((value, token) => {
         if (value === 0) return

@@ -1,5 +1,6 @@
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { checkOutputFile } from '../../exchange/output-file.ts'
+import { withBenchmarkDefaults } from '../../measure/benchmark-settings.ts'
 import { evaluate } from '../../measure/evaluate.ts'
 import {
   countTauTasks,
@@ -27,6 +28,13 @@ import { rollSettings } from './roll.ts'
 const withoutMeaning: readonly SettingName[] = [
   'group',
   'advantage',
+  'reference',
+  'teacher',
+  'distill',
+  'klPenalty',
+  'klIn',
+  'overlong',
+  'proximal',
   'weighting',
   'filters',
   'sinks',
@@ -52,7 +60,8 @@ export const evalCommand: Command = {
     'Attempts every task --trials times and measures: success, pass@k (one of k succeeds) and pass^k\n' +
     '(all of k succeed), each with the bounds that hold it at 95 %. Attempts that failed outside the\n' +
     'policy count neither way. With --json one object, tasks included. tau-bench and tau2-bench are\n' +
-    'attempted whole unless --tasks says otherwise; --results and pass^k are those of the originals.',
+    'attempted whole unless --tasks says otherwise, with the steps and the temperature 0 of the originals,\n' +
+    'unless flags say otherwise; --results and pass^k are those of the originals.',
   examples: [
     'espalier eval --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --trials 4',
     'espalier eval --policy openai:http://localhost:8000/v1 --environment tau:retail,root=DIR --results results.json',
@@ -66,7 +75,7 @@ export const evalCommand: Command = {
 }
 
 async function runEval(invocation: Invocation): Promise<number> {
-  const resolved = await resolveTasks(await resolveSettings(invocation))
+  const resolved = await resolveTasks(withBenchmarkDefaults(await resolveSettings(invocation)))
   const { values } = resolved
   checkMeasures(values)
   await using claimed = await claimRunFolder(values.out)
@@ -169,7 +178,9 @@ function tauLines(tau: TauEvaluated): readonly string[] {
         ]
       : []),
     ...(failed > 0
-      ? [`  ${count(failed)} attempts failed outside the policy and are left out`]
+      ? [
+          `  ${count(failed)} attempts failed outside the policy; below they count 0, as in the original`,
+        ]
       : []),
     formatMetrics(tau).trimEnd(),
   ]

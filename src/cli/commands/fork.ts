@@ -24,6 +24,13 @@ const fixed = new Set([
   'leaves',
   'stepHistory',
   'condense',
+  'reference',
+  'teacher',
+  'distill',
+  'klPenalty',
+  'klIn',
+  'proximal',
+  'overlong',
 ])
 
 /** Continues a stored trajectory from one of its turns or tokens. */

@@ -27,6 +27,12 @@ const walking: readonly SettingName[] = [
   'overSample',
   'refill',
   'cluster',
+  'reference',
+  'teacher',
+  'distill',
+  'klPenalty',
+  'klIn',
+  'proximal',
 ]
 
 /** Serves a policy to agents in any language, and keeps what they do as a run. */

@@ -19,6 +19,7 @@ import { isRun } from '../../store/run-folder.ts'
 import { openRunReader } from '../../store/store.ts'
 import type { TaskSource } from '../../tasks/tasks.ts'
 import { tasksById } from '../../tasks/tasks-by-id.ts'
+import { refuseBatch } from '../../weigh/estimate.ts'
 import type { Command, Invocation } from '../command.ts'
 import { counted, doorFlags, readDoor, tryPort } from '../listening.ts'
 import { elsewhereOf } from '../rolling.ts'
@@ -67,6 +68,7 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   const options = { ...rollOptionsOf(values), tell, signal, ...away }
   const environment = needed(values, 'environment')
   await using opened = await openRollParts(environment, values.tasks, options)
+  refuseBatch(opened.parts.estimate, 'the service')
   await using kept =
     values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
   const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }) }

@@ -76,6 +76,8 @@ export function tau2Environment(options: Tau2EnvironmentOptions): Environment<Ta
     splits: names,
     readTask: data => readTask(settings, data, names[0]),
     makeTasks: wanted => makeTasks(settings, wanted, names[0]),
+    // Splits such as base hold the tasks of others again.
+    taskKey: ({ data }) => data.id,
     open: (task, call) => openWorld(settings, task, call),
     reward: { tau2: ({ report }) => (report as Tau2Report).reward },
   }

@@ -46,9 +46,17 @@ export function rowHead(run: string, group: Group, { row, tree }: MemberRow) {
     ids: row.ids,
     mask: row.mask,
     logprobs: row.logprobs,
+    ...otherLogprobs(row),
     origins: toTriples(row.origins, origin => origin),
     versions: toTriples(row.versions, versionNumber),
   }
+}
+
+/** `referenceLogprobs`, `teacherLogprobs` and `proximalLogprobs`, where those policies were asked. */
+function otherLogprobs({ others }: Row): Readonly<Record<string, Float32Array>> {
+  return Object.fromEntries(
+    Object.entries(others).map(([name, values]) => [`${name}Logprobs`, values]),
+  )
 }
 
 /** What a row is worth, how it came about, and what was said. */

@@ -269,23 +269,22 @@ function countCharts(buckets: readonly Bucket[]): readonly Chart[] {
   ]
 }
 
-/** Success on held-out tasks by step, with Wilson's interval. */
+/** Success on held-out tasks by step, with Wilson's interval. A group is one attempt, whatever it branched into. */
 function evaluationsOf(rows: readonly GroupRow[], successAt: number): readonly EvaluationPoint[] {
-  const steps = new Map<number, number[]>()
+  const steps = new Map<number, (readonly number[])[]>()
   for (const row of rows) {
-    if (!row.isEvaluation) continue
-    const rewards = steps.get(row.step ?? 0) ?? []
-    rewards.push(...row.rewards)
-    steps.set(row.step ?? 0, rewards)
+    if (!row.isEvaluation || row.rewards.length === 0) continue
+    const step = row.step ?? 0
+    steps.set(step, [...(steps.get(step) ?? []), row.rewards])
   }
   return [...steps]
-    .filter(([, rewards]) => rewards.length > 0)
     .sort(([a], [b]) => a - b)
-    .map(([step, rewards]) => {
-      const solved = rewards.filter(reward => reward >= successAt - 1e-9).length
-      const { low, high } = wilsonInterval(solved, rewards.length)
-      const success = solved / rewards.length
-      return { step, success, low, high, scored: rewards.length, meanReward: meanOf(rewards)! }
+    .map(([step, attempts]) => {
+      const isSolved = (reward: number): number => Number(reward >= successAt - 1e-9)
+      const success = meanOf(attempts.map(rewards => meanOf(rewards.map(isSolved))!))!
+      const meanReward = meanOf(attempts.map(rewards => meanOf(rewards)!))!
+      const { low, high } = wilsonInterval(success * attempts.length, attempts.length)
+      return { step, success, low, high, scored: attempts.length, meanReward }
     })
 }
 

@@ -3,6 +3,7 @@ import { untemperedLogprobs } from './basis.ts'
 import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
 import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
 import { oddLogprobs } from './logprobs.ts'
+import { engineMismatch } from './mismatch.ts'
 import { missingOpening } from './opening.ts'
 import { equalRewards, noContrast } from './rewards.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
@@ -18,6 +19,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     missingOpening(context),
     oddLogprobs(context),
     untemperedLogprobs(),
+    engineMismatch(),
     entropyCollapse(),
     lengthDrift(),
     oneAnswer(),
@@ -35,6 +37,8 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
       for (const each of sentinels) raise(each.name, each.seeTree?.(event.tree))
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
+    } else if (event.kind === 'step-end') {
+      for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics))
     }
   }
 }

@@ -15,6 +15,8 @@ export interface Sentinel {
   seeTree?(tree: Tree): Alarm | undefined
   /** Looks at a group that is complete. */
   seeGroup?(group: Group): Alarm | undefined
+  /** Looks at the numbers of a training step. */
+  seeStep?(metrics: Readonly<Record<string, number>>): Alarm | undefined
 }
 
 /** What sentinels may look things up in. */

@@ -9,6 +9,7 @@ import type {
   RunEvent,
   RunStart,
   SampleEnd,
+  StepEnd,
   Warned,
   WorkersSeen,
 } from '../events.ts'
@@ -22,6 +23,7 @@ export type EventRecord = { readonly time: string } & (
   | TreeRecord
   | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | GroupRecord
+  | StepEnd
   | Warned
   | ConcurrencyChanged
   | EarlyStop

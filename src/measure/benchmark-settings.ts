@@ -1,0 +1,28 @@
+import type { ResolvedSettings } from '../settings/config.ts'
+import type { SettingName, Settings } from '../settings/settings.ts'
+import { isTau } from './evaluate-tau.ts'
+import { isTau2 } from './evaluate-tau2.ts'
+
+/** Steps that tau-bench's own agents may take, and steps of both sides that end a conversation of tau2-bench. */
+const steps = { tau: 30, tau2: 200 }
+
+/**
+ * An evaluation on a benchmark has the original's settings where nobody says otherwise: its steps, temperature 0,
+ * and no limit of tokens over all turns, of which the originals know nothing.
+ */
+export function withBenchmarkDefaults(resolved: ResolvedSettings): ResolvedSettings {
+  const { values, origins } = resolved
+  const turns = isTau(values) ? steps.tau : isTau2(values) ? steps.tau2 : undefined
+  if (turns === undefined) return resolved
+  const own: Partial<Settings> = {
+    temperature: 0,
+    maxTurns: turns,
+    maxRolloutTokens: turns * values.maxNewTokens,
+  }
+  const changed = Object.entries(own).filter(([name]) => origins[name as SettingName] === 'default')
+  const said = changed.map(([name]) => [name, 'the benchmark'])
+  return {
+    values: { ...values, ...Object.fromEntries(changed) },
+    origins: { ...origins, ...Object.fromEntries(said) },
+  }
+}

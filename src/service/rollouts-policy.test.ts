@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { type Policy, plainCapabilities, type SampleRequest } from '../core/policy.ts'
+import { sampled } from '../core/segment.ts'
+import { openWeightsDesk } from './rollouts-policy.ts'
+
+const call = { signal: new AbortController().signal }
+
+/** A server that tells no version and answers when it is let. */
+function openSlow() {
+  const answers: (() => void)[] = []
+  const policy: Policy = {
+    name: 'slow',
+    capabilities: plainCapabilities,
+    async sample() {
+      await new Promise<void>(resolve => answers.push(resolve))
+      const segment = sampled({
+        ids: Int32Array.of(1),
+        logprobs: Float32Array.of(-1),
+        version: { from: 0, to: 0 },
+      })
+      const usage = { prompt: 1, sampled: 1, seconds: 0 }
+      return { kind: 'tokens', segment, finish: { kind: 'stop' }, usage }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+  return { policy, answers }
+}
+
+it('a sample is labelled with the versions announced when it began and when it ended', async () => {
+  const desk = openWeightsDesk()
+  const { policy, answers } = openSlow()
+  const watched = desk.watch(policy)
+  const versionWhile = async (change: () => void): Promise<unknown> => {
+    const sampling = watched.sample({} as SampleRequest, call)
+    while (answers.length === 0) await new Promise(setImmediate)
+    change()
+    answers.shift()!()
+    const sample = await sampling
+    return sample.kind === 'tokens' && sample.segment.version
+  }
+  expect(await versionWhile(() => {})).toEqual({ from: 0, to: 0 })
+  expect(await versionWhile(() => desk.announce(4))).toEqual({ from: 0, to: 4 })
+  expect(await versionWhile(() => {})).toEqual({ from: 4, to: 4 })
+  expect(await versionWhile(() => desk.announce(6))).toEqual({ from: 4, to: 6 })
+})

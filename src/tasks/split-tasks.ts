@@ -1,0 +1,155 @@
+import type { Environment, Task } from '../core/environment.ts'
+import { random, seedOf, shuffle } from '../math/random.ts'
+import { SettingError } from '../names/setting-error.ts'
+import { readTasks, type TaskSource } from './tasks.ts'
+
+/** What tasks are split by. */
+export interface SplitOptions<Data> {
+  readonly seed: number
+  /** Which split of the environment to train on. */
+  readonly split?: string
+  /** Tasks to evaluate on, or how many. */
+  readonly heldOut?: TaskSource<Data>
+}
+
+/** Tasks to train on, and others to evaluate on that none of them equals. */
+export interface SplitTasks<Data = unknown> {
+  readonly train: readonly Task<Data>[]
+  readonly heldOut: readonly Task<Data>[]
+  /** Tasks that were made for training and left out, since they were made for evaluation too. */
+  readonly leftOut: number
+}
+
+/** The split that an environment makes for evaluation, by the names people give it. */
+const heldOutNames = ['held-out', 'test', 'validation']
+
+/** Held-out tasks that are made where nobody says how many. */
+const madeHeldOut = 512
+
+/**
+ * Splits tasks. What is trained on is never evaluated on: tasks are the same where their data are, or
+ * what the environment says of them. Tasks that people gave twice are refused with the way out; of tasks that an
+ * environment makes, those that are held out are not trained on.
+ */
+export async function splitTasks<Data>(
+  environment: Environment<Data>,
+  source: TaskSource<Data>,
+  { seed, heldOut, split }: SplitOptions<Data>,
+): Promise<SplitTasks<Data>> {
+  const read = async (from: TaskSource<Data>, of?: string): Promise<readonly Task<Data>[]> => {
+    const tasks: Task<Data>[] = []
+    const reading = { seed, ...(of !== undefined && { split: of }) }
+    for await (const task of readTasks(environment, from, reading)) tasks.push(task)
+    return tasks
+  }
+  const keyOf = (task: Task<Data>): string => environment.taskKey?.(task) ?? keyOfData(task)
+  const all = await read(source, split)
+  if (heldOut !== undefined && typeof heldOut !== 'number') {
+    return refuseShared({ train: all, heldOut: await read(heldOut), leftOut: 0 }, keyOf)
+  }
+  if (typeof source === 'number') {
+    const { splits = [] } = environment
+    const trained = split ?? splits[0]
+    const name = heldOutNames.find(each => each !== trained && splits.includes(each))
+    if (name !== undefined && !heldOutNames.includes(trained ?? '')) {
+      const made = { train: all, heldOut: await read(heldOut ?? madeHeldOut, name) }
+      return withoutShared(made, { keyOf, split: trained, name })
+    }
+    if (heldOut === undefined && heldOutNames.includes(trained ?? '')) {
+      throw new SettingError(evaluationSplit(environment, trained!))
+    }
+  }
+  return holdOut(all, { seed, keyOf, wanted: heldOut })
+}
+
+/** What is said where a run would train on the split that others are measured by. */
+function evaluationSplit(
+  { name, splits = [] }: Pick<Environment, 'name' | 'splits'>,
+  split: string,
+): string {
+  const others = splits.filter(each => !heldOutNames.includes(each))
+  const way = others.length > 0 ? `--split ${others[0]} trains on another, and ` : ''
+  return (
+    `the split "${split}" of ${name} is for evaluation; a run that trained on it would be measured by ` +
+    `tasks it has seen. ${way}--held-out N trains on it and sets N of its tasks aside`
+  )
+}
+
+/** The same fields with the same values are the same task, in whatever order and under whatever id they stand. */
+function keyOfData({ id, data }: Task): string {
+  const { id: own, ...rest } = Object(data) as { readonly id?: unknown }
+  return JSON.stringify(own === id ? rest : data, (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  )
+}
+
+type KeyOf<Data> = (task: Task<Data>) => string
+
+function sharedTasks<Data>(
+  { train, heldOut }: Pick<SplitTasks<Data>, 'train' | 'heldOut'>,
+  keyOf: KeyOf<Data>,
+): ReadonlySet<Task<Data>> {
+  const measured = new Set(heldOut.map(keyOf))
+  return new Set(train.filter(task => measured.has(keyOf(task))))
+}
+
+function refuseShared<Data>(tasks: SplitTasks<Data>, keyOf: KeyOf<Data>): SplitTasks<Data> {
+  const shared = sharedTasks(tasks, keyOf)
+  const [first] = shared
+  if (first === undefined) return tasks
+  throw new SettingError(
+    `${shared.size} of ${tasks.train.length} tasks to train on are held out for evaluation too, task ` +
+      `"${first.id}" first. Take them out of one of the two, or let --held-out N set N tasks aside`,
+  )
+}
+
+/** Of made tasks, those that are held out are not trained on; splits that are mostly the same are none. */
+function withoutShared<Data>(
+  tasks: Pick<SplitTasks<Data>, 'train' | 'heldOut'>,
+  { keyOf, split, name }: { keyOf: KeyOf<Data>; split: string | undefined; name: string },
+): SplitTasks<Data> {
+  const shared = sharedTasks(tasks, keyOf)
+  const train = tasks.train.filter(task => !shared.has(task))
+  if (2 * shared.size <= tasks.train.length) return { ...tasks, train, leftOut: shared.size }
+  throw new SettingError(
+    `${shared.size} of ${tasks.train.length} tasks of the split "${split}" are in "${name}" too, which is ` +
+      'evaluated on. Train on another with --split NAME, or name tasks to evaluate on with --held-out FILE',
+  )
+}
+
+interface HoldOut<Data> {
+  readonly seed: number
+  readonly keyOf: KeyOf<Data>
+  /** How many were asked for. @default a fifth, at most 256 */
+  readonly wanted: number | undefined
+}
+
+/** Sets aside tasks that are never trained on; which ones is the seed's choice. Equal ones stay together. */
+function holdOut<Data>(
+  tasks: readonly Task<Data>[],
+  { seed, keyOf, wanted }: HoldOut<Data>,
+): SplitTasks<Data> {
+  const count = wanted ?? Math.min(256, Math.floor(tasks.length / 5))
+  const keys = new Map(tasks.map(task => [task, keyOf(task)]))
+  const chosen = new Set<string>()
+  const heldOut: Task<Data>[] = []
+  for (const task of shuffle(tasks, random(seedOf(seed, 'held out')))) {
+    const key = keys.get(task)!
+    if (heldOut.length >= count) break
+    if (chosen.has(key)) continue
+    chosen.add(key)
+    heldOut.push(...tasks.filter(each => keys.get(each) === key).slice(0, count - heldOut.length))
+  }
+  const train = tasks.filter(task => !chosen.has(keys.get(task)!))
+  if (train.length > 0 && count > 0) {
+    const places = new Map(tasks.map((task, place) => [task, place]))
+    heldOut.sort((a, b) => places.get(a)! - places.get(b)!)
+    return { train, heldOut, leftOut: 0 }
+  }
+  throw new SettingError(
+    `${tasks.length} tasks are too few to hold ${wanted ?? 'a fifth'} of them out, where ` +
+      `${new Set(keys.values()).size} differ; give \`heldOut\` tasks of their own (--held-out FILE).`,
+  )
+}

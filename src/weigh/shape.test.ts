@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import { emptyTree, endAt } from '../../test/random-tree.ts'
+import type { Group, Judged } from '../core/group.ts'
+import type { GroupId, TaskId } from '../core/ids.ts'
+import { rowsOf } from '../core/row.ts'
+import { given, sampled } from '../core/segment.ts'
+import type { Gradable } from '../core/trajectory.ts'
+import { root, type Tree } from '../core/tree.ts'
+import { grpoAdvantages } from '../math/advantages/grpo.ts'
+import { creditsOf } from '../sinks/row-record.ts'
+import { openEstimate } from './estimate.ts'
+import { weigh } from './gather.ts'
+import { type Shaping, shapedEstimate } from './shape.ts'
+import { readShaping } from './shaping.ts'
+
+interface Numbers {
+  readonly own: readonly number[]
+  readonly other?: readonly number[]
+}
+
+/** A segment with its policy's numbers, and those of a reference and a teacher, which agree. */
+function segment({ own, other }: Numbers) {
+  const others = other && {
+    reference: Float32Array.from(other),
+    teacher: Float32Array.from(other),
+  }
+  return sampled({
+    ids: Int32Array.from(own, (_, index) => index),
+    logprobs: Float32Array.from(own),
+    version: { from: 0, to: 0 },
+    ...(others && { others }),
+  })
+}
+
+/** A tree with one shared segment and an ending for each other one. */
+function bush(name: string, shared: Numbers, leaves: readonly Numbers[]): Tree {
+  const tree = emptyTree(name)
+  const from = tree.append(tree.append(root, given('prompt', Int32Array.of(1))), segment(shared))
+  for (const leaf of leaves) {
+    const usage = { sampled: shared.own.length + leaf.own.length, prompt: 1 }
+    tree.end(endAt(tree, tree.append(from, segment(leaf)), { usage }))
+  }
+  return tree
+}
+
+function groupOf(tree: Tree, totals: readonly number[]): Group<Judged> {
+  const members = totals.map((total, index) => ({
+    tree,
+    trajectory: tree.trajectories[index] as Gradable,
+    reward: { total, parts: [] },
+    dropped: null,
+  }))
+  return { id: 'g' as GroupId, task: 't' as TaskId, members, unscored: [] }
+}
+
+const weighed = (group: Group<Judged>, shaping: Shaping) =>
+  weigh(group, { estimate: shapedEstimate(openEstimate('grpo'), shaping), weighting: 'uniform' })
+
+const shared = { own: [-1, -2], other: [-0.5, -3] }
+const leaves = [
+  { own: [-1], other: [-0.25] },
+  { own: [-0.5, -4], other: [-0.5, -1] },
+]
+const tree = bush('g/0', shared, leaves)
+
+describe('on-policy distillation', () => {
+  const rowsWith = (shaping: Shaping) => {
+    const group = weighed(groupOf(tree, [1, 0]), shaping)
+    return rowsOf(tree, { credits: creditsOf(group, tree) }).map(({ advantages }) => [
+      ...advantages,
+    ])
+  }
+
+  it('alone, a token is worth how much likelier the teacher finds it', () => {
+    expect(rowsWith({ distillation: { mode: 'alone', coefficient: 2 } })).toEqual([
+      [0, 1, -2, 1.5],
+      [0, 0, 0, 0, 6],
+    ])
+  })
+
+  it('added, that comes on top of what the group says', () => {
+    const [first, second] = rowsWith({ distillation: { mode: 'added', coefficient: 1 } })
+    const [up] = grpoAdvantages([
+      { group: 0, trajectory: 0, reward: 1 },
+      { group: 0, trajectory: 1, reward: 0 },
+    ])
+    // On shared tokens the two comparisons cancel.
+    expect(first!.slice(1, 3)).toEqual([0.5, -1])
+    expect(first![3]).toBeCloseTo(up! + 0.75, 6)
+    expect(second![4]).toBeCloseTo(-up! + 3, 6)
+  })
+
+  it('a trajectory that nobody scored is refused by name', () => {
+    const bare = bush('g/1', { own: [-1] }, [{ own: [-1] }])
+    const shaping = { distillation: { mode: 'alone', coefficient: 1 } } as const
+    expect(() => weighed(groupOf(bare, [1]), shaping)).toThrow(/g\/1.* --teacher POLICY/)
+  })
+})
+
+describe('shaped rewards', () => {
+  const advantages = (totals: readonly number[], shaping: Shaping) =>
+    weighed(groupOf(tree, totals), shaping).members.map(({ advantage }) => advantage)
+  const expected = (rewards: readonly number[]) =>
+    grpoAdvantages(rewards.map((reward, trajectory) => ({ group: 0, trajectory, reward })))
+
+  it('are compared without what the divergence from the reference costs', () => {
+    // Σ (own − other): −0.5 + 1 on the shared tokens, then −0.75, and 0 − 3.
+    const kl = { coefficient: 0.1 }
+    const wanted = expected([1 + 0.025, 0 + 0.25])
+    advantages([1, 0], { kl }).forEach((advantage, index) => {
+      expect(advantage).toBeCloseTo(wanted[index]!, 9)
+    })
+  })
+
+  it('and without what length costs; the rewards that are kept stay', () => {
+    const shaping = { overlong: { maximum: 4, buffer: 2 } }
+    expect(advantages([1, 1], shaping)).toEqual(expected([1 - 0.5, 1 - 1]))
+    const { members } = weighed(groupOf(tree, [1, 1]), shaping)
+    expect(members.map(({ reward }) => reward.total)).toEqual([1, 1])
+  })
+})
+
+describe('names of shaping', () => {
+  const has = { reference: false, teacher: false }
+
+  it('say what they need and what was possible', () => {
+    expect(() => readShaping({ distill: 'alone', has })).toThrow('--teacher POLICY')
+    expect(() => readShaping({ klPenalty: 1, klIn: 'reward', has })).toThrow('--reference POLICY')
+    expect(() => readShaping({ overlong: 'soft:maximum=4', has })).toThrow('a buffer within it')
+    expect(() => readShaping({ overlong: 'hard', has })).toThrow('soft')
+    const read = readShaping({ distill: 'added:coefficient=0.5', has: { ...has, teacher: true } })
+    expect(read.distillation).toEqual({ mode: 'added', coefficient: 0.5 })
+  })
+})

@@ -1,0 +1,117 @@
+import { coverageOf, type Stretch, turnByNode } from '../core/credit.ts'
+import type { Group, Judged } from '../core/group.ts'
+import type { SampledSegment, ScorerName } from '../core/segment.ts'
+import { type KlPenalty, klPenalty } from '../math/kl.ts'
+import { type OverlongSettings, overlongPenalty } from '../math/overlong.ts'
+import type { Compared } from './compared.ts'
+import type { Estimate } from './estimate.ts'
+
+/** What the advantage of a token is by a teacher: alone, or on top of the comparison within the group. */
+export interface Distillation {
+  readonly mode: 'alone' | 'added'
+  /** What a nat between teacher and policy is worth. */
+  readonly coefficient: number
+}
+
+/** What is done to rewards before they are compared, and to advantages after. Rewards as they are kept stay. */
+export interface Shaping {
+  /** Lengths, in sampled tokens, that cost. */
+  readonly overlong?: OverlongSettings
+  /** Takes the divergence from the reference off the reward, summed over sampled tokens. */
+  readonly kl?: KlPenalty
+  readonly distillation?: Distillation
+}
+
+/** A comparison of shaped rewards, and with a teacher the advantages of tokens by its log-probabilities. */
+export function shapedEstimate(estimate: Estimate, shaping: Shaping): Estimate {
+  const { overlong, kl, distillation } = shaping
+  if (!overlong && !kl && !distillation) return estimate
+  const compare: Estimate = (group, weighting) => {
+    const members = group.members.map(member => shapeReward(member, shaping))
+    const compared = estimate({ ...group, members }, weighting)
+    return distillation ? distil(group, compared, distillation) : compared
+  }
+  return Object.assign(compare, estimate.batch && { batch: estimate.batch })
+}
+
+function shapeReward(member: Judged, { overlong, kl }: Shaping): Judged {
+  const { reward, trajectory } = member
+  const length = overlong ? overlongPenalty(trajectory.usage.sampled, overlong) : 0
+  const distance = kl ? divergence(member, kl) : 0
+  return { ...member, reward: { ...reward, total: reward.total + length - distance } }
+}
+
+/** The penalty of all sampled tokens of a trajectory, as the policy that sampled them stood. */
+function divergence(member: Judged, penalty: KlPenalty): number {
+  const penaltyAt = klPenalty({ estimator: 'k1', ...penalty })
+  let total = 0
+  eachToken(member, 'reference', (_, difference) => {
+    total += penaltyAt(difference).value
+  })
+  return total
+}
+
+/**
+ * On-policy distillation: each sampled token is worth how much likelier the teacher finds it, the reverse KL
+ * divergence at that token, sampled and negated.
+ */
+function distil(
+  group: Group<Judged>,
+  compared: readonly Compared[],
+  { mode, coefficient }: Distillation,
+): readonly Compared[] {
+  return group.members.map((member, index) => {
+    const own = compared[index]!
+    if (own.advantage === null) return own
+    const baseAt = mode === 'alone' ? () => 0 : advantagesOf(member, own)
+    const stretches: Stretch[] = []
+    let total = 0
+    eachToken(member, 'teacher', ({ node, offset }, difference) => {
+      const advantage = baseAt(node, offset) - coefficient * difference
+      total += advantage
+      stretches.push({ node, start: offset, end: offset + 1, advantage })
+    })
+    return { advantage: total / Math.max(1, stretches.length), stretches }
+  })
+}
+
+/** What a comparison says of the tokens of a member. */
+function advantagesOf(
+  { tree, trajectory }: Judged,
+  { advantage, turns, stretches = [] }: Compared,
+): (node: number, offset: number) => number {
+  const turnOf = turns && turnByNode(tree, trajectory)
+  return (node, offset) => {
+    const stretch = stretches.find(
+      each => each.node === node && each.start <= offset && offset < each.end,
+    )
+    return stretch?.advantage ?? turns?.[turnOf?.get(node) ?? -1] ?? advantage ?? 0
+  }
+}
+
+/** Visits the sampled tokens of a trajectory with log π − log of the other policy. */
+function eachToken(
+  { tree, trajectory }: Judged,
+  name: ScorerName,
+  visit: (token: { readonly node: number; readonly offset: number }, difference: number) => void,
+): void {
+  for (const [node, length] of coverageOf(tree, trajectory)) {
+    const { segment } = tree.nodes[node]!
+    if (segment.origin !== 'sampled') continue
+    const { own, other } = pairOf(segment, name, trajectory.id)
+    for (let offset = 0; offset < length; offset++) {
+      visit({ node, offset }, own[offset]! - other[offset]!)
+    }
+  }
+}
+
+function pairOf(
+  { logprobs: own, others }: SampledSegment,
+  name: ScorerName,
+  trajectory: string,
+): { readonly own: Float32Array; readonly other: Float32Array } {
+  const other = others?.[name]
+  if (own && other) return { own, other }
+  const missing = own ? `of the ${name}; roll it with --${name} POLICY` : 'of its own policy'
+  throw new Error(`${trajectory} has no log-probabilities ${missing}`)
+}
