@@ -6,9 +6,9 @@ import type { Policy } from '../core/policy.ts'
 import { type OtherLogprobs, type ScorerName, sampled } from '../core/segment.ts'
 import { isGradable } from '../core/trajectory.ts'
 import { idsTo, pathEnds, pathTo, restoreTree, type Tree } from '../core/tree.ts'
-import type { RolloutContext } from './attempt.ts'
-import { outcomeOf } from './end-walk.ts'
-import type { Strategy } from './strategy.ts'
+import type { RolloutContext } from '../rollout/attempt.ts'
+import { outcomeOf } from '../rollout/end-walk.ts'
+import type { Strategy } from '../rollout/strategy.ts'
 
 /** The policies that score what another one sampled, by what they are to it. */
 export type Scorers = Readonly<Partial<Record<ScorerName, Policy>>>

@@ -4,9 +4,9 @@ import { openLanes } from '../core/lane.ts'
 import { type Policy, plainCapabilities, type Scores } from '../core/policy.ts'
 import { isGradable } from '../core/trajectory.ts'
 import { idsTo, lengthTo, pathTo, type Tree } from '../core/tree.ts'
+import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 import { treeFromFrame, treeToFrame } from '../store/tree-frame.ts'
 import { withScorers } from './attach-scores.ts'
-import type { Attempt, RolloutContext } from './attempt.ts'
 
 /** What a token is worth to the policy below: all tokens up to it, mixed. */
 function numberOf(ids: Int32Array, at: number): number {
