@@ -4,7 +4,7 @@ import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { commonLength } from '../rollout/act.ts'
 import { openTokenBuffer, type TokenBuffer } from '../rollout/token-buffer.ts'
-import { chainKey, messageKeys, tokensKey } from './message-key.ts'
+import { chainKey, type Keyed, messageKeys, tokensKey } from './message-key.ts'
 import { type CapturedTurn, type Prompted, promptLength, turnLength } from './turn.ts'
 
 /** What a request shows the policy: its messages and tools as they will be rendered. */
@@ -28,6 +28,8 @@ export function openKnown(renderer: Renderer): Known {
   const turns: CapturedTurn[] = []
   const byChain = new Map<string, CapturedTurn>()
   const byTokens = new Map<string, CapturedTurn>()
+  /** What was asked last: most of it is asked again. */
+  let last: Keyed | undefined
 
   /** The turn with the longest conversation that the messages begin with. */
   function findBase(keys: readonly string[], toolsKey: string): CapturedTurn | undefined {
@@ -43,10 +45,11 @@ export function openKnown(renderer: Renderer): Known {
   return {
     turns,
     match(shown, call) {
-      const keys = messageKeys(shown.messages)
+      const keys = messageKeys(shown.messages, last)
       const base = findBase(keys, shown.toolsKey)
       const messages = base ? withKnown(base, shown.messages) : shown.messages
       const asked = { ...shown, messages, keys }
+      last = asked
       const observed = base ? messages.slice(base.messages.length + 1) : []
       const isBridged = observed.length > 0 && observed.every(({ role }) => role !== 'assistant')
       return acrossNow('renderer', call, () =>
@@ -130,7 +133,7 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
 }
 
 function named(prompted: Omit<Prompted, 'tokensKey'>): Prompted {
-  return { ...prompted, tokensKey: tokensKey(prompted.tokens.view()) }
+  return { ...prompted, tokensKey: tokensKey(prompted.tokens) }
 }
 
 /** The turn whose path begins with the most of these tokens, and how many that are. */

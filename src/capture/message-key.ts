@@ -1,22 +1,41 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash, hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type Message, type ToolCall, type ToolDefinition, textOf } from '../core/message.ts'
+import type { TokenBuffer } from '../rollout/token-buffer.ts'
 
 /**
  * What tells messages apart, one key per message. Ids of calls, white space around texts and the
  * layout of JSON do not: frameworks write these as they like when they say a message again.
  */
-export function messageKeys(messages: readonly Message[]): readonly string[] {
+export function messageKeys(messages: readonly Message[], before?: Keyed): readonly string[] {
   let calls: readonly ToolCall[] = []
-  return messages.map(message => {
-    if (message.role === 'tool') {
-      const call = calls.findIndex(({ id }) => id === message.tool_call_id)
-      return digest(['tool', call, contentKey(message.content)])
-    }
-    calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
-    if (message.role !== 'assistant') return digest([message.role, contentKey(message.content)])
-    const { content, reasoning, calls: called } = saidKeys(message)
-    return digest(['assistant', content, reasoning, called])
+  let isSame = before !== undefined
+  return messages.map((message, index) => {
+    const answered = calls
+    if (message.role !== 'tool') calls = callsOf(message)
+    // To compare a text costs a small part of what it costs to digest it.
+    isSame &&= isDeepStrictEqual(message, before?.messages[index])
+    return isSame ? before!.keys[index]! : messageKey(message, answered)
   })
+}
+
+/** Messages whose keys are known. */
+export interface Keyed {
+  readonly messages: readonly Message[]
+  readonly keys: readonly string[]
+}
+
+const callsOf = (message: Message): readonly ToolCall[] =>
+  message.role === 'assistant' ? (message.tool_calls ?? []) : []
+
+function messageKey(message: Message, answered: readonly ToolCall[]): string {
+  if (message.role === 'tool') {
+    const call = answered.findIndex(({ id }) => id === message.tool_call_id)
+    return digest(['tool', call, contentKey(message.content)])
+  }
+  if (message.role !== 'assistant') return digest([message.role, contentKey(message.content)])
+  const { content, reasoning, calls } = saidKeys(message)
+  return digest(['assistant', content, reasoning, calls])
 }
 
 /** The parts of what the policy said that are compared, each as a text. */
@@ -46,10 +65,16 @@ export function chainKey(before: string, key: string): string {
   return digest([before, key])
 }
 
-/** A short name for tokens. */
-export function tokensKey(ids: Int32Array): string {
-  const bytes = new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength)
-  return createHash('sha256').update(bytes).digest('hex').slice(0, 16)
+const digested = new WeakMap<TokenBuffer, { length: number; readonly hash: Hash }>()
+
+/** A short name for the tokens of a path; only what came since it was last asked for is read. */
+export function tokensKey(tokens: TokenBuffer): string {
+  const known = digested.get(tokens) ?? { length: 0, hash: createHash('sha256') }
+  const added = tokens.view(known.length)
+  known.hash.update(new Uint8Array(added.buffer, added.byteOffset, added.byteLength))
+  known.length = tokens.length
+  digested.set(tokens, known)
+  return known.hash.copy().digest('hex').slice(0, 16)
 }
 
 function contentKey(content: Message['content']): unknown {
@@ -72,5 +97,5 @@ function sorted(_key: string, value: unknown): unknown {
 }
 
 function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
+  return hash('sha256', JSON.stringify(value), 'base64url').slice(0, 22)
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
+import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isLoopback } from './address.ts'
 import { type DoorLimits, type DoorOptions, openDoor } from './door.ts'
@@ -140,6 +141,12 @@ describe('H2: a door', () => {
     expect(await codeOf(post({}, `"${'a'.repeat(200_000)}"`))).toBe(413)
     expect(await codeOf(ask('/tell?after=1&after=2'))).toBe(400)
     expect(depthOf('{"a":["\\"[[[",{}]}')).toBe(3)
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), value => {
+        expect(depthOf(JSON.stringify(value))).toBe(levelsOf(value))
+      }),
+      { seed: 3 },
+    )
   })
 
   it('ends a request whose body never comes whole', async () => {
@@ -153,3 +160,8 @@ describe('H2: a door', () => {
     expect(answer).toMatch(/^HTTP\/1.1 408 /)
   })
 })
+
+function levelsOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(levelsOf))
+}

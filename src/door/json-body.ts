@@ -44,14 +44,21 @@ const backslash = 0x5c
 export function depthOf(json: string): number {
   let depth = 0
   let most = 0
-  let isQuoted = false
   for (let at = 0; at < json.length && most <= deepest; at++) {
     const code = json.charCodeAt(at)
-    if (isQuoted && code === backslash) at++
-    else if (code === quote) isQuoted = !isQuoted
-    else if (isQuoted) continue
+    if (code === quote) at = endOfText(json, at + 1)
     else if (code === 0x5b || code === 0x7b) most = Math.max(most, ++depth)
     else if (code === 0x5d || code === 0x7d) depth--
   }
   return most
+}
+
+/** The quote that ends a text; most of a body is in texts, and `indexOf` is fast. */
+function endOfText(json: string, from: number): number {
+  for (let end = json.indexOf('"', from); end >= 0; end = json.indexOf('"', end + 1)) {
+    let escapes = 0
+    while (end - escapes > from && json.charCodeAt(end - escapes - 1) === backslash) escapes++
+    if (escapes % 2 === 0) return end
+  }
+  return json.length
 }
