@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -114,6 +114,37 @@ describe('score', () => {
     ])
     expect(stdout).toContain('flip  a: a/1/0 1 → -1, now below a/0/0 0 →')
     expect(stdout).toContain('3 pairs in 3 groups changed places')
+  })
+
+  it('H8: --dry-run runs no code that a received run names', async () => {
+    const { folder, tasks } = await rollTwo()
+    const answers = join(folder, 'mixed.jsonl')
+    writeFileSync(answers, JSON.stringify({ text: 'a' }))
+    const code = join(folder, 'planted.ts')
+    const trace = join(folder, 'trace')
+    writeFileSync(
+      code,
+      `import { writeFileSync } from 'node:fs'
+      const leave = () => writeFileSync(${JSON.stringify(trace)}, '')
+      export const one = (): number => (leave(), 1)
+      export const all = { name: 'all', judge: () => (leave(), { keep: true }) }`,
+    )
+    const parts = [
+      ['--reward', `${code}#one`],
+      ['--filter', `${code}#all`],
+    ]
+    for (const [index, part] of parts.entries()) {
+      const out = join(folder, `received-${index}`)
+      const rolled = await runCommand([
+        ...['roll', '--policy', `scripted:${answers}`, '--environment', 'single-turn'],
+        ...['--tasks', tasks, '--out', out, ...part],
+      ])
+      expect(existsSync(trace), rolled.stderr).toBe(true)
+      rmSync(trace)
+      const { code: exit, stderr } = await runCommand(['score', out, '--dry-run'])
+      expect([exit, existsSync(trace)]).toEqual([2, false])
+      expect(stderr).toContain('runs no code that a run names')
+    }
   })
 
   it('filters and probes', async () => {

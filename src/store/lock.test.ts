@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
 import { lockFile } from './lock.ts'
 
@@ -10,38 +11,65 @@ const scratch = (): string => join(mkdtempSync(join(tmpdir(), 'espalier-lock-'))
 
 const deadPid = (): number => spawnSync(process.execPath, ['-e', '']).pid
 
-/** Processes that all want one lock; whoever gets it dies with it. Gives what each of them said. */
+/** The lock as it stands in the source, for processes that know no TypeScript. */
+const module = join(mkdtempSync(join(tmpdir(), 'espalier-lock-')), 'lock.mjs')
+await build({
+  entryPoints: [new URL('./lock.ts', import.meta.url).pathname],
+  outfile: module,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  logLevel: 'silent',
+})
+
+/**
+ * Processes that wait for one word and then all want one lock, again and again: whoever gets it makes sure
+ * to be alone, gives it back or dies with it. Gives what each of them said.
+ */
 async function raceFor(path: string, count: number): Promise<readonly string[]> {
-  const module = new URL('../../dist/store/lock.js', import.meta.url).href
   const program = `
     import { rmSync, writeFileSync } from 'node:fs'
-    const { lockFile } = await import(${JSON.stringify(module)})
-    try {
-      await lockFile(${JSON.stringify(path)})
-      // Fails where another is in here at the same time.
-      writeFileSync(${JSON.stringify(`${path}.inside`)}, '', { flag: 'wx' })
-      await new Promise(resolve => setTimeout(resolve, 5))
-      rmSync(${JSON.stringify(`${path}.inside`)})
-      process.stdout.write('held', () => process.kill(process.pid, 'SIGKILL'))
-    } catch (error) {
-      process.stdout.write(error.name === 'LockedError' ? 'refused' : String(error))
-    }`
+    import { once } from 'node:events'
+    import { lockFile } from ${JSON.stringify(module)}
+    const inside = ${JSON.stringify(`${path}.inside`)}
+    process.stdout.write('ready')
+    await once(process.stdin, 'data')
+    const said = new Set()
+    for (let round = 0; round < 20; round++) {
+      try {
+        const held = await lockFile(${JSON.stringify(path)})
+        // Fails where another is in here at the same time.
+        writeFileSync(inside, '', { flag: 'wx' })
+        await new Promise(resolve => setImmediate(resolve))
+        rmSync(inside)
+        said.add('held')
+        if (round % 3 === 0) break
+        await held[Symbol.asyncDispose]()
+      } catch (error) {
+        said.add(error.name === 'LockedError' ? 'refused' : String(error))
+      }
+    }
+    process.stdout.write([...said].join(';'), () => process.kill(process.pid, 'SIGKILL'))`
   const words = ['--input-type=module', '--eval', program]
-  const run = async (): Promise<string> => {
-    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const racers = Array.from({ length: count }, () =>
+    spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] }),
+  )
+  await Promise.all(racers.map(child => once(child.stdout, 'data')))
+  const told = racers.map(async child => {
     let said = ''
     child.stdout.on('data', part => (said += part))
+    child.stdin.write('go')
     await once(child, 'close')
-    return said
-  }
-  return await Promise.all(Array.from({ length: count }, run))
+    return said.split(';')
+  })
+  return (await Promise.all(told)).flat()
 }
 
 describe('a lock', () => {
   it('H5: of a process that is gone is held by one of many processes at a time', async () => {
     const path = scratch()
     writeFileSync(path, JSON.stringify({ pid: deadPid(), host: hostname(), started: '1' }))
-    const said = await raceFor(path, 16)
+    const said = await raceFor(path, 12)
     expect([...new Set(said)].filter(each => each !== 'held' && each !== 'refused')).toEqual([])
     expect(said).toContain('held')
     await using _held = await lockFile(path)

@@ -2,6 +2,7 @@ import { readChatAnswer } from '../../src/policies/servers/chat-answer.ts'
 import { openLlamaStream, readLlamaAnswer } from '../../src/policies/servers/llama-cpp-answer.ts'
 import { openGeneratedStream, readGenerated } from '../../src/policies/servers/sglang-answer.ts'
 import { openChoice, readChoices } from '../../src/policies/servers/vllm-answer.ts'
+import { sampleOf } from '../../src/policies/tinker/messages.ts'
 import { readEvents } from '../../src/policies/transport/events.ts'
 import { ServerError } from '../../src/policies/transport/server-error.ts'
 import { type Attack, damagedJson, hold, oneOf } from './attack.ts'
@@ -46,7 +47,25 @@ const chat = {
   usage: { prompt_tokens: 2, completion_tokens: 1 },
 }
 
+const tinker = { sequences: [{ tokens: [5, 6], logprobs: [-1, -0.5], stop_reason: 'stop' }] }
+
 type Read = readonly [string, unknown, (answer: unknown) => unknown]
+
+/** An answer that is no object is refused before anything looks into it. */
+function fieldsOf(answer: unknown): Readonly<Record<string, unknown>> {
+  const isRecord = typeof answer === 'object' && answer !== null
+  return isRecord ? (answer as Record<string, unknown>) : {}
+}
+
+/** Tinker's answers are refused in words that name the call; a type error would be our own mistake. */
+function asServers(read: () => unknown): unknown {
+  try {
+    return read()
+  } catch (cause) {
+    const { message } = cause as Error
+    throw message.startsWith('asample') ? new ServerError('answer', message) : cause
+  }
+}
 
 /** Reads an answer as the one event of a stream. */
 const streamed =
@@ -71,6 +90,7 @@ const readers: readonly Read[] = [
   ],
   ['llama.cpp', llama, answer => readLlamaAnswer(answer, asked)],
   ['llama.cpp stream', llama, streamed(() => openLlamaStream(asked))],
+  ['tinker', tinker, answer => asServers(() => sampleOf(fieldsOf(answer)))],
   ['openai', chat, answer => readChatAnswer(answer, where, prompt)],
 ]
 
@@ -78,7 +98,7 @@ const readers: readonly Read[] = [
 export const serverAnswers: Attack = {
   name: 'server answers',
   promise: 'O1',
-  share: 350,
+  share: 315,
   async open() {
     return draw => {
       const [name, right, read] = oneOf(readers, draw)

@@ -12,6 +12,9 @@ const canaries = {
   password: 'canary-password-77',
   header: 'canary-header-abcdef',
   hook: 'canary-hook-abcdef',
+  hub: 'canary-hub-password',
+  tools: 'canary-tools-password',
+  parameter: 'canary-parameter-55',
 }
 const received: string[] = []
 
@@ -85,4 +88,40 @@ it('H4: no key, token or password is in anything that is written, printed or sen
     }
   }
   expect(texts.join('')).toContain('[redacted]')
+})
+
+it.each([
+  [
+    'a hub that refuses',
+    (at: string) => ['--model', 'some/model', '--hub', `http://me:${canaries.hub}@${at}`],
+  ],
+  [
+    'tools that are none',
+    (at: string) => [
+      '--environment',
+      `tools:mcp=http://me:${canaries.tools}@${at}/mcp?token=${canaries.parameter}`,
+    ],
+  ],
+  [
+    'a policy that quotes its address',
+    (at: string) => ['--policy', `openai:http://me:${canaries.password}@${at}/v1`],
+  ],
+])('H4: neither is it with %s', async (_, wordsFor) => {
+  const folder = scratch()
+  const { port } = server.address() as AddressInfo
+  const words = ['roll', '--served-model', 'm', '--tasks', '1', '--retries', '0', '--out', 'run']
+  const given = wordsFor(`127.0.0.1:${port}`)
+  if (!given.includes('--policy')) words.push('--policy', `openai:http://127.0.0.1:${port}/v1`)
+  if (!given.includes('--environment')) words.push('--environment', 'calculator')
+  if (!given.includes('--model'))
+    words.push('--model', join(import.meta.dirname, '../../models/chatml-bytes'))
+  const variables = { ESPALIER_POLICY_KEY: canaries.key, HF_TOKEN: canaries.token, HF_HOME: folder }
+  const { stdout, stderr } = await start([...words, ...given], { folder, variables }).finished
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+  for (const text of [...files, stdout, stderr, ...received]) {
+    for (const canary of Object.values(canaries)) expect(text).not.toContain(canary)
+  }
+  expect(stderr + stdout).not.toBe('')
 })

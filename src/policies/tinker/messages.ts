@@ -218,6 +218,11 @@ export function readSample(bytes: Uint8Array): SampleOutput {
   }
 }
 
+const isId = (value: unknown): boolean => typeof value === 'number' && value >>> 0 === value
+
+const isOnePerToken = (logprobs: readonly unknown[], count: number): boolean =>
+  logprobs.length === count && logprobs.every(value => typeof value === 'number')
+
 /** What `asample` gave, from JSON. */
 export function sampleOf(answer: Readonly<Record<string, unknown>>): SampleOutput {
   const { sequences, prompt_logprobs: prompt } = answer
@@ -225,8 +230,11 @@ export function sampleOf(answer: Readonly<Record<string, unknown>>): SampleOutpu
   return {
     sequences: all.map(sequence => {
       const { tokens, logprobs, stop_reason } = (sequence ?? {}) as Record<string, unknown>
-      if (!Array.isArray(tokens) || !tokens.every(Number.isInteger)) {
+      if (!Array.isArray(tokens) || !tokens.every(isId)) {
         throw new Error('asample gave a sequence without tokens')
+      }
+      if (Array.isArray(logprobs) && !isOnePerToken(logprobs, tokens.length)) {
+        throw new Error('asample gave log-probabilities that are not one number for each token')
       }
       return {
         tokens: Int32Array.from(tokens as number[]),
