@@ -70,7 +70,16 @@ function tokenOf(request: FastifyRequest): string | undefined {
   const cookie = /(?:^|;\s*)espalier-view=([^;]*)/.exec(request.headers.cookie ?? '')?.[1]
   const { token } = request.query as { readonly token?: string }
   const inLink = request.routeOptions.url === '/' ? token : undefined
-  return bearerOf(request.headers) ?? inLink ?? (cookie && decodeURIComponent(cookie))
+  return bearerOf(request.headers) ?? inLink ?? (cookie && decoded(cookie))
+}
+
+/** A cookie's text; as it is where it spells nothing. */
+function decoded(cookie: string): string {
+  try {
+    return decodeURIComponent(cookie)
+  } catch {
+    return cookie
+  }
 }
 
 function addPage(

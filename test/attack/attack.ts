@@ -91,7 +91,7 @@ export function damagedBytes(bytes: Buffer, draw: Random): Buffer {
   const kind = Math.floor(draw() * 5)
   if (kind === 0) copy[at]! ^= 1 << Math.floor(draw() * 8)
   else if (kind === 1) return copy.subarray(0, at)
-  else if (kind === 2) copy.fill(0, at, at + Math.floor(draw() * 64))
+  else if (kind === 2) copy.fill(0, at, Math.min(copy.length, at + Math.floor(draw() * 64)))
   else if (kind === 3) return Buffer.concat([copy.subarray(0, at), copy.subarray(at + 1)])
   else return Buffer.concat([copy.subarray(0, at), copy.subarray(Math.floor(draw() * at))])
   return copy

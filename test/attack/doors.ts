@@ -2,14 +2,7 @@ import { openDoor } from '../../src/door/door.ts'
 import { type Attack, hold, oneOf } from './attack.ts'
 
 const own = ['localhost', '127.0.0.1:80', '[::1]:1']
-const hosts = [
-  ...own,
-  'evil.example',
-  'localhost.evil.example',
-  '127.0.0.1.evil.example',
-  '',
-  'a b',
-]
+const hosts = [...own, 'evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', 'a b']
 const origins = [
   undefined,
   'http://localhost',
