@@ -22,7 +22,8 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --rllm DIR      a checkout of rLLM
   --openenv PATH  a Python that has OpenEnv (pip install openenv==0.10.0): its servers played by ours,
                   its clients playing ours
-  --only NAMES    embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
+  --sources DIR   checkouts whose own files read the exports, where packages are not enough
+  --only NAMES    exports, embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
                     Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), by commas
   --json          one JSON object per comparison`
 
@@ -41,6 +42,8 @@ interface Comparison {
   readonly failed?: string
 }
 
+const checks = 'test/python/trainers/check.py'
+
 /** Trainers compute in float32 between the rows and the loss. */
 const tolerance = 5e-6
 
@@ -50,6 +53,7 @@ const { values } = parseArgs({
     slime: { type: 'string' },
     rllm: { type: 'string' },
     openenv: { type: 'string' },
+    sources: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -61,7 +65,7 @@ if (values.help) {
 }
 const only = values.only?.split(',')
 /** Checks that need none of the other trainers. */
-const ownChecks = ['embedded', 'gpu', 'openenv', 'sdk', 'skyrl-server']
+const ownChecks = ['embedded', 'gpu', 'openenv', 'sdk', 'skyrl-server', 'exports']
 const found: Comparison[] = []
 
 function tell(comparison: Comparison): void {
@@ -91,19 +95,47 @@ async function compareEmbedded(): Promise<void> {
   }
 }
 
+/** A check that breaks is a line of the table, and the others go on. */
+async function attempt(trainer: string, work: () => void | Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    tell({ trainer, failed: error instanceof Error ? error.message : String(error) })
+  }
+}
+
+/** Every export, read with the trainers' own data classes and formulas. */
+function compareExports(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-exports-'))
+  runNode('test/python/make_exports.ts', folder)
+  const sources = values.sources ? ['--sources', values.sources] : []
+  const output = runPython('test/python/check_exports.py', [folder, ...sources])
+  for (const line of output.split('\n')) {
+    const [, verdict, name, said = ''] = /^(ok|absent|FAILED) +([^:]+): (.*)$/.exec(line) ?? []
+    const trainer = `export ${name}`
+    if (verdict === 'ok') tell({ trainer, held: said })
+    else if (verdict === 'absent') tell({ trainer, absent: said })
+    else if (verdict !== undefined) tell({ trainer, failed: said })
+  }
+}
+
 function comparePython(): void {
   const folder = mkdtempSync(join(tmpdir(), 'espalier-trainers-'))
   mkdirSync(folder, { recursive: true })
   const scores = join(folder, 'scores.json')
-  runNode(folder)
-  runPython([folder, '--score'])
-  runNode(folder, scores)
+  runNode('test/python/trainers/runs.ts', folder)
+  runPython(checks, [folder, '--score'])
+  runNode('test/python/trainers/runs.ts', folder, scores)
   const sources = [
     ...(values.slime ? ['--slime', values.slime] : []),
     ...(values.rllm ? ['--rllm', values.rllm] : []),
   ]
   const names = only?.filter(name => !ownChecks.includes(name))
-  const output = runPython([folder, ...sources, ...(names ? ['--only', names.join(',')] : [])])
+  const output = runPython(checks, [
+    folder,
+    ...sources,
+    ...(names ? ['--only', names.join(',')] : []),
+  ])
   writeFileSync(join(folder, 'compared.jsonl'), output)
   for (const line of output.split('\n').filter(text => text.startsWith('{'))) {
     // Python writes NaN, which JSON does not have.
@@ -111,24 +143,24 @@ function comparePython(): void {
   }
 }
 
-function runNode(...words: readonly string[]): void {
-  const script = ['--import', 'tsx', 'test/python/trainers/runs.ts', ...words]
-  const { status, stderr } = spawnSync(process.execPath, script, { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`runs.ts failed: ${stderr.slice(-2000)}`)
+function runNode(script: string, ...words: readonly string[]): void {
+  const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', script, ...words], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`${script} failed: ${stderr.slice(-500)}`)
 }
 
-function runPython(words: readonly string[]): string {
-  const { status, stdout, stderr, error } = spawnSync(
-    values.python,
-    ['test/python/trainers/check.py', ...words],
-    { encoding: 'utf8', maxBuffer: 2 ** 26 },
+/** What a check printed; one that some of its lines failed has printed all the same. */
+function runPython(script: string, words: readonly string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(values.python, [script, ...words], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  })
+  if (!error && (status === 0 || stdout !== '')) return stdout
+  const why = error?.message ?? stderr.slice(-500)
+  throw new Error(
+    `${values.python} ${script}: ${why} (--python names a Python with the trainers; --help says how to make one)`,
   )
-  if (error || status !== 0) {
-    console.error(`${values.python} check.py failed: ${error?.message ?? stderr.slice(-2000)}`)
-    console.error('--python names a Python with the trainers; --help says how to make one.')
-    process.exit(1)
-  }
-  return stdout
 }
 
 /** Runs a check that prints a line per promise, `ok   …` or `FAIL …`, and at last `all …`. */
@@ -163,18 +195,43 @@ async function compareOpenEnv(): Promise<void> {
   else for await (const each of checkOpenEnv(values.openenv)) tell({ trainer, ...each })
 }
 
-if (!only || only.includes('openenv')) await compareOpenEnv()
-if (!only || only.includes('embedded')) await compareEmbedded()
-if (!only || only.includes('gpu')) checkGpu()
-if (!only || only.includes('sdk')) checkTinker('sdk')
-if (!only || only.includes('skyrl-server')) checkTinker('skyrl-server')
-if (!only || only.some(name => !ownChecks.includes(name))) comparePython()
+const wants = (name: string): boolean => !only || only.includes(name)
+if (wants('openenv')) await attempt('openenv', compareOpenEnv)
+if (wants('embedded')) await attempt('embedded', compareEmbedded)
+if (wants('gpu')) await attempt('gpu', checkGpu)
+if (wants('sdk')) await attempt('sdk', () => checkTinker('sdk'))
+if (wants('skyrl-server')) await attempt('skyrl-server', () => checkTinker('skyrl-server'))
+if (wants('exports')) await attempt('exports', compareExports)
+if (!only || only.some(name => !ownChecks.includes(name))) await attempt('python', comparePython)
 const wrong = found.filter(
   ({ apart, failed }) => failed !== undefined || (apart !== undefined && !(apart <= tolerance)),
 )
 const held = found.filter(each => each.held !== undefined).length
 const same = found.filter(({ apart }) => apart !== undefined && apart <= tolerance).length
+/** One row per trainer: what was the same, held, refused and not run, and how far apart at most. */
+function tableOf(all: readonly Comparison[]): readonly string[] {
+  const names = [...new Set(all.map(({ trainer }) => trainer))]
+  const rows = names.map(name => {
+    const own = all.filter(({ trainer }) => trainer === name)
+    const has = (key: 'held' | 'refused' | 'absent' | 'failed'): number =>
+      own.filter(each => each[key] !== undefined).length
+    const apart = own.flatMap(each => each.apart ?? [])
+    const far = apart.length === 0 ? '' : Math.max(...apart).toExponential(1)
+    const near = apart.filter(each => each <= tolerance).length
+    const bad = has('failed') + apart.length - near
+    return [name, near, has('held'), has('refused'), has('absent'), bad, far]
+  })
+  return [
+    '',
+    '| trainer | same gradient | promises held | refused | not run | wrong | furthest apart |',
+    '|---|---|---|---|---|---|---|',
+    ...rows.map(cells => `| ${cells.join(' | ')} |`),
+    '',
+  ]
+}
+
 if (!values.json) {
+  for (const line of tableOf(found)) console.log(line)
   const count = (key: 'refused' | 'absent'): number =>
     found.filter(each => each[key] !== undefined).length
   console.log(

@@ -47,11 +47,17 @@ const common = {
   makeTasks({ count, seed, split = 'train' }: { count: number; seed: number; split?: string }) {
     const draw = random(seedOf('haggle', seed, split))
     const upTo = (most: number): number => Math.floor(most * draw())
-    // There is always something to gain for both.
-    return Array.from({ length: count }, (_, index) => {
+    // There is always something to gain for both. A quarter of the deals is held out, whatever the seed.
+    const deal = (): { cost: number; worth: number } => {
       const cost = upTo(5)
-      return { id: `${split}-${index}` as never, data: { cost, worth: cost + 3 + upTo(7 - cost) } }
-    })
+      const worth = cost + 3 + upTo(7 - cost)
+      const isHeldOut = (cost + worth) % 4 === 0
+      return isHeldOut === (split === 'held-out') ? { cost, worth } : deal()
+    }
+    return Array.from({ length: count }, (_, index) => ({
+      id: `${split}-${index}` as never,
+      data: deal(),
+    }))
   },
 } as const
 

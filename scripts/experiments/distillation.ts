@@ -68,7 +68,7 @@ async function teacher(student: string): Promise<string> {
   const { signal } = new AbortController()
   const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
   const conversations: Conversation[] = []
-  for (const task of environment.makeTasks!({ count: 4000, seed: 77 })) {
+  for (const task of environment.makeTasks!({ count: 2000, seed: 77 })) {
     await using world = await environment.open(task, { signal, seed: 1, lanes })
     const { messages } = await playWorld(world, task, {
       player: demonstrateDesk,

@@ -3,7 +3,6 @@ import { type AgentFunction, isAgent, plainAgent } from '../capture/agent.ts'
 import type { Environment, Isolation } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
-import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { passagesFactory } from '../environments/built-in/passages.ts'
@@ -35,9 +34,8 @@ import { formatNamed } from '../sinks/formats/registry.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
-import { type Shaping, shapedEstimate } from '../weigh/shape.ts'
-import { readShaping } from '../weigh/shaping.ts'
-import type { Scorers } from './attach-scores.ts'
+import { shapedEstimate } from '../weigh/shape.ts'
+import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
@@ -127,18 +125,8 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 
 /** The options that name parts which neither sample nor ask anybody. */
 export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
-  Pick<
-    GroupOptions,
-    | 'advantage'
-    | 'filters'
-    | 'sinks'
-    | 'overlong'
-    | 'distill'
-    | 'klPenalty'
-    | 'klIn'
-    | 'reference'
-    | 'teacher'
-  > & {
+  Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
+  ShapingNames & {
     /** Tasks to evaluate on, where there are some. */
     readonly heldOut?: TaskSource<never>
   }
@@ -161,51 +149,6 @@ export async function openPlainParts<Data>(
   }
   const filters = await openFilters(options.filters ?? [])
   return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }
-}
-
-async function openShaping(options: PlainOptions): Promise<Shaping> {
-  const { overlong, distill, klPenalty, klIn, reference, teacher } = options
-  const has = { reference: reference !== undefined, teacher: teacher !== undefined }
-  const flag = distill === undefined ? '--overlong' : `--distill ${distill}`
-  return await openNamed(flag, () => readShaping({ overlong, distill, klPenalty, klIn, has }))
-}
-
-/** Opens the policies that score what is sampled; those that were given opened are left open. */
-async function openScorers(
-  { reference, teacher, proximal, keyVariable, deadline, retries }: RollOptions,
-  policy: Policy,
-  closing: (() => PromiseLike<void> | undefined)[],
-): Promise<Scorers | undefined> {
-  const key = process.env[keyVariable ?? defaults.keyVariable]
-  const scorers: { -readonly [Name in keyof Scorers]: Scorers[Name] } = {}
-  for (const [name, given] of Object.entries({ reference, teacher })) {
-    if (given === undefined) continue
-    const opened = typeof given === 'object' ? given : await openOther(name, given)
-    if (opened !== given) closing.push(() => opened[Symbol.asyncDispose]())
-    if (!opened.capabilities.score) throw cannotScore(name, opened)
-    scorers[name as 'reference' | 'teacher'] = opened
-  }
-  if (proximal === 'recompute') {
-    if (!policy.capabilities.score) throw cannotScore('proximal recompute', policy)
-    scorers.proximal = policy
-  }
-  return Object.keys(scorers).length > 0 ? scorers : undefined
-
-  function openOther(name: string, uri: string): Promise<Policy> {
-    return openNamed(`--${name} ${uri}`, () =>
-      openPolicy([uri], {
-        ...(key !== undefined && { key }),
-        deadlineSeconds: deadline ?? defaults.deadline,
-        retries: retries === 0 ? false : { attempts: (retries ?? defaults.retries) + 1 },
-      }),
-    )
-  }
-}
-
-function cannotScore(flag: string, { name }: Policy): SettingError {
-  return new SettingError(
-    `--${flag}: ${name} cannot give log-probabilities of tokens it did not sample; SGLang, vLLM and embedded models can`,
-  )
 }
 
 interface PlainParts {
