@@ -108,6 +108,8 @@ const conditions: readonly {
     needs: 'tasks that the environment makes, --tasks N',
     isMet: ({ tasks }) => typeof tasks !== 'string',
   },
+  { name: 'onTime', needs: '--max-seconds', isMet: ({ maxSeconds }) => maxSeconds !== undefined },
+  { name: 'klIn', needs: '--kl-penalty', isMet: ({ klPenalty }) => klPenalty > 0 },
   {
     name: 'judge',
     needs: '--reward judge',
