@@ -177,9 +177,11 @@ function checkPromises(trainer: string, program: string, words: readonly string[
   }
 }
 
-/** The promises of integrations/python/espalier_gpu.py, on a CPU with tiny models. */
+/** The promises of integrations/python/espalier_gpu.py on a CPU with tiny models, and training through it. */
 function checkGpu(): void {
-  checkPromises('gpu', values.python, ['test/python/trainers/gpu_smoke.py'])
+  for (const name of ['smoke', 'training']) {
+    checkPromises('gpu', values.python, [`test/python/trainers/gpu_${name}.py`])
+  }
 }
 
 /** Tinker's API from both sides: the official SDK against our server, our driver against SkyRL's. */
