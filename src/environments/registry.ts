@@ -6,6 +6,7 @@ import { keyValue } from './built-in/key-value.ts'
 import { singleTurn } from './built-in/single-turn.ts'
 import { toolLoop } from './built-in/tool-loop.ts'
 import { desk } from './desk/desk.ts'
+import { harbor, harborOptions } from './harbor/harbor.ts'
 import { interpreterOptions, openInterpreterNamed } from './interpreter/interpreter.ts'
 import { repair } from './repair/repair.ts'
 import { openMcpTools } from './tools/mcp.ts'
@@ -61,6 +62,11 @@ export const builtInEnvironments: Readonly<Record<string, EnvironmentFactory>> =
     about: 'A small store behind four tools; makes its own tasks.',
     options: z.strictObject({}),
     open: keyValue,
+  }),
+  harbor: environmentFactory({
+    about: 'Task folders of Harbor or terminal-bench: files, a shell, their own tests as reward.',
+    options: harborOptions,
+    open: ({ variant, ...options }) => harbor(variant, options),
   }),
   repair: environmentFactory({
     about:

@@ -21,6 +21,8 @@ export interface LocalOptions {
   readonly limits: WorkspaceLimits
   /** `none` accepts that nothing keeps commands from this machine. @default 'required' */
   readonly walls?: 'required' | 'none'
+  /** A folder of programs that can be read inside; its `bin` comes first in PATH. @default none */
+  readonly toolchain?: string | undefined
   /** Who builds the walls. @default the first that works on this machine */
   readonly builder?: Builder
 }
@@ -55,6 +57,8 @@ const noWalls =
   'commands of a policy are not run here: neither unshare nor bwrap may make namespaces. Allow user ' +
   'namespaces, install bubblewrap, use a container engine (sandbox=docker or podman), or accept that ' +
   'nothing keeps them from this machine (walls=none)'
+
+const usualPath = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'
 
 type Opened = LocalOptions & { readonly builder: Builder }
 
@@ -98,17 +102,23 @@ class LocalWorkspace implements Workspace {
   }
 
   #sandbox({ variables, seconds = this.#options.limits.seconds }: CommandCall) {
-    const { limits, builder } = this.#options
+    const { limits, builder, toolchain } = this.#options
     const { workingFolder, network = 'none' } = this.#source
     const isMoved = builder.walls.files
     return openSandbox({
       builder,
       network,
-      readable: [process.execPath],
+      readable: [process.execPath, ...(toolchain === undefined ? [] : [toolchain])],
       binds: [...this.#tops].map(top => ({ from: join(this.#folder, top), to: `/${top}` })),
       // Without a new root, commands begin in our folder itself.
       workingFolder: isMoved ? workingFolder : this.#here(workingFolder),
-      variables: { HOME: '/tmp', LANG: 'C.UTF-8', ...this.#source.variables, ...variables },
+      variables: {
+        HOME: '/tmp',
+        LANG: 'C.UTF-8',
+        ...(toolchain !== undefined && { PATH: `${join(toolchain, 'bin')}:${usualPath}` }),
+        ...this.#source.variables,
+        ...variables,
+      },
       limits: {
         memory: limits.memory,
         cpu: Math.ceil(seconds) + 1,

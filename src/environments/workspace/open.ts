@@ -16,6 +16,8 @@ export interface WorkspaceOptions {
   readonly processes?: number | undefined
   /** `none` accepts that nothing keeps commands from this machine. @default 'required' */
   readonly walls?: 'required' | 'none' | undefined
+  /** A folder of programs that can be read inside; its `bin` comes first in PATH. @default none */
+  readonly toolchain?: string | undefined
   /** Opened workspaces, such as your own. @default within walls of this machine */
   readonly sandbox?: Workspaces | undefined
 }
@@ -26,6 +28,7 @@ export const workspaceOptions = z.strictObject({
   memory: z.coerce.number().int().min(256).max(262_144).optional(),
   disk: z.coerce.number().int().min(1).max(1_048_576).optional(),
   walls: z.enum(['required', 'none']).optional(),
+  toolchain: z.string().min(1).optional(),
 })
 
 /** Opens what workspaces are taken from; throws where nothing can keep them apart. */
@@ -33,9 +36,9 @@ export function openWorkspaces(options: WorkspaceOptions): {
   readonly workspaces: Workspaces
   readonly limits: WorkspaceLimits
 } {
-  const { walls, sandbox, ...given } = options
+  const { walls, sandbox, toolchain, ...given } = options
   const entries = Object.entries(given).filter(([, value]) => value !== undefined)
   const limits: WorkspaceLimits = { ...usualLimits, ...Object.fromEntries(entries) }
-  const workspaces = sandbox ?? localWorkspaces({ limits, ...(walls && { walls }) })
+  const workspaces = sandbox ?? localWorkspaces({ limits, toolchain, ...(walls && { walls }) })
   return { workspaces, limits }
 }

@@ -1,0 +1,90 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openLanes } from '../../core/lane.ts'
+import { findWalls } from '../../sandbox/walls.ts'
+import { playWorld } from '../play.ts'
+import { replyOf } from '../reply.ts'
+import { readDockerfile } from './dockerfile.ts'
+import { harbor, solveHarbor } from './harbor.ts'
+import { findTaskFolders, readTaskFolder, readTopLevel } from './task-folder.ts'
+
+const fixtures = 'test/fixtures/task-folders'
+const { signal } = new AbortController()
+const lanes = openLanes({ policy: 1, tools: 4, environment: 4, reward: 1 })
+const folder = mkdtempSync(join(tmpdir(), 'harbor-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('task folders', () => {
+  it('are read in both layouts', () => {
+    const [greet, lines] = findTaskFolders(fixtures).map(readTaskFolder)
+    expect(greet).toMatchObject({
+      name: 'greet',
+      format: 'harbor',
+      verifier: { seconds: 20, variables: { WANTED: 'Hello, Ada' } },
+      wantsNetwork: false,
+    })
+    expect(lines).toMatchObject({
+      name: 'lines',
+      format: 'terminal-bench',
+      instruction: 'Write the number of lines of /app/poem.txt\ninto /app/lines.txt.',
+      verifier: { seconds: 20, variables: { TEST_DIR: '/tests' } },
+    })
+    expect(readTopLevel('a: "x y"\nb: >\n  one\n  two\nc: 3').get('b')).toBe('one two')
+  })
+
+  it('what is missing or wrong is said, with its file', () => {
+    expect(() => findTaskFolders('none')).toThrow('there is no folder none')
+    expect(() => findTaskFolders('src/core')).toThrow('task.toml and instruction.md')
+    const broken = join(folder, 'broken')
+    cpSync(join(fixtures, 'greet'), broken, { recursive: true })
+    writeFileSync(join(broken, 'task.toml'), '[verifier]\ntimeout_sec = "long"')
+    expect(() => readTaskFolder(broken)).toThrow(/task.toml: verifier.timeout_sec/)
+  })
+
+  it('a Dockerfile is followed as far as nothing has to be fetched', () => {
+    const { steps, workingFolder, variables, skipped } = readDockerfile(
+      join(fixtures, 'greet/environment'),
+    )
+    expect([workingFolder, variables]).toEqual(['/app', { GREETING: 'Hello' }])
+    expect(steps.map(({ kind }) => kind)).toEqual(['copy', 'run'])
+    expect(skipped.map(line => line.slice(0, 12))).toEqual(['FROM debian:', 'RUN apt-get '])
+  })
+})
+
+describe.runIf(findWalls().by !== undefined)('task folders within walls', () => {
+  it('their own solutions pass their tests', async () => {
+    for (const each of findTaskFolders(fixtures)) {
+      expect(await solveHarbor(each, { signal, installs: 'skipped' })).toMatchObject({ reward: 1 })
+    }
+  })
+
+  it('a policy works in them and is judged by tests it never saw', async () => {
+    const environment = harbor(fixtures, { installs: 'skipped' })
+    const [task] = environment.makeTasks!({ count: 1, seed: 0 })
+    await using world = await environment.open(task!, { signal, seed: 0, lanes })
+    const command =
+      'ls /tests; mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; cat data/name.txt'
+    const player = ({ turn }: { turn: number }) =>
+      turn === 0 ? replyOf('', { tool: 'shell', input: { command } }) : replyOf('done')
+    const play = await playWorld(world, task!, { player, turns: 2, signal })
+    expect(play.calls[0]?.output).toContain("cannot access '/tests'")
+    expect(play.calls[0]?.output).toContain('Ada')
+    expect(play.report).toMatchObject({ reward: 0 })
+  })
+
+  it('tests that write no reward fail the attempt, with what they printed', async () => {
+    const silent = join(folder, 'silent')
+    cpSync(join(fixtures, 'greet'), silent, { recursive: true })
+    writeFileSync(join(silent, 'tests/test.sh'), 'echo the network is down; exit 78')
+    const environment = harbor(silent, { installs: 'skipped' })
+    const [task] = environment.makeTasks!({ count: 1, seed: 0 })
+    await using world = await environment.open(task!, { signal, seed: 0, lanes })
+    await expect(world.report!()).rejects.toThrow('they printed: the network is down')
+    // A score that tests give because they lack a program is none.
+    writeFileSync(join(silent, 'tests/test.sh'), 'pytest-9\necho 0 > /logs/verifier/reward.txt')
+    await expect(world.report!()).rejects.toThrow('need pytest-9, which is not there')
+    await expect(solveHarbor(silent, { signal })).rejects.toThrow('installs=skipped')
+  })
+})
