@@ -1,6 +1,7 @@
 import type { Call } from './call.ts'
 import type { AssistantMessage, Message, ToolDefinition } from './message.ts'
 import type { LogprobBasis, SampledSegment, VersionRange } from './segment.ts'
+import type { WeightSync } from './weight-sync.ts'
 
 /** How tokens are drawn. Every request states all of it, so that a server's defaults never apply. */
 export interface Sampling {
@@ -169,6 +170,8 @@ export interface Policy extends AsyncDisposable {
   ): Promise<readonly Sample[]>
   score?(ids: Int32Array, from: number, options: ScoreOptions, call: Call): Promise<Scores>
   describe?(call: Call): Promise<PolicyDescription>
+  /** Where its server can be given other weights. */
+  readonly weights?: WeightSync
   /** Takes what its server's log-probabilities were found to be; those of later samples say so. */
   takeLogprobs?(found: 'raw' | 'processed'): void
 }

@@ -16,6 +16,7 @@ import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
 import { readTinkerUri } from './tinker/options.ts'
 import { openTinkerTrainer } from './tinker/trainer.ts'
 import type { LearningOptions } from './train-options.ts'
+import { withWeightSync } from './weight-sync.ts'
 
 /** What a trainer is opened for: the parts that are rolled, how it learns, and from which tasks. */
 export interface Learning<Data = unknown> {
@@ -29,9 +30,15 @@ export async function openLearner<Data>(
   learning: Learning<Data>,
 ): Promise<{ readonly trainer: Trainer } & AsyncDisposable> {
   const { trainer: given = defaults.trainer } = learning.options
-  if (typeof given === 'object') return { trainer: given, [Symbol.asyncDispose]: async () => {} }
+  const { policy } = learning.parts
+  if (typeof given === 'object') {
+    return { trainer: withWeightSync(given, policy), [Symbol.asyncDispose]: async () => {} }
+  }
   const trainer = await openTrainerNamed(given, learning)
-  return { trainer, [Symbol.asyncDispose]: async () => trainer[Symbol.asyncDispose]() }
+  return {
+    trainer: withWeightSync(trainer, policy),
+    [Symbol.asyncDispose]: async () => trainer[Symbol.asyncDispose](),
+  }
 }
 
 async function openTrainerNamed<Data>(name: string, learning: Learning<Data>): Promise<Trainer> {

@@ -1,5 +1,6 @@
 import { didYouMean } from '../names/nearest.ts'
 import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
+import type { UpdateMode } from './servers/weight-sync.ts'
 import { type TinkerServerName, tinkerServers } from './tinker/server-kind.ts'
 
 /** What a policy's URI says besides the address: `vllm:URL?logprobs=processed`, `openai:URL#MODEL`. */
@@ -7,6 +8,8 @@ export interface PolicyParameters {
   readonly logprobs?: 'raw' | 'processed'
   readonly endpoint?: VllmEndpoint
   readonly servedModel?: string
+  /** What requests under way do when weights change. */
+  readonly update?: UpdateMode
   /** Which program speaks Tinker's API there. */
   readonly server?: TinkerServerName
 }
@@ -19,8 +22,12 @@ export interface PolicyAddress {
 
 /** The parameters that each scheme knows, and their values. */
 const known: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  vllm: { logprobs: ['raw', 'processed'], endpoint: Object.keys(vllmPaths) },
-  sglang: { logprobs: ['raw', 'processed'] },
+  vllm: {
+    logprobs: ['raw', 'processed'],
+    endpoint: Object.keys(vllmPaths),
+    update: ['drain', 'abort'],
+  },
+  sglang: { logprobs: ['raw', 'processed'], update: ['drain', 'abort'] },
   'llama-cpp': {},
   openai: {},
   tinker: { server: Object.keys(tinkerServers) },

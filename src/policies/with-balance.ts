@@ -89,6 +89,14 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
       },
     }),
     describe: call => describeAll(policies, call),
+    ...(policies.every(({ weights }) => weights) && {
+      weights: {
+        // One after the other: with all of them paused at once, a failure would leave none.
+        async update(written, call) {
+          for (const { weights } of policies) await weights!.update(written, call)
+        },
+      },
+    }),
     takeLogprobs(found) {
       for (const { takeLogprobs } of policies) takeLogprobs?.(found)
     },

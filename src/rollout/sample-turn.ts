@@ -149,13 +149,27 @@ function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
     throw new Failure('policy', { cause: new Error(message) })
   }
   if (bad < ids.length) {
-    fail(
-      `sampled id ${ids[bad]} at ${bad}, but ${name} has ids 0 to ${vocabulary - 1}: is --model the model the server serves?`,
-    )
+    fail(strangeId(ids[bad]!, bad, { vocabulary, name }))
   }
   if (!walk.isReencoded && ids.length > room) {
     fail(`sampled ${ids.length} tokens where at most ${room} were asked for`)
   }
+}
+
+/** Models have up to so many rows more than their tokenizer has ids, to make sizes round. */
+const usualPadding = 1024
+
+function strangeId(
+  id: number,
+  place: number,
+  { vocabulary, name }: { readonly vocabulary: number; readonly name: string },
+): string {
+  const found = `sampled id ${id} at ${place}, but ${name} has ids 0 to ${vocabulary - 1}`
+  const isPadding = id >= vocabulary && id < vocabulary + usualPadding
+  return isPadding
+    ? `${found}: it may be one of the rows that pad the model's vocabulary, which no text has and an untrained ` +
+        'model draws now and then; or is --model another model than the server serves?'
+    : `${found}: is --model the model the server serves?`
 }
 
 function readReply(walk: Walk, turnStart: number): Reply {

@@ -26,7 +26,10 @@ export function readRecorded(server: 'vllm' | 'sglang' | 'llama-cpp' | 'transfor
   return lines.map(line => JSON.parse(line) as Recorded)
 }
 
-/** A server that answers each request with what a real one answered to it, in the recorded order. */
+/**
+ * A server that answers each request with what a real one answered to it, in the recorded order. An
+ * exchange whose request was taken out answers any.
+ */
 export async function serveRecorded(exchanges: readonly Recorded[]) {
   const left = [...exchanges]
   const unknown: unknown[] = []
@@ -38,7 +41,9 @@ export async function serveRecorded(exchanges: readonly Recorded[]) {
       const sent = text === '' ? null : JSON.parse(text)
       const at = left.findIndex(
         each =>
-          each.method === request.method && each.path === request.url && isSame(each.request, sent),
+          each.method === request.method &&
+          each.path === request.url &&
+          (each.request === undefined || isSame(each.request, sent)),
       )
       if (at < 0) {
         unknown.push({ path: request.url, sent })

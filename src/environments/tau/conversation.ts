@@ -7,7 +7,7 @@ import { PythonError } from '../../python/error.ts'
 import { parseJson } from '../../python/json.ts'
 import { str } from '../../python/repr.ts'
 import { type PythonDict, toJavaScript } from '../../python/value.ts'
-import type { User, UserSpent } from '../users/user.ts'
+import { spoken, type User, type UserSpent } from '../users/user.ts'
 import type { TauAgent } from './agents.ts'
 import { reportedCost, spentBy, type TauReport, type UserPrice, usageOf } from './report.ts'
 import { toInfo } from './results.ts'
@@ -173,7 +173,8 @@ async function takeAction(
 
 async function hearUser(user: User, said: string, call: StepCall): Promise<string> {
   const before = call.replay?.observed?.findLast(message => message.role === 'user')
-  if (before === undefined) return await across('user', call, () => user.answer(said, call))
+  if (before === undefined)
+    return await across('user', call, async () => spoken(await user.answer(said, call)))
   const answer = textOf(before.content)
   user.recall({ kind: 'answer', said, answer }, call.replay?.spent as UserSpent | undefined)
   return answer

@@ -9,7 +9,7 @@ import { across } from '../../core/failure.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { textOf } from '../../core/message.ts'
 import { random, seedOf } from '../../math/random.ts'
-import type { OpenUser, UserSpent } from '../users/user.ts'
+import { type OpenUser, spoken, type UserSpent } from '../users/user.ts'
 import { type AgentKind, chooseFewShots, tauAgent } from './agents.ts'
 import { openConversation } from './conversation.ts'
 import type { TauDomain } from './domain.ts'
@@ -130,7 +130,7 @@ async function openWorld(
   }
   const words = said
     ? textOf(said.content)
-    : await across('user', call, () => user.open(task.instruction, call))
+    : await across('user', call, async () => spoken(await user.open(task.instruction, call)))
   return openConversation({
     opening: [
       { role: 'system', content: system },

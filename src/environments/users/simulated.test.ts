@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest'
 import type { Message } from '../../core/message.ts'
 import type { Speaker } from '../../core/speaker.ts'
 import { SimulatedUser, type SimulatedUserOptions } from './simulated.ts'
-import { scriptedUser } from './user.ts'
+import { scriptedUser, spoken } from './user.ts'
 
 const call = { signal: new AbortController().signal }
 
 /** A speaker that says given lines and keeps what it was asked. */
-function speakerOf(replies: readonly string[]): Speaker & { asked: (readonly Message[])[] } {
+function speakerOf(
+  replies: readonly (string | null)[],
+): Speaker & { asked: (readonly Message[])[] } {
   const asked: (readonly Message[])[] = []
   return {
     name: 'lines',
@@ -32,7 +34,7 @@ const prompts: SimulatedUserOptions['prompts'] = {
 }
 
 function userOf(
-  replies: readonly string[],
+  replies: readonly (string | null)[],
   options: Partial<SimulatedUserOptions> = {},
 ): { user: SimulatedUser; asked: (readonly Message[])[] } {
   const speaker = speakerOf(replies)
@@ -52,6 +54,20 @@ describe('a simulated user', () => {
       ['user', 'Which?'],
     ])
     expect(user.usage).toEqual({ calls: 2, prompt: 20, sampled: 4 })
+  })
+
+  it('that answers null has said null, and a supervisor reads it as Python writes it', async () => {
+    const { user } = userOf([null, 'Blue'])
+    expect(await user.open('want blue', call)).toBe(null)
+    expect(user.messages.at(-1)).toEqual({ role: 'assistant', content: null })
+    const verified = userOf([null, 'true'], { strategy: 'verify' })
+    expect(await verified.user.open('x', call)).toBe(null)
+    expect(verified.asked[1]?.[0]?.content).toContain('verify None after')
+    const reflected = userOf([null, 'true'], { strategy: 'reflection' })
+    expect(await reflected.user.open('x', call)).toBe(null)
+    const thoughtful = userOf([null], { strategy: 'react' })
+    await expect(thoughtful.user.open('x', call)).rejects.toThrow(/NoneType/)
+    expect(() => spoken(null)).toThrow(/answered null/)
   })
 
   it('forks with its memory', async () => {

@@ -6,13 +6,21 @@ import {
   afterLabel,
   GREETING,
   isSatisfied,
+  nothing,
   parseReactReply,
   transcriptOf,
   type UserPrompts,
   UserReplyError,
   type UserStrategy,
 } from './strategy.ts'
-import type { Exchange, User, UserSpent, UserUsage } from './user.ts'
+import {
+  type Exchange,
+  notSearchable,
+  type User,
+  type UserSpent,
+  type UserUsage,
+  type UserWords,
+} from './user.ts'
 
 /** How a user is simulated. */
 export interface SimulatedUserOptions {
@@ -69,7 +77,7 @@ export class SimulatedUser implements User {
   }
 
   /** Begins a conversation; without an instruction it is the rehearsal tau-bench's users hold. */
-  async open(instruction: string | undefined, call: Call): Promise<string> {
+  async open(instruction: string | undefined, call: Call): Promise<UserWords> {
     this.#begin(instruction)
     return await this.#reply(call)
   }
@@ -82,7 +90,7 @@ export class SimulatedUser implements User {
     ]
   }
 
-  async answer(said: string, call: Call): Promise<string> {
+  async answer(said: string, call: Call): Promise<UserWords> {
     this.#messages.push({ role: 'user', content: said })
     return await this.#reply(call)
   }
@@ -105,7 +113,7 @@ export class SimulatedUser implements User {
     return forked
   }
 
-  async #reply(call: Call): Promise<string> {
+  async #reply(call: Call): Promise<UserWords> {
     const before = this.#messages.length
     for (let attempt = 0; ; attempt++) {
       try {
@@ -117,7 +125,7 @@ export class SimulatedUser implements User {
     }
   }
 
-  #byStrategy(call: Call): Promise<string> {
+  #byStrategy(call: Call): Promise<UserWords> {
     switch (this.#options.strategy) {
       case 'llm':
         return this.#generate(this.#messages, call)
@@ -131,26 +139,28 @@ export class SimulatedUser implements User {
   }
 
   /** Asks for the next reply and remembers it. */
-  async #generate(messages: readonly Message[], call: Call): Promise<string> {
+  async #generate(messages: readonly Message[], call: Call): Promise<UserWords> {
     const speech = await this.#ask(messages, call)
     this.#last = lastOf(speech)
-    const text = textOf(speech.message.content)
-    this.#messages.push({ role: 'assistant', content: text })
-    return text
+    const words = wordsOf(speech)
+    this.#messages.push({ role: 'assistant', content: words })
+    return words
   }
 
   async #generateThoughtfully(call: Call): Promise<string> {
-    return parseReactReply(await this.#generate(this.#messages, call), this.#options)
+    const words = await this.#generate(this.#messages, call)
+    if (words === null) throw new TypeError(notSearchable)
+    return parseReactReply(words, this.#options)
   }
 
   /** The first candidate that satisfies is remembered; the last one is said even so, unremembered. */
-  async #generateVerified(call: Call): Promise<string> {
-    let candidate = ''
+  async #generateVerified(call: Call): Promise<UserWords> {
+    let candidate: UserWords = ''
     for (let attempt = 0; attempt < CANDIDATES; attempt++) {
       const speech = await this.#ask(this.#messages, call)
       this.#last = lastOf(speech)
-      candidate = textOf(speech.message.content)
-      const shown = this.#options.describeCandidate(candidate)
+      candidate = wordsOf(speech)
+      const shown = this.#options.describeCandidate(candidate ?? nothing)
       if (await this.#isVerified(shown, this.#messages, call)) {
         this.#messages.push({ role: 'assistant', content: candidate })
         return candidate
@@ -160,7 +170,7 @@ export class SimulatedUser implements User {
   }
 
   /** A reply found wanting is reflected upon and tried again; both stay in the memory. */
-  async #generateReflected(call: Call): Promise<string> {
+  async #generateReflected(call: Call): Promise<UserWords> {
     const conversation = [...this.#messages]
     const first = await this.#generate(conversation, call)
     if (await this.#isVerified(first, conversation, call)) return first
@@ -172,13 +182,13 @@ export class SimulatedUser implements User {
     return first
   }
 
-  async #isVerified(reply: string, messages: readonly Message[], call: Call): Promise<boolean> {
-    const prompt = this.#options.prompts.verify(reply, transcriptOf(messages))
+  async #isVerified(reply: UserWords, messages: readonly Message[], call: Call): Promise<boolean> {
+    const prompt = this.#options.prompts.verify(reply ?? nothing, transcriptOf(messages))
     return isSatisfied(await this.#askSupervisor(prompt, call))
   }
 
-  async #reflect(reply: string, messages: readonly Message[], call: Call): Promise<string> {
-    const prompt = this.#options.prompts.reflect(reply, transcriptOf(messages))
+  async #reflect(reply: UserWords, messages: readonly Message[], call: Call): Promise<string> {
+    const prompt = this.#options.prompts.reflect(reply ?? nothing, transcriptOf(messages))
     return afterLabel(await this.#askSupervisor(prompt, call), 'Response:')
   }
 
@@ -203,6 +213,11 @@ export class SimulatedUser implements User {
     }
     return speech
   }
+}
+
+/** Null stays null: a model that says nothing at all has not said the empty text. */
+function wordsOf({ message: { content } }: Speech): UserWords {
+  return content === null ? null : textOf(content)
 }
 
 function lastOf({ usage: { prompt, sampled } }: Speech): UserSpent['last'] {

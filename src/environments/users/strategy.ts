@@ -25,6 +25,9 @@ export class UserReplyError extends Error {
   override name = 'ValueError'
 }
 
+/** How tau-bench writes an answer that is null. */
+export const nothing = 'None'
+
 const LABELS: Readonly<Record<string, string>> = { user: 'Customer', assistant: 'Agent' }
 
 /**
@@ -33,7 +36,10 @@ const LABELS: Readonly<Record<string, string>> = { user: 'Customer', assistant: 
  */
 export function transcriptOf(messages: readonly Message[]): string {
   return messages
-    .map(({ role, content }) => `${LABELS[role] ?? capitalized(role)}: ${textOf(content)}`)
+    .map(({ role, content }) => {
+      const words = content === null ? nothing : textOf(content)
+      return `${LABELS[role] ?? capitalized(role)}: ${words}`
+    })
     .join('\n')
 }
 

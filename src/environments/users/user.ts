@@ -3,9 +3,9 @@ import type { Call } from '../../core/call.ts'
 /** The person a policy talks to in one world: scripted, simulated by a model, or real. */
 export interface User {
   /** The first words, said by somebody with this instruction in mind. */
-  open(instruction: string, call: Call): Promise<string>
+  open(instruction: string, call: Call): Promise<UserWords>
   /** The answer to what was said. */
-  answer(said: string, call: Call): Promise<string>
+  answer(said: string, call: Call): Promise<UserWords>
   /**
    * Takes part in an exchange as it happened before, without being asked: for replays. What it had
    * taken by then counts where it is told.
@@ -19,11 +19,23 @@ export interface User {
   readonly spent?: UserSpent
 }
 
+/** What a user says; null is what a model gave that answered with nothing at all, which is no text. */
+export type UserWords = string | null
+
+/** What Python says where null is searched for the end of a conversation. */
+export const notSearchable = "argument of type 'NoneType' is not iterable"
+
+/** The words of a user who said something; null fails, as it does in tau-bench. */
+export function spoken(words: UserWords): string {
+  if (words === null) throw new TypeError(`the simulated user answered null: ${notSearchable}`)
+  return words
+}
+
 /** What was said to a user, or at the opening the instruction, and what the user answered. */
 export interface Exchange {
   readonly kind: 'open' | 'answer'
   readonly said: string
-  readonly answer: string
+  readonly answer: UserWords
 }
 
 /** What simulating a user cost. */

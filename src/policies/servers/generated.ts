@@ -7,7 +7,17 @@ export interface Generated {
   readonly logprobs: Float32Array
   readonly top: TopLogprobs | undefined
   readonly finish: Finish
+  /** The name of the weights, or all names in their order where they changed inside the answer. */
   readonly weights: unknown
   readonly promptTokens: number | undefined
   readonly cachedTokens: number | undefined
+}
+
+/**
+ * The names of the weights that sampled an answer, in their order, from the spans that newer servers
+ * tell; nothing where they tell none, or changed nothing.
+ */
+export function spanNames(spans: unknown): readonly unknown[] | undefined {
+  if (!Array.isArray(spans) || spans.length < 2) return undefined
+  return spans.map(span => (span as { version?: unknown } | null)?.version)
 }

@@ -38,6 +38,9 @@ async function sampleOf(policy: Policy, recorded: Recorded) {
   return expectTokens(await policy.sample(requestOf(recorded), call()))
 }
 
+/** The exchange as the answer to any request: some were asked with options that we never send. */
+const toAny = (recorded: Recorded): Recorded => ({ ...recorded, request: undefined })
+
 describe('vLLM as it answered', () => {
   const recorded = readRecorded('vllm')
   const at = (line: number): Recorded => recorded[line - 1]!
@@ -54,6 +57,14 @@ describe('vLLM as it answered', () => {
     // Asked once only: the second sample goes the open way at once.
     await sampleOf(policy, at(13))
     expect(server.unknown).toEqual([])
+  })
+
+  it('tells inside an answer which weights sampled what, where they changed meanwhile', async () => {
+    await using server = await serveRecorded([toAny(at(133))])
+    await using policy = openVllm(server.url, { stream: true })
+    const { segment } = await sampleOf(policy, at(133))
+    // step-1 and step-2 are the first two names that were seen.
+    expect(segment.version).toEqual({ from: 0, to: 1 })
   })
 })
 
@@ -139,6 +150,16 @@ describe('SGLang as it answered', () => {
     expect([...segment.logprobs!].some(Number.isNaN)).toBe(false)
   })
 
+  it.each([
+    [125, { from: 2, to: 3 }],
+    [121, { from: 1, to: 2 }],
+  ])('line %i has the versions of its spans', async (line, version) => {
+    await using server = await serveRecorded([toAny(at(line))])
+    await using policy = openSglang(server.url, { stream: at(line).request.stream })
+    const { segment } = await sampleOf(policy, at(line))
+    expect(segment.version).toEqual(version)
+  })
+
   it('says what a stream of too long a prompt says, and does not repeat it', async () => {
     await using server = await serveRecorded([at(53)])
     const retries: unknown[] = []
@@ -146,5 +167,18 @@ describe('SGLang as it answered', () => {
     await using policy = withRetries(plain, { onRetry: each => retries.push(each) })
     await expect(sampleOf(policy, at(53))).rejects.toThrow(/longer than the model's context length/)
     expect(retries).toEqual([])
+  })
+})
+
+describe('transformers serve as it answered', () => {
+  it('fails to list its models, which leads to the flag that names one', async () => {
+    const [broken] = readRecorded('transformers').filter(
+      ({ path, status }) => path === '/v1/models' && status === 500,
+    )
+    await using server = await serveRecorded([broken!, broken!])
+    await using nameless = openVllm(server.url)
+    await expect(nameless.describe!(call())).rejects.toThrow(/--served-model/)
+    await using named = openVllm(server.url, { servedModel: 'mine' })
+    expect(await named.describe!(call())).toEqual({ model: 'mine' })
   })
 })

@@ -17,7 +17,7 @@ import {
 } from '../transport/reading.ts'
 import { ServerError } from '../transport/server-error.ts'
 import { TokenBuffer } from '../transport/token-buffer.ts'
-import type { Generated } from './generated.ts'
+import { type Generated, spanNames } from './generated.ts'
 
 /** Reads the body of a whole answer. `width` is how many candidates per token were asked for. */
 export function readGeneratedBody(body: Buffer, where: string, width: number): Generated {
@@ -191,7 +191,7 @@ function readMeta(
   where: string,
 ): Pick<Generated, 'weights' | 'promptTokens' | 'cachedTokens'> {
   return {
-    weights: meta.weight_version,
+    weights: spanNames(meta.weight_versions) ?? meta.weight_version,
     promptTokens: asCount(meta.prompt_tokens, where, 'meta_info.prompt_tokens'),
     cachedTokens: asCount(meta.cached_tokens, where, 'meta_info.cached_tokens'),
   }

@@ -5,19 +5,25 @@ import type { BodyFrame } from '../transport/prompt-writer.ts'
 export interface GenerateFrame {
   readonly rid: string
   readonly stream: boolean
+  /** The adapter to sample from, by the name it was loaded under. */
+  readonly adapter: string | undefined
 }
 
 /** Writes the bodies of samples; what does not change from one to the next is written once. */
 export function openSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => BodyFrame {
   const common = openCommon()
-  return (request, { rid, stream }) => {
+  return (request, { rid, stream, adapter }) => {
     const { maxTokens, seed } = request
     const own = `"max_new_tokens":${maxTokens},"sampling_seed":${seed}`
     return {
       head: '{"input_ids":[',
-      tail: `],"rid":"${rid}","stream":${stream},"sampling_params":{${own},${common(request)}`,
+      tail: `],"rid":"${rid}","stream":${stream},${adapterText(adapter)}"sampling_params":{${own},${common(request)}`,
     }
   }
+}
+
+function adapterText(adapter: string | undefined): string {
+  return adapter === undefined ? '' : `"lora_path":${JSON.stringify(adapter)},`
 }
 
 /** Requests of one run share their sampling and stops, so the last text is nearly always right. */
@@ -39,13 +45,20 @@ function openCommon(): (request: SampleRequest) => string {
   }
 }
 
+/** The samples of a batch: each has its own seed and name. */
+export interface SeveralFrame extends Pick<GenerateFrame, 'adapter'> {
+  readonly seeds: readonly number[]
+  readonly rids: readonly string[]
+}
+
 /** The body of several samples of one prompt: a batch, for only so has each its own seed. */
 export function severalBody(
   request: SampleRequest,
   prompt: Buffer,
-  { seeds, rids }: { readonly seeds: readonly number[]; readonly rids: readonly string[] },
+  { seeds, rids, adapter }: SeveralFrame,
 ): Buffer {
   const rest = JSON.stringify({
+    ...(adapter !== undefined && { lora_path: seeds.map(() => adapter) }),
     rid: rids,
     sampling_params: seeds.map(seed => ({
       ...samplingOf(request),
@@ -63,8 +76,12 @@ export function severalBody(
 }
 
 /** The body that asks for the log-probabilities of the prompt itself. */
-export function scoreFrame(from: number, { temperature }: ScoreOptions): BodyFrame {
+export function scoreFrame(
+  from: number,
+  { temperature, adapter }: Pick<ScoreOptions, 'temperature'> & Pick<GenerateFrame, 'adapter'>,
+): BodyFrame {
   const rest = JSON.stringify({
+    ...(adapter !== undefined && { lora_path: adapter }),
     sampling_params: { max_new_tokens: 1, temperature, ignore_eos: true },
     return_logprob: true,
     // The first entry of what comes back has no value, so it must be the token before.

@@ -30,6 +30,7 @@ import { openServer, type Server, type ServerOptions } from './server.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
 import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
+import { openWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
 /** How to use an SGLang server. */
 export interface SglangOptions extends ServerOptions {
@@ -44,6 +45,8 @@ export interface SglangOptions extends ServerOptions {
   readonly graceSeconds?: number
   /** Shared by the servers of one policy, so that equal names give equal versions. */
   readonly versions?: Versions
+  /** What requests under way do when weights change: end first, or at once. @default 'drain' */
+  readonly update?: UpdateMode
   readonly clock?: Clock
 }
 
@@ -59,6 +62,8 @@ interface Sglang {
   readonly frameOf: ReturnType<typeof openSampleFrames>
   /** A new name for a request. All are of one length: the server aborts by prefix. */
   readonly nextRid: () => string
+  /** The adapter that is asked for, where one was loaded. */
+  adapter: string | undefined
 }
 
 /** One sample under way: when and under which version it began. */
@@ -84,7 +89,15 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     writer: openPromptWriter(),
     frameOf: openSampleFrames(),
     nextRid: openRids(),
+    adapter: undefined,
   }
+  const weights = openWeightSync(sglangSteps(server), {
+    mode: options.update ?? 'drain',
+    onUpdated({ version, adapter }) {
+      sglang.adapter = adapter
+      sglang.versions.read(version)
+    },
+  })
   return {
     name: `sglang:${server.url}`,
     capabilities: capabilitiesOf(logprobs === 'raw' ? 'raw' : 'tempered'),
@@ -99,6 +112,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     },
     score: (ids, from, { temperature }, call) => score(sglang, { ids, from, temperature }, call),
     describe: call => describe(sglang, call),
+    weights,
     takeLogprobs(found) {
       sglang.logprobs = options.logprobs ?? found
     },
@@ -143,9 +157,9 @@ function routing({ session }: SampleRequest): readonly string[] {
 
 async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSample> {
   const { request } = attempt
-  const { server, writer, frameOf, aborts, nextRid } = attempt.sglang
+  const { server, writer, frameOf, aborts, nextRid, adapter } = attempt.sglang
   const rid = nextRid()
-  const frame = frameOf(request, { rid, stream: false })
+  const frame = frameOf(request, { rid, stream: false, adapter })
   const body = writer.write(pathOf(request), request.prompt.ids, frame)
   const headers = routing(request)
   const width = request.topLogprobs ?? 0
@@ -158,10 +172,10 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
 
 async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSample> {
   const { request } = attempt
-  const { server, writer, frameOf, aborts, where, versions, nextRid } = attempt.sglang
+  const { server, writer, frameOf, aborts, where, versions, nextRid, adapter } = attempt.sglang
   const rid = nextRid()
   const width = request.topLogprobs ?? 0
-  const frame = frameOf(request, { rid, stream: true })
+  const frame = frameOf(request, { rid, stream: true, adapter })
   const body = writer.write(pathOf(request), request.prompt.ids, frame)
   const headers = routing(request)
   const stream = openGeneratedStream(where, width)
@@ -199,7 +213,7 @@ async function sampleBatch(
   }
   const rids = seeds.map(sglang.nextRid)
   const prompt = sglang.writer.write(pathOf(request), request.prompt.ids, listFrame)
-  const body = severalBody(request, prompt.bytes, { seeds, rids })
+  const body = severalBody(request, prompt.bytes, { seeds, rids, adapter: sglang.adapter })
   prompt.keep()
   const exchange = sglang.server.start({ path: '/generate', body, headers: routing(request) })
   const parsed = parseJson(await sglang.aborts.answerOf(exchange, rids, call), sglang.where)
@@ -217,22 +231,25 @@ function finish(attempt: SampleState, generated: Generated): TokenSample {
   const { ids, logprobs, top, weights, promptTokens, cachedTokens } = generated
   const sent = request.prompt.ids.length
   checkPromptCount(promptTokens, sent, sglang.where)
-  const version = sglang.versions.read(weights)
+  const names = Array.isArray(weights) ? weights : [weights]
+  const numbers = names.map(name => sglang.versions.read(name))
+  const version = numbers.at(-1)!
+  // Spans tell with which weights it began; without them that is what was last seen before.
+  const began = names.length > 1 ? numbers[0] : attempt.version
+  const name = names.at(-1)
   return toTokenSample({
     ids,
     logprobs,
     top,
     basis: basisOf(sglang, request.sampling.temperature),
-    version: versionRange(attempt.version, version),
+    version: versionRange(began, version),
     finish: generated.finish,
     usage: {
       prompt: sent,
       sampled: ids.length,
       seconds: (sglang.clock.now() - time) / 1000,
       ...(cachedTokens === undefined ? {} : { cached: cachedTokens }),
-      ...(weights === undefined || String(weights) === String(version)
-        ? {}
-        : { weights: String(weights) }),
+      ...(name === undefined || String(name) === String(version) ? {} : { weights: String(name) }),
     },
   })
 }
@@ -253,7 +270,11 @@ async function score(sglang: Sglang, scoring: Scoring, call: Call): Promise<Scor
   const { ids, from, temperature } = scoring
   checkScored(from, ids.length)
   const before = sglang.versions.latest
-  const body = sglang.writer.write('', ids, scoreFrame(from, { temperature }))
+  const body = sglang.writer.write(
+    '',
+    ids,
+    scoreFrame(from, { temperature, adapter: sglang.adapter }),
+  )
   const answer = await ask(sglang.server, { path: '/generate', body: body.bytes }, call)
   body.keep()
   const scored = readScores(parseJson(answer, sglang.where), sglang.where, ids.subarray(from))

@@ -15,6 +15,7 @@ import {
   wrongLogprob,
 } from '../transport/reading.ts'
 import { TokenBuffer } from '../transport/token-buffer.ts'
+import { spanNames } from './generated.ts'
 
 /** One choice of an answer, checked. */
 export interface VllmChoice {
@@ -22,6 +23,8 @@ export interface VllmChoice {
   readonly logprobs: Float32Array
   readonly top: TopLogprobs | undefined
   readonly finish: Finish
+  /** The names of the weights in their order, where they changed while it was sampled. */
+  readonly weights?: readonly unknown[]
 }
 
 /** Where an answer came from and what was asked for. */
@@ -71,6 +74,7 @@ export function openChoice(asked: VllmAsked): OpenChoice {
   const buffer = new TokenBuffer()
   const candidates: Candidate[][] = []
   let reason: unknown
+  let weights: readonly unknown[] | undefined
 
   function take(choice: Fields): boolean {
     checkPrompt(choice.prompt_token_ids, asked)
@@ -87,6 +91,7 @@ export function openChoice(asked: VllmAsked): OpenChoice {
       if (width > 0) candidates.push(place.candidates())
     })
     reason = choice.finish_reason ?? reason
+    weights = spanNames(choice.weight_versions) ?? weights
     return ids.length > 0
   }
 
@@ -105,7 +110,8 @@ export function openChoice(asked: VllmAsked): OpenChoice {
       const finish = reason === undefined ? stopped : readFinish(reason, where)
       if (!finish) throw wrong(where, 'the stream ended without a finish_reason')
       const { ids, logprobs } = buffer
-      return { ids, logprobs, finish, top: width === 0 ? undefined : topOf(candidates, asked) }
+      const top = width === 0 ? undefined : topOf(candidates, asked)
+      return { ids, logprobs, finish, top, ...(weights && { weights }) }
     },
   }
 }

@@ -28,6 +28,7 @@ import {
   wrong,
 } from '../transport/reading.ts'
 import { isUnknownPath, ServerError } from '../transport/server-error.ts'
+import { openVersions, type Versions, versionRange } from '../versions.ts'
 import { ask, getObject } from './ask.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import {
@@ -38,6 +39,7 @@ import {
   type VllmChoice,
 } from './vllm-answer.ts'
 import { type VllmEndpoint, vllmFrame, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
+import { openWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
 
 /** How to use a vLLM server. */
 export interface VllmOptions extends ServerOptions {
@@ -54,6 +56,8 @@ export interface VllmOptions extends ServerOptions {
   readonly stream?: boolean
   /** The version of the weights, for callers that know it: the server does not tell. @default 0 */
   readonly version?: () => number
+  /** What requests under way do when weights change: end first, or at once. @default 'drain' */
+  readonly update?: UpdateMode
   readonly clock?: Clock
 }
 
@@ -62,7 +66,11 @@ interface Vllm {
   readonly options: VllmOptions
   readonly writer: PromptWriter
   readonly clock: Clock
-  readonly version: () => number
+  /** Numbers of the names that spans of an answer have. */
+  readonly versions: Versions
+  version: () => number
+  /** The name under which the model is served, or the adapter that was loaded last. */
+  model: string | undefined
   endpoint: VllmEndpoint
   /** What its numbers are at other temperatures than 1. */
   logprobs: 'raw' | 'processed'
@@ -85,10 +93,19 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     options,
     writer: openPromptWriter(),
     clock,
+    versions: openVersions(),
     version,
     endpoint,
     logprobs: options.logprobs ?? 'raw',
+    model: options.servedModel,
   }
+  const weights = openWeightSync(vllmSteps(server), {
+    mode: options.update ?? 'drain',
+    onUpdated({ version: loaded, adapter }) {
+      vllm.version = () => Math.max(loaded, version())
+      vllm.model = adapter ?? options.servedModel
+    },
+  })
   const streams = options.stream ?? false
   return {
     name: `vllm:${server.url}`,
@@ -110,6 +127,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     sampleSeveral: (request, seeds, call) => sampleSeveral(begin(vllm, request), seeds, call),
     score: (ids, from, { temperature }, call) => score(vllm, { ids, from, temperature }, call),
     describe: call => describe(server, options.servedModel, call),
+    weights,
     takeLogprobs(found) {
       vllm.logprobs = options.logprobs ?? found
     },
@@ -223,7 +241,7 @@ function bodyOf(
   { vllm, request }: SampleState,
   frame: { readonly endpoint: VllmEndpoint; readonly stream: boolean; readonly count: number },
 ): Body {
-  const model = vllm.options.servedModel
+  const { model } = vllm
   return vllm.writer.write(
     pathOf(request),
     request.prompt.ids,
@@ -231,12 +249,19 @@ function bodyOf(
   )
 }
 
-function finish(attempt: SampleState, choice: VllmChoice, cached?: number): TokenSample {
+function finish(
+  attempt: SampleState,
+  { weights, ...choice }: VllmChoice,
+  cached?: number,
+): TokenSample {
   const { vllm, request, time } = attempt
+  const numbers = weights?.map(name => vllm.versions.read(name))
   return toTokenSample({
     ...choice,
     basis: basisOf(vllm, request.sampling),
-    version: rangeSince(attempt.version, vllm),
+    version: numbers
+      ? versionRange(numbers[0], numbers.at(-1)!)
+      : rangeSince(attempt.version, vllm),
     usage: {
       prompt: request.prompt.ids.length,
       sampled: choice.ids.length,
@@ -269,7 +294,7 @@ function score(
     const before = vllm.version()
     const path = vllmPaths[endpoint]
     const where = `POST ${vllm.server.url}${path}`
-    const model = vllm.options.servedModel
+    const { model } = vllm
     const frame = vllmScoreFrame({ endpoint, model, stream: false, count: 1 })
     const body = vllm.writer.write('', scored.ids, frame)
     const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
@@ -288,13 +313,26 @@ function promptLogprobs(answer: Fields, where: string): unknown {
   return asObject(choice, where, 'choices[0]').prompt_logprobs
 }
 
+function isBroken(cause: unknown): boolean {
+  return cause instanceof ServerError && (cause.status ?? 0) >= 500
+}
+
+function noModels(where: string, cause: unknown): Error {
+  const words = cause instanceof Error ? cause.message : String(cause)
+  return new Error(`${where} fails: name the model with --served-model. ${words}`, { cause })
+}
+
 async function describe(
   server: Server,
   servedModel: string | undefined,
   call: Call,
 ): Promise<PolicyDescription> {
   const where = `GET ${server.url}/v1/models`
-  const { data } = await getObject(server, ['/v1/models'], call)
+  const { data } = await getObject(server, ['/v1/models'], call).catch(cause => {
+    // Named by the caller, the model need not be asked for.
+    if (servedModel !== undefined && isBroken(cause)) return { data: [{ id: servedModel }] }
+    throw isBroken(cause) ? noModels(where, cause) : cause
+  })
   const cards = asArray(data, where, 'data').map(card => asObject(card, where, 'a model'))
   const card = cards.find(({ id }) => servedModel === undefined || id === servedModel)
   if (!card) {

@@ -195,11 +195,13 @@ async function score(
     sampling_params: { max_tokens: 1, seed: 0, temperature: 1, top_p: 1, top_k: -1 },
   }
   const { promptLogprobs } = await ask(state, body, call)
-  if (promptLogprobs?.length !== ids.length) {
+  // Some count the first token, which has none, and some leave it out.
+  const missing = ids.length - (promptLogprobs?.length ?? 0)
+  if (!promptLogprobs || missing < 0 || missing > 1) {
     throw new Error('asample gave no prompt_logprobs: this server cannot score given tokens')
   }
   return {
-    logprobs: promptLogprobs.slice(from),
+    logprobs: promptLogprobs.slice(from - missing),
     basis: basisAt(options.temperature),
     version: { from: before, to: state.version() },
   }

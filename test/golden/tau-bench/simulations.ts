@@ -65,7 +65,7 @@ async function checkUser(row: TauRow, source: TauSource): Promise<Problem> {
 }
 
 async function converse(user: SimulatedUser, row: TauRow) {
-  const out: string[] = []
+  const out: (string | null)[] = []
   let rehearsed = 0
   let raised: { type: string; msg: string } | undefined
   try {
