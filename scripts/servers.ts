@@ -1,0 +1,100 @@
+// npm run servers: our policies against real inference servers, every token scored again.
+import { appendFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { openPolicy } from '../src/policies/open-policy.ts'
+import { openRenderer } from '../src/settings/model-source.ts'
+import { openRecorder } from './servers/recorder.ts'
+import { openTorch } from './servers/torch.ts'
+import { type Report, tryServer } from './servers/try-server.ts'
+
+const help = `npm run servers -- [--vllm URL] [--sglang URL] [--llama-cpp URL] --model DIR [options]
+
+Samples from servers that you started (docs/servers.md says how, also on a CPU), scores every token
+again with the server and with PyTorch, and prints a table of what was found.
+
+  --model DIR     the model that they serve: its tokenizer, and its weights for PyTorch
+  --python PATH   a Python with torch and transformers; without one nothing is scored with PyTorch
+  --samples N     samples at each temperature (default 8)
+  --record FILE   writes what the servers answered as JSON lines, in the form of test/fixtures/servers
+  --json          one JSON object per server`
+
+const kinds = ['vllm', 'sglang', 'llama-cpp'] as const
+
+const { values } = parseArgs({
+  options: {
+    vllm: { type: 'string' },
+    sglang: { type: 'string' },
+    'llama-cpp': { type: 'string' },
+    model: { type: 'string' },
+    python: { type: 'string' },
+    samples: { type: 'string', default: '8' },
+    record: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const asked = kinds.flatMap(kind => (values[kind] ? [{ kind, url: values[kind] }] : []))
+const samples = Number(values.samples)
+if (values.help || asked.length === 0 || !values.model || !(samples >= 1)) {
+  console.log(help)
+  process.exit(values.help ? 0 : 2)
+}
+
+const { tokenizer } = await openRenderer(values.model)
+await using torch = values.python ? await openTorch(values.python, values.model) : undefined
+const reports: Report[] = []
+for (const { kind, url } of asked) {
+  await using recorder = await openRecorder(url)
+  await using policy = await openPolicy(`${kind}:${recorder.url}`, {
+    thread: false,
+    retries: false,
+  })
+  console.error(`${kind}: ${samples} samples at each of two temperatures …`)
+  const report = await tryServer(policy, {
+    kind,
+    samples,
+    encode: text => tokenizer.encode(text),
+    torch,
+  })
+  reports.push(report)
+  if (values.json) console.log(JSON.stringify(report))
+  if (values.record) {
+    const lines = recorder.exchanges.map((each, index) =>
+      JSON.stringify({ line: index + 1, server: kind, ...each }),
+    )
+    appendFileSync(values.record, `${lines.join('\n')}\n`)
+  }
+}
+if (!values.json) console.log(tableOf(reports))
+process.exit(reports.some(({ failed, apart }) => failed.length > 0 || apart > 0.02) ? 1 : 0)
+
+function tableOf(all: readonly Report[]): string {
+  const number = (value: number | undefined): string =>
+    value === undefined ? '-' : value.toExponential(1)
+  const rows = all.map(report => [
+    report.kind,
+    `${report.samples - report.failed.length}/${report.samples}`,
+    String(report.tokens),
+    String(report.unnumbered),
+    number(report.byServer),
+    number(report.byTorch['1']),
+    number(report.byTorch['0.7']),
+    report.basis,
+    report.repeatsSeeds ? 'repeat' : 'do not repeat',
+  ])
+  const head = [
+    'server',
+    'sampled',
+    'tokens',
+    'without number',
+    'scored by itself',
+    'PyTorch, T=1',
+    'PyTorch, T=0.7',
+    'numbers at T=0.7',
+    'seeds',
+  ]
+  const lines = [head, head.map(() => '---'), ...rows].map(row => `| ${row.join(' | ')} |`)
+  const failures = all.flatMap(({ kind, failed }) => failed.map(each => `${kind}: ${each}`))
+  return [...lines, ...failures].join('\n')
+}

@@ -1,0 +1,71 @@
+import { createServer, request as forward } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What went over the wire, in the form of test/fixtures/servers. */
+export interface Exchange {
+  readonly method: string
+  readonly path: string
+  readonly request: unknown
+  readonly status: number
+  readonly headers: { readonly 'content-type': string | undefined }
+  readonly body?: string
+  readonly chunks?: readonly string[]
+}
+
+/** Stands before a server and keeps what both sides say; what is kept has no keys in it. */
+export async function openRecorder(target: string) {
+  const exchanges: Exchange[] = []
+  const base = new URL(target)
+  const server = createServer((incoming, outgoing) => {
+    const sent: Buffer[] = []
+    const { method = 'GET', url: path = '/', headers } = incoming
+    const ahead = forward(
+      {
+        host: base.hostname,
+        port: base.port,
+        method,
+        path,
+        headers: { ...headers, host: base.host },
+      },
+      answer => {
+        const type = answer.headers['content-type']
+        const pieces: Buffer[] = []
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.on('data', piece => {
+          pieces.push(piece)
+          outgoing.write(piece)
+        })
+        answer.on('end', () => {
+          outgoing.end()
+          const texts = pieces.map(piece => piece.toString('utf8'))
+          const told = type?.includes('event-stream') ? { chunks: texts } : { body: texts.join('') }
+          const status = answer.statusCode ?? 502
+          const kept = { method, path, request: readJson(sent), status }
+          exchanges.push({ ...kept, headers: { 'content-type': type }, ...told })
+        })
+      },
+    )
+    ahead.on('error', error => outgoing.writeHead(502).end(error.message))
+    outgoing.on('close', () => ahead.destroy())
+    incoming.on('data', piece => sent.push(piece))
+    incoming.pipe(ahead)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    exchanges,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+function readJson(pieces: readonly Buffer[]): unknown {
+  const text = Buffer.concat(pieces).toString('utf8')
+  try {
+    return text === '' ? null : JSON.parse(text)
+  } catch {
+    return text
+  }
+}
