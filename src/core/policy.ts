@@ -1,7 +1,7 @@
 import type { Call } from './call.ts'
 import type { AssistantMessage, Message, ToolDefinition } from './message.ts'
 import type { LogprobBasis, SampledSegment, VersionRange } from './segment.ts'
-import type { WeightSync } from './weight-sync.ts'
+import type { WeightSync } from './trainer.ts'
 
 /** How tokens are drawn. Every request states all of it, so that a server's defaults never apply. */
 export interface Sampling {

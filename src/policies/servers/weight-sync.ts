@@ -1,5 +1,5 @@
 import type { Call } from '../../core/call.ts'
-import type { WeightSync, WrittenWeights } from '../../core/weight-sync.ts'
+import type { WeightSync, WrittenWeights } from '../../core/trainer.ts'
 import { asObject, type Fields, parseJson } from '../transport/reading.ts'
 import { ask, getObject } from './ask.ts'
 import type { Server } from './server.ts'
