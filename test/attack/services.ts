@@ -205,8 +205,7 @@ export const services: Attack = {
         origin: oneOf(others, draw),
         type: oneOf(types, draw),
         token: oneOf(tokens, draw),
-        host:
-          draw() < 0.2 ? oneOf(['evil.example', '', 'localhost.evil.example'], draw) : undefined,
+        host: draw() < 0.2 ? oneOf(['evil.example', 'localhost.evil.example'], draw) : undefined,
         cookie: draw() < 0.2 ? 'espalier-view=%' : undefined,
       }
       const headers = {

@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, it } from 'vitest'
+import { type Started, scratch, start } from './cli.ts'
+
+const folder = scratch()
+const running: Started[] = []
+afterAll(() => {
+  for (const { child } of running) child.kill('SIGKILL')
+})
+
+/** Starts the service over one run folder and gives its address. */
+async function serve(): Promise<{ readonly url: string; readonly started: Started }> {
+  const words = ['rollouts', '--policy', 'scripted:answers.jsonl', '--environment', 'single-turn']
+  const started = start([...words, '--group', '2', '--port', '0', '--out', 'run', '--json'], {
+    folder,
+  })
+  running.push(started)
+  const [line] = (await once(started.child.stdout!, 'data')) as [Buffer]
+  const { url } = JSON.parse(line.toString()) as { url: string }
+  return { url, started }
+}
+
+interface Taken {
+  readonly cursor: number
+  readonly index: number
+}
+
+async function take(url: string, after: number, max: number): Promise<readonly Taken[]> {
+  const answer = await fetch(`${url}/v1/rollouts/one/groups?after=${after}&max=${max}&wait=30`)
+  const { groups } = (await answer.json()) as { groups: readonly Taken[] }
+  return groups
+}
+
+it('H7: rollouts that is killed goes on with --out, groups that nobody took included', async () => {
+  writeFileSync(join(folder, 'answers.jsonl'), JSON.stringify({ text: 'a' }))
+  const tasks = Array.from({ length: 6 }, (_, at) => ({ prompt: `task ${at}`, answer: 'a' }))
+  const before = await serve()
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ id: 'one', tasks })
+  const sent = await fetch(`${before.url}/v1/rollouts`, { method: 'POST', headers, body })
+  expect(sent.status, await sent.text()).toBe(202)
+  const seen: Taken[] = []
+  while (seen.length < 2) seen.push(...(await take(before.url, seen.at(-1)?.cursor ?? 0, 1)))
+  // The first was taken for good: whoever asks for what is behind it has it.
+  before.started.child.kill('SIGKILL')
+  await before.started.finished
+  const after = await serve()
+  const rest: Taken[] = []
+  while (rest.length < 5) rest.push(...(await take(after.url, rest.at(-1)?.cursor ?? 1, 64)))
+  expect(rest[0]).toEqual(seen[1])
+  const indices = [seen[0]!, ...rest].map(({ index }) => index)
+  expect(indices.toSorted()).toEqual([0, 1, 2, 3, 4, 5])
+})
