@@ -112,10 +112,11 @@ function compareExports(): void {
   const output = runPython('test/python/check_exports.py', [folder, ...sources])
   for (const line of output.split('\n')) {
     const [, verdict, name, said = ''] = /^(ok|absent|FAILED) +([^:]+): (.*)$/.exec(line) ?? []
-    const trainer = `export ${name}`
-    if (verdict === 'ok') tell({ trainer, held: said })
-    else if (verdict === 'absent') tell({ trainer, absent: said })
-    else if (verdict !== undefined) tell({ trainer, failed: said })
+    const trainer = 'exports'
+    const run = name ?? ''
+    if (verdict === 'ok') tell({ trainer, run, held: said })
+    else if (verdict === 'absent') tell({ trainer, run, absent: said })
+    else if (verdict !== undefined) tell({ trainer, run, failed: said })
   }
 }
 

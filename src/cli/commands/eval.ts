@@ -23,18 +23,13 @@ import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
 import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
 import { count, percent } from '../units.ts'
-import { rollSettings } from './roll.ts'
+import { rollSettings, shapingSettings } from './roll.ts'
 
 const withoutMeaning: readonly SettingName[] = [
   'group',
   'advantage',
-  'reference',
-  'teacher',
-  'distill',
-  'klPenalty',
-  'klIn',
+  ...shapingSettings,
   'overlong',
-  'proximal',
   'weighting',
   'filters',
   'sinks',

@@ -6,15 +6,15 @@ import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run
 import { openRollParts } from '../../run/open-parts.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { needed, openNamed } from '../../settings/open-named.ts'
-import type { Settings } from '../../settings/settings.ts'
+import type { SettingName, Settings } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { groupRecord } from '../group-line.ts'
-import { rollSettings } from './roll.ts'
+import { rollSettings, shapingSettings } from './roll.ts'
 
 /** Settings that would change what is continued, and not how. */
-const fixed = new Set([
+const fixed = new Set<SettingName>([
   'tasks',
   'split',
   'group',
@@ -24,12 +24,7 @@ const fixed = new Set([
   'leaves',
   'stepHistory',
   'condense',
-  'reference',
-  'teacher',
-  'distill',
-  'klPenalty',
-  'klIn',
-  'proximal',
+  ...shapingSettings,
   'overlong',
 ])
 

@@ -9,7 +9,7 @@ import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { groupLine, groupRecord } from '../group-line.ts'
 import { counted, tryPort } from '../listening.ts'
-import { rollSettings } from './roll.ts'
+import { rollSettings, shapingSettings } from './roll.ts'
 
 /** Settings of rolling that say how worlds are walked, which agents elsewhere do by themselves. */
 const walking: readonly SettingName[] = [
@@ -27,12 +27,7 @@ const walking: readonly SettingName[] = [
   'overSample',
   'refill',
   'cluster',
-  'reference',
-  'teacher',
-  'distill',
-  'klPenalty',
-  'klIn',
-  'proximal',
+  ...shapingSettings,
 ]
 
 /** Serves a policy to agents in any language, and keeps what they do as a run. */

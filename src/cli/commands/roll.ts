@@ -10,6 +10,16 @@ import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
 import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
 
+/** Settings by which other policies and penalties change what is learned from, where whole attempts are rolled. */
+export const shapingSettings: readonly SettingName[] = [
+  'reference',
+  'teacher',
+  'distill',
+  'klPenalty',
+  'klIn',
+  'proximal',
+]
+
 /** The settings of everything that rolls. */
 export const rollSettings: readonly SettingName[] = [
   'policy',
@@ -30,13 +40,8 @@ export const rollSettings: readonly SettingName[] = [
   'filters',
   'guards',
   'advantage',
-  'reference',
-  'teacher',
-  'distill',
-  'klPenalty',
-  'klIn',
+  ...shapingSettings,
   'overlong',
-  'proximal',
   'model',
   'servedModel',
   'logprobs',
