@@ -1,4 +1,4 @@
-// Disturbs runs: `npm run chaos -- [--kills N] [--seed N]`. Kills at random moments, faults of the
+// Disturbs runs: `npm run chaos -- [--kills N] [--seed N] [--cluster [--rollouts N]]`. Kills at random moments, faults of the
 // server, a full disk; each run is resumed to its end and compared with an undisturbed one.
 import { parseArgs } from 'node:util'
 import { openTrial, rollKilled } from '../test/end-to-end/chaos.ts'
@@ -6,7 +6,12 @@ import { espalier, start } from '../test/end-to-end/cli.ts'
 import type { Fault } from '../test/servers/serving.ts'
 
 const { values } = parseArgs({
-  options: { kills: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
+  options: {
+    kills: { type: 'string', default: '50' },
+    seed: { type: 'string', default: '1' },
+    cluster: { type: 'boolean', default: false },
+    rollouts: { type: 'string', default: '2000' },
+  },
 })
 const wanted = Number(values.kills)
 const seed = Number(values.seed)
@@ -88,8 +93,36 @@ async function fullDisk(): Promise<void> {
   )
 }
 
-await kill()
-await faults()
-await fullDisk()
+/** Four workers, killed in turn with their coordinator, over a database that restarts. */
+async function cluster(): Promise<void> {
+  const { disturbances, openShop, openTestServer, rollDisturbed, rollWords, rowsOf } = await import(
+    '../test/end-to-end/cluster.ts'
+  )
+  const group = 8
+  const tasks = Math.ceil(Number(values.rollouts) / group)
+  const folder = openShop(tasks)
+  await start(rollWords(group, 'one'), { folder }).finished
+  await using server = await openTestServer()
+  const round = ['worker', 'worker', 'coordinator', 'worker', 'database'] as const
+  const kinds = Array.from({ length: Math.min(wanted, 20) }, (_, index) => round[index % 5]!)
+  const plan = disturbances(seed, tasks, kinds)
+  const words = rollWords(group, 'many')
+  const started = performance.now()
+  const many = await rollDisturbed(server, { folder, words, run: 'many', workers: 4, plan })
+  const seconds = ((performance.now() - started) / 1000).toFixed(0)
+  const isSame = (await rowsOf(folder, 'one')) === (await rowsOf(folder, 'many'))
+  check(
+    many.code === 0 && isSame && many.kills === kinds.length,
+    `${tasks * group} rollouts on 4 workers in ${seconds} s: ${many.kills} kills of workers, coordinator and database, rows ${isSame ? 'equal to' : 'other than'} one process's`,
+  )
+  if (many.code !== 0) console.log(many.stderr)
+}
+
+if (values.cluster) await cluster()
+else {
+  await kill()
+  await faults()
+  await fullDisk()
+}
 console.log(failures === 0 ? 'nothing was lost, nothing was doubled' : `${failures} FAILED`)
 process.exit(failures === 0 ? 0 : 1)

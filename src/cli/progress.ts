@@ -1,6 +1,6 @@
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { BudgetLimits } from '../run/budget.ts'
-import type { RunEvent } from '../watch/events.ts'
+import type { RunEvent, WorkerStatus } from '../watch/events.ts'
 import type { StopKind } from '../watch/stopped.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -23,6 +23,8 @@ export interface Counts {
   sampled: number
   rewards: number
   rewardSum: number
+  /** Who makes the attempts, where they are made elsewhere. */
+  workers?: { readonly count: number; readonly running: number; readonly silent: number }
   /** Why the run ended before its tasks did. */
   stopped?: string
   stopKind?: StopKind
@@ -78,6 +80,7 @@ export function openProgress(terminal: Terminal, expected: Expected): Progress {
 function count(counts: Counts, event: RunEvent): void {
   if (event.kind === 'run-start') counts.before = event.finished
   else if (event.kind === 'attempt-start') counts.attempts++
+  else if (event.kind === 'workers') countWorkers(counts, event.workers)
   else if (event.kind === 'tree-end') {
     counts.done++
     for (const { outcome, usage } of event.tree.trajectories) {
@@ -112,6 +115,24 @@ function countLost({ outcomes }: Counts, own: Outcome): void {
   outcomes.set(name, (outcomes.get(name) ?? 0) + 1)
 }
 
+/** A worker that has said nothing for longer is shown apart. */
+const quietSeconds = 15
+
+function countWorkers(counts: Counts, workers: readonly WorkerStatus[]): void {
+  counts.workers = {
+    count: workers.length,
+    running: workers.reduce((sum, { running }) => sum + running, 0),
+    silent: workers.filter(({ silent }) => silent > quietSeconds).length,
+  }
+}
+
+function workersPart({ workers }: Counts): readonly string[] {
+  if (!workers) return []
+  const { count, running, silent } = workers
+  const quiet = silent === 0 ? '' : `, ${silent} silent`
+  return [count === 0 ? 'no workers yet' : `workers ${count} (${running} at work${quiet})`]
+}
+
 function statusLine(counts: Counts, seconds: number, expected: Expected): string {
   const { before, done, attempts } = counts
   const { attempts: total } = expected
@@ -122,6 +143,7 @@ function statusLine(counts: Counts, seconds: number, expected: Expected): string
   return [
     head,
     `running ${attempts - done}`,
+    ...workersPart(counts),
     speed(counts, seconds),
     `reward ${meanReward(counts)}`,
     ...(counts.dropped > 0 ? [`dropped ${counts.dropped}`] : []),

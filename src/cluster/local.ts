@@ -34,9 +34,14 @@ export async function openLocal(
 }
 
 /** Where the server of a run keeps its data: beside other temporary files, as its own user must reach it. */
-function folderOf(out: string | undefined): string {
+export function folderOf(out: string | undefined): string {
   const name = out === undefined ? randomBytes(8).toString('hex') : digest(resolve(out))
-  return join(tmpdir(), `espalier-cluster-${name}`)
+  return join(temporaryFolder(), `espalier-cluster-${name}`)
+}
+
+/** Where the server's user can pass: as root it runs as another one, whom a folder of root's own keeps out. */
+function temporaryFolder(): string {
+  return process.getuid?.() === 0 ? '/tmp' : tmpdir()
 }
 
 const digest = (text: string): string =>
@@ -92,7 +97,7 @@ export async function openLocalServer(folder: string, port = 0): Promise<LocalSe
     process.execPath,
     [...process.execArgv, programOf('./server-process'), folder, String(port)],
     {
-      env: { ...process.env, ESPALIER_SERVER_PASSWORD: password },
+      env: { ...process.env, TMPDIR: temporaryFolder(), ESPALIER_SERVER_PASSWORD: password },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       detached: true,
     },

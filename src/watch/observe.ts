@@ -5,7 +5,7 @@ import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'
 import { packageVersion } from '../store/manifest.ts'
 import { runPaths } from '../store/run-folder.ts'
-import type { EarlyStop, Listen, RunEvent, Warned } from './events.ts'
+import type { EarlyStop, Listen, RunEvent, Warned, WorkerStatus } from './events.ts'
 import { listenAll } from './events.ts'
 import { openChannel } from './notify/channels.ts'
 import { openNotifier } from './notify/notifier.ts'
@@ -36,6 +36,8 @@ export interface ObserverNotes {
   readonly scoringSeconds: number
   /** Lengths of what was kept and what an early stop cut. */
   readonly earlyStop?: Omit<EarlyStop, 'kind'>
+  /** Everybody who made attempts, as last seen, where they were made elsewhere. */
+  readonly workers?: readonly WorkerStatus[]
   readonly notices?: { readonly sent: number; readonly held: number; readonly failed: number }
   readonly spans?: { readonly sent: number; readonly lost: number }
 }
@@ -147,6 +149,7 @@ function openNotes() {
   let retries = 0
   let scoringSeconds = 0
   let earlyStop: ObserverNotes['earlyStop']
+  const workers = new Map<string, WorkerStatus>()
   const notes = {
     notices: undefined as ObserverNotes['notices'],
     spans: undefined as ObserverNotes['spans'],
@@ -158,7 +161,9 @@ function openNotes() {
       else if (event.kind === 'score-end') scoringSeconds += event.seconds
       else if (event.kind === 'concurrency-change') clock.add('adaptive concurrency')
       else if (event.kind === 'budget-spent' && event.of === 'seconds') clock.add('a time budget')
-      else if (event.kind === 'early-stop') {
+      else if (event.kind === 'workers') {
+        for (const worker of event.workers) workers.set(worker.id, worker)
+      } else if (event.kind === 'early-stop') {
         const { kind: _kind, ...stop } = event
         clock.add('an early stop')
         earlyStop = stop
@@ -170,6 +175,7 @@ function openNotes() {
       retries,
       scoringSeconds,
       ...(earlyStop && { earlyStop }),
+      ...(workers.size > 0 && { workers: [...workers.values()] }),
       ...(notes.notices && { notices: notes.notices }),
       ...(notes.spans && { spans: notes.spans }),
     }),

@@ -67,6 +67,7 @@ const noteNames = [
   'clock',
   'retries',
   'earlyStop',
+  'workers',
   'notices',
   'spans',
   'training',

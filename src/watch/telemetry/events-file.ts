@@ -22,12 +22,20 @@ const mostWaiting = 16 * 1024 * 1024
 export function openEventsFile(path: string): { readonly listen: Listen } & AsyncDisposable {
   let stream: WriteStream | undefined
   let isOver = false
+  let workersTold = Number.NEGATIVE_INFINITY
+  /** How workers are doing is told every second, and kept every tenth. */
+  const isTooSoon = ({ kind }: RunEvent): boolean => {
+    if (kind !== 'workers') return false
+    if (performance.now() - workersTold < 10_000) return true
+    workersTold = performance.now()
+    return false
+  }
   const over = (): void => {
     isOver = true
   }
   return {
     listen(event) {
-      if (isOver || !isWritten(event)) return
+      if (isOver || !isWritten(event) || isTooSoon(event)) return
       // Opened with the first event: before that the run folder may not be there.
       stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
       if (stream.writableLength > mostWaiting) return

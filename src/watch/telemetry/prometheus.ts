@@ -1,5 +1,5 @@
 import type { Lanes } from '../../core/lane.ts'
-import type { Listen, RunEvent } from '../events.ts'
+import type { Listen, RunEvent, WorkerStatus } from '../events.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -27,6 +27,14 @@ const families = {
   espalier_lane_limit: ['gauge', 'Pieces of work that a lane lets run at one time, by lane.'],
   espalier_warnings_total: ['counter', 'Warnings of sentinels, by sentinel.'],
   espalier_concurrency: ['gauge', 'Requests that may run at one time, where signals move it.'],
+  espalier_worker_running: ['gauge', 'Attempts that a worker makes now, by worker.'],
+  espalier_worker_concurrency: ['gauge', 'Attempts that a worker may make at one time, by worker.'],
+  espalier_worker_done_total: ['counter', 'Attempts that a worker made, by worker.'],
+  espalier_worker_sampled_total: ['counter', 'Tokens that a worker sampled, by worker.'],
+  espalier_worker_silent_seconds: [
+    'gauge',
+    'Seconds since a worker said that it is there, by worker.',
+  ],
 } as const satisfies Record<string, readonly [Family['type'], string]>
 
 type FamilyName = keyof typeof families
@@ -134,7 +142,22 @@ const handlers: Handlers = {
     }
   },
   warning: ({ sentinel }, { add }) => add('espalier_warnings_total', { sentinel }),
+  workers: ({ workers }, counting) => {
+    for (const worker of workers) measureWorker(worker, counting)
+  },
   'concurrency-change': ({ to }, { set }) => set('espalier_concurrency', to),
+}
+
+function measureWorker(
+  { host, process, running, concurrency, done, sampled, silent }: WorkerStatus,
+  { set }: Counting,
+): void {
+  const labels = { worker: `${host}:${process}` }
+  set('espalier_worker_running', running, labels)
+  set('espalier_worker_concurrency', concurrency, labels)
+  set('espalier_worker_done_total', done, labels)
+  set('espalier_worker_sampled_total', sampled, labels)
+  set('espalier_worker_silent_seconds', silent, labels)
 }
 
 function observe(name: FamilyName, value: number, { add }: Counting): void {
