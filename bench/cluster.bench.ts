@@ -25,11 +25,11 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   await using database = await openDatabase(connectionOf(server.url))
   await migrate(database)
   const tables = await throughTables(database)
+  if (!json) console.log(`plain tables  ${show(tables)}`)
   const boss = await throughBoss(server)
+  if (!json) console.log(`pg-boss 10    ${show(boss)}`)
   const runs = await runWithWorkers(server)
   if (!json) {
-    console.log(`plain tables  ${show(tables)}`)
-    console.log(`pg-boss 10    ${show(boss)}`)
     for (const { workers, seconds, perSecond } of runs.clustered) {
       console.log(`${workers} workers  ${seconds.toFixed(1)} s, ${perSecond.toFixed(1)} rollouts/s`)
     }

@@ -18,6 +18,8 @@ export class Hands {
   readonly #onFree: () => void
   readonly #held = new Map<string, Held & { readonly done: Promise<void> }>()
   #claiming = 0
+  /** The lease of an attempt that has to be made alone. */
+  #suspect: string | undefined
 
   /** `onFree` is told whenever there is room for more. */
   constructor(leasing: () => Leasing, onFree: () => void) {
@@ -29,6 +31,17 @@ export class Hands {
     return this.#held.size
   }
 
+  /** Whether it makes something that has to be made alone. */
+  get isFull(): boolean {
+    return this.#suspect !== undefined
+  }
+
+  /** Takes one attempt on that whoever had it before died with; nothing else is taken meanwhile. */
+  async claimSuspect(run: string, served: ServedRun): Promise<void> {
+    await this.#take(served, leasing => leasing.claim(run, 1, true))
+    this.#suspect = [...this.#held.keys()][0]
+  }
+
   /** How many attempts of a run it has. */
   holds(run: string): number {
     return [...this.#held.values()].filter(({ leased }) => leased.run === run).length
@@ -36,16 +49,7 @@ export class Hands {
 
   /** Takes attempts of a run on. */
   async claim(run: string, most: number, served: ServedRun): Promise<void> {
-    const leasing = this.#leasing()
-    this.#claiming++
-    try {
-      for (const leased of await leasing.claim(run, most)) {
-        const held = { leased, stop: new AbortController(), leasing }
-        this.#held.set(leased.lease, { ...held, done: this.#make(held, served) })
-      }
-    } finally {
-      this.#claiming--
-    }
+    await this.#take(served, leasing => leasing.claim(run, most))
   }
 
   /**
@@ -90,6 +94,22 @@ export class Hands {
     await this.#settled()
   }
 
+  async #take(
+    served: ServedRun,
+    claim: (leasing: Leasing) => Promise<readonly Leased[]>,
+  ): Promise<void> {
+    const leasing = this.#leasing()
+    this.#claiming++
+    try {
+      for (const leased of await claim(leasing)) {
+        const held = { leased, stop: new AbortController(), leasing }
+        this.#held.set(leased.lease, { ...held, done: this.#make(held, served) })
+      }
+    } finally {
+      this.#claiming--
+    }
+  }
+
   async #settled(): Promise<void> {
     await Promise.allSettled([...this.#held.values()].map(({ done }) => done))
   }
@@ -106,6 +126,7 @@ export class Hands {
       await leasing.fail(leased, withoutSecrets(describeCause(error))).catch(() => undefined)
     } finally {
       this.#held.delete(leased.lease)
+      if (this.#suspect === leased.lease) this.#suspect = undefined
       this.#onFree()
     }
   }

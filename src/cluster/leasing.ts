@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import { mostTries, overChannel, workChannel } from './placing.ts'
+import { mostTries, overChannel, suspectAfter, workChannel } from './placing.ts'
 
 /** An attempt that a worker holds, under a number that nobody else is ever given. */
 export interface Leased {
@@ -15,7 +15,9 @@ export interface RunState {
   readonly paused: boolean
   readonly epoch: number
   readonly version: number | null
+  /** Whether something waits, and whether something waits that has to be made alone. */
   readonly waiting: boolean
+  readonly suspect: boolean
 }
 
 /** How a worker is doing. */
@@ -74,24 +76,28 @@ export class Leasing {
   /** The runs that can be served, and whether anything waits in them. */
   async runs(): Promise<readonly RunState[]> {
     return await this.#database.query(
-      `SELECT id, paused, epoch, version, EXISTS (
-         SELECT 1 FROM espalier.attempt a WHERE a.run = r.id AND a.state = 'waiting') AS waiting
+      `SELECT id, paused, epoch, version,
+         EXISTS (SELECT 1 FROM espalier.attempt a
+           WHERE a.run = r.id AND a.state = 'waiting' AND a.tries < ${suspectAfter}) AS waiting,
+         EXISTS (SELECT 1 FROM espalier.attempt a
+           WHERE a.run = r.id AND a.state = 'waiting' AND a.tries >= ${suspectAfter}) AS suspect
        FROM espalier.run r WHERE state = 'rolling' ORDER BY id`,
     )
   }
 
   /** Takes attempts of a run on, those that have waited longest; nobody waits for another's lock. */
-  async claim(run: string, most: number): Promise<readonly Leased[]> {
+  async claim(run: string, most: number, isSuspect = false): Promise<readonly Leased[]> {
     return await this.#database.query<Leased>(
       `WITH next AS (
          SELECT id FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
+           AND (tries >= ${suspectAfter}) = $4
          ORDER BY place LIMIT $2 FOR UPDATE SKIP LOCKED)
        UPDATE espalier.attempt a
        SET state = 'leased', worker = $3, lease = nextval('espalier.lease'), tries = tries + 1
        FROM next WHERE a.run = $1 AND a.id = next.id
          AND EXISTS (SELECT 1 FROM espalier.worker WHERE id = $3 AND NOT lost)
        RETURNING a.run, a.id, a.lease, a.work`,
-      [run, most, this.#worker],
+      [run, most, this.#worker, isSuspect],
     )
   }
 

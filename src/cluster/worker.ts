@@ -30,6 +30,12 @@ export async function work(database: Database, options: WorkerOptions): Promise<
   await worker.run()
 }
 
+/** A run that can be served. */
+interface Open {
+  readonly state: RunState
+  readonly served: ServedRun
+}
+
 class Worker {
   readonly #database: Database
   readonly #options: WorkerOptions & { readonly lease: number; readonly grace: number }
@@ -96,17 +102,26 @@ class Worker {
   async #serve(): Promise<void> {
     const states = await this.#leasing.runs()
     await this.#runs.leaveOthers(states, run => this.#hands.holds(run) > 0)
-    const open: { readonly state: RunState; readonly served: ServedRun }[] = []
+    const open: Open[] = []
     for (const state of states) {
       const served = await this.#runs.follow(state)
-      if (served && state.waiting) open.push({ state, served })
+      if (served) open.push({ state, served })
     }
-    const held = ({ state }: { readonly state: RunState }): number => this.#hands.holds(state.id)
-    // Whoever has least in these hands is served first, and none gets more than its share.
-    open.sort((a, b) => held(a) - held(b))
-    for (const [index, { state, served }] of open.entries()) {
+    if (this.#hands.isFull) return
+    await this.#claim(open.filter(({ state }) => state.waiting))
+    const suspect = open.find(({ state }) => state.suspect)
+    if (suspect && this.#hands.size === 0) {
+      await this.#hands.claimSuspect(suspect.state.id, suspect.served)
+    }
+  }
+
+  /** Whoever has least in these hands is served first, and none gets more than its share. */
+  async #claim(open: readonly Open[]): Promise<void> {
+    const held = ({ state }: Open): number => this.#hands.holds(state.id)
+    const ordered = open.toSorted((a, b) => held(a) - held(b))
+    for (const [index, { state, served }] of ordered.entries()) {
       const free = this.#options.concurrency - this.#hands.size
-      const share = Math.ceil(free / (open.length - index))
+      const share = Math.ceil(free / (ordered.length - index))
       if (share > 0) await this.#hands.claim(state.id, share, served)
     }
   }

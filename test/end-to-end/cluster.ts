@@ -1,5 +1,4 @@
-import type { ChildProcess } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -56,7 +55,7 @@ export const shop = environment({
     if (data.poison && process.argv.includes('worker')) process.kill(process.pid, 'SIGKILL')
     let left = 9
     const execute = async ({ pears }) => {
-      await wait(20)
+      await wait(60)
       return (left -= pears)
     }
     const sell = tool({ inputSchema: z.object({ pears: z.int() }), execute })
@@ -106,8 +105,8 @@ export async function rowsOf(folder: string, run: string): Promise<string> {
 }
 
 /** Starts a worker of a server. */
-export function startWorker(server: TestServer, folder: string, lease = 2): Started {
-  const words = ['worker', '--cluster', server.address, '--concurrency', '8']
+export function startWorker(server: TestServer, folder: string, lease = 8): Started {
+  const words = ['worker', '--cluster', server.address, '--concurrency', '4']
   return start([...words, '--lease', String(lease)], { folder, variables: server.variables })
 }
 
@@ -120,7 +119,6 @@ export interface Disturbed {
 /** As many disturbances as are wanted, at seeded places of a run of so many groups. */
 export function disturbances(seed: number, groups: number, kinds: readonly Disturbed['kind'][]) {
   const draw = random(seedOf(seed, 'cluster chaos'))
-  // Groups that a killed coordinator had finished are not printed again.
   const each = (0.75 * groups) / (kinds.length + 1)
   return kinds.map((kind, index) => ({ kind, at: Math.floor(each * (index + 0.5 + draw())) }))
 }
@@ -134,13 +132,9 @@ export async function rollDisturbed(
   const options = { folder, variables: server.variables }
   let coordinator = start([...words, '--cluster', server.address], options)
   let kills = 0
-  let printed = 0
-  const count1 = (child: ChildProcess): void => {
-    child.stdout?.on('data', chunk => (printed += String(chunk).split('"group"').length - 1))
-  }
-  count1(coordinator.child)
+  const done = (): number => finishedGroups(join(folder, run))
   for (const { at, kind } of plan) {
-    if (!(await until(() => printed >= at, coordinator))) break
+    if (!(await until(() => done() >= at, coordinator))) break
     kills++
     if (kind === 'database') await server.restart()
     else if (kind === 'worker') {
@@ -151,7 +145,6 @@ export async function rollDisturbed(
       coordinator.child.kill('SIGKILL')
       await coordinator.finished
       coordinator = start(['resume', run, '--cluster', server.address], options)
-      count1(coordinator.child)
     }
   }
   const finished = await coordinator.finished
@@ -168,6 +161,12 @@ export interface DisturbedRun {
   readonly run: string
   readonly workers: number
   readonly plan: readonly Disturbed[]
+}
+
+/** The groups that a run has finished so far, whoever coordinated it. */
+function finishedGroups(run: string): number {
+  const path = join(run, 'events.jsonl')
+  return existsSync(path) ? readFileSync(path, 'utf8').split('"kind":"group-end"').length - 1 : 0
 }
 
 /** Waits until something is so; gives false where the program ended before. */
