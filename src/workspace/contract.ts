@@ -65,6 +65,8 @@ export interface Workspace extends AsyncDisposable {
 export interface Workspaces extends AsyncDisposable {
   readonly name: string
   readonly isolation: Isolation
+  /** It makes workspaces from images, so that nobody follows a Dockerfile for it. */
+  readonly buildsImages?: true
   open(source: WorkspaceSource, call: Call): Promise<Workspace>
 }
 

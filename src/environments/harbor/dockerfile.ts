@@ -52,6 +52,15 @@ export function readDockerfile(context: string): Recipe {
   return { steps, workingFolder: final, variables, skipped }
 }
 
+/** The folder that a Dockerfile leaves its commands in. */
+export function workingFolderOf(context: string): string {
+  const file = join(context, 'Dockerfile')
+  const lines = existsSync(file) ? instructions(readFileSync(file, 'utf8')) : []
+  const folders = lines.flatMap(line => /^WORKDIR\s+(\S+)/i.exec(line)?.[1] ?? [])
+  const folder = folders.reduce((before, each) => posix.resolve(before, each), '/')
+  return folder === '/' ? '/app' : folder
+}
+
 /** What makes no difference to folders and commands. */
 const passed = ['CMD', 'ENTRYPOINT', 'EXPOSE', 'LABEL', 'MAINTAINER', 'ARG', 'SHELL', 'HEALTHCHECK']
 

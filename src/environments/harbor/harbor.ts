@@ -11,7 +11,7 @@ import { environment } from '../environment.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import { openWorkspaces, type WorkspaceOptions, workspaceOptions } from '../workspace/open.ts'
 import { workspaceTools } from '../workspace/tools.ts'
-import { readDockerfile, stage } from './dockerfile.ts'
+import { readDockerfile, stage, workingFolderOf } from './dockerfile.ts'
 import { findTaskFolders, readTaskFolder, type TaskFolder } from './task-folder.ts'
 import { type Verdict, verify } from './verify.ts'
 
@@ -38,6 +38,7 @@ export interface HarborOptions extends WorkspaceOptions {
 /** How task folders are named: `harbor:DIR`, `harbor:DIR,memory=2048`. */
 export const harborOptions = workspaceOptions.extend({
   variant: z.string().min(1),
+  sandbox: z.enum(['docker', 'podman']).optional(),
   installs: z.enum(['refused', 'skipped']).optional(),
 })
 
@@ -99,6 +100,12 @@ async function prepare(
   { installs = 'refused', signal }: Pick<HarborOptions, 'installs'> & Call,
 ): Promise<Prepared> {
   const call = { signal }
+  const image = from.image === undefined ? { build: from.context } : { name: from.image }
+  if (workspaces.buildsImages) {
+    const workingFolder = workingFolderOf(from.context)
+    const workspace = await workspaces.open({ puts: [], workingFolder, image }, call)
+    return { workspace, from, folder: workingFolder, skipped: [] }
+  }
   const recipe = readDockerfile(from.context)
   const { workingFolder, variables, skipped } = recipe
   const missing = skipped.find(line => /^(RUN|ADD)\b/i.test(line))
@@ -112,7 +119,6 @@ async function prepare(
   try {
     const tops = await stage(recipe, { context: from.context, into })
     const puts = tops.map(top => ({ from: join(into, top), to: `/${top}` }))
-    const image = from.image === undefined ? { build: from.context } : { name: from.image }
     const source = { puts, workingFolder, variables, image }
     const workspace = await workspaces.open(source, call)
     try {

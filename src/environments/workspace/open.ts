@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { containerWorkspaces } from '../../workspace/container.ts'
 import { usualLimits, type WorkspaceLimits, type Workspaces } from '../../workspace/contract.ts'
 import { localWorkspaces } from '../../workspace/local.ts'
 
@@ -18,8 +19,8 @@ export interface WorkspaceOptions {
   readonly walls?: 'required' | 'none' | undefined
   /** A folder of programs that can be read inside; its `bin` comes first in PATH. @default none */
   readonly toolchain?: string | undefined
-  /** Opened workspaces, such as your own. @default within walls of this machine */
-  readonly sandbox?: Workspaces | undefined
+  /** Where they are: a container engine, or workspaces of your own. @default within walls of this machine */
+  readonly sandbox?: 'docker' | 'podman' | Workspaces | undefined
 }
 
 /** The options of a workspace as they are written behind an environment's name. */
@@ -39,6 +40,8 @@ export function openWorkspaces(options: WorkspaceOptions): {
   const { walls, sandbox, toolchain, ...given } = options
   const entries = Object.entries(given).filter(([, value]) => value !== undefined)
   const limits: WorkspaceLimits = { ...usualLimits, ...Object.fromEntries(entries) }
-  const workspaces = sandbox ?? localWorkspaces({ limits, toolchain, ...(walls && { walls }) })
+  if (typeof sandbox === 'object') return { workspaces: sandbox, limits }
+  if (sandbox) return { workspaces: containerWorkspaces({ engine: sandbox, limits }), limits }
+  const workspaces = localWorkspaces({ limits, toolchain, ...(walls && { walls }) })
   return { workspaces, limits }
 }
