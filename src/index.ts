@@ -87,6 +87,7 @@ export { type InterpreterOptions, interpreter } from './environments/interpreter
 export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv.ts'
 export { openPool } from './environments/pool.ts'
 export { type RepairTask, repair } from './environments/repair/repair.ts'
+export { openPython, type PythonOptions } from './environments/python-bridge/python.ts'
 export { openMcpTools } from './environments/tools/mcp.ts'
 export { tool } from './environments/tools/tool.ts'
 export type { WorkspaceOptions } from './environments/workspace/open.ts'

@@ -24,6 +24,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   audit: async () => (await import('./commands/audit.ts')).auditCommand,
   teach: async () => (await import('./commands/teach.ts')).teachCommand,
   check: async () => (await import('./commands/check.ts')).checkCommand,
+  tasks: async () => (await import('./commands/tasks/tasks.ts')).tasksCommand,
   environment: async () => (await import('./commands/environment/serve.ts')).environmentCommand,
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   'export-model': async () => (await import('./commands/export-model.ts')).exportModelCommand,

@@ -36,8 +36,10 @@ export class Returns {
     return reward
   }
 
-  report(): ReturnReport {
-    return { return: this.#sum, rewarded: this.#rewarded, done: this.isDone }
+  /** `last` is what the world says an attempt is worth that was cut off here. */
+  report(last?: number): ReturnReport {
+    const rewarded = this.#rewarded + (last === undefined ? 0 : 1)
+    return { return: this.#sum + (last ?? 0), rewarded, done: this.isDone }
   }
 }
 

@@ -7,6 +7,7 @@ import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { passagesFactory } from '../environments/built-in/passages.ts'
 import { openEnvFactory } from '../environments/openenv/openenv.ts'
+import { pythonFactory } from '../environments/python-bridge/python.ts'
 import { openEnvironment } from '../environments/registry.ts'
 import { tauFactory } from '../environments/tau/factory.ts'
 import { tau2Factory } from '../environments/tau2/factory.ts'
@@ -195,6 +196,7 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
     const factories = {
       openenv: openEnvFactory(text => void process.stderr.write(`${text}\n`)),
       passages: passagesFactory,
+      python: pythonFactory,
       tau: tauFactory(services),
       tau2: tau2Factory(services),
     }

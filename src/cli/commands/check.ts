@@ -1,4 +1,4 @@
-import type { Task } from '../../core/environment.ts'
+import type { Environment, Task } from '../../core/environment.ts'
 import { type CheckResult, checkEnvironment } from '../../environments/check.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { openRenderer } from '../../settings/model-source.ts'
@@ -23,8 +23,19 @@ export const checkCommand: Command = {
   run: runCheck,
 }
 
-async function runCheck({ words, flags, terminal, json, signal }: Invocation): Promise<number> {
-  const environment = await openEnvironmentNamed(words[0]!)
+async function runCheck(invocation: Invocation): Promise<number> {
+  const environment = await openEnvironmentNamed(invocation.words[0]!)
+  try {
+    return await check(environment, invocation)
+  } finally {
+    await environment[Symbol.asyncDispose]?.()
+  }
+}
+
+async function check(
+  environment: Environment,
+  { words, flags, terminal, json, signal }: Invocation,
+): Promise<number> {
   const { tasks: source = taskCount, seed = 1, split, model } = flags
   if (source === taskCount && !environment.makeTasks) {
     throw new MisuseError(`${words[0]} makes no tasks of its own: name a file with --tasks`)

@@ -1,0 +1,440 @@
+"""Hosts worlds of Python packages for Espalier: `--environment python:PACKAGE`.
+
+One request per line of standard input, one answer per line of standard output, both JSON; nothing
+but the standard library is needed beside the environment's own package. Three kinds are known:
+`verifiers` environments (a module with `load_environment`), `reasoning_gym` datasets, and games with
+`reset` and `step` as gymnasium has them.
+"""
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import sys
+import traceback
+
+PROTOCOL = 1
+
+
+class PolicyMistake(Exception):
+    """What the policy did wrong; it reads this."""
+
+
+def plain(value):
+    """Anything as what JSON can hold."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump(exclude_none=True))
+    return str(value)
+
+
+def text_of(value):
+    value = plain(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def answer_of(action):
+    return action.get("text") or ""
+
+
+# --- reasoning_gym ---------------------------------------------------------------------------
+
+
+class ReasoningGym:
+    """One question, one answer, scored by its dataset."""
+
+    def __init__(self, package, arguments):
+        self.gym = importlib.import_module(package)
+        arguments = dict(arguments)
+        self.name = arguments.pop("dataset", None)
+        if not self.name:
+            raise ValueError("name a dataset: python:reasoning_gym,dataset=chain_sum")
+        self.size = int(arguments.pop("size", 1000))
+        self.arguments = arguments
+        self.datasets = {}
+        self.dataset("train")
+
+    def dataset(self, split):
+        if split not in self.datasets:
+            seed = 1 if split == "train" else 2
+            self.datasets[split] = self.gym.create_dataset(
+                self.name, seed=seed, size=self.size, **self.arguments
+            )
+        return self.datasets[split]
+
+    def about(self):
+        return {"name": f"reasoning_gym-{self.name}", "splits": {"train": self.size, "held-out": self.size}}
+
+    def open(self, task, seed):
+        return ReasoningGymWorld(self, task)
+
+
+class ReasoningGymWorld:
+    def __init__(self, host, task):
+        self.dataset = host.dataset(task["split"])
+        self.entry = self.dataset[task["index"]]
+        self.extract = importlib.import_module(f"{host.gym.__name__}.utils").extract_answer
+
+    def begin(self):
+        ask = "Give the final answer between <answer> and </answer>."
+        messages = [{"role": "user", "content": f"{self.entry['question']}\n\n{ask}"}]
+        return {"opening": messages, "tools": []}
+
+    def step(self, action):
+        said = answer_of(action)
+        answer = self.extract(said) if "<answer>" in said else said.strip()
+        score = float(self.dataset.score_answer(answer=answer, entry=self.entry))
+        return {"observed": [], "reward": score, "done": True}
+
+    def finish(self):
+        return None
+
+    def close(self):
+        pass
+
+
+# --- gymnasium -------------------------------------------------------------------------------
+
+
+def close_game(game):
+    if hasattr(game, "close"):
+        game.close()
+
+
+class Gym:
+    """A game with `reset` and `step`."""
+
+    def __init__(self, package, arguments):
+        self.arguments = dict(arguments)
+        self.make = self.maker(package)
+        self.name = self.arguments.get("id", package.replace(":", "-"))
+        close_game(self.make())
+
+    def maker(self, package):
+        if ":" in package:
+            module, attribute = package.split(":", 1)
+            made = getattr(importlib.import_module(module), attribute)
+            return lambda: made(**self.arguments)
+        gymnasium = importlib.import_module(package)
+        name = self.arguments.pop("id", None)
+        if not name:
+            raise ValueError("name a game: python:gymnasium,id=FrozenLake-v1")
+        self.arguments.setdefault("render_mode", "ansi")
+        made = gymnasium.make
+        try:
+            close_game(made(name, **self.arguments))
+        except Exception:
+            # Not every game can draw itself as text; its observations are shown instead.
+            self.arguments.pop("render_mode")
+        arguments = dict(self.arguments)
+        self.arguments["id"] = name
+        return lambda: made(name, **arguments)
+
+    def about(self):
+        return {"name": f"gym-{self.name}", "splits": {}}
+
+    def open(self, task, seed):
+        return GymWorld(self.make(), task)
+
+
+class GymWorld:
+    def __init__(self, game, task):
+        self.game = game
+        self.task = task
+        self.space = getattr(game, "action_space", None)
+        self.count = getattr(self.space, "n", None)
+
+    def shown(self, observation):
+        if getattr(self.game, "render_mode", None) == "ansi":
+            drawn = self.game.render()
+            if isinstance(drawn, str):
+                return f"{drawn}\n{text_of(observation)}"
+        return text_of(observation)
+
+    def begin(self):
+        signature = inspect.signature(self.game.reset)
+        takes_seed = "seed" in signature.parameters or any(
+            each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values()
+        )
+        given = self.game.reset(seed=self.task["seed"]) if takes_seed else self.game.reset()
+        observation = given[0] if isinstance(given, tuple) else given
+        messages = [{"role": "user", "content": self.shown(observation)}]
+        return {"opening": messages, "tools": self.tools()}
+
+    def tools(self):
+        if self.count is None:
+            return []
+        start = int(getattr(self.space, "start", 0))
+        action = {"type": "integer", "minimum": start, "maximum": start + int(self.count) - 1}
+        parameters = {"type": "object", "properties": {"action": action}, "required": ["action"]}
+        return [{"name": "act", "description": "Takes one action in the game.", "parameters": parameters}]
+
+    def action_of(self, action):
+        if self.count is None:
+            return answer_of(action)
+        if not action["calls"]:
+            raise PolicyMistake("Call act.")
+        return json.loads(action["calls"][0]["arguments"])["action"]
+
+    def step(self, action):
+        given = self.game.step(self.action_of(action))
+        observation, reward, done = given[0], given[1], bool(given[2])
+        if len(given) == 5:
+            done = done or bool(given[3])
+        text = self.shown(observation)
+        said = [{"role": "tool", "tool_call_id": call["id"], "content": text} for call in action["calls"][:1]]
+        observed = said or [{"role": "user", "content": text}]
+        return {"observed": observed, "reward": float(reward), "done": done}
+
+    def finish(self):
+        return None
+
+    def close(self):
+        close_game(self.game)
+
+
+# --- verifiers -------------------------------------------------------------------------------
+
+
+def message_of(message):
+    """A message of verifiers in OpenAI's shape."""
+    given = plain(message)
+    calls = given.pop("tool_calls", None)
+    for extra in ("thinking_blocks", "reasoning_content"):
+        given.pop(extra, None)
+    if calls:
+        given["tool_calls"] = [
+            call if "function" in call else
+            {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+            for call in calls
+        ]
+    return given
+
+
+class Verifiers:
+    """A module with `load_environment`: its own rollout runs, and Espalier's policy answers it."""
+
+    def __init__(self, package, arguments):
+        self.vf = importlib.import_module("verifiers")
+        module = importlib.import_module(package.replace("-", "_"))
+        self.environment = module.load_environment(**arguments)
+        self.name = package
+        self.loop = asyncio.new_event_loop()
+        self.rows = {"train": self.environment.get_dataset()}
+        try:
+            self.rows["held-out"] = self.environment.get_eval_dataset()
+        except Exception:
+            pass
+        self.client = make_client(self.vf)
+
+    def about(self):
+        return {"name": self.name, "splits": {name: len(rows) for name, rows in self.rows.items()}}
+
+    def open(self, task, seed):
+        return VerifiersWorld(self, dict(self.rows[task["split"]][task["index"]]))
+
+
+def make_client(vf):
+    """A client of verifiers whose answers come from the world that asks."""
+    types = importlib.import_module("verifiers.types")
+    Client = importlib.import_module("verifiers.clients").Client
+
+    class Asking(Client):
+        def __init__(self):
+            super().__init__(object())
+            self.world = None
+
+        def setup_client(self, config):
+            return object()
+
+        async def to_native_tool(self, tool):
+            return tool
+
+        async def to_native_prompt(self, messages):
+            return messages, {}
+
+        async def get_native_response(self, *given, **more):
+            raise NotImplementedError
+
+        async def raise_from_native_response(self, response):
+            pass
+
+        async def from_native_response(self, response):
+            return response
+
+        async def close(self):
+            pass
+
+        async def get_response(self, prompt, model, sampling_args=None, tools=None, state=None, **more):
+            action = await self.world.ask(prompt, tools or [], state)
+            calls = [types.ToolCall(id=call["id"], name=call["name"], arguments=call["arguments"]) for call in action["calls"]]
+            message = types.ResponseMessage(
+                role="assistant", content=answer_of(action), tool_calls=calls or None,
+                finish_reason="tool_calls" if calls else "stop", is_truncated=False,
+            )
+            return types.Response(id="espalier", created=0, model=model, message=message)
+
+    return Asking
+
+
+class VerifiersWorld:
+    def __init__(self, host, row):
+        self.host = host
+        self.row = row
+        self.asked = asyncio.Queue()
+        self.replies = asyncio.Queue()
+        self.seen = 0
+        self.state = None
+        self.rollout = None
+        self.tools = []
+
+    async def ask(self, prompt, tools, state):
+        self.state = state
+        await self.asked.put((prompt, tools))
+        return await self.replies.get()
+
+    async def run(self):
+        client = self.host.client()
+        client.world = self
+        state = await self.host.environment.rollout(self.row, client, "espalier", {})
+        self.state = state
+        return await self.score()
+
+    async def score(self):
+        error = self.state.get("error")
+        if error is not None:
+            raise RuntimeError(f"the rollout failed: {error!r}")
+        await self.host.environment.rubric.score_rollout(self.state)
+        return float(self.state["reward"])
+
+    async def until_asked(self):
+        """What it asks next; nothing where the rollout has ended."""
+        asking = asyncio.ensure_future(self.asked.get())
+        await asyncio.wait({asking, self.rollout}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            return asking.result()
+        asking.cancel()
+        self.rollout.result()
+        return None
+
+    def begin(self):
+        loop = self.host.loop
+        asyncio.set_event_loop(loop)
+        self.rollout = loop.create_task(self.run())
+        asked = loop.run_until_complete(self.until_asked())
+        if asked is None:
+            raise RuntimeError("the rollout ended before it asked anything")
+        prompt, tools = asked
+        self.seen = len(prompt)
+        listed = [plain(tool) for tool in tools]
+        return {
+            "opening": [message_of(each) for each in prompt],
+            "tools": [{key: tool[key] for key in ("name", "description", "parameters")} for tool in listed],
+        }
+
+    def step(self, action):
+        loop = self.host.loop
+        self.replies.put_nowait(action)
+        asked = loop.run_until_complete(self.until_asked())
+        if asked is None:
+            return {"observed": [], "reward": self.rollout.result(), "done": True}
+        prompt, _ = asked
+        if len(prompt) <= self.seen + 1:
+            raise RuntimeError("the environment rewrote the conversation, which cannot be followed")
+        observed = [message_of(each) for each in prompt[self.seen + 1 :]]
+        self.seen = len(prompt)
+        return {"observed": observed, "reward": None, "done": False}
+
+    def finish(self):
+        """What the attempt would be worth if it were cut off here; it may still go on."""
+        if self.rollout.done() or not self.state or not self.state["trajectory"]:
+            return None
+
+        async def score():
+            await self.host.environment.render_completion(self.state)
+            reward = await self.score()
+            self.state.update(completion=None, reward=None, metrics=None)
+            return reward
+
+        return self.host.loop.run_until_complete(score())
+
+    def close(self):
+        if self.rollout and not self.rollout.done():
+            self.rollout.cancel()
+            self.host.loop.run_until_complete(asyncio.gather(self.rollout, return_exceptions=True))
+
+
+# --- the line to Espalier --------------------------------------------------------------------
+
+KINDS = {"reasoning_gym": ReasoningGym, "gym": Gym, "verifiers": Verifiers}
+
+
+def kind_of(package):
+    if package == "reasoning_gym":
+        return "reasoning_gym"
+    if package in ("gymnasium", "gym") or ":" in package:
+        return "gym"
+    return "verifiers"
+
+
+class Bridge:
+    def __init__(self):
+        self.host = None
+        self.worlds = {}
+
+    def hello(self, package, arguments, kind=None):
+        self.host = KINDS[kind or kind_of(package)](package, arguments)
+        return {"protocol": PROTOCOL, **self.host.about()}
+
+    def open(self, world, task, seed):
+        made = self.host.open(task, seed)
+        self.worlds[world] = made
+        return plain(made.begin())
+
+    def step(self, world, action):
+        try:
+            return plain(self.worlds[world].step(action))
+        except PolicyMistake as mistake:
+            observed = [{"role": "user", "content": str(mistake)}]
+            return {"observed": observed, "reward": None, "done": False}
+
+    def finish(self, world):
+        return {"reward": self.worlds[world].finish()}
+
+    def close(self, world):
+        made = self.worlds.pop(world, None)
+        if made is not None:
+            made.close()
+        return {}
+
+
+def main():
+    # What packages print must not get between the answers.
+    line = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    bridge = Bridge()
+    for text in sys.stdin:
+        request = json.loads(text)
+        number, operation = request.pop("id"), request.pop("op")
+        try:
+            answer = {"id": number, "ok": getattr(bridge, operation)(**request)}
+            written = json.dumps(answer, allow_nan=False)
+        except (Exception, asyncio.CancelledError) as error:
+            traceback.print_exc()
+            message = f"{type(error).__name__}: {error}"[:2000]
+            written = json.dumps({"id": number, "error": message})
+        line.write(written + "\n")
+        line.flush()
+
+
+if __name__ == "__main__":
+    main()

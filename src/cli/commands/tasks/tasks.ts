@@ -1,0 +1,211 @@
+import { writeFileSync } from 'node:fs'
+import type { Environment, Task } from '../../../core/environment.ts'
+import { readSplits } from '../../../datasets/splits.ts'
+import { checkOutputFile } from '../../../exchange/output-file.ts'
+import { measureTasks } from '../../../measure/task-set.ts'
+import { SettingError } from '../../../names/setting-error.ts'
+import { openEnvironmentNamed } from '../../../run/open-parts.ts'
+import { openNamed } from '../../../settings/open-named.ts'
+import { isRun } from '../../../store/run-folder.ts'
+import { bands, dedupeTasks, partTasks } from '../../../tasks/curate/curate.ts'
+import type { LikenessOptions } from '../../../tasks/curate/likeness.ts'
+import { readTasks } from '../../../tasks/tasks.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { percent } from '../../units.ts'
+
+/** Makes, dedupes, splits and measures sets of tasks. */
+export const tasksCommand: Command = {
+  name: 'tasks',
+  summary: 'Make, dedupe, split and measure sets of tasks',
+  usage: 'make N | dedupe FILE | split FILE | measure RUN',
+  about:
+    'make N        tasks of --environment, from a seed\n' +
+    'dedupe FILE   without tasks that repeat an earlier one or are like one of --against: the same\n' +
+    '              text, or so large a share of its n-grams\n' +
+    'split FILE    parts by shares (--splits train=0.9,held-out=0.1); tasks that are alike stay together\n' +
+    'measure RUN   what the attempts of an eval or roll say of its tasks: success, contrast, bands of\n' +
+    '              difficulty, leakage against --against; --keep writes those of some bands\n\n' +
+    'FILE is JSONL, Parquet or a run; what is written is what --tasks reads.',
+  examples: [
+    'espalier tasks make 1000 --environment calculator --out all.jsonl',
+    'espalier tasks dedupe all.jsonl --against held-out.jsonl --out train.jsonl',
+    'espalier tasks split all.jsonl --splits train=0.9,held-out=0.1 --out set.jsonl',
+    'espalier tasks measure runs/0003 --keep seldom,sometimes,often --out train.jsonl',
+  ],
+  settings: ['environment', 'split', 'seed', 'successAt'],
+  defaults: { environment: 'none: any object is a task', seed: 0 },
+  own: {
+    out: { help: 'The file to write', argument: 'FILE' },
+    against: { help: 'Held-out tasks, files or runs with spaces between them', argument: 'FILE…' },
+    'n-gram': { help: 'Words of the pieces that are compared (default: 8)', argument: 'N' },
+    overlap: {
+      help: 'The share of a task’s pieces from which on it is like another (default: 0.5)',
+      argument: 'X',
+    },
+    splits: {
+      help: 'Parts and their shares (default: train=0.9,held-out=0.1)',
+      argument: 'SPLITS',
+    },
+    keep: { help: `Bands to write, of ${bands.join(', ')}`, argument: 'BANDS' },
+  },
+  words: [2, 2],
+  run: runTasks,
+}
+
+const verbs: Readonly<Record<string, (invocation: Invocation) => Promise<number>>> = {
+  make: makeSet,
+  dedupe: dedupeSet,
+  split: splitSet,
+  measure: measureSet,
+}
+
+async function runTasks(invocation: Invocation): Promise<number> {
+  const [verb = ''] = invocation.words
+  if (Object.hasOwn(verbs, verb)) return await verbs[verb]!(invocation)
+  throw new MisuseError(`espalier tasks knows ${Object.keys(verbs).join(', ')}, not "${verb}"`)
+}
+
+async function makeSet(invocation: Invocation): Promise<number> {
+  const { words, flags } = invocation
+  const count = Number(words[1])
+  if (!Number.isInteger(count) || count < 1) {
+    throw new MisuseError(`espalier tasks make takes how many, not "${words[1]}"`)
+  }
+  if (flags.environment === undefined) throw new MisuseError('--environment NAME is missing')
+  return tellWritten(invocation, { tasks: write(outOf(invocation), await read(invocation, count)) })
+}
+
+async function dedupeSet(invocation: Invocation): Promise<number> {
+  const out = outOf(invocation)
+  const tasks = await read(invocation, invocation.words[1]!)
+  const heldOut = await readAgainst(invocation)
+  const { kept, leftOut } = dedupeTasks(tasks, heldOut, likenessOf(invocation))
+  write(out, kept)
+  const heldBack = leftOut.filter(({ because }) => because === 'held-out').length
+  const told = { tasks: kept.length, repeated: leftOut.length - heldBack, heldOut: heldBack }
+  return tellWritten(invocation, told, { leftOut })
+}
+
+async function splitSet(invocation: Invocation): Promise<number> {
+  const out = outOf(invocation)
+  const { flags, own } = invocation
+  const splits = await openNamed('--splits', () =>
+    readSplits(own.splits ?? 'train=0.9,held-out=0.1'),
+  )
+  const shares = Object.fromEntries(splits.map(({ name, share }) => [name, share]))
+  const options = { seed: flags.seed ?? 0, ...likenessOf(invocation) }
+  const parts = partTasks(await read(invocation, invocation.words[1]!), shares, options)
+  const files: Record<string, string> = {}
+  const told: Record<string, number> = {}
+  for (const [name, tasks] of Object.entries(parts)) {
+    files[name] = out.replace(/(\.jsonl)?$/, `.${name}.jsonl`)
+    told[name] = write(files[name], tasks)
+  }
+  return tellWritten(invocation, told, { files })
+}
+
+async function measureSet(invocation: Invocation): Promise<number> {
+  const { words, flags, own, terminal, json } = invocation
+  const run = words[1]!
+  if (!isRun(run)) throw new MisuseError(`${run} is no run: roll or eval the tasks first`)
+  const keep = own.keep?.split(',').map(band => band.trim())
+  const wrong = keep?.find(band => !bands.some(known => known === band))
+  if (wrong !== undefined) throw new MisuseError(`--keep ${wrong}: bands are ${bands.join(', ')}`)
+  const heldOut = own.against === undefined ? undefined : await readAgainst(invocation)
+  const measured = await measureTasks(run, {
+    ...likenessOf(invocation),
+    ...(flags.successAt !== undefined && { successAt: flags.successAt }),
+    ...(heldOut && { heldOut }),
+  })
+  if (json) terminal.print(JSON.stringify(measured))
+  else {
+    const { tasks, unscored, success, contrast, leaked } = measured
+    terminal.print(`${tasks} tasks, ${unscored} of them never scored`)
+    terminal.print(`success ${percent(success)}  contrast ${percent(contrast)}`)
+    const counts = bands.map(band => `${band} ${measured.bands[band]}`)
+    terminal.print(counts.join('  '))
+    if (leaked) terminal.print(`like a held-out task: ${leaked.length}`)
+  }
+  if (!keep) return 0
+  const kept = new Map(measured.byTask.map(({ id, band }) => [id, keep.includes(band)]))
+  const leaks = new Set(measured.leaked?.map(({ id }) => id))
+  const chosen = (await read(invocation, run)).filter(({ id }) => kept.get(id) && !leaks.has(id))
+  const written = write(outOf(invocation), chosen)
+  terminal.tell(`wrote ${written} tasks to ${own.out}`)
+  return 0
+}
+
+function outOf({ own: { out } }: Invocation): string {
+  if (!out?.endsWith('.jsonl')) {
+    throw new MisuseError('--out FILE is missing, or does not end with .jsonl')
+  }
+  checkOutputFile('--out', out)
+  return out
+}
+
+function likenessOf({ own }: Invocation): LikenessOptions {
+  const nGram = numberOf('n-gram', own['n-gram'])
+  const overlap = numberOf('overlap', own.overlap)
+  if (nGram !== undefined && !Number.isInteger(nGram)) {
+    throw new MisuseError(`--n-gram takes a whole number from 1 on, not "${own['n-gram']}"`)
+  }
+  if (overlap !== undefined && overlap > 1) {
+    throw new MisuseError(`--overlap takes a share above 0, at most 1, not "${own.overlap}"`)
+  }
+  return { ...(nGram !== undefined && { nGram }), ...(overlap !== undefined && { overlap }) }
+}
+
+function numberOf(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (text.trim() !== '' && Number(text) > 0) return Number(text)
+  throw new MisuseError(`--${flag} takes a number above 0, not "${text}"`)
+}
+
+async function readAgainst(invocation: Invocation): Promise<readonly Task[]> {
+  const files = (invocation.own.against ?? '').split(/\s+/).filter(name => name !== '')
+  return (await Promise.all(files.map(file => read(invocation, file)))).flat()
+}
+
+async function read({ flags }: Invocation, source: string | number): Promise<readonly Task[]> {
+  const { environment: name, split, seed = 0 } = flags
+  const environment = name === undefined ? anyTasks : await openEnvironmentNamed(name)
+  const tasks: Task[] = []
+  try {
+    const options = { seed, ...(split !== undefined && { split }) }
+    for await (const task of readTasks(environment, source, options)) tasks.push(task)
+  } finally {
+    await environment[Symbol.asyncDispose]?.()
+  }
+  return tasks
+}
+
+/** Reads any object as a task, where no environment says what one is. */
+const anyTasks: Environment = {
+  name: 'any',
+  readTask(data) {
+    if (typeof data === 'object' && data !== null && !Array.isArray(data)) return data
+    throw new TypeError('a task is a JSON object')
+  },
+  open() {
+    throw new SettingError('tasks without an environment are not rolled')
+  },
+  reward: {},
+}
+
+/** Writes tasks as `--tasks` reads them; gives how many. */
+function write(file: string, tasks: readonly Task[]): number {
+  const lines = tasks.map(({ id, data }) => `${JSON.stringify({ ...(data as object), id })}\n`)
+  writeFileSync(file, lines.join(''))
+  return tasks.length
+}
+
+function tellWritten(
+  { terminal, json, own }: Invocation,
+  counts: Readonly<Record<string, number>>,
+  more: object = {},
+): number {
+  const told = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
+  if (json) terminal.print(JSON.stringify({ ...counts, ...more, out: own.out }))
+  else terminal.print(`${told.join('  ')}  in ${own.out}`)
+  return 0
+}

@@ -1,0 +1,115 @@
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Environment, World } from '../../core/environment.ts'
+import { Failure } from '../../core/failure.ts'
+import { openLanes } from '../../core/lane.ts'
+import { checkEnvironment } from '../check.ts'
+import { openEnvironment } from '../registry.ts'
+import { replyOf } from '../reply.ts'
+import { openPython, type PythonOptions, pythonFactory } from './python.ts'
+
+const hasPython = spawnSync('python3', ['--version']).status === 0
+if (!hasPython) console.warn('SKIPPED: no python3 here; the bridge was not run.')
+
+const { signal } = new AbortController()
+const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+const closing: (() => PromiseLike<void> | undefined)[] = []
+beforeEach(() => void vi.stubEnv('PYTHONPATH', resolve('test/fixtures')))
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  for (const close of closing.splice(0)) await close()
+})
+
+async function hosted(options: Partial<PythonOptions> = {}): Promise<Environment> {
+  const made = { package: 'bridge_games:Count', processes: 1, ...options }
+  const environment = (await openPython(made)) as Environment
+  closing.push(() => environment[Symbol.asyncDispose]?.())
+  return environment
+}
+
+function open(environment: Environment, index = 0): Promise<World> {
+  const task = environment.makeTasks!({ count: index + 1, seed: 1 })[index]!
+  return environment.open(task, { seed: 1, lanes, signal })
+}
+
+const act = (action: number) => replyOf('', { tool: 'act', input: { action } })
+const step = (world: World, reply = act(0)) =>
+  world.step(reply, { signal, messages: world.opening, turn: 0 })
+
+describe.skipIf(!hasPython)('a game in Python', () => {
+  it('is played by a tool of its action space', async () => {
+    const environment = await hosted()
+    const world = await open(environment)
+    expect(world.tools[0]!.function.parameters).toMatchObject({
+      properties: { action: { minimum: 0, maximum: 7 } },
+    })
+    await step(world)
+    expect(await step(world, replyOf('hm'))).toMatchObject({
+      observed: [{ role: 'user', content: 'Call act.' }],
+    })
+    await step(world)
+    const last = await step(world)
+    expect(last).toMatchObject({ kind: 'end', reward: 1, calls: [{ output: '3 of 3' }] })
+    expect(await world.report?.()).toEqual({ return: 1, rewarded: 3, done: true })
+    await world[Symbol.asyncDispose]()
+  })
+
+  it('is played by words where its actions are no numbers, and passes the checks', async () => {
+    const environment = await hosted({ package: 'bridge_games:Words' })
+    const tasks = environment.makeTasks!({ count: 1, seed: 1 })
+    const results = await checkEnvironment(environment, { tasks, turns: 3 })
+    expect(results.filter(({ kind }) => kind === 'failed')).toEqual([])
+    const world = await open(environment)
+    expect(world.opening).toEqual([{ role: 'user', content: 'speak' }])
+    expect(await step(world, replyOf('hello'))).toMatchObject({
+      kind: 'continue',
+      observed: [{ role: 'user', content: 'you said hello' }],
+      reward: 0.5,
+    })
+    expect((await step(world, replyOf('end'))).kind).toBe('end')
+    await world[Symbol.asyncDispose]()
+  })
+
+  it.each([
+    ['hangs', 1, /no answer to step within 0.3 seconds/],
+    ['dies', 2, /its process ended \(3\)/],
+    ['throws', 3, /failed at step: ValueError: no such door/],
+    ['rewards with what is no number', 5, /failed at step: ValueError: Out of range float/],
+    ['floods', 6, /answered more than 16777216 characters/],
+  ])('that %s costs its attempt and no other', async (_, action, reason) => {
+    const environment = await hosted({ seconds: action === 1 ? 0.3 : 30 })
+    const [other, world] = [await open(environment), await open(environment, 1)]
+    await step(other)
+    const failure = await step(world, act(action)).catch((cause: unknown) => cause)
+    expect(failure).toBeInstanceOf(Failure)
+    expect(failure).toMatchObject({
+      boundary: 'environment',
+      message: expect.stringMatching(reason),
+    })
+    await world[Symbol.asyncDispose]()
+    // The other one was in the same process, and is brought back where that had to end.
+    expect((await step(other)).observed).toMatchObject([{ content: '2 of 3' }])
+    await other[Symbol.asyncDispose]()
+  })
+
+  it('may print what it likes', async () => {
+    const world = await open(await hosted())
+    expect((await step(world, act(4))).observed).toMatchObject([{ content: '1 of 3' }])
+    await world[Symbol.asyncDispose]()
+  })
+
+  it('says what cannot be hosted', async () => {
+    const factories = { python: pythonFactory }
+    const host = (text: string) => openEnvironment(text, factories)
+    await expect(host('python:no_such_package')).rejects.toThrow(
+      /no_such_package cannot be hosted: .*ModuleNotFoundError/,
+    )
+    await expect(host('python:bridge_games:None')).rejects.toThrow(/cannot be hosted/)
+    await expect(host('python:bridge_games:Count,wins=4,python=/no/such')).rejects.toThrow(
+      /\/no\/such cannot be run/,
+    )
+    await expect(host('python:bridge_games:Count,losses=4')).rejects.toThrow(/losses/)
+    await expect(host('python:a b')).rejects.toThrow(/variant/)
+  })
+})

@@ -1,0 +1,116 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Call, whenAborted } from '../../core/call.ts'
+import { type BridgeOptions, BridgeProcess, brokenPackage } from './bridge-process.ts'
+
+/** A world in a Python process. What is asked of it is kept, so that it can be brought back. */
+export interface PythonWorld {
+  readonly begun: unknown
+  step(action: object, call: Call): Promise<unknown>
+  /** What an attempt that was cut off is worth, where the package says so. */
+  finish(call: Call): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** One place for a process, which is started again when it has ended. */
+interface Place {
+  process: Promise<BridgeProcess> | undefined
+  worlds: number
+}
+
+interface Asked {
+  readonly operation: string
+  readonly values: object
+  readonly answer: unknown
+}
+
+/**
+ * The processes that host worlds. A process that ends takes only the world with it that was being
+ * asked: the others are brought back in the next one, by repeating what was asked of them.
+ */
+export class PythonWorlds implements AsyncDisposable {
+  readonly #options: BridgeOptions
+  readonly #places: Place[]
+  #next = 0
+  #isClosed = false
+  /** How often a process was started. */
+  starts = 0
+
+  constructor(options: BridgeOptions, processes: number, first?: BridgeProcess) {
+    this.#options = options
+    this.#places = Array.from({ length: processes }, () => ({ process: undefined, worlds: 0 }))
+    if (first) this.#places[0]!.process = Promise.resolve(first)
+  }
+
+  /** Opens a world in the process that has the fewest. */
+  async open(task: object, seed: number, call: Call): Promise<PythonWorld> {
+    call.signal.throwIfAborted()
+    const place = this.#places.reduce((least, each) => (each.worlds < least.worlds ? each : least))
+    place.worlds++
+    const world = `w${this.#next++}`
+    const asked: Asked[] = []
+    let home: BridgeProcess | undefined
+    const ask = async (operation: string, values: object = {}): Promise<unknown> => {
+      const process = await this.#processAt(place)
+      if (home && home !== process) await bringBack(process, asked)
+      home = process
+      const given = { world, ...values }
+      const answer = await process.ask(operation, given)
+      asked.push({ operation, values: given, answer })
+      return answer
+    }
+    const close = async (): Promise<void> => {
+      place.worlds--
+      // Where its process is gone, so is the world.
+      if (home?.isAlive) await home.ask('close', { world }).catch(() => {})
+    }
+    try {
+      const begun = await unlessStopped(call, ask('open', { task, seed }))
+      return {
+        begun,
+        step: (action, stepping) => unlessStopped(stepping, ask('step', { action })),
+        finish: stepping => unlessStopped(stepping, ask('finish')),
+        close,
+      }
+    } catch (cause) {
+      await close()
+      throw cause
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    for (const { process } of this.#places) (await process?.catch(() => undefined))?.stop()
+  }
+
+  async #processAt(place: Place): Promise<BridgeProcess> {
+    const known = await place.process?.catch(() => undefined)
+    if (known?.isAlive) return known
+    if (this.#isClosed) throw brokenPackage('the environment was closed')
+    const current = place.process
+    // Somebody who waited for the same process may have started the next one already.
+    if (current && (await current.catch(() => undefined)) !== known) return this.#processAt(place)
+    this.starts++
+    place.process = BridgeProcess.start(this.#options).then(({ process }) => process)
+    return await place.process
+  }
+}
+
+/** Repeats what was asked of a world; one that answers differently is not the same. */
+async function bringBack(process: BridgeProcess, asked: readonly Asked[]): Promise<void> {
+  for (const { operation, values, answer } of asked) {
+    const again = await process.ask(operation, values)
+    if (isDeepStrictEqual(again, answer)) continue
+    throw brokenPackage(
+      'its process was ended by another world, and it could not be brought back: it answers ' +
+        `${operation} differently when asked again`,
+    )
+  }
+}
+
+/** Lets go of who was stopped; the process still answers, since its answers come in order. */
+function unlessStopped<T>({ signal }: Call, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stopListening = whenAborted(signal, () => reject(signal.reason))
+    work.then(resolve, reject).finally(stopListening)
+  })
+}
