@@ -11,9 +11,9 @@ describe('a set of tasks', () => {
     const tasks = [
       task('a', long),
       task('b', 'What is 2 + 3?'),
-      task('c', 'what is  2, 3'),
+      task('c', 'what is  2 +3'),
       task('d', `${long} for the change`),
-      task('e', 'What is 2 + 4?'),
+      task('e', 'What is 2 - 3?'),
       task('f', 'which river runs through the town where the oldest bridge of the country stands'),
     ]
     const held = [

@@ -3,7 +3,7 @@ import type { Task } from '../../core/environment.ts'
 /** Fields that say nothing of what a task asks. */
 const aside = new Set(['id', 'index', 'split', 'source', 'metadata'])
 
-/** All words of a task, in order: lower case, without marks; numbers are words too. */
+/** All words of a task, in order: lower case, without marks; numbers and signs of arithmetic are words too. */
 export function wordsOfTask({ data }: Pick<Task, 'data'>): readonly string[] {
   const texts: string[] = []
   collect(data, texts, 0)
@@ -12,7 +12,7 @@ export function wordsOfTask({ data }: Pick<Task, 'data'>): readonly string[] {
       .join(' ')
       .normalize('NFKC')
       .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? []
+      .match(/[\p{L}\p{N}]+|[-+*/=<>%^]/gu) ?? []
   )
 }
 
