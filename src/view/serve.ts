@@ -1,10 +1,11 @@
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { type Readable, Transform } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { openDoor } from '../door/door.ts'
+import { RefusedRequest } from '../door/json-body.ts'
 import { bearerOf } from '../door/token.ts'
 import type { ImportAnswer, TryRequest } from './answers.ts'
 import type { Library } from './library.ts'
@@ -227,14 +228,14 @@ function addImport(server: FastifyInstance, library: Library): void {
   )
   server.post('/api/import', { bodyLimit: mostBytes }, async (request): Promise<ImportAnswer> => {
     const { name = 'file', format } = request.query as Query
+    const { body } = request
+    if (!(body instanceof Readable)) {
+      throw new RefusedRequest(415, 'send the file as application/octet-stream')
+    }
     const title = basename(name).slice(0, 200)
     const file = join(await library.scratch(), `drop-${crypto.randomUUID()}`)
     try {
-      await pipeline(
-        request.body as Readable,
-        bounded(mostBytes),
-        createWriteStream(file, { mode: 0o600 }),
-      )
+      await pipeline(body, bounded(mostBytes), createWriteStream(file, { mode: 0o600 }))
       const read = await library.importFile(file, title, format || undefined)
       const run = library.addRun(read.folder, `${title}, read as ${read.format}`, title)
       return { run, format: read.format, trajectories: read.trajectories }
