@@ -83,7 +83,16 @@ export function openEntry(
     ...rest,
     stop,
     size,
-    pipeline: openRollPipeline({ ...parts, policy, group: size, seed, sampling, signal }),
+    pipeline: openRollPipeline({
+      ...parts,
+      policy,
+      group: size,
+      seed,
+      sampling,
+      signal,
+      // Whoever makes attempts elsewhere opens the policy there.
+      ...(submission.policy !== undefined && { endpoint: submission.policy }),
+    }),
     pending: [...more.jobs],
     finished: 0,
     taken: 0,

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { aroundPolicy } from '../core/around.ts'
 import type { Policy, Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
+import type { Elsewhere } from '../run/elsewhere.ts'
 
 /** What a trainer says of the weights: which version they are, and whether they are being changed. */
 export interface WeightsDesk {
@@ -19,8 +20,8 @@ export interface WeightsDesk {
   watch(policy: Policy): Policy
 }
 
-/** Opens a desk at which nothing was said yet. */
-export function openWeightsDesk(): WeightsDesk {
+/** Opens a desk at which nothing was said yet; attempts that are made elsewhere are told what is said. */
+export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>): WeightsDesk {
   let version: number | null = null
   let cut = new AbortController()
   let pausing: AbortController | undefined
@@ -48,15 +49,18 @@ export function openWeightsDesk(): WeightsDesk {
     pause() {
       pausing ??= new AbortController()
       interrupt()
+      void elsewhere?.pause().catch(() => undefined)
     },
     resume() {
       const over = pausing
       pausing = undefined
       over?.abort()
+      void elsewhere?.resume(version ?? undefined).catch(() => undefined)
     },
     announce(next, options = {}) {
       version = next
       if (options.interrupt) interrupt()
+      if (!pausing) void elsewhere?.resume(next).catch(() => undefined)
     },
     watch(policy) {
       // Who does not tell its version may have taken new weights at any token since the sample began.

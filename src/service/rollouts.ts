@@ -56,7 +56,7 @@ const remembered = 10_000
  * waits to be taken are both bounded: the first by refusing, the second by rolling no further.
  */
 export class Rollouts implements AsyncDisposable {
-  readonly weights: WeightsDesk = openWeightsDesk()
+  readonly weights: WeightsDesk
   readonly #options: RolloutsOptions & Required<Pick<RolloutsOptions, 'queue' | 'results'>>
   readonly #entries = new Map<string, Entry>()
   readonly #active = new Set<Entry>()
@@ -79,6 +79,7 @@ export class Rollouts implements AsyncDisposable {
 
   constructor(options: RolloutsOptions) {
     this.#options = { queue: 4096, results: 256, ...options }
+    this.weights = openWeightsDesk(options.parts.elsewhere)
     this.#policy = { policy: options.parts.policy, giveBack: () => undefined }
     const open = (uri: string): Promise<Policy> =>
       options.openPolicy(uri).catch((cause: unknown) => {
