@@ -25,7 +25,7 @@ export async function rollAgent(
   attempt: Attempt,
 ): Promise<NonEmpty<Tree>> {
   const { environment } = context
-  if (!isAgent(environment)) throw new TypeError(`${environment.name} is no agent`)
+  if (!isAgent(environment)) throw new TypeError(`${environment.name} is not an agent`)
   const turn = context.shared.yielding.whenDue()
   if (turn) await turn
   const timed = withTime(attempt, context)

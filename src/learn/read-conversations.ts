@@ -93,7 +93,7 @@ function check(
         refuse(index, `it calls "${called.name}"; the tools are ${[...known].join(', ') || 'none'}`)
       }
       if (!isObject(called.arguments))
-        refuse(index, `the arguments of ${called.name} are no JSON object`)
+        refuse(index, `the arguments of ${called.name} are not a JSON object`)
     }
     const isAnswered = messages[index + 1]?.role !== 'assistant'
     if (!isAnswered)

@@ -25,7 +25,7 @@ describe('an ordinary generateText agent', () => {
       `${agent}#run`,
       ...taught,
       '--epochs',
-      '90',
+      '60',
       '--seed',
       '1',
       '--out',
@@ -33,8 +33,8 @@ describe('an ordinary generateText agent', () => {
     )
     const last = await espalier(
       ...['train', '--agent', `${agent}#run`, '--policy', `embedded:${model}`, '--out', out],
-      ...['--tasks', '192', '--held-out', '48', '--steps', '60', '--tasks-per-step', '16'],
-      ...['--group', '16', '--learning-rate', '1e-3', '--entropy-bonus', '0.005', '--seed', '1'],
+      ...['--tasks', '192', '--held-out', '48', '--steps', '80', '--tasks-per-step', '32'],
+      ...['--group', '8', '--learning-rate', '1e-3', '--entropy-bonus', '0.005', '--seed', '1'],
       ...['--max-turns', '4', '--max-new-tokens', '16'],
     )
     const { successBefore, successAfter } = JSON.parse(last) as Record<
@@ -42,9 +42,8 @@ describe('an ordinary generateText agent', () => {
       number
     >
     expect(successBefore).toBeLessThan(0.5)
-    expect(successAfter).toBeGreaterThan(0.6)
-    expect(successAfter - successBefore).toBeGreaterThan(0.2)
-    expect(readFileSync(join(out, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(60)
+    expect(successAfter).toBeGreaterThanOrEqual(0.9)
+    expect(readFileSync(join(out, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(80)
     // What was kept is what the model saw and said: it gives every token the probability on record.
     const again = join(folder, 'again')
     await espalier(

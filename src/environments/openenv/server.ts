@@ -52,7 +52,7 @@ function compile({ url }: ServerAddress, name: string, schema: JsonSchema): void
   try {
     validatorOf(schema)
   } catch (cause) {
-    throw new Error(`${url}/schema: its ${name} is no JSON schema: ${describeCause(cause)}`, {
+    throw new Error(`${url}/schema: its ${name} is not a JSON schema: ${describeCause(cause)}`, {
       cause,
     })
   }
