@@ -107,7 +107,7 @@ describe('demonstrations from a file', () => {
       'it calls "fly"; the tools are look',
     )
     expect(await refused({ messages: [user, calls('look', 'x'), seen, done] })).toContain(
-      'the arguments of look are no JSON object',
+      'the arguments of look are not a JSON object',
     )
     expect(await refused({ messages: [user, done, done] })).toContain('nothing answers the first')
     expect(await refused({ task: 'other', messages: [user, done] })).toContain('no task "other"')

@@ -306,7 +306,7 @@ describe('openenv:URL', () => {
     )
     await expect(open(`openenv:${other.url}`)).rejects.toThrow(/schema is not what OpenEnv answers/)
     const liar = await kept(startOpenEnv(cardOf({ type: 'thing' }), () => {}))
-    await expect(open(`openenv:${liar.url}`)).rejects.toThrow(/its action is no JSON schema/)
+    await expect(open(`openenv:${liar.url}`)).rejects.toThrow(/its action is not a JSON schema/)
     const game = await kept(startOpenEnv(cardOf(), () => {}))
     await expect(open(`openenv:${game.url},say=word`)).rejects.toThrow(/has the fields guess/)
   })
