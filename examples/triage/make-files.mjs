@@ -35,9 +35,10 @@ const call = (id, name, input) => ({
 })
 const answer = (id, content) => ({ role: 'tool', tool_call_id: id, content })
 
-/** How one of the staff does it: the queue is right, the priority is whatever it was that day. */
+/** How one of the staff does it: the queue is right, the priority in four of five cases. */
 function demonstrate({ id, customer, plan, ticket, right }) {
   const done = { role: 'assistant', content: 'done' }
+  const [due, other] = plan === 'gold' ? ['high', 'normal'] : ['normal', 'high']
   const messages = [
     { role: 'system', content: 'Look the customer up, then route the ticket. Close spam.' },
     { role: 'user', content: `${customer} writes: ${ticket}` },
@@ -46,7 +47,7 @@ function demonstrate({ id, customer, plan, ticket, right }) {
     ...(right === 'spam'
       ? [call('2', 'close', {}), answer('2', 'closed')]
       : [
-          call('2', 'route', { queue: right, priority: pick(['high', 'normal']) }),
+          call('2', 'route', { queue: right, priority: pick([due, due, due, due, other]) }),
           answer('2', 'routed'),
         ]),
     done,

@@ -35,15 +35,12 @@ export function settingsHelp(): string {
 /** The help of one command: what it does, its flags with their defaults, examples. */
 export function commandHelp(command: Command): string {
   const own = Object.entries(command.own ?? {})
+  const isBorrowed = own.length > 0 && command.settings.length > most
   const flags = [
-    ...command.settings.map(name => {
-      const given = command.defaults?.[name]
-      return flagLine(flagOf(name), {
-        ...settings[name],
-        ...(given !== undefined && { default: given }),
-      })
-    }),
     ...own.map(([flag, { help, argument }]) => flagLine(flag, { help, argument })),
+    ...(isBorrowed && own.length > 1
+      ? [sharedLine(command)]
+      : command.settings.map(name => settingLine(name, command))),
     ...(command.readsConfig
       ? Object.entries(configFlags).map(([flag, each]) => flagLine(flag, each))
       : []),
@@ -59,6 +56,32 @@ export function commandHelp(command: Command): string {
       ? ['', 'Examples:', ...command.examples.map(each => `  ${each}`)]
       : []),
   ].join('\n')
+}
+
+/** More settings than this are told by reference where a command has flags of its own. */
+const most = 40
+
+function settingLine(name: SettingName, { defaults }: Command): string {
+  const given = defaults?.[name]
+  return flagLine(flagOf(name), {
+    ...settings[name],
+    ...(given !== undefined && { default: given }),
+  })
+}
+
+/** The flags that a command shares with rolling, by name; `--help config` says what they do. */
+function sharedLine({ settings: names }: Command): string {
+  const lines: string[] = ['', '  All of these as well; espalier --help config explains them:']
+  let line = '   '
+  for (const name of names) {
+    const word = ` --${flagOf(name)}`
+    if (line.length + word.length > 98) {
+      lines.push(line)
+      line = '   '
+    }
+    line += word
+  }
+  return [...lines, line, ''].join('\n')
 }
 
 function flagLine(

@@ -1,6 +1,7 @@
 import type { Trajectory } from '../core/trajectory.ts'
 import { desk } from '../environments/desk/desk.ts'
 import { openEmbedded } from '../model/embedded.ts'
+import type { AttemptOptions } from '../run/roll-options.ts'
 import type { Settings } from '../settings/settings.ts'
 import { type Control, withControl } from './control.ts'
 import { embeddedTrainer } from './embedded-trainer.ts'
@@ -23,7 +24,9 @@ export const demoDefaults = {
 const limits = { turns: 10, tokens: 160, newTokens: 24 } as const
 
 /** What can be chosen about a demo. */
-export interface DemoOptions extends Pick<LearningOptions, 'onStep' | 'onEvaluation' | 'out'> {
+export interface DemoOptions
+  extends Pick<LearningOptions, 'onStep' | 'onEvaluation' | 'out'>,
+    Pick<AttemptOptions, 'listen'> {
   readonly seed?: number
   readonly steps?: number
   readonly strategy?: Settings['strategy']
@@ -102,8 +105,9 @@ function learningOf({
   } as const
 }
 
-function pickWatchers({ onStep, onEvaluation, signal, out }: DemoOptions) {
+function pickWatchers({ onStep, onEvaluation, signal, out, listen }: DemoOptions) {
   return {
+    ...(listen && { listen }),
     ...(onStep && { onStep }),
     ...(onEvaluation && { onEvaluation }),
     ...(signal && { signal }),

@@ -1,3 +1,4 @@
+import { RefusedError } from './format.ts'
 import { isUnscored, type MemberRow } from './row-record.ts'
 
 /**
@@ -56,6 +57,20 @@ export function tokenCredit({ row, member }: MemberRow): Float64Array {
 export function trainedMask({ row, member }: MemberRow): Uint8Array {
   const isTrained = !isUnscored(member) && !member.dropped && member.advantage !== null
   return isTrained ? row.mask : new Uint8Array(row.mask.length)
+}
+
+/** Refuses a row of which no sampled token has a log-probability: its trainer would divide by made-up ones. */
+export function needLogprobs(format: string, { row }: MemberRow): void {
+  const sampled = row.mask.filter(bit => bit === 1).length
+  const missing = row.logprobs.filter(
+    (value, at) => row.mask[at] === 1 && Number.isNaN(value),
+  ).length
+  if (sampled === 0 || missing < sampled) return
+  throw new RefusedError(
+    format,
+    `it needs log-probabilities, and the policy of ${row.trajectory.id} gave none`,
+    'Such a run is good for evaluation and supervised rows (--to openai-sft or trl-sft), not for reinforcement learning',
+  )
 }
 
 /** Whether any sampled token of a row lacks a log-probability. */

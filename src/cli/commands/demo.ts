@@ -1,8 +1,11 @@
+import { isHeldOut } from '../../core/group.ts'
 import { type Demo, demoDefaults, runDemo } from '../../learn/demo.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
+import type { Listen } from '../../watch/events.ts'
 import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
+import { curve } from '../show/overview.ts'
 import type { Terminal } from '../terminal.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 
@@ -42,6 +45,9 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
   terminal.tell(
     `A small model serves a desk: ${steps} steps of ${tasksPerStep} tasks, ${group} attempts each; seed ${seed}.`,
   )
+  for (const line of words) terminal.tell(line)
+  const display = openTrainingDisplay(terminal, steps)
+  const successes: number[] = []
   const demo = await runDemo({
     seed,
     steps,
@@ -51,17 +57,53 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
     oracleBonus,
     out,
     signal,
-    ...openTrainingDisplay(terminal, steps),
+    ...display,
+    onStep(record) {
+      successes.push(record.success)
+      display.onStep(record)
+    },
+    listen: tellOneGroup(terminal),
   })
   const { successBefore, successAfter, seconds, sampledTokens } = demo
   const result = { successBefore, successAfter, seconds, steps, sampledTokens, run: out }
   if (json) terminal.print(JSON.stringify(result))
-  else for (const line of demoLines(demo, terminal)) terminal.print(line)
+  else
+    for (const line of [...demoLines(demo, terminal), ...curveLines(successes)])
+      terminal.print(line)
   terminal.tell(`next  ${commandLine('view', out)}`)
   terminal.tell(`      ${commandLine('show', out)}`)
   terminal.tell(`      ${commandLine('audit', out, '--policy', 'embedded')}`)
   terminal.tell(`      ${commandLine('export', out, '--to', 'jsonl', '--out', 'rows.jsonl')}`)
   return 0
+}
+
+/** What a person has to know to follow what is shown. */
+const words = [
+  '  a group      one task, tried several times by the same policy',
+  '  a reward     what the world found an attempt worth, from 0 to 1',
+  "  an advantage an attempt's reward against its group's: what it did becomes likelier above 0, less likely below",
+]
+
+/** Shows the first group that teaches something, with its rewards and what they become. */
+function tellOneGroup(terminal: Terminal): Listen {
+  let isTold = false
+  return event => {
+    if (isTold || event.kind !== 'group-end' || isHeldOut(event.group)) return
+    const { id, members } = event.group
+    if (new Set(members.map(({ reward }) => reward.total)).size < 2) return
+    isTold = true
+    const row = (values: readonly (number | null)[]): string =>
+      values.map(value => (value ?? 0).toFixed(2).padStart(6)).join('')
+    terminal.tell(`  one group, ${id}`)
+    terminal.tell(`    rewards    ${row(members.map(({ reward }) => reward.total))}`)
+    terminal.tell(`    advantages ${row(members.map(({ advantage }) => advantage))}`)
+  }
+}
+
+function curveLines(successes: readonly number[]): readonly string[] {
+  if (successes.length < 2) return []
+  const [first, last] = [successes[0]!, successes.at(-1)!]
+  return [`success by step of training  ${first.toFixed(2)} ${curve(successes)} ${last.toFixed(2)}`]
 }
 
 function demoLines(demo: Demo, terminal: Terminal): readonly string[] {

@@ -1,5 +1,5 @@
 import { lossKind } from '../../math/registry.ts'
-import { tokenCredit, trainedMask } from '../credited-row.ts'
+import { needLogprobs, tokenCredit, trainedMask } from '../credited-row.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
@@ -43,6 +43,7 @@ export const tinker = lineFormat({
       for (const member of rowsFor({ name: 'tinker', training }, source.group, options)) {
         const { row } = member
         if (row.ids.length < 2) continue
+        needLogprobs('tinker', member)
         lost.add(
           'tokens without a log-probability, not trained',
           row.logprobs.filter((value, token) => row.mask[token] === 1 && Number.isNaN(value))

@@ -1,5 +1,5 @@
 import type { Row } from '../../core/row.ts'
-import { type CreditedRow, promptLength, splitByCredit } from '../credited-row.ts'
+import { type CreditedRow, needLogprobs, promptLength, splitByCredit } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
@@ -30,6 +30,7 @@ export const trl = lineFormat({
     )
     return function* toRows(source: ExportGroup) {
       for (const member of rowsFor({ name: 'trl', training }, source.group, options)) {
+        needLogprobs('trl', member)
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)
         lost.add(

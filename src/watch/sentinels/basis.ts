@@ -1,5 +1,26 @@
+import { isSampled } from '../../core/segment.ts'
 import { untemperedTokens } from '../../core/tree.ts'
 import type { Alarm, Sentinel } from './sentinel.ts'
+
+/** A policy that gives no log-probabilities, said with the first tree: most hosted chat models do not. */
+export function noLogprobs(): Sentinel {
+  let isOver = false
+  return {
+    name: 'no-logprobs',
+    seeTree(tree): Alarm | undefined {
+      const sampled = tree.nodes.map(({ segment }) => segment).filter(isSampled)
+      if (isOver || sampled.length === 0) return undefined
+      isOver = true
+      if (sampled.some(({ logprobs }) => logprobs?.some(value => !Number.isNaN(value))))
+        return undefined
+      return {
+        message: 'the policy gives no log-probabilities, so rows have none',
+        likely:
+          'a chat server that returns no token ids: good for evaluation and supervised rows (export --to openai-sft), not for reinforcement learning; for that use sglang:, vllm: or llama-cpp:',
+      }
+    },
+  }
+}
 
 /**
  * Log-probabilities that are not those of the tempered distribution, said with the first tree: a

@@ -1,5 +1,5 @@
 import type { Listen, Warned } from '../events.ts'
-import { untemperedLogprobs } from './basis.ts'
+import { noLogprobs, untemperedLogprobs } from './basis.ts'
 import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
 import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
 import { oddLogprobs } from './logprobs.ts'
@@ -18,6 +18,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     noContrast(),
     missingOpening(context),
     oddLogprobs(context),
+    noLogprobs(),
     untemperedLogprobs(),
     engineMismatch(),
     entropyCollapse(),
