@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { lossNames } from '../src/math/registry.ts'
+import { openTensorBoard } from '../src/watch/telemetry/tensorboard.ts'
 import { floatDifference } from '../test/gradient-bound.ts'
 import { checkOpenEnv } from '../test/python/openenv/check.ts'
 
@@ -84,6 +85,28 @@ function lineOf({ trainer, run = '', loss = '', ...rest }: Comparison): string {
   if (rest.refused !== undefined) return `${head} refused  ${rest.refused.split(': ')[1] ?? ''}`
   if (rest.absent !== undefined) return `${head} not run  ${rest.absent}`
   return `${head} FAILED   ${rest.failed}`
+}
+
+/** What `--metrics tensorboard:DIR` writes, read back by the package itself. */
+async function readCurves(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-curves-'))
+  {
+    await using curves = openTensorBoard(folder)
+    for (const step of [1, 2, 3]) {
+      curves.listen({ kind: 'curves', step, values: { 'train/reward': step / 4 } })
+    }
+  }
+  const program =
+    'import sys\nfrom tensorboard.backend.event_processing.event_accumulator import EventAccumulator as E\n' +
+    "e=E(sys.argv[1]); e.Reload(); print([(x.step, x.value) for x in e.Scalars('train/reward')])"
+  const { stdout, stderr } = spawnSync(values.python, ['-c', program, folder], { encoding: 'utf8' })
+  const isRead = stdout.trim() === '[(1, 0.25), (2, 0.5), (3, 0.75)]'
+  const absent = stderr.includes("No module named 'tensorboard'") ? 'pip install tensorboard' : ''
+  tell({
+    trainer: 'curves',
+    run: 'tensorboard',
+    ...(isRead ? { held: 'reads our event files' } : absent ? { absent } : { failed: stderr }),
+  })
 }
 
 /** The embedded trainer goes over each token once; full paths are the measure. */
@@ -201,6 +224,7 @@ async function compareOpenEnv(): Promise<void> {
 const wants = (name: string): boolean => !only || only.includes(name)
 if (wants('openenv')) await attempt('openenv', compareOpenEnv)
 if (wants('embedded')) await attempt('embedded', compareEmbedded)
+if (wants('tensorboard')) await attempt('tensorboard', readCurves)
 if (wants('gpu')) await attempt('gpu', checkGpu)
 if (wants('sdk')) await attempt('sdk', () => checkTinker('sdk'))
 if (wants('skyrl-server')) await attempt('skyrl-server', () => checkTinker('skyrl-server'))

@@ -5,7 +5,11 @@ import { writeFileSync } from 'node:fs'
 const names = 'Ada Ben Cleo Dan Eva Finn Gina Hugo Ida Jon Kim Leo'.split(' ')
 const things = 'lamp chair clock kettle carpet mirror table vase'.split(' ')
 const sentences = {
-  billing: ['I was charged twice for the %', 'the invoice for my % is wrong', 'please refund the %'],
+  billing: [
+    'I was charged twice for the %',
+    'the invoice for my % is wrong',
+    'please refund the %',
+  ],
   technical: ['the % does not switch on', 'my % shows an error', 'the app cannot find my %'],
   shipping: ['my % has not arrived', 'where is the % I ordered', 'the % went to an old address'],
   spam: ['win a free % today', 'cheap % offers click here', 'earn money with your %'],
@@ -25,7 +29,9 @@ function ticket() {
   const text = pick(sentences[right]).replace('%', pick(things))
   const data = { customer, plan: pick(['gold', 'free']), ticket: text, right }
   const key = `${customer} ${text}`
-  return seen.has(key) ? ticket() : (seen.add(key), data)
+  if (seen.has(key)) return ticket()
+  seen.add(key)
+  return data
 }
 
 const call = (id, name, input) => ({

@@ -32,6 +32,7 @@ const ownSettings = new Set([
   'notify',
   'traces',
   'metricsPort',
+  'metrics',
   'record',
   'tasks',
   'heldOut',

@@ -114,6 +114,7 @@ export async function runTraining<Data>(
     mismatch = furthest(mismatch, record)
     sampledTokens += record.sampledTokens
     await keep.metrics(record)
+    parts.listen?.({ kind: 'curves', step, values: curvesOf(record) })
     plan.onStep?.(record)
     const isLast = step === plan.steps
     const isEvaluated = isLast || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
@@ -175,6 +176,9 @@ async function evaluateAt<Data>(
     step,
     ...(strategy && { strategy }),
   })
+  const { success, meanReward } = evaluation
+  const values = { 'held-out/success': success, 'held-out/reward': meanReward }
+  parts.listen?.({ kind: 'curves', step, values })
   plan.onEvaluation?.(evaluation, step)
   return evaluation
 }
@@ -287,6 +291,22 @@ function outcomeOf({ task, members }: Group, successAt: number): TaskOutcome {
     })),
   )
   return { task, attempts: attempts.length, success: attempts.length === 0 ? 0 : mean(attempts) }
+}
+
+/** The numbers of a step under the names of their curves. */
+function curvesOf({ metrics, seconds, staleness: _, more, ...record }: StepRecord) {
+  const named: Readonly<Record<string, unknown>> = {
+    ...record,
+    ...metrics,
+    ...more,
+    'seconds.roll': seconds.roll,
+    'seconds.learn': seconds.learn,
+  }
+  return Object.fromEntries(
+    Object.entries(named).flatMap(([name, value]) =>
+      typeof value === 'number' && Number.isFinite(value) ? [[`train/${name}`, value]] : [],
+    ),
+  )
 }
 
 function countGroups(groups: readonly Group[], successAt: number) {

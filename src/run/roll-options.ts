@@ -68,6 +68,8 @@ export interface WatchOptions {
   readonly sentinels?: boolean
   /** A port to serve metrics for Prometheus on; needs a run folder. @default none */
   readonly metricsPort?: number
+  /** Where curves are written: `tensorboard:DIR`. */
+  readonly metrics?: string
   /** A collector to send OpenTelemetry traces to; needs a run folder. @default none */
   readonly traces?: string
   /** Channels that people are told through; needs a run folder. @default none */

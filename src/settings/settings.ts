@@ -265,6 +265,11 @@ export const settings = {
   metricsPort: setting(z.int().min(0).max(65_535), 'Serve metrics for Prometheus on this port', {
     argument: 'PORT',
   }),
+  metrics: setting(
+    z.string().regex(/^tensorboard:.+$/, 'is tensorboard:DIR'),
+    'Write the curves of the run where people look: tensorboard:DIR',
+    { argument: 'tensorboard:DIR' },
+  ),
   traces: setting(z.url(), 'Send OpenTelemetry traces to this collector (OTLP over HTTP)', {
     argument: 'URL',
   }),

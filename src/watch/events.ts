@@ -15,6 +15,7 @@ export type RunEvent =
   | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | { readonly kind: 'group-end'; readonly group: Group }
   | StepEnd
+  | CurvesDrawn
   | Warned
   | ConcurrencyChanged
   | EarlyStop
@@ -54,6 +55,13 @@ export interface StepEnd {
   readonly kind: 'step-end'
   readonly step: number
   readonly metrics: Readonly<Record<string, number>>
+}
+
+/** A step of training, or a measurement after it, as curves by their names. */
+export interface CurvesDrawn {
+  readonly kind: 'curves'
+  readonly step: number
+  readonly values: Readonly<Record<string, number>>
 }
 
 /** A run begins, or goes on. */

@@ -15,6 +15,7 @@ import { openEventsFile } from './telemetry/events-file.ts'
 import { openExporter } from './telemetry/otlp.ts'
 import { openMetrics } from './telemetry/prometheus.ts'
 import { serveMetrics } from './telemetry/serve-metrics.ts'
+import { openTensorBoard } from './telemetry/tensorboard.ts'
 import { openTraces } from './telemetry/traces.ts'
 import { watchSamples } from './telemetry/watch-samples.ts'
 
@@ -44,7 +45,7 @@ export interface ObserverNotes {
 
 /** The settings that observers look at; what is not said is the setting's default. */
 export type ObserverSettings = Partial<
-  Pick<Settings, 'metricsPort' | 'traces' | 'notify' | 'sentinels'>
+  Pick<Settings, 'metricsPort' | 'metrics' | 'traces' | 'notify' | 'sentinels'>
 >
 
 /** What observers need of the run. */
@@ -78,6 +79,14 @@ export async function openObservers(
       tell(`metrics at ${served.url}`)
       closing.push(served)
       listeners.push(metrics.listen)
+    }
+    if (settings.metrics !== undefined) {
+      const { metrics } = settings
+      const curves = await openNamed(`--metrics ${metrics}`, async () =>
+        openTensorBoard(metrics.slice('tensorboard:'.length)),
+      )
+      closing.push(curves)
+      listeners.push(curves.listen)
     }
     if (settings.traces !== undefined) {
       const exporter = openExporter(exporterOf(settings.traces, run))

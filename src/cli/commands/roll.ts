@@ -81,6 +81,7 @@ export const rollSettings: readonly SettingName[] = [
   'sinks',
   'sentinels',
   'metricsPort',
+  'metrics',
   'traces',
   'notify',
   'cluster',

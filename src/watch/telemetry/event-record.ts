@@ -3,6 +3,7 @@ import { describeOutcome } from '../../core/outcome.ts'
 import type { Tree } from '../../core/tree.ts'
 import type {
   ConcurrencyChanged,
+  CurvesDrawn,
   EarlyStop,
   LanesMoved,
   Retried,
@@ -24,6 +25,7 @@ export type EventRecord = { readonly time: string } & (
   | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | GroupRecord
   | StepEnd
+  | CurvesDrawn
   | Warned
   | ConcurrencyChanged
   | EarlyStop
