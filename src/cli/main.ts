@@ -77,5 +77,6 @@ try {
   terminal.status('')
 } catch (error) {
   terminal.status('')
-  process.exitCode = report(terminal, error)
+  const code = report(terminal, error)
+  process.exitCode = stop.signal.aborted ? 130 : code
 }
