@@ -37,7 +37,7 @@ describe('a run that is disturbed', () => {
     while (stopped.generations() < 30) await new Promise(resolve => setTimeout(resolve, 5))
     child.kill('SIGINT')
     const { code, stderr } = await finished
-    expect([code, stderr]).toEqual([1, expect.stringContaining('what is finished is kept')])
+    expect([code, stderr]).toEqual([130, expect.stringContaining('what is finished is kept')])
     const { status, reason } = JSON.parse(readFileSync(join(stopped.run, 'run.json'), 'utf8'))
     expect([status, reason]).toEqual(['stopped', 'interrupted'])
     expect((await espalier('resume', stopped.run)).code).toBe(0)
@@ -49,7 +49,7 @@ describe('a run that is disturbed', () => {
     const { code, stderr } = await start(full.words, { largestFile: 64 }).finished
     expect(code, stderr).toBe(1)
     expect(stderr).toContain('journal.frames cannot be written: the file-size limit is reached')
-    expect(stderr).toContain(`\`espalier resume ${full.run}\` goes on from there`)
+    expect(stderr).toContain(`espalier resume ${full.run}\` goes on from there`)
     const kept = (await espalier('show', full.run, '--json')).stdout.trim().split('\n').length
     expect(kept).toBeGreaterThan(1)
     expect((await espalier('resume', full.run)).code).toBe(0)
