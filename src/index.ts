@@ -31,7 +31,7 @@ export type {
   Condenser,
   Condensing,
 } from './core/condenser.ts'
-export type { Credit, LeafWeighting } from './core/credit.ts'
+export type { Credit } from './core/credit.ts'
 export type {
   Environment,
   OpenCall,
@@ -109,6 +109,7 @@ export { train } from './learn/train.ts'
 // math: numbers in, numbers out
 export { spreadAdvantages } from './math/advantage.ts'
 export { grpoAdvantages } from './math/advantages/grpo.ts'
+export type { LeafWeighting } from './math/credit.ts'
 export { bootstrapInterval, wilsonInterval } from './math/intervals.ts'
 export { ppoLoss } from './math/losses/ppo.ts'
 export { passAtK, passHatK } from './math/pass-at-k.ts'

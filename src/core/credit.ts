@@ -1,16 +1,7 @@
+import { creditOf, type LeafWeighting } from '../math/credit.ts'
 import type { TrajectoryId } from './ids.ts'
 import type { Trajectory } from './trajectory.ts'
 import { pathEnds, pathTo, type Tree } from './tree.ts'
-
-/**
- * How the trajectories of one tree share the tokens they have in common. `uniform`: each counts
- * one, as if every full path were trained. `branch`: each counts the product of 1/width over its
- * branchings. `hard`: a shared token counts one, with the mean advantage.
- */
-export const leafWeightings = ['uniform', 'branch', 'hard'] as const
-
-/** The name of a way to share tokens between trajectories. */
-export type LeafWeighting = (typeof leafWeightings)[number]
 
 /** What one trajectory's tokens are trained with. */
 export interface Credit {
@@ -140,14 +131,8 @@ function toSpans(all: readonly Through[], weighting: LeafWeighting): readonly Cr
       weight: each.weight,
       share,
     }))
-    const weighed = passages.reduce((sum, { weight, advantage }) => sum + weight * advantage, 0)
-    return {
-      start: ends[index - 1] ?? 0,
-      end,
-      advantage: total === 0 ? 0 : weighed / total,
-      weight: weighting === 'hard' ? 1 : total,
-      passages,
-    }
+    const { advantage = 0, weight = 0 } = creditOf(weighting, passages) ?? {}
+    return { start: ends[index - 1] ?? 0, end, advantage, weight, passages }
   })
 }
 

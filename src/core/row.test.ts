@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { emptyTree, endAt, randomCredits, randomTree } from '../../test/random-tree.ts'
-import { type Credit, coverageOf, leafWeight, leafWeightings } from './credit.ts'
+import { leafWeightNames } from '../math/credit.ts'
+import { type Credit, coverageOf, leafWeight } from './credit.ts'
 import type { Row } from './row.ts'
 import { rowsOf } from './row.ts'
 import { given, sampled } from './segment.ts'
@@ -53,7 +54,7 @@ function isSameIds(a: Int32Array, b: Int32Array): boolean {
 }
 
 describe('rows', () => {
-  for (const weighting of leafWeightings) {
+  for (const weighting of leafWeightNames) {
     it(`[T5] training rows once equals training every full path, leaves weighed ${weighting}`, () => {
       for (let seed = 0; seed < seeds; seed++) {
         const tree = randomTree(seed)

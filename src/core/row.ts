@@ -1,11 +1,5 @@
-import {
-  type Credit,
-  type CreditSpan,
-  creditByNode,
-  type LeafWeighting,
-  ownSpans,
-  type Passage,
-} from './credit.ts'
+import type { LeafWeighting } from '../math/credit.ts'
+import { type Credit, type CreditSpan, creditByNode, ownSpans, type Passage } from './credit.ts'
 import type { TrajectoryId } from './ids.ts'
 import type { LogprobBasis, OtherLogprobs, ScorerName, Segment, VersionRange } from './segment.ts'
 import type { Trajectory } from './trajectory.ts'

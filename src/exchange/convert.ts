@@ -1,4 +1,3 @@
-import type { LeafWeighting } from '../core/credit.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group, Judged } from '../core/group.ts'
 import type { TreeId } from '../core/ids.ts'
@@ -16,6 +15,7 @@ import {
   root,
   type Tree,
 } from '../core/tree.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { commonLength } from '../rollout/act.ts'
 import { newManifest } from '../store/manifest.ts'
 import { createRun, readManifest, writeManifest } from '../store/run-folder.ts'

@@ -3,11 +3,11 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { type LeafWeighting, leafWeightings } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
 import type { RowForm } from '../core/row.ts'
 import { withoutSecrets } from '../core/secrets.ts'
 import { untemperedTokens } from '../core/tree.ts'
+import { type LeafWeighting, leafWeightNames } from '../math/credit.ts'
 import { lossKind, lossNames } from '../math/registry.ts'
 import { countUncarried } from '../sinks/features.ts'
 import { type Format, type FormatWriter, type Output, RefusedError } from '../sinks/format.ts'
@@ -251,7 +251,7 @@ export function lossOf(config: Readonly<Record<string, unknown>>): string {
 
 /** How the trees of a run share their tokens, by its settings. */
 export function weightingOf(config: Readonly<Record<string, unknown>>): LeafWeighting {
-  return leafWeightings.find(each => each === config.weighting) ?? 'uniform'
+  return leafWeightNames.find(each => each === config.weighting) ?? 'uniform'
 }
 
 async function openFile(path: string): Promise<Output & { close(): Promise<void> }> {

@@ -252,11 +252,14 @@ async function rollFresh(
 async function keepTrees(
   attempt: TreeId,
   trees: readonly Tree[],
-  { writer, unfinished, listen }: PipelineOptions,
+  { writer, unfinished, listen, context }: PipelineOptions,
 ): Promise<void> {
   for (const tree of trees) await writer?.writeTree(tree)
   unfinished?.forget(attempt)
-  for (const tree of trees) listen?.({ kind: 'tree-end', tree })
+  for (const tree of trees) {
+    const isOther = tree.seat !== undefined && context.seats?.has(tree.seat) === true
+    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }) })
+  }
 }
 
 type Away = PipelineOptions & { readonly elsewhere: Elsewhere }

@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -141,6 +149,8 @@ describe('seats', () => {
     })
     expect(groupRows(other)).toEqual([])
     expect(reader.tasks()).toHaveLength(1)
+    const events = readFileSync(join(out, 'events.jsonl'), 'utf8')
+    expect(events).not.toContain('no-logprobs')
   })
 
   it('a player that breaks costs the attempt, with its reason, and no seat a score', async () => {

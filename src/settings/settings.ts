@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { leafWeightings } from '../core/credit.ts'
 import { plainSampling } from '../core/policy.ts'
+import { leafWeightNames } from '../math/credit.ts'
 import { defaultLimits } from '../rollout/attempt.ts'
 import { channelSchema } from './notify-channel.ts'
 
@@ -118,8 +118,8 @@ export const settings = {
     argument: 'N',
     default: 3,
   }),
-  weighting: setting(z.enum(leafWeightings), 'How the endings of a tree share their tokens', {
-    argument: leafWeightings.join('|'),
+  weighting: setting(z.enum(leafWeightNames), 'How the endings of a tree share their tokens', {
+    argument: leafWeightNames.join('|'),
     default: 'uniform',
   }),
   condense: setting(text, 'How long contexts are condensed', { argument: 'NAME[:ITEM,…]' }),

@@ -1,7 +1,7 @@
-import type { LeafWeighting } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { RowForm } from '../core/row.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import type { Feature } from './features.ts'
 import type { Training } from './forms.ts'
 import type { LossReport } from './lost.ts'

@@ -1,6 +1,6 @@
-import type { LeafWeighting } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
 import type { RowForm } from '../core/row.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { lossKind } from '../math/registry.ts'
 import { splitByCredit } from './credited-row.ts'
 import { RefusedError } from './format.ts'

@@ -1,19 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { dice, emptyTree, endAt, randomCredits, randomTree } from '../../test/random-tree.ts'
-import {
-  type Credit,
-  coverageOf,
-  type LeafWeighting,
-  leafWeight,
-  leafWeightings,
-  turnByNode,
-} from '../core/credit.ts'
+import { type Credit, coverageOf, leafWeight, turnByNode } from '../core/credit.ts'
 import { type Row, rowsOf } from '../core/row.ts'
 import { given, sampled } from '../core/segment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import { idsTo, pathEnds, pathTo, root, type Tree } from '../core/tree.ts'
 import { aggregationNames } from '../math/aggregation.ts'
 import { offsetsOf } from '../math/batch.ts'
+import { type LeafWeighting, leafWeightNames } from '../math/credit.ts'
 import { pathLoss, type RowNumbers } from '../math/paths.ts'
 import { random, seedOf, shuffle } from '../math/random.ts'
 import { lossNamed, lossNames, type NamedOptions } from '../math/registry.ts'
@@ -179,7 +173,7 @@ describe('[T5] the loss of trajectories over rows', () => {
   ] as const
 
   for (const [shape, rewrites] of shapes) {
-    for (const weighting of leafWeightings) {
+    for (const weighting of leafWeightNames) {
       it(`is that of full paths, for every loss and order of leaves: ${shape}, ${weighting}`, () => {
         for (let seed = 0; seed < seeds; seed++) {
           const tree = randomTree(seed, { rewrites })

@@ -1,9 +1,10 @@
-import type { Credit, LeafWeighting } from '../core/credit.ts'
+import type { Credit } from '../core/credit.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { TrajectoryId } from '../core/ids.ts'
 import { type Row, type RowForm, type Run, rowsOf } from '../core/row.ts'
 import type { VersionRange } from '../core/segment.ts'
 import type { Tree } from '../core/tree.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 
 /** Which trajectories an export writes besides those that are trained on. */
 export interface ExportSelection {

@@ -11,7 +11,7 @@ export type RunEvent =
   | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
   | SampleEnd
   | Retried
-  | { readonly kind: 'tree-end'; readonly tree: Tree }
+  | TreeEnd
   | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
   | { readonly kind: 'group-end'; readonly group: Group }
   | StepEnd
@@ -22,6 +22,14 @@ export type RunEvent =
   | { readonly kind: 'budget-spent'; readonly of: StopKind; readonly message: string }
   | WorkersSeen
   | RunEnd
+
+/** A tree that ended. */
+export interface TreeEnd {
+  readonly kind: 'tree-end'
+  readonly tree: Tree
+  /** Set where somebody else than the policy played its seat: it says nothing about the policy. */
+  readonly isOther?: boolean
+}
 
 /** Who makes the attempts of a run, where they are made elsewhere. */
 export interface WorkersSeen {

@@ -1,5 +1,6 @@
-import { type LeafWeighting, leafWeight } from '../core/credit.ts'
+import { leafWeight } from '../core/credit.ts'
 import type { Group, Weighted } from '../core/group.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { type DeviationKind, weightedDeviation } from '../math/statistics.ts'
 import { comparedReward } from './compared.ts'
 

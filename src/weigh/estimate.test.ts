@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { emptyTree, endAt, randomTree } from '../../test/random-tree.ts'
-import { coverageOf, leafWeightings } from '../core/credit.ts'
+import { coverageOf } from '../core/credit.ts'
 import type { Group, Judged } from '../core/group.ts'
 import type { GroupId, TaskId } from '../core/ids.ts'
 import { rowsOf } from '../core/row.ts'
 import { given, sampled } from '../core/segment.ts'
 import { type Gradable, isGradable, type Turn } from '../core/trajectory.ts'
 import { type GrowingTree, type Place, pathTo, root, type Tree } from '../core/tree.ts'
+import { leafWeightNames } from '../math/credit.ts'
 import { random, seedOf } from '../math/random.ts'
 import { creditsOf } from '../sinks/row-record.ts'
 import { openEstimate } from './estimate.ts'
@@ -150,7 +151,7 @@ const seeds = 60 * Number(process.env.ESPALIER_SOAK ?? 1)
 describe.each(estimates)('[T5] rows weighed by %s', name => {
   it('train each token once, with the mean over the trajectories through it', () => {
     for (let seed = 0; seed < seeds; seed++) {
-      const weighting = leafWeightings[seed % 2]!
+      const weighting = leafWeightNames[seed % 2]!
       const tree = randomTree(seed)
       const draw = random(seedOf('rewards', seed))
       const members = tree.trajectories.flatMap((trajectory, index) =>

@@ -1,5 +1,6 @@
-import { type LeafWeighting, leafWeight } from '../core/credit.ts'
+import { leafWeight } from '../core/credit.ts'
 import type { Group, Judged } from '../core/group.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { type AdvantageEstimator, advantageNamed, type NamedOptions } from '../math/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
 import { SettingError } from '../names/setting-error.ts'

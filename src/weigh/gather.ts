@@ -1,7 +1,8 @@
-import { type LeafWeighting, leafWeight } from '../core/credit.ts'
+import { leafWeight } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
 import type { Filter, Group, Judged, Scored, Unscored } from '../core/group.ts'
 import type { GroupId, TrajectoryId } from '../core/ids.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { isScored } from '../rollout/score.ts'
 import type { Estimate } from './estimate.ts'
 

@@ -1,8 +1,9 @@
-import { coverageOf, type LeafWeighting, leafWeight, type Stretch } from '../core/credit.ts'
+import { coverageOf, leafWeight, type Stretch } from '../core/credit.ts'
 import type { Group, Judged } from '../core/group.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Advantages } from '../math/advantage.ts'
 import type { TreeNode } from '../math/advantages/tree-rl.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { weightedMean } from '../math/statistics.ts'
 import { type Compared, comparedReward } from './compared.ts'
 

@@ -1,8 +1,9 @@
-import { type LeafWeighting, leafWeight } from '../core/credit.ts'
+import { leafWeight } from '../core/credit.ts'
 import type { Group, Judged } from '../core/group.ts'
 import { lengthTo } from '../core/tree.ts'
 import type { Advantages } from '../math/advantage.ts'
 import type { RewardedTurn } from '../math/advantages/turn-level.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { weightedMean } from '../math/statistics.ts'
 import { type Compared, comparedReward } from './compared.ts'
 

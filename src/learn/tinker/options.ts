@@ -1,4 +1,4 @@
-import type { LeafWeighting } from '../../core/credit.ts'
+import type { LeafWeighting } from '../../math/credit.ts'
 import { didYouMean } from '../../names/nearest.ts'
 import { SettingError } from '../../names/setting-error.ts'
 import type { TinkerTarget } from '../../policies/tinker/model.ts'

@@ -23,10 +23,10 @@ import {
   verlEspalier,
   verlGrpo,
 } from '../../../test/trainer-formulas.ts'
-import type { LeafWeighting } from '../../core/credit.ts'
 import type { Group } from '../../core/group.ts'
 import { rowForms } from '../../core/row.ts'
 import { grpoAdvantages } from '../../math/advantages/grpo.ts'
+import type { LeafWeighting } from '../../math/credit.ts'
 import { type Format, type FormatOptions, RefusedError } from '../format.ts'
 import { groupRows } from '../row-record.ts'
 import { art } from './art.ts'

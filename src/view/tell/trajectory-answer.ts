@@ -1,6 +1,7 @@
-import { type CreditSpan, creditByNode, leafWeightings } from '../../core/credit.ts'
+import { type CreditSpan, creditByNode } from '../../core/credit.ts'
 import type { Trajectory } from '../../core/trajectory.ts'
 import { lengthTo, type Place, pathEnds, pathTo, type Tree } from '../../core/tree.ts'
+import { leafWeightNames } from '../../math/credit.ts'
 import { dataOf, type LoadedGroup, type LoadedMember, memberRow } from '../index/stored-group.ts'
 import type { PathAnswer, TrajectoryAnswer, TurnAnswer } from '../trajectory-shapes.ts'
 
@@ -20,7 +21,7 @@ export function creditsOf(tree: Tree, group: LoadedGroup, weighting: unknown): C
       ...(stretches && { stretches }),
     }
   })
-  return creditByNode(tree, credits, leafWeightings.find(each => each === weighting) ?? 'uniform')
+  return creditByNode(tree, credits, leafWeightNames.find(each => each === weighting) ?? 'uniform')
 }
 
 /** All that is known of a trajectory but its tokens. */

@@ -35,6 +35,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
   }
   return event => {
     if (event.kind === 'tree-end') {
+      if (event.isOther) return
       for (const each of sentinels) raise(each.name, each.seeTree?.(event.tree))
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
