@@ -100,6 +100,8 @@ function toAddress(file: string): string {
 /** A path as people write it: from the working folder where it lies in it. */
 function fromHere(file: string): string {
   const path = decodeURIComponent(file.replace(/^file:\/\//, ''))
-  const folder = `${process.cwd()}/`
+  // The viewer's page reads failures too, and a browser has no working folder.
+  const { process } = globalThis as { process?: { cwd(): string } }
+  const folder = `${process?.cwd() ?? ''}/`
   return path.startsWith(folder) ? path.slice(folder.length) : path
 }
