@@ -3,15 +3,22 @@ import { readGeneratedBody } from './sglang-answer.ts'
 
 /** How a whole answer is to be read: said in plain data, for it may be read in another thread. */
 export interface Reading {
-  /** An answer of SGLang's `/generate`. */
-  readonly kind: 'sglang-generate'
+  /** The name of its reader. */
+  readonly kind: string
   /** How many candidates per token were asked for. */
   readonly width: number
 }
 
+/** Readers by name: a thread is told the name, for functions cannot be sent to it. */
+const readers: ReadonlyMap<string, typeof readGeneratedBody> = new Map([
+  ['sglang-generate', readGeneratedBody],
+])
+
 /** Reads an answer; `where` names the request in messages. */
-export function readAnswer(body: Buffer, { width }: Reading, where: string): Generated {
-  return readGeneratedBody(body, where, width)
+export function readAnswer(body: Buffer, { kind, width }: Reading, where: string): Generated {
+  const read = readers.get(kind)
+  if (!read) throw new Error(`No reader of answers is called "${kind}".`)
+  return read(body, where, width)
 }
 
 /** What was read, as it is handed from thread to thread: a list and one piece of memory cost least. */

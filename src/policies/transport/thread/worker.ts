@@ -23,9 +23,10 @@ async function start(order: StartOrder): Promise<void> {
   exchanges.set(id, exchange)
   try {
     const answer = await exchange.answer
+    const where = `POST ${server.url}${path}`
     const read =
-      kind && packAnswer(readAnswer(answer, { kind, width }, `POST ${server.url}${path}`))
-    send([id, read ?? copyOf(answer)])
+      kind === undefined ? copyOf(answer) : packAnswer(readAnswer(answer, { kind, width }, where))
+    send([id, read])
   } catch (error) {
     send({ kind: 'failure', id, failure: toPlain(error) })
   } finally {
