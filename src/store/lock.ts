@@ -43,22 +43,28 @@ export async function lockFile(path: string): Promise<AsyncDisposable> {
   }
 }
 
-/** The lock itself goes first: from then on nobody follows the rest. */
+/** Of the chain, the lock itself goes first: from then on nobody follows the rest. */
 function release(path: string, chain: readonly { readonly place: string }[]): AsyncDisposable {
   return {
     async [Symbol.asyncDispose]() {
+      const takeovers = chain.map(({ place }) => place).filter(place => place !== path)
+      await removeLeftovers(path, new Set(takeovers))
+      // Once and no more: a moment later the lock may be somebody else's.
       await rm(path, { force: true })
-      for (const { place } of chain) await rm(place, { force: true })
-      await removeLeftovers(path)
+      for (const place of takeovers) await rm(place, { force: true })
     },
   }
 }
 
-/** Takeovers of processes that died while they gave a lock back. */
-async function removeLeftovers(path: string): Promise<void> {
+/**
+ * Takeovers of processes that died while they gave a lock back. They are removed while the lock is
+ * still held: afterwards, a takeover that is no part of this chain may be part of the next one.
+ */
+async function removeLeftovers(path: string, own: ReadonlySet<string>): Promise<void> {
   const prefix = `${basename(path)}.over.`
   for (const entry of await readdir(dirname(path)).catch(() => [])) {
-    if (entry.startsWith(prefix)) await rm(join(dirname(path), entry), { force: true })
+    const place = join(dirname(path), entry)
+    if (entry.startsWith(prefix) && !own.has(place)) await rm(place, { force: true })
   }
 }
 
