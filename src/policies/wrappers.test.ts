@@ -156,8 +156,9 @@ describe('withRetries', () => {
       throw broken('status', 503, 1000)
     })
     const controller = new AbortController()
-    setTimeout(() => controller.abort(new Error('enough')), 20)
-    const work = withRetries(policy).sample(sampleRequest(), { signal: controller.signal })
+    const onRetry = (): void => queueMicrotask(() => controller.abort(new Error('enough')))
+    const { signal } = controller
+    const work = withRetries(policy, { onRetry }).sample(sampleRequest(), { signal })
     await expect(work).rejects.toThrow('enough')
   })
 

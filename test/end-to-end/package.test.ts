@@ -67,7 +67,7 @@ describe('the package', () => {
       const before = look()
       await import('espalier')
       await import('espalier/testing')
-      await new Promise(resolve => setTimeout(resolve, 50))
+      await new Promise(resolve => setImmediate(resolve))
       const running = process.getActiveResourcesInfo().filter(name => !/Wrap|Req/.test(name))
       console.log(before === look(), running.join())
     `

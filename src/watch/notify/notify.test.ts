@@ -117,9 +117,10 @@ describe('redaction', () => {
   })
 
   it('takes a moment over hostile text, where more than linear time would take hours', () => {
-    const started = performance.now()
-    for (const piece of ['key', 'sk-', '://a:', 'bearer ', 'token=']) redact(piece.repeat(50_000))
-    expect(performance.now() - started).toBeLessThan(20_000)
+    for (const piece of ['key', 'sk-', '://a:', 'bearer ', 'token=']) {
+      const text = piece.repeat(50_000)
+      expect(redact(text).length).toBeLessThanOrEqual(text.length + 100)
+    }
   })
 })
 
@@ -194,13 +195,11 @@ describe('a notifier', () => {
     }
     expect([told, notifier.counts]).toEqual([[], { sent: 0, held: 0, failed: 0 }])
     await heard
-    const started = performance.now()
     await notifier[Symbol.asyncDispose]()
-    // Its patience is a tenth of a second; the channel that hangs is given up after ten.
-    expect(performance.now() - started).toBeLessThan(8000)
     expect(told).toHaveLength(1)
     expect(told[0]).toContain('notify: webhook could not be told')
-  })
+    // Its patience is a tenth of a second; the channel that hangs would be given up after ten.
+  }, 8000)
 
   it('hears failures, warnings and the end of a run', async () => {
     const channel = keeping()
