@@ -1,7 +1,8 @@
 // Writes docs/config.md from the table of settings: tsx scripts/config-page.ts
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { flagOf, type Setting, type SettingName, settings } from '../src/settings/settings.ts'
+import type { Setting } from '../src/settings/setting.ts'
+import { flagOf, type SettingName, settings } from '../src/settings/settings.ts'
 
 const intro = `# Settings
 

@@ -2,13 +2,8 @@ import { parseArgs } from 'node:util'
 import { nearest } from '../names/nearest.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { checkSetting } from '../settings/check-settings.ts'
-import {
-  flagOf,
-  type Setting,
-  type SettingName,
-  type SettingsInput,
-  settings,
-} from '../settings/settings.ts'
+import type { Setting } from '../settings/setting.ts'
+import { flagOf, type SettingName, type SettingsInput, settings } from '../settings/settings.ts'
 import { type Command, type Invocation, MisuseError } from './command.ts'
 
 /** Flags that every command has. */

@@ -1,4 +1,5 @@
-import { flagOf, type Setting, type SettingName, settings } from '../settings/settings.ts'
+import type { Setting } from '../settings/setting.ts'
+import { flagOf, type SettingName, settings } from '../settings/settings.ts'
 import type { Command } from './command.ts'
 import { commonFlags, configFlags } from './flags.ts'
 

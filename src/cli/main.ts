@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { describeCause } from '../core/failure.ts'
+import { keepSecretVariables } from '../core/process/secrets.ts'
 import { onSignal } from '../core/process/signals.ts'
-import { keepSecretVariables } from '../core/secrets.ts'
 import { didYouMean } from '../names/nearest.ts'
 import { packageVersion } from '../store/manifest.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'

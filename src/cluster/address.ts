@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import type { ClientConfig } from 'pg'
-import { keepSecret, keepSecretsIn } from '../core/secrets.ts'
+import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 
 /** Where a cluster is: a database that others reach too, or one that is started here with its workers. */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client, ClientConfig, Pool } from 'pg'
 import { describeCause } from '../core/failure.ts'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { loadDriver } from './peers.ts'
 
 /** The database of a cluster. It may restart, or not be reached for a while: who asks then waits. */

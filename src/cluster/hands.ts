@@ -1,5 +1,5 @@
 import { describeCause } from '../core/failure.ts'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import type { Leased, Leasing } from './leasing.ts'
 import { unpackWork } from './parcel.ts'
 import type { ServedRun } from './served-run.ts'

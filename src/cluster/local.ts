@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { keepSecret } from '../core/secrets.ts'
+import { keepSecret } from '../core/process/secrets.ts'
 
 /** A database and workers on this machine, started for one run. */
 export interface LocalCluster {

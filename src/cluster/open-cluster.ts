@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { keepSecretsIn, withoutSecrets } from '../core/secrets.ts'
+import { keepSecretsIn, withoutSecrets } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Elsewhere } from '../run/elsewhere.ts'
 import type { RollParts } from '../run/roll-groups.ts'

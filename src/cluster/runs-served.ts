@@ -1,5 +1,5 @@
 import { describeCause } from '../core/failure.ts'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { checkSettings } from '../settings/check-settings.ts'
 import { type SettingsInput, withDefaults } from '../settings/settings.ts'
 import { differences, type Fingerprint, fingerprintOf } from './fingerprint.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { keepSecret, withoutSecrets } from '../core/secrets.ts'
+import { keepSecret, withoutSecrets } from '../core/process/secrets.ts'
 import { hostNameOf, isLoopback, isOwnHost } from './address.ts'
 import { RefusedRequest, readJsonBodies } from './json-body.ts'
 import { bearerOf, isSameSecret } from './token.ts'

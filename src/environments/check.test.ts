@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { shop } from '../../test/fixtures/shop.ts'
-import { environmentConformance } from '../core/environment.conformance.ts'
+import { environmentConformance } from '../core/conformance/environment.conformance.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { calculator } from './built-in/calculator.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { describeCause } from '../core/failure.ts'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { type DoorOptions, refuseEntry } from '../door/door.ts'
 import { acceptSocket, refusalOf, refuseSocket } from '../sockets/handshake.ts'
 import type { TextSocket } from '../sockets/text-socket.ts'

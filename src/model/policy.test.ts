@@ -1,6 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describePolicy, expectTokens, sampleRequest } from '../core/policy.conformance.ts'
+import {
+  describePolicy,
+  expectTokens,
+  sampleRequest,
+} from '../core/conformance/policy.conformance.ts'
 import { plainSampling, type SampleRequest } from '../core/policy.ts'
 import { tokenizerOf } from './draw.ts'
 import { type EmbeddedModel, type EmbeddedSampleRequest, openModel } from './model.ts'

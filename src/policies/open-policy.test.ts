@@ -6,7 +6,7 @@ import { openLlamaCppServer } from '../../test/servers/llama-cpp.ts'
 import { openOpenAiChatServer } from '../../test/servers/openai-chat.ts'
 import { openSglangServer } from '../../test/servers/sglang.ts'
 import { openVllmServer } from '../../test/servers/vllm.ts'
-import { expectTokens, sampleRequest } from '../core/policy.conformance.ts'
+import { expectTokens, sampleRequest } from '../core/conformance/policy.conformance.ts'
 import { openPolicy } from './open-policy.ts'
 import { scripted } from './scripted.ts'
 

@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openSglangServer } from '../../test/servers/sglang.ts'
-import { describePolicy, expectTokens, sampleRequest } from '../core/policy.conformance.ts'
+import {
+  describePolicy,
+  expectTokens,
+  sampleRequest,
+} from '../core/conformance/policy.conformance.ts'
 import type { Policy, TokenSample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
 import { readSample, sampleLine } from './cassette.ts'

@@ -2,7 +2,11 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { describePolicy, expectTokens, sampleRequest } from '../core/policy.conformance.ts'
+import {
+  describePolicy,
+  expectTokens,
+  sampleRequest,
+} from '../core/conformance/policy.conformance.ts'
 import type { SampleKey } from '../core/policy.ts'
 import { openScript, readScript } from './script-file.ts'
 import { type ScriptedAnswer, type ScriptedPolicy, scripted } from './scripted.ts'

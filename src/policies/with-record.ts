@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Call } from '../core/call.ts'
 import type { Policy, Sample, SampleRequest } from '../core/policy.ts'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import {
   type CassetteHeader,
   describeLine,

@@ -1,5 +1,5 @@
 import { appendFile, readFile, truncate } from 'node:fs/promises'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { StoreError } from '../store/store-error.ts'
 import { type Submission, type SubmissionStatus, submission } from './rollouts-api.ts'
 

@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import { didYouMean } from '../names/nearest.ts'
 import { SettingError } from '../names/setting-error.ts'
-import { type Setting, type SettingName, type SettingsInput, settings } from './settings.ts'
+import type { Setting } from './setting.ts'
+import { type SettingName, type SettingsInput, settings } from './settings.ts'
 
 /** Where a setting was written, for errors: one place for all, or one for each. */
 export type SettingPlace = string | ((name: string) => string)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Setting, settings } from './settings.ts'
+import type { Setting } from './setting.ts'
+import { settings } from './settings.ts'
 
 /** The JSON schema of a config file, for editors: every setting, and profiles that change some. */
 export function configSchema(): object {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { parse as parseToml } from 'smol-toml'
-import { keepSecret, keepSecretsIn } from '../core/secrets.ts'
+import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { checkSettings } from './check-settings.ts'
 import { openNamed } from './open-named.ts'

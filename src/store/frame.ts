@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 
 /**
  * A frame: a JSON header with raw arrays behind it, so that what is mostly numbers is stored as

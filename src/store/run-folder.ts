@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
-import { withoutSecrets } from '../core/secrets.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { commandLine } from '../names/program-name.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { lockFile } from './lock.ts'

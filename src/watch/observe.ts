@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path'
-import { keepSecret, keepSecretVariables, withoutLikelySecrets } from '../core/secrets.ts'
+import { keepSecret, keepSecretVariables, withoutLikelySecrets } from '../core/process/secrets.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'

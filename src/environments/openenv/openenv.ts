@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
-import { keepSecret } from '../../core/secrets.ts'
+import { keepSecret } from '../../core/process/secrets.ts'
 import { environment } from '../environment.ts'
 import type { EnvironmentFactory } from '../registry.ts'
 import { type ReturnReport, returnReward } from '../returns.ts'

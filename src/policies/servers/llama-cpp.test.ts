@@ -7,7 +7,7 @@ import {
   type PolicyScene,
   type PolicySubject,
   sampleRequest,
-} from '../../core/policy.conformance.ts'
+} from '../../core/conformance/policy.conformance.ts'
 import { plainSampling } from '../../core/policy.ts'
 import { type LlamaCppOptions, openLlamaCpp } from './llama-cpp.ts'
 

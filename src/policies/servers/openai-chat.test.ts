@@ -9,7 +9,7 @@ import {
   expectTokens,
   type PolicySubject,
   sampleRequest,
-} from '../../core/policy.conformance.ts'
+} from '../../core/conformance/policy.conformance.ts'
 import { plainSampling } from '../../core/policy.ts'
 import { openOpenAiChat } from './openai-chat.ts'
 

@@ -1,5 +1,5 @@
 import type { Policy, Sample, SampleRequest, SampleUsage } from '../../core/policy.ts'
-import { withoutSecretsIn } from '../../core/secrets.ts'
+import { withoutSecretsIn } from '../../core/process/secrets.ts'
 import type { VersionRange } from '../../core/segment.ts'
 import { toTokenSample } from '../sample.ts'
 import { type Clock, systemClock } from '../transport/clock.ts'

@@ -2,7 +2,7 @@
 // SGLang 0.5.23 and llama.cpp.
 import { describe, expect, it } from 'vitest'
 import { type Recorded, readRecorded, serveRecorded } from '../../../test/servers/recorded.ts'
-import { expectTokens, sampleRequest } from '../../core/policy.conformance.ts'
+import { expectTokens, sampleRequest } from '../../core/conformance/policy.conformance.ts'
 import type { Policy, SampleRequest } from '../../core/policy.ts'
 import { withRetries } from '../with-retries.ts'
 import { openLlamaCpp } from './llama-cpp.ts'

@@ -1,4 +1,4 @@
-import { keepSecret } from '../../core/secrets.ts'
+import { keepSecret } from '../../core/process/secrets.ts'
 import { openConnections } from '../transport/connections.ts'
 import { type Exchange, HttpExchange } from '../transport/exchange.ts'
 import type { ServerThread } from '../transport/thread/thread.ts'

@@ -7,7 +7,7 @@ import {
   type PolicyScene,
   type PolicySubject,
   sampleRequest,
-} from '../../core/policy.conformance.ts'
+} from '../../core/conformance/policy.conformance.ts'
 import { openServerThread } from '../transport/thread/thread.ts'
 import { openSglang, type SglangOptions } from './sglang.ts'
 

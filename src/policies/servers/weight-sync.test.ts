@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { serveWeights } from '../../../test/servers/weights.ts'
-import { sampleRequest } from '../../core/policy.conformance.ts'
+import { sampleRequest } from '../../core/conformance/policy.conformance.ts'
 import { withBalance } from '../with-balance.ts'
 import { openSglang } from './sglang.ts'
 import { openVllm } from './vllm.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type FakeTinkerOptions, openFakeTinker } from '../../../test/servers/tinker-fake.ts'
-import { expectTokens, sampleRequest } from '../../core/policy.conformance.ts'
+import { expectTokens, sampleRequest } from '../../core/conformance/policy.conformance.ts'
 import { openTinkerApi } from './api.ts'
 import { readForwardBackward, readSample, writeForwardBackward } from './messages.ts'
 import { createModel, publish } from './model.ts'

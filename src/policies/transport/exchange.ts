@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { withoutSecrets } from '../../core/secrets.ts'
+import { withoutSecrets } from '../../core/process/secrets.ts'
 import type { FreeingHandler } from './connections.ts'
 import { ServerError } from './server-error.ts'
 

@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { plainTree } from '../../../test/plain-tree.ts'
 import { openReceiver } from '../../../test/receiver.ts'
-import { keepSecret, keepSecretVariables, withoutLikelySecrets } from '../../core/secrets.ts'
+import {
+  keepSecret,
+  keepSecretVariables,
+  withoutLikelySecrets,
+} from '../../core/process/secrets.ts'
 import { type Channel, openChannel, signDingTalk, signFeishu } from './channels.ts'
 import { fingerprintOf, type Notice, noticeOfError } from './notice.ts'
 import { openNotifier } from './notifier.ts'

@@ -1,6 +1,6 @@
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
-import { withoutSecrets } from '../../core/secrets.ts'
+import { withoutSecrets } from '../../core/process/secrets.ts'
 import type { Listen, RunEvent } from '../events.ts'
 import { toEventRecord, type WrittenEvent } from './event-record.ts'
 

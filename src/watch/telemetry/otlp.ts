@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { withoutSecrets } from '../../core/secrets.ts'
+import { withoutSecrets } from '../../core/process/secrets.ts'
 
 /** A value that an attribute can have. */
 export type AttributeValue = string | number | boolean | readonly string[]

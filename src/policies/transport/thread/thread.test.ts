@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { openSglangServer } from '../../../../test/servers/sglang.ts'
-import { expectTokens, sampleRequest } from '../../../core/policy.conformance.ts'
+import { expectTokens, sampleRequest } from '../../../core/conformance/policy.conformance.ts'
 import { openSglang } from '../../servers/sglang.ts'
 import { openServerThread } from './thread.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { across, Failure } from './failure.ts'
+import { across, Failure } from '../failure.ts'
 import {
   type Policy,
   plainSampling,
@@ -7,7 +7,7 @@ import {
   type SampleRequest,
   type Sampling,
   type TokenSample,
-} from './policy.ts'
+} from '../policy.ts'
 
 /** Ways in which what stands behind a policy can fail it. */
 export type PolicyFault =

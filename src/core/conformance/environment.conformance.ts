@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type CheckOptions, checkEnvironment } from '../environments/check.ts'
-import type { Environment } from './environment.ts'
+import { type CheckOptions, checkEnvironment } from '../../environments/check.ts'
+import type { Environment } from '../environment.ts'
 
 /**
  * The suite that every environment passes: what `espalier check` runs, as a test. The checks
