@@ -2,7 +2,7 @@ import type { Row } from '../core/row.ts'
 import { offsetsOf } from '../math/batch.ts'
 import { mismatch } from '../math/mismatch.ts'
 import { mean } from '../math/statistics.ts'
-import { type Lesson, laidOut, type SampledRow, scoreRow } from '../model/learn.ts'
+import { type Lesson, laidOut, type SampledRow, type ScoredRows, scoreRow } from '../model/learn.ts'
 import type { EmbeddedModel } from '../model/model.ts'
 import type { MemberRow } from '../sinks/row-record.ts'
 import { importanceOf, readImportance } from './off-policy.ts'
@@ -13,35 +13,28 @@ export interface OffPolicySettings {
   readonly importance: readonly string[]
 }
 
-/** A batch as it was made: what is learned from, the rows that teach something, and where they came from. */
+/** A batch as it was made, and where its rows came from. */
 interface Made {
   readonly made: Lesson
-  readonly trained: readonly SampledRow[]
   readonly members: readonly MemberRow[]
 }
 
-/** Rows whose mismatch is measured where nothing else needs them scored before learning. */
-const measuredBefore = 8
-
-/** What the weights before learning say of the rows: how far they are from what sampled, and weights against it. */
+/** Weighs a batch against what sampled it; with `recompute`, ratios start from the weights before learning. */
 export async function offPolicy(
   model: EmbeddedModel,
-  { made, trained, members }: Made,
+  { made, members }: Made,
   { settings, signal }: { readonly settings: OffPolicySettings; readonly signal: AbortSignal },
 ): Promise<{ readonly lesson: Lesson; readonly measured: Record<string, number> }> {
-  const isRecomputed = settings.proximal === 'recompute'
-  const some = isRecomputed ? made.rows : trained.slice(0, measuredBefore)
-  const scores = await Promise.all(some.map(row => scoreRow(model, row, signal)))
-  const proximal = scores.map(({ logprobs }) => logprobs)
-  const measured = mismatchMetrics(some, proximal)
-  const rows = isRecomputed
-    ? made.rows.map((row, index) => ({ ...row, proximal: proximal[index]! }))
-    : made.rows
+  const proximal =
+    settings.proximal === 'recompute' ? await proximalOf(model, made.rows, signal) : undefined
+  const rows = made.rows.map((row, index) =>
+    proximal ? { ...row, proximal: proximal[index]! } : row,
+  )
   const off = readImportance(settings.importance)
-  if (off.ratios.length === 0 && !off.staleness) return { lesson: { ...made, rows }, measured }
+  if (off.ratios.length === 0 && !off.staleness) return { lesson: { ...made, rows }, measured: {} }
   const { weights, bounded } = importanceOf(made.paths, off, {
     recorded: laidOut(made.rows.map(({ logprobs }) => logprobs)),
-    proximal: isRecomputed ? laidOut(proximal) : undefined,
+    proximal: proximal && laidOut(proximal),
     versions: laidOut(
       members.map(({ row }, index) => versionsOf(row, made.rows[index]!.ids.length)),
     ),
@@ -49,8 +42,17 @@ export async function offPolicy(
   })
   return {
     lesson: { ...made, rows, paths: { ...made.paths, importance: weights } },
-    measured: { ...measured, importanceMean: mean(weights), importanceBounded: bounded },
+    measured: { importanceMean: mean(weights), importanceBounded: bounded },
   }
+}
+
+async function proximalOf(
+  model: EmbeddedModel,
+  rows: readonly SampledRow[],
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  const scores = await Promise.all(rows.map(row => scoreRow(model, row, signal)))
+  return scores.map(({ logprobs }) => logprobs)
 }
 
 /** The oldest version that can have sampled each of the first tokens of a row. */
@@ -60,17 +62,14 @@ function versionsOf({ versions }: Row, length: number): Float32Array {
   return all
 }
 
-/** How far the weights before learning are from what sampled. */
-function mismatchMetrics(
-  rows: readonly SampledRow[],
-  scored: readonly Float32Array[],
-): Record<string, number> {
+/** How far the weights before learning are from what sampled, by the first forward over rows that learning makes anyway. */
+export function mismatchMetrics({ rows, logprobs }: ScoredRows): Record<string, number> {
   const found = mismatch({
     offsets: offsetsOf(rows.map(({ ids }) => ids.length)),
     trajectory: Int32Array.from(rows, (_, row) => row),
     mask: Uint8Array.from(rows.flatMap(({ mask }) => [...mask])),
-    rolloutLogprobs: laidOut(rows.map(({ logprobs }) => logprobs)),
-    trainerLogprobs: laidOut(scored),
+    rolloutLogprobs: laidOut(rows.map(row => row.logprobs)),
+    trainerLogprobs: logprobs,
   })
   return {
     mismatchKl: found.kl,

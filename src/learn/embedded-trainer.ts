@@ -26,7 +26,7 @@ import { defaults } from '../settings/settings.ts'
 import { pathsOf, type RowBonus } from '../sinks/paths.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
 import type { Tokenizer } from '../tokenizers/tokenizer.ts'
-import { offPolicy, referenceOf } from './embedded-off-policy.ts'
+import { mismatchMetrics, offPolicy, referenceOf } from './embedded-off-policy.ts'
 import { checkImportance } from './off-policy.ts'
 
 /** How the embedded model learns from groups. */
@@ -109,11 +109,7 @@ export function embeddedTrainer(
       const isIdle = trained.length === 0 && used === 0 && !settings.kl
       if (made.rows.length === 0 || isIdle) return { version: model.version(), metrics, top: [] }
       const looked = trained.length > 0 ? trained : made.rows
-      const { lesson, measured } = await offPolicy(
-        model,
-        { made, trained: looked, members },
-        { settings, signal },
-      )
+      const { lesson, measured } = await offPolicy(model, { made, members }, { settings, signal })
       Object.assign(metrics, measured)
       const options = await learnOptions(members, lesson.rows, { settings, signal, step })
       const learned = await learn(model, lesson, { ...options, entropy: used })
@@ -125,6 +121,7 @@ export function embeddedTrainer(
         top: settings.top,
         temperature: looked[0]!.temperature,
       })
+      Object.assign(metrics, mismatchMetrics(learned.before))
       Object.assign(metrics, learnedMetrics(learned), changeMetrics(change))
       const top = (change?.change?.top ?? []).map(token => inWords(token, looked, tokenizer))
       return { version: model.version(), metrics, top }

@@ -1,4 +1,10 @@
-import { type Normalisers, normalisers, offsetsOf, selectRows } from '../math/batch.ts'
+import {
+  type Normalisers,
+  normalisers,
+  offsetsOf,
+  selectRows,
+  type TokenNumbers,
+} from '../math/batch.ts'
 import type { KlPenalty } from '../math/kl.ts'
 import type { LossResult } from '../math/loss.ts'
 import { type DivergentToken, type PolicyMetrics, policyMetrics } from '../math/metrics.ts'
@@ -52,6 +58,14 @@ export interface Learned {
   readonly gradientNorm: number
   readonly entropy: number
   readonly updates: number
+  /** What the weights before the first update said of its rows. */
+  readonly before: ScoredRows
+}
+
+/** Rows, and the log-probabilities of their tokens laid end to end. */
+export interface ScoredRows {
+  readonly rows: readonly SampledRow[]
+  readonly logprobs: TokenNumbers
 }
 
 /**
@@ -66,6 +80,7 @@ export async function learn(
   const sums = { loss: 0, policy: 0, kl: 0, entropyTerm: 0, low: 0, high: 0, dual: 0, norm: 0 }
   let entropy = 0
   let updates = 0
+  let before: ScoredRows = { rows: [], logprobs: new Float64Array(0) }
   for (let epoch = 0; epoch < options.epochs; epoch++) {
     for (const trees of dealTrees(lesson, options, epoch)) {
       options.signal.throwIfAborted()
@@ -74,6 +89,7 @@ export async function learn(
         { lesson, part: partOf(lesson, trees, options) },
         options,
       )
+      if (updates === 0) before = result.scored
       const { gradientNorm } = await model.applyGradient(options.update)
       sums.loss += result.loss
       sums.policy += result.terms.policy
@@ -98,6 +114,7 @@ export async function learn(
     gradientNorm: sums.norm / updates,
     entropy: entropy / updates,
     updates,
+    before,
   }
 }
 
@@ -181,6 +198,7 @@ async function gradientOf(
       ...result,
       logprobGradient: result.gradient,
       entropy: entropies.reduce((sum, value) => sum + value, 0) / Math.max(1, trained),
+      scored: { rows, logprobs },
     }
   })
 }
