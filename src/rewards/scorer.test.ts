@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { TaskId, TrajectoryId } from '../core/ids.ts'
 import type { RewardInput } from '../core/reward.ts'
 import { plainTrajectory } from '../core/trajectory.ts'
+import { random } from '../math/random.ts'
 import { openReward } from './registry.ts'
 import { scorer } from './scorer.ts'
 import { assertion, type TrajectoryAssertion } from './trajectory.ts'
@@ -79,6 +80,27 @@ describe('assertion', () => {
     [{ type: 'trajectory:step-count', value: { max: 2 } }, 0],
   ])('%j is %d', async (asserted, expected) => {
     expect(await assertion(asserted)(input, call)).toBe(expected)
+  })
+
+  it('[H6] patterns of tool names fit as globs do, in time that no number of stars multiplies', async () => {
+    const count = async (pattern: string, tool: string): Promise<number> => {
+      const which = assertion({ type: 'trajectory:tool-used', value: { pattern } })
+      return Number(await which({ ...input, calls: [used(tool)] }, call))
+    }
+    const draw = random(5)
+    const text = (letters: string): string =>
+      Array.from(
+        { length: Math.floor(draw() * 7) },
+        () => letters[Math.floor(draw() * letters.length)],
+      ).join('')
+    for (let round = 0; round < 3000; round++) {
+      const [pattern, tool] = [text('ab**.'), text('ab.')]
+      const same = new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '.*')}$`).test(
+        tool,
+      )
+      expect([pattern, tool, await count(pattern, tool)]).toEqual([pattern, tool, Number(same)])
+    }
+    expect(await count(`${'*a'.repeat(40)}*b`, 'a'.repeat(5000))).toBe(0)
   })
 
   it.each([

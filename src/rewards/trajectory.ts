@@ -104,9 +104,25 @@ function sequenceCheck(steps: readonly string[], mode: 'in_order' | 'exact' = 'i
 function those(calls: readonly CallRecord[], { name, pattern }: Which): readonly CallRecord[] {
   if (name !== undefined) return calls.filter(({ tool }) => tool === name)
   if (pattern === undefined) return calls
-  const parts = pattern.split('*').map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  const fits = new RegExp(`^${parts.join('.*')}$`, 's')
-  return calls.filter(({ tool }) => fits.test(tool))
+  const parts = pattern.split('*')
+  return calls.filter(({ tool }) => fits(tool, parts))
+}
+
+/**
+ * Whether a name is these parts with anything between them. Each part is taken where it stands first,
+ * so that no place is looked at twice, however many stars a pattern has.
+ */
+function fits(name: string, [first = '', ...rest]: readonly string[]): boolean {
+  if (!name.startsWith(first)) return false
+  const last = rest.pop()
+  if (last === undefined) return name === first
+  let at = first.length
+  for (const part of rest) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return name.length - last.length >= at && name.endsWith(last)
 }
 
 function isWithin(count: number, { min = 1, max = Number.POSITIVE_INFINITY }: Bounds): boolean {
