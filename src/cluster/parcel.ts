@@ -8,7 +8,7 @@ import type { Tree } from '../core/tree.ts'
 import { isScored } from '../rollout/score.ts'
 import type { SpentKind } from '../run/budget.ts'
 import type { Made, Returned, Work } from '../run/elsewhere.ts'
-import { decodeFrame, encodeFrame } from '../store/frame.ts'
+import { checkFrame, decodeFrame, encodeFrame } from '../store/frame.ts'
 import { treeFromFrame, treeToFrame } from '../store/tree-frame.ts'
 import type { RunEvent } from '../watch/events.ts'
 
@@ -68,8 +68,18 @@ export function packSpent(of: SpentKind): Buffer {
   return encodeFrame({ header: { kind: 'spent', of } satisfies ParcelHeader, arrays: [] })
 }
 
-/** What a worker gave back. */
+/** What a worker gave back. Whoever can write to the database could have written it, so nothing is taken on trust. */
 export function unpackReturned(bytes: Buffer): Returned {
+  try {
+    checkFrame(bytes, 0)
+    return readReturned(bytes)
+  } catch (cause) {
+    const told = `the result of an attempt in the cluster's database is broken: ${(cause as Error).message}`
+    throw new Error(told, { cause })
+  }
+}
+
+function readReturned(bytes: Buffer): Returned {
   const { header, arrays } = decodeFrame(bytes, 0)
   const parcel = header as ParcelHeader
   if (parcel.kind === 'spent') return parcel

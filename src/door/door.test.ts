@@ -91,7 +91,10 @@ describe('H2: a door', () => {
     expect(await codeOf(ask('/tell', { 'sec-fetch-site': 'cross-site' }))).toBe(403)
     expect(changes()).toBe(0)
     const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
-    expect(await codeOf(ask('/tell', link))).toBe(200)
+    expect(await codeOf(ask('/tell', link))).toBe(403)
+    const page = await listening({ opensByLink: true })
+    expect(await codeOf(page.ask('/tell', link))).toBe(200)
+    expect(await codeOf(page.post(link))).toBe(403)
     expect(await codeOf(post({ origin: url }))).toBe(200)
     const allowed = await post({ origin: 'https://my.app' })
     expect(allowed.code).toBe(200)

@@ -26,6 +26,11 @@ export interface DoorOptions {
   readonly allowedHosts?: readonly string[]
   /** Pages besides its own, as `https://name:port`, that may call it from a browser. */
   readonly allowedOrigins?: readonly string[]
+  /**
+   * Whether links on pages of others may lead here. Only for doors that are pages: where a GET takes
+   * something away, such as the groups of a trainer, a link must not do so. @default false
+   */
+  readonly opensByLink?: boolean
 }
 
 /** How much a request may bring, and how long it may take to do so. */
@@ -114,11 +119,11 @@ function checkHost({ headers }: Entering, { host, allowedHosts = [] }: DoorOptio
   throw new RefusedRequest(421, `this service does not answer for the host ${told}`)
 }
 
-/**
- * Browsers say which page sent a request. Pages of others are refused; what they may do at most is
- * lead somebody here by a link.
- */
-function checkOrigin(request: Entering, { allowedOrigins = [] }: DoorOptions): void {
+/** Browsers say which page sent a request. Pages of others are refused, but for links where they may lead here. */
+function checkOrigin(
+  request: Entering,
+  { allowedOrigins = [], opensByLink = false }: DoorOptions,
+): void {
   const { origin, host } = request.headers
   const from = request.headers['sec-fetch-site']
   if (origin !== undefined) {
@@ -129,7 +134,7 @@ function checkOrigin(request: Entering, { allowedOrigins = [] }: DoorOptions): v
   }
   const isForeign = from === 'cross-site' || from === 'same-site'
   const isLink = request.method === 'GET' && request.headers['sec-fetch-mode'] === 'navigate'
-  if (isForeign && !isLink)
+  if (isForeign && !(isLink && opensByLink))
     throw new RefusedRequest(403, 'pages of others may not use this service')
 }
 

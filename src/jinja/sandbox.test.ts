@@ -55,6 +55,12 @@ describe('the limits of a rendering', () => {
     expect(() => render(source)).toThrow(TemplateError)
   })
 
+  it('[H6] a text that is almost a number is refused in linear time', () => {
+    const almost = "{{ ('1' * 390000 ~ 'x')"
+    expect(render(`${almost} | float }}`)).toBe('0.0')
+    expect(render(`${almost} | int }}`)).toBe('0')
+  })
+
   it('tell which limit was met', () => {
     expect(() => render("{{ 'a' * 2000000 }}")).toThrow('limits.characters, 400000')
     expect(() => render(`${TREE}{{ n.x }}`)).toThrow('more than 1000000 steps')

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { TaskId, TrajectoryId } from '../core/ids.ts'
 import type { RewardInput } from '../core/reward.ts'
 import { plainTrajectory } from '../core/trajectory.ts'
-import { random } from '../math/random.ts'
+import { random, seedOf } from '../math/random.ts'
 import { openReward } from './registry.ts'
 import { scorer } from './scorer.ts'
 import { assertion, type TrajectoryAssertion } from './trajectory.ts'
@@ -87,7 +87,7 @@ describe('assertion', () => {
       const which = assertion({ type: 'trajectory:tool-used', value: { pattern } })
       return Number(await which({ ...input, calls: [used(tool)] }, call))
     }
-    const draw = random(5)
+    const draw = random(seedOf('globs'))
     const text = (letters: string): string =>
       Array.from(
         { length: Math.floor(draw() * 7) },

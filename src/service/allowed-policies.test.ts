@@ -19,6 +19,9 @@ it('H2: a client names only policies that the operator has named', () => {
   ]) {
     expect(() => check(uri), uri).toThrow('samples only from')
   }
+  // Its end is looked at once, however often it could begin.
+  const long = `sglang:http://gpu:30000${'/'.repeat(300_000)}x`
+  expect(() => check(long)).toThrow('samples only from')
   for (const uri of ['scripted:answers.jsonl', 'replay:/etc/passwd', 'embedded', 'file:///x', '']) {
     expect(() => check(uri), uri).toThrow('a policy is one of')
   }

@@ -28,7 +28,7 @@ function normal(uri: string): string {
   const at = uri.indexOf(':')
   try {
     const url = new URL(uri.slice(at + 1))
-    const path = url.pathname.replace(/\/+$/, '')
+    const path = url.pathname.replace(/(?<!\/)\/+$/, '')
     return `${uri.slice(0, at)}:${url.protocol}//${url.username}:${url.password}@${url.host}${path}${url.search}${url.hash}`
   } catch {
     return uri

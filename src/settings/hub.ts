@@ -14,7 +14,7 @@ export interface FetchOptions {
 
 /** Fetches the tokenizer and template files of a model into a folder, and never its weights. */
 export async function fetchModel(model: string, options: FetchOptions): Promise<void> {
-  const hub = options.hub.replace(/\/+$/, '')
+  const hub = options.hub.replace(/(?<!\/)\/+$/, '')
   const files: [name: string, bytes: Buffer][] = []
   for (const name of modelFileNames) {
     const bytes = await fetchFile(`${hub}/${model}/resolve/main/${name}`, options)

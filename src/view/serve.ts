@@ -47,7 +47,8 @@ export async function serveView(
   options: ServeViewOptions = {},
 ): Promise<ServedView> {
   const { host = '127.0.0.1', port = 0, token, runFork, allowedHosts = [] } = options
-  const server = openDoor({ host, allowedHosts, ...(token !== undefined && { token, tokenOf }) })
+  const entry = { host, allowedHosts, opensByLink: true }
+  const server = openDoor({ ...entry, ...(token !== undefined && { token, tokenOf }) })
   const tries = runFork && new Tries(library, runFork)
   addPage(server, readPage(), token)
   addRuns(server, library, { canTry: runFork !== undefined })

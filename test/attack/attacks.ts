@@ -1,7 +1,10 @@
 import { archives, journals } from './archives.ts'
 import type { Attack } from './attack.ts'
+import { clusterRows } from './cluster-rows.ts'
+import { dialects } from './dialects.ts'
 import { doors } from './doors.ts'
 import { modelOutputs } from './model-outputs.ts'
+import { protobufAnswers } from './protobuf.ts'
 import { patterns, schemas } from './schemas.ts'
 import { eventStreams, serverAnswers } from './server-answers.ts'
 import { services } from './services.ts'
@@ -12,9 +15,11 @@ import { foreignText, tokenizerFiles } from './tokenizers.ts'
 export const attacks: readonly Attack[] = [
   modelOutputs,
   serverAnswers,
+  protobufAnswers,
   eventStreams,
   doors,
   services,
+  dialects,
   templates,
   foreignText,
   tokenizerFiles,
@@ -22,4 +27,5 @@ export const attacks: readonly Attack[] = [
   patterns,
   journals,
   archives,
+  clusterRows,
 ]

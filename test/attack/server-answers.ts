@@ -98,7 +98,7 @@ const readers: readonly Read[] = [
 export const serverAnswers: Attack = {
   name: 'server answers',
   promise: 'O1',
-  share: 315,
+  share: 260,
   async open() {
     return draw => {
       const [name, right, read] = oneOf(readers, draw)

@@ -1,7 +1,11 @@
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
+import type { TaskId } from '../../src/core/ids.ts'
 import { calculator } from '../../src/environments/built-in/calculator.ts'
 import { serveModel } from '../../src/gateway/serving/server.ts'
+import { Host } from '../../src/hosting/host.ts'
+import { serveHost } from '../../src/hosting/server.ts'
+import { listOfTasks } from '../../src/hosting/task-list.ts'
 import { openModel } from '../../src/model/model.ts'
 import { buildVocabulary, tokenizerFiles } from '../../src/model/vocabulary.ts'
 import { Rollouts } from '../../src/service/rollouts.ts'
@@ -36,6 +40,7 @@ async function openServices(): Promise<readonly Service[]> {
     await openServe(),
     await openView(),
     await openTold(),
+    await openHost(),
   ]
 }
 
@@ -125,6 +130,36 @@ async function openServe(): Promise<Service> {
       ['POST', '/abort_request', { rid: 'a' }],
       ['GET', '/v1/models'],
       ['GET', '/get_model_info'],
+    ],
+  }
+}
+
+async function openHost(): Promise<Service> {
+  const environment = calculator()
+  const task = environment.readTask({ prompt: '1 + 1', answer: '2' })
+  const tasks = listOfTasks([{ id: 'a' as TaskId, data: task }])
+  const { url } = await serveHost(new Host({ environment, tasks, sessions: 8 }), { port: 0, token })
+  const call = { jsonrpc: '2.0', id: 1 }
+  const hello = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'a' } }
+  const named = { name: 'calculate', arguments: { expression: '1+1' } }
+  return {
+    name: 'environment serve',
+    url,
+    open: ['/health'],
+    routes: [
+      ['GET', '/schema'],
+      ['GET', '/metadata'],
+      ['GET', '/state'],
+      ['POST', '/reset', { seed: 1 }],
+      ['POST', '/step', { action: { tool_name: 'calculate', arguments: {} } }],
+      ['GET', '/list_environments'],
+      ['GET', `/${environment.name}/splits`],
+      ['POST', `/${environment.name}/tasks`, { split: 'train' }],
+      ['POST', `/${environment.name}/task_range`, { split: 'train', start: 0, stop: 2 }],
+      ['POST', '/mcp', { ...call, method: 'initialize', params: hello }],
+      ['POST', '/mcp', { ...call, method: 'tools/list', params: {} }],
+      ['POST', '/mcp', { ...call, method: 'tools/call', params: named }],
+      ['DELETE', '/mcp'],
     ],
   }
 }

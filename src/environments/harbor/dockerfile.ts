@@ -77,7 +77,7 @@ function instructions(text: string): readonly string[] {
 }
 
 function readVariables(rest: string): Readonly<Record<string, string>> {
-  const pairs = [...rest.matchAll(/(\w+)=("[^"]*"|\S*)/g)]
+  const pairs = [...rest.matchAll(/\b(\w+)=("[^"]*"|\S*)/g)]
   if (pairs.length > 0) {
     return Object.fromEntries(
       pairs.map(([, key, value]) => [key, value!.replace(/^"(.*)"$/, '$1')]),

@@ -50,6 +50,9 @@ describe('task folders', () => {
     expect([workingFolder, variables]).toEqual(['/app', { GREETING: 'Hello' }])
     expect(steps.map(({ kind }) => kind)).toEqual(['copy', 'run'])
     expect(skipped.map(line => line.slice(0, 12))).toEqual(['FROM debian:', 'RUN apt-get '])
+    const long = mkdtempSync(join(folder, 'long-'))
+    writeFileSync(join(long, 'Dockerfile'), `ENV ${'A'.repeat(300_000)} b\nENV C=1 D="2 3"`)
+    expect(readDockerfile(long).variables).toMatchObject({ C: '1', D: '2 3' })
   })
 })
 

@@ -142,6 +142,12 @@ describe('hostile code', () => {
       // What Node writes to its parent with is handed to a setter that every object has.
       for (const code of digForSockets(ports)) await child.run(code, { signal, seconds: 30 })
       const { kind } = await child.run('1', { signal, seconds: 30 })
+      // What Python has built in, and what its bridge offers to those who find it. It may take the
+      // process with it, as long as nothing is reached.
+      for (const code of digForModules(ports)) {
+        const ran = await child.run(code, { signal, seconds: 30 })
+        expect(ran.kind === 'ok' ? ran.printed : '').not.toContain('REACHED')
+      }
       child.close()
       expect([kind, ports.visits()]).toEqual(['ok', 0])
     }
@@ -245,6 +251,31 @@ values = [O.getOwnPropertyDescriptor(h, s).value for s in O.getOwnPropertySymbol
 make = next(v for v in values if hasattr(v, '_handle')).constructor
 make.new().connect(${port}, '127.0.0.1')
 make.new().connect('${path}')`,
+]
+
+const digForModules = ({ port }: { readonly port: number }) => [
+  `import gc, _imp, importlib.machinery, types
+def attempt(reach):
+    try: print('REACHED', reach())
+    except BaseException: pass
+def every():
+    seen, todo = set(), gc.get_objects()
+    while todo:
+        it = todo.pop()
+        if id(it) in seen: continue
+        seen.add(id(it))
+        yield it
+        todo.extend(gc.get_referents(it))
+proxies = [it for it in every() if type(it).__name__ == 'JsProxy']
+bridge = next(it for it in proxies if hasattr(it, 'mountNodeFS'))
+print('found')
+attempt(lambda: bridge.mountNodeFS('/mnt', '/etc'))
+bridge.useNodeSockFS()`,
+  `name = importlib.machinery.BuiltinImporter.find_spec('_socket')
+socket = _imp.create_builtin(name)
+_imp.exec_builtin(socket)
+attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).connect(('127.0.0.1', ${port})))
+attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', ${port})))`,
 ]
 
 function toDisposable(it: Environment): AsyncDisposable & { readonly it: Environment } {

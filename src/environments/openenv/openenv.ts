@@ -50,7 +50,7 @@ export async function openOpenEnv(options: OpenEnvOptions): Promise<Environment<
   keepSecret(key)
   const headers: Record<string, string> =
     key === undefined ? {} : { authorization: `Bearer ${key}` }
-  const address: ServerAddress = { url: options.url.replace(/\/+$/, ''), headers }
+  const address: ServerAddress = { url: options.url.replace(/(?<!\/)\/+$/, ''), headers }
   const card = await readServerCard(address)
   const acting = actingOf(card, { mode, say: options.say })
   const { seconds = 60, bytes = 16 * 2 ** 20, errors = 'fail', schema = 'checked' } = options

@@ -33,8 +33,9 @@ export function parseInteger(value: Text, base: number): number | bigint | undef
   return body === '' ? undefined : toInt(negative ? -total : total)
 }
 
+/** Each digit can be read in one way only, so that a text is refused in linear time. */
 const FLOAT =
-  /^[-+]?(?:(?:[0-9]+(?:_[0-9]+)*)?\.?(?:[0-9]+(?:_[0-9]+)*)?(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?|inf(?:inity)?|nan)$/i
+  /^[-+]?(?:(?:[0-9]+(?:_[0-9]+)*)?(?:\.(?:[0-9]+(?:_[0-9]+)*)?)?(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?|inf(?:inity)?|nan)$/i
 
 /** Python's `float(text)`, or `undefined` where it raises. */
 export function parseFloatText(value: Text): number | undefined {

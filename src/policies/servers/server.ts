@@ -101,6 +101,6 @@ export function addressOf(address: string): { origin: string; base: string; url:
   if (search || hash) {
     throw new Error(`The URL of ${host} must end with its path, got "${search}${hash}" after it.`)
   }
-  const base = pathname.replace(/\/+$/, '')
+  const base = pathname.replace(/(?<!\/)\/+$/, '')
   return { origin, base, url: origin + base }
 }

@@ -56,7 +56,7 @@ function isPassing(error: unknown): boolean {
 /** Opens the API at a URL. */
 export function openTinkerApi(url: string, options: TinkerApiOptions = {}): TinkerApi {
   const { key, retrySeconds = 300, pauseMs = 500 } = options
-  const base = url.replace(/\/+$/, '')
+  const base = url.replace(/(?<!\/)\/+$/, '')
 
   const send: TinkerApi['send'] = (asked, call) => sendTo({ base, key }, asked, call)
 

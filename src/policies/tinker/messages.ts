@@ -129,21 +129,31 @@ export function readForwardBackward(bytes: Uint8Array): ForwardBackwardOutput {
 
 /** A record holds one tensor per name for all its data, and the byte where each datum's part begins. */
 function readRecord(record: WireFields): readonly Record<string, readonly number[]>[] {
-  const outputs = Array.from(
-    { length: numberOf(record, 3) },
-    () => ({}) as Record<string, number[]>,
-  )
-  for (const entry of bytesOf(record, 2).map(readWire)) {
-    const name = textOf(entry, 1)
-    const tensor = readWire(bytesOf(entry, 2)[0] ?? new Uint8Array())
-    const data = bytesOf(tensor, 1)[0] ?? new Uint8Array()
-    const offsets = longsOf(bytesOf(tensor, 2)[0] ?? new Uint8Array())
+  const tensors = bytesOf(record, 2).map(readWire).map(readTensor)
+  const count = numberOf(record, 3)
+  // A count costs no bytes, so what is made of it is held to what was sent.
+  const begun = Math.max(1, ...tensors.map(({ offsets }) => offsets.length))
+  if (!Number.isInteger(count) || count < 0 || count > begun) {
+    throw new Error(`protobuf: a record of ${count} data tells where ${begun} begin`)
+  }
+  const outputs = Array.from({ length: count }, () => ({}) as Record<string, number[]>)
+  for (const { name, tensor, data, offsets } of tensors) {
     for (const [datum, output] of outputs.entries()) {
       const own = data.subarray(offsets[datum] ?? 0, offsets[datum + 1] ?? data.length)
       output[name] = readNumbers(own, numberOf(tensor, 3))
     }
   }
   return outputs
+}
+
+function readTensor(entry: WireFields) {
+  const tensor = readWire(bytesOf(entry, 2)[0] ?? new Uint8Array())
+  return {
+    name: textOf(entry, 1),
+    tensor,
+    data: bytesOf(tensor, 1)[0] ?? new Uint8Array(),
+    offsets: longsOf(bytesOf(tensor, 2)[0] ?? new Uint8Array()),
+  }
 }
 
 function readNumbers(bytes: Uint8Array, dtype: number): number[] {
@@ -206,10 +216,13 @@ export function readSample(bytes: Uint8Array): SampleOutput {
   return {
     sequences: bytesOf(fields, 1).map(sequence => {
       const own = readWire(sequence)
-      const [logprobs] = bytesOf(own, 3)
+      const [given] = bytesOf(own, 3)
+      const tokens = intsOf(bytesOf(own, 2)[0] ?? new Uint8Array())
+      const logprobs = given ? floatsOf(given) : null
+      checkSequence(tokens, logprobs)
       return {
-        tokens: intsOf(bytesOf(own, 2)[0] ?? new Uint8Array()),
-        logprobs: logprobs ? floatsOf(logprobs) : null,
+        tokens,
+        logprobs,
         finish: numberOf(own, 1) === 1 ? 'length' : 'stop',
       }
     }),
@@ -220,8 +233,16 @@ export function readSample(bytes: Uint8Array): SampleOutput {
 
 const isId = (value: unknown): boolean => typeof value === 'number' && value >>> 0 === value
 
-const isOnePerToken = (logprobs: readonly unknown[], count: number): boolean =>
-  logprobs.length === count && logprobs.every(value => typeof value === 'number')
+const noTokens = 'asample gave a sequence without tokens'
+
+/** Whatever a server wrote its answer in, its tokens are ids and each has its number. */
+function checkSequence(tokens: ArrayLike<unknown>, logprobs: ArrayLike<unknown> | null): void {
+  if (!Array.from(tokens).every(isId)) throw new Error(noTokens)
+  if (logprobs === null) return
+  const areNumbers = Array.from(logprobs).every(value => typeof value === 'number')
+  if (areNumbers && logprobs.length === tokens.length) return
+  throw new Error('asample gave log-probabilities that are not one number for each token')
+}
 
 /** What `asample` gave, from JSON. */
 export function sampleOf(answer: Readonly<Record<string, unknown>>): SampleOutput {
@@ -230,12 +251,8 @@ export function sampleOf(answer: Readonly<Record<string, unknown>>): SampleOutpu
   return {
     sequences: all.map(sequence => {
       const { tokens, logprobs, stop_reason } = (sequence ?? {}) as Record<string, unknown>
-      if (!Array.isArray(tokens) || !tokens.every(isId)) {
-        throw new Error('asample gave a sequence without tokens')
-      }
-      if (Array.isArray(logprobs) && !isOnePerToken(logprobs, tokens.length)) {
-        throw new Error('asample gave log-probabilities that are not one number for each token')
-      }
+      if (!Array.isArray(tokens)) throw new Error(noTokens)
+      checkSequence(tokens, Array.isArray(logprobs) ? logprobs : null)
       return {
         tokens: Int32Array.from(tokens as number[]),
         logprobs: Array.isArray(logprobs) ? Float32Array.from(logprobs as number[]) : null,

@@ -158,7 +158,7 @@ export async function openTinkerPolicy(
   return { ...session.policy, session }
 }
 
-const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
+const withoutSlash = (url: string): string => url.replace(/(?<!\/)\/+$/, '')
 
 async function firstModel(api: TinkerApi, call: Call): Promise<string> {
   const answer = await api.get('get_server_capabilities', call)

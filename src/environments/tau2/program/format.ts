@@ -48,6 +48,14 @@ function formatText(text: string, spec: string): string {
   return padded(cut, { fill, align, width: Number(width) })
 }
 
+/** Digits with a comma before every third from the end. */
+function inThousands(digits: string): string {
+  const first = digits.length % 3
+  return [digits.slice(0, first), ...(digits.slice(first).match(/.{3}/g) ?? [])]
+    .filter(part => part !== '')
+    .join(',')
+}
+
 interface Padding {
   readonly fill: string
   readonly align: string
@@ -77,9 +85,7 @@ function formatNumber(value: Value, spec: string): string {
   })
   const isNegative = body.startsWith('-')
   const unsigned = isNegative ? body.slice(1) : body
-  const grouped = comma
-    ? unsigned.replace(/^\d+/, whole => whole.replace(/\B(?=(\d{3})+$)/g, ','))
-    : unsigned
+  const grouped = comma ? unsigned.replace(/^\d+/, inThousands) : unsigned
   const lead = isNegative ? '-' : sign === '-' ? '' : sign
   if (zero && align === '>') return lead + grouped.padStart(Number(width) - lead.length, '0')
   return padded(lead + grouped, { fill: fill ?? ' ', align, width: Number(width) })

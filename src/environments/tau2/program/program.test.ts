@@ -90,6 +90,7 @@ else:
     expect(raised('{}["a"]')).toBe("KeyError: 'a'")
     expect(raised('[1] in {1}')).toBe("TypeError: unhashable type: 'list'")
     expect(raised('float("1,5")')).toBe("ValueError: could not convert string to float: '1,5'")
+    expect(raised('float("1" * 200000 + "x")')).toContain('could not convert string to float')
     expect(raised('import os')).toBe("ModuleNotFoundError: No module named 'os'")
     expect(raised('def again(): return again()\nagain()')).toContain('RecursionError')
   })

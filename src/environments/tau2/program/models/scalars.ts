@@ -47,8 +47,9 @@ function intOfFloat(value: number, input: Value): Value | Refusal {
   return Number.isSafeInteger(value) ? value + 0 : BigInt(value)
 }
 
+/** Each digit can be read in one way only, so that a text is refused in linear time. */
 const FLOAT_TEXT =
-  /^[-+]?(?:(?:\d+(?:_\d+)*)?\.?\d+(?:_\d+)*|\d+(?:_\d+)*\.?)(?:[eE][-+]?\d+)?$|^[-+]?(?:inf(?:inity)?|nan)$/i
+  /^[-+]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][-+]?\d+)?$|^[-+]?(?:inf(?:inity)?|nan)$/i
 
 /** A text that Python reads as a float, as its value. */
 export function readFloat(source: string): number | undefined {

@@ -1,0 +1,31 @@
+import { packMade, unpackReturned } from '../../src/cluster/parcel.ts'
+import { decodeFrame, encodeFrame } from '../../src/store/frame.ts'
+import { plainTree } from '../plain-tree.ts'
+import { type Attack, damagedBytes, damagedJson, hold } from './attack.ts'
+
+/** Results in a cluster's database that are damaged, or were written by somebody else: read, or refused in words. */
+export const clusterRows: Attack = {
+  name: 'cluster rows',
+  promise: 'O1',
+  share: 10,
+  async open() {
+    const tree = plainTree({ calls: [{ tool: 'look' }] })
+    const [trajectory] = tree.trajectories
+    const reward = { total: 1, parts: [{ name: 'right', score: 1, weight: 1 }] }
+    const members = [{ tree, trajectory: trajectory as never, reward }]
+    const right = packMade({ trees: [tree], members, events: [] })
+    const { header, arrays } = decodeFrame(right, 0)
+    return draw => {
+      const isWritten = draw() < 0.7
+      const bytes = isWritten
+        ? encodeFrame({ header: damagedJson(header, draw), arrays })
+        : damagedBytes(right, draw)
+      try {
+        unpackReturned(bytes)
+      } catch (cause) {
+        const { message } = cause as Error
+        hold(message.startsWith('the result of an attempt'), String(cause))
+      }
+    }
+  },
+}
