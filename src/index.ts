@@ -162,3 +162,4 @@ export type {
 } from './workspace/contract.ts'
 export { usualLimits } from './workspace/contract.ts'
 export { localWorkspaces } from './workspace/local.ts'
+export { type RemoteOptions, remoteWorkspaces } from './workspace/remote.ts'

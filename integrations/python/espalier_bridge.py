@@ -372,9 +372,191 @@ class VerifiersWorld:
             self.host.loop.run_until_complete(asyncio.gather(self.rollout, return_exceptions=True))
 
 
+# --- verifiers from 0.2 on -------------------------------------------------------------------
+
+
+class VerifiersEpisodes:
+    """A taskset of today's verifiers: its own episode runs, and what its program asks a model is answered by Espalier."""
+
+    def __init__(self, package, arguments):
+        # Its programs are prepared by uv, which may stand beside this Python and not in PATH.
+        os.environ["PATH"] = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}"
+        self.vf = importlib.import_module("verifiers.v1")
+        self.loop = asyncio.new_event_loop()
+        arguments = dict(arguments)
+        self.size = int(arguments.pop("size", 1000))
+        self.environment = load_episodes(package, arguments)
+        self.name = package
+        tasks = list(self.environment.taskset.take(self.size))
+        # Tasksets have no splits of their own: every fourth task is held out.
+        self.tasks = {
+            "train": [task for at, task in enumerate(tasks) if at % 4 != 3],
+            "held-out": tasks[3::4],
+        }
+        self.worlds = {}
+        self.loop.run_until_complete(self.serve())
+
+    async def serve(self):
+        self.serving = self.environment.serving()
+        await self.serving.__aenter__()
+        self.server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    async def answer(self, reader, writer):
+        """One request of an episode to its model: the path names the world."""
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            lengths = [line.split(":", 1)[1] for line in head if line.lower().startswith("content-length:")]
+            body = json.loads(await reader.readexactly(int(lengths[0])))
+            world = self.worlds.get(head[0].split(" ")[1].split("/")[1])
+            message = await world.complete(body) if world else None
+            kind, written = completion_of(message, bool(body.get("stream")))
+            status = "400 Cut off" if message is None else "200 OK"
+            headers = f"content-type: {kind}\r\ncontent-length: {len(written)}\r\nconnection: close"
+            writer.write(f"HTTP/1.1 {status}\r\n{headers}\r\n\r\n".encode() + written)
+            await writer.drain()
+        finally:
+            writer.close()
+
+    def about(self):
+        return {"name": self.name, "splits": {name: len(tasks) for name, tasks in self.tasks.items()}}
+
+    def open(self, task, seed):
+        return EpisodeWorld(self, self.tasks[task["split"]][task["index"]])
+
+
+def completion_of(message, is_streamed):
+    """A message as an OpenAI server answers with it: whole, or as events of which one has all."""
+    if message is None:
+        error = {"message": "the attempt was cut off", "type": "invalid_request_error"}
+        return "application/json", json.dumps({"error": error}).encode()
+    end = "tool_calls" if "tool_calls" in message else "stop"
+    usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    common = {"id": "espalier", "created": 0, "model": "espalier"}
+    if not is_streamed:
+        choice = {"index": 0, "message": message, "finish_reason": end}
+        whole = {**common, "object": "chat.completion", "choices": [choice], "usage": usage}
+        return "application/json", json.dumps(whole).encode()
+    choice = {"index": 0, "delta": message, "finish_reason": end}
+    chunk = {**common, "object": "chat.completion.chunk"}
+    parts = [{**chunk, "choices": [choice]}, {**chunk, "choices": [], "usage": usage}]
+    events = [*map(json.dumps, parts), "[DONE]"]
+    return "text/event-stream", "".join(f"data: {event}\n\n" for event in events).encode()
+
+
+def load_episodes(package, arguments):
+    """The environment of a taskset; its program is a plain chat loop beside us unless it is named otherwise."""
+    loaders = importlib.import_module("verifiers.v1.utils.loaders")
+    generic = importlib.import_module("verifiers.v1.utils.generic")
+    agents = importlib.import_module("verifiers.v1.configs.agent")
+    env = importlib.import_module("verifiers.v1.env")
+    configs = importlib.import_module("verifiers.v1.configs.env")
+    made = loaders.environment_class(package)
+    config = generic.concrete_type(made, configs.EnvConfig, origin=env.Env) or configs.EnvConfig
+    role = {"harness": {"id": arguments.pop("harness", "null")}, "runtime": {"type": "subprocess"}}
+    names = list(agents.agent_config_fields(config(taskset={"id": package, **arguments})))
+    if len(names) != 1:
+        raise ValueError(f"{package} seats {', '.join(names)}: one policy cannot answer for several agents")
+    return made(config(taskset={"id": package, **arguments}, **{name: role for name in names}))
+
+
+class EpisodeWorld:
+    """An episode that runs until its program asks its model; the answer is the policy's turn."""
+
+    def __init__(self, host, task):
+        self.host = host
+        self.task = task
+        self.name = f"w{id(self)}"
+        self.asked = asyncio.Queue()
+        self.replies = asyncio.Queue()
+        self.seen = []
+        self.traces = []
+        self.episode = None
+
+    async def complete(self, body):
+        await self.asked.put(body)
+        action = await self.replies.get()
+        if action is None:
+            return None
+        calls = [
+            {"index": at, "id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+            for at, call in enumerate(action["calls"])
+        ]
+        return {"role": "assistant", "content": answer_of(action), **({"tool_calls": calls} if calls else {})}
+
+    async def run(self):
+        clients = importlib.import_module("verifiers.v1.configs.client")
+        url = f"http://127.0.0.1:{self.host.port}/{self.name}/v1"
+        client = clients.EvalClientConfig(base_url=url, api_key_var="ESPALIER_UNUSED_KEY")
+        contexts = importlib.import_module("verifiers.v1.clients")
+        context = contexts.ModelContext(model="espalier", client=client)
+        episode = await self.host.environment.run_episode(self.task, context, on_trace=self.traces.append)
+        problems = [*episode.errors, *(error for trace in episode.traces for error in trace.errors)]
+        if not episode.ok:
+            told = problems[-1] if problems else None
+            raise RuntimeError(f"the episode failed: {told.type}: {told.message}" if told else "the episode failed")
+        return float(sum(trace.reward for trace in episode.traces))
+
+    async def until_asked(self):
+        asking = asyncio.ensure_future(self.asked.get())
+        await asyncio.wait({asking, self.episode}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            return asking.result()
+        asking.cancel()
+        self.episode.result()
+        return None
+
+    def begin(self):
+        loop = self.host.loop
+        asyncio.set_event_loop(loop)
+        self.host.worlds[self.name] = self
+        self.episode = loop.create_task(self.run())
+        body = loop.run_until_complete(self.until_asked())
+        if body is None:
+            raise RuntimeError("the episode ended before it asked anything")
+        self.seen = body["messages"]
+        functions = [tool["function"] for tool in body.get("tools") or []]
+        tools = [{"name": each["name"], "description": each.get("description", ""), "parameters": each["parameters"]} for each in functions]
+        return {"opening": self.seen, "tools": tools}
+
+    def step(self, action):
+        self.replies.put_nowait(action)
+        body = self.host.loop.run_until_complete(self.until_asked())
+        if body is None:
+            return {"observed": [], "reward": self.episode.result(), "done": True}
+        before, messages = len(self.seen), body["messages"]
+        if messages[:before] != self.seen or len(messages) <= before + 1:
+            raise RuntimeError("the environment rewrote the conversation, which cannot be followed")
+        self.seen = messages
+        return {"observed": messages[before + 1 :], "reward": None, "done": False}
+
+    def finish(self):
+        """Ends the episode as a limit of its own would: what was done until here is scored."""
+        if self.episode.done():
+            return None
+        for trace in self.traces:
+            trace.stop("max_turns")
+        self.replies.put_nowait(None)
+        return self.host.loop.run_until_complete(self.episode)
+
+    def close(self):
+        self.host.worlds.pop(self.name, None)
+        if self.episode and not self.episode.done():
+            self.episode.cancel()
+            self.host.loop.run_until_complete(asyncio.gather(self.episode, return_exceptions=True))
+
+
+
 # --- the line to Espalier --------------------------------------------------------------------
 
-KINDS = {"reasoning_gym": ReasoningGym, "gym": Gym, "verifiers": Verifiers}
+def verifiers_of(package, arguments):
+    """Up to 0.1 the package itself has environments; later they are tasksets of `verifiers.v1`."""
+    root = importlib.import_module("verifiers")
+    kind = Verifiers if hasattr(root, "Environment") else VerifiersEpisodes
+    return kind(package, arguments)
+
+
+KINDS = {"reasoning_gym": ReasoningGym, "gym": Gym, "verifiers": verifiers_of}
 
 
 def kind_of(package):

@@ -26,6 +26,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   check: async () => (await import('./commands/check.ts')).checkCommand,
   tasks: async () => (await import('./commands/tasks/tasks.ts')).tasksCommand,
   environment: async () => (await import('./commands/environment/serve.ts')).environmentCommand,
+  sandbox: async () => (await import('./commands/environment/sandbox.ts')).sandboxCommand,
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   'export-model': async () => (await import('./commands/export-model.ts')).exportModelCommand,
   tau: async () => (await import('./commands/tau.ts')).tauCommand,

@@ -10,7 +10,7 @@ import { harbor, harborOptions } from './harbor/harbor.ts'
 import { interpreterOptions, openInterpreterNamed } from './interpreter/interpreter.ts'
 import { repair } from './repair/repair.ts'
 import { openMcpTools } from './tools/mcp.ts'
-import { workspaceOptions } from './workspace/open.ts'
+import { reachWorkspaces, workspaceOptions } from './workspace/open.ts'
 
 /** An environment that can be opened by name. */
 export interface EnvironmentFactory {
@@ -66,13 +66,13 @@ export const builtInEnvironments: Readonly<Record<string, EnvironmentFactory>> =
   harbor: environmentFactory({
     about: 'Task folders of Harbor or terminal-bench: files, a shell, their own tests as reward.',
     options: harborOptions,
-    open: ({ variant, ...options }) => harbor(variant, options),
+    open: async ({ variant, ...options }) => harbor(variant, await reachWorkspaces(options)),
   }),
   repair: environmentFactory({
     about:
       'Small programs with a mistake each, files and a shell, tests as reward; makes its own tasks.',
     options: workspaceOptions,
-    open: repair,
+    open: async options => repair(await reachWorkspaces(options)),
   }),
   'single-turn': environmentFactory({
     about: 'One prompt, one answer, compared with the task’s answer.',

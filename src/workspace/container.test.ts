@@ -46,17 +46,19 @@ it('asks an engine for containers without network, within limits, and removes th
   await fork[Symbol.asyncDispose]()
   await workspace[Symbol.asyncDispose]()
   const asked = readFileSync(join(folder, 'asked'), 'utf8').trim().split('\n')
-  const bounds = '--network none --memory 512m --pids-limit 20 --security-opt no-new-privileges'
+  const bounds =
+    '--network none --memory 512m --pids-limit 20 --security-opt no-new-privileges --stop-timeout 0'
   expect(asked).toEqual([
     'info',
     'build --quiet /context',
-    `run --detach ${bounds} --workdir /app --entrypoint sleep built infinity`,
+    `run --detach ${bounds} --entrypoint sleep built infinity`,
+    'exec c1 mkdir -p /app',
     'exec c1 sh -c rm -rf "$1" && mkdir -p "$1" sh /app',
     `cp ${folder}/. c1:/app`,
     'exec --interactive --workdir /app --env WANTED=1 c1 timeout -s KILL 7 sh -c cat; exit 3',
     'exec c1 sh -c kill -9 -1 2>/dev/null; true',
     'commit c1',
-    `run --detach ${bounds} --workdir /app --entrypoint sleep forked infinity`,
+    `run --detach ${bounds} --entrypoint sleep forked infinity`,
     'rm --force c1',
     'rmi --force forked',
     'rm --force c1',

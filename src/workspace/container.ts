@@ -46,8 +46,15 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
     async open(source, call) {
       const id = await start(ask, options, { source, image: await imageOf(source, call), call })
       const workspace = new Container(id, { ...options, source, ask })
-      for (const put of source.puts) await workspace.put(put, call)
-      return workspace
+      try {
+        // Not every engine makes the folder that commands begin in.
+        await ask(['exec', id, 'mkdir', '-p', source.workingFolder], call)
+        for (const put of source.puts) await workspace.put(put, call)
+        return workspace
+      } catch (cause) {
+        await workspace[Symbol.asyncDispose]()
+        throw cause
+      }
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
@@ -87,10 +94,11 @@ function start(
   { limits }: ContainerOptions,
   { source, image, call }: Starting,
 ): Promise<string> {
-  const { workingFolder, network = 'none' } = source
+  const { network = 'none' } = source
   const bounds = ['--memory', `${limits.memory}m`, '--pids-limit', String(limits.processes)]
   const reach = network === 'none' ? ['--network', 'none'] : []
-  const rest = ['--security-opt', 'no-new-privileges', '--workdir', workingFolder]
+  // What waits as the first process hears no signal but the last one.
+  const rest = ['--security-opt', 'no-new-privileges', '--stop-timeout', '0']
   const first = ['--entrypoint', 'sleep', image, 'infinity']
   return ask(['run', '--detach', ...reach, ...bounds, ...rest, ...first], call)
 }
@@ -126,14 +134,17 @@ class Container implements Workspace {
       ...asked,
       ...(input !== undefined && { input }),
     })
+    // Whatever it left running ends with it; what waits as the first process is not reached.
+    const kill = ['exec', this.#id, 'sh', '-c', 'kill -9 -1 2>/dev/null; true']
+    await ask(kill, { signal: AbortSignal.timeout(60_000) }).catch(() => '')
     signal.throwIfAborted()
-    if (/^(Error response from daemon|Error: no (such )?container)/m.test(finished.complaints)) {
+    if (
+      /^(Error response from daemon|Error: (no (such )?container|can only create exec sessions))/m.test(
+        finished.complaints,
+      )
+    ) {
       throw new WorkspaceError(`${engine} exec: ${finished.complaints.trim().slice(-500)}`)
     }
-    // Whatever it left running ends with it; what waits as the first process is not reached.
-    await ask(['exec', this.#id, 'sh', '-c', 'kill -9 -1 2>/dev/null; true'], { signal }).catch(
-      () => '',
-    )
     const isOver = finished.code === 137 && performance.now() - began >= seconds * 1000
     return isOver ? { ...finished, end: 'out-of-time' } : finished
   }

@@ -37,18 +37,18 @@ export interface WorkspaceSource {
   readonly puts: readonly Put[]
   readonly workingFolder: string
   /** Variables of every command. */
-  readonly variables?: Readonly<Record<string, string>>
+  readonly variables?: Readonly<Record<string, string>> | undefined
   /** What a container is made from: its image, or the folder of a Dockerfile. */
   readonly image?: { readonly name: string } | { readonly build: string }
   /** @default 'none' */
-  readonly network?: 'none' | 'outside'
+  readonly network?: 'none' | 'outside' | undefined
 }
 
 /** How a command is run. */
 export interface CommandCall extends Call {
   readonly input?: string | Uint8Array
-  readonly seconds?: number
-  readonly variables?: Readonly<Record<string, string>>
+  readonly seconds?: number | undefined
+  readonly variables?: Readonly<Record<string, string>> | undefined
 }
 
 /** Folders and commands of one attempt, apart from this machine and from every other attempt. */

@@ -49,15 +49,6 @@ describe.runIf(findWalls().by !== undefined)('a workspace within walls', () => {
     expect(await sizeIn(workspace, '/work', { signal })).toBeLessThanOrEqual(9)
   })
 
-  it('forks into a copy that goes its own way', async () => {
-    const workspace = await openOne()
-    const fork = await workspace.fork({ signal })
-    open.push(fork)
-    await writeFileIn(fork, { path: 'a.txt', text: 'other' }, { signal })
-    expect(await readFileIn(workspace, 'a.txt', { signal })).toBe('one')
-    expect(await readFileIn(fork, 'a.txt', { signal })).toBe('other')
-  })
-
   it('takes folders at the top after commands ran, and only there', async () => {
     const workspace = await openOne()
     const from = mkdtempSync(join(tmpdir(), 'tests-'))

@@ -9,6 +9,7 @@ import { replyOf } from '../reply.ts'
 import { readDockerfile } from './dockerfile.ts'
 import { harbor, solveHarbor } from './harbor.ts'
 import { findTaskFolders, readTaskFolder, readTopLevel } from './task-folder.ts'
+import { faultOf } from './verify.ts'
 
 const fixtures = 'test/fixtures/task-folders'
 const { signal } = new AbortController()
@@ -56,6 +57,25 @@ describe('task folders', () => {
   })
 })
 
+it.each([
+  ["chown: invalid user: 'nobody'", 'need the user nobody'],
+  ["id: 'nobody': no such user", 'need the user nobody'],
+  ['su: user nobody does not exist or the user entry lacks fields', 'need the user nobody'],
+  ['sudo: unknown user nobody', 'need the user nobody'],
+  ["/usr/bin/env: 'uvx': No such file or directory", 'need uvx'],
+  ['/tests/test.sh: line 3: uvx: command not found', 'need uvx'],
+  ['/usr/bin/python3: No module named pytest', 'need pytest'],
+  ['curl: (6) Could not resolve host: astral.sh', 'wanted to fetch astral.sh'],
+  ['E: Unable to locate package curl', 'wanted to fetch curl'],
+])('%s is a fault of the sandbox', (line, reason) => {
+  expect(faultOf(`collected\n${line}\nFAILED\n`)).toContain(reason)
+})
+
+it('what a program of the policy lacks is its own affair', () => {
+  expect(faultOf('/app/run.sh: line 1: frob: command not found\n')).toBeUndefined()
+  expect(faultOf("ModuleNotFoundError: No module named 'solution'\n")).toBeUndefined()
+})
+
 describe.runIf(findWalls().by !== undefined)('task folders within walls', () => {
   it('their own solutions pass their tests', async () => {
     for (const each of findTaskFolders(fixtures)) {
@@ -89,5 +109,20 @@ describe.runIf(findWalls().by !== undefined)('task folders within walls', () => 
     writeFileSync(join(silent, 'tests/test.sh'), 'pytest-9\necho 0 > /logs/verifier/reward.txt')
     await expect(world.report!()).rejects.toThrow('need pytest-9, which is not there')
     await expect(solveHarbor(silent, { signal })).rejects.toThrow('installs=skipped')
+  })
+
+  it('a fault of the sandbox costs the attempt with its reason, and is never a score', async () => {
+    const faulty = join(folder, 'faulty')
+    cpSync(join(fixtures, 'greet'), faulty, { recursive: true })
+    const environment = harbor(faulty, { installs: 'skipped' })
+    const [task] = environment.makeTasks!({ count: 1, seed: 0 })
+    await using world = await environment.open(task!, { signal, seed: 0, lanes })
+    const zero = 'echo 0 > /logs/verifier/reward.txt'
+    writeFileSync(join(faulty, 'tests/test.sh'), `chown nobody-9 /tests/test.sh\n${zero}`)
+    await expect(world.report!()).rejects.toThrow('need the user nobody-9')
+    // What was missing and not needed takes nothing from those who pass.
+    const one = 'id nobody-9\necho 1 > /logs/verifier/reward.txt'
+    writeFileSync(join(faulty, 'tests/test.sh'), one)
+    expect(await world.report!()).toMatchObject({ reward: 1 })
   })
 })

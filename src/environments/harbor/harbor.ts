@@ -38,7 +38,6 @@ export interface HarborOptions extends WorkspaceOptions {
 /** How task folders are named: `harbor:DIR`, `harbor:DIR,memory=2048`. */
 export const harborOptions = workspaceOptions.extend({
   variant: z.string().min(1),
-  sandbox: z.enum(['docker', 'podman']).optional(),
   installs: z.enum(['refused', 'skipped']).optional(),
 })
 

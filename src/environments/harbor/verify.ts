@@ -29,21 +29,63 @@ export async function verify(workspace: Workspace, task: TaskFolder, call: Call)
   const ran = await workspace.run(['/bin/sh', '-c', command], { ...call, seconds, variables })
   if (ran.end !== 'exited') throw new Error(`the tests of ${task.name} took over ${seconds} s`)
   const printed = ran.output
-  refuseMissing(task, printed)
-  return task.format === 'harbor'
-    ? { ...(await readReward(workspace, task, { ...call, printed })), printed }
-    : { reward: passedAll(task, printed), printed }
+  const fault = faultOf(printed)
+  const refused = fault && new Error(`the tests of ${task.name} ${fault}`)
+  const verdict = await readVerdict(workspace, task, { ...call, printed }).catch(cause => {
+    throw refused ?? cause
+  })
+  // Tests that passed all the same did not need what was missing.
+  if (refused && verdict.reward < 1) throw refused
+  return verdict
 }
 
-/** Tests that lack a program of their own say nothing about the policy. */
-function refuseMissing({ name }: TaskFolder, printed: string): void {
-  const missing =
-    /^\/tests\/\S+: (?:line )?\d+: (\S+): (?:command )?not found$/m.exec(printed)?.[1] ??
-    /No module named '?(pytest\w*)/.exec(printed)?.[1]
-  if (missing === undefined) return
-  throw new Error(
-    `the tests of ${name} need ${missing}, which is not there: name it in toolchain=DIR`,
-  )
+async function readVerdict(
+  workspace: Workspace,
+  task: TaskFolder,
+  call: Call & { readonly printed: string },
+): Promise<Verdict> {
+  const { printed } = call
+  if (task.format === 'terminal-bench') return { reward: passedAll(task, printed), printed }
+  return { ...(await readReward(workspace, task, call)), printed }
+}
+
+/**
+ * What a place lacked that tests ran in, as programs say it at the beginning of a line. Such tests
+ * say nothing about the policy, whatever score they wrote. A program of the policy's that lacks
+ * something is told by its own path, and is the policy's affair.
+ */
+const faults: readonly (readonly [RegExp, (found: string) => string])[] = [
+  [/^\/tests\/\S+: (?:line )?\d+: (\S+): (?:command )?not found$/m, missing],
+  [/^(?:\/usr\/bin\/)?env: [‘'](\S+?)[’']: No such file or directory$/m, missing],
+  [/No module named '?(pytest\w*)/, missing],
+  [/^(?:su|sudo|runuser|setpriv|gosu): (?:unknown )?user:? [‘'"]?(\w[\w-]*)/m, noUser],
+  [/^(?:chown|chgrp|install): invalid user: [‘'](\w[\w-]*)/m, noUser],
+  [/^id: [‘'](\w[\w-]*)[’']: no such user$/m, noUser],
+  [/^(?:curl: \(\d+\) )?Could not resolve host: (\S+)/m, noNetwork],
+  [/Temporary failure (?:in name resolution|resolving) ?[‘']?([\w.-]*)/, noNetwork],
+  [/^E: (?:Unable to locate package|Failed to fetch) (\S+)/m, noNetwork],
+  [/^ERROR: No matching distribution found for (\S+)/m, noNetwork],
+]
+
+function missing(name: string): string {
+  return `need ${name}, which is not there: name it in toolchain=DIR`
+}
+
+function noUser(name: string): string {
+  return `need the user ${name}, whom this sandbox does not have: use a container (sandbox=podman)`
+}
+
+function noNetwork(name: string): string {
+  return `wanted to fetch ${name || 'something'}, and the sandbox has no network`
+}
+
+/** What the place that tests ran in lacked, by what they printed. */
+export function faultOf(printed: string): string | undefined {
+  for (const [pattern, tell] of faults) {
+    const found = pattern.exec(printed)
+    if (found) return tell(found[1] ?? '')
+  }
+  return undefined
 }
 
 async function putTests(workspace: Workspace, task: TaskFolder, call: Call): Promise<void> {

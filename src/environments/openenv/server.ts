@@ -109,14 +109,20 @@ async function exchange(
   path: string,
   body?: object,
 ): Promise<Answer> {
-  const response = await fetch(`${url}${path}`, {
-    signal: AbortSignal.timeout(seconds * 1000),
-    headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { method: 'POST', body: JSON.stringify(body) }),
-  }).catch((cause: Error) => {
-    const reason = describeCause(cause.cause ?? cause)
-    throw new Error(`no OpenEnv server answers at ${url}: ${reason}`, { cause })
-  })
+  const ask = (): Promise<Response> =>
+    fetch(`${url}${path}`, {
+      signal: AbortSignal.timeout(seconds * 1000),
+      headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    })
+  // These questions change nothing: one that went over a connection which the server was just
+  // closing is asked again.
+  const response = await ask()
+    .catch(ask)
+    .catch((cause: Error) => {
+      const reason = describeCause(cause.cause ?? cause)
+      throw new Error(`no OpenEnv server answers at ${url}: ${reason}`, { cause })
+    })
   const parts: Uint8Array[] = []
   let size = 0
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {

@@ -7,7 +7,7 @@ import type { Call } from '../../core/call.ts'
 import type { Environment, MakeTasksOptions, Task } from '../../core/environment.ts'
 import type { Json, TaskId } from '../../core/ids.ts'
 import { random, seedOf, shuffle } from '../../math/random.ts'
-import type { Workspace, Workspaces } from '../../workspace/contract.ts'
+import { type Workspace, WorkspaceError, type Workspaces } from '../../workspace/contract.ts'
 import { environment } from '../environment.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import type { Situation } from '../play.ts'
@@ -42,14 +42,17 @@ export interface RepairReport {
 }
 
 const folder = '/work'
+/** What containers are made from. */
+const image = { name: 'docker.io/library/node:22-slim' }
 const file = 'program.mjs'
-const node = process.execPath
 /** Keeps the runtime's own memory small, so that limits on address space hold it. */
 const nodeFlags = ['--max-old-space-size=256']
 
 /** Small programs with one mistake each: tools to look, edit and test; the tests are the reward. */
 export function repair(options: WorkspaceOptions = {}): Environment<RepairTask> {
   const { workspaces, limits } = openWorkspaces(options)
+  // Another machine, or a container, has its own Node.
+  const node = options.sandbox ? 'node' : process.execPath
   const made = environment({
     name: 'repair',
     task,
@@ -81,7 +84,7 @@ export function repair(options: WorkspaceOptions = {}): Environment<RepairTask> 
       await writeFile(join(here, file), data.source)
       await writeFile(join(here, 'tests.mjs'), testsFor(data))
       const puts = [{ from: here, to: folder }]
-      const workspace = await from.open({ puts, workingFolder: folder }, call)
+      const workspace = await from.open({ puts, workingFolder: folder, image }, call)
       dataOf.set(workspace, data)
       return workspace
     } finally {
@@ -92,7 +95,7 @@ export function repair(options: WorkspaceOptions = {}): Environment<RepairTask> 
     const data = dataOf.get(workspace)!
     return {
       tools: workspaceTools({ workspace, limits, folder, test: testCommand }),
-      report: () => grade(workspace, data),
+      report: () => grade(workspace, data, node),
       async fork({ signal, defer }) {
         const fork = await workspace.fork({ signal })
         defer(() => fork[Symbol.asyncDispose]())
@@ -135,7 +138,7 @@ const results = z.array(z.object({ gave: z.json().optional(), threw: z.string().
 const gradingSeconds = 20
 
 /** What the program gives is compared here: whoever wrote it cannot reach what decides. */
-async function grade(workspace: Workspace, data: RepairTask): Promise<RepairReport> {
+async function grade(workspace: Workspace, data: RepairTask, node: string): Promise<RepairReport> {
   const all = [...data.shown, ...data.hidden]
   const { end, code, output, complaints } = await workspace.run(
     [node, ...nodeFlags, '--input-type=module', '--eval', driver, `${folder}/${file}`],
@@ -148,6 +151,7 @@ async function grade(workspace: Workspace, data: RepairTask): Promise<RepairRepo
   const total = all.length
   const read = readResults(output)
   if (!read) {
+    if (code === 126 || code === 127) await refuseWithoutNode(workspace, node)
     const problem =
       end === 'exited'
         ? `it ended with ${code}: ${complaints.trim().slice(-300)}`
@@ -158,6 +162,13 @@ async function grade(workspace: Workspace, data: RepairTask): Promise<RepairRepo
     isDeepStrictEqual(read[index]?.gave, gives),
   ).length
   return { passed, total }
+}
+
+/** A place without Node says nothing about the policy; one that has it does, whatever the code was. */
+async function refuseWithoutNode(workspace: Workspace, node: string): Promise<void> {
+  const signal = AbortSignal.timeout(2000 * gradingSeconds)
+  const { code, complaints } = await workspace.run([node, '--version'], { signal })
+  if (code !== 0) throw new WorkspaceError(`${node} does not run inside: ${complaints.trim()}`)
 }
 
 function readResults(output: string): readonly { readonly gave?: Json | undefined }[] | undefined {

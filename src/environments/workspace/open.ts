@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { containerWorkspaces } from '../../workspace/container.ts'
 import { usualLimits, type WorkspaceLimits, type Workspaces } from '../../workspace/contract.ts'
 import { localWorkspaces } from '../../workspace/local.ts'
+import { remoteWorkspaces } from '../../workspace/remote.ts'
 
 /** Where workspaces are, and what bounds them. */
 export interface WorkspaceOptions {
@@ -19,7 +20,7 @@ export interface WorkspaceOptions {
   readonly walls?: 'required' | 'none' | undefined
   /** A folder of programs that can be read inside; its `bin` comes first in PATH. @default none */
   readonly toolchain?: string | undefined
-  /** Where they are: a container engine, or workspaces of your own. @default within walls of this machine */
+  /** Where they are: a container engine, another machine, or workspaces of your own. @default within walls of this machine */
   readonly sandbox?: 'docker' | 'podman' | Workspaces | undefined
 }
 
@@ -30,7 +31,28 @@ export const workspaceOptions = z.strictObject({
   disk: z.coerce.number().int().min(1).max(1_048_576).optional(),
   walls: z.enum(['required', 'none']).optional(),
   toolchain: z.string().min(1).optional(),
+  /** A container engine, or the address of a sandbox server. */
+  sandbox: z
+    .union([z.enum(['docker', 'podman']), z.url({ protocol: /^https?$/ })], {
+      error: 'docker, podman or the address of a sandbox server',
+    })
+    .optional(),
+  /** The variable of the process that holds the key of a sandbox server. */
+  'key-variable': z.string().min(1).optional(),
 })
+
+/** Options as an environment takes them: an address becomes the workspaces that are kept there. */
+export async function reachWorkspaces<Named extends z.output<typeof workspaceOptions>>({
+  sandbox,
+  'key-variable': variable,
+  ...rest
+}: Named): Promise<Omit<Named, 'sandbox' | 'key-variable'> & Pick<WorkspaceOptions, 'sandbox'>> {
+  if (sandbox === undefined) return rest
+  if (sandbox === 'docker' || sandbox === 'podman') return { ...rest, sandbox }
+  const key = variable === undefined ? undefined : process.env[variable]
+  if (variable !== undefined && !key) throw new Error(`the variable ${variable} is not set`)
+  return { ...rest, sandbox: await remoteWorkspaces({ url: sandbox, key }) }
+}
 
 /** Opens what workspaces are taken from; throws where nothing can keep them apart. */
 export function openWorkspaces(options: WorkspaceOptions): {

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { openWorkspaces, workspaceOptions } from '../../../environments/workspace/open.ts'
+import { serveSandbox } from '../../../hosting/sandbox-server.ts'
+import { openNamed } from '../../../settings/open-named.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
+
+/** Serves workspaces of this machine to those that roll elsewhere. */
+export const sandboxCommand: Command = {
+  name: 'sandbox',
+  summary: 'Serve workspaces of this machine to attempts that are rolled elsewhere',
+  usage: 'serve',
+  about:
+    'Commands of coding agents run here, within walls of this machine or in containers, while the\n' +
+    'attempts are rolled on another: repair:sandbox=URL and harbor:DIR,sandbox=URL. Limits are those\n' +
+    'of this server; a workspace that nobody uses for an hour is ended.',
+  examples: [
+    'espalier sandbox serve --port 8100',
+    'ESPALIER_TOKEN=… espalier sandbox serve --engine podman --host 0.0.0.0',
+  ],
+  settings: [],
+  own: {
+    port: { help: 'The port; 0 takes any free one (default: 8100)', argument: 'N' },
+    sessions: { help: 'Workspaces at one time (default: 64)', argument: 'N' },
+    engine: { help: 'docker or podman (default: walls of the system)', argument: 'NAME' },
+    memory: { help: 'MiB of memory of each process (default: 4096)', argument: 'N' },
+    disk: { help: 'MiB that files may take (default: 512)', argument: 'N' },
+    walls: { help: 'none accepts that nothing keeps commands from this machine', argument: 'NAME' },
+    ...doorFlags,
+  },
+  words: [1, 1],
+  run: runSandbox,
+}
+
+async function runSandbox({ words, own, json, terminal, signal }: Invocation): Promise<number> {
+  if (words[0] !== 'serve') throw new MisuseError(`espalier sandbox knows serve, not "${words[0]}"`)
+  const { port = 8100 } = counted('port', own.port)
+  const { sessions } = counted('sessions', own.sessions)
+  if (sessions === 0) throw new MisuseError('--sessions takes a number from 1 on')
+  const { engine, memory, disk, walls } = own
+  const read = workspaceOptions.safeParse({ sandbox: engine, memory, disk, walls })
+  if (!read.success || engine?.includes(':')) {
+    const issue = read.error?.issues[0]
+    const name = issue?.path[0] === 'sandbox' || !issue ? 'engine' : String(issue.path[0])
+    throw new MisuseError(`--${name}: ${name === 'engine' ? 'docker or podman' : issue?.message}`)
+  }
+  const { sandbox, ...limits } = read.data
+  const door = readDoor(own)
+  await openNamed(`--port ${port}`, () => tryPort(port, door.host))
+  const { workspaces } = openWorkspaces({ ...limits, sandbox: sandbox as 'docker' | 'podman' })
+  await using server = await openNamed(`--host ${door.host}`, () =>
+    serveSandbox(workspaces, { port, ...(sessions && { sessions }), ...door }),
+  )
+  const { url } = server
+  if (json) terminal.print(JSON.stringify({ url, isolation: workspaces.isolation }))
+  else terminal.print(`serving workspaces (${workspaces.name}) at ${url}`)
+  terminal.tell(`next  espalier check repair:sandbox=${url} --tasks 1`)
+  if (!signal.aborted) await once(signal, 'abort')
+  return 0
+}

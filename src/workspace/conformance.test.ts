@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { serveSandbox } from '../hosting/sandbox-server.ts'
+import { findWalls } from '../sandbox/walls.ts'
+import { containerWorkspaces } from './container.ts'
+import { usualLimits, type Workspace, WorkspaceError, type Workspaces } from './contract.ts'
+import { listFilesIn, readFileIn, writeFileIn } from './files.ts'
+import { localWorkspaces } from './local.ts'
+import { remoteWorkspaces } from './remote.ts'
+
+const { signal } = new AbortController()
+const limits = { ...usualLimits, seconds: 2, outputBytes: 1000 }
+const closing: (() => PromiseLike<void>)[] = []
+afterAll(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+/** An image with a shell and its usual programs, and an engine that has it: both are rarely here. */
+const image = process.env.ESPALIER_TEST_IMAGE
+const hasEngine =
+  image !== undefined && spawnSync('podman', ['image', 'exists', image]).status === 0
+if (!hasEngine)
+  console.warn('SKIPPED: no podman with ESPALIER_TEST_IMAGE; containers were not run.')
+const hasWalls = findWalls().by !== undefined
+
+async function openRemote(): Promise<Workspaces> {
+  const server = await serveSandbox(localWorkspaces({ limits }), { port: 0, token: 'key' })
+  closing.push(() => server[Symbol.asyncDispose]())
+  return await remoteWorkspaces({ url: server.url, key: 'key' })
+}
+
+const kinds: readonly (readonly [string, boolean, () => Promise<Workspaces> | Workspaces])[] = [
+  ['within walls', hasWalls, () => localWorkspaces({ limits })],
+  ['in a container', hasEngine, () => containerWorkspaces({ engine: 'podman', limits })],
+  ['on another machine', hasWalls, openRemote],
+]
+
+describe.each(kinds.filter(([, isHere]) => isHere))('a workspace %s', (_name, _isHere, make) => {
+  let made: Promise<Workspaces> | undefined
+  async function open(): Promise<Workspace> {
+    made ??= Promise.resolve(make())
+    const from = mkdtempSync(join(tmpdir(), 'put-'))
+    writeFileSync(join(from, 'a.txt'), 'one')
+    writeFileSync(join(from, 'run.sh'), '#!/bin/sh\necho ran')
+    chmodSync(join(from, 'run.sh'), 0o755)
+    const source = {
+      puts: [{ from, to: '/work' }],
+      workingFolder: '/work',
+      variables: { GIVEN: 'always' },
+      ...(image !== undefined && { image: { name: image } }),
+    }
+    const workspace = await (await made).open(source, { signal })
+    closing.push(() => workspace[Symbol.asyncDispose]())
+    return workspace
+  }
+  const sh = (workspace: Workspace, text: string, more = {}) =>
+    workspace.run(['/bin/sh', '-c', text], { signal, ...more })
+
+  it('runs commands with what they read, their variables and their exit code', async () => {
+    const workspace = await open()
+    const ran = await sh(workspace, 'cat; echo "$GIVEN $WANTED"; echo wrong >&2; exit 3', {
+      input: 'said\n',
+      variables: { WANTED: 'now' },
+    })
+    expect(ran).toMatchObject({ end: 'exited', code: 3, output: 'said\nalways now\n' })
+    expect(ran.complaints).toContain('wrong')
+    expect((await sh(workspace, './run.sh')).output).toBe('ran\n')
+  })
+
+  it('keeps files, and has no network and no file of this machine', async () => {
+    const workspace = await open()
+    await writeFileIn(workspace, { path: 'deep/ü.txt', text: 'zwei ☃' }, { signal })
+    expect(await readFileIn(workspace, 'deep/ü.txt', { signal })).toBe('zwei ☃')
+    expect(await listFilesIn(workspace, '.', { signal })).toContain('./a.txt\n./deep\n')
+    const secret = join(mkdtempSync(join(tmpdir(), 'secret-')), 'key')
+    writeFileSync(secret, 'secret')
+    await sh(workspace, `ln -s ${secret} link`)
+    await expect(readFileIn(workspace, 'link', { signal })).rejects.toThrow('No such file')
+    const reached = await sh(workspace, 'cat /proc/net/dev | grep -v lo: | grep -c :')
+    expect(reached.output.trim()).toBe('0')
+  })
+
+  it('ends what takes too long, and cuts what floods', async () => {
+    const workspace = await open()
+    const flood = await sh(workspace, 'yes', { seconds: 1 })
+    expect([flood.end, flood.output.length, flood.cut > 0]).toEqual(['out-of-time', 1000, true])
+    expect((await sh(workspace, 'echo still here')).output).toBe('still here\n')
+  })
+
+  it('forks into a copy that goes its own way, and takes folders later', async () => {
+    const workspace = await open()
+    const fork = await workspace.fork({ signal })
+    closing.push(() => fork[Symbol.asyncDispose]())
+    await writeFileIn(fork, { path: 'a.txt', text: 'other' }, { signal })
+    expect(await readFileIn(workspace, 'a.txt', { signal })).toBe('one')
+    expect(await readFileIn(fork, 'a.txt', { signal })).toBe('other')
+    const from = mkdtempSync(join(tmpdir(), 'tests-'))
+    writeFileSync(join(from, 'test.sh'), 'echo tested')
+    await fork.put({ from, to: '/tests' }, { signal })
+    expect((await sh(fork, 'sh /tests/test.sh')).output).toBe('tested\n')
+  })
+
+  it('stops a command when it is told to, and stays usable', async () => {
+    const workspace = await open()
+    const stop = new AbortController()
+    const running = workspace.run(['sleep', '60'], { signal: stop.signal, seconds: 60 })
+    stop.abort(new Error('enough'))
+    await expect(running).rejects.toThrow('enough')
+    expect((await sh(workspace, 'echo still here')).output).toBe('still here\n')
+  })
+})
+
+describe.runIf(hasWalls)('a server of workspaces', () => {
+  it('needs its key, says where a workspace is gone, and makes who comes last wait', async () => {
+    const server = await serveSandbox(localWorkspaces({ limits }), {
+      port: 0,
+      token: 'key',
+      sessions: 1,
+    })
+    closing.push(() => server[Symbol.asyncDispose]())
+    const { url } = server
+    await expect(remoteWorkspaces({ url, key: 'other' })).rejects.toThrow('401')
+    const workspaces = await remoteWorkspaces({ url, key: 'key', patience: 0 })
+    const source = { puts: [], workingFolder: '/work' }
+    const first = await workspaces.open(source, { signal })
+    await expect(workspaces.open(source, { signal })).rejects.toThrow('all 1 workspaces are in use')
+    await first[Symbol.asyncDispose]()
+    const gone = await first.run(['true'], { signal }).catch((cause: unknown) => cause)
+    expect(gone).toBeInstanceOf(WorkspaceError)
+    expect(String(gone)).toContain('no such workspace')
+  })
+})
