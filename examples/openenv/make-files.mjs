@@ -2,7 +2,16 @@
 import { writeFileSync } from 'node:fs'
 
 // The maze as its package has it: a cell is a column and a row, `#` is a wall, the exit is the last.
-const maze = ['.....#..', '##.#.#.#', '...#...#', '.#####..', '......#.', '#.###...', '....#.#.', '.##.....']
+const maze = [
+  '.....#..',
+  '##.#.#.#',
+  '...#...#',
+  '.#####..',
+  '......#.',
+  '#.###...',
+  '....#.#.',
+  '.##.....',
+]
 const cells = maze.flatMap((line, row) =>
   [...line].flatMap((mark, column) => (mark === '.' ? [[column, row]] : [])),
 )
