@@ -40,6 +40,8 @@ interface Sampled {
   readonly id: string
   readonly isBase: boolean
   requests: number
+  /** What is asked in its place, once the server has refused it. */
+  instead?: Promise<Sampled>
 }
 
 interface State extends SamplerSession {
@@ -210,11 +212,21 @@ async function score(
 async function ask(state: State, asked: object, call: Call): Promise<SampleOutput> {
   const sampler = await currentOf(state, call)
   try {
-    return await askOf(state, { sampler, asked }, call)
+    return await askOf(state, { sampler: (await sampler.instead) ?? sampler, asked }, call)
   } catch (error) {
     if (!sampler.isBase || !isUnknownModel(error)) throw error
-    state.current = state.openFresh(call).then(id => ({ id, isBase: false, requests: 0 }))
-    return await askOf(state, { sampler: await currentOf(state, call), asked }, call)
+    return await askOf(state, { sampler: await insteadOf(state, sampler, call), asked }, call)
+  }
+}
+
+/** Many samples may be refused at once: the first opens what all of them are drawn from. */
+async function insteadOf(state: State, base: Sampled, call: Call): Promise<Sampled> {
+  base.instead ??= state.openFresh(call).then(id => ({ id, isBase: false, requests: 0 }))
+  try {
+    return await base.instead
+  } catch (error) {
+    delete base.instead
+    throw error
   }
 }
 

@@ -1,7 +1,14 @@
 import type { Call } from '../../core/call.ts'
 import type { Policy } from '../../core/policy.ts'
 import { openTinkerApi, type TinkerApi, type TinkerApiOptions } from './api.ts'
-import { createModel, type ModelHome, type PublishedWeights, publish } from './model.ts'
+import {
+  createModel,
+  type ModelHome,
+  type PublishedWeights,
+  publish,
+  type TinkerModel,
+  unload,
+} from './model.ts'
 import { TinkerError, textField } from './request.ts'
 import { openSampler } from './sampler.ts'
 import {
@@ -79,7 +86,7 @@ type Opened = Pick<TinkerSession, 'url' | 'api' | 'id' | 'baseModel' | 'kind' | 
 function startSession(opened: Opened): TinkerSession {
   const { api, id, baseModel, kind } = opened
   // One counter for all that samplers are made from: servers name samplers by it.
-  const state = { version: 0, samplers: 0, models: 0 }
+  const state = { version: 0, samplers: 0, models: 0, fresh: [] as TinkerModel[] }
   const openSamplingSession = async (model: object, own: Call): Promise<string> => {
     const body = {
       session_id: id,
@@ -101,6 +108,7 @@ function startSession(opened: Opened): TinkerSession {
     openBase: own => openSamplingSession({ base_model: baseModel }, own),
     async openFresh(own) {
       const model = await createModel(session, { rank: kind.rank, seed: 0 }, own)
+      state.fresh.push(model)
       return await samplerOf(await publish(session, model, own), own)
     },
     close: () => session[Symbol.asyncDispose](),
@@ -119,6 +127,7 @@ function startSession(opened: Opened): TinkerSession {
     },
     async [Symbol.asyncDispose]() {
       heart.stop()
+      for (const model of state.fresh) await unload(session, model)
       await finish(api, id)
     },
   }

@@ -228,20 +228,26 @@ describe('sampling', () => {
     ])
   })
 
-  it('comes from a fresh adapter where the base model is refused', async () => {
-    await using on = await scene({
-      instead: ({ path, body }, before) => {
-        const isBase =
-          path === 'retrieve_future' &&
-          before.findLast(each => each.path === 'asample')?.body.sampling_session_id ===
-            'S-sample-0' &&
-          body.request_id === '1'
+  it('comes from one fresh adapter where the base model is refused, which is given back', async () => {
+    const on = await scene({
+      instead: ({ path, body }) => {
+        const isBase = path === 'retrieve_future' && Number(body.request_id) <= 3
         return isBase ? { code: 422, body: { detail: 'unknown model_id ""' } } : undefined
       },
     })
+    // Three requests ask the base model at once, and none does afterwards.
+    const drawn = [1, 2, 3].map(() => on.session.policy.sample(sampleRequest(), call))
+    for (const each of await Promise.all(drawn)) expectTokens(each)
     expectTokens(await on.session.policy.sample(sampleRequest(), call))
     expect(on.server.to('create_model')).toHaveLength(1)
-    expect(on.server.to('asample').at(-1)!.body.sampling_session_id).toBe('S-sample-1')
+    const from = on.server.to('asample').map(({ body }) => body.sampling_session_id)
+    expect(from.toSorted()).toEqual([
+      ...Array(3).fill('S-sample-0'),
+      ...Array(4).fill('S-sample-1'),
+    ])
+    await on.session[Symbol.asyncDispose]()
+    expect(on.server.to('unload_model').map(({ body }) => body.model_id)).toEqual(['M0'])
+    await on.server[Symbol.asyncDispose]()
   })
 })
 

@@ -54,7 +54,12 @@ def serve(folder, port):
     api.app.state.engine_config = EngineConfig(
         base_model=str(folder / "model"),
         backend="jax",
-        backend_config={"max_lora_adapters": 4, "max_lora_rank": 32},
+        # Batches of one size: JAX compiles every other size anew.
+        backend_config={
+            "max_lora_adapters": 4,
+            "max_lora_rank": 32,
+            "sample_max_num_sequences": 16,
+        },
         checkpoints_base=str(folder / "checkpoints"),
         database_url=f"sqlite:///{folder / 'tinker.db'}",
     )
