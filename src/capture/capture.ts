@@ -1,3 +1,4 @@
+import { joinSignals } from '../core/call.ts'
 import { Failure } from '../core/failure.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
@@ -106,20 +107,25 @@ class CapturedAttempt implements Capture {
   async #answer(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> {
     this.#refuseLate()
     call.signal.throwIfAborted()
-    const signal = AbortSignal.any([call.signal, this.#options.attempt.signal, this.#stop.signal])
     const seat = this.#seatOf(call.seat ?? '')
-    return await answerRequest(request, {
-      ...this.#options,
-      context: seat.context,
-      attempt: { ...this.#options.attempt, signal },
-      call,
-      seat,
-      isAlone: this.#running.size === 0,
-      tick: () => this.#ticks++,
-      end: outcome => {
-        this.#ended ??= outcome
-      },
-    })
+    const { attempt } = this.#options
+    const { signal, release } = joinSignals([call.signal, attempt.signal, this.#stop.signal])
+    try {
+      return await answerRequest(request, {
+        ...this.#options,
+        context: seat.context,
+        attempt: { ...attempt, signal },
+        call,
+        seat,
+        isAlone: this.#running.size === 0,
+        tick: () => this.#ticks++,
+        end: outcome => {
+          this.#ended ??= outcome
+        },
+      })
+    } finally {
+      release()
+    }
   }
 
   #refuseLate(): void {

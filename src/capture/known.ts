@@ -4,7 +4,7 @@ import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { commonLength } from '../rollout/act.ts'
 import { openTokenBuffer, type TokenBuffer } from '../rollout/token-buffer.ts'
-import { chainKey, type Keyed, messageKeys, tokensKey } from './message-key.ts'
+import { type Keyed, messageKeys, tokensKey } from './message-key.ts'
 import { type CapturedTurn, type Prompted, promptLength, turnLength } from './turn.ts'
 
 /** What a request shows the policy: its messages and tools as they will be rendered. */
@@ -26,18 +26,18 @@ export interface Known {
 /** Opens the conversations of one seat. */
 export function openKnown(renderer: Renderer): Known {
   const turns: CapturedTurn[] = []
-  const byChain = new Map<string, CapturedTurn>()
+  const said = openStep()
   const byTokens = new Map<string, CapturedTurn>()
   /** What was asked last: most of it is asked again. */
   let last: Keyed | undefined
 
   /** The turn with the longest conversation that the messages begin with. */
   function findBase(keys: readonly string[], toolsKey: string): CapturedTurn | undefined {
-    let chain = toolsKey
+    let step = said.next.get(toolsKey)
     let found: CapturedTurn | undefined
-    for (const key of keys) {
-      chain = chainKey(chain, key)
-      found = byChain.get(chain) ?? found
+    for (let index = 0; step && index < keys.length; index++) {
+      step = step.next.get(keys[index]!)
+      found = step?.turn ?? found
     }
     return found
   }
@@ -61,9 +61,25 @@ export function openKnown(renderer: Renderer): Known {
       const added = twin ? besideTwin(turn, twin) : turn
       turns.push(added)
       if (!twin) byTokens.set(turn.tokensKey, added)
-      byChain.set(added.saidKeys.reduce(chainKey, added.toolsKey), added)
+      const end = added.saidKeys.reduce(nextStep, nextStep(said, added.toolsKey))
+      end.turn = added
     },
   }
+}
+
+/** One step into the conversations that were had: by their tools, then message by message. */
+interface Step {
+  readonly next: Map<string, Step>
+  /** The newest turn whose conversation ends here. */
+  turn: CapturedTurn | undefined
+}
+
+const openStep = (): Step => ({ next: new Map(), turn: undefined })
+
+function nextStep({ next }: Step, key: string): Step {
+  const step = next.get(key) ?? openStep()
+  next.set(key, step)
+  return step
 }
 
 type Asked = Pick<Prompted, 'messages' | 'keys' | 'tools' | 'toolsKey'>

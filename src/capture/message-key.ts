@@ -60,21 +60,24 @@ export function toolsKey(tools: readonly ToolDefinition[]): string {
   return tools.length === 0 ? 'none' : digest(tools)
 }
 
-/** The key of a conversation: of its tools and all its messages, so that one lookup finds it. */
-export function chainKey(before: string, key: string): string {
-  return digest([before, key])
-}
-
 const digested = new WeakMap<TokenBuffer, { length: number; readonly hash: Hash }>()
 
-/** A short name for the tokens of a path; only what came since it was last asked for is read. */
+/** So many tokens are read anew for less than it costs to keep how far they were read. */
+const few = 1024
+
+/** A short name for the tokens of a path; of many, only what came since it was last asked for is read. */
 export function tokensKey(tokens: TokenBuffer): string {
+  if (tokens.length <= few) return hash('sha256', bytesOf(tokens.view()), 'hex').slice(0, 16)
   const known = digested.get(tokens) ?? { length: 0, hash: createHash('sha256') }
   const added = tokens.view(known.length)
-  known.hash.update(new Uint8Array(added.buffer, added.byteOffset, added.byteLength))
+  known.hash.update(bytesOf(added))
   known.length = tokens.length
   digested.set(tokens, known)
   return known.hash.copy().digest('hex').slice(0, 16)
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
 function contentKey(content: Message['content']): unknown {

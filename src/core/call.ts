@@ -30,6 +30,21 @@ export function whenAborted(signal: AbortSignal, listener: () => void): () => vo
   return () => {}
 }
 
+/** A signal that aborts with the first of these, until it is released. */
+export function joinSignals(signals: readonly AbortSignal[]): {
+  readonly signal: AbortSignal
+  release(): void
+} {
+  const controller = new AbortController()
+  const stops = signals.map(signal => whenAborted(signal, () => controller.abort(signal.reason)))
+  return {
+    signal: controller.signal,
+    release() {
+      for (const stop of stops) stop()
+    },
+  }
+}
+
 function callAll(set: Set<() => void>): void {
   for (const listener of set) listener()
   set.clear()

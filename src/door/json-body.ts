@@ -1,8 +1,14 @@
-import type { FastifyInstance } from 'fastify'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { holdLoop } from '../core/process/signals.ts'
+import { type BodyMemory, openBodyMemory } from './body-memory.ts'
+import { BodyReader } from './known-body.ts'
 
 /** Characters of a body that is not read in the blink of an eye. */
 const longBody = 2_000_000
+
+/** Bytes of a body that is worth remembering: the next one may begin with it. */
+const worthKnowing = 16 * 1024
 
 /** Brackets within brackets: deeper than any request of ours, and far from the end of the stack. */
 const deepest = 128
@@ -20,21 +26,95 @@ export class RefusedRequest extends Error {
 
 /**
  * Reads JSON bodies. An empty one is no body, so that requests without content can still say the
- * content type that lets them in; a deep one is refused before anything walks down it.
+ * content type that lets them in; a deep one is refused before anything walks down it. What a long one
+ * shares with the last of the same sender is not read again.
  */
 export function readJsonBodies(server: FastifyInstance): void {
-  const parse = server.getDefaultJsonParser('error', 'error')
+  const memory = openBodyMemory()
   server.removeContentTypeParser('application/json')
-  server.addContentTypeParser<string>(
+  server.addContentTypeParser(
     'application/json',
-    { parseAs: 'string' },
-    (request, body, done) => {
-      if (body.length > longBody) holdLoop()
-      if (body === '') done(null, undefined)
-      else if (depthOf(body) <= deepest) void parse(request, body, done)
-      else done(new RefusedRequest(400, `the body is nested deeper than ${deepest} levels`))
-    },
+    (request: FastifyRequest, payload: IncomingMessage) => readBody(request, payload, memory),
   )
+}
+
+async function readBody(
+  { headers, url, routeOptions }: FastifyRequest,
+  payload: IncomingMessage,
+  memory: BodyMemory,
+): Promise<unknown> {
+  const limit = routeOptions.bodyLimit ?? Number.POSITIVE_INFINITY
+  const announced = Number(headers['content-length'])
+  if (announced > limit) throw tooLong(limit)
+  const sender = announced < worthKnowing ? undefined : senderOf(url, headers)
+  const reader = new BodyReader(sender === undefined ? undefined : memory.take(sender))
+  await gather(payload, reader, limit)
+  if (sender === undefined || reader.length < worthKnowing) return readJson(reader.text())
+  const { value, known } = reader.read(readJson)
+  if (known) memory.keep(sender, known)
+  return value
+}
+
+/** Who sends: whatever names an attempt or whoever pays for it. */
+function senderOf(url: string, headers: IncomingHttpHeaders): string {
+  const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-espalier-attempt']
+  return JSON.stringify([url, ...names.map(name => headers[name])])
+}
+
+function tooLong(limit: number): RefusedRequest {
+  return new RefusedRequest(413, `the body is longer than ${limit} bytes`)
+}
+
+/** Gives all of a body to its reader. */
+function gather(payload: IncomingMessage, reader: BodyReader, limit: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      reader.take(chunk)
+      if (reader.length <= limit) return
+      payload.off('data', take)
+      reject(tooLong(limit))
+    }
+    payload.on('data', take)
+    payload.once('end', resolve)
+    payload.once('error', () => reject(new RefusedRequest(400, 'the body ended too soon')))
+    payload.resume()
+  })
+}
+
+/** What may be a key that changes what other keys mean, in any spelling. */
+const suspicious = ['__proto__', 'constructor', '\\u00']
+
+/** A body as JSON; `undefined` where it is empty. */
+function readJson(given: string): unknown {
+  const text = given.startsWith('\uFEFF') ? given.slice(1) : given
+  if (text === '') return undefined
+  if (text.length > longBody) holdLoop()
+  if (depthOf(text) > deepest) {
+    throw new RefusedRequest(400, `the body is nested deeper than ${deepest} levels`)
+  }
+  const value = parse(text)
+  if (suspicious.some(word => text.includes(word))) refusePoison(value)
+  return value
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new RefusedRequest(400, `the body is not JSON: ${(cause as Error).message.slice(0, 200)}`)
+  }
+}
+
+/** Refuses keys that would reach into what all objects share. */
+function refusePoison(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, inner] of Object.entries(value)) {
+    const isPrototype = key === 'constructor' && Object.hasOwn(Object(inner), 'prototype')
+    if (key === '__proto__' || isPrototype) {
+      throw new RefusedRequest(400, `the body has a key ${JSON.stringify(key)}, which is not taken`)
+    }
+    refusePoison(inner)
+  }
 }
 
 const quote = 0x22

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
 /** Bodies that are remembered per attempt: a client retries what it sent last. */
@@ -18,9 +18,7 @@ export class RetryKeys {
     if (typeof own === 'string' && own !== '') return `key ${own.slice(0, 256)}`
     const retry = headers['x-stainless-retry-count']
     if (typeof retry !== 'string') return undefined
-    const digest = createHash('sha1')
-      .update(JSON.stringify(body) ?? '')
-      .digest('base64')
+    const digest = bodyDigest(body)
     const known = this.#newest.get(digest)
     if (retry !== '0' && known !== undefined) return `retry ${known}`
     const name = this.#count++
@@ -29,4 +27,24 @@ export class RetryKeys {
     if (this.#newest.size > most) this.#newest.delete(this.#newest.keys().next().value!)
     return `retry ${name}`
   }
+}
+
+const digests = new WeakMap<object, string>()
+
+/** A short name of a body. Entries of its lists, such as messages, are read once however often they come. */
+function bodyDigest(body: unknown): string {
+  return digestOf(body, (_key, value) =>
+    Array.isArray(value) && value.length > 0 ? value.map(entryDigest) : value,
+  )
+}
+
+function entryDigest(entry: unknown): unknown {
+  if (typeof entry !== 'object' || entry === null) return entry
+  const known = digests.get(entry) ?? digestOf(entry)
+  digests.set(entry, known)
+  return known
+}
+
+function digestOf(value: unknown, replace?: (key: string, value: unknown) => unknown): string {
+  return hash('sha1', JSON.stringify(value, replace) ?? '', 'base64')
 }

@@ -1,0 +1,35 @@
+import type { KnownBody } from './known-body.ts'
+
+/** The last long body of each sender, as far as there is room. */
+export interface BodyMemory {
+  /** Takes it out: while a request is read nobody else compares with it. */
+  take(sender: string): KnownBody | undefined
+  keep(sender: string, body: KnownBody): void
+}
+
+/** Opens a memory of at most so many bytes; who sent nothing for longest is forgotten first. */
+export function openBodyMemory(most = 64 * 2 ** 20): BodyMemory {
+  const bodies = new Map<string, KnownBody>()
+  let size = 0
+
+  function take(sender: string): KnownBody | undefined {
+    const body = bodies.get(sender)
+    if (!body) return undefined
+    bodies.delete(sender)
+    size -= body.bytes.length
+    return body
+  }
+
+  return {
+    take,
+    keep(sender, body) {
+      take(sender)
+      bodies.set(sender, body)
+      size += body.bytes.length
+      for (const oldest of bodies.keys()) {
+        if (size <= most) return
+        take(oldest)
+      }
+    },
+  }
+}
