@@ -80,6 +80,20 @@ describe("an agent's fetch", () => {
     expect(fidelity).toEqual({ kind: 'exact', forks: [] })
   })
 
+  it('refuses images where the policy is sent tokens, which carry none', async () => {
+    const { report } = await rollScript(async ({ fetch }) => {
+      const client = new OpenAI({ apiKey: 'none', fetch, maxRetries: 0 })
+      const url = 'data:image/png;base64,AAAA'
+      const content = [{ type: 'image_url' as const, image_url: { url } }]
+      const asked = { model: 'any', messages: [{ role: 'user' as const, content }] }
+      return await client.chat.completions.create(asked).then(
+        () => 'answered',
+        (refused: Error) => refused.message,
+      )
+    }, [])
+    expect(report).toContain('400 messages[0] has an image, and this policy reads text only')
+  })
+
   it('tells what it does not answer', async () => {
     const { report } = await rollScript(async ({ fetch, model: _model }) => {
       const response = await fetch('https://example.org/weather')

@@ -1,13 +1,25 @@
 import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Sampling } from '../core/policy.ts'
 import type { CaptureContext, ChatRequest, ResponseFormat } from './contract.ts'
+import { RequestProblem } from './dialects/problem.ts'
 import type { Shown } from './known.ts'
 import { toolsKey } from './message-key.ts'
 
 /** What a request shows the policy. */
-export function shownBy(request: ChatRequest, { shared }: CaptureContext): Shown {
+export function shownBy(request: ChatRequest, { shared, policy }: CaptureContext): Shown {
+  if (policy.capabilities.ids) refuseImages(request)
   const tools = shared.tools.same(offeredTools(request))
   return { messages: shownMessages(request), tools, toolsKey: toolsKey(tools) }
+}
+
+/** A template may write a sign for an image, but tokens carry no pixels. */
+function refuseImages({ messages }: ChatRequest): void {
+  const at = messages.findIndex(
+    ({ content }) => Array.isArray(content) && content.some(({ type }) => type === 'image_url'),
+  )
+  if (at < 0) return
+  const place = `messages[${at}]`
+  throw new RequestProblem('unsupported', `${place} has an image, and this policy reads text only`)
 }
 
 /** The tools a request offers, as far as its choice leaves them. */
