@@ -14,6 +14,13 @@ for (const each of name === undefined ? known : [name]) {
   const { bench } = (await import(`../bench/${each}.bench.ts`)) as {
     bench(options: { json: boolean }): Promise<object>
   }
-  const figures = await bench({ json: argv.includes('--json') })
+  const figures: { readonly missed?: readonly string[] } = await bench({
+    json: argv.includes('--json'),
+  })
   if (argv.includes('--json')) console.log(JSON.stringify({ bench: each, ...figures }))
+  // What a benchmark expects and did not see is told, and fails it.
+  for (const line of figures.missed ?? []) {
+    console.error(`missed: ${line}`)
+    process.exitCode = 1
+  }
 }
