@@ -14,10 +14,12 @@ import { ResponseMemory } from '../capture/dialects/openai/response-memory.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import type { Filter, Group, Scored, Unscored } from '../core/group.ts'
+import type { GroupId, TaskId } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
+import type { Tree } from '../core/tree.ts'
 import type { LeafWeighting } from '../math/credit.ts'
 import { isScored, scoreTree } from '../rollout/score.ts'
-import type { RunWriter } from '../store/store.ts'
+import { groupOf, type RunWriter } from '../store/store.ts'
 import type { Listen } from '../watch/events.ts'
 import type { Estimate } from '../weigh/estimate.ts'
 import { gather } from '../weigh/gather.ts'
@@ -44,6 +46,8 @@ export interface AttemptsOptions {
   readonly most?: number
   /** Seconds without a request after which an attempt is closed. @default 600 */
   readonly idleSeconds?: number
+  /** Groups that an earlier gateway wrote into the same run. */
+  readonly finished?: ReadonlySet<GroupId>
 }
 
 /** What an attempt is opened with. */
@@ -123,11 +127,28 @@ export class Attempts implements AsyncDisposable {
     this.#options = options
     // Every attempt that is open listens to it; that is no leak.
     setMaxListeners(0, options.signal)
-    this.groups = new Groups(options.group, group => this.#complete(group))
+    this.groups = new Groups(options.group, group => this.#complete(group), options.finished)
     const { idleSeconds = 600 } = options
     const every = Math.min(30, Math.max(1, idleSeconds / 4)) * 1000
     this.#reaper = setInterval(() => this.closeIdle(), every)
     this.#reaper.unref()
+  }
+
+  /** Takes up attempts that were over when an earlier gateway ended, and whose group was not. */
+  async adopt(known: Iterable<Tree>, readTask: (id: TaskId) => Task): Promise<void> {
+    const groups = new Map<GroupId, Tree[]>()
+    for (const tree of known) {
+      const id = groupOf(tree.id)
+      groups.set(id, [...(groups.get(id) ?? []), tree])
+    }
+    for (const [id, trees] of groups) {
+      const task = readTask(trees[0]!.task)
+      const ended = trees.map(async tree => ({
+        member: tree.member,
+        scored: await this.#score({ task }, tree, isPosted(tree)),
+      }))
+      await this.groups.adopt(id, task, await Promise.all(ended))
+    }
   }
 
   /** Opens an attempt, or throws where there are too many or its id is taken. */
@@ -301,8 +322,8 @@ export class Attempts implements AsyncDisposable {
 
   /** A posted reward stands in the tree and is taken as it is; else the reward functions are asked. */
   async #score(
-    { task }: GatewayAttempt,
-    tree: Scored['tree'],
+    { task }: Pick<GatewayAttempt, 'task'>,
+    tree: Tree,
     isPosted: boolean,
   ): Promise<readonly (Scored | Unscored)[]> {
     const { context, signal, listen } = this.#options
@@ -332,6 +353,11 @@ export class Attempts implements AsyncDisposable {
       over--
     }
   }
+}
+
+/** Whether an agent said itself what a finished attempt was worth. */
+function isPosted({ trajectories }: Tree): boolean {
+  return trajectories[0]?.turns.at(-1)?.reward !== undefined
 }
 
 /** What answers an attempt, or a refusal where it is over. */

@@ -7,6 +7,7 @@ import { openTestGateway, type TestGatewayOptions } from '../../test/gateway.ts'
 import { call, openByteRenderer, script } from '../../test/rolling.ts'
 import { openOpenAiChatServer } from '../../test/servers/openai-chat.ts'
 import type { ModelRenderer } from '../chat/renderer.ts'
+import type { GroupId, TaskId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 
@@ -159,6 +160,30 @@ describe('ends of attempts', () => {
     expect(groups).toHaveLength(1)
     expect(await send('/groups/t/close', {})).toMatchObject({ body: { written: true } })
     expect(groups[1]).toMatchObject({ id: 't~2', members: [{ reward: { total: 3 } }] })
+  })
+
+  it('goes on with groups of which a gateway that was killed had some attempts', async () => {
+    const first = await openSaying(['yes', 'no', 'yes'], { parts: { group: 3, reward } })
+    for (const given of [{ reward: 5 }, undefined, {}]) {
+      const { id, token } = await first.open('t')
+      await first.send('/v1/chat/completions', hello, bearer(token))
+      if (given) await first.send(`/attempts/${id}/close`, given)
+    }
+    const finished = new Set(['u' as GroupId])
+    const again = await openSaying(['longer', 'no'], { parts: { group: 3, reward, finished } })
+    const taskOf = (id: TaskId) => ({ id, data: {} })
+    await again.gateway.attempts.adopt(first.trees, taskOf)
+    expect(again.groups).toHaveLength(0)
+    for (const task of ['t', 'u']) {
+      const { id, token } = await again.open(task)
+      await again.send('/v1/chat/completions', hello, bearer(token))
+      await again.send(`/attempts/${id}/close`, {})
+    }
+    await again.send('/groups/u/close', {})
+    expect(again.trees.map(({ id }) => id)).toEqual(['t/1', 'u~2/0'])
+    const [group, other] = again.groups
+    expect(group!.members.map(({ reward: { total } }) => total).toSorted()).toEqual([0, 1, 5])
+    expect([group!.id, other!.id]).toEqual(['t', 'u~2'])
   })
 
   it('closes what is idle, and keeps what failed unscored', async () => {

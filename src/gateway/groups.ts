@@ -10,6 +10,8 @@ export interface OpenGroup {
   readonly order: number
   /** Attempts that were opened. */
   members: number
+  /** Numbers of attempts that were cut with an earlier gateway, for others to take. */
+  readonly free: number[]
   /** Attempts that are not over. */
   running: number
   readonly ended: (Scored | Unscored)[]
@@ -34,17 +36,37 @@ export class Groups {
   /** Groups that were written. */
   finished = 0
 
-  constructor(size: number, complete: Complete) {
+  /** Groups that were `finished` before are not begun again. */
+  constructor(size: number, complete: Complete, finished: ReadonlySet<GroupId> = new Set()) {
     this.#size = size
     this.#complete = complete
+    this.#order = finished.size
+    for (const id of finished) this.#countRound(id)
+  }
+
+  /** Takes up a group of which these members were over, and others were cut, when its gateway ended. */
+  async adopt(
+    id: GroupId,
+    task: Task,
+    ended: readonly { readonly member: number; readonly scored: readonly (Scored | Unscored)[] }[],
+  ): Promise<Group | undefined> {
+    const group = this.#begin(task, id)
+    const there = new Set(ended.map(({ member }) => member))
+    group.members = Math.max(...there) + 1
+    for (let member = 0; member < group.members; member++) {
+      if (!there.has(member)) group.free.push(member)
+    }
+    group.ended.push(...ended.flatMap(({ scored }) => scored))
+    this.#fillWhereWhole(group)
+    return await this.#completeWhereOver(group)
   }
 
   /** A place for an attempt: its group, and the number it has there. */
   join(task: Task): { readonly group: OpenGroup; readonly member: number } {
     const group = this.#open.get(task.id) ?? this.#begin(task)
-    const member = group.members++
+    const member = group.free.shift() ?? group.members++
     group.running++
-    if (group.members >= this.#size) this.#fill(group)
+    this.#fillWhereWhole(group)
     return { group, member }
   }
 
@@ -75,21 +97,36 @@ export class Groups {
     return [...this.#open.values()]
   }
 
-  #begin(task: Task): OpenGroup {
-    const round = (this.#rounds.get(task.id) ?? 0) + 1
-    this.#rounds.set(task.id, round)
-    const id = (round === 1 ? task.id : `${task.id}~${round}`) as string as GroupId
+  #begin(task: Task, id: GroupId = this.#nextId(task)): OpenGroup {
+    this.#countRound(id)
     const group = {
       id,
       task,
       order: this.#order++,
       members: 0,
+      free: [],
       running: 0,
       ended: [],
       isFull: false,
     }
     this.#open.set(task.id, group)
     return group
+  }
+
+  /** A task's first group has its name, later ones a number behind it. */
+  #nextId({ id }: Task): GroupId {
+    const round = (this.#rounds.get(id) ?? 0) + 1
+    return (round === 1 ? id : `${id}~${round}`) as string as GroupId
+  }
+
+  #countRound(id: GroupId): void {
+    const [, task = id, round = '1'] = /^(.*)~(\d+)$/.exec(id) ?? []
+    const known = this.#rounds.get(task as TaskId) ?? 0
+    this.#rounds.set(task as TaskId, Math.max(known, Number(round)))
+  }
+
+  #fillWhereWhole(group: OpenGroup): void {
+    if (group.members >= this.#size && group.free.length === 0) this.#fill(group)
   }
 
   #fill(group: OpenGroup): void {

@@ -1,5 +1,5 @@
 import type { CaptureEnding } from '../capture/contract.ts'
-import type { Environment } from '../core/environment.ts'
+import type { Environment, Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { TaskId } from '../core/ids.ts'
 import { isEmbedded } from '../model/policy.ts'
@@ -7,6 +7,7 @@ import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
+import { isRun, readManifest } from '../store/run-folder.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import { tasksById } from '../tasks/tasks-by-id.ts'
 import { listenAll } from '../watch/events.ts'
@@ -15,6 +16,7 @@ import { writeReport } from '../watch/run-report.ts'
 import { refuseBatch } from '../weigh/estimate.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
 import { elsewhere } from './elsewhere.ts'
+import type { Gateway } from './gateway.ts'
 import { openGateway } from './open-gateway.ts'
 import type { Secrets } from './secrets.ts'
 import { serveGateway } from './server.ts'
@@ -85,6 +87,8 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
     ...(options.onGroup && { onGroup: options.onGroup }),
   })
   opening.add(inner)
+  const known = kept?.parts.known?.values() ?? []
+  await inner.attempts.adopt(known, id => taskAgain(inner, id))
   const { port, host } = options
   const server = await serveGateway(inner, {
     ...(port !== undefined && { port }),
@@ -111,10 +115,20 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   }
 }
 
-/** Opens the run folder and what watches it. */
+/** A task of attempts that were made before; what its agent sent of it was not kept without a group. */
+function taskAgain({ readTask }: Gateway, id: TaskId): Task {
+  try {
+    return readTask(id)
+  } catch {
+    return { id, data: { id } }
+  }
+}
+
+/** Opens the run folder, or goes on with one that a gateway left, and what watches it. */
 async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
   const { config = { policy: given.policy.name }, tell = () => {} } = options
-  const run = await openRun(given, { out, kind: 'gateway', config, unfinished: 'restart' })
+  const resumes = isRun(out) && (await readManifest(out)).kind === 'gateway'
+  const run = await openRun(given, { out, kind: 'gateway', config, unfinished: 'restart', resumes })
   const observers = await openObservers(options, {
     out,
     tell,
@@ -123,7 +137,7 @@ async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
   })
   const listen = listenAll(given.listen, observers.listen)
   return {
-    parts: { ...given, writer: run.parts.writer!, listen } satisfies RollParts,
+    parts: { ...given, ...run.parts, listen } satisfies RollParts,
     async finish() {
       await run.finish()
       await writeReport(out, observers.notes())

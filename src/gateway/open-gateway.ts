@@ -36,6 +36,7 @@ export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposa
     signal: parts.signal ?? new AbortController().signal,
     ...(parts.writer && { writer: parts.writer }),
     ...(parts.listen && { listen: parts.listen }),
+    ...(parts.finished && { finished: parts.finished }),
     ...(onGroup && { onGroup }),
     ...(most !== undefined && { most }),
     ...(idleSeconds !== undefined && { idleSeconds }),

@@ -1,3 +1,4 @@
+import { commandLine } from '../../names/program-name.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { evalWith } from './eval.ts'
@@ -37,6 +38,9 @@ const kinds: Readonly<Record<string, typeof rollWith>> = {
   train: trainWith,
 }
 
+/** Commands that wait for others to ask, and go on with a folder that they left. */
+const doors: readonly string[] = ['gateway', 'rollouts']
+
 async function runResume(invocation: Invocation): Promise<number> {
   const { run, manifest, values } = await enterRun(invocation)
   const { kind, status } = manifest
@@ -45,6 +49,11 @@ async function runResume(invocation: Invocation): Promise<number> {
     return 0
   }
   const goOn = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
-  if (!goOn) throw new MisuseError(`${run} is a run of kind "${kind}", which cannot be resumed`)
+  if (!goOn) {
+    const hint = doors.includes(kind)
+      ? `start \`${commandLine(kind)}\` again with --out ${run} and what it was started with: it goes on`
+      : `only those of ${Object.keys(kinds).join(', ')} can be resumed`
+    throw new MisuseError(`${run} is a run of kind "${kind}": ${hint}`)
+  }
   return await goOn({ values, out: run, resumes: true }, invocation)
 }
