@@ -25,6 +25,18 @@ export interface RewardFactory {
   open(part: PartName, needs: RewardNeeds): RewardFunction
 }
 
+const trajectoryOptions = [
+  'name',
+  'pattern',
+  'min',
+  'max',
+  'steps',
+  'mode',
+  'args',
+  'ignore',
+  'goal',
+]
+
 /** The rewards that can be named. */
 export const builtInRewards: Readonly<Record<string, RewardFactory>> = {
   'exact-match': {
@@ -68,10 +80,20 @@ export const builtInRewards: Readonly<Record<string, RewardFactory>> = {
       'What promptfoo asserts of the calls: tool-used, tool-sequence, tool-args-match, step-count, goal-success.',
     usage:
       'trajectory:tool-used,name=TOOL[,min=1,max=N], trajectory:tool-sequence,steps=A+B[,mode=exact], ' +
-      'trajectory:tool-args-match,name=TOOL,args=KEY=VALUE+…, trajectory:step-count,min=N,max=N or trajectory:goal-success,goal=WORDS',
+      'trajectory:tool-args-match,name=TOOL,args=KEY=VALUE+…[,mode=exact,ignore=KEY+…], trajectory:step-count,min=N,max=N or trajectory:goal-success,goal=WORDS',
     variants: [...trajectoryAssertions, 'goal-success'],
-    options: ['name', 'pattern', 'min', 'max', 'steps', 'mode', 'args', 'goal'],
+    options: trajectoryOptions,
     open: openTrajectory,
+  },
+  'not-trajectory': {
+    about: 'The same of calls that should not be: 1 where the assertion does not hold.',
+    usage: 'not-trajectory:tool-used,name=TOOL, and so on as trajectory',
+    variants: trajectoryAssertions,
+    options: trajectoryOptions.filter(option => option !== 'goal'),
+    open(part, needs) {
+      const holds = openTrajectory(part, needs)
+      return async (input, call) => 1 - Number(await holds(input, call))
+    },
   },
 }
 
@@ -100,6 +122,7 @@ function openTrajectory({ variant, options }: PartName, { speaker }: RewardNeeds
           ...which(),
           args: argumentsIn(needed('args')),
           mode: modeOf(options, ['partial', 'exact']),
+          ...(options.has('ignore') && { ignore: needed('ignore').split('+') }),
         },
       })
     case 'step-count':

@@ -2,37 +2,57 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RewardFunction } from '../core/reward.ts'
 import type { CallRecord } from '../core/tool.ts'
 
-/** Which calls are meant: those of a tool, or of tools whose names fit a pattern with `*`. */
-interface Which {
-  readonly name?: string
-  readonly pattern?: string
-}
+/**
+ * Which calls are meant: those of tools whose name fits. `*` stands for any text, `?` for any
+ * character, and upper and lower case are the same, in `name` as in `pattern`.
+ */
+export type WhichCalls = { readonly name: string } | { readonly pattern: string }
 
 interface Bounds {
   readonly min?: number
   readonly max?: number
 }
 
-/** promptfoo's assertions about a trajectory; each is 1 where it holds and 0 where it does not. */
-export type TrajectoryAssertion =
+type Arguments = Readonly<Record<string, unknown>>
+
+type Plain =
   | {
       readonly type: 'trajectory:tool-used'
-      readonly value: string | readonly string[] | (Which & Bounds)
+      /** A list names tools that all have to be used. */
+      readonly value: string | readonly string[] | (WhichCalls & Bounds)
     }
   | {
       readonly type: 'trajectory:tool-sequence'
-      readonly value:
-        | readonly string[]
-        | { readonly steps: readonly string[]; readonly mode?: 'in_order' | 'exact' }
+      readonly value: readonly Step[] | { readonly steps: readonly Step[]; readonly mode?: string }
     }
   | {
       readonly type: 'trajectory:tool-args-match'
-      readonly value: Which & {
-        readonly args: Readonly<Record<string, unknown>>
-        readonly mode?: 'partial' | 'exact'
-      }
+      readonly value: WhichCalls &
+        ({ readonly args: unknown } | { readonly arguments: unknown }) & {
+          /** Whether further arguments may be there. @default 'partial' */
+          readonly mode?: 'partial' | 'exact'
+          /** Arguments that are left out of account where they have this value. */
+          readonly defaults?: Arguments
+          /** Arguments that are left out of account; `*` and `?` as in names. */
+          readonly ignore?: string | readonly string[]
+        }
     }
-  | { readonly type: 'trajectory:step-count'; readonly value: Pick<Which, 'pattern'> & Bounds }
+  | {
+      readonly type: 'trajectory:step-count'
+      readonly value: Partial<Record<'name' | 'pattern', string>> & Bounds
+    }
+
+type Step = string | WhichCalls
+
+/** The same with `not-` before its name: 1 where it does not hold. */
+type Negated = Plain extends infer Each
+  ? Each extends Plain
+    ? { readonly type: `not-${Each['type']}`; readonly value: Each['value'] }
+    : never
+  : never
+
+/** promptfoo's assertions about a trajectory; each is 1 where it holds and 0 where it does not. */
+export type TrajectoryAssertion = Plain | Negated
 
 /** The names of the assertions, as promptfoo writes them behind `trajectory:`. */
 export const trajectoryAssertions = [
@@ -44,13 +64,19 @@ export const trajectoryAssertions = [
 
 /** An assertion of promptfoo's about the calls of a trajectory, as a reward. */
 export function assertion(asserted: TrajectoryAssertion): RewardFunction {
-  const holds = checkOf(asserted)
-  return ({ calls }) => Number(holds(calls))
+  const isNot = asserted.type.startsWith('not-')
+  const plain = { ...asserted, type: asserted.type.replace(/^not-/, '') } as Plain
+  // No tool of a list that is forbidden may be used, not merely one of them unused.
+  const holds =
+    isNot && plain.type === 'trajectory:tool-used' && isNames(plain.value)
+      ? anyUsed(plain.value)
+      : checkOf(plain)
+  return ({ calls }) => Number(holds(calls) !== isNot)
 }
 
 type Check = (calls: readonly CallRecord[]) => boolean
 
-function checkOf(asserted: TrajectoryAssertion): Check {
+function checkOf(asserted: Plain): Check {
   switch (asserted.type) {
     case 'trajectory:tool-used':
       return usedCheck(asserted.value)
@@ -58,17 +84,10 @@ function checkOf(asserted: TrajectoryAssertion): Check {
       const { value } = asserted
       return 'steps' in value ? sequenceCheck(value.steps, value.mode) : sequenceCheck(value)
     }
-    case 'trajectory:tool-args-match': {
-      const { args, mode = 'partial', ...which } = asserted.value
-      const fits = (input: unknown): boolean =>
-        mode === 'exact' ? isDeepStrictEqual(input, args) : isPart(args, input)
-      return calls => those(calls, which).some(({ input }) => fits(input))
-    }
-    case 'trajectory:step-count': {
-      const { min, max, ...which } = asserted.value
-      return calls =>
-        isWithin(those(calls, which).length, { min: min ?? 0, ...(max !== undefined && { max }) })
-    }
+    case 'trajectory:tool-args-match':
+      return argumentsCheck(asserted.value)
+    case 'trajectory:step-count':
+      return countCheck(asserted.value)
     default:
       throw new TypeError(
         `there is no assertion ${String((asserted as { type: unknown }).type)}; known: ${trajectoryAssertions.map(name => `trajectory:${name}`).join(', ')}`,
@@ -76,64 +95,133 @@ function checkOf(asserted: TrajectoryAssertion): Check {
   }
 }
 
-function usedCheck(value: string | readonly string[] | (Which & Bounds)): Check {
-  if (typeof value === 'string') return usedCheck([value])
-  if (isList(value)) return calls => value.every(name => those(calls, { name }).length > 0)
-  return calls => isWithin(those(calls, value).length, value)
+type Names = string | readonly string[]
+
+function isNames(value: unknown): value is Names {
+  return typeof value === 'string' || Array.isArray(value)
 }
 
-function isList(value: readonly string[] | Which): value is readonly string[] {
-  return Array.isArray(value)
+function matchersOf(names: Names): readonly Check[] {
+  const list = typeof names === 'string' ? [names] : names
+  if (list.length === 0) throw new TypeError('trajectory:tool-used names no tool')
+  return list.map(name => {
+    const fits = matcherOf(name)
+    return calls => calls.some(fits)
+  })
+}
+
+function anyUsed(names: Names): Check {
+  const used = matchersOf(names)
+  return calls => used.some(isUsed => isUsed(calls))
+}
+
+function usedCheck(value: Names | (WhichCalls & Bounds)): Check {
+  if (isNames(value)) {
+    const used = matchersOf(value)
+    return calls => used.every(isUsed => isUsed(calls))
+  }
+  const fits = matcherOf(value)
+  const { min = 1, max } = value
+  return calls => isWithin(calls.filter(fits).length, { min, ...(max !== undefined && { max }) })
 }
 
 /** In order, others may stand between; `exact`: these and no others. */
-function sequenceCheck(steps: readonly string[], mode: 'in_order' | 'exact' = 'in_order'): Check {
-  if (mode === 'exact')
-    return calls =>
-      isDeepStrictEqual(
-        calls.map(({ tool }) => tool),
-        [...steps],
-      )
+function sequenceCheck(steps: readonly Step[], mode = 'in_order'): Check {
+  if (steps.length === 0) throw new TypeError('trajectory:tool-sequence has no steps')
+  const fits = steps.map(matcherOf)
+  if (mode === 'exact') {
+    return calls => calls.length === fits.length && fits.every((isFit, index) => isFit(calls[index]!))
+  }
   return calls => {
     let next = 0
-    for (const { tool } of calls) if (tool === steps[next]) next++
-    return next === steps.length
+    for (const call of calls) if (fits[next]?.(call)) next++
+    return next === fits.length
   }
 }
 
-function those(calls: readonly CallRecord[], { name, pattern }: Which): readonly CallRecord[] {
-  if (name !== undefined) return calls.filter(({ tool }) => tool === name)
-  if (pattern === undefined) return calls
-  const parts = pattern.split('*')
-  return calls.filter(({ tool }) => fits(tool, parts))
+function argumentsCheck(
+  value: Extract<Plain, { type: 'trajectory:tool-args-match' }>['value'],
+): Check {
+  const fits = matcherOf(value)
+  const { mode = 'partial', defaults = {}, ignore = [] } = value
+  const ignored = typeof ignore === 'string' ? [ignore] : ignore
+  const isIgnored = ([key]: Entry): boolean => ignored.some(pattern => isLike(key, pattern))
+  const isDefault = ([key, given]: Entry): boolean =>
+    Object.hasOwn(defaults, key) && isDeepStrictEqual(given, defaults[key])
+  const expected = without('args' in value ? value.args : value.arguments, isIgnored)
+  return calls =>
+    calls.filter(fits).some(({ input }) => {
+      const given = without(input, entry => isIgnored(entry) || isDefault(entry))
+      return mode === 'exact' ? isDeepStrictEqual(given, expected) : isPart(expected, given)
+    })
+}
+
+function countCheck(value: Extract<Plain, { type: 'trajectory:step-count' }>['value']): Check {
+  const { name, pattern, ...bounds } = value
+  if (bounds.min === undefined && bounds.max === undefined) {
+    throw new TypeError('trajectory:step-count needs min or max')
+  }
+  const which = pattern ?? name
+  const fits = which === undefined ? () => true : matcherOf(which)
+  return calls => isWithin(calls.filter(fits).length, bounds)
+}
+
+function matcherOf(which: Step): (call: CallRecord) => boolean {
+  const named = typeof which === 'string' ? which : 'pattern' in which ? which.pattern : which.name
+  if (!named) throw new TypeError('an assertion about calls needs a name or a pattern')
+  return ({ tool }) => isLike(tool, named)
 }
 
 /**
- * Whether a name is these parts with anything between them. Each part is taken where it stands first,
- * so that no place is looked at twice, however many stars a pattern has.
+ * Whether a name is a pattern's. What stands behind a star is looked for from its first place on, and only
+ * the last star is ever gone back to, so that many of them cost no more than few.
  */
-function fits(name: string, [first = '', ...rest]: readonly string[]): boolean {
-  if (!name.startsWith(first)) return false
-  const last = rest.pop()
-  if (last === undefined) return name === first
-  let at = first.length
-  for (const part of rest) {
-    const found = name.indexOf(part, at)
-    if (found < 0) return false
-    at = found + part.length
+function isLike(name: string, pattern: string): boolean {
+  const [given, wanted] = [name.toLowerCase(), pattern.toLowerCase()]
+  let star = -1
+  let behind = 0
+  let place = 0
+  for (let at = 0; at < given.length; ) {
+    const sign = wanted[place]
+    if (sign === '*') {
+      star = place++
+      behind = at
+    } else if (sign === '?' || sign === given[at]) {
+      place++
+      at++
+    } else if (star >= 0) {
+      place = star + 1
+      at = ++behind
+    } else return false
   }
-  return name.length - last.length >= at && name.endsWith(last)
+  return /^\**$/.test(wanted.slice(place))
 }
 
-function isWithin(count: number, { min = 1, max = Number.POSITIVE_INFINITY }: Bounds): boolean {
+function isWithin(count: number, { min = 0, max = Number.POSITIVE_INFINITY }: Bounds): boolean {
   return count >= min && count <= max
 }
 
-/** Whether all that `part` says is also said by `whole`. */
+type Entry = readonly [key: string, value: unknown]
+
+/** An object without some of its fields; anything else as it is. */
+function without(value: unknown, isLeftOut: (entry: Entry) => boolean): unknown {
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(entry => !isLeftOut(entry)))
+}
+
+/** Whether all that `part` says is also said by `whole`; lists are as long as each other. */
 function isPart(part: unknown, whole: unknown): boolean {
-  if (typeof part !== 'object' || part === null || Array.isArray(part)) {
-    return isDeepStrictEqual(part, whole)
+  if (Array.isArray(part)) {
+    const isAsLong = Array.isArray(whole) && whole.length === part.length
+    return isAsLong && part.every((each, index) => isPart(each, whole[index]))
   }
-  if (typeof whole !== 'object' || whole === null) return false
-  return Object.entries(part).every(([key, value]) => isPart(value, Reflect.get(whole, key)))
+  if (!isObject(part)) return isDeepStrictEqual(part, whole)
+  if (!isObject(whole)) return false
+  return Object.entries(part).every(
+    ([key, value]) => Object.hasOwn(whole, key) && isPart(value, whole[key]),
+  )
+}
+
+function isObject(value: unknown): value is Arguments {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
