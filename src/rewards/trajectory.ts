@@ -23,7 +23,9 @@ type Plain =
     }
   | {
       readonly type: 'trajectory:tool-sequence'
-      readonly value: readonly Step[] | { readonly steps: readonly Step[]; readonly mode?: string }
+      readonly value:
+        | readonly Step[]
+        | { readonly steps: readonly Step[]; readonly mode?: SequenceMode }
     }
   | {
       readonly type: 'trajectory:tool-args-match'
@@ -43,6 +45,9 @@ type Plain =
     }
 
 type Step = string | WhichCalls
+
+/** In order, others may stand between; `exact`: these and no others. */
+type SequenceMode = 'in_order' | 'exact'
 
 /** The same with `not-` before its name: 1 where it does not hold. */
 type Negated = Plain extends infer Each
@@ -125,12 +130,12 @@ function usedCheck(value: Names | (WhichCalls & Bounds)): Check {
   return calls => isWithin(calls.filter(fits).length, { min, ...(max !== undefined && { max }) })
 }
 
-/** In order, others may stand between; `exact`: these and no others. */
-function sequenceCheck(steps: readonly Step[], mode = 'in_order'): Check {
+function sequenceCheck(steps: readonly Step[], mode: SequenceMode = 'in_order'): Check {
   if (steps.length === 0) throw new TypeError('trajectory:tool-sequence has no steps')
   const fits = steps.map(matcherOf)
   if (mode === 'exact') {
-    return calls => calls.length === fits.length && fits.every((isFit, index) => isFit(calls[index]!))
+    return calls =>
+      calls.length === fits.length && fits.every((isFit, index) => isFit(calls[index]!))
   }
   return calls => {
     let next = 0
