@@ -150,7 +150,8 @@ function argumentsCheck(
   const fits = matcherOf(value)
   const { mode = 'partial', defaults = {}, ignore = [] } = value
   const ignored = typeof ignore === 'string' ? [ignore] : ignore
-  const isIgnored = ([key]: Entry): boolean => ignored.some(pattern => isLike(key, pattern))
+  const isIgnored = ([key]: Entry): boolean =>
+    ignored.some(named => named === key || (/[*?]/.test(named) && isLike(key, named)))
   const isDefault = ([key, given]: Entry): boolean =>
     Object.hasOwn(defaults, key) && isDeepStrictEqual(given, defaults[key])
   const expected = without('args' in value ? value.args : value.arguments, isIgnored)
