@@ -261,5 +261,6 @@ function comparePyarrow(file: string, ours: Figures): object {
   const peer = measurePyarrow(file)
   if (typeof peer === 'string') return { pyarrow: peer }
   const ratioToPyarrow = round(ours.seconds / peer.seconds)
-  return { pyarrow: `${peer.version}: ${round(peer.seconds)} s`, ratioToPyarrow }
+  const { version: pyarrow, seconds } = peer
+  return { pyarrow, pyarrowSeconds: round(seconds), ratioToPyarrow }
 }

@@ -53,7 +53,8 @@ print(json.dumps({"opened": opened / opening, "calls": called / calls, "count": 
 `
 
 function measurePython(root: string, domain: DomainName): Rates | string {
-  const run = spawnSync('python3', ['-c', PYTHON, root, domain], { encoding: 'utf8' })
+  const python = process.env.ESPALIER_PYTHON ?? 'python3'
+  const run = spawnSync(python, ['-c', PYTHON, root, domain], { encoding: 'utf8' })
   if (run.error) return `no python3: ${run.error.message}`
   if (run.status !== 0) return run.stderr.trim().split('\n').at(-1) ?? 'python3 failed'
   return JSON.parse(run.stdout) as Rates

@@ -140,7 +140,7 @@ type PythonAnswers = Record<string, { microseconds: number; text: string }>
 /** Jinja2's figures in the same run, where there is a Python that has it. */
 function measurePython(sources: Record<string, string>): PythonAnswers | undefined {
   const input = JSON.stringify({ templates: sources, variables: conversation, rounds: ROUNDS })
-  const { stdout, status } = spawnSync('python3', ['-c', PYTHON], {
+  const { stdout, status } = spawnSync(process.env.ESPALIER_PYTHON ?? 'python3', ['-c', PYTHON], {
     input,
     encoding: 'utf8',
     maxBuffer: 1 << 28,

@@ -1,14 +1,13 @@
 // Encoding in MB/s against @huggingface/tokenizers in the same run, with the Qwen3 vocabulary.
 // "first" is text that the tokenizer has never seen, by a tokenizer just opened; "again" is the same
 // text once more; "invented" are words of which none comes twice, so that no cache can help.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { openTokenizer } from '../src/tokenizers/tokenizer.ts'
+import { corpora as gatherCorpora } from './peers/corpora.ts'
 
 const ROUNDS = 3
-const DOCUMENT = 4096
-const DOCUMENTS = 80
 const packages = new URL('../node_modules/', import.meta.url).pathname
 
 interface Rates {
@@ -34,8 +33,8 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     const library = new Library(definition, {})
     return text => library.encode(text, { add_special_tokens: false }).ids
   }
-  const corpora = gatherCorpora()
-  warmUp([openOurs(), openLibrary()], corpora.warm)
+  const { corpora, warm } = gatherCorpora()
+  warmUp([openOurs(), openLibrary()], warm)
   const megabytesPerSecond: Record<string, Comparison> = {}
   for (const name of ['code', 'prose', 'chinese', 'mixed', 'invented'] as const) {
     megabytesPerSecond[name] = compare(corpora[name], openOurs, openLibrary)
@@ -132,71 +131,6 @@ function measureLongRuns(ours: Encode, library: Encode): object {
 
 function warmUp(encoders: readonly Encode[], documents: readonly string[]): void {
   for (const encode of encoders) for (const text of documents) encode(text)
-}
-
-function gatherCorpora() {
-  const code = readDocuments(['zod'], '.ts')
-  const prose = readDocuments(['undici', 'pino', 'fastify'], '.md')
-  const random = openRandom(20261115)
-  const chinese = Array.from({ length: DOCUMENTS }, () => chineseText(random))
-  const mixed = code.map((text, index) =>
-    [text.slice(0, 1400), prose[index]!.slice(0, 1400), chinese[index]!.slice(0, 450)].join('\n'),
-  )
-  const invented = Array.from({ length: DOCUMENTS }, () => inventedText(random))
-  const warm = [...readDocuments(['fastify'], '.js'), chineseText(random), inventedText(random)]
-  return { code, prose, chinese, mixed, invented, warm }
-}
-
-/** Documents of one size out of the files of installed packages, in the order of their names. */
-function readDocuments(names: readonly string[], extension: string): string[] {
-  const files = names.flatMap(name =>
-    readdirSync(join(packages, name), { recursive: true, encoding: 'utf8' })
-      .filter(file => file.endsWith(extension) && !file.endsWith('.d.ts'))
-      .sort()
-      .map(file => join(packages, name, file)),
-  )
-  const documents: string[] = []
-  let text = ''
-  for (const file of files) {
-    text += readFileSync(file, 'utf8')
-    for (; text.length >= DOCUMENT; text = text.slice(DOCUMENT)) {
-      documents.push(text.slice(0, DOCUMENT))
-      if (documents.length === DOCUMENTS) return documents
-    }
-  }
-  throw new Error(`${names} have only ${documents.length} documents of ${extension}`)
-}
-
-const CHARACTERS =
-  '的一是不了在人有我他这中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之过家学对可里后小么心多天而能好都然没日于起还发成事只作当想看文无开手十用主行方又如前所本见经头面公同三已老从动两长'
-const MARKS = '，。；：、？！'
-
-/** Common characters in phrases of 4 to 15, with the marks of real text between. */
-function chineseText(random: (limit: number) => number): string {
-  let text = ''
-  while (text.length < DOCUMENT / 3) {
-    for (let left = 4 + random(12); left > 0; left--) text += CHARACTERS[random(CHARACTERS.length)]
-    text += MARKS[random(MARKS.length)]
-  }
-  return text
-}
-
-/** Words of random letters. */
-function inventedText(random: (limit: number) => number): string {
-  let text = ''
-  while (text.length < DOCUMENT) {
-    for (let left = 6 + random(6); left > 0; left--) text += String.fromCharCode(97 + random(26))
-    text += ' '
-  }
-  return text
-}
-
-function openRandom(seed: number): (limit: number) => number {
-  let state = seed
-  return limit => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return (state >>> 8) % limit
-  }
 }
 
 function print(figures: {

@@ -1,0 +1,91 @@
+/** A figure that both sides of a line give, and how far ahead of a peer we promise to be in it. */
+export interface Measure {
+  /** Its key in what the programs print. */
+  readonly figure: string
+  readonly unit: string
+  readonly better: 'more' | 'less'
+  /** How many times better than the peer ours must be; without it the ratio is only printed. */
+  readonly target?: number
+}
+
+/** A program that prints the figures of one side, given the work as JSON on its standard input. */
+export interface Side {
+  readonly name: string
+  /** A file of `ours/` (TypeScript) or of `theirs/` (Python). */
+  readonly program: string
+}
+
+/** The same work done by us and by others. */
+export interface Line {
+  readonly name: string
+  readonly measures: readonly Measure[]
+  readonly work: object
+  /** What the fixed server answers to every request; its address is added to the work as `url`. */
+  readonly answer?: object
+  readonly peers: readonly Side[]
+  readonly ours: string
+}
+
+/** What a side printed: its figures, and the version of what was measured. */
+export interface Printed {
+  readonly figures: Readonly<Record<string, number>>
+  readonly version?: string
+}
+
+/** A side's turns: one entry per turn, or why there is none. */
+export type Turns = readonly Printed[] | { readonly missing: string }
+
+/** One row of the table. */
+export interface Comparison {
+  readonly line: string
+  readonly measure: Measure
+  readonly peer: string
+  readonly version: string
+  readonly ours: Spread
+  readonly theirs: Spread
+  /** How many times better ours is, by the medians. */
+  readonly ratio: number
+  readonly reached: boolean
+}
+
+/** The middle of some figures and their two ends. */
+export interface Spread {
+  readonly least: number
+  readonly median: number
+  readonly most: number
+}
+
+export function spreadOf(figures: readonly number[]): Spread {
+  const sorted = [...figures].sort((left, right) => left - right)
+  const at = (index: number): number => sorted[index] ?? Number.NaN
+  const middle = sorted.length >> 1
+  return {
+    least: at(0),
+    median: sorted.length % 2 === 1 ? at(middle) : (at(middle - 1) + at(middle)) / 2,
+    most: at(sorted.length - 1),
+  }
+}
+
+/** Compares one figure of both sides over all turns. */
+export function compare(
+  { name }: Line,
+  measure: Measure,
+  sides: { readonly ours: readonly Printed[]; readonly peer: Side; theirs: readonly Printed[] },
+): Comparison {
+  const figures = (turns: readonly Printed[]): Spread =>
+    spreadOf(turns.map(({ figures }) => figures[measure.figure] ?? Number.NaN))
+  const ours = figures(sides.ours)
+  const theirs = figures(sides.theirs)
+  const ratio =
+    measure.better === 'more' ? ours.median / theirs.median : theirs.median / ours.median
+  return {
+    line: name,
+    measure,
+    peer: sides.peer.name,
+    version: sides.theirs[0]?.version ?? '',
+    ours,
+    theirs,
+    ratio,
+    reached: ratio >= (measure.target ?? 0),
+  }
+}

@@ -1,0 +1,31 @@
+// Encoding in MB per second of processor time: text never seen, by a tokenizer just opened, and again.
+import { readFileSync } from 'node:fs'
+import { openTokenizer } from '../../../dist/index.js'
+import { cpuSeconds, printFigures, readWork } from './side.ts'
+
+const work = await readWork<{
+  readonly model: string
+  readonly warm: readonly string[]
+  readonly corpora: Readonly<Record<string, readonly string[]>>
+}>()
+const definition = JSON.parse(readFileSync(`${work.model}/models/tokenizer.json`, 'utf8')) as object
+const open = () => openTokenizer({ tokenizer: definition })
+
+function measure(encode: (text: string) => unknown, documents: readonly string[]): number {
+  const bytes = documents.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  const start = cpuSeconds()
+  for (const text of documents) encode(text)
+  return bytes / (cpuSeconds() - start) / 1e6
+}
+
+for (let round = 0; round < 3; round++) {
+  const { encode } = open()
+  for (const text of work.warm) encode(text)
+}
+const figures: Record<string, number> = {}
+for (const [name, documents] of Object.entries(work.corpora)) {
+  const { encode } = open()
+  figures[`${name}Cold`] = measure(encode, documents)
+  figures[`${name}Again`] = measure(encode, documents)
+}
+printFigures(figures)

@@ -1,0 +1,32 @@
+"""What every program of this folder shares: the work comes on standard input, the figures go out."""
+import json
+import sys
+import time
+from importlib import metadata
+
+
+def read_work():
+    return json.load(sys.stdin)
+
+
+def print_figures(package, **figures):
+    """A checkout is no package and has no version: its name is empty."""
+    version = metadata.version(package) if package else ""
+    print(json.dumps({"figures": figures, "version": version}))
+
+
+def cannot_run(reason):
+    print(reason, file=sys.stderr)
+    sys.exit(3)
+
+
+def microseconds(call, least_seconds=1.0):
+    """Processor time of one call, over as many as fill the time after a warm-up."""
+    for _ in range(20):
+        call()
+    count, start = 0, time.process_time()
+    while time.process_time() - start < least_seconds:
+        for _ in range(5):
+            call()
+        count += 5
+    return (time.process_time() - start) / count * 1e6

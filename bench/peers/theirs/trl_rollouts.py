@@ -1,0 +1,102 @@
+"""TRL: its asynchronous rollout loop against vLLM's completions, with one tool and one reward function."""
+import multiprocessing
+import queue
+import resource
+import threading
+import time
+
+from side import cannot_run, print_figures, read_work
+
+try:
+    from accelerate.state import PartialState
+    from datasets import Dataset
+    from transformers import AutoTokenizer
+    from trl.chat_template_utils import qwen3_chat_template
+    from trl.experimental.async_grpo.async_rollout_worker import _AsyncRolloutLoop
+except ImportError as error:
+    cannot_run(f"TRL is not installed: {error}")
+
+
+def look_up(key: str) -> str:
+    """
+    Looks a key up.
+
+    Args:
+        key: What to look up.
+
+    Returns:
+        What the table says.
+    """
+    return f"The value of {key} is 42, as the table of last week says."
+
+
+def done(completions, **_):
+    return [1.0] * len(completions)
+
+
+class Counted(queue.Queue):
+    """The buffer of finished samples: says when as many as wanted have come."""
+
+    def __init__(self):
+        super().__init__()
+        self.left = {}
+        self.seen = 0
+
+    def expect(self, count):
+        event = threading.Event()
+        self.left[self.seen + count] = event
+        return event
+
+    def put_nowait(self, sample):
+        self.seen += 1
+        if event := self.left.pop(self.seen, None):
+            event.set()
+
+
+def main():
+    work = read_work()
+    PartialState()
+    tokenizer = AutoTokenizer.from_pretrained(work["model"] + "/models")
+    # It parses answers only for templates that it knows to the letter.
+    tokenizer.chat_template = qwen3_chat_template
+    samples = Counted()
+    warm, all_done = samples.expect(min(work["rollouts"], 64)), None
+    prompt = [{"role": "user", "content": work["question"]}]
+    loop = _AsyncRolloutLoop(
+        model_name="bench",
+        dataset=Dataset.from_list([{"prompt": prompt}] * 1024),
+        reward_funcs=[done],
+        processing_class=tokenizer,
+        eos_token_ids=[tokenizer.eos_token_id],
+        rollout_buffer=samples,
+        model_version_value=multiprocessing.Value("i", 0),
+        heartbeat_value=multiprocessing.Value("d", 0.0),
+        failed_event=threading.Event(),
+        exception_info_queue=queue.Queue(1),
+        metrics_queue=queue.Queue(),
+        tools=[look_up],
+        num_generations=1,
+        max_inflight_tasks=work["concurrency"],
+        vllm_server_url=work["url"],
+        max_tokens=256,
+        max_tool_calling_iterations=work["turns"] - 1,
+    )
+    threading.Thread(target=loop.run, daemon=True).start()
+    warm.wait()
+    all_done = samples.expect(work["rollouts"])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cpu, start = time.process_time(), time.perf_counter()
+    all_done.wait()
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    turns = work["rollouts"] * work["turns"]
+    print_figures(
+        "trl",
+        turnsPerSecond=turns / seconds,
+        cpuMicrosecondsPerTurn=cpu / turns * 1e6,
+        kilobytesPerRollout=grown / work["concurrency"],
+    )
+    loop._loop.call_soon_threadsafe(loop._stop_event.set)
+
+
+main()
