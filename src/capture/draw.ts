@@ -96,7 +96,7 @@ function withKey(policy: Policy, { key, seat, seed, watch, tokens }: DrawOptions
         : guard
       const asker = seat === '' ? {} : { seat }
       const named = {
-        key,
+        key: { ...request.key, ...key },
         ...asker,
         ...(seed !== undefined && { seed }),
         ...(both && { watch: both }),

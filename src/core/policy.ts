@@ -34,6 +34,8 @@ export interface SampleKey {
   /** '' on the first path of a tree; every fork adds to it. */
   readonly branch: string
   readonly turn: number
+  /** Told where an attempt may be made several times: whoever counts samples begins anew with each. */
+  readonly making?: string
 }
 
 /** One request to continue a prompt. */

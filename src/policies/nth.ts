@@ -9,8 +9,8 @@ const remembered = 200_000
  */
 export function openNth(): (key: SampleKey, count?: number) => number {
   const paths = new Map<string, { turn: number; next: number }>()
-  return ({ task, member, branch, turn }, count = 1) => {
-    const path = JSON.stringify([task, member, branch])
+  return ({ task, member, branch, turn, making }, count = 1) => {
+    const path = JSON.stringify([task, member, branch, making])
     const last = paths.get(path)
     const nth = last?.turn === turn ? last.next : 0
     paths.delete(path)

@@ -45,6 +45,19 @@ describe('scripted', () => {
     )
   })
 
+  it('[S1] answers an attempt that is made again as if it had never been made', async () => {
+    const policy = scripted(['one', 'two'], { encode })
+    const made = async (making: string): Promise<readonly string[]> => [
+      await say(policy, { making }),
+      await say(policy, { making, turn: 1 }),
+    ]
+    expect([await say(policy, { making: '1' }), await made('2'), await made('3')]).toEqual([
+      'one.',
+      ['one.', 'two.'],
+      ['one.', 'two.'],
+    ])
+  })
+
   it('goes on in a branch where the script is at its first turn', async () => {
     const policy = scripted(['one', 'two', 'three'], { encode })
     await say(policy, { turn: 1 })

@@ -92,9 +92,9 @@ function sortByTask(
 function openPlaces(): (key: SampleKey) => number {
   const first = new Map<string, number>()
   const next = new Map<string, number>()
-  return ({ task, member, branch, turn }) => {
-    const tree = JSON.stringify([task, member])
-    const path = JSON.stringify([task, member, branch])
+  return ({ task, member, branch, turn, making }) => {
+    const tree = JSON.stringify([task, member, making])
+    const path = JSON.stringify([task, member, branch, making])
     if (branch === '' && !first.has(tree)) first.set(tree, turn)
     const start = branch === '' ? 0 : turn - (first.get(tree) ?? 0)
     const index = next.get(path) ?? start

@@ -87,6 +87,8 @@ export interface Attempt {
   /** The run's seed. */
   readonly seed: number
   readonly signal: AbortSignal
+  /** Tells this making of the attempt from others in the same process. */
+  readonly making?: string
 }
 
 /** Puts something of the run around what one attempt is rolled with: its policy, its environment. */

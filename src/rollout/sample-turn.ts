@@ -1,7 +1,14 @@
 import { across, acrossNow, Failure } from '../core/failure.ts'
 import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Finish, Prompt, Sample, SampleRequest, TextSample } from '../core/policy.ts'
+import type {
+  Finish,
+  Prompt,
+  Sample,
+  SampleKey,
+  SampleRequest,
+  TextSample,
+} from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
 import { condenseWalk } from './condensing/condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
@@ -128,12 +135,15 @@ export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRe
     stopIds: context.renderer.stopIds,
     stopStrings: context.stopStrings,
     seed: seedFor(attempt, branch, turn, part),
-    key: { task: attempt.task.id, member: attempt.member, branch, turn },
+    key: { task: attempt.task.id, member: attempt.member, branch, turn, ...making(attempt) },
     session: tree.id,
     topLogprobs: context.topLogprobs,
     ...(watch && { watch }),
   }
 }
+
+const making = ({ making: name }: Walk['attempt']): Pick<SampleKey, 'making'> =>
+  name === undefined ? {} : { making: name }
 
 function encoded(walk: Walk, sample: TextSample): SampledSegment {
   markReencoded(walk)
