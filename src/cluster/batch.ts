@@ -5,18 +5,41 @@ export interface Batch<Item> {
   flushed(): Promise<void>
 }
 
-/** Opens a batch; `onError` is told when something could not be passed on. */
+/** How a batch is passed on. */
+export interface BatchOptions<Item> {
+  /** How large a batch may be; one that is larger by itself goes alone. */
+  readonly most: number
+  /** @default every item counts as 1 */
+  readonly size?: (item: Item) => number
+  /** What an item is about: two about the same are passed on one after the other. */
+  readonly about: (item: Item) => string
+  /** Told when something could not be passed on. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Opens a batch. */
 export function openBatch<Item>(
   pass: (items: readonly Item[]) => Promise<void>,
-  { most, onError }: { readonly most: number; readonly onError: (error: unknown) => void },
+  { most, size = () => 1, about, onError }: BatchOptions<Item>,
 ): Batch<Item> {
   const waiting: Item[] = []
   let passing: Promise<void> | undefined
 
+  function next(): readonly Item[] {
+    const names = new Set<string>()
+    let left = most
+    for (const item of waiting) {
+      const name = about(item)
+      left -= size(item)
+      if (names.has(name) || (left < 0 && names.size > 0)) break
+      names.add(name)
+    }
+    return waiting.splice(0, names.size)
+  }
   async function run(): Promise<void> {
     // What is added in the same turn of the loop goes along.
     await Promise.resolve()
-    while (waiting.length > 0) await pass(waiting.splice(0, most))
+    while (waiting.length > 0) await pass(next())
   }
   return {
     add(item) {

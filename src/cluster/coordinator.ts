@@ -17,6 +17,8 @@ export interface CoordinatorOptions extends Announced {
   readonly run: string
   readonly parts: Pick<RollParts, 'policy'>
   readonly tell: (line: string) => void
+  /** Milliseconds on a clock that never runs backwards. */
+  readonly clock?: () => number
 }
 
 /** Milliseconds between looks at the workers, and at what is over where nothing was announced. */
@@ -26,7 +28,13 @@ const mostInHand = 256
 /** Attempts that are on the queue for every one that can be made at once. */
 const ahead = 2
 
+/** What is changed on the queue. */
+type Change =
+  | ({ readonly kind: 'place' } & Placed)
+  | { readonly kind: 'withdraw' | 'taken'; readonly id: string }
+
 interface Waiting {
+  readonly placed: Placed
   resolve(returned: Returned): void
   reject(error: unknown): void
 }
@@ -37,9 +45,8 @@ export class Coordinator implements Elsewhere {
   readonly #options: CoordinatorOptions
   readonly #row: RunRow
   readonly #placing: Placing
-  readonly #placements: Batch<Placed>
-  readonly #withdrawals: Batch<string>
-  readonly #takings: Batch<string>
+  /** One after the other for each attempt, so that what is asked for again is not taken back. */
+  readonly #changes: Batch<Change>
   readonly #waiting = new Map<string, Waiting>()
   readonly #inHand = new Set<string>()
   /** Over, but nobody has asked for it yet. */
@@ -50,6 +57,7 @@ export class Coordinator implements Elsewhere {
   #version: number | null = null
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
+  #looked: number | undefined
   #collecting: Promise<void> | undefined
   #isOver = false
   #wakers: (() => void)[] = []
@@ -59,14 +67,11 @@ export class Coordinator implements Elsewhere {
     this.#options = options
     this.#row = openRunRow(database, options.run, randomUUID())
     this.#placing = openPlacing(database, options.run)
-    const batching = { most: 128, onError: (error: unknown) => this.#failAll(error) }
-    this.#placements = openBatch(this.#placing.place, batching)
-    this.#withdrawals = openBatch(this.#placing.withdraw, batching)
-    this.#takings = openBatch(async ids => {
-      await this.#placing.taken(ids)
-      for (const id of ids) this.#inHand.delete(id)
-      this.#wake()
-    }, batching)
+    this.#changes = openBatch(changes => this.#pass(changes), {
+      most: 256,
+      about: ({ id }) => id,
+      onError: error => this.#failAll(error),
+    })
   }
 
   /** Makes the run known, with the weights that it begins with where its policy runs inside. */
@@ -77,7 +82,10 @@ export class Coordinator implements Elsewhere {
       this.#version = 0
       await this.#row.resume(0, weights)
     }
-    await this.#database.listen(overChannel(this.#options.run), () => this.#wake())
+    await this.#database.listen(overChannel(this.#options.run), announced => {
+      if (announced === undefined) this.#askAgain()
+      this.#wake()
+    })
     this.#timer = setInterval(() => this.#lookAround(), pulse)
     this.#lookAround()
     this.#collecting = this.#collectAll().catch(error => this.#failAll(error))
@@ -100,11 +108,13 @@ export class Coordinator implements Elsewhere {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         if (!this.#waiting.delete(id)) return
-        this.#withdrawals.add(id)
+        this.#changes.add({ kind: 'withdraw', id })
         reject(signal.reason)
       }
       const stopListening = onAbort(signal, leave)
+      const placed = { id, work: packWork(work), digest: digestOf(work, this.#version) }
       this.#waiting.set(id, {
+        placed,
         resolve(returned) {
           stopListening()
           resolve(returned)
@@ -115,12 +125,12 @@ export class Coordinator implements Elsewhere {
         },
       })
       this.#strangers.delete(id)
-      this.#placements.add({ id, work: packWork(work), digest: digestOf(work, this.#version) })
+      this.#changes.add({ kind: 'place', ...placed })
     })
   }
 
   taken(attempt: TreeId): void {
-    this.#takings.add(attempt)
+    this.#changes.add({ kind: 'taken', id: attempt })
   }
 
   async pause(): Promise<void> {
@@ -147,8 +157,27 @@ export class Coordinator implements Elsewhere {
     this.#wake()
     await this.#looking
     await this.#collecting
-    for (const batch of [this.#placements, this.#withdrawals, this.#takings]) await batch.flushed()
+    await this.#changes.flushed()
     await (isFinished ? this.#row.remove() : this.#row.stop())
+  }
+
+  /** After an outage: a server that crashed may have forgotten what it was asked last. */
+  #askAgain(): void {
+    for (const { placed } of this.#waiting.values()) this.#changes.add({ kind: 'place', ...placed })
+  }
+
+  async #pass(changes: readonly Change[]): Promise<void> {
+    const ids = (kind: Change['kind']): readonly string[] =>
+      changes.filter(change => change.kind === kind).map(({ id }) => id)
+    const placed = changes.filter(change => change.kind === 'place')
+    const [withdrawn, taken] = [ids('withdraw'), ids('taken')]
+    await Promise.all([
+      placed.length > 0 && this.#placing.place(placed),
+      withdrawn.length > 0 && this.#placing.withdraw(withdrawn),
+      taken.length > 0 && this.#placing.taken(taken),
+    ])
+    for (const id of taken) this.#inHand.delete(id)
+    if (taken.length > 0) this.#wake()
   }
 
   /** Resolves when something is announced, or was looked at again. */
@@ -184,6 +213,8 @@ export class Coordinator implements Elsewhere {
       this.#strangers.add(over.id)
       return
     }
+    // Something else was asked for under this name before: it is put anew in a moment.
+    if (asked.placed.digest !== over.digest) return
     this.#waiting.delete(over.id)
     this.#inHand.add(over.id)
     try {
@@ -202,9 +233,24 @@ export class Coordinator implements Elsewhere {
       })
   }
 
-  async #look(): Promise<void> {
+  /**
+   * Seconds for which the database, or this process, has just stood still. Workers may have had the same
+   * trouble, so that their leases last longer by that.
+   */
+  async #stall(): Promise<number> {
+    const { clock = () => performance.now() } = this.#options
+    const began = clock()
+    const late = Math.max(0, began - (this.#looked ?? began) - pulse)
+    this.#looked = began
     if (!(await this.#row.beat())) throw new Error('another coordinator has taken this run over')
-    for (const { id, state } of await this.#placing.reap(this.#database.contact())) {
+    return (late + clock() - began) / 1000
+  }
+
+  async #look(): Promise<void> {
+    const stall = await this.#stall()
+    const reaped = await this.#placing.reap(this.#database.contact(), stall)
+    if (reaped.length > 0) await this.#placing.announce()
+    for (const { id, state } of reaped) {
       if (state === 'failed') this.#options.tell(`${id} is given up: whoever rolled it died`)
     }
     this.#workers = await this.#row.workers()

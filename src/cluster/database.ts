@@ -22,14 +22,22 @@ export interface DatabaseOptions {
   readonly patience?: number
   /** Connections at one time. @default 4 */
   readonly connections?: number
+  /** Milliseconds on a clock that never runs backwards. */
+  readonly clock?: () => number
+  /** Waits for so many milliseconds before the server is asked again, or until it is closed. */
+  readonly pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
+
+const waitFor = async (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  await wait(milliseconds, undefined, { signal }).catch(() => undefined)
 
 /** Opens a database; a first answer is waited for, so that what is named wrongly is said at once. */
 export async function openDatabase(
   config: ClientConfig,
   options: DatabaseOptions = {},
 ): Promise<Database> {
-  const { tell = () => {}, patience = 900, connections = 4 } = options
+  const { tell = () => {}, patience = 900, connections = 4, pause = waitFor } = options
+  const { clock = () => performance.now() } = options
   const driver = await loadDriver()
   const reaching = {
     ...config,
@@ -41,23 +49,23 @@ export async function openDatabase(
   // What breaks while it is idle is noticed by the next one who asks.
   pool.on('error', () => undefined)
   const closing = new AbortController()
-  const state = { since: performance.now(), isAway: false }
+  const state = { since: clock(), isAway: false }
 
   async function query<Row>(
     text: string,
     values: readonly unknown[] = [],
   ): Promise<readonly Row[]> {
-    const started = performance.now()
-    for (let pause = 50; ; pause = Math.min(2000, pause * 2)) {
+    const started = clock()
+    for (let apart = 50; ; apart = Math.min(2000, apart * 2)) {
       try {
         const { rows } = await pool.query({ ...prepared(text, values), text, values: [...values] })
         if (state.isAway) back()
         return rows as Row[]
       } catch (error) {
         if (closing.signal.aborted || !isAway(error)) throw plainError(error)
-        if (performance.now() - started > patience * 1000) throw plainError(error)
+        if (clock() - started > patience * 1000) throw plainError(error)
         away(error)
-        await wait(pause, undefined, { signal: closing.signal, ref: true }).catch(() => undefined)
+        await pause(apart, closing.signal)
       }
     }
   }
@@ -69,10 +77,10 @@ export async function openDatabase(
   }
   function back(): void {
     state.isAway = false
-    state.since = performance.now()
+    state.since = clock()
     tell('the database answers again')
   }
-  const ears = openEars(() => new driver.Client(reaching), closing.signal)
+  const ears = openEars(() => new driver.Client(reaching), { signal: closing.signal, pause })
   try {
     await pool.query('SELECT 1')
   } catch (error) {
@@ -82,7 +90,7 @@ export async function openDatabase(
   return {
     query,
     listen: ears.listen,
-    contact: () => Math.max(0, (performance.now() - state.since) / 1000),
+    contact: () => Math.max(0, (clock() - state.since) / 1000),
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('the database is closed'))
       await ears.close()
@@ -102,7 +110,10 @@ function prepared(text: string, values: readonly unknown[]): { readonly name?: s
 }
 
 /** Hears announcements on a connection of its own, which is opened anew whenever it breaks. */
-function openEars(open: () => Client, signal: AbortSignal) {
+function openEars(
+  open: () => Client,
+  { signal, pause }: { readonly signal: AbortSignal } & Required<Pick<DatabaseOptions, 'pause'>>,
+) {
   const heard = new Map<string, (payload: string | undefined) => void>()
   let client: Client | undefined
 
@@ -120,13 +131,13 @@ function openEars(open: () => Client, signal: AbortSignal) {
     client = next
   }
   async function reconnect(): Promise<void> {
-    for (let pause = 50; !signal.aborted; pause = Math.min(2000, pause * 2)) {
+    for (let apart = 50; !signal.aborted; apart = Math.min(2000, apart * 2)) {
       try {
         await connect()
         for (const each of heard.values()) each(undefined)
         return
       } catch {
-        await wait(pause, undefined, { signal }).catch(() => undefined)
+        await pause(apart, signal)
       }
     }
   }
@@ -145,9 +156,9 @@ function openEars(open: () => Client, signal: AbortSignal) {
   }
 }
 
-/** Shut down, starting up, too many clients, broken connections, deadlocks: asking again helps. */
+/** Shut down, starting up, too many clients, a replica, broken connections, deadlocks: asking again helps. */
 const passing =
-  /^(?:57P0|08|53300|40001|40P01|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND)/
+  /^(?:57P0|08|25006|53300|40001|40P01|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND)/
 const broken = /Connection terminated|timeout|Client has encountered|not queryable/i
 
 function isAway(error: unknown): boolean {

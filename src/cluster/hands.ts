@@ -11,6 +11,9 @@ interface Held {
   readonly leasing: Leasing
 }
 
+/** Seconds that attempts get to end after they were stopped. */
+const lastSeconds = 1
+
 /** What a worker has in its hands: attempts that it makes. */
 export class Hands {
   readonly counts = { done: 0, refused: 0, sampled: 0 }
@@ -47,9 +50,9 @@ export class Hands {
     return [...this.#held.values()].filter(({ leased }) => leased.run === run).length
   }
 
-  /** Takes attempts of a run on. */
-  async claim(run: string, most: number, served: ServedRun): Promise<void> {
-    await this.#take(served, leasing => leasing.claim(run, most))
+  /** Takes attempts of a run on; gives how many there were. */
+  async claim(run: string, most: number, served: ServedRun): Promise<number> {
+    return await this.#take(served, leasing => leasing.claim(run, most))
   }
 
   /**
@@ -68,8 +71,11 @@ export class Hands {
     if (unknown.length > 0 && this.#claiming === 0) await leasing.giveBack(unknown)
   }
 
-  dropAll(reason: string): void {
-    for (const { stop } of this.#held.values()) stop.abort(new Error(reason))
+  /** Lets go of everything; gives what it was. */
+  dropAll(reason: string): readonly Leased[] {
+    const held = [...this.#held.values()]
+    for (const { stop } of held) stop.abort(new Error(reason))
+    return held.map(({ leased }) => leased)
   }
 
   /** Waits until nothing is left, but no longer than this. */
@@ -82,29 +88,29 @@ export class Hands {
     clearTimeout(timer)
   }
 
-  /** Hands back all that is left. */
+  /** Hands back all that is left; code that does not listen to its signal is not waited for. */
   async giveBack(): Promise<void> {
-    const left = [...this.#held.values()]
-    this.dropAll('the worker was stopped')
-    const leases = left.map(({ leased }) => leased.lease)
+    const leases = this.dropAll('the worker was stopped').map(({ lease }) => lease)
     if (leases.length > 0)
       await this.#leasing()
         .giveBack(leases)
         .catch(() => undefined)
-    await this.#settled()
+    await this.empty(lastSeconds)
   }
 
   async #take(
     served: ServedRun,
     claim: (leasing: Leasing) => Promise<readonly Leased[]>,
-  ): Promise<void> {
+  ): Promise<number> {
     const leasing = this.#leasing()
     this.#claiming++
     try {
-      for (const leased of await claim(leasing)) {
+      const claimed = await claim(leasing)
+      for (const leased of claimed) {
         const held = { leased, stop: new AbortController(), leasing }
         this.#held.set(leased.lease, { ...held, done: this.#make(held, served) })
       }
+      return claimed.length
     } finally {
       this.#claiming--
     }
@@ -115,8 +121,9 @@ export class Hands {
   }
 
   async #make({ leased, stop, leasing }: Held, served: ServedRun): Promise<void> {
+    const call = { signal: stop.signal, making: leased.lease }
     try {
-      const { bytes, sampled } = await served.make(unpackWork(leased.work), stop.signal)
+      const { bytes, sampled } = await served.make(unpackWork(leased.work), call)
       if (await leasing.finish(leased, bytes)) {
         this.counts.done++
         this.counts.sampled += sampled

@@ -1,5 +1,14 @@
+import { type Batch, openBatch } from './batch.ts'
 import type { Database } from './database.ts'
-import { mostTries, overChannel, suspectAfter, workChannel } from './placing.ts'
+import {
+  joined,
+  moreWork,
+  mostTries,
+  overChannel,
+  quickly,
+  suspectAfter,
+  workChannel,
+} from './placing.ts'
 
 /** An attempt that a worker holds, under a number that nobody else is ever given. */
 export interface Leased {
@@ -29,14 +38,36 @@ export interface Load {
   readonly leaving: boolean
 }
 
+/** Bytes of results that are sent at one time. */
+const mostSent = 4_000_000
+
+/** How often a worker that was only silent is not counted against what it held. */
+const mostForgiven = 16
+
+/** A result that is to be written. */
+interface Result {
+  readonly leased: Leased
+  readonly bytes: Buffer
+  /** Told whether it was taken. */
+  resolve(isTaken: boolean): void
+  reject(error: unknown): void
+}
+
 /** What a worker asks the database for: its side of the queue. */
 export class Leasing {
   readonly #database: Database
   readonly #worker: string
+  readonly #results: Batch<Result>
 
   constructor(database: Database, worker: string) {
     this.#database = database
     this.#worker = worker
+    this.#results = openBatch<Result>(results => this.#write(results), {
+      most: mostSent,
+      size: ({ bytes }) => bytes.length,
+      about: ({ leased }) => leased.lease,
+      onError: () => undefined,
+    })
   }
 
   /** Makes the worker known. */
@@ -56,10 +87,10 @@ export class Leasing {
   /** Renews the lease on everything the worker holds; says whether it still had it. */
   async beat({ running, done, refused, sampled, leaving }: Load): Promise<boolean> {
     const rows = await this.#database.query(
-      `UPDATE espalier.worker
+      `WITH ${quickly} UPDATE espalier.worker
        SET lease_until = clock_timestamp() + lease_seconds * interval '1 second',
          running = $2, done = $3, refused = $4, sampled = $5, leaving = $6
-       WHERE id = $1 AND NOT lost RETURNING id`,
+       FROM quick WHERE id = $1 AND NOT lost RETURNING id`,
       [this.#worker, running, done, refused, sampled, leaving],
     )
     return rows.length > 0
@@ -88,13 +119,13 @@ export class Leasing {
   /** Takes attempts of a run on, those that have waited longest; nobody waits for another's lock. */
   async claim(run: string, most: number, isSuspect = false): Promise<readonly Leased[]> {
     return await this.#database.query<Leased>(
-      `WITH next AS (
+      `WITH ${quickly}, next AS (
          SELECT id FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
            AND (tries >= ${suspectAfter}) = $4
          ORDER BY place LIMIT $2 FOR UPDATE SKIP LOCKED)
        UPDATE espalier.attempt a
        SET state = 'leased', worker = $3, lease = nextval('espalier.lease'), tries = tries + 1
-       FROM next WHERE a.run = $1 AND a.id = next.id
+       FROM next, quick WHERE a.run = $1 AND a.id = next.id
          AND EXISTS (SELECT 1 FROM espalier.worker WHERE id = $3 AND NOT lost)
        RETURNING a.run, a.id, a.lease, a.work`,
       [run, most, this.#worker, isSuspect],
@@ -102,15 +133,42 @@ export class Leasing {
   }
 
   /** Writes a result; refused where the lease is no longer this worker's. */
-  async finish({ run, id, lease }: Leased, result: Buffer): Promise<boolean> {
-    const rows = await this.#database.query(
+  finish(leased: Leased, bytes: Buffer): Promise<boolean> {
+    return new Promise((resolve, reject) => this.#results.add({ leased, bytes, resolve, reject }))
+  }
+
+  /** Results that come while others are written go together: the disk is waited for once. */
+  async #write(results: readonly Result[]): Promise<void> {
+    try {
+      const taken = new Set(await this.#writeAll(results))
+      for (const { leased, resolve } of results) resolve(taken.has(leased.lease))
+    } catch (error) {
+      for (const { reject } of results) reject(error)
+    }
+  }
+
+  async #writeAll(results: readonly Result[]): Promise<readonly string[]> {
+    const { bytes, starts, sizes } = joined(results.map(result => result.bytes))
+    const rows = await this.#database.query<{ lease: string }>(
       `WITH done AS (
-         UPDATE espalier.attempt SET state = 'done', result = $4
-         WHERE run = $1 AND id = $2 AND lease = $3 AND state = 'leased' RETURNING id)
-       SELECT pg_notify($5, id) FROM done`,
-      [run, id, lease, result, overChannel(run)],
+         UPDATE espalier.attempt a SET state = 'done', result = substr($2::bytea, g.start, g.size)
+         FROM unnest($3::text[], $4::text[], $5::bigint[], $6::integer[], $7::integer[])
+           AS g (run, id, lease, start, size)
+         WHERE a.run = g.run AND a.id = g.id AND a.lease = g.lease AND a.worker = $1 AND a.state = 'leased'
+         RETURNING a.run, a.lease),
+       told AS (SELECT pg_notify('${overChannel('')}' || run, '') FROM (SELECT DISTINCT run FROM done) d)
+       SELECT lease FROM done, (SELECT count(*) FROM told) t`,
+      [
+        this.#worker,
+        bytes,
+        results.map(({ leased }) => leased.run),
+        results.map(({ leased }) => leased.id),
+        results.map(({ leased }) => leased.lease),
+        starts,
+        sizes,
+      ],
     )
-    return rows.length > 0
+    return rows.map(({ lease }) => lease)
   }
 
   /** Says that an attempt broke here: somebody tries it again, as often as is tried. */
@@ -120,7 +178,8 @@ export class Leasing {
          UPDATE espalier.attempt SET worker = NULL, lease = NULL, reason = $4,
            state = CASE WHEN tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
          WHERE run = $1 AND id = $2 AND lease = $3 AND state = 'leased' RETURNING state)
-       SELECT pg_notify(CASE state WHEN 'failed' THEN $5 ELSE '${workChannel}' END, $1) FROM failed`,
+       SELECT CASE state WHEN 'failed' THEN pg_notify($5, '')
+         ELSE pg_notify('${workChannel}', '${moreWork}' || $1) END FROM failed`,
       [run, id, lease, reason, overChannel(run)],
     )
   }
@@ -130,9 +189,19 @@ export class Leasing {
     await this.#database.query(
       `WITH back AS (
          UPDATE espalier.attempt SET state = 'waiting', worker = NULL, lease = NULL, tries = tries - 1
-         WHERE worker = $1 AND lease = ANY($2::bigint[]) AND state = 'leased' RETURNING id)
-       SELECT pg_notify('${workChannel}', '') WHERE EXISTS (SELECT 1 FROM back)`,
+         WHERE worker = $1 AND lease = ANY($2::bigint[]) AND state = 'leased' RETURNING run)
+       SELECT pg_notify('${workChannel}', '${moreWork}' || run) FROM (SELECT DISTINCT run FROM back) b`,
       [this.#worker, leases],
+    )
+  }
+
+  /** Says that whoever was lost is alive: what it held is not held against these attempts, up to a limit. */
+  async forgive(held: readonly Pick<Leased, 'run' | 'id'>[]): Promise<void> {
+    await this.#database.query(
+      `UPDATE espalier.attempt a SET tries = greatest(0, tries - 1), forgiven = forgiven + 1
+       FROM unnest($1::text[], $2::text[]) AS g (run, id)
+       WHERE a.run = g.run AND a.id = g.id AND a.state IN ('waiting', 'leased') AND a.forgiven < ${mostForgiven}`,
+      [held.map(({ run }) => run), held.map(({ id }) => id)],
     )
   }
 

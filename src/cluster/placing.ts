@@ -1,7 +1,9 @@
 import type { Database } from './database.ts'
 
-/** Announces work and changes of runs to every worker. */
+/** Announces to every worker that a run has changed, or by `moreWork` that it has work. */
 export const workChannel = 'espalier_work'
+/** Before the name of a run that has more work; it has not changed otherwise. */
+export const moreWork = 'more '
 /** Announces to the coordinator of a run that something of it is over. */
 export const overChannel = (run: string): string => `espalier_over_${run}`
 
@@ -23,10 +25,20 @@ export interface Placed {
 /** An attempt that is over. */
 export interface Over {
   readonly id: string
+  readonly digest: string
   readonly state: 'done' | 'failed'
   readonly reason: string | null
   readonly result: Buffer | null
 }
+
+/**
+ * Put into a statement, it is answered before the disk has it. What a crash of the server then undoes is
+ * done again: attempts that are waited for are asked for anew, and leases that nobody knows are given back.
+ */
+export const quickly = "quick AS (SELECT set_config('synchronous_commit', 'off', true))"
+
+/** Fewer attempts than this are waiting, so that workers may be idle. */
+const few = 64
 
 /** What a coordinator asks the database for, of one run. */
 export type Placing = ReturnType<typeof openPlacing>
@@ -36,22 +48,26 @@ export function openPlacing(database: Database, run: string) {
   return {
     /**
      * Puts attempts on the queue. One that is there already stays as it is, result included, unless
-     * something else is asked for under its name. Workers are woken where nothing had waited.
+     * something else is asked for under its name. Workers are woken where little had waited.
      */
     async place(placed: readonly Placed[]): Promise<void> {
+      const { bytes, starts, sizes } = joined(placed.map(({ work }) => work))
       await database.query(
-        `WITH placed AS (
+        `WITH ${quickly}, placed AS (
            INSERT INTO espalier.attempt (run, id, work, digest)
-           SELECT $1, * FROM unnest($2::text[], $3::bytea[], $4::text[])
+           SELECT $1, id, substr($3::bytea, start, size), digest
+           FROM unnest($2::text[], $4::integer[], $5::integer[], $6::text[]) AS p (id, start, size, digest)
            ON CONFLICT (run, id) DO UPDATE SET work = excluded.work, digest = excluded.digest,
              state = 'waiting', worker = NULL, lease = NULL, tries = 0, reason = NULL, result = NULL
            WHERE attempt.digest <> excluded.digest)
-         SELECT pg_notify($5, $1) WHERE NOT EXISTS (
-           SELECT 1 FROM espalier.attempt WHERE run = $1 AND state = 'waiting')`,
+         SELECT pg_notify($7, '${moreWork}' || $1) FROM quick WHERE NOT EXISTS (
+           SELECT 1 FROM espalier.attempt WHERE run = $1 AND state = 'waiting' OFFSET ${few})`,
         [
           run,
           placed.map(({ id }) => id),
-          placed.map(({ work }) => work),
+          bytes,
+          starts,
+          sizes,
           placed.map(({ digest }) => digest),
           workChannel,
         ],
@@ -60,7 +76,7 @@ export function openPlacing(database: Database, run: string) {
     /** What is over, but for what is in the coordinator's hands already. */
     async over(inHand: readonly string[], most: number): Promise<readonly Over[]> {
       return await database.query<Over>(
-        `SELECT id, state, reason, result FROM espalier.attempt
+        `SELECT id, digest, state, reason, result FROM espalier.attempt
          WHERE run = $1 AND state IN ('done', 'failed') AND id <> ALL($2::text[])
          ORDER BY place LIMIT $3`,
         [run, inHand, most],
@@ -68,16 +84,16 @@ export function openPlacing(database: Database, run: string) {
     },
     /** Forgets attempts that the journal has. */
     async taken(ids: readonly string[]): Promise<void> {
-      await database.query('DELETE FROM espalier.attempt WHERE run = $1 AND id = ANY($2::text[])', [
-        run,
-        ids,
-      ])
+      await database.query(
+        `WITH ${quickly} DELETE FROM espalier.attempt USING quick WHERE run = $1 AND id = ANY($2::text[])`,
+        [run, ids],
+      )
     },
     /** Takes back what is not over; whoever rolls it is told. */
     async withdraw(ids: readonly string[]): Promise<void> {
       await database.query(
-        `WITH gone AS (
-           DELETE FROM espalier.attempt
+        `WITH ${quickly}, gone AS (
+           DELETE FROM espalier.attempt USING quick
            WHERE run = $1 AND id = ANY($2::text[]) AND state IN ('waiting', 'leased') RETURNING worker)
          SELECT pg_notify($3, $1) WHERE EXISTS (SELECT 1 FROM gone WHERE worker IS NOT NULL)`,
         [run, ids, workChannel],
@@ -85,29 +101,44 @@ export function openPlacing(database: Database, run: string) {
     },
     /**
      * Puts back what lost workers had. A worker is lost when its lease ran out while this process was
-     * in contact for longer than that: after an outage of the database nobody is.
+     * in contact for longer than that: after an outage of the database nobody is. `stall` is added to
+     * every lease.
      */
     async reap(
       contact: number,
+      stall: number,
     ): Promise<readonly { readonly id: string; readonly state: string }[]> {
       await database.query(
         `UPDATE espalier.worker SET lost = true
-         WHERE NOT lost AND lease_until < clock_timestamp() AND lease_seconds < $1`,
-        [contact],
+         WHERE NOT lost AND lease_seconds < $1
+           AND lease_until < clock_timestamp() - $2 * interval '1 second'`,
+        [contact, stall],
       )
       return await database.query(
         `UPDATE espalier.attempt a SET worker = NULL, lease = NULL,
            state = CASE WHEN a.tries >= $2 THEN 'failed' ELSE 'waiting' END,
-           reason = format('%s workers died or were cut off while they rolled it, the last one on %s', a.tries, w.host)
-         FROM espalier.worker w
-         WHERE a.run = $1 AND a.state = 'leased' AND w.id = a.worker AND w.lost
+           reason = format('%s workers died or were cut off while they rolled it, the last one on %s', a.tries,
+             coalesce((SELECT w.host FROM espalier.worker w WHERE w.id = a.worker), 'a machine that is gone'))
+         WHERE a.run = $1 AND a.state = 'leased'
+           AND NOT EXISTS (SELECT 1 FROM espalier.worker w WHERE w.id = a.worker AND NOT w.lost)
          RETURNING a.id, a.state`,
         [run, mostTries],
       )
     },
-    /** Wakes workers: there may be work, or a run has changed. */
-    async wake(): Promise<void> {
-      await database.query('SELECT pg_notify($1, $2)', [workChannel, run])
+    /** Says that there is more work: what lost workers had waits again. */
+    async announce(): Promise<void> {
+      await database.query('SELECT pg_notify($1, $2)', [workChannel, `${moreWork}${run}`])
     },
   }
+}
+
+/** Many byte strings as one, which the driver sends as they are; arrays of them it would spell out. */
+export function joined(parts: readonly Buffer[]) {
+  const starts: number[] = []
+  let start = 1
+  for (const { length } of parts) {
+    starts.push(start)
+    start += length
+  }
+  return { bytes: Buffer.concat(parts), starts, sizes: parts.map(({ length }) => length) }
 }

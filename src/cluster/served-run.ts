@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { Call } from '../core/call.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Policy } from '../core/policy.ts'
 import { openBudget } from '../run/budget.ts'
@@ -18,10 +19,13 @@ import { openServedWeights, type ServedWeights } from './served-weights.ts'
 
 /** A run that a worker has opened: it makes attempts as the coordinator itself would. */
 export interface ServedRun extends AsyncDisposable, Pick<ServedWeights, 'pause' | 'resume'> {
-  /** Makes one attempt and scores it; gives what is sent back. */
+  /**
+   * Makes one attempt and scores it; gives what is sent back. `making` is the name of this time: the same
+   * attempt may come again, and must then be answered as if it had never been here.
+   */
   make(
     work: Work,
-    signal: AbortSignal,
+    call: Call & { readonly making: string },
   ): Promise<{ readonly bytes: Buffer; readonly sampled: number }>
 }
 
@@ -41,7 +45,7 @@ export async function openServedRun(
   const stop = parts.signals?.on(event => retries.push(event))
   const endpoints = openEndpoints(values, parts.policy)
   return {
-    async make(work, signal) {
+    async make(work, { signal, making }) {
       const events = retries.splice(0)
       const listen = (event: RunEvent): void => void events.push(event)
       using budget = openBudget(work.allowance ?? {})
@@ -54,7 +58,7 @@ export async function openServedRun(
         instruments: [...weights.instruments, budget.instrument, watchSamples(listen)],
       }
       const both = AbortSignal.any([signal, budget.signal])
-      const attempt = { task, group, member: work.member, seed, signal: both }
+      const attempt = { task, group, member: work.member, seed, signal: both, making }
       const trees = await rollAttempt(made, attempt).catch((error: unknown) => {
         if (!budget.signal.aborted) throw error
       })

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Database } from './database.ts'
 import { Hands } from './hands.ts'
 import { Leasing, type RunState } from './leasing.ts'
-import { workChannel } from './placing.ts'
+import { moreWork, workChannel } from './placing.ts'
 import { RunsServed } from './runs-served.ts'
 import type { ServedRun } from './served-run.ts'
 
@@ -23,17 +23,23 @@ export interface WorkerOptions {
 /** Seconds between looks at the queue where nothing is announced. */
 const pollSeconds = 2
 
-/** Rolls attempts of every run in the database until it is stopped. */
-export async function work(database: Database, options: WorkerOptions): Promise<void> {
+/**
+ * Rolls attempts of every run in the database until it is stopped. Gives how many of the attempts that it
+ * handed back go on all the same, since their code does not listen to its signal.
+ */
+export async function work(database: Database, options: WorkerOptions): Promise<number> {
   const worker = new Worker(database, options)
   await worker.enter()
   await worker.run()
+  return worker.left
 }
 
-/** A run that can be served. */
+/** A run that can be served, as it was when it was last looked at. */
 interface Open {
   readonly state: RunState
   readonly served: ServedRun
+  /** Whether it may have something that nobody has taken yet. */
+  hasWork: boolean
 }
 
 class Worker {
@@ -44,6 +50,9 @@ class Worker {
   #leasing: Leasing
   #beating: Promise<void> = Promise.resolve()
   #failure: unknown
+  #open: readonly Open[] = []
+  /** Whether runs may have changed since they were looked at. */
+  #isStale = true
   #isWoken = false
   #wakeUp = (): void => {}
 
@@ -61,12 +70,14 @@ class Worker {
     await this.#leasing.enter({ host: hostname(), concurrency, lease })
   }
 
+  /** Attempts that have not ended. */
+  get left(): number {
+    return this.#hands.size
+  }
+
   async run(): Promise<void> {
     const { signal, lease, grace } = this.#options
-    await this.#database.listen(workChannel, () => {
-      void this.#hands.compare().catch(error => this.#fail(error))
-      this.#wake()
-    })
+    await this.#database.listen(workChannel, announced => this.#hear(announced))
     const beats = setInterval(() => this.#beat(), (lease * 1000) / 3)
     signal.addEventListener('abort', () => this.#wake())
     try {
@@ -82,6 +93,15 @@ class Worker {
     }
   }
 
+  #hear(announced: string | undefined): void {
+    const run = announced?.startsWith(moreWork) ? announced.slice(moreWork.length) : undefined
+    const known = this.#open.find(({ state }) => state.id === run)
+    if (known) known.hasWork = true
+    else this.#isStale = true
+    if (run === undefined) void this.#hands.compare().catch(error => this.#fail(error))
+    this.#wake()
+  }
+
   /** Looks at the queue, takes what there is room for, and waits until there is something new. */
   async #turn(): Promise<void> {
     if (this.#failure) throw this.#failure
@@ -91,7 +111,10 @@ class Worker {
     // Not all at the same moment.
     const seconds = pollSeconds * (0.75 + Math.random() / 2)
     await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, seconds * 1000)
+      const timer = setTimeout(() => {
+        this.#isStale = true
+        resolve()
+      }, seconds * 1000)
       this.#wakeUp = () => {
         clearTimeout(timer)
         resolve()
@@ -100,29 +123,41 @@ class Worker {
   }
 
   async #serve(): Promise<void> {
+    if (this.#isStale) await this.#look()
+    if (this.#hands.isFull) return
+    await this.#claim(this.#open.filter(({ hasWork }) => hasWork))
+    const suspect = this.#open.find(({ state }) => state.suspect)
+    if (suspect && this.#hands.size === 0) {
+      await this.#hands.claimSuspect(suspect.state.id, suspect.served)
+    }
+  }
+
+  /** Looks at the runs that there are: opens new ones, leaves others, follows what they say. */
+  async #look(): Promise<void> {
+    this.#isStale = false
     const states = await this.#leasing.runs()
     await this.#runs.leaveOthers(states, run => this.#hands.holds(run) > 0)
     const open: Open[] = []
     for (const state of states) {
       const served = await this.#runs.follow(state)
-      if (served) open.push({ state, served })
+      if (served) open.push({ state, served, hasWork: state.waiting })
     }
-    if (this.#hands.isFull) return
-    await this.#claim(open.filter(({ state }) => state.waiting))
-    const suspect = open.find(({ state }) => state.suspect)
-    if (suspect && this.#hands.size === 0) {
-      await this.#hands.claimSuspect(suspect.state.id, suspect.served)
-    }
+    this.#open = open
+    // What has to be made alone is looked for whenever there is room.
+    if (open.some(({ state }) => state.suspect)) this.#isStale = true
   }
 
   /** Whoever has least in these hands is served first, and none gets more than its share. */
   async #claim(open: readonly Open[]): Promise<void> {
     const held = ({ state }: Open): number => this.#hands.holds(state.id)
     const ordered = open.toSorted((a, b) => held(a) - held(b))
-    for (const [index, { state, served }] of ordered.entries()) {
+    for (const [index, each] of ordered.entries()) {
       const free = this.#options.concurrency - this.#hands.size
       const share = Math.ceil(free / (ordered.length - index))
-      if (share > 0) await this.#hands.claim(state.id, share, served)
+      if (share <= 0) continue
+      each.hasWork = false
+      const claimed = await this.#hands.claim(each.state.id, share, each.served)
+      if (claimed === share) each.hasWork = true
     }
   }
 
@@ -144,9 +179,11 @@ class Worker {
   /** What it held was given to others: it comes back as somebody else. */
   async #becomeNew(): Promise<void> {
     this.#options.tell('this worker was silent for too long: what it held is rolled elsewhere')
-    this.#hands.dropAll('the lease was lost')
+    const held = this.#hands.dropAll('the lease was lost')
     this.#leasing = new Leasing(this.#database, randomUUID())
     await this.enter()
+    await this.#leasing.forgive(held)
+    this.#isStale = true
     await this.#runs.attendAgain()
   }
 

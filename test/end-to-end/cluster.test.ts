@@ -12,6 +12,10 @@ import {
   rowsOf,
   startWorker,
 } from './cluster.ts'
+import { describeCommands } from './cluster-commands.ts'
+import { describeOutage } from './cluster-outage.ts'
+import { describeQueue } from './cluster-queue.ts'
+import { describeWorkers } from './cluster-workers.ts'
 
 const server = await openTestServer()
 afterAll(() => server[Symbol.asyncDispose]())
@@ -28,6 +32,11 @@ async function ask(text: string): Promise<readonly unknown[]> {
 }
 
 describe('a cluster', () => {
+  describe('by its tables', () => describeQueue(server))
+  describe('in one process', () => describeWorkers(server))
+  describe('cut off', () => describeOutage(server))
+  describe('for its users', () => describeCommands(server))
+
   it('[P1][S1] whose workers, coordinator and database are struck down gives the rows of one process', async () => {
     const folder = openShop(tasks)
     const one = await start(rollWords(group, 'one'), { folder }).finished
@@ -77,27 +86,4 @@ describe('a cluster', () => {
       message: expect.stringContaining('4 workers died'),
     })
   }, 120_000)
-
-  it('refuses a run whose code is not the same here, and says what differs', async () => {
-    const folder = openShop(1)
-    const other = openShop(1)
-    writeFileSync(join(other, 'shop.ts'), `${readFileSync(join(other, 'shop.ts'), 'utf8')}// more`)
-    const words = [...rollWords(1, 'run'), '--cluster', server.address]
-    const coordinator = start(words, { folder, variables: server.variables })
-    const worker = startWorker(server, other)
-    let said = ''
-    await new Promise<void>(resolve =>
-      worker.child.stderr?.on('data', chunk => {
-        said += chunk
-        if (said.includes('versions differ')) resolve()
-      }),
-    )
-    expect(said).toMatch(/run run is not taken on: versions differ: the code of \.\/shop\.ts is/)
-    worker.child.kill('SIGTERM')
-    expect((await worker.finished).code).toBe(0)
-    const right = startWorker(server, folder)
-    expect((await coordinator.finished).code).toBe(0)
-    right.child.kill('SIGTERM')
-    expect((await right.finished).code).toBe(0)
-  }, 60_000)
 })

@@ -20,6 +20,8 @@ export interface TestServer extends AsyncDisposable {
   /** The address without the password, and the variables that hold it. */
   readonly address: string
   readonly variables: Readonly<Record<string, string>>
+  /** Where it keeps its data. */
+  readonly folder: string
   restart(): Promise<void>
 }
 
@@ -30,6 +32,7 @@ export async function openTestServer(): Promise<TestServer> {
   const { url } = server
   return {
     url,
+    folder,
     address: `postgres://espalier@127.0.0.1:${url.port}/postgres`,
     variables: { PGPASSWORD: url.password },
     async restart() {
@@ -105,7 +108,7 @@ export async function rowsOf(folder: string, run: string): Promise<string> {
 }
 
 /** Starts a worker of a server. */
-export function startWorker(server: TestServer, folder: string, lease = 8): Started {
+export function startWorker(server: TestServer, folder: string, lease = 2): Started {
   const words = ['worker', '--cluster', server.address, '--concurrency', '4']
   return start([...words, '--lease', String(lease)], { folder, variables: server.variables })
 }

@@ -59,14 +59,20 @@ async function runWorker({ flags, own, terminal, signal, json }: Invocation): Pr
   if (json) terminal.print(JSON.stringify({ cluster: shownAddress(url), concurrency }))
   else tell(`making attempts for ${shownAddress(url)}, ${concurrency} at one time`)
   const ending = { signal: AbortSignal.any([signal, startedBy()]) }
-  await work(database, {
+  const left = await work(database, {
     ...counted('lease', own.lease),
     ...counted('grace', own.grace),
     concurrency,
     tell,
     ...ending,
   })
+  if (left > 0) endAnyway()
   return 0
+}
+
+/** Ends the process soon: user code that does not listen to its signal may keep it for ever. */
+function endAnyway(): void {
+  setTimeout(() => process.exit(), 1000).unref()
 }
 
 /** Aborts when the process that started this one is gone, where it left a channel to notice by. */

@@ -1,0 +1,300 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connectionOf } from '../../src/cluster/address.ts'
+import { Coordinator } from '../../src/cluster/coordinator.ts'
+import { type Database, openDatabase } from '../../src/cluster/database.ts'
+import { fingerprintOf } from '../../src/cluster/fingerprint.ts'
+import { Leasing } from '../../src/cluster/leasing.ts'
+import { migrate } from '../../src/cluster/schema.ts'
+import { type WorkerOptions, work } from '../../src/cluster/worker.ts'
+import type { GroupId, TaskId } from '../../src/core/ids.ts'
+import { plainSampling } from '../../src/core/policy.ts'
+import { scripted } from '../../src/policies/scripted.ts'
+import { defaultLimits } from '../../src/rollout/attempt.ts'
+import type { Returned, Work } from '../../src/run/elsewhere.ts'
+import { scratch } from './cli.ts'
+import type { TestServer } from './cluster.ts'
+
+/** A world that opens when the test lets it, and does not listen to whoever stops it. */
+const gate = `
+import { environment } from 'espalier'
+import { z } from 'zod'
+export const gate = environment({
+  name: 'gate',
+  task: z.object({}),
+  async open({ id }) {
+    await globalThis.espalierGate(id)
+    return { opening: [{ role: 'user', content: 'Go.' }], tools: {}, report: () => ({}) }
+  },
+  reward: { one: () => 1 },
+})
+`
+
+/** What has been let through a gate, and what waits before it. */
+interface Gate {
+  readonly came: string[]
+  open(): void
+}
+
+/** Closes the gate of all worlds. */
+function closeGate(): Gate {
+  const came: string[] = []
+  let open = (): void => {}
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  Object.assign(globalThis, {
+    espalierGate(id: string) {
+      came.push(id)
+      return opened
+    },
+  })
+  return { came, open }
+}
+
+/** Coordinators and workers in this process, against the real server. */
+export function describeWorkers(server: TestServer): void {
+  const folder = scratch()
+  const config = {
+    policy: `scripted:${join(folder, 'answers.jsonl')}`,
+    environment: `${join(folder, 'gate.ts')}#gate`,
+  }
+  let database: Database
+  beforeAll(async () => {
+    writeFileSync(join(folder, 'gate.ts'), gate)
+    writeFileSync(join(folder, 'answers.jsonl'), `${JSON.stringify({ text: 'gone' })}\n`)
+    database = await openDatabase(connectionOf(server.url))
+    await migrate(database)
+  })
+  afterAll(() => database[Symbol.asyncDispose]())
+
+  const said: string[] = []
+  const open = (run: string, more = {}): Promise<Coordinator> =>
+    new Coordinator(database, {
+      run,
+      name: run,
+      config,
+      fingerprint: fingerprintOf(config),
+      parts: { policy: scripted([]) },
+      tell: line => said.push(line),
+      ...more,
+    }).enter()
+  const call = { signal: new AbortController().signal }
+  const askFor = (coordinator: Coordinator, ids: readonly string[]): Promise<Returned>[] =>
+    ids.map(id => coordinator.make(workOf(id), call))
+
+  /** A worker of this process; `stop` is what SIGTERM does. */
+  function startWorker(options: Partial<WorkerOptions> = {}) {
+    const stop = new AbortController()
+    const told: string[] = []
+    const tell = (line: string): void => void told.push(line)
+    const { signal } = stop
+    const finished = work(database, { concurrency: 4, tell, signal, ...options })
+    return {
+      told,
+      async stop() {
+        stop.abort(new Error('stopped'))
+        await finished
+      },
+    }
+  }
+
+  const states = async (run: string) =>
+    await database.query<{ id: string; state: string; tries: number }>(
+      'SELECT id, state, tries FROM espalier.attempt WHERE run = $1 ORDER BY id',
+      [run],
+    )
+
+  describe('its workers', () => {
+    it('serve two runs that share a database alike', async () => {
+      const { came, open: letThrough } = closeGate()
+      const [one, two] = await Promise.all([open('fair-one'), open('fair-two')])
+      // The first run alone could fill every hand twice.
+      const asked = [...askFor(one, names('a', 8)), ...askFor(two, names('b', 8))]
+      await until(
+        async () => (await states('fair-one')).length + (await states('fair-two')).length === 16,
+      )
+      const worker = startWorker()
+      await until(() => came.length === 4)
+      expect(came.map(id => id[0]).sort()).toEqual(['a', 'a', 'b', 'b'])
+      letThrough()
+      for (const returned of await Promise.all(asked)) expect(returned.kind).toBe('made')
+      await Promise.all([one.end(true), two.end(true)])
+      await worker.stop()
+    })
+
+    it('[P1] hand back what they hold when their grace is over, even where it does not listen', async () => {
+      const { came, open: letThrough } = closeGate()
+      const coordinator = await open('grace')
+      const asked = askFor(coordinator, names('a', 6))
+      const worker = startWorker({ grace: 0.01 })
+      await until(() => came.length === 4)
+      await worker.stop()
+      expect((await states('grace')).map(({ state, tries }) => [state, tries])).toEqual(
+        names('a', 6).map(() => ['waiting', 0]),
+      )
+      expect(await database.query('SELECT id FROM espalier.worker')).toEqual([])
+      letThrough()
+      const other = startWorker()
+      for (const returned of await Promise.all(asked)) expect(returned.kind).toBe('made')
+      await coordinator.end(true)
+      await other.stop()
+    })
+
+    it('[P1] make an attempt again, in the same process, as if they had never had it', async () => {
+      const first = closeGate()
+      const coordinator = await open('again')
+      const asked = askFor(coordinator, ['a'])
+      const worker = startWorker()
+      await until(() => first.came.length === 1)
+      const second = closeGate()
+      // The lease is lost, and the worker does not know: it samples, and its result is refused.
+      await database.query(
+        "UPDATE espalier.attempt SET state = 'waiting', worker = NULL, lease = NULL WHERE run = 'again'",
+      )
+      first.open()
+      await until(() => second.came.length === 1)
+      second.open()
+      const [returned] = await Promise.all(asked)
+      expect(returned).toMatchObject({ kind: 'made', members: [{ reward: { total: 1 } }] })
+      await coordinator.end(true)
+      await worker.stop()
+    })
+
+    it('refuse a run whose code differs, and its coordinator says why', async () => {
+      const fingerprint = { ...fingerprintOf(config), espalier: '0.0.1' }
+      const coordinator = await open('differs', { fingerprint })
+      const worker = startWorker()
+      await until(() => said.some(line => line.includes('does not take this run on')))
+      const why = /versions differ: espalier is .* here and 0\.0\.1 at the coordinator/
+      expect([said.join(), worker.told.join()]).toEqual([
+        expect.stringMatching(why),
+        expect.stringMatching(why),
+      ])
+      expect(coordinator.room).toBe(0)
+      await coordinator.end(true)
+      await worker.stop()
+    })
+
+    it('sample nothing between a pause that they acknowledge and the version that follows it', async () => {
+      const { came, open: letThrough } = closeGate()
+      const coordinator = await open('weights')
+      await coordinator.resume(3)
+      const asked = askFor(coordinator, names('a', 2))
+      const worker = startWorker()
+      await until(() => came.length === 2)
+      await coordinator.pause()
+      let isOver = false
+      void Promise.all(asked).then(() => (isOver = true))
+      letThrough()
+      // Another attempt comes as far as its sample too.
+      const more = askFor(coordinator, ['b'])
+      await until(() => came.length === 3)
+      expect([isOver, (await states('weights')).every(({ state }) => state === 'leased')]).toEqual([
+        false,
+        true,
+      ])
+      await coordinator.resume(4)
+      for (const returned of await Promise.all([...asked, ...more])) {
+        expect(versionsOf(returned)).toEqual([4])
+      }
+      await coordinator.end(true)
+      await worker.stop()
+    })
+  })
+
+  describe('its coordinator', () => {
+    it('[P1] takes up what was finished while it was gone', async () => {
+      closeGate().open()
+      const before = await open('resumed')
+      const lost = askFor(before, ['a', 'b'])
+      const failures = Promise.allSettled(lost)
+      const worker = startWorker()
+      await until(async () => (await states('resumed')).every(({ state }) => state === 'done'))
+      await worker.stop()
+      const after = await open('resumed')
+      const [a] = await Promise.all(askFor(after, ['a']))
+      expect(a!.kind).toBe('made')
+      await failures
+      await after.end(true)
+      expect(await states('resumed')).toEqual([])
+      await before.end(false)
+    })
+
+    it('[P1] does not take a result of other weights for what it asks for', async () => {
+      closeGate().open()
+      const before = await open('stale')
+      const worker = startWorker()
+      await before.resume(0)
+      const [first] = await Promise.all(askFor(before, ['a']))
+      const after = await open('stale')
+      await after.resume(1)
+      const [second] = await Promise.all(askFor(after, ['a']))
+      expect([first!, second!].map(versionsOf)).toEqual([[0], [1]])
+      await after.end(true)
+      await before.end(false)
+      await worker.stop()
+    })
+
+    it('[P1] asks again for what it takes back and wants after all, in this order', async () => {
+      const { came, open: letThrough } = closeGate()
+      const coordinator = await open('wanted')
+      const stop = new AbortController()
+      const first = coordinator.make(workOf('a'), { signal: stop.signal })
+      stop.abort(new Error('not wanted'))
+      const second = coordinator.make(workOf('a'), call)
+      await expect(first).rejects.toThrow('not wanted')
+      const worker = startWorker()
+      await until(() => came.length === 1)
+      letThrough()
+      expect((await second).kind).toBe('made')
+      await coordinator.end(true)
+      await worker.stop()
+    })
+
+    it('[O1] gives up with its reason what nobody could make', async () => {
+      const coordinator = await open('poisoned')
+      const [asked] = askFor(coordinator, ['a'])
+      await until(async () => (await states('poisoned')).length === 1)
+      for (let tries = 0; tries < 4; tries++) {
+        const leasing = new Leasing(database, `poisoned-${tries}`)
+        await leasing.enter({ host: 'here', concurrency: 1, lease: 60 })
+        const [held] = await leasing.claim('poisoned', 1, tries >= 2)
+        await leasing.fail(held!, 'the world is out of pears')
+        await leasing.leave()
+      }
+      expect(await asked).toEqual({ kind: 'poisoned', reason: 'the world is out of pears' })
+      await coordinator.end(true)
+    })
+  })
+}
+
+const names = (letter: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `${letter}${index}`)
+
+function workOf(id: string): Work {
+  return {
+    group: id as GroupId,
+    member: 0,
+    task: { id: id as TaskId, data: {} },
+    seed: 1,
+    sampling: plainSampling,
+    limits: defaultLimits,
+  }
+}
+
+/** The versions under which its tokens were sampled. */
+function versionsOf(returned: Returned): readonly number[] {
+  if (returned.kind !== 'made') return []
+  const segments = returned.trees.flatMap(({ nodes }) => nodes.map(({ segment }) => segment))
+  const versions = segments.flatMap(segment =>
+    segment.origin === 'sampled' ? [segment.version.from, segment.version.to] : [],
+  )
+  return [...new Set(versions)]
+}
+
+/** Waits until something is so. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise(resolve => setTimeout(resolve, 5))
+}
