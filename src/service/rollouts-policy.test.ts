@@ -43,3 +43,33 @@ it('a sample is labelled with the versions announced when it began and when it e
   expect(await versionWhile(() => {})).toEqual({ from: 4, to: 4 })
   expect(await versionWhile(() => desk.announce(6))).toEqual({ from: 4, to: 6 })
 })
+
+it('those elsewhere are told in order, and a pause is over when they have heard it', async () => {
+  const told: string[] = []
+  let hear = (): void => {}
+  const desk = openWeightsDesk({
+    async pause() {
+      told.push('pause')
+      await new Promise<void>(resolve => {
+        hear = resolve
+      })
+      told.push('paused')
+    },
+    async resume(version) {
+      told.push(`resume ${version}`)
+    },
+  })
+  const pausing = desk.pause()
+  const announcing = desk.announce(3)
+  const resuming = desk.resume()
+  await new Promise(setImmediate)
+  expect(told).toEqual(['pause'])
+  hear()
+  await Promise.all([pausing, announcing, resuming])
+  expect(told).toEqual(['pause', 'paused', 'resume 3'])
+  const interrupting = desk.announce(4, { interrupt: true })
+  await new Promise(setImmediate)
+  hear()
+  await interrupting
+  expect(told.slice(3)).toEqual(['pause', 'paused', 'resume 4'])
+})

@@ -9,10 +9,11 @@ export interface WeightsDesk {
   readonly isPaused: boolean
   /** `null` until somebody told. */
   readonly version: number | null
-  pause(): void
-  resume(): void
+  /** Starts no sample any more; resolves when everybody who makes attempts elsewhere has said so too. */
+  pause(): Promise<void>
+  resume(): Promise<void>
   /** Says that the weights are another version from now on. */
-  announce(version: number, options?: { readonly interrupt?: boolean }): void
+  announce(version: number, options?: { readonly interrupt?: boolean }): Promise<void>
   /**
    * A policy that starts no sample while the weights are changed. Where it keeps what an aborted
    * sample had, samples under way are cut and go on under the new weights.
@@ -25,6 +26,7 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
   let version: number | null = null
   let cut = new AbortController()
   let pausing: AbortController | undefined
+  const tell = openTelling(elsewhere)
 
   async function wait(signal: AbortSignal): Promise<void> {
     while (pausing && !signal.aborted) {
@@ -46,25 +48,29 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
     get version() {
       return version
     },
-    pause() {
+    async pause() {
       pausing ??= new AbortController()
       interrupt()
-      void elsewhere?.pause().catch(() => undefined)
+      await tell(to => to.pause())
     },
-    resume() {
+    async resume() {
       const over = pausing
       pausing = undefined
       over?.abort()
-      void elsewhere?.resume(version ?? undefined).catch(() => undefined)
+      await tell(to => to.resume(version ?? undefined))
     },
-    announce(next, options = {}) {
+    async announce(next, options = {}) {
       version = next
       if (options.interrupt) interrupt()
-      if (!pausing) void elsewhere?.resume(next).catch(() => undefined)
+      if (pausing) return
+      await tell(async to => {
+        if (options.interrupt) await to.pause()
+        await to.resume(next)
+      })
     },
     watch(policy) {
       // Who does not tell its version may have taken new weights at any token since the sample began.
-      const told = (sample: Sample, began: number | null): Sample =>
+      const labelled = (sample: Sample, began: number | null): Sample =>
         withVersions(policy, sample, { began, ended: version })
       return aroundPolicy(policy, {
         async draw({ call: { signal }, ask }) {
@@ -79,7 +85,7 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
                 : signal
               const samples = await ask({ signal: both })
               if (isCut() && samples.every(isEmpty)) continue
-              return samples.map(sample => told(sample, began))
+              return samples.map(sample => labelled(sample, began))
             } catch (error) {
               // Cut before its first token: nothing is lost by asking again.
               if (!isCut()) throw error
@@ -88,6 +94,17 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
         },
       })
     },
+  }
+}
+
+/** Tells those elsewhere one thing after the other. */
+function openTelling<To>(to: To | undefined): (say: (to: To) => Promise<void>) => Promise<void> {
+  let told: Promise<void> = Promise.resolve()
+  return async say => {
+    if (to === undefined) return
+    const saying = told.then(() => say(to))
+    told = saying.catch(() => undefined)
+    await saying
   }
 }
 

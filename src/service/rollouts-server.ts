@@ -161,15 +161,15 @@ function addWeightRoutes(server: FastifyInstance, rollouts: Rollouts): void {
   server.post('/v1/weights', async ({ body }) => {
     const { version, policy, interrupt } = parse(weights, body)
     if (policy !== undefined) await rollouts.moveTo(policy)
-    desk.announce(version, interrupt === undefined ? {} : { interrupt })
+    await desk.announce(version, interrupt === undefined ? {} : { interrupt })
     return state()
   })
   server.post('/v1/pause', async () => {
-    desk.pause()
+    await desk.pause()
     return state()
   })
   server.post('/v1/resume', async () => {
-    desk.resume()
+    await desk.resume()
     return state()
   })
 }

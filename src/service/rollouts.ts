@@ -214,7 +214,7 @@ export class Rollouts implements AsyncDisposable {
       submission.policy === undefined
         ? { ...this.#policy, giveBack: () => undefined }
         : await this.#policies.lend(submission.policy)
-    if (submission.version !== undefined) this.weights.announce(submission.version)
+    if (submission.version !== undefined) await this.weights.announce(submission.version)
     const policy = this.weights.watch(lent.policy)
     const entry = openEntry(submission, { ...more, policy, giveBack: lent.giveBack })
     this.#entries.set(submission.id, entry)
