@@ -30,6 +30,29 @@ export interface Progress {
   readonly damage?: string
 }
 
+/** One worker of a cluster, as it was last told of. */
+export interface WorkerRow {
+  readonly id: string
+  /** Its machine and process. */
+  readonly name: string
+  /** Attempts that it makes, of those that it can make at one time. */
+  readonly running: number
+  readonly concurrency: number
+  /** Attempts that it made, and those that came after its lease was lost. */
+  readonly done: number
+  readonly refused: number
+  readonly perMinute: number
+  readonly tokensPerSecond: number
+  /** Seconds between its last heartbeat and the time at which it was told of. */
+  readonly silent: number
+  readonly time?: string
+  readonly isLeaving: boolean
+  /** Whether it was there once and is no more. */
+  readonly isGone: boolean
+  /** Why it does not take part. */
+  readonly refusal?: string
+}
+
 /** Something that looked wrong although nothing failed. */
 export interface Warning {
   readonly sentinel: string
@@ -82,6 +105,8 @@ export interface RunAnswer extends RunEntry {
   readonly versions: Readonly<Record<string, string>>
   readonly successAt: number
   readonly warnings: readonly Warning[]
+  /** Who makes its attempts, where a cluster does. */
+  readonly workers: readonly WorkerRow[]
   /** What `report.json` says; nothing while the run goes on. */
   readonly report: Json
   /** Sums over what was looked at. */

@@ -31,6 +31,7 @@ import { sumsOf } from './tell/sums.ts'
 import { type TokenQuery, tokenPage } from './tell/token-answer.ts'
 import { creditsOf, trajectoryAnswer } from './tell/trajectory-answer.ts'
 import { treeAnswer } from './tell/tree-answer.ts'
+import { openCrew } from './tell/workers.ts'
 import type { PartingAnswer, TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
 /** There is nothing of that name. */
@@ -60,6 +61,7 @@ export class ViewedRun implements AsyncDisposable {
   readonly #eventsTail: Tail
   readonly #metrics = new Map<number, Metrics>()
   readonly #warnings: Warning[] = []
+  readonly #crew = openCrew()
   readonly #pace = new Map<number, number>()
   readonly #closing = new AbortController()
   #begun: number | undefined
@@ -95,7 +97,9 @@ export class ViewedRun implements AsyncDisposable {
 
   /** Rises whenever something was added. */
   get version(): number {
-    return this.#index.progress.version + this.#metrics.size + this.#warnings.length
+    return (
+      this.#index.progress.version + this.#metrics.size + this.#warnings.length + this.#crew.told
+    )
   }
 
   /** Reads what was added to the run's files; trees are looked into in the background. */
@@ -136,6 +140,7 @@ export class ViewedRun implements AsyncDisposable {
       versions,
       successAt: this.successAt,
       warnings: this.#allWarnings(report),
+      workers: this.#crew.rows(),
       report,
       sums: sumsOf(this.rows(), { treesOf: this.#treesOf, successAt: this.successAt }),
       model: told,
@@ -299,7 +304,7 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   #addEvent(line: string): void {
-    if (!line.includes('"tree-end"') && !line.includes('"warning"')) return
+    if (!/"(?:tree-end|warning|workers)"/.test(line)) return
     const event = parseLine(line)
     if (!event || typeof event.time !== 'string') return
     const second = Math.floor(Date.parse(event.time) / 1000)
@@ -307,7 +312,8 @@ export class ViewedRun implements AsyncDisposable {
       this.#begun ??= second
       const at = second - this.#begun
       this.#pace.set(at, (this.#pace.get(at) ?? 0) + event.sampled)
-    } else if (event.kind === 'warning') {
+    } else if (event.kind === 'workers') this.#crew.hear(event)
+    else if (event.kind === 'warning') {
       const { sentinel, message, likely, time } = event
       this.#warnings.push({
         sentinel: String(sentinel),

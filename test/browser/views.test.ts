@@ -1,4 +1,4 @@
-import { cpSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { appendFileSync, cpSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -176,6 +176,23 @@ describe('a tree', () => {
     await heading(/^Path to ending 1/).waitFor()
     expect(page.url()).toContain('ending=1')
     await picture(page, 'viewer-tree')
+  })
+})
+
+describe('a run on a cluster', () => {
+  it('shows who works, and who does not take part and why', async () => {
+    const worker = (id: string, more: object) => ({
+      ...{ id, host: 'box', process: 7, concurrency: 16, running: 12, done: 90, refused: 0 },
+      ...{ sampled: 5400, leaving: false, seconds: 60, silent: 2, refusal: null, ...more },
+    })
+    const workers = [worker('a', {}), worker('b', { process: 8, refusal: 'versions differ' })]
+    const event = { kind: 'workers', time: '2026-01-01T00:00:00Z', workers }
+    appendFileSync(join(runs.tree, 'events.jsonl'), `${JSON.stringify(event)}\n`)
+    await go('run/tree')
+    const table = page.getByRole('region', { name: 'Workers' }).getByRole('table')
+    await table.getByRole('row', { name: 'box:7 12 of 16 90 90 90 2.0 s before works' }).waitFor()
+    await table.getByText('does not take part: versions differ').waitFor()
+    await picture(page, 'viewer-workers')
   })
 })
 

@@ -15,6 +15,7 @@ import { Evaluations } from '../parts/evaluations.tsx'
 import { Bars, Figure, Figures } from '../parts/figure.tsx'
 import { Json } from '../parts/json.tsx'
 import { Empty, Show } from '../parts/states.tsx'
+import { Workers } from '../parts/workers.tsx'
 
 /** What a run came to so far. */
 export function RunPage({ name }: { name: string }) {
@@ -31,6 +32,7 @@ export function RunPage({ name }: { name: string }) {
               {drawn => <Evaluations points={drawn.evaluations} run={name} />}
             </Show>
             <Sums run={value} />
+            <Workers workers={value.workers} />
             <Show of={curves} what="curves">
               {drawn => <Charts curves={drawn} />}
             </Show>

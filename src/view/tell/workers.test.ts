@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { openCrew } from './workers.ts'
+
+const worker = (id: string, more = {}) => ({
+  ...{ id, host: 'box', process: 7, concurrency: 4, running: 3, done: 30, refused: 1 },
+  ...{ sampled: 1200, leaving: false, seconds: 60, silent: 2, refusal: null, ...more },
+})
+
+it('tells load, throughput and the last heartbeat of workers, and who is gone', () => {
+  const crew = openCrew()
+  crew.hear({ time: '2026-01-01T00:00:00Z', workers: [worker('a'), worker('b')] })
+  crew.hear({ time: '2026-01-01T00:00:10Z', workers: [worker('b', { refusal: 'it differs' })] })
+  expect(crew.told).toBe(2)
+  expect(crew.rows().map(({ id, isGone, refusal }) => [id, isGone, refusal])).toEqual([
+    ['b', false, 'it differs'],
+    ['a', true, undefined],
+  ])
+  expect(crew.rows()[1]).toMatchObject({
+    name: 'box:7',
+    running: 3,
+    concurrency: 4,
+    perMinute: 30,
+    tokensPerSecond: 20,
+    silent: 2,
+    time: '2026-01-01T00:00:00Z',
+  })
+})
+
+it('passes over what is no worker', () => {
+  const crew = openCrew()
+  crew.hear({ workers: [null, 7, { host: 'x' }, worker('a', { done: 'many' })] })
+  crew.hear({ workers: 'none' })
+  expect(crew.rows().map(({ id, done }) => [id, done])).toEqual([['a', 0]])
+})

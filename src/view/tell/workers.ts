@@ -1,0 +1,58 @@
+import type { WorkerRow } from '../answers.ts'
+
+/** The workers of a cluster, as the events of a run tell of them. */
+export interface Crew {
+  /** How often they were told of. */
+  readonly told: number
+  /** Takes over what an event or a report says of them. */
+  hear(event: Readonly<Record<string, unknown>>): void
+  rows(): readonly WorkerRow[]
+}
+
+/** Opens the workers of a run; those that are not told of any more are shown as gone. */
+export function openCrew(): Crew {
+  const known = new Map<string, WorkerRow>()
+  let told = 0
+  return {
+    get told() {
+      return told
+    },
+    hear({ workers, time }) {
+      if (!Array.isArray(workers)) return
+      told++
+      for (const [id, row] of known) known.set(id, { ...row, isGone: true })
+      for (const worker of workers) {
+        const row = rowOf(worker, typeof time === 'string' ? time : undefined)
+        if (row) known.set(row.id, row)
+      }
+    },
+    rows: () => [...known.values()].sort((a, b) => Number(a.isGone) - Number(b.isGone)),
+  }
+}
+
+/** What is shown of a worker; a file may hold anything. */
+function rowOf(worker: unknown, time: string | undefined): WorkerRow | undefined {
+  if (typeof worker !== 'object' || worker === null) return undefined
+  const told = worker as Readonly<Record<string, unknown>>
+  if (typeof told.id !== 'string') return undefined
+  const number = (name: string): number => {
+    const value = told[name]
+    return typeof value === 'number' && Number.isFinite(value) ? value : 0
+  }
+  const seconds = Math.max(number('seconds'), 1e-3)
+  return {
+    id: told.id,
+    name: `${String(told.host)}:${number('process')}`,
+    running: number('running'),
+    concurrency: number('concurrency'),
+    done: number('done'),
+    refused: number('refused'),
+    perMinute: (60 * number('done')) / seconds,
+    tokensPerSecond: number('sampled') / seconds,
+    silent: number('silent'),
+    ...(time !== undefined && { time }),
+    isLeaving: told.leaving === true,
+    isGone: false,
+    ...(typeof told.refusal === 'string' && { refusal: told.refusal }),
+  }
+}
