@@ -1,0 +1,148 @@
+import PgBoss from 'pg-boss'
+import type { Database } from '../../src/cluster/database.ts'
+import { Leasing } from '../../src/cluster/leasing.ts'
+import { openPlacing, workChannel } from '../../src/cluster/placing.ts'
+import { openRunRow } from '../../src/cluster/run-row.ts'
+import type { TestServer } from '../../test/end-to-end/cluster.ts'
+import { openCpu } from './cpu.ts'
+
+/** Attempts whose way through the queue is measured, and the bytes of a result. */
+const queued = 960
+const resultBytes = 20_000
+/** Attempts that go through together. */
+const batch = 16
+
+/** What an attempt's way through a queue costs. */
+export interface Passage {
+  /** Milliseconds per attempt from placing to forgetting, one at a time and in batches of 16. */
+  readonly alone: number
+  readonly batched: number
+  /** Milliseconds of a core that the database spends on each in batches; nothing where it is not known. */
+  readonly cpu: number | null
+  /** Milliseconds from placing until somebody idle has it. */
+  readonly wakes: number
+}
+
+/** What workers cost the database that do nothing, in milliseconds of a core. */
+export interface Presence {
+  readonly beat: number | null
+  readonly look: number | null
+  readonly emptyClaim: number | null
+}
+
+type Pass = (names: readonly string[]) => Promise<void>
+
+/** The way through the tables. */
+export async function throughTables(
+  database: Database,
+  server: TestServer,
+): Promise<Passage & { readonly presence: Presence }> {
+  await openRunRow(database, 'bench', 'bench').enter({ name: 'bench', config: {}, fingerprint: {} })
+  const placing = openPlacing(database, 'bench')
+  const leasing = new Leasing(database, 'bench')
+  await leasing.enter({ host: 'bench', concurrency: batch, lease: 600 })
+  const result = Buffer.alloc(resultBytes, 7)
+  const pass: Pass = async names => {
+    await placing.place(names.map(id => ({ id, work: Buffer.alloc(500), digest: id })))
+    const leased = await leasing.claim('bench', names.length)
+    await Promise.all(leased.map(each => leasing.finish(each, result)))
+    await placing.over([], names.length)
+    await placing.taken(names)
+  }
+  const figures = await passages(pass, server)
+  const presence = await presenceOf(leasing, server)
+  const heard = openHearing()
+  await database.listen(workChannel, heard.hear)
+  const wakes = await wakesOf(heard, async round => {
+    await placing.place([{ id: `wake-${round}`, work: Buffer.alloc(500), digest: 'x' }])
+    return async () => void (await leasing.claim('bench', 1))
+  })
+  await openRunRow(database, 'bench', 'bench').remove()
+  await leasing.leave()
+  return { ...figures, wakes, presence }
+}
+
+/** The same through pg-boss. */
+export async function throughBoss(server: TestServer): Promise<Passage> {
+  const boss = new PgBoss({ connectionString: server.url.href, supervise: false, schedule: false })
+  await boss.start()
+  await boss.createQueue('bench')
+  // Results travel as JSON there: bytes have to be spelled.
+  const output = { result: Buffer.alloc(resultBytes, 7).toString('base64') }
+  const pass: Pass = async names => {
+    const work = Buffer.alloc(500).toString('base64')
+    await boss.insert(names.map(id => ({ name: 'bench', data: { id, work } })))
+    const jobs = await boss.fetch('bench', { batchSize: names.length })
+    await Promise.all(jobs.map(({ id }) => boss.complete('bench', id, output)))
+    await Promise.all(jobs.map(({ id }) => boss.getJobById('bench', id)))
+    await boss.deleteJob(
+      'bench',
+      jobs.map(({ id }) => id),
+    )
+  }
+  const figures = await passages(pass, server)
+  const heard = openHearing()
+  await boss.work('bench', { pollingIntervalSeconds: 0.5 }, async () => heard.hear())
+  const wakes = await wakesOf(heard, async () => {
+    await boss.send('bench', {})
+    return async () => undefined
+  })
+  await boss.stop({ graceful: false })
+  return { ...figures, wakes }
+}
+
+async function passages(pass: Pass, server: TestServer): Promise<Omit<Passage, 'wakes'>> {
+  await timed(batch * 4, batch, pass)
+  const alone = await timed(queued / 4, 1, pass)
+  const cpu = openCpu(server)
+  const batched = await timed(queued, batch, pass)
+  return { alone, batched, cpu: cpu.spent(queued) }
+}
+
+async function presenceOf(leasing: Leasing, server: TestServer): Promise<Presence> {
+  const each = async (ask: () => Promise<unknown>): Promise<number | null> => {
+    const count = 400
+    const cpu = openCpu(server)
+    for (let round = 0; round < count; round++) await ask()
+    return cpu.spent(count)
+  }
+  const load = { running: 1, done: 1, refused: 0, sampled: 1, leaving: false }
+  return {
+    beat: await each(async () => [await leasing.beat(load), await leasing.held()]),
+    look: await each(() => leasing.runs()),
+    emptyClaim: await each(() => leasing.claim('bench', 1)),
+  }
+}
+
+async function timed(count: number, size: number, pass: Pass): Promise<number> {
+  const started = performance.now()
+  for (let from = 0; from < count; from += size) {
+    await pass(Array.from({ length: size }, (_, index) => `${size}/${from + index}`))
+  }
+  return (performance.now() - started) / count
+}
+
+function openHearing() {
+  let woken = (): void => {}
+  return {
+    hear: () => woken(),
+    next: () => new Promise<void>(resolve => (woken = resolve)),
+  }
+}
+
+/** The usual time from placing until somebody has it. */
+async function wakesOf(
+  heard: ReturnType<typeof openHearing>,
+  place: (round: number) => Promise<() => Promise<void>>,
+): Promise<number> {
+  const waits: number[] = []
+  for (let round = 0; round < 8; round++) {
+    const started = performance.now()
+    const next = heard.next()
+    const take = await place(round)
+    await next
+    await take()
+    waits.push(performance.now() - started)
+  }
+  return waits.toSorted((a, b) => a - b)[Math.floor(waits.length / 2)]!
+}
