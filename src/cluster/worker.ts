@@ -170,6 +170,8 @@ class Worker {
           running,
           leaving: this.#options.signal.aborted,
         })
+        // An announcement may have been missed.
+        this.#isStale = true
         if (isMine) await this.#hands.compare()
         else await this.#becomeNew()
       })
@@ -183,7 +185,6 @@ class Worker {
     this.#leasing = new Leasing(this.#database, randomUUID())
     await this.enter()
     await this.#leasing.forgive(held)
-    this.#isStale = true
     await this.#runs.attendAgain()
   }
 
