@@ -211,7 +211,10 @@ export function describeWorkers(server: TestServer): void {
       const lost = askFor(before, ['a', 'b'])
       const failures = Promise.allSettled(lost)
       const worker = startWorker()
-      await until(async () => (await states('resumed')).every(({ state }) => state === 'done'))
+      await until(async () => {
+        const done = (await states('resumed')).filter(({ state }) => state === 'done')
+        return done.length === 2
+      })
       await worker.stop()
       const after = await open('resumed')
       const [a] = await Promise.all(askFor(after, ['a']))
