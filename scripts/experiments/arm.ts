@@ -41,6 +41,8 @@ export interface Arm {
   readonly condense?: string
   /** The loss to learn with. @default 'ppo' */
   readonly loss?: string
+  /** Updates per step; ratios leave 1 after the first. @default 1 */
+  readonly updates?: number
   /** Learns from the budget's teacher, alone or on top of the comparison within groups. */
   readonly distill?: 'alone' | 'added'
   /** The chance that an attempt is sampled at temperature 3, as if at that of the run. */
@@ -100,8 +102,8 @@ export async function measureArm(arm: Arm, seed: number, budget: Budget): Promis
     limits: { ...parts.limits, turns: arm.length === 'long' ? 16 : 10 },
   }
   const perStep = arm.tasks ?? 16
-  const { loss, entropy = 0.01 } = arm
-  const trainer = embeddedTrainer(policy.model, { entropy, seed, ...(loss && { loss }) })
+  const { loss, updates = 1, entropy = 0.01 } = arm
+  const trainer = embeddedTrainer(policy.model, { entropy, seed, updates, ...(loss && { loss }) })
   const tasks = world.makeTasks!({ count: 4000, seed })
   // A long task is eight short ones.
   const count = arm.length === 'long' ? budget.heldOut / 4 : budget.heldOut

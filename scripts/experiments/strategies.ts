@@ -9,6 +9,32 @@ const group = { group: 2, leaves: 4 }
 const long = { length: 'long', tasks: 4, rolloutTokens: 640 } as const
 const noise = 0.2
 
+/** Chains and trees under losses with a quantity per sequence. */
+function sequenceArms(updates: number): readonly Arm[] {
+  const more = updates === 1 ? '' : ` ${updates} updates`
+  const tree = { strategy: 'tree', branch: 'fixed:width=2,depth=2', ...group } as const
+  const mean = 'the mean of each sequence'
+  const ratio = 'one ratio per sequence'
+  return [
+    { name: `chain grpo loss${more}`, about: mean, loss: 'grpo', updates },
+    { name: `chain gspo${more}`, about: ratio, loss: 'gspo', updates },
+    {
+      name: `tree grpo loss${more}`,
+      about: `2 trees of 4 endings, ${mean}`,
+      loss: 'grpo',
+      updates,
+      ...tree,
+    },
+    {
+      name: `tree gspo${more}`,
+      about: `2 trees of 4 endings, ${ratio}`,
+      loss: 'gspo',
+      updates,
+      ...tree,
+    },
+  ]
+}
+
 /** What is compared. Each block has its own question; the first arm of a block is what the others are held against. */
 const blocks: readonly {
   readonly title: string
@@ -45,19 +71,12 @@ const blocks: readonly {
   {
     title: 'Losses over sequences',
     question:
-      'Do losses with a mean or a ratio over whole sequences learn from trees as from chains? Each path is a sequence of its own.',
+      'Do losses with a mean or a ratio over whole sequences learn from trees as from chains? Each path is a sequence of its own. With one update per step all ratios are 1, where gspo is grpo; with four they are not.',
     arms: [
       { name: 'chain', about: '8 chains per task, ppo' },
-      { name: 'chain grpo loss', about: 'the mean of each sequence', loss: 'grpo' },
-      { name: 'chain gspo', about: 'one ratio per sequence', loss: 'gspo' },
-      ...['grpo', 'gspo'].map(loss => ({
-        name: loss === 'grpo' ? 'tree grpo loss' : 'tree gspo',
-        about: '2 trees of 4 endings, width 2 to depth 2',
-        strategy: 'tree' as const,
-        branch: 'fixed:width=2,depth=2',
-        loss,
-        ...group,
-      })),
+      ...sequenceArms(1),
+      { name: 'chain 4 updates', about: '8 chains per task, ppo', updates: 4 },
+      ...sequenceArms(4),
     ],
   },
   {

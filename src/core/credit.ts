@@ -12,6 +12,17 @@ export interface Credit {
   readonly turns?: readonly number[]
   /** Advantages of parts of turns, where they differ from the turn's own. */
   readonly stretches?: readonly Stretch[]
+  /** Weights against tokens that were sampled otherwise than they are learned from. */
+  readonly importance?: TrajectoryImportance
+}
+
+/** Importance weights of a trajectory's tokens: one factor for all, times one for each token. */
+export interface TrajectoryImportance {
+  readonly factor: number
+  /** By node: of its tokens, alike for every trajectory through them. */
+  readonly nodes: ReadonlyMap<number, Float64Array>
+  /** What ratios are in it: then a loss has to start its own from the log-probabilities that these end at. */
+  readonly ratios: 'none' | 'trajectories' | 'tokens'
 }
 
 /** The tokens `[start, end)` of a node, and their advantage. */
@@ -30,6 +41,8 @@ export interface Passage {
   readonly weight: number
   /** How much the token counts among the trajectory's own: less than 1 where `hard` divides it. */
   readonly share: number
+  /** The trajectory's importance weight; absent where nothing is weighed. */
+  readonly importance?: number
 }
 
 /** The credit of some tokens of a node: the trajectories that pass through them, and their mean. */
@@ -41,6 +54,8 @@ export interface CreditSpan {
   /** The total weight of those trajectories; 1 when `hard`. */
   readonly weight: number
   readonly passages: readonly Passage[]
+  /** Importance weights of the node's tokens, alike for all who pass; absent where nothing is weighed. */
+  readonly importance?: Float64Array
 }
 
 /** The weight a trajectory has in its group, by the weighting. */
@@ -78,8 +93,15 @@ export function creditByNode(
       const advantage =
         turn === undefined ? credit.advantage : (credit.turns?.[turn] ?? credit.advantage)
       const stretches = stretchesOf?.get(node) ?? []
-      const { weight } = credit
-      const through = { length, advantage, stretches, weight, trajectory: trajectory.id }
+      const { weight, importance } = credit
+      const through = {
+        length,
+        advantage,
+        stretches,
+        weight,
+        trajectory: trajectory.id,
+        ...(importance && { factor: importance.factor, tokens: importance.nodes.get(node)! }),
+      }
       const others = passing.get(node)
       if (others) others.push(through)
       else passing.set(node, [through])
@@ -95,6 +117,9 @@ interface Through {
   readonly stretches: readonly Stretch[]
   readonly weight: number
   readonly trajectory: TrajectoryId
+  /** Its importance, and that of the node's tokens. */
+  readonly factor?: number
+  readonly tokens?: Float64Array
 }
 
 function stretchesByNode(stretches: readonly Stretch[]): ReadonlyMap<number, readonly Stretch[]> {
@@ -121,6 +146,7 @@ export function turnByNode(tree: Tree, trajectory: Trajectory): ReadonlyMap<numb
 
 function toSpans(all: readonly Through[], weighting: LeafWeighting): readonly CreditSpan[] {
   const ends = endsOf(all)
+  const importance = longestOf(all.flatMap(({ tokens }) => tokens ?? []))
   return ends.map((end, index) => {
     const through = all.filter(({ length }) => length >= end)
     const total = through.reduce((sum, { weight }) => sum + weight, 0)
@@ -130,10 +156,20 @@ function toSpans(all: readonly Through[], weighting: LeafWeighting): readonly Cr
       advantage: advantageAt(each, end),
       weight: each.weight,
       share,
+      ...(each.factor !== undefined && { importance: each.factor }),
     }))
     const { advantage = 0, weight = 0 } = creditOf(weighting, passages) ?? {}
-    return { start: ends[index - 1] ?? 0, end, advantage, weight, passages }
+    const start = ends[index - 1] ?? 0
+    return { start, end, advantage, weight, passages, ...(importance && { importance }) }
   })
+}
+
+/** Trajectories that go further into a node know the weights of more of its tokens. */
+function longestOf(lists: readonly Float64Array[]): Float64Array | undefined {
+  return lists.reduce<Float64Array | undefined>(
+    (longest, list) => (list.length > (longest?.length ?? -1) ? list : longest),
+    undefined,
+  )
 }
 
 /** The same spans as one of the trajectories sees them: its own advantage, and its own weight. */

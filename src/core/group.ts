@@ -1,4 +1,4 @@
-import type { Stretch } from './credit.ts'
+import type { Stretch, TrajectoryImportance } from './credit.ts'
 import type { GroupId, TaskId, TrajectoryId } from './ids.ts'
 import { type Aborted, describeUnscored, type Failed } from './outcome.ts'
 import type { Reward } from './reward.ts'
@@ -41,6 +41,8 @@ export interface Weighted extends Judged {
   readonly turns?: readonly number[]
   /** Advantages of parts of turns, where the estimator gives them. */
   readonly stretches?: readonly Stretch[]
+  /** Weights against tokens that were sampled otherwise than they are learned from, where they are weighed. */
+  readonly importance?: TrajectoryImportance
 }
 
 /** Attempts at the same task, compared with each other. */

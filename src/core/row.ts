@@ -32,6 +32,8 @@ export interface Row {
   readonly advantages: Float64Array
   /** Of trained tokens; 0 elsewhere. */
   readonly weights: Float64Array
+  /** Importance weights of trained tokens, alike for all trajectories through them; those of one are in `passages`. */
+  readonly importance?: Float64Array
   readonly origins: readonly Run<Segment['origin']>[]
   /** Of sampled tokens. */
   readonly versions: readonly Run<VersionRange>[]
@@ -133,6 +135,7 @@ function fill(
     others: openOthers(tree, plan, size),
     advantages: new Float64Array(size),
     weights: new Float64Array(size),
+    ...(isWeighed(plan, context.spans) && { importance: new Float64Array(size) }),
     origins: [] as Run<Segment['origin']>[],
     versions: [] as Run<VersionRange>[],
     passages: [] as Run<readonly Passage[]>[],
@@ -173,8 +176,13 @@ function openOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
   return Object.fromEntries([...names].map(name => [name, new Float32Array(size)]))
 }
 
+/** Whether tokens of a row have importance weights. */
+function isWeighed({ spans }: Plan, credit: ReadonlyMap<number, readonly CreditSpan[]>): boolean {
+  return spans.some(({ node }) => credit.get(node)?.some(({ importance }) => importance))
+}
+
 function applyCredit(
-  row: Pick<Row, 'advantages' | 'weights'> & { passages: Run<readonly Passage[]>[] },
+  row: Pick<Row, 'advantages' | 'weights' | 'importance'> & { passages: Run<readonly Passage[]>[] },
   span: Span & { readonly trainFrom: number },
   credit: CreditSpan,
 ): void {
@@ -183,6 +191,9 @@ function applyCredit(
   if (start >= end) return
   row.advantages.fill(credit.advantage, start, end)
   row.weights.fill(credit.weight, start, end)
+  if (credit.importance) {
+    row.importance?.set(credit.importance.subarray(start - span.start, end - span.start), start)
+  }
   extend(row.passages, { start, end, value: credit.passages })
 }
 

@@ -7,23 +7,17 @@ import type { Group } from '../core/group.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
 import type { RowForm } from '../core/row.ts'
 import { untemperedTokens } from '../core/tree.ts'
-import { type LeafWeighting, leafWeightNames } from '../math/credit.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { lossKind, lossNames } from '../math/registry.ts'
 import { countUncarried } from '../sinks/features.ts'
 import { type Format, type FormatWriter, type Output, RefusedError } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.ts'
+import { countTokens, type FormOptions, type FormTokens, refuseImportance } from '../sinks/forms.ts'
 import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
-import { openRunReader, type RunReader, type StoredGroup } from '../store/store.ts'
-import {
-  batchSpread,
-  type ComparedRewards,
-  comparedRewards,
-  scaleGroup,
-} from '../weigh/batch-scale.ts'
-import { openEstimate } from '../weigh/estimate.ts'
+import { openRunReader, type StoredGroup } from '../store/store.ts'
+import { openWeighing, type Weighing, weightingOf } from './weighing.ts'
 
 /** What an export is asked for. */
 export interface ExportOptions extends Selection {
@@ -35,6 +29,8 @@ export interface ExportOptions extends Selection {
   readonly rows?: RowForm
   /** The loss the rows will be trained with. @default the run's */
   readonly loss?: string
+  /** Importance weights of tokens, by name; several multiply. @default the run's */
+  readonly importance?: readonly string[]
   /** Also write what depends on clocks and servers. */
   readonly volatile?: boolean
   readonly signal?: AbortSignal
@@ -81,12 +77,14 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
     const { config } = manifest
     const loss = options.loss ?? lossOf(config)
     const weighting = weightingOf(config)
-    const file = await openExport(format, { ...options, loss, out: partial, run, weighting })
+    const { importance } = options
+    const weighing = await openWeighing(reader, config, { format, importance })
+    const own = { ...options, loss, out: partial, run, weighting, weighing }
+    const file = await openExport(format, own)
     try {
-      const scaled = await openScaling(reader, config)
       for await (const stored of reader.groups()) {
         options.signal?.throwIfAborted()
-        await file.write({ ...stored, group: scaled(stored.group) })
+        await file.write(stored)
       }
     } catch (error) {
       await file.end().catch(() => undefined)
@@ -101,25 +99,6 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
   }
 }
 
-/** Advantages as the trainer had them: a comparison over batches is scaled by the spread of each step. */
-async function openScaling(
-  reader: RunReader,
-  config: Readonly<Record<string, unknown>>,
-): Promise<(group: Group) => Group> {
-  const { advantage } = config
-  const { batch } = typeof advantage === 'string' ? openEstimate(advantage) : {}
-  if (!batch) return group => group
-  const weighting = weightingOf(config)
-  const steps = new Map<number, ComparedRewards[]>()
-  for await (const { group } of reader.groups()) {
-    if (group.step === undefined) continue
-    const known = steps.get(group.step) ?? []
-    steps.set(group.step, [...known, comparedRewards(group, weighting)])
-  }
-  const spreads = new Map([...steps].map(([step, groups]) => [step, batchSpread(groups, batch)]))
-  return group => scaleGroup(group, spreads.get(group.step ?? -1) ?? 1)
-}
-
 /** A file that groups are exported into, one after the other. */
 export interface OpenExport {
   write(group: StoredGroup): Promise<void>
@@ -132,14 +111,17 @@ export async function openExport(
   options: Omit<ExportOptions, 'to'> & {
     readonly run: string
     readonly weighting: LeafWeighting
+    /** What becomes of groups before they are written. @default nothing */
+    readonly weighing?: Weighing
   },
 ): Promise<OpenExport> {
   const { comparesRewards = false, training } = format
-  const { weighting, loss = 'ppo' } = options
+  const { weighting, weighing, loss = 'ppo' } = options
   const form = formOf(format, options.rows)
   lossKind(loss)
   const select = openSelection(options, { comparesRewards })
   const lost = openLossReport()
+  for (const note of weighing?.notes ?? []) lost.note(note)
   const output = await openFile(options.out)
   const writer: FormatWriter = format.open(output, {
     run: basename(resolve(options.run)),
@@ -154,7 +136,8 @@ export async function openExport(
   let rows = 0
   return {
     async write({ group, task, order }) {
-      const selected = select(group)
+      const selected = select(weighing?.weigh(group) ?? group)
+      refuseImportance(format, selected.group)
       for (const [reason, count] of Object.entries(selected.leftOut)) {
         leftOut[reason] = (leftOut[reason] ?? 0) + count
       }
@@ -247,11 +230,6 @@ function noteForm(
 export function lossOf(config: Readonly<Record<string, unknown>>): string {
   const name = typeof config.loss === 'string' ? config.loss.split(':')[0]! : 'ppo'
   return lossNames.find(each => each === name) ?? 'ppo'
-}
-
-/** How the trees of a run share their tokens, by its settings. */
-export function weightingOf(config: Readonly<Record<string, unknown>>): LeafWeighting {
-  return leafWeightNames.find(each => each === config.weighting) ?? 'uniform'
 }
 
 async function openFile(path: string): Promise<Output & { close(): Promise<void> }> {

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { rowForms } from '../core/row.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { openRunReader, type RunWriter, type StoredGroup } from '../store/store.ts'
-import { lossOf, type OpenExport, openExport, weightingOf } from './export.ts'
+import { lossOf, type OpenExport, openExport } from './export.ts'
+import { openLiveWeighing, weightingOf } from './weighing.ts'
 
 const sinkSettings = z.array(
   z.strictObject({
@@ -31,8 +32,10 @@ export async function withSinks(writer: RunWriter, run: SinkRun): Promise<RunWri
   try {
     for (const { to, out, rows, loss } of sinkSettings.parse(run.config.sinks ?? [])) {
       const asked = { out, run: run.out, ...(rows && { rows }), loss: loss ?? lossOf(run.config) }
+      const format = formatNamed(to)
+      const weighing = openLiveWeighing(run.config, { format })
       const weighting = weightingOf(run.config)
-      files.push(await openExport(formatNamed(to), { ...asked, weighting }))
+      files.push(await openExport(format, { ...asked, weighting, weighing }))
     }
     if (files.length === 0) return writer
     return await exporting(writer, files, run)

@@ -5,7 +5,8 @@ import { mean } from '../math/statistics.ts'
 import { type Lesson, laidOut, type SampledRow, type ScoredRows, scoreRow } from '../model/learn.ts'
 import type { EmbeddedModel } from '../model/model.ts'
 import type { MemberRow } from '../sinks/row-record.ts'
-import { importanceOf, readImportance } from './off-policy.ts'
+import { readImportance, weighs } from '../weigh/importance.ts'
+import { importanceOf } from './off-policy.ts'
 
 /** How the embedded trainer meets samples of other weights. */
 export interface OffPolicySettings {
@@ -31,7 +32,7 @@ export async function offPolicy(
     proximal ? { ...row, proximal: proximal[index]! } : row,
   )
   const off = readImportance(settings.importance)
-  if (off.ratios.length === 0 && !off.staleness) return { lesson: { ...made, rows }, measured: {} }
+  if (!weighs(off)) return { lesson: { ...made, rows }, measured: {} }
   const { weights, bounded } = importanceOf(made.paths, off, {
     recorded: laidOut(made.rows.map(({ logprobs }) => logprobs)),
     proximal: proximal && laidOut(proximal),

@@ -26,8 +26,8 @@ import { defaults } from '../settings/settings.ts'
 import { pathsOf, type RowBonus } from '../sinks/paths.ts'
 import { groupRows, type MemberRow } from '../sinks/row-record.ts'
 import type { Tokenizer } from '../tokenizers/tokenizer.ts'
+import { checkImportance } from '../weigh/importance.ts'
 import { mismatchMetrics, offPolicy, referenceOf } from './embedded-off-policy.ts'
-import { checkImportance } from './off-policy.ts'
 
 /** How the embedded model learns from groups. */
 export interface EmbeddedTrainerOptions {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { importanceWeights } from '../math/importance.ts'
 import { mismatch } from '../math/mismatch.ts'
-import { checkImportance, importanceOf, readImportance } from './off-policy.ts'
+import { checkImportance, readImportance } from '../weigh/importance.ts'
+import { importanceOf } from './off-policy.ts'
 
 /** Two trajectories over five tokens, the first of which they share. */
 const paths = {

@@ -5,6 +5,8 @@ import { oldestVersion } from '../filters/groups.ts'
 export interface VersionHistory {
   /** A step ended with this version. */
   push(version: number): void
+  /** The version of now. */
+  newest(): number
   /** Steps that have passed since a version was the newest. */
   ageOf(version: number): number
 }
@@ -14,6 +16,7 @@ export function openHistory(start: number): VersionHistory {
   const versions = [start]
   return {
     push: version => void versions.push(version),
+    newest: () => versions.at(-1)!,
     ageOf(version) {
       let at = versions.length - 1
       while (at > 0 && versions[at]! > version) at--

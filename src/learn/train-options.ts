@@ -17,9 +17,10 @@ export interface LearningOptions<Data = unknown>
       'learningRate' | 'loss' | 'lossOptions' | 'epochs' | 'updates' | 'entropy'
     >,
     Pick<AttemptOptions, 'out' | 'resumes' | 'config' | 'tell'>,
-    Pick<GroupOptions, 'refill' | 'klPenalty' | 'klIn' | 'proximal' | 'reference' | 'teacher'> {
-  /** Weights against what sampled otherwise than it learns. @default none */
-  readonly importance?: readonly string[]
+    Pick<
+      GroupOptions,
+      'refill' | 'klPenalty' | 'klIn' | 'proximal' | 'importance' | 'reference' | 'teacher'
+    > {
   /** What learns: a name as on the command line, or an opened one, which is left open. @default 'embedded' */
   readonly trainer?: Trainer | string
   /** Training steps. @default 60 */

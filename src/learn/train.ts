@@ -29,7 +29,7 @@ import { listenAll } from '../watch/events.ts'
 import { type ObserverNotes, openObservers } from '../watch/observe.ts'
 import { writeReport } from '../watch/run-report.ts'
 import { refuseBatch } from '../weigh/estimate.ts'
-import { checkImportance } from './off-policy.ts'
+import { checkImportance, readImportance } from '../weigh/importance.ts'
 import { notEmbedded, openLearner } from './open-trainer.ts'
 import { tinkerLossNamed } from './tinker/losses.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
@@ -160,10 +160,9 @@ async function checkOffPolicy(
     throw new SettingError('--teacher teaches nothing without --distill alone or --distill added')
   }
   if (typeof trainer !== 'string' || !trainer.startsWith('tinker:')) return
-  if (importance.length === 0 && proximal !== 'recompute') return
+  if (proximal !== 'recompute' || readImportance(importance).ratios.length > 0) return
   throw new SettingError(
-    `--trainer ${trainer} takes advantages and log-probabilities as sampled, no weights: leave out --importance ` +
-      'and --proximal recompute; --max-staleness and --filter stale bound how old its data is',
+    `--trainer ${trainer}: --proximal recompute is for its weights by ratio; name some with --importance, or leave it out`,
   )
 }
 
@@ -194,6 +193,10 @@ export async function trainParts<Data>(
     refill: options.refill ?? defaults.refill,
     ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
+    // The embedded trainer makes them itself, from its weights before each step.
+    ...(options.trainer !== undefined &&
+      options.trainer !== 'embedded' &&
+      withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })

@@ -14,6 +14,7 @@ import { seatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { TaskOutcome, TaskSampler } from '../tasks/sample-tasks.ts'
 import { batchSpread, comparedRewards, scaleGroup } from '../weigh/batch-scale.ts'
+import { readImportance, weighImportance } from '../weigh/importance.ts'
 import { type Fed, openFeed } from './feed.ts'
 import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './held-out.ts'
 import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
@@ -35,6 +36,8 @@ export interface TrainingPlan<Data = unknown> {
   readonly successAt: number
   /** Further tasks per task of a step, where filters drop whole groups. */
   readonly refill: number
+  /** Importance weights of tokens, for trainers that do not make them themselves. */
+  readonly importance?: readonly string[]
   /** How many steps old training data may be; 0 rolls and learns in turn. */
   readonly maxStaleness?: number
   /** What samples under way do when the weights change, where rolling runs ahead. @default 'abort' */
@@ -212,7 +215,10 @@ function openSteps<Data>(
       const started = performance.now()
       const fed = await (feed ? feed.take(step) : inTurn(step))
       const { stale } = fed
-      const groups = scaleBatch(fed.groups, parts)
+      const off = readImportance(plan.importance ?? [])
+      const groups = scaleBatch(fed.groups, parts).map(group =>
+        weighImportance(group, off, history.newest()),
+      )
       const rolled = performance.now()
       const staleness = stalenessOf(groups, history)
       const learn = (): Promise<TrainerStep> =>

@@ -3,6 +3,7 @@ import { SettingError } from '../names/setting-error.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { defaults } from '../settings/settings.ts'
+import { checkImportance } from '../weigh/importance.ts'
 import type { Shaping } from '../weigh/shape.ts'
 import { readShaping } from '../weigh/shaping.ts'
 import type { Scorers } from './attach-scores.ts'
@@ -11,12 +12,23 @@ import type { GroupOptions, RollOptions } from './roll-options.ts'
 /** The options that shape rewards before they are compared, and advantages after. */
 export type ShapingNames = Pick<
   GroupOptions,
-  'overlong' | 'distill' | 'klPenalty' | 'klIn' | 'reference' | 'teacher'
+  | 'overlong'
+  | 'distill'
+  | 'klPenalty'
+  | 'klIn'
+  | 'reference'
+  | 'teacher'
+  | 'importance'
+  | 'proximal'
 >
 
 /** Shaping of rewards and advantages as options name it, checked. */
 export async function openShaping(options: ShapingNames): Promise<Shaping> {
   const { overlong, distill, klPenalty, klIn, reference, teacher } = options
+  const { importance = [], proximal } = options
+  await openNamed(`--importance ${importance.join(' ')}`, async () =>
+    checkImportance(importance, proximal),
+  )
   const has = { reference: reference !== undefined, teacher: teacher !== undefined }
   const flag = distill === undefined ? '--overlong' : `--distill ${distill}`
   return await openNamed(flag, () => readShaping({ overlong, distill, klPenalty, klIn, has }))

@@ -157,6 +157,8 @@ export interface GroupOptions {
   readonly overlong?: string
   /** Where ratios start from; `recompute` keeps what the policy gives its finished tokens. @default 'recorded' */
   readonly proximal?: 'recorded' | 'recompute'
+  /** Weights against tokens that were sampled otherwise than they are learned from; exports carry them. @default none */
+  readonly importance?: readonly string[]
   /** Judges that drop trajectories, by name or your own. @default none */
   readonly filters?: readonly (string | Filter)[]
   /** Exports written while the run goes on; needs a run folder. @default none */

@@ -1,3 +1,5 @@
+import type { Passage } from '../core/credit.ts'
+import type { Row } from '../core/row.ts'
 import { RefusedError } from './format.ts'
 import { isUnscored, type MemberRow } from './row-record.ts'
 
@@ -25,9 +27,10 @@ export function splitByCredit(source: MemberRow): readonly CreditedRow[] {
     return [{ ...source, mask, credit: 0, isTrained: false }]
   }
   const masks = new Map<number, Uint8Array>()
+  const worth = worthOf(row)
   for (let token = 0; token < row.mask.length; token++) {
     if (row.mask[token] === 0) continue
-    const credit = row.advantages[token]! * row.weights[token]!
+    const credit = worth[token]!
     let mask = masks.get(credit)
     if (!mask) {
       mask = new Uint8Array(row.mask.length)
@@ -43,14 +46,43 @@ export function promptLength({ row }: MemberRow): number {
   return row.origins.find(({ value }) => value === 'sampled')?.start ?? row.ids.length
 }
 
-/** The credit of each token of a row: advantage times weight, 0 where it is not trained. */
+/** The credit of each token of a row: advantage times weight and importance, 0 where it is not trained. */
 export function tokenCredit({ row, member }: MemberRow): Float64Array {
-  const credit = new Float64Array(row.ids.length)
-  if (isUnscored(member) || member.dropped) return credit
-  for (let token = 0; token < credit.length; token++) {
-    if (row.mask[token] === 1) credit[token] = row.advantages[token]! * row.weights[token]!
+  return isUnscored(member) || member.dropped ? new Float64Array(row.ids.length) : worthOf(row)
+}
+
+function worthOf(row: Row): Float64Array {
+  const worth = new Float64Array(row.ids.length)
+  for (let token = 0; token < worth.length; token++) {
+    if (row.mask[token] === 1) worth[token] = row.advantages[token]! * row.weights[token]!
   }
-  return credit
+  const { importance } = row
+  if (!importance) return worth
+  for (const { start, end, value } of row.passages) {
+    const sum = passagesWorth(value)
+    for (let token = start; token < end; token++) worth[token] = sum * importance[token]!
+  }
+  return worth
+}
+
+/** What a token is worth to all trajectories through it together, each by its own importance. */
+export function passagesWorth(passages: readonly Passage[]): number {
+  return passages.reduce(
+    (sum, { advantage, weight, share, importance = 1 }) =>
+      sum + advantage * weight * share * importance,
+    0,
+  )
+}
+
+/** The importance weights of a row that one trajectory trains; `undefined` where nothing is weighed. */
+export function rowImportance({ importance, passages }: Row): Float64Array | undefined {
+  if (!importance) return undefined
+  const own = importance.slice()
+  for (const { start, end, value } of passages) {
+    const { importance: factor = 1 } = value[0]!
+    for (let token = start; token < end; token++) own[token]! *= factor
+  }
+  return own
 }
 
 /** The mask of a row's trained tokens; all 0 for trajectories that are only looked at. */

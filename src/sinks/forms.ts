@@ -1,3 +1,4 @@
+import type { TrajectoryImportance } from '../core/credit.ts'
 import type { Group } from '../core/group.ts'
 import type { RowForm } from '../core/row.ts'
 import type { LeafWeighting } from '../math/credit.ts'
@@ -16,6 +17,47 @@ export interface Training {
   readonly sequence: 'row' | 'trajectory' | 'reader'
   /** Whether rows whose tokens are worth different things are cut into several. */
   readonly cuts?: boolean
+  /**
+   * Which importance weights reach its loss: all (`tokens`), those that a row has one of (`rows`), those by age only
+   * (`age`, where its ratios start from recorded log-probabilities). @default none
+   */
+  readonly importance?: 'tokens' | 'rows' | 'age'
+}
+
+/** Refuses importance weights that a format's trainer would leave out or count a second time. */
+export function refuseImportance(
+  { name, training }: { readonly name: string; readonly training?: Training },
+  { members }: Group,
+): void {
+  if (!training || training.sequence === 'reader') return
+  const { importance: takes } = training
+  for (const { importance, trajectory } of members) {
+    if (!importance || isWeighedAlike(importance)) continue
+    const problem = importanceProblem(takes, importance.ratios)
+    if (problem === undefined) continue
+    throw new RefusedError(
+      name,
+      `${trajectory.id} has importance weights, and ${problem}`,
+      'Use jsonl, parquet, verl or tinker, which carry all of them, or weigh otherwise with --importance (none weighs nothing).',
+    )
+  }
+}
+
+function importanceProblem(
+  takes: Training['importance'],
+  ratios: TrajectoryImportance['ratios'],
+): string | undefined {
+  if (takes === undefined) return 'its trainer takes none'
+  if (takes === 'age' && ratios !== 'none') {
+    return "its trainer's ratios start from the recorded log-probabilities and hold the same difference already"
+  }
+  return takes === 'rows' && ratios === 'tokens'
+    ? 'they differ from token to token, while its trainer has one number for a row'
+    : undefined
+}
+
+function isWeighedAlike({ factor, nodes }: TrajectoryImportance): boolean {
+  return factor === 1 && [...nodes.values()].every(weights => weights.every(each => each === 1))
 }
 
 /** What the rows of a group are asked to be. */

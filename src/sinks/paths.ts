@@ -5,7 +5,7 @@ import type { TokenPaths } from '../math/paths.ts'
 
 /** A row whose tokens are laid end to end with those of others. */
 export interface PathRow {
-  readonly row: Pick<Row, 'passages'>
+  readonly row: Pick<Row, 'passages' | 'importance'>
   /** How many of its tokens are laid there, all trained ones among them. */
   readonly length: number
   /** Added to what a token is worth. */
@@ -38,10 +38,12 @@ export function pathsOf(rows: readonly PathRow[]): RowPaths {
   const tokens = new Int32Array(size)
   const advantages = new Float64Array(size)
   const weights = new Float64Array(size)
+  const isWeighed = rows.some(({ row }) => row.importance !== undefined)
+  const importance = new Float64Array(isWeighed ? size : 0)
   const next = offsets.slice()
   rows.forEach(({ row, bonus }, index) => {
     for (const { start, end, value } of row.passages) {
-      for (const { trajectory, advantage, share } of value) {
+      for (const { trajectory, advantage, share, importance: factor = 1 } of value) {
         const { path } = known.get(trajectory)!
         const isGiven = bonus?.trajectories.has(trajectory)
         for (let token = start; token < end; token++) {
@@ -49,6 +51,7 @@ export function pathsOf(rows: readonly PathRow[]): RowPaths {
           tokens[entry] = starts[index]! + token
           advantages[entry] = advantage + (isGiven ? bonus!.values[token]! : 0)
           weights[entry] = share
+          if (isWeighed) importance[entry] = factor * (row.importance?.[token] ?? 1)
         }
       }
     }
@@ -61,6 +64,7 @@ export function pathsOf(rows: readonly PathRow[]): RowPaths {
     tokens,
     advantages,
     weights,
+    ...(isWeighed && { importance }),
   }
   return { paths, firstRow: Int32Array.from(all, ({ firstRow }) => firstRow) }
 }

@@ -56,12 +56,13 @@ export function groupRows(group: Group, options: GroupRowOptions = {}): readonly
 export function creditsOf(group: Group, tree: Tree): readonly Credit[] {
   return group.members
     .filter(member => member.tree === tree && member.dropped === null && member.advantage !== null)
-    .map(({ trajectory, advantage, weight, turns, stretches }) => ({
+    .map(({ trajectory, advantage, weight, turns, stretches, importance }) => ({
       trajectory: trajectory.id,
       advantage: advantage!,
       weight,
       ...(turns && { turns }),
       ...(stretches && { stretches }),
+      ...(importance && { importance }),
     }))
 }
 

@@ -2,6 +2,7 @@ import { type CreditSpan, turnByNode } from '../core/credit.ts'
 import type { VersionRange } from '../core/segment.ts'
 import type { Trajectory, Turn } from '../core/trajectory.ts'
 import { idsTo, pathEnds, pathTo, type Span, type Tree } from '../core/tree.ts'
+import { passagesWorth } from './credited-row.ts'
 
 /** One turn of a trajectory with its tokens. */
 export interface TurnTokens {
@@ -78,11 +79,10 @@ function readTurn(
       // The first trajectory through a token trains it; to the others it is context.
       if (each.passages[0]?.trajectory !== trajectory.id) continue
       mask.fill(1, at + each.start, at + Math.min(each.end, span.length))
-      worth.fill(
-        each.advantage * each.weight,
-        at + each.start,
-        at + Math.min(each.end, span.length),
-      )
+      const sum = each.importance ? passagesWorth(each.passages) : each.advantage * each.weight
+      for (let token = each.start; token < Math.min(each.end, span.length); token++) {
+        worth[at + token] = sum * (each.importance?.[token] ?? 1)
+      }
     }
   })
   const turn = trajectory.turns[index]!

@@ -27,14 +27,21 @@ export function shapedEstimate(estimate: Estimate, shaping: Shaping): Estimate {
   const { overlong, kl, distillation } = shaping
   if (!overlong && !kl && !distillation) return estimate
   const compare: Estimate = (group, weighting) => {
-    const members = group.members.map(member => shapeReward(member, shaping))
-    const compared = estimate({ ...group, members }, weighting)
+    const compared = estimate(withShapedRewards(group, shaping), weighting)
     return distillation ? distil(group, compared, distillation) : compared
   }
   return Object.assign(compare, estimate.batch && { batch: estimate.batch })
 }
 
-function shapeReward(member: Judged, { overlong, kl }: Shaping): Judged {
+/** A group whose rewards are those that its members are compared by. */
+export function withShapedRewards<Member extends Judged>(
+  group: Group<Member>,
+  shaping: Shaping,
+): Group<Member> {
+  return { ...group, members: group.members.map(member => shapeReward(member, shaping)) }
+}
+
+function shapeReward<Member extends Judged>(member: Member, { overlong, kl }: Shaping): Member {
   const { reward, trajectory } = member
   const length = overlong ? overlongPenalty(trajectory.usage.sampled, overlong) : 0
   const distance = kl ? divergence(member, kl) : 0

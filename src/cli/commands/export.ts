@@ -9,6 +9,7 @@ import { refuseFolder } from '../../exchange/output-file.ts'
 import { lossKind } from '../../math/registry.ts'
 import { formatNamed, formats } from '../../sinks/formats/registry.ts'
 import { openSelection, type Selection } from '../../sinks/selection.ts'
+import { readImportance } from '../../weigh/importance.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Writes a run in the format of a trainer. */
@@ -25,7 +26,7 @@ export const exportCommand: Command = {
     'espalier export runs/0001 --to jsonl --out rows.jsonl',
     "espalier export runs/0001 --to openai-sft --where 'reward >= 1' --best 1 --out sft.jsonl",
   ],
-  settings: [],
+  settings: ['importance'],
   own: {
     to: { help: 'The format (default: jsonl)', argument: 'FORMAT' },
     out: { help: 'The file to write', argument: 'FILE' },
@@ -47,7 +48,14 @@ export const exportCommand: Command = {
   run: runExport,
 }
 
-async function runExport({ words, own, json, terminal, signal }: Invocation): Promise<number> {
+async function runExport({
+  words,
+  own,
+  flags,
+  json,
+  terminal,
+  signal,
+}: Invocation): Promise<number> {
   const { to = 'jsonl', out, where } = own
   if (!out) throw new MisuseError('export needs --out FILE')
   refuseFolder('--out', out)
@@ -58,8 +66,13 @@ async function runExport({ words, own, json, terminal, signal }: Invocation): Pr
   }
   const form = readForm(own)
   checkFlags(to, selection, form)
+  if (flags.importance) readImportance(flags.importance)
   const volatile = own.volatile !== undefined
-  const result = await exportRun(words[0]!, { to, out, ...selection, ...form, volatile, signal })
+  const { importance } = flags
+  const result = await exportRun(words[0]!, {
+    ...{ to, out, ...selection, ...form, volatile, signal },
+    ...(importance && { importance }),
+  })
   if (json) terminal.print(JSON.stringify({ out, ...result }))
   else for (const line of describeExport(to, out, result)) terminal.print(line)
   return 0

@@ -18,6 +18,7 @@ export const shapingSettings: readonly SettingName[] = [
   'klPenalty',
   'klIn',
   'proximal',
+  'importance',
 ]
 
 /** The settings of everything that rolls. */

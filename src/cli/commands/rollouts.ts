@@ -39,7 +39,7 @@ export const rolloutsCommand: Command = {
     'espalier rollouts --policy sglang:http://localhost:30000 --environment calculator --port 8900',
     'ESPALIER_TOKEN=… espalier rollouts --policy vllm:http://gpu:8000 --environment ./shop.ts#shop --host 0.0.0.0',
   ],
-  settings: rollSettings.filter(name => name !== 'budget' && name !== 'record'),
+  settings: rollSettings.filter(name => !['budget', 'record', 'importance'].includes(name)),
   readsConfig: true,
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },

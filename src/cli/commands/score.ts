@@ -14,8 +14,11 @@ import {
   openFilters,
   openRewards,
 } from '../../run/open-parts.ts'
+import { openShaping } from '../../run/open-scorers.ts'
+import { rollOptionsOf } from '../../run/roll-options.ts'
 import { isUserPart } from '../../settings/user-part.ts'
 import { type GroupRecord, groupRecord, openRunReader, openRunWriter } from '../../store/store.ts'
+import { shapedEstimate } from '../../weigh/shape.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { rerunOnChange } from '../rerun.ts'
@@ -37,7 +40,16 @@ export const scoreCommand: Command = {
     'espalier score runs/0007 --filter void-turns --advantage rloo',
     'espalier score runs/0007 --probe',
   ],
-  settings: ['reward', 'judge', 'filters', 'advantage', 'weighting', 'environment', 'agent'],
+  settings: [
+    'reward',
+    'judge',
+    'filters',
+    'advantage',
+    'overlong',
+    'weighting',
+    'environment',
+    'agent',
+  ],
   own: {
     watch: { help: 'Score again whenever a named file changes; keeps nothing' },
     probe: { help: 'What do empty, copied, format-only answers earn? Keeps nothing' },
@@ -71,7 +83,10 @@ async function runScore(invocation: Invocation): Promise<number> {
   const options: RescoreOptions = {
     reward,
     filters: await openFilters(values.filters),
-    estimate: await openEstimateNamed(values.advantage),
+    estimate: shapedEstimate(
+      await openEstimateNamed(values.advantage),
+      await openShaping(rollOptionsOf(values)),
+    ),
     weighting: values.weighting,
     signal,
   }

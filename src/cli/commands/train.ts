@@ -25,7 +25,6 @@ export const trainSettings: readonly SettingName[] = [
   'epochs',
   'updates',
   'entropyBonus',
-  'importance',
   'oracleBonus',
   'maxStaleness',
   'onUpdate',

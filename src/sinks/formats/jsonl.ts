@@ -96,6 +96,7 @@ function creditFields(row: Row, member: Weighted | Unscored) {
   return {
     ...(differs(row, row.advantages, member.advantage) && { tokenAdvantages: row.advantages }),
     ...(differs(row, row.weights, 1) && { tokenWeights: row.weights }),
+    ...(row.importance && { importance: row.importance }),
     ...(row.passages.some(({ value }) => value.length > 1) && {
       trajectories: toTriples(row.passages, passages => passages.map(each => each.trajectory)),
     }),
@@ -113,7 +114,8 @@ function isPlain(passages: readonly Passage[], { advantage, trajectory }: Weight
     only?.trajectory === trajectory.id &&
     only.advantage === advantage &&
     only.weight === 1 &&
-    only.share === 1
+    only.share === 1 &&
+    (only.importance ?? 1) === 1
   )
 }
 

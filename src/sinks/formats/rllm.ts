@@ -10,6 +10,7 @@ const training: Training = {
   form: 'paths',
   because: "rLLM computes its loss step by step or over a trajectory's merged steps",
   sequence: 'row',
+  importance: 'age',
 }
 
 /**

@@ -11,6 +11,7 @@ const training: Training = {
   because: 'slime takes the samples of one rollout_id for a sequence, so each trajectory is one',
   sequence: 'trajectory',
   cuts: true,
+  importance: 'rows',
 }
 
 /**

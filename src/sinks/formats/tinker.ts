@@ -3,7 +3,7 @@ import { needLogprobs, tokenCredit, trainedMask } from '../credited-row.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import type { MemberRow } from '../row-record.ts'
+import { isUnscored, type MemberRow } from '../row-record.ts'
 
 /** A tensor as Tinker's API has it. */
 export interface TensorData {
@@ -24,6 +24,7 @@ const training: Training = {
   form: 'paths',
   because: 'Tinker clips every token by its own ratio, which is exact where each path is a row',
   sequence: 'row',
+  importance: 'tokens',
 }
 
 /**
@@ -69,6 +70,12 @@ function sumsOnly(loss: string): RefusedError {
   )
 }
 
+/** Where ratios start: as sampled, or where the ratios of importance weights end. */
+function startOf({ row, member }: MemberRow): Float32Array {
+  const weighed = isUnscored(member) ? undefined : member.importance
+  return (weighed && weighed.ratios !== 'none' && row.others.proximal) || row.logprobs
+}
+
 /**
  * The datum of a row, its advantages times a factor; log-probabilities that are missing make their
  * tokens untrained. `weights` are 1 where a token is trained, for servers that have to be told.
@@ -77,7 +84,8 @@ export function toDatum(
   member: MemberRow,
   { factor = 1, weights = false }: { readonly factor?: number; readonly weights?: boolean } = {},
 ): Datum {
-  const { ids, logprobs } = member.row
+  const { ids } = member.row
+  const logprobs = startOf(member)
   const credit = tokenCredit(member)
   const mask = trainedMask(member)
   const size = ids.length - 1

@@ -10,6 +10,7 @@ const training: Training = {
   because: 'TRL computes its loss row by row, with one advantage per row',
   sequence: 'row',
   cuts: true,
+  importance: 'age',
 }
 
 /**

@@ -1,4 +1,4 @@
-import { promptLength, tokenCredit, trainedMask } from '../credited-row.ts'
+import { promptLength, rowImportance, tokenCredit, trainedMask } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
@@ -8,6 +8,7 @@ const training: Training = {
   form: 'paths',
   because: 'verl computes its loss row by row',
   sequence: 'row',
+  importance: 'tokens',
 }
 
 /**
@@ -28,6 +29,7 @@ export const verl = lineFormat({
       "verl's own estimators compare rewards by uid and ignore our advantages; adv_estimator=espalier takes ours",
     )
     return function* toOutputs(source: ExportGroup) {
+      if (source.group.members.some(({ importance }) => importance)) lost.note(weightsNote)
       for (const member of rowsFor({ name: 'verl', training }, source.group, options)) {
         const missing = member.row.logprobs.filter(Number.isNaN).length
         lost.add('tokens without a log-probability, in rows that therefore carry none', missing)
@@ -41,6 +43,10 @@ export const verl = lineFormat({
     'verl:    algorithm.adv_estimator=espalier   # registered by importing espalier_verl',
   ],
 })
+
+const weightsNote =
+  'importance weights are rollout_is_weights, which read_batch hands to every loss of verl; let verl compute ' +
+  'old_log_probs itself, and leave algorithm.rollout_correction.rollout_is at null, which would replace them'
 
 function toOutput(
   source: ExportGroup,
@@ -69,11 +75,29 @@ function toOutput(
     },
     uid: source.group.id,
     token_level_scores: scoresOf(part).subarray(start),
-    advantages: tokenCredit(part).subarray(start),
+    ...creditOf(part, start),
     data_source: source.group.task,
     raw_prompt: trajectory.messages.slice(0, trajectory.turns[0]?.messages),
     reward_model: { style: 'rule', ground_truth: answerOf(source.task) },
     espalier: { tree: tree.id, trajectory: trajectory.id, row: row.index, rows: row.count },
+  }
+}
+
+/**
+ * What tokens are worth, and apart from it their importance weights as verl's losses take them. Where trajectories
+ * that are weighed differently share a token, the advantage holds both.
+ */
+function creditOf(part: MemberRow, start: number): object {
+  const { row } = part
+  const credit = tokenCredit(part)
+  if (!row.importance) return { advantages: credit.subarray(start) }
+  const isShared = row.passages.some(({ value }) => value.length > 1)
+  if (isShared) return { advantages: credit.subarray(start), rollout_is_weights: null }
+  const { importance: _, ...bare } = row
+  const plain = tokenCredit({ ...part, row: bare })
+  return {
+    advantages: plain.subarray(start),
+    rollout_is_weights: rowImportance(row)!.subarray(start),
   }
 }
 

@@ -1,0 +1,127 @@
+import type { Group } from '../core/group.ts'
+import { type LeafWeighting, leafWeightNames } from '../math/credit.ts'
+import type { Format } from '../sinks/format.ts'
+import type { RunReader } from '../store/store.ts'
+import {
+  batchSpread,
+  type ComparedRewards,
+  comparedRewards,
+  scaleGroup,
+} from '../weigh/batch-scale.ts'
+import { openEstimate } from '../weigh/estimate.ts'
+import { newestVersion, readImportance, weighImportance } from '../weigh/importance.ts'
+import { type Shaping, withShapedRewards } from '../weigh/shape.ts'
+import { readShaping } from '../weigh/shaping.ts'
+
+type Config = Readonly<Record<string, unknown>>
+
+/** Groups as a trainer should have them, and what whoever trains has to know of it. */
+export interface Weighing {
+  weigh(group: Group): Group
+  readonly notes: readonly string[]
+}
+
+/** What an export changes of how its groups are weighed. */
+export interface WeighingOptions {
+  readonly format: Format
+  /** Importance weights; those of the run unless given. */
+  readonly importance?: readonly string[] | undefined
+}
+
+/**
+ * Weighs the groups of a run as its trainer had them: a comparison over batches is scaled by the spread of each
+ * step, tokens have their importance weights, and where a trainer compares rewards itself these are the shaped ones.
+ */
+export async function openWeighing(
+  reader: RunReader,
+  config: Config,
+  options: WeighingOptions,
+): Promise<Weighing> {
+  const scaled = await openScaling(reader, config)
+  const off = readImportance(options.importance ?? namesOf(config))
+  const newest = off.staleness ? await newestOf(reader) : 0
+  const shaped = openShapedRewards(config, options.format)
+  const isAsked = options.importance !== undefined
+  return {
+    weigh(group) {
+      const own = isAsked || isScored(group) ? off : { ...off, ratios: [] }
+      return shaped.weigh(weighImportance(scaled(group), own, newest))
+    },
+    notes: shaped.notes,
+  }
+}
+
+/** The same while a run goes on: ages count back from the newest version seen so far. */
+export function openLiveWeighing(
+  config: Config,
+  { format, importance }: WeighingOptions,
+): Weighing {
+  const off = readImportance(importance ?? namesOf(config))
+  const shaped = openShapedRewards(config, format)
+  let newest = -1
+  return {
+    weigh(group) {
+      newest = Math.max(newest, newestVersion(group))
+      const own = isScored(group) ? off : { ...off, ratios: [] }
+      return shaped.weigh(weighImportance(group, own, newest))
+    },
+    notes: shaped.notes,
+  }
+}
+
+function namesOf({ importance }: Config): readonly string[] {
+  return Array.isArray(importance) ? (importance as readonly string[]) : []
+}
+
+/** Whether the policy scored what it had finished; a trainer that computes ratios itself needs no such scores. */
+function isScored({ members }: Group): boolean {
+  return members.some(({ tree }) =>
+    tree.nodes.some(({ segment }) => segment.others?.proximal !== undefined),
+  )
+}
+
+async function newestOf(reader: RunReader): Promise<number> {
+  let newest = 0
+  for await (const { group } of reader.groups()) newest = Math.max(newest, newestVersion(group))
+  return newest
+}
+
+/** Rewards with what the run took off them before comparing, for trainers that compare themselves. */
+function openShapedRewards(config: Config, { comparesRewards, name }: Format): Weighing {
+  const { overlong, kl } = shapingOf(config)
+  if (!comparesRewards || (!overlong && !kl)) return { weigh: group => group, notes: [] }
+  const what = [...(overlong ? ['the overlong penalty'] : []), ...(kl ? ['the KL penalty'] : [])]
+  return {
+    weigh: group => withShapedRewards(group, { ...(overlong && { overlong }), ...(kl && { kl }) }),
+    notes: [`rewards are as ${name} should compare them: less ${what.join(' and ')}`],
+  }
+}
+
+function shapingOf({ overlong, klPenalty, klIn }: Config): Shaping {
+  return readShaping({
+    ...(typeof overlong === 'string' && { overlong }),
+    ...(typeof klPenalty === 'number' && { klPenalty }),
+    ...(klIn === 'reward' && { klIn }),
+    has: { reference: true, teacher: true },
+  })
+}
+
+async function openScaling(reader: RunReader, config: Config): Promise<(group: Group) => Group> {
+  const { advantage } = config
+  const { batch } = typeof advantage === 'string' ? openEstimate(advantage) : {}
+  if (!batch) return group => group
+  const weighting = weightingOf(config)
+  const steps = new Map<number, ComparedRewards[]>()
+  for await (const { group } of reader.groups()) {
+    if (group.step === undefined) continue
+    const known = steps.get(group.step) ?? []
+    steps.set(group.step, [...known, comparedRewards(group, weighting)])
+  }
+  const spreads = new Map([...steps].map(([step, groups]) => [step, batchSpread(groups, batch)]))
+  return group => scaleGroup(group, spreads.get(group.step ?? -1) ?? 1)
+}
+
+/** How the trees of a run share their tokens, by its settings. */
+export function weightingOf(config: Config): LeafWeighting {
+  return leafWeightNames.find(each => each === config.weighting) ?? 'uniform'
+}
