@@ -151,6 +151,7 @@ export { openTokenizer, type Tokenizer } from './tokenizers/tokenizer.ts'
 export type { Listen, RunEvent } from './watch/events.ts'
 export { type RunReport, reportRun } from './watch/run-report.ts'
 export type { EventRecord } from './watch/telemetry/event-record.ts'
+export { type OffPolicy, readImportance, weighImportance } from './weigh/importance.ts'
 export { containerWorkspaces } from './workspace/container.ts'
 // workspace: folders and commands of one attempt
 export type {

@@ -7,7 +7,8 @@
 An agent loop gives one output per prompt, so it takes trajectories of one row; the reward stands on
 the last token, where verl's own estimators sum it. `read_batch` makes a `DataProto` of an export
 whatever its shape: rewards as verl has them, and our advantages as `reward_baselines`, the one tensor
-that verl hands to a registered estimator besides. The estimator refuses batches without it.
+that verl hands to a registered estimator besides. The estimator refuses batches without it. Importance
+weights of an export are `rollout_is_weights`, which every policy loss of verl multiplies token losses with.
 """
 
 import asyncio
@@ -53,6 +54,10 @@ def padded(rows, prompt_length, response_length, pad_token_id):
         batch["rollout_log_probs"].append(logprobs + [0.0] * right)
         batch["token_level_scores"].append(row["token_level_scores"] + [0.0] * right)
         batch["reward_baselines"].append(row["advantages"] + [0.0] * right)
+        if row.get("rollout_is_weights"):
+            batch.setdefault("rollout_is_weights", []).append(row["rollout_is_weights"] + [0.0] * right)
+    if 0 < len(batch.get("rollout_is_weights", [])) < len(rows):
+        raise ValueError("some rows have importance weights and others have none: export them with one --importance")
     return batch
 
 
@@ -64,7 +69,7 @@ def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
 
     rows = list(_read(path_or_rows)) if isinstance(path_or_rows, str) else path_or_rows
     lists = padded(rows, prompt_length, response_length, pad_token_id)
-    whole = ("rollout_log_probs", "token_level_scores", "reward_baselines")
+    whole = ("rollout_log_probs", "token_level_scores", "reward_baselines", "rollout_is_weights")
     tensors = {
         name: torch.tensor(values, dtype=torch.float32 if name in whole else torch.long)
         for name, values in lists.items()

@@ -12,7 +12,7 @@ import { lossKind, lossNames } from '../math/registry.ts'
 import { countUncarried } from '../sinks/features.ts'
 import { type Format, type FormatWriter, type Output, RefusedError } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { countTokens, type FormOptions, type FormTokens, refuseImportance } from '../sinks/forms.ts'
+import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.ts'
 import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
@@ -137,7 +137,6 @@ export async function openExport(
   return {
     async write({ group, task, order }) {
       const selected = select(weighing?.weigh(group) ?? group)
-      refuseImportance(format, selected.group)
       for (const [reason, count] of Object.entries(selected.leftOut)) {
         leftOut[reason] = (leftOut[reason] ?? 0) + count
       }

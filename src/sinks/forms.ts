@@ -77,6 +77,7 @@ export function rowsFor(
   group: Group,
   { weighting, form, loss }: FormOptions,
 ): readonly MemberRow[] {
+  refuseImportance({ name, training }, group)
   const rows = allRows(group, { weighting, form })
   refuseForm({ name, training }, () => rows, { form, loss })
   return rows
@@ -88,6 +89,7 @@ export function checkForm(
   group: Group,
   { weighting, form, loss }: FormOptions,
 ): void {
+  refuseImportance({ name, training }, group)
   refuseForm({ name, training }, () => allRows(group, { weighting, form }), { form, loss })
 }
 

@@ -8,7 +8,7 @@ import {
   withoutReasoning,
 } from '../conversations.ts'
 import { type ExportGroup, type FormatOptions, RefusedError } from '../format.ts'
-import type { Training } from '../forms.ts'
+import { refuseImportance, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import { isUnscored } from '../row-record.ts'
 import type { TurnTokens } from '../turns.ts'
@@ -42,6 +42,7 @@ export const art = lineFormat({
 })
 
 function toGroup(source: ExportGroup, options: FormatOptions): object {
+  refuseImportance({ name: 'art', training }, source.group)
   const conversations = conversationsOf(source.group, options)
   refuseWhatCannot(source, conversations, options)
   options.lost.add(

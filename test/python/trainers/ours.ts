@@ -15,6 +15,8 @@ interface NeutralRow {
   readonly ids: readonly number[]
   readonly mask: readonly number[]
   readonly logprobs: readonly number[]
+  readonly proximalLogprobs?: readonly number[]
+  readonly importance?: readonly number[]
   readonly advantage: number
   readonly passages?: readonly (readonly [number, number, readonly Passage[]])[]
 }
@@ -38,11 +40,20 @@ function passagesOf({ trajectory, mask, advantage, passages }: NeutralRow): Run<
 }
 
 const { paths } = pathsOf(
-  rows.map(row => ({ row: { passages: passagesOf(row) }, length: row.ids.length })),
+  rows.map(row => ({
+    row: {
+      passages: passagesOf(row),
+      ...(row.importance && { importance: Float64Array.from(row.importance) }),
+    },
+    length: row.ids.length,
+  })),
 )
 const { gradient } = pathLoss(lossNamed(loss), paths, {
   logprobs: Float64Array.from(now.flat()),
-  oldLogprobs: Float64Array.from(rows.flatMap(row => [...row.logprobs])),
+  // Importance weights are ratios up to the proximal policy, and the loss's own start there.
+  oldLogprobs: Float64Array.from(
+    rows.flatMap(row => [...((row.importance && row.proximalLogprobs) ?? row.logprobs)]),
+  ),
   options: JSON.parse(options) as NamedOptions,
 })
 const offsets = offsetsOf(rows.map(({ ids }) => ids.length))

@@ -7,8 +7,10 @@ import type { Group } from '../../../src/core/group.ts'
 import { plainSampling } from '../../../src/core/policy.ts'
 import { idsTo, type Tree } from '../../../src/core/tree.ts'
 import { grpoAdvantages } from '../../../src/math/advantages/grpo.ts'
+import { random, seedOf } from '../../../src/math/random.ts'
 import { RefusedError } from '../../../src/sinks/format.ts'
 import { formatNamed } from '../../../src/sinks/formats/registry.ts'
+import { readImportance, weighImportance } from '../../../src/weigh/importance.ts'
 import { chainGroup, seeingGroup, toExport, treeGroup } from '../../export-runs.ts'
 import { writeTo } from '../../memory-output.ts'
 
@@ -27,6 +29,12 @@ const shapes: Readonly<Record<string, readonly Group[]>> = {
     treeGroup(12, 4, { rewrites: 1, widest: 1 }),
   ],
   condensed: [chainGroup([1, 0, 0.5, 0.75], { rewritten: [0, 2] })],
+  weighed: [treeGroup(3, 2, { rewrites: 0 }), chainGroup([1, 0, 0.5, 0.25])],
+}
+
+/** Runs whose engine sampled otherwise than the model says, with weights against it. */
+const importance: Readonly<Record<string, readonly string[]>> = {
+  weighed: ['token:high=1.2', 'sequence:high=3'],
 }
 
 const known: Readonly<Record<string, number>> | undefined =
@@ -35,10 +43,10 @@ const known: Readonly<Record<string, number>> | undefined =
     : (JSON.parse(readFileSync(scores, 'utf8')) as Record<string, number>)
 
 /** The same group with the model's ids and log-probabilities, nothing filtered, nothing failed. */
-function forModel(group: Group, id: string): Group {
+function forModel(group: Group, id: string, names: readonly string[] = []): Group {
   const whole = seeingGroup(group)
-  const trees = new Map(whole.members.map(({ tree }) => [tree, scored(tree)]))
-  return {
+  const trees = new Map(whole.members.map(({ tree }) => [tree, scored(tree, names.length > 0)]))
+  const made: Group = {
     ...whole,
     id: id as Group['id'],
     task: id as Group['task'],
@@ -49,9 +57,12 @@ function forModel(group: Group, id: string): Group {
       dropped: null,
     })),
   }
+  return known ? weighImportance(made, readImportance(names), 0) : made
 }
 
-function scored(tree: Tree): Tree {
+/** `isOther`: recorded log-probabilities are those of another engine, near the model's. */
+function scored(tree: Tree, isOther: boolean): Tree {
+  const next = random(seedOf(1, tree.id))
   const small = {
     ...tree,
     sampling: plainSampling,
@@ -72,7 +83,9 @@ function scored(tree: Tree): Tree {
       if (value === undefined) throw new Error(`no score for token ${offset} of node ${index}`)
       return value
     })
-    return { ...node, segment: { ...segment, logprobs } }
+    if (!isOther) return { ...node, segment: { ...segment, logprobs } }
+    const recorded = logprobs.map(value => Math.min(0, value + 0.4 * (next() - 0.5)))
+    return { ...node, segment: { ...segment, logprobs: recorded, others: { proximal: logprobs } } }
   })
   return { ...small, nodes } as Tree
 }
@@ -115,7 +128,7 @@ async function write(
 
 for (const [shape, groups] of Object.entries(shapes)) {
   mkdirSync(join(folder, shape), { recursive: true })
-  const own = groups.map((group, index) => forModel(group, `${shape}${index}`))
+  const own = groups.map((group, index) => forModel(group, `${shape}${index}`, importance[shape]))
   await write(shape, own, { format: 'jsonl', loss: 'ppo' })
   if (!known) continue
   for (const format of ['trl', 'verl', 'slime', 'skyrl', 'rllm', 'tinker']) {

@@ -58,12 +58,23 @@ def update(batch, loss, estimator="espalier"):
     model = tiny.move(tiny.make_model())
     own = tiny.padded_logprobs(model, tensors["input_ids"], tensors["attention_mask"])
     length = tensors["responses"].shape[1]
+    weights = tensors.get("rollout_is_weights")
     value, _ = policy_loss(
-        old_log_prob=tensors["rollout_log_probs"].double(),
+        old_log_prob=old_logprobs(tensors, length),
         log_prob=own[:, -length:],
         advantages=tensors["advantages"].double(),
         response_mask=tensors["response_mask"],
         loss_agg_mode=mode,
         config=config,
+        rollout_is_weights=None if weights is None else weights.double(),
     )
     return tiny.gradient(model, value)
+
+
+def old_logprobs(tensors, length):
+    """As verl has them: those of the rollout, or, where these are weighed against, its own before the update."""
+    if "rollout_is_weights" not in tensors:
+        return tensors["rollout_log_probs"].double()
+    with torch.no_grad():
+        own = tiny.padded_logprobs(tiny.make_model(), tensors["input_ids"], tensors["attention_mask"])
+    return own[:, -length:]
