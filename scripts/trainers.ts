@@ -22,7 +22,7 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --slime DIR     a checkout of slime
   --rllm DIR      a checkout of rLLM
   --openenv PATH  a Python that has OpenEnv (pip install openenv==0.10.0): its servers played by ours,
-                  its clients playing ours
+                  its clients playing ours; where it has TRL too, TRL trains on an environment of ours
   --sources DIR   checkouts whose own files read the exports, where packages are not enough
   --only NAMES    exports, embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
                     Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), by commas

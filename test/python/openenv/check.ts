@@ -1,18 +1,21 @@
 // OpenEnv's real package as server and as client, against ours. Used by `npm run trainers`.
 import { execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
+import type { TaskId } from '../../../src/core/ids.ts'
 import { keyValue } from '../../../src/environments/built-in/key-value.ts'
 import { checkEnvironment } from '../../../src/environments/check.ts'
 import { openOpenEnv } from '../../../src/environments/openenv/openenv.ts'
 import { Host } from '../../../src/hosting/host.ts'
 import { serveHost } from '../../../src/hosting/server.ts'
-import { listOfMadeTasks } from '../../../src/hosting/task-list.ts'
+import { listOfMadeTasks, listOfTasks } from '../../../src/hosting/task-list.ts'
+import { shop } from '../../fixtures/shop.ts'
 import { playOpenEnv } from './play.ts'
 
 /** One thing that holds, or does not. */
 export interface Finding {
   readonly run: string
   readonly held?: string
+  readonly absent?: string
   readonly failed?: string
 }
 
@@ -29,6 +32,10 @@ export async function* checkOpenEnv(python: string): AsyncGenerator<Finding> {
     yield await finding(`serves ${name}`, () => playReal(python, name, port))
   }
   yield await finding('as client', () => letRealPlay(python))
+  const trl = await run(python, ['-c', 'import trl']).catch(() => undefined)
+  if (trl) yield await finding('trains', () => letRealTrain(python))
+  else
+    yield { run: 'trains', absent: 'TRL is not in the Python of --openenv: pip install trl torch' }
 }
 
 async function finding(name: string, check: () => Promise<string>): Promise<Finding> {
@@ -90,4 +97,32 @@ async function letRealPlay(python: string): Promise<string> {
   }
   if (typeof found.reward !== 'number') throw new Error('the last step had no reward')
   return 'generic and tool clients, sessions over HTTP; refusals, reward and capacity as theirs'
+}
+
+interface Trained {
+  readonly steps: number
+  readonly rewards: readonly number[]
+  readonly spread: readonly number[]
+  readonly losses: readonly number[]
+  readonly moved: number
+  readonly worlds: number
+}
+
+/** An environment in TypeScript, served by us and trained on by TRL through OpenEnv's client. */
+async function letRealTrain(python: string): Promise<string> {
+  const tasks = [1, 2, 3, 2].map((wanted, index) => ({
+    id: `${index}` as TaskId,
+    data: { stock: 5, wanted },
+  }))
+  const host = new Host({ environment: shop as never, tasks: listOfTasks(tasks), sessions: 8 })
+  await using server = await serveHost(host, { port: 0 })
+  const { stdout } = await run(python, ['-B', `${folder}train_trl.py`, server.url])
+  const found = JSON.parse(stdout.trim().split('\n').at(-1)!) as Trained
+  const { steps, rewards, spread, losses, moved, worlds } = found
+  if (steps !== 3 || worlds !== 4) throw new Error(`${steps} steps in ${worlds} worlds`)
+  // Some sold the right number of pears and some did not, or there is nothing to learn from.
+  if (!spread.some(each => each > 0)) throw new Error(`all rewards are alike: ${rewards}`)
+  if (!losses.every(Number.isFinite) || !(moved > 0)) throw new Error(JSON.stringify(found))
+  const told = rewards.map(each => each.toFixed(2)).join(', ')
+  return `TRL: ${steps} steps over ${worlds} sessions, rewards ${told}, weights moved by ${moved.toExponential(1)}`
 }

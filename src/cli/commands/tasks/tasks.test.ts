@@ -1,0 +1,99 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, it } from 'vitest'
+import { runCommand } from '../../../../test/command-line.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tasks-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const at = (name: string): string => join(folder, name)
+const linesOf = (name: string): readonly string[] =>
+  readFileSync(at(name), 'utf8').trim().split('\n')
+
+async function done(...words: readonly string[]): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await runCommand([...words, '--json'])
+  expect(code, stderr).toBe(0)
+  return JSON.parse(stdout.trim().split('\n').at(-1)!)
+}
+
+it('a set is made, split, cleared of what is held out, measured by a policy, and trained on', async () => {
+  await done(
+    'tasks',
+    'make',
+    '40',
+    '--environment',
+    'desk',
+    '--seed',
+    '3',
+    '--out',
+    at('all.jsonl'),
+  )
+  const all = linesOf('all.jsonl')
+  expect(all).toHaveLength(40)
+
+  await done(
+    'tasks',
+    'split',
+    at('all.jsonl'),
+    '--splits',
+    'train=0.8,held-out=0.2',
+    '--out',
+    at('set.jsonl'),
+  )
+  const held = linesOf('set.held-out.jsonl')
+  expect(linesOf('set.train.jsonl').length + held.length).toBe(40)
+
+  // What leaks into the training set is left out again.
+  const leaky = [...linesOf('set.train.jsonl'), held[0]!].join('\n')
+  writeFileSync(at('leaky.jsonl'), `${leaky}\n`)
+  await done(
+    'tasks',
+    'dedupe',
+    at('leaky.jsonl'),
+    '--against',
+    at('set.held-out.jsonl'),
+    '--out',
+    at('train.jsonl'),
+  )
+  const kept = linesOf('train.jsonl')
+  expect(kept).not.toContain(held[0])
+  expect(kept.length).toBeGreaterThan(1)
+
+  writeFileSync(at('few.jsonl'), `${kept.slice(0, 6).join('\n')}\n`)
+  const limits = ['--max-turns', '8', '--max-new-tokens', '24']
+  await done(
+    'eval',
+    '--policy',
+    'embedded',
+    '--environment',
+    'desk',
+    '--tasks',
+    at('few.jsonl'),
+    '--trials',
+    '2',
+    ...limits,
+    '--out',
+    at('eval'),
+  )
+  const measured = await done(
+    ...['tasks', 'measure', at('eval'), '--against', at('set.held-out.jsonl')],
+    ...['--keep', 'never,seldom,sometimes,often,always', '--out', at('hard.jsonl')],
+  )
+  expect(JSON.stringify(measured)).toContain('contrast')
+  const hard = linesOf('hard.jsonl')
+  expect(hard.length).toBeGreaterThan(0)
+
+  await done(
+    ...['train', '--policy', 'embedded', '--environment', 'desk', '--tasks', at('hard.jsonl')],
+    ...['--held-out', at('set.held-out.jsonl'), '--steps', '1', '--tasks-per-step', '2'],
+    ...['--group', '2', ...limits, '--out', at('run')],
+  )
+  const trained = JSON.parse(readFileSync(join(folder, 'run', 'run.json'), 'utf8'))
+  expect(JSON.stringify(trained)).toContain('hard.jsonl')
+}, 300_000)
+
+it('what is not there, and verbs that are none, are told as misuse', async () => {
+  expect((await runCommand(['tasks', 'sort', 'x'])).code).toBe(2)
+  const missing = await runCommand(['tasks', 'dedupe', at('none.jsonl'), '--out', at('o.jsonl')])
+  expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('none.jsonl')])
+})
