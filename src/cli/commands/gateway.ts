@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { gateway } from '../../gateway/listen.ts'
 import type { Secrets } from '../../gateway/secrets.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'
@@ -40,7 +41,8 @@ export const gatewayCommand: Command = {
     "Google's generateContent; every token is kept. POST /attempts opens an attempt and gives its\n" +
     'token, which the agent sends as its API key; POST /attempts/ID/close ends it, with a reward or\n' +
     'scored by --reward. Attempts at one task are a group, and groups are written to --out as by\n' +
-    'roll. rLLM finds its gateway under /rllm, OpenEnv its capture server under /openenv.',
+    'roll. rLLM finds its gateway under /rllm, OpenEnv its capture server under /openenv. Ctrl-C ends\n' +
+    'it in order; started again with the same --out it goes on with that run.',
   examples: [
     'espalier gateway --policy embedded --group 4 --out runs/agents',
     'ESPALIER_TOKEN=… espalier gateway --policy vllm:http://gpu:8000 --reward ./reward.ts#score --host 0.0.0.0',
@@ -77,6 +79,13 @@ export const gatewayCommand: Command = {
 }
 
 async function runGateway(invocation: Invocation): Promise<number> {
+  const out = await recordAgents(invocation)
+  if (!invocation.json) invocation.terminal.tell(`next  ${commandLine('show', out)}`)
+  return 0
+}
+
+/** Listens until it is stopped; gives the folder of the run. */
+async function recordAgents(invocation: Invocation): Promise<string> {
   const { own, terminal, json, signal } = invocation
   const { values } = await resolveSettings(invocation)
   const { port = 8700 } = counted('port', own.port)
@@ -110,7 +119,7 @@ async function runGateway(invocation: Invocation): Promise<number> {
   const opens = `curl -d '{"task":"one"}' -H 'content-type: application/json' ${url}/attempts`
   if (!json) terminal.tell(`next  ${opens}`)
   if (!signal.aborted) await once(signal, 'abort')
-  return 0
+  return out
 }
 
 /** A variable that is set to nothing is no secret. */
