@@ -267,6 +267,7 @@ function finishOf({ message }: CapturedTurn, finish: Finish): ChatFinish {
 }
 
 function logprobsOf({ segments }: CapturedTurn, length: number): Float32Array | null {
+  if (segments.length === 1) return segments[0]!.logprobs
   const all = new Float32Array(length)
   let at = 0
   for (const { ids, logprobs } of segments) {

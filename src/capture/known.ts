@@ -142,7 +142,7 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
     known: isSame ? Math.min(base.messages.length + 1, asked.messages.length) : 0,
     base,
     keep,
-    given: ids.slice(keep),
+    given: keep === 0 ? ids : ids.slice(keep),
     tokens: openTokenBuffer(ids),
     depth: asked.messages.filter(({ role }) => role === 'assistant').length,
   })
