@@ -143,8 +143,48 @@ describe('score', () => {
       rmSync(trace)
       const { code: exit, stderr } = await runCommand(['score', out, '--dry-run'])
       expect([exit, existsSync(trace)]).toEqual([2, false])
-      expect(stderr).toContain('runs no code that a run names')
+      expect(stderr).toContain('runs no code and asks no server that a run names')
     }
+  })
+
+  it('H8: --dry-run opens nothing else that a received run names, show and export open nothing at all', async () => {
+    const { folder, runs } = await rollTwo()
+    const [run] = runs
+    const trace = join(folder, 'trace')
+    const code = join(folder, 'planted.ts')
+    writeFileSync(
+      code,
+      `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(trace)}, '')\nexport const part = {}`,
+    )
+    const path = join(run, 'run.json')
+    const manifest = JSON.parse(readFileSync(path, 'utf8')) as { config: object }
+    const plant = (more: object): void => {
+      const config = { ...manifest.config, reward: ['exact-match'], ...more }
+      writeFileSync(path, JSON.stringify({ ...manifest, config }))
+    }
+    for (const more of [
+      ...['python:os.path', 'harbor:.', 'tau2:retail,root=.', 'openenv:http://127.0.0.1:9'].map(
+        environment => ({ environment }),
+      ),
+      { environment: `${code}#part` },
+      { judge: 'openai:http://127.0.0.1:9' },
+    ]) {
+      plant(more)
+      const { code: exit, stderr } = await runCommand(['score', run, '--dry-run'])
+      const told = expect.stringContaining(`if ${Object.values(more)[0]} is yours`)
+      expect([exit, stderr]).toEqual([2, told])
+    }
+    const part = `${code}#part`
+    plant({ environment: part, reward: [part], filters: [part], condense: part, strategy: part })
+    for (const words of [
+      ['show', run],
+      ['show', run, '--report'],
+      ['export', run, '--to', 'jsonl', '--out', join(folder, 'rows.jsonl')],
+    ]) {
+      const { code: exit, stderr } = await runCommand(words)
+      expect([words[0], exit], stderr).toEqual([words[0], 0])
+    }
+    expect(existsSync(trace)).toBe(false)
   })
 
   it('filters and probes', async () => {

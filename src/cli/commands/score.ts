@@ -16,6 +16,7 @@ import {
 } from '../../run/open-parts.ts'
 import { openShaping } from '../../run/open-scorers.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { isUserPart } from '../../settings/user-part.ts'
 import { type GroupRecord, groupRecord, openRunReader, openRunWriter } from '../../store/store.ts'
 import { shapedEstimate } from '../../weigh/shape.ts'
@@ -69,7 +70,7 @@ async function runScore(invocation: Invocation): Promise<number> {
     throw new MisuseError(`${run} does not say its environment: name it with --environment`)
   }
   const names = [values.environment, ...(values.reward ?? []), ...values.filters]
-  if (own['dry-run'] !== undefined) refuseCodeOf(invocation, names)
+  if (own['dry-run'] !== undefined) refuseCodeOf(invocation, values)
   if (own.watch !== undefined) return await rerunOnChange(names, invocation)
   await using environment = disposable(await openEnvironmentNamed(values.environment))
   const reward = (await openRewards(values.reward, values.judge)) ?? environment.part.reward
@@ -97,13 +98,24 @@ async function runScore(invocation: Invocation): Promise<number> {
   return isWhole && (summary.scored > 0 || summary.groups === 0) ? 0 : 1
 }
 
-/** Looking at a run that came from somebody runs none of the files it names, unless a flag does. */
-function refuseCodeOf({ flags }: Invocation, names: readonly string[]): void {
-  const given = [flags.environment, flags.reward, flags.filters].flat()
-  const named = names.find(name => isUserPart(name) && !given.includes(name))
+/** Environments of ours that start no program and call nobody when they are opened to score. */
+const quiet = ['calculator', 'desk', 'interpreter', 'key-value', 'single-turn', 'tool-loop']
+
+/**
+ * Looking at a run that came from somebody runs none of the files and programs it names and asks no
+ * server it names, which would be sent our key; unless a flag names them.
+ */
+function refuseCodeOf({ flags }: Invocation, values: Settings): void {
+  const { environment = '', reward = [], filters, judge } = values
+  const given = [flags.environment, flags.reward, flags.filters, flags.judge].flat()
+  const starts = quiet.includes(environment.split(':')[0]!) ? [] : [environment]
+  const asks = judge !== undefined && reward.length > 0 ? [judge] : []
+  const named = [...starts, ...asks, ...[...reward, ...filters].filter(isUserPart)].find(
+    name => !given.includes(name),
+  )
   if (named === undefined) return
   throw new MisuseError(
-    `--dry-run runs no code that a run names; if ${named} is yours, name it with its flag as well`,
+    `--dry-run runs no code and asks no server that a run names; if ${named} is yours, name it with its flag as well`,
   )
 }
 
