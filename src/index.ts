@@ -161,6 +161,6 @@ export type {
   WorkspaceSource,
   Workspaces,
 } from './workspace/contract.ts'
-export { usualLimits } from './workspace/contract.ts'
+export { usualFolder, usualLimits } from './workspace/contract.ts'
 export { localWorkspaces } from './workspace/local.ts'
 export { type RemoteOptions, remoteWorkspaces } from './workspace/remote.ts'

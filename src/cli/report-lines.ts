@@ -16,6 +16,7 @@ export function reportLines(report: RunReport): readonly string[] {
       .map(each => line('', `${each.count} × ${each.where}: ${each.message}`)),
     line('filters', counts(report.filters)),
     ...toolLines(report),
+    ...wallLines(report),
     line('events', counts(report.events)),
     ...forkLines(report),
     ...condenseLines(report),
@@ -44,6 +45,14 @@ function evaluationLines({ evaluations = [] }: RunReport): readonly string[] {
     const text = `${when}: success ${rate} of ${count(trajectories)}`
     return [line(index === 0 ? 'held out' : '', text)]
   })
+}
+
+/** What stood around code that the policy wrote. */
+function wallLines({ isolation }: RunReport): readonly string[] {
+  if (!isolation) return []
+  const { by, standing, missing } = isolation
+  const lacking = missing.length > 0 ? `; missing: ${missing.join(', ')}` : ''
+  return [line('walls', `${standing.join(', ') || 'none'}${lacking}${by ? ` (${by})` : ''}`)]
 }
 
 function noteLines({ warnings = [], clock = [], earlyStop }: RunReport): readonly string[] {

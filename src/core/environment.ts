@@ -79,6 +79,8 @@ export interface OpenCall extends Call {
 
 /** What stands between code that the policy writes and the machine that runs it, in words. */
 export interface Isolation {
+  /** What holds it, such as namespaces of the system or a container engine. */
+  readonly by?: string
   readonly standing: readonly string[]
   readonly missing: readonly string[]
 }

@@ -110,10 +110,11 @@ export async function openRollParts<Data>(
 }
 
 /** Which walls stand around code that the policy writes, loud where there are none. */
-function isolationLine({ standing, missing }: Isolation): string {
-  if (standing.includes('network')) return `walls around code: ${standing.join(', ')}`
+function isolationLine({ by, standing, missing }: Isolation): string {
+  const held = by === undefined ? '' : ` (${by})`
+  if (standing.includes('network')) return `walls around code: ${standing.join(', ')}${held}`
   return (
-    `WARNING: code of the policy runs without walls of the system against ${missing.join(', ')}. ` +
+    `WARNING: code of the policy runs without walls of the system against ${missing.join(', ')}${held}. ` +
     'Roll only policies that you trust here, or see docs/threat-model.md'
   )
 }

@@ -126,11 +126,13 @@ const names: Readonly<Record<Exclude<keyof Walls, 'by'>, string>> = {
 
 /** The walls that stand and those that do not, in words. */
 export function describeWalls(walls: Walls): {
+  readonly by: string
   readonly standing: readonly string[]
   readonly missing: readonly string[]
 } {
   const all = Object.entries(names) as readonly (readonly [Exclude<keyof Walls, 'by'>, string])[]
   const told = (stands: boolean): readonly string[] =>
     all.filter(([wall]) => walls[wall] === stands).map(([, name]) => name)
-  return { standing: told(true), missing: told(false) }
+  const by = walls.by === undefined ? 'no walls of the system' : `namespaces by ${walls.by}`
+  return { by, standing: told(true), missing: told(false) }
 }

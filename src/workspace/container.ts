@@ -42,7 +42,11 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
   return {
     name: engine,
     buildsImages: true,
-    isolation: { standing: ['network', 'files', 'processes', 'limit of processes'], missing: [] },
+    isolation: {
+      by: engine,
+      standing: ['network', 'files', 'processes', 'limit of processes'],
+      missing: [],
+    },
     async open(source, call) {
       const id = await start(ask, options, { source, image: await imageOf(source, call), call })
       const workspace = new Container(id, { ...options, source, ask })

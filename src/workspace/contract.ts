@@ -25,6 +25,9 @@ export const usualLimits: WorkspaceLimits = {
   disk: 512,
 }
 
+/** The folder inside that an attempt begins in where nothing else is said; at the top, so that it can be put anew. */
+export const usualFolder = '/agent'
+
 /** A folder of this machine that is put at a path inside. */
 export interface Put {
   readonly from: string

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { findWalls, withoutWalls } from '../sandbox/walls.ts'
-import { usualLimits, type Workspace } from './contract.ts'
+import { usualFolder, usualLimits, type Workspace } from './contract.ts'
 import { listFilesIn, readFileIn, sizeIn, writeFileIn } from './files.ts'
 import { localWorkspaces } from './local.ts'
 
@@ -17,7 +17,7 @@ afterAll(async () => {
 async function openOne(): Promise<Workspace> {
   const from = mkdtempSync(join(tmpdir(), 'put-'))
   writeFileSync(join(from, 'a.txt'), 'one')
-  const source = { puts: [{ from, to: '/work' }], workingFolder: '/work' }
+  const source = { puts: [{ from, to: usualFolder }], workingFolder: usualFolder }
   const workspace = await localWorkspaces({ limits }).open(source, { signal })
   open.push(workspace)
   return workspace
@@ -46,7 +46,7 @@ describe.runIf(findWalls().by !== undefined)('a workspace within walls', () => {
     expect([flood.end, flood.output.length]).toEqual(['out-of-time', 1000])
     const big = await sh(workspace, 'head -c 20000000 /dev/zero > big; echo $?')
     expect(big.output).not.toBe('0\n')
-    expect(await sizeIn(workspace, '/work', { signal })).toBeLessThanOrEqual(9)
+    expect(await sizeIn(workspace, usualFolder, { signal })).toBeLessThanOrEqual(9)
   })
 
   it('takes folders at the top after commands ran, and only there', async () => {
@@ -54,7 +54,9 @@ describe.runIf(findWalls().by !== undefined)('a workspace within walls', () => {
     const from = mkdtempSync(join(tmpdir(), 'tests-'))
     writeFileSync(join(from, 'test.sh'), 'echo tested')
     await sh(workspace, 'ln -s /etc hidden')
-    await expect(workspace.put({ from, to: '/work/hidden' }, { signal })).rejects.toThrow('top')
+    await expect(workspace.put({ from, to: `${usualFolder}/hidden` }, { signal })).rejects.toThrow(
+      'top',
+    )
     await expect(workspace.put({ from, to: '/usr' }, { signal })).rejects.toThrow('system')
     await workspace.put({ from, to: '/tests' }, { signal })
     expect((await sh(workspace, 'sh /tests/test.sh')).output).toBe('tested\n')

@@ -50,17 +50,30 @@ export function keepSecretVariables(variables: Readonly<Record<string, string | 
 /** Name and password in an address, and parameters of it that carry a secret. */
 const inAddresses = [
   /:\/\/([^\s/@:]{1,200}:([^\s/@]{1,200})@)/g,
-  /[?&](?:api_?key|key|token|access_token|sign|signature|secret|password)=([^&\s"'#]+)/gi,
+  /[?&][\w-]{0,40}(?:key|token|sign|signature|sig|secret|password|passwd|auth)=([^&\s"'#]+)/gi,
 ]
 
 /** Remembers the secrets in the addresses of settings, at any depth. */
 export function keepSecretsIn(settings: unknown): void {
   if (typeof settings === 'string') {
     for (const shape of inAddresses) {
-      for (const [, ...found] of settings.matchAll(shape)) found.forEach(keepSecret)
+      for (const [, ...found] of settings.matchAll(shape)) {
+        for (const each of found) keepSecret(each)
+        // What is sent is what the address spells, and servers quote what they were sent.
+        for (const each of found.map(decoded)) keepSecret(each)
+      }
     }
   } else if (typeof settings === 'object' && settings !== null) {
     for (const each of Object.values(settings)) keepSecretsIn(each)
+  }
+}
+
+/** What a part of an address spells. */
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return undefined
   }
 }
 

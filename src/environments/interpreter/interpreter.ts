@@ -71,8 +71,12 @@ export function interpreter(given: InterpreterOptions = {}): Environment<PromptT
       await Promise.all([...opened.values()].map(pool => pool[Symbol.asyncDispose]()))
     },
   })
-  return { ...made, isolation: describeWalls(walls) }
+  const { by, ...rest } = describeWalls(walls)
+  return { ...made, isolation: { by: `${by}, ${secondLine}`, ...rest } }
 }
+
+/** What holds on every machine, and alone where the system builds no walls. */
+const secondLine = 'WebAssembly, Node’s permission model for files, sockets closed from inside'
 
 function requireWalls({ network, files, processes }: Walls): void {
   if (network && files && processes) return

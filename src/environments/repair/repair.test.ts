@@ -1,10 +1,16 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openByteRenderer, script } from '../../../test/rolling.ts'
+import { reportLines } from '../../cli/report-lines.ts'
 import type { Group } from '../../core/group.ts'
 import { openLanes } from '../../core/lane.ts'
 import { toPlayer } from '../../learn/demonstrations.ts'
 import { roll } from '../../run/roll.ts'
 import { findWalls } from '../../sandbox/walls.ts'
+import { readManifest } from '../../store/run-folder.ts'
+import { reportRun } from '../../watch/run-report.ts'
 import type { Workspaces } from '../../workspace/contract.ts'
 import { playWorld, type Situation, scorePlay } from '../play.ts'
 import { type RepairTask, repair, showRepair } from './repair.ts'
@@ -42,6 +48,34 @@ describe('repair', () => {
     })
   })
 })
+
+it.each([
+  [
+    { by: 'a box', standing: ['network', 'files'], missing: [] },
+    'walls around code: network, files (a box)',
+  ],
+  [
+    { standing: [], missing: ['network', 'files'] },
+    'WARNING: code of the policy runs without walls of the system against network, files.',
+  ],
+])(
+  'H1: which walls stand is told at the start and kept with the run: %j',
+  async (isolation, line) => {
+    const renderer = await openByteRenderer()
+    const out = join(mkdtempSync(join(tmpdir(), 'walls-')), 'run')
+    const told: string[] = []
+    const tell = (text: string): number => told.push(text)
+    const options = { policy: script(renderer, ['done']), model: renderer, group: 1, out, tell }
+    for await (const group of roll(repair({ sandbox: { ...broken, isolation } }), 1, options)) {
+      expect(group.members).toEqual([])
+    }
+    expect(told.filter(each => each.includes(line))).toHaveLength(1)
+    expect((await readManifest(out)).isolation).toEqual(isolation)
+    const report = await reportRun(out)
+    expect(report.isolation).toEqual(isolation)
+    expect(reportLines(report).join('\n')).toMatch(/walls +(network, files|none; missing: network)/)
+  },
+)
 
 /** Workspaces on a machine that dies. */
 const broken: Workspaces = {

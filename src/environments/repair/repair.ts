@@ -7,7 +7,12 @@ import type { Call } from '../../core/call.ts'
 import type { Environment, MakeTasksOptions, Task } from '../../core/environment.ts'
 import type { Json, TaskId } from '../../core/ids.ts'
 import { random, seedOf, shuffle } from '../../math/random.ts'
-import { type Workspace, WorkspaceError, type Workspaces } from '../../workspace/contract.ts'
+import {
+  usualFolder,
+  type Workspace,
+  WorkspaceError,
+  type Workspaces,
+} from '../../workspace/contract.ts'
 import { environment } from '../environment.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import type { Situation } from '../play.ts'
@@ -41,7 +46,7 @@ export interface RepairReport {
   readonly problem?: string
 }
 
-const folder = '/work'
+const folder = usualFolder
 /** What containers are made from. */
 const image = { name: 'docker.io/library/node:22-slim' }
 const file = 'program.mjs'
