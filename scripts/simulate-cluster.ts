@@ -1,4 +1,4 @@
-// Simulates large clusters from measured costs: `npx tsx scripts/simulate-cluster.ts FIGURES [--workers N] [--json]`, where
+// Simulates large clusters from measured costs: `npx tsx scripts/simulate-cluster.ts FIGURES [--workers N] [--concurrency N] [--cores N] [--json]`, where
 // FIGURES is what `npm run -s bench -- cluster --json` printed.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -10,6 +10,7 @@ const { values, positionals } = parseArgs({
   options: {
     workers: { type: 'string', default: '1000' },
     concurrency: { type: 'string', default: '16' },
+    cores: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
 })
@@ -41,24 +42,32 @@ function readCosts(path: string | undefined): Costs {
 }
 
 const costs = readCosts(positionals[0])
-const [workers, concurrency] = [Number(values.workers), Number(values.concurrency)]
-const rows = [10, 30, 60, 180, 600].flatMap(seconds =>
-  [1, 8].map(cores => {
-    const cluster = { workers, concurrency, seconds, cores, lease: 30 }
-    return { seconds, cores, ...simulate(costs, cluster) }
-  }),
-)
+const [workers, concurrency, cores] = [values.workers, values.concurrency, values.cores].map(
+  Number,
+) as [number, number, number]
+if (![workers, concurrency, cores].every(number => Number.isInteger(number) && number > 0)) {
+  console.error('--workers, --concurrency and --cores are whole numbers above 0.')
+  process.exit(2)
+}
+const rows = [10, 20, 30, 60, 180, 600].map(seconds => ({
+  seconds,
+  ...simulate(costs, { workers, concurrency, seconds, cores, lease: 30 }),
+}))
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`
-const line = ({ seconds, cores, ...out }: Outcome & { seconds: number; cores: number }): string =>
-  `| ${seconds} s | ${cores} | ${out.perSecond.toFixed(0)} | ${percent(out.working)} | ${percent(out.database)} | ${percent(out.coordinator)} | ${out.wait.median.toFixed(2)} s, ${out.wait.p99.toFixed(2)} s |`
+const time = (seconds: number): string =>
+  seconds < 1 ? `${(1000 * seconds).toFixed(1)} ms` : `${seconds.toFixed(1)} s`
+const line = ({ seconds, ...out }: Outcome & { seconds: number }): string =>
+  `| ${seconds} s | ${out.perSecond.toFixed(0)} | ${percent(out.working)} | ${percent(out.database)} | ${percent(out.coordinator)} | ${time(out.wait.median)}, ${time(out.wait.p99)} |`
 
-if (values.json) console.log(JSON.stringify({ costs, workers, concurrency, rows }))
+if (values.json) console.log(JSON.stringify({ costs, workers, concurrency, cores, rows }))
 else {
   const shown = Object.entries(costs).map(([name, value]) => `${name} ${value.toFixed(2)}`)
-  console.log(`milliseconds of a core: ${shown.join(', ')}; ${workers} workers of ${concurrency}`)
   console.log(
-    '| an attempt takes | cores of the database | rollouts/s | places at work | database busy | coordinator busy | a place waits, usual and 99th |',
+    `milliseconds of a core: ${shown.join(', ')}; ${workers} workers of ${concurrency}, ${cores} for the database`,
   )
-  console.log('|---|---|---|---|---|---|---|')
+  console.log(
+    '| an attempt takes | rollouts/s | places at work | database busy | coordinator busy | a place waits: usual, 99th of 100 |',
+  )
+  console.log('|---|---|---|---|---|---|')
   for (const row of rows) console.log(line(row))
 }

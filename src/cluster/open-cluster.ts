@@ -33,7 +33,6 @@ const ownSettings = new Set([
   'traces',
   'metricsPort',
   'metrics',
-  'record',
   'tasks',
   'heldOut',
   'results',
@@ -68,6 +67,11 @@ export function openCluster(address: string, options: ClusterOptions): OpenElsew
 
 /** What workers are told: secrets stay in the environments that they are in. */
 function sentConfig(values: Settings): Readonly<Record<string, unknown>> {
+  if (values.record !== undefined) {
+    throw new SettingError(
+      '--record: samples are drawn by the workers of a cluster, and not recorded there. Record in one process',
+    )
+  }
   const sent = Object.entries(values).filter(
     ([name, value]) => value !== undefined && !ownSettings.has(name),
   )

@@ -53,7 +53,8 @@ async function runWorker({ flags, own, terminal, signal, json }: Invocation): Pr
   const { tell } = terminal
   const { url } = address
   await using database = await openNamed('--cluster', () =>
-    openDatabase(connectionOf(url), { tell }),
+    // One for what is large, one for its heartbeat beside it.
+    openDatabase(connectionOf(url), { tell, connections: 2 }),
   )
   await migrate(database)
   if (json) terminal.print(JSON.stringify({ cluster: shownAddress(url), concurrency }))
