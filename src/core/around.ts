@@ -40,8 +40,8 @@ export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
   return {
     ...policy,
     async sample(request, call) {
-      const ask: Draw['ask'] = async ({ maxTokens = request.maxTokens, signal } = {}) => [
-        await policy.sample({ ...request, maxTokens }, signal ? { signal } : call),
+      const ask: Draw['ask'] = async ({ maxTokens, signal } = {}) => [
+        await policy.sample(shortened(request, maxTokens), signal ? { signal } : call),
       ]
       const samples = await around.draw({ request, seeds: [request.seed], call, ask })
       return samples[0]!
@@ -55,7 +55,7 @@ export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
           ask: (change = {}) =>
             sampleSeveral.call(
               policy,
-              { ...request, maxTokens: change.maxTokens ?? request.maxTokens },
+              shortened(request, change.maxTokens),
               change.seeds ?? seeds,
               change.signal ? { signal: change.signal } : call,
             ),
@@ -74,6 +74,11 @@ export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
     ...(takeLogprobs && { takeLogprobs: found => takeLogprobs.call(policy, found) }),
     [Symbol.asyncDispose]: () => policy[Symbol.asyncDispose](),
   }
+}
+
+/** The request itself where nothing of it changes: one is made for every sample, in every layer. */
+function shortened(request: SampleRequest, maxTokens = request.maxTokens): SampleRequest {
+  return maxTokens === request.maxTokens ? request : { ...request, maxTokens }
 }
 
 /** What is put around a world: how it opens, and how it is stepped. */

@@ -9,6 +9,7 @@ import { openLlamaCpp } from './servers/llama-cpp.ts'
 import { openOpenAiChat } from './servers/openai-chat.ts'
 import { openSglang } from './servers/sglang.ts'
 import { openVllm, type VllmOptions } from './servers/vllm.ts'
+import { byLoad } from './transport/by-load.ts'
 import { openServerThread, type ServerThread } from './transport/thread/thread.ts'
 import { openVersions, type Versions } from './versions.ts'
 import { withBalance } from './with-balance.ts'
@@ -72,7 +73,7 @@ export async function openPolicy(
   const uris = typeof uri === 'string' ? [uri] : uri
   if (uris.length === 0) throw new RangeError('No policy: give at least one URI.')
   const { thread = availableParallelism() > 1 } = options
-  const serverThread = thread ? openServerThread() : undefined
+  const serverThread = thread ? byLoad(openServerThread()) : undefined
   const opening: Opening = { ...options, versions: openVersions(), serverThread }
   const opened: Policy[] = []
   try {

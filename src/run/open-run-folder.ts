@@ -12,6 +12,7 @@ import {
   createRun,
   type RunManifest,
   readManifest,
+  runFormat,
   runPaths,
   writeManifest,
 } from '../store/run-folder.ts'
@@ -92,7 +93,9 @@ export async function openRun(
   try {
     const before = resumes ? await readFinished(out) : undefined
     const unfinished = await openRecord(policy, record, before && finishedIn(before, seats))
-    const { reason: _reason, finished: _finished, ...manifest } = await readManifest(out)
+    const { reason: _reason, finished: _finished, ...begun } = await readManifest(out)
+    // What is added to a run of an earlier format is written as this program writes.
+    const manifest = { ...begun, format: runFormat }
     await writeManifest(out, { ...manifest, status: 'running' })
     const finished = before?.finishedTrees.size ?? 0
     listen?.({ kind: 'run-start', run: out, command: kind, finished })

@@ -64,23 +64,37 @@ function openedIn({ opening, spent }: Opened): Opened {
   return { opening, ...(spent !== undefined && { spent }) }
 }
 
-/** An entry as a frame; tokens and numbers as arrays. */
-export function entryToFrame(entry: AttemptEntry): Frame {
-  if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens')
-    return { header: entry, arrays: [] }
-  const { segment, ...rest } = entry.sample
-  const arrays: FrameArray[] = [segment.ids]
-  const tokens = toSampledRecord(segment, array => arrays.push(array) - 1)
-  return { header: { ...entry, sample: { ...rest, tokens } }, arrays }
+/** Entries as one frame: their tokens and numbers as arrays, all else as one piece of JSON. */
+export function entriesToFrame(entries: readonly AttemptEntry[]): Frame {
+  const arrays: FrameArray[] = []
+  const keep = (array: FrameArray): number => arrays.push(array) - 1
+  const records = entries.map((entry): unknown => {
+    if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
+    const { segment, ...rest } = entry.sample
+    const tokens: TokensRecord = { ids: keep(segment.ids), ...toSampledRecord(segment, keep) }
+    return { ...entry, sample: { ...rest, tokens } }
+  })
+  return { header: { kind: 'entries', entries: records }, arrays }
 }
 
-/** The entry that a frame holds. */
-export function entryFromFrame({ header, arrays }: Frame): AttemptEntry {
-  const entry = header as AttemptEntry
-  if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
-  const { tokens, ...rest } = entry.sample as TokenSample & { readonly tokens: SampledRecord }
-  const segment = fromSampledRecord(arrays[0] as Int32Array, tokens, arrays)
-  return { ...entry, sample: { ...rest, segment } }
+/** The entries that a frame holds. Earlier formats have one in each. */
+export function entriesFromFrame({ header, arrays }: Frame): readonly AttemptEntry[] {
+  const { kind } = header as { readonly kind: string }
+  const records =
+    kind === 'entries'
+      ? (header as { readonly entries: readonly AttemptEntry[] }).entries
+      : [header as AttemptEntry]
+  return records.map(entry => {
+    if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
+    const { tokens, ...rest } = entry.sample as TokenSample & { readonly tokens: TokensRecord }
+    const ids = arrays[tokens.ids ?? 0] as Int32Array
+    return { ...entry, sample: { ...rest, segment: fromSampledRecord(ids, tokens, arrays) } }
+  })
+}
+
+/** Sampled tokens; a frame with one entry has their ids first and does not say so. */
+interface TokensRecord extends SampledRecord {
+  readonly ids?: number
 }
 
 /** Tokens that are on record and need not be paid for again. */

@@ -38,6 +38,23 @@ describe('a journal', () => {
     expect(await read(path)).toEqual(numbers(43))
   })
 
+  it('[P1] writes a frame that grows as it is when its turn comes; one without bytes fails alone', async () => {
+    const path = scratch()
+    {
+      await using journal = await openJournal(path)
+      let number = 1
+      const grown = journal.append(() => frame(number))
+      const bad = journal.append(() => {
+        throw new Error('no bytes')
+      })
+      const last = journal.append(frame(3))
+      number = 2
+      await expect(bad).rejects.toThrow('no bytes')
+      await Promise.all([grown, last])
+    }
+    expect(await read(path)).toEqual([2, 3])
+  })
+
   it('[P1] torn anywhere, it keeps every whole frame and is appended to after them', async () => {
     const path = scratch()
     const places: number[] = [journalMagic.length]

@@ -7,8 +7,11 @@ import { StoreError } from './store-error.ts'
 
 /** An append-only file of frames. One writer, any number of readers. */
 export interface Journal extends AsyncDisposable {
-  /** Resolves when the frame is written; a crash of this process can no longer lose it. */
-  append(frame: Frame): Promise<FramePlace>
+  /**
+   * Resolves when the frame is written; a crash of this process can no longer lose it. One that is
+   * given as a function is asked for when it is about to be written, and may grow until then.
+   */
+  append(frame: Frame | (() => Frame)): Promise<FramePlace>
   /** Resolves when all that was appended would survive a power cut. */
   sync(): Promise<void>
   /** Bytes that are written. */
@@ -22,7 +25,7 @@ export interface JournalOptions {
 }
 
 interface Waiting {
-  readonly bytes: Buffer
+  readonly frame: Frame | (() => Frame)
   readonly resolve: (place: FramePlace) => void
   readonly reject: (error: unknown) => void
 }
@@ -43,13 +46,12 @@ export async function openJournal(path: string, options: JournalOptions = {}): P
   let waiting: Waiting[] = []
   let writing: Promise<void> | undefined
 
-  async function writeBatch(batch: readonly Waiting[]): Promise<void> {
+  async function writeBatch(waiters: readonly Waiting[]): Promise<void> {
+    const batch = waiters.flatMap(encodeWaiting)
+    if (batch.length === 0) return
     try {
       if (broken) throw broken
-      await writeAll(
-        handle,
-        batch.length === 1 ? batch[0]!.bytes : Buffer.concat(batch.map(bytesOf)),
-      )
+      await writeAll(handle, joined(batch))
     } catch (cause) {
       // What stands behind the last whole frame would hide all that came later.
       if (!broken) await handle.truncate(end).catch(() => {})
@@ -94,7 +96,7 @@ export async function openJournal(path: string, options: JournalOptions = {}): P
     },
     append: frame =>
       new Promise((resolve, reject) => {
-        waiting.push({ bytes: encodeFrame(frame), resolve, reject })
+        waiting.push({ frame, resolve, reject })
         writing ??= writeWaiting()
       }),
     sync,
@@ -107,7 +109,20 @@ export async function openJournal(path: string, options: JournalOptions = {}): P
   }
 }
 
-const bytesOf = ({ bytes }: Waiting): Buffer => bytes
+function joined(batch: readonly { readonly bytes: Buffer }[]): Buffer {
+  return batch.length === 1 ? batch[0]!.bytes : Buffer.concat(batch.map(({ bytes }) => bytes))
+}
+
+/** A frame as bytes, with whoever waits for it; one that has no form as bytes fails alone. */
+function encodeWaiting(waiting: Waiting): readonly (Waiting & { readonly bytes: Buffer })[] {
+  const { frame, reject } = waiting
+  try {
+    return [{ ...waiting, bytes: encodeFrame(typeof frame === 'function' ? frame() : frame) }]
+  } catch (error) {
+    reject(error)
+    return []
+  }
+}
 
 async function openToAppend(path: string): Promise<FileHandle> {
   try {
@@ -118,7 +133,7 @@ async function openToAppend(path: string): Promise<FileHandle> {
 }
 
 /** Up to so many bytes are handed to the system at once: waking a thread for them takes longer. */
-const smallWrite = 64 * 1024
+const smallWrite = 256 * 1024
 
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   let written = 0

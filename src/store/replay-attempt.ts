@@ -6,11 +6,14 @@ import type { Sample } from '../core/policy.ts'
 import type { RolloutContext } from '../rollout/attempt.ts'
 import { type AttemptEntry, type AttemptRecord, keyOf } from './attempt-record.ts'
 
-/** Puts every sample and every answer of the world on record before the attempt goes on. */
+/**
+ * Puts every sample and every answer of the world on record. They are written before this turn of the
+ * event loop is over; the attempt waits only where `append` asks it to, since the disk is behind.
+ */
 export function recording(
   context: RolloutContext,
   tree: TreeId,
-  append: (entry: AttemptEntry) => Promise<void>,
+  append: (entry: AttemptEntry) => Promise<void> | undefined,
 ): RolloutContext {
   return {
     ...context,
@@ -21,7 +24,8 @@ export function recording(
         // What an interruption cut is drawn again whole, so that a resumed run gives the same rows.
         if (call.signal.aborted) return samples
         for (const [index, sample] of samples.entries()) {
-          await append({ kind: 'sample', tree, key: keys[index]!, sample })
+          const isBehind = append({ kind: 'sample', tree, key: keys[index]!, sample })
+          if (isBehind) await isBehind
         }
         return samples
       },
@@ -36,7 +40,9 @@ export function recording(
       },
       async step(_action, call, step) {
         const transition = await step(call)
-        if (!call.replay) await append({ kind: 'step', tree, turn: call.turn, transition })
+        if (call.replay) return transition
+        const isBehind = append({ kind: 'step', tree, turn: call.turn, transition })
+        if (isBehind) await isBehind
         return transition
       },
     }),

@@ -9,8 +9,8 @@ import { SettingError } from '../names/setting-error.ts'
 import { lockFile } from './lock.ts'
 import { StoreError } from './store-error.ts'
 
-/** The version of the run folder's layout that this program writes. */
-export const runFormat = 1
+/** The version of the run folder's layout that this program writes; it reads all up to it. */
+export const runFormat = 2
 
 /** What a run folder says of itself, in `run.json`. */
 export interface RunManifest {
@@ -147,10 +147,10 @@ export async function readManifest(folder: string): Promise<RunManifest> {
     )
   }
   const manifest = parseManifest(await readFile(path, 'utf8'), path)
-  if (manifest.format !== runFormat) {
+  if (manifest.format < 1 || manifest.format > runFormat) {
     const writer = manifest.versions?.espalier
     throw new Error(
-      `${folder} has run format ${manifest.format}; this program reads format ${runFormat}. ` +
+      `${folder} has run format ${manifest.format}; this program reads formats 1 to ${runFormat}. ` +
         `espalier ${writer ?? `with format ${manifest.format}`} reads it`,
     )
   }

@@ -8,8 +8,8 @@ import {
   type AttemptRecord,
   addEntry,
   emptyRecord,
-  entryFromFrame,
-  entryToFrame,
+  entriesFromFrame,
+  entriesToFrame,
   tokensOf,
 } from './attempt-record.ts'
 import { type Journal, openJournal } from './journal.ts'
@@ -45,15 +45,16 @@ export async function openUnfinished(
   isFinished: (tree: TreeId) => boolean,
 ): Promise<Unfinished> {
   const before = new Map<TreeId, AttemptRecord>()
-  const live = new Map<TreeId, { bytes: number; sampled: number }>()
+  const live = new Map<TreeId, { entries: number; sampled: number }>()
   const usage = { sampled: 0, prompt: 0 }
   const counts = { continued: 0, restarted: 0 }
   for await (const { frame } of readJournal(path)) {
-    const entry = entryFromFrame(frame)
-    if (isFinished(entry.tree)) continue
-    const record = before.get(entry.tree) ?? emptyRecord()
-    before.set(entry.tree, record)
-    addEntry(record, entry)
+    for (const entry of entriesFromFrame(frame)) {
+      if (isFinished(entry.tree)) continue
+      const record = before.get(entry.tree) ?? emptyRecord()
+      before.set(entry.tree, record)
+      addEntry(record, entry)
+    }
   }
   for (const { samples } of before.values()) {
     for (const sample of samples.values()) {
@@ -62,11 +63,12 @@ export async function openUnfinished(
     }
   }
   const file = await openCompactFile(path, tree => live.has(tree) || before.has(tree))
-  const append = async (entry: AttemptEntry): Promise<void> => {
-    const sofar = live.get(entry.tree) ?? { bytes: 0, sampled: 0 }
+  const append = (entry: AttemptEntry): Promise<void> | undefined => {
+    const sofar = live.get(entry.tree) ?? { entries: 0, sampled: 0 }
     live.set(entry.tree, sofar)
     if (entry.kind === 'sample') sofar.sampled += tokensOf(entry.sample)
-    sofar.bytes += await file.append(entry)
+    sofar.entries++
+    return file.append(entry)
   }
 
   return {
@@ -90,7 +92,7 @@ export async function openUnfinished(
       return await strategy(kept, attempt)
     },
     forget(tree) {
-      file.waste(live.get(tree)?.bytes ?? 0)
+      file.waste(live.get(tree)?.entries ?? 0)
       live.delete(tree)
       before.delete(tree)
     },
@@ -101,50 +103,83 @@ export async function openUnfinished(
 }
 
 interface CompactFile extends AsyncDisposable {
-  /** Gives the bytes it took; nothing once the disk refused: trees are what counts, and they will say so. */
-  append(entry: AttemptEntry): Promise<number>
-  /** So many bytes are of no more use. */
-  waste(bytes: number): void
+  /**
+   * Writes an entry with the next turn of the event loop; gives something to wait for where too many
+   * wait for the disk. Does nothing once the disk refused: trees are what counts, and they will say so.
+   */
+  append(entry: AttemptEntry): Promise<void> | undefined
+  /** So many entries are of no more use. */
+  waste(entries: number): void
   remove(): Promise<void>
 }
+
+/** Entries that are written as one frame; larger ones would hold the event loop. */
+const mostTogether = 64
+/** Entries that may wait for the disk before attempts wait too. */
+const mostWaiting = 2048
 
 /** A journal that is written anew without what is of no more use, before most of it is that. */
 async function openCompactFile(
   path: string,
   isLive: (tree: TreeId) => boolean,
 ): Promise<CompactFile> {
-  let journal: Journal | undefined = await compact(path, isLive)
+  let { journal, count }: Compacted = await compact(path, isLive)
   let compacting: Promise<void> | undefined
   let wasted = 0
-  let isBroken = false
+  let isOver = false
+  /** The entries that still come into the next frame. */
+  let together: AttemptEntry[] | undefined
+  let waiting = 0
+  let writing: Promise<void> | undefined
+  let closing: Promise<void> | undefined
 
-  const close = async (): Promise<void> => {
-    await compacting
-    await journal?.[Symbol.asyncDispose]()
-    journal = undefined
+  async function write(entries: readonly AttemptEntry[]): Promise<void> {
+    try {
+      while (compacting) await compacting
+      await journal.append(() => {
+        if (together === entries) together = undefined
+        return entriesToFrame(entries)
+      })
+    } catch {
+      isOver = true
+    } finally {
+      waiting -= entries.length
+    }
   }
   async function shrink(): Promise<void> {
-    await journal?.[Symbol.asyncDispose]()
-    journal = await compact(path, isLive)
+    await journal[Symbol.asyncDispose]()
+    ;({ journal, count } = await compact(path, isLive))
     wasted = 0
     compacting = undefined
   }
+  async function shut(): Promise<void> {
+    isOver = true
+    await compacting
+    await writing
+    await journal[Symbol.asyncDispose]()
+  }
+  const close = (): Promise<void> => {
+    closing ??= shut()
+    return closing
+  }
   return {
-    async append(entry) {
-      while (compacting) await compacting
-      if (isBroken || !journal) return 0
-      try {
-        return (await journal.append(entryToFrame(entry))).size
-      } catch {
-        isBroken = true
-        return 0
+    append(entry) {
+      if (isOver) return undefined
+      if (!together) {
+        together = []
+        writing = write(together)
       }
+      count++
+      waiting++
+      // Another frame begins with the next one.
+      if (together.push(entry) >= mostTogether) together = undefined
+      return waiting > mostWaiting ? writing : undefined
     },
-    waste(bytes) {
-      wasted += bytes
-      if (!journal || isBroken || wasted < Math.max(smallest, journal.size * 0.75)) return
+    waste(entries) {
+      wasted += entries
+      if (isOver || journal.size < smallest || wasted < 0.75 * count) return
       compacting ??= shrink().catch(() => {
-        isBroken = true
+        isOver = true
         compacting = undefined
       })
     },
@@ -156,13 +191,23 @@ async function openCompactFile(
   }
 }
 
-async function compact(path: string, isLive: (tree: TreeId) => boolean): Promise<Journal> {
+/** A file that was written anew, with the number of entries that it holds. */
+interface Compacted {
+  readonly journal: Journal
+  readonly count: number
+}
+
+async function compact(path: string, isLive: (tree: TreeId) => boolean): Promise<Compacted> {
   const next = `${path}.next`
   await rm(next, { force: true })
   const journal = await openJournal(next, { syncEvery: 60 })
+  let count = 0
   for await (const { frame } of readJournal(path)) {
-    if (isLive((frame.header as AttemptEntry).tree)) await journal.append(frame)
+    const entries = entriesFromFrame(frame).filter(({ tree }) => isLive(tree))
+    if (entries.length === 0) continue
+    count += entries.length
+    await journal.append(entriesToFrame(entries))
   }
   await rename(next, path)
-  return journal
+  return { journal, count }
 }

@@ -65,7 +65,12 @@ export async function openObservers(
   const listeners: Listen[] = []
   const instruments: Instrument[] = []
   const notes = openNotes()
-  const tellAll: Listen = event => listenAll(notes.listen, ...listeners)(event)
+  let toldAll: Listen | undefined
+  const tellAll: Listen = event => {
+    // Made once: something is told with every sample.
+    toldAll ??= listenAll(notes.listen, ...listeners)
+    toldAll(event)
+  }
   const open = async (): Promise<void> => {
     const events = openEventsFile(runPaths(out).events)
     closing.push(events)
@@ -79,6 +84,8 @@ export async function openObservers(
       tell(`metrics at ${served.url}`)
       closing.push(served)
       listeners.push(metrics.listen)
+      // Nobody else counts single samples, and watching each of them has its price.
+      instruments.push(watchSamples(metrics.listen))
     }
     if (settings.metrics !== undefined) {
       const { metrics } = settings
@@ -110,7 +117,6 @@ export async function openObservers(
         }),
       )
     }
-    instruments.push(watchSamples(tellAll))
   }
   const close = async (): Promise<void> => {
     for (const each of closing.toReversed()) await each[Symbol.asyncDispose]()

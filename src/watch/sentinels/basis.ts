@@ -8,8 +8,9 @@ export function noLogprobs(): Sentinel {
   return {
     name: 'no-logprobs',
     seeTree(tree): Alarm | undefined {
+      if (isOver) return undefined
       const sampled = tree.nodes.map(({ segment }) => segment).filter(isSampled)
-      if (isOver || sampled.length === 0) return undefined
+      if (sampled.length === 0) return undefined
       isOver = true
       if (sampled.some(({ logprobs }) => logprobs?.some(value => !Number.isNaN(value))))
         return undefined

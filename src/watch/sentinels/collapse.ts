@@ -106,7 +106,10 @@ function surpriseOf(tree: Tree): number {
   let count = 0
   for (const { segment } of tree.nodes) {
     if (!isSampled(segment) || !segment.logprobs) continue
-    for (const logprob of segment.logprobs) {
+    const { logprobs } = segment
+    // By index: this is done for every token, and an iterator makes an object of each.
+    for (let at = 0; at < logprobs.length; at++) {
+      const logprob = logprobs[at]!
       if (Number.isNaN(logprob)) continue
       sum -= logprob
       count++

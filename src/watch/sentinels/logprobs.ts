@@ -25,7 +25,7 @@ export function oddLogprobs({ isOurs = false }: SentinelContext): Sentinel {
       for (const { segment } of tree.nodes) {
         if (!isSampled(segment) || !segment.logprobs || segment.basis !== 'tempered') continue
         tokens += segment.ids.length
-        for (const logprob of segment.logprobs) if (logprob === 0) zeros++
+        zeros += zerosIn(segment.logprobs)
         addSurprise(surprise, segment)
         addBest(best, segment)
       }
@@ -34,6 +34,13 @@ export function oddLogprobs({ isOurs = false }: SentinelContext): Sentinel {
       return alarm
     },
   }
+}
+
+/** By index: this is done for every token, and an iterator makes an object of each. */
+function zerosIn(logprobs: Float32Array): number {
+  let zeros = 0
+  for (let at = 0; at < logprobs.length; at++) if (logprobs[at] === 0) zeros++
+  return zeros
 }
 
 /** Only the whole distribution has these means. */

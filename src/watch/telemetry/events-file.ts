@@ -22,6 +22,7 @@ const mostWaiting = 16 * 1024 * 1024
 export function openEventsFile(path: string): { readonly listen: Listen } & AsyncDisposable {
   let stream: WriteStream | undefined
   let isOver = false
+  let lines = ''
   let workersTold = Number.NEGATIVE_INFINITY
   /** How workers are doing is told every second, and kept every tenth. */
   const isTooSoon = ({ kind }: RunEvent): boolean => {
@@ -33,6 +34,10 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
   const over = (): void => {
     isOver = true
   }
+  const flush = (): void => {
+    if (lines !== '') stream?.write(lines)
+    lines = ''
+  }
   return {
     listen(event) {
       if (isOver || !isWritten(event) || isTooSoon(event)) return
@@ -40,11 +45,14 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
       stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
       if (stream.writableLength > mostWaiting) return
       const record = JSON.stringify(toEventRecord(event, new Date().toISOString()))
-      stream.write(`${withoutSecrets(record)}\n`)
+      // Many trees end together: what one turn of the event loop told is written at once.
+      if (lines === '') setImmediate(flush)
+      lines += `${withoutSecrets(record)}\n`
     },
     async [Symbol.asyncDispose]() {
       if (!stream || isOver) return
       over()
+      flush()
       stream.end()
       await finished(stream).catch(over)
     },
