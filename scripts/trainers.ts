@@ -17,7 +17,7 @@ What a trainer cannot do exactly is refused by the export, and the table says so
 
   --python PATH   a Python that has them (default: python3); TRL, verl and SkyRL come from PyPI:
                     python3 -m venv trainers && trainers/bin/pip install torch==2.11.0 trl==1.16.0 \\
-                      verl==0.9.1 'skyrl[tinker,jax]==0.3.0' 'transformers<=5.8.0' cachetools jaxtyping loguru \\
+                      verl==0.9.1 'skyrl[tinker,jax]==0.3.0' 'transformers<=5.8.0' 'numpy<2.4' cachetools jaxtyping loguru \\
                       func_timeout skyrl-gym==0.4.0 tensordict polars s3fs torchdata msgspec omegaconf hydra-core
   --slime DIR     a checkout of slime
   --rllm DIR      a checkout of rLLM

@@ -114,3 +114,13 @@ def _message(error):
         return json.loads(text)["error"]
     except (ValueError, KeyError, TypeError):
         return text or error.reason
+
+
+def experts_of(written):
+    """Numbers of experts as an export holds them: an array of tokens x layers x experts per token."""
+    import base64
+
+    import numpy as np
+
+    numbers = np.frombuffer(base64.b64decode(written["data"]), dtype="<u2" if written["dtype"] == "uint16" else "u1")
+    return numbers.astype(np.int32).reshape(written["shape"])

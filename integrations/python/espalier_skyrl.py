@@ -26,9 +26,21 @@ def to_generator_output(rows, make_id=None):
         "trajectory_ids": [make_id(**row["trajectory_id"]) for row in rows],
         "trajectory_generation_times": None,
         "trajectory_time_splits": None,
-        "rollout_expert_indices": None,
+        "rollout_expert_indices": expert_lists(rows),
         "is_last_step": [row["is_last_step"] for row in rows],
         "env_metrics": [row["env_metrics"] for row in rows],
         "pixel_values": None,
         "image_grid_thw": None,
     }
+
+
+def expert_lists(rows):
+    """The experts of every token, as nested lists; None where an export has none."""
+    from espalier_client import experts_of
+
+    written = [row.get("rollout_expert_indices") for row in rows]
+    if not any(written):
+        return None
+    if not all(written):
+        raise ValueError("some rows have routed experts and others have none: export the two kinds apart with --where")
+    return [experts_of(each).tolist() for each in written]

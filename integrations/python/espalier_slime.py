@@ -17,7 +17,7 @@ import asyncio
 import json
 import os
 
-from espalier_client import Client
+from espalier_client import Client, experts_of
 
 
 def client():
@@ -129,11 +129,17 @@ def to_samples(rows, known, number):
 
     samples = []
     for row in rows:
-        sample = Sample.from_dict({**row, "group_index": number})
+        sample = Sample.from_dict({**replayable(row), "group_index": number})
         if known is not None:
             sample.prompt, sample.label = known.prompt, known.label
         samples.append(sample)
     return samples
+
+
+def replayable(row):
+    """A row whose experts are an array, as slime replays them."""
+    written = row.get("rollout_routed_experts")
+    return row if written is None else {**row, "rollout_routed_experts": experts_of(written)}
 
 
 def renumbered(groups):
@@ -153,7 +159,7 @@ def read_batches(path, batch):
     groups, key = [], None
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            row = json.loads(line)
+            row = replayable(json.loads(line))
             if row["group_index"] != key:
                 if len(groups) == batch:
                     yield [row for group in groups for row in group]

@@ -15,7 +15,7 @@ import asyncio
 import json
 import os
 
-from espalier_client import Client
+from espalier_client import Client, experts_of
 
 
 def client():
@@ -75,6 +75,8 @@ def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
         for name, values in lists.items()
     }
     tensors["token_level_rewards"] = tensors["token_level_scores"]
+    if any(row.get("routed_experts") for row in rows):
+        tensors["routed_experts"] = padded_experts(rows, prompt_length, response_length)
     return DataProto.from_dict(
         tensors=tensors,
         non_tensors={
@@ -83,6 +85,19 @@ def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
             "__num_turns__": np.array([row["num_turns"] for row in rows], dtype=np.int32),
         },
     )
+
+
+def padded_experts(rows, prompt_length, response_length):
+    """`routed_experts` as verl's agent loop pads them: a row of layers x experts for every place of input_ids."""
+    import torch
+
+    found = [experts_of(row["routed_experts"]) for row in rows]
+    _, layers, top = found[0].shape
+    padded = torch.zeros((len(rows), prompt_length + response_length, layers, top), dtype=torch.int16)
+    for number, (row, experts) in enumerate(zip(rows, found)):
+        start = prompt_length - len(row["prompt_ids"])
+        padded[number, start : start + len(experts)] = torch.from_numpy(experts).to(torch.int16)
+    return padded
 
 
 def token_advantages(token_level_rewards, response_mask, reward_baselines=None, **kwargs):

@@ -205,19 +205,23 @@ function readKnown(file: string): Map<string, Kept> {
 function writePage(measured: readonly Kept[], budget: Budget, seeds: number): string {
   const of = (name: string): readonly Kept[] =>
     measured.filter(({ arm }) => arm === name).sort((a, b) => a.seed - b.seed)
-  const commits = [...new Set(measured.map(({ commit }) => commit))].join(', ')
+  const page = 'docs/experiments.md'
+  const before = existsSync(page) ? readFileSync(page, 'utf8') : ''
   const tables = blocks.map(({ title, question, arms }) => {
     const base = of(arms[0]!.name)
-    const rows = arms
-      .filter(({ name }) => of(name).length > 0)
-      .map(arm => rowOf(arm, of(arm.name), base))
-    return [`## ${title}`, question, [header, rule, ...rows].join('\n')].join('\n\n')
+    const known = arms.filter(({ name }) => of(name).length > 0)
+    // A table of which nothing was measured now stays as it is.
+    if (known.length === 0) return blockOf(before, title)
+    const commits = [...new Set(known.flatMap(({ name }) => of(name)).map(each => each.commit))]
+    const made = `Seeds 1 to ${seeds}, ${budget.tokens.toLocaleString('en')} sampled tokens per run, at commit ${commits.join(', ')}.`
+    const rows = known.map(arm => rowOf(arm, of(arm.name), base))
+    return [`## ${title}`, question, made, [header, rule, ...rows].join('\n')].join('\n\n')
   })
   const text = [
     '# Experiments',
     'Made by `npm run experiment -- strategies`; the text between the tables is what they say. ' +
-      `${seeds} seeds per arm (1 to ${seeds}), ${budget.tokens.toLocaleString('en')} sampled tokens per run to learn from, ` +
-      `${budget.heldOut} held-out tasks, at commit ${commits}. Runs are short: the demo learns from five times as ` +
+      `${budget.heldOut} held-out tasks; each table names its seeds, the sampled tokens that a run learns from, and the commit; ` +
+      '`--only`, `--seeds` and `--tokens` make one of them again. Runs are short: the demo learns from five times as ' +
       'many, so these tables show how fast arms set out, not where they end.',
     'The desk, the base model of this package, GRPO with a learning rate of 4e-4, an entropy bonus of 0.01 and 16 tasks per step (4 on the long desk). Reward is the ' +
       'mean over held-out tasks, evaluated with chains (steps with steps). All numbers are means over seeds with 95 % intervals ' +
@@ -225,13 +229,21 @@ function writePage(measured: readonly Kept[], budget: Budget, seeds: number): st
     '![Reward on held-out tasks over sampled tokens](experiments-strategies.svg)',
     ...tables,
   ].join('\n\n')
-  writeFileSync(
-    'docs/experiments-strategies.svg',
-    plotCurves(blocks[0]!.arms.map(({ name }) => ({ name, runs: of(name) }))),
-  )
-  const page = 'docs/experiments.md'
-  writeFileSync(page, `${withRemarks(page, text)}\n`)
+  const [first] = blocks
+  if (first!.arms.every(({ name }) => of(name).length > 0)) {
+    writeFileSync(
+      'docs/experiments-strategies.svg',
+      plotCurves(first!.arms.map(({ name }) => ({ name, runs: of(name) }))),
+    )
+  }
+  writeFileSync(page, `${withRemarks(before, text)}\n`)
   return text
+}
+
+/** A part of the page as it stands, from its title to the next. */
+function blockOf(page: string, title: string): string {
+  const [, ...parts] = page.split(/^(?=## )/m)
+  return parts.find(part => part.startsWith(`## ${title}\n`))?.trimEnd() ?? `## ${title}`
 }
 
 const header =
@@ -257,11 +269,10 @@ function rowOf({ name, about }: Arm, runs: readonly Measured[], base: readonly M
   return `| ${cells.join(' | ')} |`
 }
 
-const marker = '## What they say'
+const marker = '## Distillation'
 
-/** What people wrote about the tables stays when they are made again. */
-function withRemarks(page: string, text: string): string {
-  const before = existsSync(page) ? readFileSync(page, 'utf8') : ''
+/** What follows the tables stays when they are made again. */
+function withRemarks(before: string, text: string): string {
   const at = before.indexOf(marker)
   return at < 0 ? text : `${text}\n\n${before.slice(at).trimEnd()}`
 }

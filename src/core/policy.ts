@@ -54,6 +54,8 @@ export interface SampleRequest {
   readonly seat?: string
   /** Requests of one tree share a session, so that a server can keep its prefix cache warm. */
   readonly session: string
+  /** From which token of the prompt on experts are to be told, where the policy tells them. @default 0 */
+  readonly expertsFrom?: number
   /** How many candidates per token to report. @default 0 */
   readonly topLogprobs?: number
   /** Sees tokens as they come where the policy streams; `stop` ends the sample as a guard's. */
@@ -124,6 +126,8 @@ export interface PolicyCapabilities {
   /** The most candidates per token it can report. */
   readonly topLogprobs: number
   readonly entropies: boolean
+  /** Tells which experts served each token. @default false */
+  readonly experts?: boolean
   readonly score: boolean
   /** Draws several continuations of one prompt in one request. */
   readonly several: boolean

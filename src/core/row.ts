@@ -1,5 +1,6 @@
 import type { LeafWeighting } from '../math/credit.ts'
 import { type Credit, type CreditSpan, creditByNode, ownSpans, type Passage } from './credit.ts'
+import { expertsOf, type RowExperts } from './experts.ts'
 import type { TrajectoryId } from './ids.ts'
 import type { LogprobBasis, OtherLogprobs, ScorerName, Segment, VersionRange } from './segment.ts'
 import type { Trajectory } from './trajectory.ts'
@@ -34,6 +35,8 @@ export interface Row {
   readonly weights: Float64Array
   /** Importance weights of trained tokens, alike for all trajectories through them; those of one are in `passages`. */
   readonly importance?: Float64Array
+  /** The experts that served each token, where the policy told them. */
+  readonly experts?: RowExperts
   readonly origins: readonly Run<Segment['origin']>[]
   /** Of sampled tokens. */
   readonly versions: readonly Run<VersionRange>[]
@@ -159,7 +162,9 @@ function fill(
     row.mask.fill(1, span.start + span.trainFrom, end)
     for (const credit of context.spans.get(span.node) ?? []) applyCredit(row, span, credit)
   }
+  const experts = expertsOf(tree, plan.spans, size)
   return {
+    ...(experts && { experts }),
     trajectory: plan.trajectory,
     index: context.index,
     count: context.count,

@@ -1,3 +1,5 @@
+import { checkExperts, type RoutedExperts } from './experts.ts'
+
 declare const checked: unique symbol
 
 /**
@@ -53,6 +55,7 @@ export interface GivenSegment {
   readonly logprobs?: never
   readonly version?: never
   readonly others?: never
+  readonly experts?: never
 }
 
 /** A run of tokens one policy sampled. `logprobs[i]` belongs to `ids[i]`. */
@@ -68,6 +71,8 @@ export interface SampledSegment {
   readonly top?: TopLogprobs
   /** Log-probabilities of the same tokens under other policies. */
   readonly others?: OtherLogprobs
+  /** The experts that served its tokens, and those before it that no sample had told of. */
+  readonly experts?: RoutedExperts
   readonly repeats?: never
   readonly [checked]: true
 }
@@ -85,6 +90,7 @@ export interface SampledParts {
   readonly entropies?: Float32Array
   readonly top?: TopLogprobs
   readonly others?: OtherLogprobs
+  readonly experts?: RoutedExperts
 }
 
 /** The only way to make a `SampledSegment`: ids and log-probabilities are paired here, once. */
@@ -106,6 +112,7 @@ export function sampled(parts: SampledParts): SampledSegment {
     if (values.length === ids.length) continue
     throw new RangeError(`sampled segment has ${ids.length} ids but ${values.length} of ${name}`)
   }
+  if (parts.experts) checkExperts(parts.experts, ids.length)
   if (version.from > version.to) {
     throw new RangeError(`policy version range runs backwards: ${version.from} to ${version.to}`)
   }

@@ -9,6 +9,7 @@ import type { RowForm } from '../core/row.ts'
 import { untemperedTokens } from '../core/tree.ts'
 import type { LeafWeighting } from '../math/credit.ts'
 import { lossKind, lossNames } from '../math/registry.ts'
+import { refuseExperts, withoutExperts } from '../sinks/experts.ts'
 import { countUncarried } from '../sinks/features.ts'
 import { type Format, type FormatWriter, type Output, RefusedError } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
@@ -31,6 +32,8 @@ export interface ExportOptions extends Selection {
   readonly loss?: string
   /** Importance weights of tokens, by name; several multiply. @default the run's */
   readonly importance?: readonly string[]
+  /** Leaves the experts out that a policy told. @default false */
+  readonly withoutExperts?: boolean
   /** Also write what depends on clocks and servers. */
   readonly volatile?: boolean
   readonly signal?: AbortSignal
@@ -121,6 +124,7 @@ export async function openExport(
   lossKind(loss)
   const select = openSelection(options, { comparesRewards })
   const lost = openLossReport()
+  const known = options.withoutExperts ? withoutExperts : (group: Group): Group => group
   for (const note of weighing?.notes ?? []) lost.note(note)
   const output = await openFile(options.out)
   const writer: FormatWriter = format.open(output, {
@@ -136,7 +140,8 @@ export async function openExport(
   let rows = 0
   return {
     async write({ group, task, order }) {
-      const selected = select(weighing?.weigh(group) ?? group)
+      const selected = select(weighing?.weigh(known(group)) ?? known(group))
+      refuseExperts(format, selected.group)
       for (const [reason, count] of Object.entries(selected.leftOut)) {
         leftOut[reason] = (leftOut[reason] ?? 0) + count
       }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { RoutedExperts } from '../core/experts.ts'
 import type { AssistantMessage } from '../core/message.ts'
 import type {
   Finish,
@@ -50,12 +51,13 @@ export function sampleLine(name: string, prompt: string, sample: Sample): string
     const { version, message } = sample
     return `${common},"version":${rangeText(version)},"message":${JSON.stringify(message)}}`
   }
-  const { ids, logprobs, version, basis, entropies, top } = sample.segment
+  const { ids, logprobs, version, basis, entropies, top, experts } = sample.segment
   const extra = [
     entropies ? `,"entropies":${floatsText(entropies)}` : '',
     top
       ? `,"top":{"width":${top.width},"ids":[${top.ids.join(',')}],"logprobs":${floatsText(top.logprobs)}}`
       : '',
+    experts ? `,"experts":${expertsText(experts)}` : '',
   ].join('')
   const numbers = logprobs === null ? 'null' : floatsText(logprobs)
   return `${common},"version":${rangeText(version)},"basis":"${basis}","ids":[${ids.join(',')}],"logprobs":${numbers}${extra}}`
@@ -116,7 +118,7 @@ export function readSample(fields: Fields, where: string): RecordedSample {
 }
 
 function readSegment(fields: Fields, version: VersionRange, where: string) {
-  const { entropies, top } = fields
+  const { entropies, top, experts } = fields
   return sampled({
     ids: asIds(fields.ids, where, 'ids'),
     logprobs:
@@ -125,7 +127,27 @@ function readSegment(fields: Fields, version: VersionRange, where: string) {
     version,
     ...(entropies === undefined ? {} : { entropies: readFloats(entropies, where, 'entropies') }),
     ...(top === undefined ? {} : { top: readTop(asObject(top, where, 'top'), where) }),
+    ...(experts === undefined
+      ? {}
+      : { experts: readKeptExperts(asObject(experts, where, 'experts'), where) }),
   })
+}
+
+function expertsText({ layers, top, before, data }: RoutedExperts): string {
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+  const size = data.BYTES_PER_ELEMENT
+  return JSON.stringify({ layers, top, before, size, data: bytes.toString('base64') })
+}
+
+function readKeptExperts(
+  { layers, top, before, size, data }: Fields,
+  where: string,
+): RoutedExperts {
+  if (typeof data !== 'string')
+    throw wrong(where, `experts.data must be a text, got ${shown(data)}`)
+  const bytes = Uint8Array.from(Buffer.from(data, 'base64'))
+  const numbers = size === 1 ? bytes : new Uint16Array(bytes.buffer)
+  return { layers: Number(layers), top: Number(top), before: Number(before), data: numbers }
 }
 
 function readTop({ width, ids, logprobs }: Fields, where: string) {

@@ -1,4 +1,5 @@
 import { didYouMean } from '../names/nearest.ts'
+import { type ExpertShape, readExpertShape } from './servers/routed-experts.ts'
 import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
 import type { UpdateMode } from './servers/weight-sync.ts'
 import { type TinkerServerName, tinkerServers } from './tinker/server-kind.ts'
@@ -7,6 +8,8 @@ import { type TinkerServerName, tinkerServers } from './tinker/server-kind.ts'
 export interface PolicyParameters {
   readonly logprobs?: 'raw' | 'processed'
   readonly endpoint?: VllmEndpoint
+  /** Asks for the experts that served each token, of a model with so many layers and experts per token. */
+  readonly experts?: ExpertShape
   readonly servedModel?: string
   /** What requests under way do when weights change. */
   readonly update?: UpdateMode
@@ -25,9 +28,10 @@ const known: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   vllm: {
     logprobs: ['raw', 'processed'],
     endpoint: Object.keys(vllmPaths),
+    experts: [],
     update: ['drain', 'abort'],
   },
-  sglang: { logprobs: ['raw', 'processed'], update: ['drain', 'abort'] },
+  sglang: { logprobs: ['raw', 'processed'], update: ['drain', 'abort'], experts: [] },
   'llama-cpp': {},
   openai: {},
   tinker: { server: Object.keys(tinkerServers) },
@@ -42,16 +46,29 @@ export function readAddress(scheme: string, rest: string, uri: string): PolicyAd
   if (!names) return { address: rest, parameters: {} }
   const [beforeModel, servedModel] = splitAt(rest, '#')
   const [address, query] = splitAt(beforeModel, '?')
-  const parameters: Record<string, string> = servedModel === undefined ? {} : { servedModel }
+  const parameters: Record<string, string | ExpertShape> =
+    servedModel === undefined ? {} : { servedModel }
   for (const [name, value] of new URLSearchParams(query ?? '')) {
     const values = Object.hasOwn(names, name) ? names[name] : undefined
     if (!values) throw unknownParameter(scheme, name, { uri, names: Object.keys(names) })
+    if (name === 'experts') {
+      parameters.experts = expertsOf(value, uri)
+      continue
+    }
     if (!values.includes(value)) {
       throw new Error(`The policy "${uri}": ${name} is ${values.join(' or ')}, not "${value}".`)
     }
     parameters[name] = value
   }
   return { address, parameters: parameters as PolicyParameters }
+}
+
+function expertsOf(value: string, uri: string): ExpertShape {
+  const shape = readExpertShape(value)
+  if (shape) return shape
+  throw new Error(
+    `The policy "${uri}": experts is the model's layers and experts per token, as in 48x8, not "${value}".`,
+  )
 }
 
 function splitAt(text: string, mark: string): readonly [string, string | undefined] {

@@ -1,3 +1,4 @@
+import type { RoutedExperts } from '../core/experts.ts'
 import type { Finish, SampleUsage, TokenSample } from '../core/policy.ts'
 import { type LogprobBasis, sampled, type TopLogprobs, type VersionRange } from '../core/segment.ts'
 
@@ -6,6 +7,7 @@ export interface Drawn {
   readonly ids: Int32Array
   readonly logprobs: Float32Array | null
   readonly top?: TopLogprobs | undefined
+  readonly experts?: RoutedExperts | undefined
   readonly basis: LogprobBasis
   readonly version: VersionRange
   readonly finish: Finish
@@ -14,7 +16,8 @@ export interface Drawn {
 
 /** What was drawn as the sample of the contract. */
 export function toTokenSample(drawn: Drawn): TokenSample {
-  const { ids, logprobs, top, basis, version, finish, usage } = drawn
-  const segment = sampled({ ids, logprobs, basis, version, ...(top ? { top } : {}) })
+  const { ids, logprobs, top, basis, version, finish, usage, experts } = drawn
+  const more = { ...(top ? { top } : {}), ...(experts ? { experts } : {}) }
+  const segment = sampled({ ids, logprobs, basis, version, ...more })
   return { kind: 'tokens', segment, finish, usage }
 }

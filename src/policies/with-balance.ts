@@ -175,6 +175,7 @@ function commonCapabilities(policies: readonly Policy[]): PolicyCapabilities {
       basis: common.basis,
       topLogprobs: Math.min(common.topLogprobs, each.topLogprobs),
       entropies: common.entropies && each.entropies,
+      ...(common.experts && each.experts && { experts: true }),
       score: common.score && each.score,
       several: common.several && each.several,
       abort: common.abort && each.abort,

@@ -1,3 +1,4 @@
+import { expertsKnown } from '../core/experts.ts'
 import { across, acrossNow, Failure } from '../core/failure.ts'
 import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
@@ -10,6 +11,7 @@ import type {
   TextSample,
 } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
+import { pathTo } from '../core/tree.ts'
 import { condenseWalk } from './condensing/condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
 import { takeBegun, takeDrawn } from './next-turn.ts'
@@ -138,6 +140,9 @@ export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRe
     key: { task: attempt.task.id, member: attempt.member, branch, turn, ...making(attempt) },
     session: tree.id,
     topLogprobs: context.topLogprobs,
+    ...(context.policy.capabilities.experts && {
+      expertsFrom: expertsKnown(tree, pathTo(tree, walk.place)),
+    }),
     ...(watch && { watch }),
   }
 }

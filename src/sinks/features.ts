@@ -20,6 +20,7 @@ export type Feature =
   | 'entropies'
   | 'candidates'
   | 'other policies'
+  | 'routed experts'
 
 /** What the neutral formats carry: everything but what is told of single tokens besides their own. */
 export const neutralFeatures: readonly Feature[] = [
@@ -36,6 +37,7 @@ export const neutralFeatures: readonly Feature[] = [
   'version ranges',
   'basis',
   'other policies',
+  'routed experts',
 ]
 
 const words: Readonly<Record<Feature, string>> = {
@@ -54,6 +56,7 @@ const words: Readonly<Record<Feature, string>> = {
   entropies: 'entropies of tokens',
   candidates: 'candidates of tokens with their log-probabilities',
   'other policies': 'log-probabilities of tokens under a reference or a teacher',
+  'routed experts': 'tokens with the experts that served them',
 }
 
 /** Counts what a group has of the features that a format does not carry. */
@@ -88,6 +91,10 @@ function countFeatures(group: Group): Readonly<Record<Feature, number>> {
     'other policies': sampled
       .flatMap(({ others = {} }) => Object.values(others).map(({ length }) => length))
       .reduce(add, 0),
+    'routed experts': sampled.reduce(
+      (sum, { ids, experts }) => sum + (experts ? ids.length : 0),
+      0,
+    ),
     candidates: sampled.reduce((sum, { top }) => sum + (top?.ids.length ?? 0), 0),
   }
 }

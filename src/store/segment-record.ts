@@ -1,3 +1,4 @@
+import type { RoutedExperts } from '../core/experts.ts'
 import { type SampledSegment, type ScorerName, sampled } from '../core/segment.ts'
 import type { FrameArray } from './frame.ts'
 
@@ -6,13 +7,20 @@ export interface SampledRecord extends Pick<SampledSegment, 'basis' | 'version'>
   readonly logprobs?: number
   readonly entropies?: number
   readonly top?: readonly [width: number, ids: number, logprobs: number]
+  readonly experts?: readonly [
+    layers: number,
+    top: number,
+    before: number,
+    bytes: 1 | 2,
+    data: number,
+  ]
   /** Under other policies, by their names. */
   readonly others?: Readonly<Partial<Record<ScorerName, number>>>
 }
 
 /** Records a sampled segment; `keep` puts an array into the frame and gives its index. */
 export function toSampledRecord(
-  { logprobs, basis, version, entropies, top, others }: SampledSegment,
+  { logprobs, basis, version, entropies, top, others, experts }: SampledSegment,
   keep: (array: FrameArray) => number,
 ): SampledRecord {
   return {
@@ -21,6 +29,7 @@ export function toSampledRecord(
     ...(logprobs && { logprobs: keep(logprobs) }),
     ...(entropies && { entropies: keep(entropies) }),
     ...(top && { top: [top.width, keep(top.ids), keep(top.logprobs)] as const }),
+    ...(experts && { experts: toExpertsRecord(experts, keep) }),
     ...(others && {
       others: Object.fromEntries(Object.entries(others).map(([name, own]) => [name, keep(own)])),
     }),
@@ -30,7 +39,7 @@ export function toSampledRecord(
 /** The segment with these ids that was recorded; lengths are checked again as it is made. */
 export function fromSampledRecord(
   ids: Int32Array,
-  { logprobs, basis, version, entropies, top, others }: SampledRecord,
+  { logprobs, basis, version, entropies, top, others, experts }: SampledRecord,
   arrays: readonly FrameArray[],
 ): SampledSegment {
   return sampled({
@@ -46,10 +55,30 @@ export function fromSampledRecord(
         logprobs: arrays[top[2]] as Float32Array,
       },
     }),
+    ...(experts && { experts: fromExpertsRecord(experts, arrays) }),
     ...(others && {
       others: Object.fromEntries(
         Object.entries(others).map(([name, at]) => [name, arrays[at] as Float32Array]),
       ),
     }),
   })
+}
+
+/** Frames keep bytes; what needs two of them for each number is kept as twice as many. */
+function toExpertsRecord(
+  { layers, top, before, data }: RoutedExperts,
+  keep: (array: FrameArray) => number,
+): NonNullable<SampledRecord['experts']> {
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+  return [layers, top, before, data.BYTES_PER_ELEMENT as 1 | 2, keep(bytes)]
+}
+
+function fromExpertsRecord(
+  [layers, top, before, bytes, at]: NonNullable<SampledRecord['experts']>,
+  arrays: readonly FrameArray[],
+): RoutedExperts {
+  const kept = arrays[at] as Uint8Array
+  // Copied, since two bytes of a file need not lie where a number may begin.
+  const data = bytes === 1 ? kept : new Uint16Array(kept.slice().buffer)
+  return { layers, top, before, data }
 }

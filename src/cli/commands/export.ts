@@ -41,6 +41,7 @@ export const exportCommand: Command = {
       argument: 'FORM',
     },
     loss: { help: "The loss they will be trained with (default: the run's)", argument: 'NAME' },
+    without: { help: 'Leave out what a format cannot carry: experts', argument: 'experts' },
     volatile: { help: 'Also write what depends on clocks and servers' },
   },
   isCommon: true,
@@ -66,12 +67,15 @@ async function runExport({
   }
   const form = readForm(own)
   checkFlags(to, selection, form)
+  if (own.without !== undefined && own.without !== 'experts')
+    throw new MisuseError(`--without takes experts, not "${own.without}"`)
   if (flags.importance) readImportance(flags.importance)
   const volatile = own.volatile !== undefined
   const { importance } = flags
   const result = await exportRun(words[0]!, {
     ...{ to, out, ...selection, ...form, volatile, signal },
     ...(importance && { importance }),
+    ...(own.without === 'experts' && { withoutExperts: true }),
   })
   if (json) terminal.print(JSON.stringify({ out, ...result }))
   else for (const line of describeExport(to, out, result)) terminal.print(line)

@@ -11,6 +11,8 @@ export interface Generated {
   readonly weights: unknown
   readonly promptTokens: number | undefined
   readonly cachedTokens: number | undefined
+  /** Which experts served its tokens, as the server wrote it. */
+  readonly experts?: unknown
 }
 
 /**

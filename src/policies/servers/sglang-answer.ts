@@ -61,8 +61,7 @@ function readFields(fields: Fields, { where, width, taken }: GeneratedParts): Ge
   checkIds(fields, ids, where)
   checkCount(meta, ids.length, where)
   const top = readTop(meta, where, width)
-  const { weights, promptTokens, cachedTokens } = readMeta(meta, where)
-  return { ids, logprobs, top, finish, weights, promptTokens, cachedTokens }
+  return { ids, logprobs, top, finish, ...readMeta(meta, where) }
 }
 
 function readPairs(pairs: readonly unknown[], where: string): Tokens {
@@ -189,8 +188,9 @@ function tokensOf(buffer: TokenBuffer): Tokens {
 function readMeta(
   meta: Fields,
   where: string,
-): Pick<Generated, 'weights' | 'promptTokens' | 'cachedTokens'> {
+): Pick<Generated, 'weights' | 'promptTokens' | 'cachedTokens' | 'experts'> {
   return {
+    ...(meta.routed_experts !== undefined && { experts: meta.routed_experts }),
     weights: spanNames(meta.weight_versions) ?? meta.weight_version,
     promptTokens: asCount(meta.prompt_tokens, where, 'meta_info.prompt_tokens'),
     cachedTokens: asCount(meta.cached_tokens, where, 'meta_info.cached_tokens'),

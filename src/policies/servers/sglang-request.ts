@@ -15,11 +15,16 @@ export function openSampleFrames(): (request: SampleRequest, frame: GenerateFram
   return (request, { rid, stream, adapter }) => {
     const { maxTokens, seed } = request
     const own = `"max_new_tokens":${maxTokens},"sampling_seed":${seed}`
+    const asked = request.expertsFrom === undefined ? '' : expertsText(request.expertsFrom)
     return {
       head: '{"input_ids":[',
-      tail: `],"rid":"${rid}","stream":${stream},${adapterText(adapter)}"sampling_params":{${own},${common(request)}`,
+      tail: `],"rid":"${rid}","stream":${stream},${asked}${adapterText(adapter)}"sampling_params":{${own},${common(request)}`,
     }
   }
+}
+
+function expertsText(from: number): string {
+  return `"return_routed_experts":true,"routed_experts_start_len":${from},`
 }
 
 function adapterText(adapter: string | undefined): string {
@@ -66,6 +71,10 @@ export function severalBody(
       sampling_seed: seed,
     })),
     ...answerFields(request),
+    ...(request.expertsFrom !== undefined && {
+      return_routed_experts: true,
+      routed_experts_start_len: request.expertsFrom,
+    }),
     stream: false,
   })
   const pieces: Buffer[] = []

@@ -26,6 +26,7 @@ import { isUnknownPath } from '../transport/server-error.ts'
 import { openVersions, type Versions, versionRange } from '../versions.ts'
 import { ask, getObject } from './ask.ts'
 import type { Generated } from './generated.ts'
+import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
 import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
@@ -39,6 +40,8 @@ export interface SglangOptions extends ServerOptions {
    * @default 'processed', or what `takeLogprobs` says
    */
   readonly logprobs?: 'raw' | 'processed'
+  /** Asks for the experts that served each token: layers and experts per token of the model. @default none */
+  readonly experts?: ExpertShape
   /** Streams every sample, not only watched ones. @default false */
   readonly stream?: boolean
   /** Seconds that an aborted sample may take to hand back its tokens. @default 10 */
@@ -55,6 +58,7 @@ interface Sglang {
   readonly where: string
   logprobs: 'raw' | 'processed'
   readonly streams: boolean
+  readonly experts: ExpertShape | undefined
   readonly aborts: SglangAborts
   readonly versions: Versions
   readonly clock: Clock
@@ -83,6 +87,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     where: `POST ${server.url}/generate`,
     logprobs,
     streams: stream,
+    experts: options.experts,
     aborts: openSglangAborts(server, { graceSeconds, clock }),
     versions: options.versions ?? openVersions(),
     clock,
@@ -100,7 +105,10 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
   })
   return {
     name: `sglang:${server.url}`,
-    capabilities: capabilitiesOf(logprobs === 'raw' ? 'raw' : 'tempered'),
+    capabilities: {
+      ...capabilitiesOf(logprobs === 'raw' ? 'raw' : 'tempered'),
+      ...(options.experts && { experts: true }),
+    },
     async sample(request, call) {
       call.signal.throwIfAborted()
       const attempt = begin(sglang, request)
@@ -146,7 +154,9 @@ function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
   }
 }
 
-function begin(sglang: Sglang, request: SampleRequest): SampleState {
+function begin(sglang: Sglang, asked: SampleRequest): SampleState {
+  const { expertsFrom = 0, ...plain } = asked
+  const request = sglang.experts ? { ...plain, expertsFrom } : plain
   return { sglang, request, time: sglang.clock.now(), version: sglang.versions.latest }
 }
 
@@ -237,10 +247,13 @@ function finish(attempt: SampleState, generated: Generated): TokenSample {
   // Spans tell with which weights it began; without them that is what was last seen before.
   const began = names.length > 1 ? numbers[0] : attempt.version
   const name = names.at(-1)
+  const place = { where: sglang.where, prompt: sent, sampled: ids.length }
+  const { expertsFrom: from = 0 } = request
   return toTokenSample({
     ids,
     logprobs,
     top,
+    experts: sglang.experts && readExperts(generated.experts, sglang.experts, { ...place, from }),
     basis: basisOf(sglang, request.sampling.temperature),
     version: versionRange(began, version),
     finish: generated.finish,

@@ -25,6 +25,8 @@ export interface VllmChoice {
   readonly finish: Finish
   /** The names of the weights in their order, where they changed while it was sampled. */
   readonly weights?: readonly unknown[]
+  /** Which experts served its tokens, as the server wrote it. */
+  readonly experts?: unknown
 }
 
 /** Where an answer came from and what was asked for. */
@@ -75,6 +77,7 @@ export function openChoice(asked: VllmAsked): OpenChoice {
   const candidates: Candidate[][] = []
   let reason: unknown
   let weights: readonly unknown[] | undefined
+  let experts: unknown
 
   function take(choice: Fields): boolean {
     checkPrompt(choice.prompt_token_ids, asked)
@@ -92,6 +95,7 @@ export function openChoice(asked: VllmAsked): OpenChoice {
     })
     reason = choice.finish_reason ?? reason
     weights = spanNames(choice.weight_versions) ?? weights
+    experts = choice.routed_experts ?? experts
     return ids.length > 0
   }
 
@@ -111,7 +115,7 @@ export function openChoice(asked: VllmAsked): OpenChoice {
       if (!finish) throw wrong(where, 'the stream ended without a finish_reason')
       const { ids, logprobs } = buffer
       const top = width === 0 ? undefined : topOf(candidates, asked)
-      return { ids, logprobs, finish, top, ...(weights && { weights }) }
+      return { ids, logprobs, finish, top, experts, ...(weights && { weights }) }
     },
   }
 }

@@ -30,6 +30,7 @@ import {
 import { isUnknownPath, ServerError } from '../transport/server-error.ts'
 import { openVersions, type Versions, versionRange } from '../versions.ts'
 import { ask, getObject } from './ask.ts'
+import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import {
   cachedTokens,
@@ -52,6 +53,8 @@ export interface VllmOptions extends ServerOptions {
   readonly logprobs?: 'raw' | 'processed'
   /** @default `generate` where the server knows it, else `completions` */
   readonly endpoint?: VllmEndpoint
+  /** Keeps the experts that served each token: layers and experts per token of the model. @default none */
+  readonly experts?: ExpertShape
   /** Streams every sample, so that what was sampled is kept when one is aborted. @default false */
   readonly stream?: boolean
   /** The version of the weights, for callers that know it: the server does not tell. @default 0 */
@@ -116,6 +119,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
       // The server's own limit is 20 unless it was raised, and one goes to the sampled token.
       topLogprobs: 19,
       entropies: false,
+      ...(options.experts && { experts: true }),
       score: true,
       several: true,
       abort: streams,
@@ -251,13 +255,21 @@ function bodyOf(
 
 function finish(
   attempt: SampleState,
-  { weights, ...choice }: VllmChoice,
+  { weights, experts, ...choice }: VllmChoice,
   cached?: number,
 ): TokenSample {
   const { vllm, request, time } = attempt
   const numbers = weights?.map(name => vllm.versions.read(name))
+  const shape = vllm.options.experts
+  const place = {
+    where: vllm.server.url,
+    prompt: request.prompt.ids.length,
+    sampled: choice.ids.length,
+    from: request.expertsFrom ?? 0,
+  }
   return toTokenSample({
     ...choice,
+    experts: shape && readExperts(experts, shape, place),
     basis: basisOf(vllm, request.sampling),
     version: numbers
       ? versionRange(numbers[0], numbers.at(-1)!)

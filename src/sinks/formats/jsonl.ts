@@ -1,6 +1,7 @@
 import type { Passage } from '../../core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../core/group.ts'
 import type { Row } from '../../core/row.ts'
+import { writtenExperts } from '../experts.ts'
 import { neutralFeatures } from '../features.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
@@ -47,6 +48,9 @@ export function rowHead(run: string, group: Group, { row, tree }: MemberRow) {
     mask: row.mask,
     logprobs: row.logprobs,
     ...otherLogprobs(row),
+    ...(row.experts && {
+      experts: { ...writtenExperts(row.experts), known: row.experts.known },
+    }),
     origins: toTriples(row.origins, origin => origin),
     versions: toTriples(row.versions, versionNumber),
   }

@@ -22,6 +22,7 @@ const columns: readonly Column[] = [
   { name: 'referenceLogprobs', kind: 'float', hasGaps: true, isOptional: true },
   { name: 'teacherLogprobs', kind: 'float', hasGaps: true, isOptional: true },
   { name: 'proximalLogprobs', kind: 'float', hasGaps: true, isOptional: true },
+  { name: 'experts', kind: 'text', isOptional: true },
   { name: 'origins', kind: 'text' },
   { name: 'versions', kind: 'text' },
   { name: 'reward', kind: 'number', isOptional: true },

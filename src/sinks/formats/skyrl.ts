@@ -1,5 +1,6 @@
 import type { Outcome } from '../../core/outcome.ts'
 import { lacksLogprobs, promptLength, trainedMask } from '../credited-row.ts'
+import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
@@ -22,7 +23,7 @@ const training: Training = {
 export const skyrl = lineFormat({
   name: 'skyrl',
   summary: "SkyRL's GeneratorOutput, one entry per line, step-wise where needed",
-  carries: ['tokens', 'rewards', 'reward parts'],
+  carries: ['tokens', 'rewards', 'reward parts', 'routed experts'],
   training,
   comparesRewards: true,
   start({ lost, ...options }) {
@@ -39,6 +40,7 @@ export const skyrl = lineFormat({
         const has = !lacksLogprobs(member)
         hasLogprobs ??= has
         if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)
+        if (member.row.experts && member.row.count > 1) throw stepsRefused(group.id)
         yield toEntry(source, member, { has, number: numbers.get(member.row.trajectory.id)! })
       }
     }
@@ -76,6 +78,14 @@ function numberedBy(hasTrees: boolean, rows: readonly MemberRow[]): ReadonlyMap<
   return numbers
 }
 
+function stepsRefused(group: string): RefusedError {
+  return new RefusedError(
+    'skyrl',
+    `group ${group} has trajectories of several rows, and SkyRL replays experts only where a trajectory is one`,
+    'Use --to slime or verl, or --without experts to train without replaying them.',
+  )
+}
+
 function unevenRefused(group: string): RefusedError {
   return new RefusedError(
     'skyrl',
@@ -106,6 +116,7 @@ function toEntry(
     loss_mask: trainedMask(part).subarray(start),
     stop_reason: stopReason(isUnscored(member) ? member.outcome : row.trajectory.outcome),
     rollout_logprobs: has ? row.logprobs.subarray(start) : null,
+    ...(row.experts && { rollout_expert_indices: replayedExperts('skyrl', part) }),
     trajectory_id: { instance_id: group.id, repetition_id: number },
     is_last_step: row.index === row.count - 1,
     env_metrics: isUnscored(member)

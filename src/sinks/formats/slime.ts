@@ -1,6 +1,7 @@
 import type { Outcome } from '../../core/outcome.ts'
 import type { CreditedRow } from '../credited-row.ts'
 import { lacksLogprobs, promptLength, splitByCredit } from '../credited-row.ts'
+import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
@@ -24,7 +25,7 @@ const training: Training = {
 export const slime = lineFormat({
   name: 'slime',
   summary: "slime's Sample, one per line, for --load-debug-rollout-data or generate_rollout",
-  carries: ['tokens', 'advantages', 'rewards', 'outcomes'],
+  carries: ['tokens', 'advantages', 'rewards', 'outcomes', 'routed experts'],
   training,
   comparesRewards: true,
   start({ lost, volatile, ...options }) {
@@ -96,6 +97,10 @@ function toSample(source: ExportGroup, part: CreditedRow, numbers: SampleNumbers
     loss_mask: mask.subarray(start),
     weight_versions: row.versions.map(({ value }) => String(value.to)),
     rollout_log_probs: numbers.has ? row.logprobs.subarray(start) : null,
+    // slime wants one row less than tokens: the last one is read by nobody.
+    ...(row.experts && {
+      rollout_routed_experts: replayedExperts('slime', part, row.ids.length - 1),
+    }),
     remove_sample: !isTrained,
     status: statusOf(outcome),
     metadata: {

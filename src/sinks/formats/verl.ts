@@ -1,4 +1,5 @@
 import { promptLength, rowImportance, tokenCredit, trainedMask } from '../credited-row.ts'
+import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
@@ -21,7 +22,7 @@ const training: Training = {
 export const verl = lineFormat({
   name: 'verl',
   summary: "verl's AgentLoopOutput with uid and advantages token by token, one per line",
-  carries: ['tokens', 'advantages', 'rewards'],
+  carries: ['tokens', 'advantages', 'rewards', 'routed experts'],
   training,
   comparesRewards: true,
   start({ lost, volatile, ...options }) {
@@ -63,6 +64,7 @@ function toOutput(
     response_mask: trainedMask(part).subarray(start),
     response_logprobs: hasLogprobs ? row.logprobs.subarray(start) : null,
     reward_score: isUnscored(member) ? null : member.reward.total,
+    ...(row.experts && { routed_experts: replayedExperts('verl', part) }),
     num_turns: trajectory.messages.length,
     metrics: {
       generate_sequences: volatile ? seconds.policy : 0,

@@ -196,6 +196,9 @@ def check_kernels():
     """The GPU's own kernels, by Triton's interpreter, against PyTorch's operations and their slopes."""
     if gpu.triton is None:
         return print("     kernels: Triton is not installed")
+    if tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 4):
+        # Triton 3.6 takes lists of one number for numbers, which NumPy no longer does.
+        return print("     kernels: Triton's interpreter needs numpy<2.4")
     logits, targets, slope = torch.randn(6, 10000) * 3, torch.randint(0, 10000, (6,)), torch.randn(6)
     now, normal, out = torch.empty(6), torch.empty(6), torch.empty(6, 10000)
     gpu.head_sums_kernel[(6,)](logits, targets, now, normal, 10000, BLOCK=4096)
