@@ -1,4 +1,4 @@
-// Builds `dist/`: the WASM kernels, the files of threads, compiled JavaScript and declarations, the page.
+// Builds `dist/`: the WASM kernels, the files of threads, compiled JavaScript and declarations, joined, and the page.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, rmSync, symlinkSync } from 'node:fs'
 
@@ -15,6 +15,8 @@ run('typescript/bin/tsc', '-p', 'tsconfig.build.json')
 for (const built of ['model/wasm', 'policies/transport/thread/built']) {
   if (existsSync(`src/${built}`)) cpSync(`src/${built}`, `dist/${built}`, { recursive: true })
 }
+
+await (await import('./bundle.mjs')).bundle()
 
 if (existsSync('viewer/index.html')) await (await import('./build-viewer.mjs')).buildViewer()
 

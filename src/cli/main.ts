@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import * as modules from 'node:module'
 import { describeCause } from '../core/failure.ts'
 import { keepSecretVariables } from '../core/process/secrets.ts'
 import { onSignal } from '../core/process/signals.ts'
@@ -10,6 +11,8 @@ import { readFlags } from './flags.ts'
 import { commandHelp, programHelp, settingsHelp } from './help.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
+// Node 22 and later keep compiled code between starts; commands are loaded after this.
+;(modules as { enableCompileCache?: () => unknown }).enableCompileCache?.()
 keepSecretVariables(process.env)
 const terminal = openTerminal(process)
 const stop = new AbortController()

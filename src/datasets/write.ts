@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
-import { openTable, type Table } from '../sinks/parquet/table.ts'
+import { openTable } from '../sinks/parquet/open-table.ts'
+import type { Table } from '../sinks/parquet/table.ts'
 import type { DatasetRow } from './build.ts'
 import type { Split } from './splits.ts'
 import type { Work } from './work.ts'

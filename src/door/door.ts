@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { createRequire } from 'node:module'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { keepSecret, withoutSecrets } from '../core/process/secrets.ts'
 import { hostNameOf, isLoopback, isOwnHost } from './address.ts'
 import { RefusedRequest, readJsonBodies } from './json-body.ts'
@@ -49,6 +50,8 @@ export interface DoorLimits {
  */
 export function openDoor(options: DoorOptions & DoorLimits): FastifyInstance {
   const { bodyBytes = 64 * 1024 * 1024, requestSeconds = 60, connections = 4096 } = options
+  // Loaded with the first door: most programs that load this module never open one.
+  const { fastify } = createRequire(import.meta.url)('fastify') as typeof import('fastify')
   const server = fastify({
     bodyLimit: bodyBytes,
     forceCloseConnections: true,

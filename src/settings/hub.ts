@@ -1,6 +1,6 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Dispatcher, request } from 'undici'
+import type { Dispatcher } from 'undici'
 import { modelFileNames } from '../chat/model-folder.ts'
 
 /** Where a model's files are fetched from, and where they go. */
@@ -58,6 +58,7 @@ async function fetchFile(address: string, options: FetchOptions): Promise<Buffer
 async function get(url: URL, { hub, key }: FetchOptions): Promise<Dispatcher.ResponseData> {
   const isHub = url.origin === new URL(hub).origin
   try {
+    const { request } = await import('undici')
     return await request(url, {
       signal: AbortSignal.timeout(120_000),
       headers: key !== undefined && isHub ? { authorization: `Bearer ${key}` } : {},

@@ -1,6 +1,5 @@
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { SettingError } from '../names/setting-error.ts'
@@ -80,6 +79,7 @@ export async function countTasks(source: TaskSource<never>): Promise<number | un
     return new Set(reader.tasks().map(({ id }) => id)).size
   }
   if (source.endsWith('.parquet')) {
+    const { asyncBufferFromFile, parquetMetadataAsync } = await import('hyparquet')
     const file = await asyncBufferFromFile(source)
     return Number((await parquetMetadataAsync(file)).num_rows)
   }

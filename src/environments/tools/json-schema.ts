@@ -1,10 +1,13 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { createRequire } from 'node:module'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import { schemaPattern } from './schema-pattern.ts'
 import { withinTime } from './within-time.ts'
 
 /** A JSON schema as plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** Loads a package with the first plain schema: most programs that load this module meet none. */
+const load = createRequire(import.meta.url) as <Package>(name: string) => Package
 
 const compiled = new Map<string, ValidateFunction>()
 const mostCompiled = 1000
@@ -65,9 +68,10 @@ function compile(schema: JsonSchema): ValidateFunction {
   // One instance per schema: an instance keeps every schema it has seen, and refuses equal $ids.
   const isOld = /draft-0[4-7]/.test(String(schema.$schema ?? ''))
   const { $schema: _, ...rules } = schema
-  const validate = withinTime(deadlines.read, () =>
-    (isOld ? new Ajv(options) : new Ajv2020(options)).compile(rules),
-  )
+  const reader = isOld
+    ? new (load<typeof import('ajv')>('ajv').Ajv)(options)
+    : new (load<typeof import('ajv/dist/2020.js')>('ajv/dist/2020.js').Ajv2020)(options)
+  const validate = withinTime(deadlines.read, () => reader.compile(rules))
   if (!validate) throw new Error('The JSON schema takes too long to be read')
   const oldest = compiled.keys().next()
   if (compiled.size >= mostCompiled && !oldest.done) compiled.delete(oldest.value)

@@ -1,5 +1,4 @@
 import * as zlib from 'node:zlib'
-import { request } from 'undici'
 import type { Call } from '../../core/call.ts'
 
 /** What a Tinker server answered instead of doing what was asked. */
@@ -53,6 +52,7 @@ export async function sendTo(
   { path, body, headers }: TinkerRequest,
   { signal }: Call,
 ): Promise<TinkerAnswer> {
+  const { request } = await import('undici')
   const answer = await request(`${base}/api/v1/${path}`, {
     method: body ? 'POST' : 'GET',
     headers: {

@@ -1,4 +1,3 @@
-import { request } from 'undici'
 import type { Call } from '../../core/call.ts'
 
 /** Programs that speak Tinker's API, each with ways of its own. */
@@ -86,6 +85,7 @@ interface Described {
 
 async function describedAt(url: string, { signal }: Call): Promise<Described | undefined> {
   try {
+    const { request } = await import('undici')
     const { statusCode, body } = await request(url, { signal })
     const text = await body.text()
     const found: unknown = statusCode === 200 ? JSON.parse(text) : undefined

@@ -1,4 +1,5 @@
-import { Client, type Dispatcher } from 'undici'
+import type { Client, Dispatcher } from 'undici'
+import { openClient } from './client.ts'
 
 /** One request as undici dispatches it. */
 export type Dispatched = Dispatcher.DispatchOptions
@@ -31,7 +32,7 @@ export function openConnections(origin: string, limit: number): Connections {
   function clientFor(): Client | undefined {
     const free = idle.pop()
     if (free || clients.size >= limit) return free
-    const client = new Client(origin, { headersTimeout: 0, bodyTimeout: 0, pipelining: 1 })
+    const client = openClient(origin, { headersTimeout: 0, bodyTimeout: 0, pipelining: 1 })
     clients.add(client)
     return client
   }

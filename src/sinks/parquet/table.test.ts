@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { parquetMetadata, parquetReadObjects } from 'hyparquet'
 import { describe, expect, it } from 'vitest'
-import { type Cell, type Column, openTable } from './table.ts'
+import { openTable } from './open-table.ts'
+import type { Cell, Column } from './table.ts'
 
 const columns: readonly Column[] = [
   { name: 'name', kind: 'text' },

@@ -35,8 +35,8 @@ export interface Table {
 const groupNumbers = 1 << 20
 const groupRows = 8192
 
-/** Opens a Parquet file with snappy compression. */
-export function openTable(
+/** Begins a Parquet file with snappy compression. */
+export function beginTable(
   output: Output,
   columns: readonly Column[],
   metadata: Readonly<Record<string, string>>,

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { request } from 'undici'
 import type { ChannelSettings } from '../../settings/notify-channel.ts'
 import type { Notice } from './notice.ts'
 
@@ -130,6 +129,7 @@ export function signFeishu(secret: string, seconds: number): { timestamp: string
 
 /** DingTalk and Feishu answer 200 and say in the body that they refused. */
 async function post({ url, body, headers }: Post, signal: AbortSignal): Promise<void> {
+  const { request } = await import('undici')
   const answer = await request(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },

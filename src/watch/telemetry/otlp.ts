@@ -1,4 +1,3 @@
-import { request } from 'undici'
 import { withoutSecrets } from '../../core/process/secrets.ts'
 
 /** A value that an attribute can have. */
@@ -149,6 +148,7 @@ async function post(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<'taken' | 'refused' | 'later'> {
   try {
+    const { request } = await import('undici')
     const { statusCode, body: answer } = await request(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
