@@ -4,6 +4,7 @@ import type { Outcome } from '../src/core/outcome.ts'
 import { plainSampling, type Sampling } from '../src/core/policy.ts'
 import { given, type SampledParts, sampled } from '../src/core/segment.ts'
 import type { CallRecord } from '../src/core/tool.ts'
+import type { TrajectoryEvent } from '../src/core/trajectory.ts'
 import { plantTree, root, type Tree } from '../src/core/tree.ts'
 
 /** What of a chain of one turn matters to a test. */
@@ -17,6 +18,7 @@ export interface PlainTree {
   readonly tools?: number
   readonly outcome?: Outcome
   readonly sampling?: Partial<Sampling>
+  readonly events?: readonly TrajectoryEvent[]
 }
 
 let count = 0
@@ -65,7 +67,7 @@ export function plainTree(parts: PlainTree = {}): Tree {
     })),
     fidelity: { kind: 'exact', forks: [] },
     usage: { sampled: ids.length, prompt: 1 },
-    events: [],
+    events: parts.events ?? [],
     volatile: {
       seconds: { policy: 1, tools: 0.5, environment: 0, reward: 0 },
       cached: 0,

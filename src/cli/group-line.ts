@@ -51,6 +51,7 @@ export function countsRecord(counts: Counts) {
   }
 }
 
-function round(value: number): string {
+/** A reward as people read it. */
+export function round(value: number): string {
   return String(Math.round(value * 1000) / 1000)
 }

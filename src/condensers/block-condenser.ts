@@ -1,11 +1,12 @@
 import type { CondenseCall, Condensed, Condenser, Condensing } from '../core/condenser.ts'
-import { type Message, textOf } from '../core/message.ts'
+import type { Message } from '../core/message.ts'
 import { type Blocks, openBlocks, type RecallOptions, recallOf } from './blocks.ts'
 import { type ChunkOptions, chunkText, codePoints } from './chunk.ts'
 import {
   type ChunkCondenser,
   type ChunkWork,
   type CondensedChunk,
+  chunksOf,
   condenseChunks,
   type Done,
   figuresOf,
@@ -14,6 +15,7 @@ import {
   reasonOf,
 } from './condense-chunks.ts'
 import { openOnce } from './once.ts'
+import { aroundQuestion, questionIn } from './question.ts'
 import { type RestoreParts, restoreBlocks, stillThere } from './restore-blocks.ts'
 import { trimToFit } from './trim.ts'
 import { describeTurns, goneNote, leaveOutOldest, turnsOf } from './turns.ts'
@@ -29,7 +31,10 @@ export interface BlockOptions {
   readonly openings?: boolean
   /** Chunks that are left as they are. @default those that begin with `Question:` */
   readonly skip?: RegExp
-  /** Finds what the texts should help to answer. @default the line of the opening that begins with `Question:` */
+  /**
+   * Finds what the texts should help to answer; where it stands in a text it is left as it is.
+   * @default the line that begins with `Question:`, else the question that a user's last message begins or ends with
+   */
   readonly question?: (opening: readonly Message[]) => string | undefined
   /** Turns, counted from the last, that stay as they are. @default 1 */
   readonly keep?: number
@@ -76,10 +81,12 @@ function openersOf(
 ): Required<Pick<Condenser, 'open' | 'reopen'>> {
   const { chunk, minimum, question, recall } = settings
   const skip = new RegExp(settings.skip.source, settings.skip.flags.replace(/[gy]/g, ''))
-  const isWorthIt = (text: string): boolean => codePoints(text) >= minimum && !skip.test(text)
-  const cut = (text: string): readonly string[] => cutApart(text, skip, chunk)
   const workOf = (blocks: Blocks, opening: readonly Message[]): ChunkWork => {
     const query = question(opening)
+    const isWorthIt = (text: string): boolean =>
+      codePoints(text) >= minimum && !skip.test(text) && text.trim() !== query
+    const cut = (text: string): readonly string[] =>
+      aroundQuestion(text, query).flatMap(part => cutApart(part, skip, chunk))
     return { blocks, cut, isWorthIt, condense, ...(query !== undefined && { query }) }
   }
   const open = (blocks: Blocks): Condensing => ({
@@ -124,7 +131,18 @@ async function condenseOpening(messages: readonly Message[], tools: Tools): Prom
   if (done.condensed.length > 0) {
     return { kind: 'rewritten', messages: done.messages, reason: reasonOf(done), figures }
   }
-  return { kind: 'unchanged', ...problemOf(done), figures }
+  return { kind: 'unchanged', reason: whyNothing(messages, tools), ...problemOf(done), figures }
+}
+
+/** Why an opening stands as it was: mostly its texts are short. */
+function whyNothing(messages: readonly Message[], { work, settings }: Tools): string {
+  const { minimum, roles } = settings
+  const texts = chunksOf(messages, work)
+    .filter(({ message }) => roles.includes(messages[message]!.role))
+    .map(({ text }) => text.trim())
+  if (texts.some(text => work.isWorthIt(text))) return 'no text of the opening became shorter'
+  const longest = Math.max(0, ...texts.map(codePoints))
+  return `no text of the opening has the minimum of ${minimum} characters; the longest has ${longest}`
 }
 
 /**
@@ -184,13 +202,4 @@ function noteOf(count: number, { settings, work: { blocks } }: Tools): string {
   const gone = goneNote(count)
   if (settings.recall === false || blocks.all.length === 0) return gone
   return `${gone} ${stillThere(blocks.all)}`
-}
-
-/** The line that begins with `Question:`, without that word. */
-function questionIn(opening: readonly Message[]): string | undefined {
-  for (const { role, content } of opening) {
-    const found = role === 'user' ? /^[ \t]*Question:[ \t]*(\S.*)$/m.exec(textOf(content)) : null
-    if (found) return found[1]!.trim()
-  }
-  return undefined
 }

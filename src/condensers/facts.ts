@@ -1,3 +1,6 @@
+import { answersIn } from './answering.ts'
+import { tellingWords, wordsOf } from './words.ts'
+
 /** What can be said of a text in few words. */
 export interface Facts {
   /** Its first sentence. */
@@ -25,9 +28,10 @@ export interface FactLimits {
 }
 
 /**
- * Facts as text of at most so many code points: lines `Open:`, `Rel:` and `More:`, filled in that
- * order. What does not fit is passed over for what does; where nothing fits, the text's beginning
- * stands. Words of the question come before others.
+ * Facts as text of at most so many code points: lines `Open:`, `Asked:`, `Rel:` and `More:`, filled in
+ * that order. What does not fit is passed over for what does; where nothing fits, the text's
+ * beginning stands. What answers the question stands there in the text's own words, and most of the
+ * room is its own: the number that is asked for is often in no relation and no name.
  */
 export function writeFacts(
   facts: Facts,
@@ -37,9 +41,15 @@ export function writeFacts(
   const { limits, text } = options
   const asked = tellingWords(options.query ?? '')
   const lines = new Lines(budget)
-  const opening = cutAtWord(facts.opening, Math.min(limits.opening, budget - 'Open: '.length))
-  if (opening !== '' && limits.opening > 0) lines.add('Open: ', opening, '')
-  const known = new Set(wordsOf(opening))
+  const answers = answersIn(text, options.query ?? '', budget - openingRoom(facts, limits, budget))
+  const isOpening = answers.length === 0 || answers[0] === facts.opening
+  const room = isOpening ? budget - 'Open: '.length : openingRoom(facts, limits, budget) - labels
+  const opening = cutAtWord(facts.opening, Math.min(limits.opening, room))
+  if (opening !== '') lines.add('Open: ', opening, '')
+  for (const answer of answers) {
+    if (answer !== '' && answer !== opening) lines.add('Asked: ', answer, ' ')
+  }
+  const known = new Set(wordsOf(lines.text))
   const told = facts.relations.filter(parts => isNews(parts.join(' '), known))
   const relations = byQuestion(told, parts => parts.join(' '), asked)
   for (const parts of relations.slice(0, limits.relations)) {
@@ -53,6 +63,15 @@ export function writeFacts(
     lines.add('More: ', term, ', ')
   }
   return lines.text === '' ? cutAtWord(text.trim(), budget) : lines.text
+}
+
+/** The code points of `Open: `, a line break and `Asked: `. */
+const labels = 14
+
+/** What the first sentence may take, labels included, of a text that answers a question: a third at most. */
+function openingRoom({ opening }: Facts, limits: FactLimits, budget: number): number {
+  if (limits.opening === 0) return labels
+  return labels + Math.min([...opening].length, limits.opening, Math.floor(budget / 3))
 }
 
 /** What shares words with the question comes first; otherwise the order stays. */
@@ -94,24 +113,6 @@ function isNews(text: string, known: ReadonlySet<string>): boolean {
 
 function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
   return some.size <= all.size && [...some].every(word => all.has(word))
-}
-
-/** Words that stand in every text and every question, and tell nothing of what they are about. */
-const common = new Set(
-  (
-    'the of and to is was with for that by at from which are were his her their has had this in on a ' +
-    'an as it its be or what who when where why how did does do many much'
-  ).split(' '),
-)
-
-/** The words of a text that tell what it is about. */
-export function tellingWords(text: string): ReadonlySet<string> {
-  return new Set(wordsOf(text).filter(word => !common.has(word)))
-}
-
-/** The words of a text, small and without punctuation. */
-export function wordsOf(text: string): readonly string[] {
-  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 }
 
 /** A text's beginning, cut after a word where one ends in its second half. */

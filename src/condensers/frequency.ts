@@ -34,7 +34,8 @@ const run = /[\p{L}\p{M}\p{N}]+/gu
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-function* wordsIn(text: string): Generator<string> {
+/** The words of a text; runs of scripts without spaces are cut. */
+export function* wordsIn(text: string): Generator<string> {
   for (const [word] of text.matchAll(run)) {
     if (!unspaced.test(word)) yield word
     else for (const { segment } of segmenter.segment(word)) yield segment

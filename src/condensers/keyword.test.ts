@@ -49,6 +49,47 @@ describe('keywordChunks', () => {
     expect(await told('How many volumes does it hold?')).toContain('48,000 volumes')
   })
 
+  const note =
+    'Meeting of the platform team on Tuesday morning. Ana thanked everyone for coming. We talked ' +
+    'about the move to the new data centre and agreed that it will cost 41,200 euros, which is more ' +
+    'than planned. Ben will ask the bank. The budget of the offsite was discussed at length. In the ' +
+    'end it was set to 3750 dollars. Carla reported that two customers left in March because the ' +
+    'search was slow. Door code of the archive: 4471. The next meeting is on 14 May in room 7.'
+
+  it.each([
+    ['How much will the move to the new data centre cost?', '41,200 euros'],
+    ['What does the move cost?', '41,200'],
+    ['What is the budget of the offsite?', '3750 dollars'],
+    ['How many customers left?', 'two customers left'],
+    ['What is the door code of the archive?', '4471'],
+    ['When is the next meeting?', '14 May'],
+    ['Who asks the bank?', 'Ben'],
+  ])('keeps what answers %j', async (question, answer) => {
+    const told = await condense(note, {}, question)
+    expect(told).toMatch(/^Open: Meeting.*\nAsked: /)
+    expect(told).toContain(answer)
+    expect(codePoints(told)).toBeLessThanOrEqual(Math.ceil(codePoints(note) / 4))
+  })
+
+  it('keeps other things of a text where nothing is asked, or it does not answer', async () => {
+    for (const question of [undefined, 'Who wrote the opera?']) {
+      const told = await condense(note, {}, question)
+      expect(told).toMatch(/^Open: Meeting.* morning\.\nRel: /)
+      expect(told).not.toContain('41,200')
+    }
+  })
+
+  it('keeps what answers a question in other languages', async () => {
+    const japanese =
+      '会議は火曜日の朝に開かれた。参加者は四人であった。新しい機械の費用は三百万円と決まった。' +
+      '昼食は食堂で取ることになった。次の会議の日はまだ決まっていない。'
+    expect(await condense(japanese, { ratio: 2 }, '機械の費用は?')).toContain('三百万円')
+    const german =
+      'Die Sitzung begann am Morgen. Alle waren da. Der Umzug kostet 8400 Euro, das ist mehr als ' +
+      'geplant. Das Essen war gut. Danach gingen wir nach Hause.'
+    expect(await condense(german, { ratio: 2 }, 'Was kostet der Umzug?')).toContain('8400 Euro')
+  })
+
   it('leaves slots empty where it is told to', async () => {
     const bare = await condense(dam, { ratio: 2, relations: 0, terms: 0 })
     expect(bare).toMatch(/^Open: [^\n]*$/)
@@ -167,6 +208,25 @@ describe('keywordCondenser', () => {
     })
     expect(condensing.recall!.answer({ block: 1 }, []).content).toBe(dam)
     expect(condensing.recall!.answer({ block: 2 }, []).content).toBe(library)
+  })
+
+  it('finds a question without a label, and leaves it as it is', async () => {
+    const content = `${library}\n\nHow many volumes does it hold?`
+    const condensing = keywordCondenser({ minimum: 20 }).open()
+    const condensed = await condensing.condense([{ role: 'user', content }], condenseCall())
+    if (condensed.kind === 'unchanged') throw new Error('nothing was condensed')
+    const text = textOf(condensed.messages[0]!.content)
+    expect(text).toMatch(/^<block_1>Open: .*\nAsked: .*48,000 volumes/)
+    expect(text).toMatch(/<\/block_1>\n\nHow many volumes does it hold\?$/)
+  })
+
+  it('says why it condensed nothing', async () => {
+    const messages = [{ role: 'user', content: 'Short, and that is all.' }] as const
+    const condensed = await keywordCondenser().open().condense(messages, condenseCall())
+    expect(condensed).toMatchObject({
+      kind: 'unchanged',
+      reason: 'no text of the opening has the minimum of 200 characters; the longest has 23',
+    })
   })
 
   it('does not condense a second time what it condensed', async () => {

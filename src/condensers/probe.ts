@@ -5,8 +5,8 @@ import { openLane } from '../core/lane.ts'
 import { type Message, textOf } from '../core/message.ts'
 import type { Speaker } from '../core/speaker.ts'
 import { codePoints } from './chunk.ts'
-import { wordsOf } from './facts.ts'
 import { standaloneCall } from './standalone.ts'
+import { wordsOf } from './words.ts'
 
 /** A question whose answer is in a text. */
 export interface Probe {

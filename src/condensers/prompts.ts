@@ -37,8 +37,9 @@ export const defaultPrompts: CondensePrompts = {
 /** What a model is told that condenses as the keyword condenser does. */
 export const keywordSystemPrompt = [
   'You condense passages for a reader who can get any passage back in full.',
-  'Answer with up to three lines and nothing else:',
+  'Answer with up to four lines and nothing else:',
   'Open: the first sentence, shortened where it is long',
+  'Asked: what answers the question, word for word, where anything does',
   'Rel: who did what to whom, as (subject | verb | object); (…)',
   'More: names, dates and notions that are not told yet, separated by commas',
   'Write in the language of the passage, and add nothing that is not in it.',

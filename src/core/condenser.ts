@@ -32,6 +32,8 @@ export type CondenseFigures = Readonly<Record<string, number>>
 export type Condensed =
   | {
       readonly kind: 'unchanged'
+      /** In words: why there was nothing to condense, where nothing went wrong. */
+      readonly reason?: string
       /** What went wrong, where something did. */
       readonly problem?: string
       readonly figures?: CondenseFigures

@@ -1,6 +1,6 @@
 import type { Block } from '../condensers/blocks.ts'
-import { tellingWords, wordsOf } from '../condensers/facts.ts'
 import { standaloneCall } from '../condensers/standalone.ts'
+import { tellingWords, wordsOf } from '../condensers/words.ts'
 import type { Call } from '../core/call.ts'
 import type { Condenser, Condensing } from '../core/condenser.ts'
 import type { Task } from '../core/environment.ts'

@@ -1,5 +1,5 @@
 import { type Block, blocksIn } from '../condensers/blocks.ts'
-import { tellingWords, wordsOf } from '../condensers/facts.ts'
+import { tellingWords, wordsOf } from '../condensers/words.ts'
 import { type Message, textOf } from '../core/message.ts'
 
 /** What a block's text must be asked for: words that matter and that only its original has. */

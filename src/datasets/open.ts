@@ -100,15 +100,18 @@ export async function* measureLosses(
     readonly seed: number
     readonly judge?: string | undefined
     readonly model?: string | undefined
+    /** Whether condensers are given the questions. */
+    readonly tellsQuestion: boolean
     readonly signal: AbortSignal
   },
 ): AsyncGenerator<LossReport> {
-  const { seed, judge, model = byteModel, signal } = options
+  const { seed, judge, model = byteModel, tellsQuestion, signal } = options
   const probes: Probe[] = []
   for await (const { text, questions } of passageTexts(source, seed)) {
     for (const { question, answers } of questions) probes.push({ text, question, answers })
   }
-  const asking = { signal, ...(judge !== undefined && { speaker: await openSpeaker(judge) }) }
+  const speaker = judge === undefined ? undefined : await openSpeaker(judge)
+  const asking = { signal, tellsQuestion, ...(speaker && { speaker }) }
   const renderer = await openRenderer(model)
   for (const name of names) {
     await using opened = await openCondense(name, renderer)

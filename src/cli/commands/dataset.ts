@@ -45,6 +45,7 @@ export const datasetCommand: Command = {
       help: 'The least F1 of a taught answer (0.5), reward of a stored one (1), share of questions a pair still answers (0.5)',
       argument: 'X',
     },
+    'tell-question': { help: 'With loss: let condensers know the question they will be asked' },
     recalls: { help: 'Most blocks that one conversation recalls (default: 6)', argument: 'N' },
   },
   words: [2, 2],
@@ -118,10 +119,12 @@ function reasons(rejected: Readonly<Record<string, number>>): string {
   return listed.length > 0 ? `  rejected: ${listed.join(', ')}` : ''
 }
 
-async function showLoss({ words, flags, terminal, json, signal }: Invocation): Promise<number> {
+async function showLoss(invocation: Invocation): Promise<number> {
+  const { words, flags, own, terminal, json, signal } = invocation
   const { seed = 0, condense = defaultCondenser, judge, model } = flags
+  const asking = { seed, judge, model, signal, tellsQuestion: own['tell-question'] !== undefined }
   const names = condense.split(/\s+/).filter(Boolean)
-  for await (const report of measureLosses(words[1]!, names, { seed, judge, model, signal })) {
+  for await (const report of measureLosses(words[1]!, names, asking)) {
     const { condenser, ratio, retention, kept, answerable, failures } = report
     const share = retention === null ? '–' : `${(100 * retention).toFixed(1)} %`
     const failed = failures > 0 ? `  ${failures} chunks not condensed` : ''

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Unscored, Weighted } from '../../core/group.ts'
 import { describeOutcome, describeUnscored } from '../../core/outcome.ts'
-import { pathEnds } from '../../core/tree.ts'
+import { pathEnds, type Tree } from '../../core/tree.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readManifest } from '../../store/run-folder.ts'
@@ -9,12 +9,14 @@ import { openRunReader, type RunReader, type StoredGroup } from '../../store/sto
 import { reportRun } from '../../watch/run-report.ts'
 import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
-import { groupLine, groupRecord } from '../group-line.ts'
+import { groupLine, groupRecord, round } from '../group-line.ts'
 import { reportLines } from '../report-lines.ts'
+import { seenLines } from '../show/as-seen.ts'
 import { chooseGroups } from '../show/choose-groups.ts'
 import { findShown } from '../show/find-shown.ts'
 import { overviewLines } from '../show/overview.ts'
 import { showTokens } from '../show/show-tokens.ts'
+import { treeLines } from '../show/tree-lines.ts'
 
 /** Groups that people are shown where they do not say how many. */
 const usualLimit = 20
@@ -26,18 +28,21 @@ export const showCommand: Command = {
   usage: 'RUN [ID]',
   about:
     'Without an id: what the run is, what it came to, and its newest groups. With the id of a group or\n' +
-    'a task, or a part of one that only one has: its trajectories. With the id of a trajectory: the\n' +
-    'conversation, its reward and what became of it; with --tokens every token, sampled ones coloured\n' +
-    'by their log-probability. Works while the run is still being written.',
+    'a task, or a part of one that only one has: its trajectories, those of a tree as it branched. With\n' +
+    'the id of a trajectory: the conversation, its reward and what became of it; with --as-seen what the\n' +
+    'policy was really shown, turn by turn, where that was condensed; with --tokens every token, sampled\n' +
+    'ones coloured by their log-probability. Works while the run is still being written.',
   examples: [
     'espalier show runs/0001',
     "espalier show runs/0001 --reward '<0.5' --limit 5",
     'espalier show runs/0001 7/0/0 --tokens',
+    'espalier show runs/0001 7/0/0 --as-seen',
   ],
   settings: [],
   own: {
     report: { help: 'Show success, rewards, outcomes, costs and fidelity of the whole run' },
     tokens: { help: 'Show tokens instead of messages' },
+    'as-seen': { help: 'Show what the policy saw before each turn, condensed as it was' },
     model: {
       help: "A model folder to write tokens as text with (default: the run's)",
       argument: 'DIR',
@@ -107,22 +112,31 @@ function showGroup(
     terminal.print(JSON.stringify(groupRecord(group)))
     return
   }
-  const isShown = (member: Weighted | Unscored): boolean =>
-    tree === undefined || member.tree.id === tree
-  for (const member of [...group.members, ...group.unscored].filter(isShown)) {
-    const { trajectory } = member
-    terminal.print(`${trajectory.id}  ${endLine(member)}  ${trajectory.turns.length} turns`)
+  const members = [...group.members, ...group.unscored]
+  const trees = new Map(members.map(member => [member.tree.id as string, member.tree]))
+  for (const [id, each] of trees) {
+    if (tree !== undefined && id !== tree) continue
+    const grown = members.filter(member => member.tree.id === id)
+    for (const line of linesOfTree(each, grown)) terminal.print(line)
   }
+}
+
+/** The trajectories of a tree: one on a line of its own, several as they branched. */
+function linesOfTree(tree: Tree, members: readonly (Weighted | Unscored)[]): readonly string[] {
+  const end = (member: Weighted | Unscored): string =>
+    `${endLine(member)}  ${member.trajectory.turns.length} turns`
+  if (members.length > 1) return [`${tree.id}`, ...treeLines(tree, members, end)]
+  return members.map(member => `${member.trajectory.id}  ${end(member)}`)
 }
 
 /** How an attempt ended and what it was worth, on one line. */
 function endLine(member: Weighted | Unscored): string {
   if (!('reward' in member)) return describeUnscored(member.trajectory.outcome, member.outcome)
   const { reward, advantage, dropped, trajectory } = member
-  const parts = reward.parts.map(part => `${part.name} ${part.score}`).join(', ')
+  const parts = reward.parts.map(part => `${part.name} ${round(part.score)}`).join(', ')
   const note = dropped ? `  dropped by ${dropped.filter}: ${dropped.reason}` : ''
   return (
-    `reward ${reward.total}${parts ? ` (${parts})` : ''}  advantage ${advantage?.toFixed(3) ?? '–'}  ` +
+    `reward ${round(reward.total)}${parts ? ` (${parts})` : ''}  advantage ${advantage?.toFixed(3) ?? '–'}  ` +
     `${describeOutcome(trajectory.outcome)}${note}`
   )
 }
@@ -135,7 +149,11 @@ async function showTrajectory(member: Weighted | Unscored, invocation: Invocatio
     return
   }
   if (own.tokens === undefined) {
-    for (const line of conversationLines(trajectory.messages, terminal)) terminal.print(line)
+    const lines =
+      own['as-seen'] === undefined
+        ? conversationLines(trajectory.messages, terminal)
+        : seenLines(tree, trajectory, terminal)
+    for (const line of lines) terminal.print(line)
     terminal.print(endLine(member))
     if (trajectory.report !== undefined) {
       terminal.print(terminal.paint('dim', `report ${JSON.stringify(trajectory.report)}`))

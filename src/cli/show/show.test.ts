@@ -55,6 +55,44 @@ it('chooses groups by task, reward and number', async () => {
   expect((await runCommand(['show', run, '--reward', 'much'])).code).toBe(2)
 })
 
+it('shows a tree as it branched, with the rewards at its leaves', async () => {
+  const out = join(await mkdtemp(join(tmpdir(), 'espalier-show-tree-')), 'run')
+  const policy = await scripted(['2', '3', '2', '4'])
+  const options = {
+    policy,
+    group: 1,
+    out,
+    strategy: 'tree',
+    branch: 'fixed:width=2',
+    leaves: 2,
+  } as const
+  for await (const _ of roll(calculator(), [{ id: 'sum', prompt: '1+1?', answer: '2' }], options));
+  const { stdout } = await runCommand(['show', out, 'sum'])
+  const [tree, opening, ...branches] = stdout.trim().split('\n')
+  expect([tree, opening]).toEqual(['sum/0', 'the opening'])
+  expect(branches.filter(line => /^[├└]─ turn 1 {2}\d/.test(line))).toHaveLength(2)
+  expect(branches.filter(line => /■ sum\/0\/\d {2}reward [01] /.test(line))).toHaveLength(2)
+  expect((await runCommand(['show', out, 'sum/0'])).stdout).toBe(stdout)
+})
+
+it('shows what a condensed policy really saw, turn by turn', async () => {
+  const out = join(await mkdtemp(join(tmpdir(), 'espalier-show-seen-')), 'run')
+  const call = '<tool_call>\n{"name": "recall", "arguments": {"block": 1}}\n</tool_call>'
+  const policy = await scripted([call, 'It holds 48,000.'])
+  const text = `The library opened in May. ${'It has many rooms and a fine hall. '.repeat(12)}It holds 48,000 volumes.`
+  const prompt = `${text}\n\nHow many volumes does it hold?`
+  const options = { policy, group: 1, out, condense: 'keyword' }
+  for await (const _ of roll(calculator(), [{ id: 'long', prompt, answer: '1' }], options));
+  const said = (await runCommand(['show', out, 'long/0'])).stdout
+  expect(said).toContain('many rooms')
+  expect(said).not.toContain('<block_1>')
+  const seen = (await runCommand(['show', out, 'long/0', '--as-seen'])).stdout
+  expect(seen).toMatch(
+    /^turn 1: it saw 1 message, \d+ tokens, rewritten by condenser:\nuser +<block_1>Open: The library opened in May\.\n +Asked: It holds 48,000 volumes\./,
+  )
+  expect(seen).toMatch(/\nturn 2: it saw 3 messages, \d+ tokens\ntool +The library/)
+})
+
 it('draws a curve from its least to its most', () => {
   expect(curve([0, 0.5, 1])).toBe('▁▅█')
   expect(curve([1, 1])).toBe('▁▁')

@@ -71,8 +71,9 @@ export async function condenseOpening(walk: Walk): Promise<void> {
   if (!walk.condensing || !condense?.condenser.condensesOpenings) return
   const condensed = await askCondenser(walk, walk.condensing)
   if (condensed.kind === 'unchanged') {
-    const { problem, figures = {} } = condensed
+    const { problem, reason, figures = {} } = condensed
     if (problem) note(walk, 'condense-failed', { detail: problem, figures })
+    else if (reason) note(walk, 'nothing-condensed', { detail: reason, figures })
     return
   }
   const before = countIn(walk, walk.shown)

@@ -2,6 +2,7 @@ import type { Listen, Warned } from '../events.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
 import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
 import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
+import { nothingCondensed } from './condensing.ts'
 import { oddLogprobs } from './logprobs.ts'
 import { engineMismatch } from './mismatch.ts'
 import { missingOpening } from './opening.ts'
@@ -21,6 +22,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     noLogprobs(),
     untemperedLogprobs(),
     engineMismatch(),
+    nothingCondensed(),
     entropyCollapse(),
     lengthDrift(),
     oneAnswer(),

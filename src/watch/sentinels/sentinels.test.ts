@@ -57,6 +57,16 @@ describe('sentinels', () => {
     ])
   })
 
+  it('say once that a condenser condensed nothing', () => {
+    const event = { kind: 'nothing-condensed', turn: 0, detail: 'no text has 200 characters' }
+    const [warning, ...more] = watch(many(3, () => ({ events: [event] })))
+    expect(more).toEqual([])
+    expect(warning).toMatchObject({
+      sentinel: 'nothing-condensed',
+      message: 'the opening of task task-0 was not condensed: no text has 200 characters',
+    })
+  })
+
   it('say nothing about a run that goes well', () => {
     const call = (index: number) => ({ input: { index }, output: String(index) })
     expect(watch(many(300, index => ({ tools: 1, calls: [call(index)] })))).toEqual([])

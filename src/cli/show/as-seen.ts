@@ -1,0 +1,46 @@
+import type { Message } from '../../core/message.ts'
+import type { Trajectory, View } from '../../core/trajectory.ts'
+import type { Tree } from '../../core/tree.ts'
+import { conversationLines } from '../conversation.ts'
+import type { Terminal } from '../terminal.ts'
+
+/**
+ * What the policy was really shown, turn by turn: what was new before each turn, and all of it again
+ * where something else was put in the place of what was said.
+ */
+export function seenLines(
+  tree: Tree,
+  trajectory: Trajectory,
+  terminal: Pick<Terminal, 'paint'>,
+): readonly string[] {
+  const { turns, messages, views = [] } = trajectory
+  let told = 0
+  return turns.flatMap((turn, index) => {
+    const view = views.findLast(each => each.turn <= index)
+    const isNew = view !== undefined && view.turn === index
+    const shown = seenBefore(messages, turn.messages, view)
+    const fresh = isNew ? shown : messages.slice(told, turn.messages)
+    told = turn.messages + 1
+    const tokens = tree.nodes[turn.from]!.start
+    const head = `turn ${index + 1}: it saw ${count(shown.length, 'message')}, ${count(tokens, 'token')}`
+    return [
+      terminal.paint('bold', `${head}${isNew ? `, rewritten by ${view.by}:` : ''}`),
+      ...conversationLines(fresh, terminal),
+      terminal.paint('dim', 'and said'),
+      ...conversationLines(messages.slice(turn.messages, told), terminal),
+    ]
+  })
+}
+
+/** The messages that stood before a turn of so many messages, as they were shown. */
+function seenBefore(
+  messages: readonly Message[],
+  end: number,
+  view: View | undefined,
+): readonly Message[] {
+  return view ? [...view.shown, ...messages.slice(view.from, end)] : messages.slice(0, end)
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,115 @@
+import { wordsIn } from './frequency.ts'
+import { tellingWords } from './words.ts'
+
+/** Sentences that a question's answer may take; the second often says what the first one's `it` is. */
+const most = 2
+/** The share of the question's words that a text must have before a sentence of it counts as an answer. */
+const least = 1 / 3
+
+/**
+ * What a text says to a question, in its own words, best first: the sentences that share the most
+ * with it. One that refers back counts for what it refers to, and one with a number counts more
+ * where a number is asked for. What is longer than `room` code points is cut around what was asked.
+ */
+export function answersIn(text: string, query: string, room: number): readonly string[] {
+  const asked = new Set([...tellingWords([...wordsIn(query)].join(' '))].map(stem))
+  const sentences = sentencesOf(text).map(sentence => ({ sentence, words: stemsOf(sentence) }))
+  const weights = weigh(asked, sentences)
+  if (asked.size === 0 || weights.size < asked.size * least) return []
+  const number = asksForNumber.test(query) ? Math.max(...weights.values()) : 0
+  const own = sentences.map(({ words }) => total(words, weights))
+  const scores = sentences.map(({ sentence }, at) => {
+    const before = Math.max(own[at - 1] ?? 0, 0.8 * (own[at - 2] ?? 0))
+    const score = own[at]! + (refersBack.test(sentence) ? 0.7 * before : 0)
+    return score > 0 && hasNumber.test(sentence) ? score + number : score
+  })
+  const best = Math.max(...scores)
+  return sentences
+    .map(({ sentence }, at) => ({ sentence, score: scores[at]! }))
+    .filter(({ score }) => score > 0 && score >= best / 2)
+    .toSorted((a, b) => b.score - a.score)
+    .slice(0, most)
+    .map(({ sentence }) => cutAround(sentence, room, { weights, number }))
+}
+
+/** Questions whose answer is most often a number. */
+const asksForNumber =
+  /\b(how (many|much|old|long|far|high|tall|big|large|often|soon)|when|number|numbers|count|year|date|deadline|time|room|price|cost|costs|budget|fee|sum|amount|total|code|pin|phone|percent|percentage|share|score|size|version|age)\b/i
+const hasNumber = /\p{N}/u
+const refersBack = /\b(it|its|they|them|their|this|that|these|those|he|she|his|her|him)\b/i
+
+/** Sentences and lines of a text. Full stops only end one before white space, so that 3.14 stays whole. */
+function sentencesOf(text: string): readonly string[] {
+  const found = text.match(/[^\s.!?؟।。！？][^\n]*?(?:[.!?؟।](?=\s|$)|[。！？]|(?=\n)|$)/gu) ?? []
+  return found.map(sentence => sentence.trim())
+}
+
+function stemsOf(text: string): readonly string[] {
+  return [...wordsIn(text)].map(word => stem(word.toLowerCase()))
+}
+
+/** `costs` and `cost`, `moved` and `move` are one word; other languages keep most of theirs. */
+function stem(word: string): string {
+  const short = word.replace(/(?:ing|ed|es|s|e)$/, '')
+  return short.length >= 3 ? short : word
+}
+
+/** How much each word of the question that stands in the text tells: one that stands everywhere, little. */
+function weigh(
+  asked: ReadonlySet<string>,
+  sentences: readonly { readonly words: readonly string[] }[],
+): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>()
+  for (const word of asked) {
+    const count = sentences.filter(({ words }) => words.includes(word)).length
+    if (count > 0) weights.set(word, Math.log(1 + sentences.length / count))
+  }
+  return weights
+}
+
+function total(words: readonly string[], weights: ReadonlyMap<string, number>): number {
+  return [...new Set(words)].reduce((sum, word) => sum + (weights.get(word) ?? 0), 0)
+}
+
+/** The part of a sentence, whole words and not longer than the room, that has most of what was asked. */
+function cutAround(
+  sentence: string,
+  room: number,
+  { weights, number }: { readonly weights: ReadonlyMap<string, number>; readonly number: number },
+): string {
+  if (lengthOf(sentence) <= room) return sentence
+  const words = sentence.split(/\s+/)
+  const windows = words
+    .map((_, start) => ({ start, end: endOf(words, start, room - 2) }))
+    .filter(({ start, end }) => end > start)
+    .map(({ start, end }) => {
+      const part = words.slice(start, end)
+      // A number without what it counts is worth little: the word behind it belongs to it.
+      const counted = end === words.length ? part : part.slice(0, -1)
+      const isTold = hasNumber.test(counted.join(' '))
+      const value = total(stemsOf(part.join(' ')), weights) + (isTold ? 3 * number : 0)
+      return { part, start, value }
+    })
+  const best = Math.max(...windows.map(each => each.value))
+  const equal = windows.filter(each => each.value === best)
+  // Of windows that hold as much, the one in the middle cuts nothing off right beside it.
+  const chosen = equal[Math.floor((equal.length - 1) / 2)]
+  if (!chosen) return ''
+  const isEnd = chosen.start + chosen.part.length === words.length
+  return `${chosen.start > 0 ? '…' : ''}${chosen.part.join(' ')}${isEnd ? '' : '…'}`
+}
+
+/** Behind the last word that fits. */
+function endOf(words: readonly string[], start: number, room: number): number {
+  let end = start
+  let length = -1
+  while (end < words.length && length + 1 + lengthOf(words[end]!) <= room) {
+    length += 1 + lengthOf(words[end]!)
+    end++
+  }
+  return end
+}
+
+function lengthOf(text: string): number {
+  return [...text].length
+}
