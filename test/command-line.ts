@@ -13,8 +13,9 @@ export interface Ran {
 /** Runs a command in this process: what it prints is kept, an error is told as the program does. */
 export async function runCommand(
   words: readonly string[],
-  { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
+  options: { readonly signal?: AbortSignal; readonly onLine?: (line: string) => void } = {},
 ): Promise<Ran> {
+  const { signal = new AbortController().signal, onLine = () => {} } = options
   const printed: string[] = []
   const told: string[] = []
   const [name, ...rest] = words
@@ -26,8 +27,14 @@ export async function runCommand(
       ...readFlags(command, rest),
       signal,
       terminal: {
-        print: line => printed.push(line),
-        tell: line => told.push(line),
+        print: line => {
+          printed.push(line)
+          onLine(line)
+        },
+        tell: line => {
+          told.push(line)
+          onLine(line)
+        },
         status: () => {},
         isLive: false,
         isColoured: false,

@@ -15,9 +15,11 @@ beforeAll(() => {
 afterAll(() => process.chdir(home))
 
 /** Everything that is printed to be pasted: whole lines after a word, and what stands in backticks. */
-function hintsIn({ stdout, stderr }: Ran): readonly string[] {
+function hintsIn({ stdout, stderr }: Pick<Ran, 'stdout' | 'stderr'>): readonly string[] {
   const text = `${stdout}\n${stderr}`
-  const lines = text.matchAll(/^(?:next| {4}|measure it|serve it) +((?:npx )?espalier .*)$/gm)
+  const lines = text.matchAll(
+    /^(?:next| {4}|measure it|serve it) +((?:cd \S+ && )?(?:npx )?espalier .*)$/gm,
+  )
   const quoted = text.matchAll(/`((?:npx )?espalier [^`]*)`/g)
   return [...lines, ...quoted].map(([, hint]) => hint!)
 }
@@ -26,12 +28,14 @@ function hintsIn({ stdout, stderr }: Ran): readonly string[] {
 const isOpen = (hint: string): boolean => /\b(NAME|MORE|RUN|GROUP|FILE|DIR)\b/.test(hint)
 
 const rolling = ['--policy', 'scripted:answers.jsonl', '--environment', 'calculator']
+const small = ['--steps', '1', '--tasks-per-step', '2', '--group', '2', '--held-out', '2']
 const commands: readonly (readonly string[])[] = [
   ['roll', ...rolling, '--tasks', 'tasks.jsonl', '--group', '2'],
   ['eval', ...rolling, '--tasks', 'tasks.jsonl', '--trials', '2'],
   ['show', 'runs/0001'],
   ['show', 'runs/0001', 'nothing'],
   ['fork', 'runs/0001', '1/0/0', '--at', '0', '--samples', '2'],
+  ['fork', 'runs/0001', 'nothing', '--at', '0', '--samples', '2'],
   ['convert', 'runs/0001', '--to', 'steps', '--out', 'runs/steps'],
   ['export', 'runs/0001', '--to', 'jsonl', '--out', 'rows.jsonl'],
   ['import', 'rows.jsonl', '--from', 'jsonl', '--out', 'runs/imported'],
@@ -46,21 +50,67 @@ const commands: readonly (readonly string[])[] = [
     '--out',
     'runs/cut',
   ],
+  ['init', 'shop'],
+  ['teach', '--environment', 'desk', '--tasks', '2', '--epochs', '1', '--out', 'models/taught'],
+  ['train', '--policy', 'embedded', '--environment', 'desk', ...small, '--out', 'runs/trained'],
+  ['show', 'runs/trained'],
+  ['demo', '--steps', '1', '--out', 'runs/demo'],
+  ['tasks', 'make', '2', '--environment', 'desk', '--out', 'made.jsonl'],
 ]
+
+/** Runs a hint as it was printed; what would go on for hours is told to be short. */
+async function follow(hint: string): Promise<Ran> {
+  const [, folder, line] = /^(?:cd (\S+) && )?(.*)$/.exec(hint)!
+  const words = wordsOf(line!)
+  // Doors stay open until they are told to close: told before, they open and close.
+  const isDoor = ['view', 'serve'].includes(words[0]!)
+  const more = isDoor ? ['--port', '0'] : words[0] === 'train' ? small : []
+  const before = process.cwd()
+  if (folder !== undefined) process.chdir(folder)
+  try {
+    return await runCommand([...words, ...more], isDoor ? { signal: AbortSignal.abort() } : {})
+  } finally {
+    process.chdir(before)
+  }
+}
 
 it('every hint that a command prints works as it is printed', { timeout: 120_000 }, async () => {
   const hints = new Set<string>()
   for (const words of commands) for (const hint of hintsIn(await runCommand(words))) hints.add(hint)
-  expect(hints.size).toBeGreaterThan(6)
+  expect(hints.size).toBeGreaterThan(16)
   for (const hint of hints) {
-    const words = wordsOf(hint)
     if (isOpen(hint)) continue
-    // Doors stay open until they are told to close: told before, they open and close.
-    const isDoor = ['view', 'serve'].includes(words[0]!)
-    const doors = isDoor ? ['--port', '0'] : []
-    const { code, stderr } = await runCommand([...words, ...doors], {
-      signal: isDoor ? AbortSignal.abort() : new AbortController().signal,
-    })
+    const { code, stderr } = await follow(hint)
     expect([hint, code, code === 0 ? '' : stderr]).toEqual([hint, 0, ''])
   }
 })
+
+it.each([
+  ['serve', '--port', '0'],
+  ['environment', 'serve', 'desk', '--port', '0', '--tasks', '4'],
+  ['gateway', ...rolling, '--tasks', 'tasks.jsonl', '--port', '0', '--out', 'runs/gate'],
+])('what a door prints works while it is open: %s', { timeout: 60_000 }, async (...words) => {
+  const stop = new AbortController()
+  let running: Promise<Ran> | undefined
+  const line = await new Promise<string>(resolve => {
+    const onLine = (said: string): void => void (said.startsWith('next  ') && resolve(said))
+    running = runCommand(words, { signal: stop.signal, onLine })
+  })
+  const [hint] = hintsIn({ stdout: line, stderr: '' })
+  if (hint !== undefined) expect(await follow(hint)).toMatchObject({ code: 0 })
+  else expect((await curl(line)).status).toBeLessThan(300)
+  stop.abort()
+  expect((await running!).code).toBe(0)
+})
+
+/** What a printed line of curl asks for. */
+async function curl(line: string): Promise<Response> {
+  const [, body, address] = /curl -d '([^']*)' -H 'content-type: application\/json' (\S+)$/.exec(
+    line,
+  )!
+  return fetch(address!, {
+    method: 'POST',
+    body: body!,
+    headers: { 'content-type': 'application/json' },
+  })
+}

@@ -43,6 +43,17 @@ export async function withProgress(
   return progress
 }
 
+/** Says before anything is rolled that chat servers mostly give no log-probabilities, and what that is good for. */
+export function warnOfChat({ policy }: Settings, tell: (line: string) => void): void {
+  const chat = [policy].flat().find(uri => uri?.startsWith('openai:'))
+  if (chat === undefined) return
+  tell(
+    `WARNING ${chat} is a chat server: unless it returns token ids, rows have no log-probabilities. ` +
+      'That is good for evaluation and supervised rows (export --to openai-sft), not for ' +
+      'reinforcement learning; for that use sglang:, vllm: or llama-cpp:.',
+  )
+}
+
 /** The cluster that makes the attempts, where settings name one. */
 export function elsewhereOf(
   values: Settings,

@@ -1,4 +1,4 @@
-import { wordsIn } from './frequency.ts'
+import { unspaced, wordsIn } from './frequency.ts'
 import { tellingWords } from './words.ts'
 
 /** Sentences that a question's answer may take; the second often says what the first one's `it` is. */
@@ -71,6 +71,9 @@ function total(words: readonly string[], weights: ReadonlyMap<string, number>): 
   return [...new Set(words)].reduce((sum, word) => sum + (weights.get(word) ?? 0), 0)
 }
 
+/** Words with the white space behind them, and single signs of scripts that put none between words. */
+const pieces = new RegExp(`${unspaced.source}\\s*|(?:(?!${unspaced.source})\\S)+\\s*`, 'gu')
+
 /** The part of a sentence, whole words and not longer than the room, that has most of what was asked. */
 function cutAround(
   sentence: string,
@@ -78,7 +81,7 @@ function cutAround(
   { weights, number }: { readonly weights: ReadonlyMap<string, number>; readonly number: number },
 ): string {
   if (lengthOf(sentence) <= room) return sentence
-  const words = sentence.split(/\s+/)
+  const words = sentence.match(pieces) ?? []
   const windows = words
     .map((_, start) => ({ start, end: endOf(words, start, room - 2) }))
     .filter(({ start, end }) => end > start)
@@ -86,8 +89,8 @@ function cutAround(
       const part = words.slice(start, end)
       // A number without what it counts is worth little: the word behind it belongs to it.
       const counted = end === words.length ? part : part.slice(0, -1)
-      const isTold = hasNumber.test(counted.join(' '))
-      const value = total(stemsOf(part.join(' ')), weights) + (isTold ? 3 * number : 0)
+      const isTold = hasNumber.test(counted.join(''))
+      const value = total(stemsOf(part.join('')), weights) + (isTold ? 3 * number : 0)
       return { part, start, value }
     })
   const best = Math.max(...windows.map(each => each.value))
@@ -96,15 +99,15 @@ function cutAround(
   const chosen = equal[Math.floor((equal.length - 1) / 2)]
   if (!chosen) return ''
   const isEnd = chosen.start + chosen.part.length === words.length
-  return `${chosen.start > 0 ? '…' : ''}${chosen.part.join(' ')}${isEnd ? '' : '…'}`
+  return `${chosen.start > 0 ? '…' : ''}${chosen.part.join('').trim()}${isEnd ? '' : '…'}`
 }
 
 /** Behind the last word that fits. */
 function endOf(words: readonly string[], start: number, room: number): number {
   let end = start
-  let length = -1
-  while (end < words.length && length + 1 + lengthOf(words[end]!) <= room) {
-    length += 1 + lengthOf(words[end]!)
+  let length = 0
+  while (end < words.length && length + lengthOf(words[end]!.trim()) <= room) {
+    length += lengthOf(words[end]!)
     end++
   }
   return end

@@ -31,7 +31,8 @@ function frequentWords(text: string): readonly Term[] {
 }
 
 const run = /[\p{L}\p{M}\p{N}]+/gu
-const unspaced =
+/** A sign of a script that puts no spaces between words. */
+export const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /** The words of a text; runs of scripts without spaces are cut. */

@@ -13,6 +13,7 @@ import {
 import { bootstrapInterval, type Interval, wilsonInterval } from '../math/intervals.ts'
 import { seedOf } from '../math/random.ts'
 import { mean } from '../math/statistics.ts'
+import { commandLine } from '../names/program-name.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 import { walkToEnd, withTime } from '../rollout/chain.ts'
@@ -123,7 +124,7 @@ async function findTrajectory(run: string, id: string): Promise<Found> {
     if (member) return { stored, member }
   }
   throw new SettingError(
-    `no trajectory "${id}" in ${run}: \`espalier show ${run} GROUP\` lists those of a group`,
+    `no trajectory "${id}" in ${run}: \`${commandLine('show', run)}\` lists groups, and with the id of one its trajectories`,
   )
 }
 

@@ -312,7 +312,13 @@ async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
   const { policy: given, record, model, servedModel, logprobs, tell } = options
   if (record !== undefined) checkOutputFile('--record', record)
   const rendering = { ...rendererSettings(options), ...(tell && { tell }) }
-  // The named model is opened first: scripted policies are written in its tokens.
+  const { keyVariable = defaults.keyVariable } = options
+  const key = process.env[keyVariable]
+  const uris = typeof given === 'object' && 'sample' in given ? [] : [given].flat()
+  if (servedModel !== undefined) refuseTwoModels(uris)
+  // Servers are greeted before a tokenizer is looked for.
+  await greetServers(uris, { keyVariable, ...(key !== undefined && { key }) })
+  // The named model is opened before the policy: scripted ones are written in its tokens.
   const named =
     typeof model === 'string'
       ? await openNamed(undefined, () => openRenderer(model, rendering))
@@ -328,10 +334,7 @@ async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
     const told = { problem, attempt, waitSeconds, ...(status !== undefined && { status }) }
     signals.emit({ kind: 'retry', ...told })
   }
-  const uris = [given].flat()
-  const key = process.env[options.keyVariable ?? defaults.keyVariable]
   const { retries = defaults.retries, deadline = defaults.deadline } = options
-  const { keyVariable = defaults.keyVariable } = options
   const asking = {
     ...(key !== undefined && { key }),
     ...(servedModel !== undefined && { servedModel }),
@@ -346,7 +349,6 @@ async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
       ...(named && { encode: text => named.tokenizer.encode(text) }),
     }),
   )
-  await greet(policy, () => greetServers(uris, { ...asking, keyVariable }))
   if (opened) return settled({ policy, renderer: opened, signals, isOwn: true }, options)
   const served = await openModelOf(policy)
   const place = `the model that --policy ${uris.join(' ')} serves`
@@ -354,14 +356,11 @@ async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
   return settled({ policy, renderer, signals, isOwn: true }, options)
 }
 
-/** A policy whose servers are not there is closed again. */
-async function greet(policy: AsyncDisposable, work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    await policy[Symbol.asyncDispose]()
-    throw error
-  }
+/** A policy that names its model is not given another name besides. */
+function refuseTwoModels(uris: readonly string[]): void {
+  const named = uris.find(uri => uri.includes('#'))
+  if (named === undefined) return
+  throw new SettingError(`--policy ${named} names its model, and so does --served-model: give one`)
 }
 
 /** Finds out what a server's log-probabilities are where it makes a difference. */

@@ -8,6 +8,10 @@ describe('greetServers', () => {
   it('asks whether a server is running that does not answer', async () => {
     const greeting = greetServers(['sglang:http://127.0.0.1:9'], options)
     await expect(greeting).rejects.toThrow(/nothing answers at sglang:.*:9\. Is it running\?/)
+    const named = greetServers(['openai:http://127.0.0.1:9/v1#some-model'], options)
+    await expect(named).rejects.toThrow(
+      'nothing answers at openai:http://127.0.0.1:9/v1#some-model. Is it running? (ECONNREFUSED)',
+    )
   })
 
   it('names the variable of the key where the server wants one', async () => {
@@ -15,7 +19,9 @@ describe('greetServers', () => {
       void response.writeHead(401).end('{}')
     const others = { '/v1/models': refuse }
     await using server = await openServing({}, { generations: {}, others, tooLong: {} })
-    await expect(greetServers([`vllm:${server.url}`], options)).rejects.toThrow('variable MY_KEY')
+    for (const uri of [`vllm:${server.url}`, `openai:${server.url}/v1#some-model`]) {
+      await expect(greetServers([uri], options)).rejects.toThrow('variable MY_KEY')
+    }
   })
 
   it('lets whatever else answers be met by rolling, and leaves files alone', async () => {

@@ -1,53 +1,67 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import type { Policy } from '../core/policy.ts'
 import { openPolicy, type PolicyOptions } from '../policies/open-policy.ts'
 import { ServerError } from '../policies/transport/server-error.ts'
 
 /** How servers are greeted. */
-export interface GreetOptions extends Pick<PolicyOptions, 'key' | 'servedModel'> {
+export interface GreetOptions extends Pick<PolicyOptions, 'key'> {
   /** The variable that a key would be read from, for the message. */
   readonly keyVariable: string
 }
 
 /** What the schemes of servers begin with; others need no greeting. */
-const servers = /^(?:sglang|vllm|llama-cpp|openai):/
+const servers = /^(?:sglang|vllm|llama-cpp|openai):(?=https?:)/
 
-/** Seconds that a server may take to say what it serves. */
-const patience = 10
+/** Seconds within which something must take a connection, and within which it must say what it serves. */
+const patience = { connecting: 2, answering: 10 }
 
 /**
  * Asks every server what it serves, once and without repeating, so that one that is not up or wants
- * a key is said at once and not after all retries of the first attempts.
+ * a key is said at once: not after all retries of the first attempts, nor after its tokenizer was
+ * looked for.
  */
-export async function greetServers(
-  uris: readonly string[],
-  { keyVariable, ...options }: GreetOptions,
-): Promise<void> {
-  await Promise.all(
-    uris
-      .filter(uri => servers.test(uri))
-      .map(async uri => {
-        await using policy = await openPolicy(uri, {
-          ...options,
-          retries: false,
-          thread: false,
-          deadlineSeconds: patience,
-        })
-        await greet(policy, uri, keyVariable)
-      }),
-  )
+export async function greetServers(uris: readonly string[], options: GreetOptions): Promise<void> {
+  await Promise.all(uris.filter(uri => servers.test(uri)).map(uri => greetServer(uri, options)))
+}
+
+async function greetServer(uri: string, { keyVariable, ...options }: GreetOptions): Promise<void> {
+  // Behind # stands the name of the model: who is told it would have nothing to ask.
+  const [asked = ''] = uri.split('#')
+  if (!URL.canParse(asked.replace(servers, ''))) return
+  await reach(uri, new URL(asked.replace(servers, '')))
+  await using policy = await openPolicy(asked, {
+    ...options,
+    retries: false,
+    thread: false,
+    deadlineSeconds: patience.answering,
+  })
+  await greet(policy, uri, keyVariable)
+}
+
+/** Whether anything takes a connection at an address. */
+async function reach(uri: string, { hostname, port, protocol }: URL): Promise<void> {
+  const socket = connect({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+  })
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(patience.connecting * 1000) })
+  } catch (cause) {
+    const { code, name } = cause as NodeJS.ErrnoException
+    const isLate = name === 'AbortError' || name === 'TimeoutError'
+    const reason = isLate ? `no connection within ${patience.connecting} s` : (code ?? name)
+    throw new ServerError('connection', `nothing answers at ${uri}. Is it running? (${reason})`)
+  } finally {
+    socket.destroy()
+  }
 }
 
 async function greet(policy: Policy, uri: string, keyVariable: string): Promise<void> {
   try {
-    await policy.describe?.({ signal: AbortSignal.timeout(patience * 1000) })
+    await policy.describe?.({ signal: AbortSignal.timeout(patience.answering * 1000) })
   } catch (error) {
     if (!(error instanceof ServerError)) return
-    if (isAbsent(error)) {
-      throw new ServerError(
-        'connection',
-        `nothing answers at ${uri}. Is it running? (${error.message})`,
-      )
-    }
     if (error.status === 401) {
       throw new ServerError(
         'status',
@@ -57,14 +71,4 @@ async function greet(policy: Policy, uri: string, keyVariable: string): Promise<
     }
     // Whatever else it says, rolling will meet it with its retries and say it better.
   }
-}
-
-const absent = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']
-
-function isAbsent({ problem, message, cause }: ServerError): boolean {
-  const code = (cause as { readonly code?: string } | undefined)?.code ?? ''
-  return (
-    problem === 'connection' &&
-    (absent.includes(code) || absent.some(each => message.includes(each)))
-  )
 }

@@ -93,14 +93,20 @@ export function trainedMask({ row, member }: MemberRow): Uint8Array {
 
 /** Refuses a row of which no sampled token has a log-probability: its trainer would divide by made-up ones. */
 export function needLogprobs(format: string, { row }: MemberRow): void {
-  const sampled = row.mask.filter(bit => bit === 1).length
-  const missing = row.logprobs.filter(
-    (value, at) => row.mask[at] === 1 && Number.isNaN(value),
-  ).length
-  if (sampled === 0 || missing < sampled) return
+  refuseUnknown(format, row.trajectory.id, row)
+}
+
+/** Refuses tokens to train of which none has a log-probability. */
+export function refuseUnknown(
+  format: string,
+  trajectory: string,
+  { mask, logprobs }: { readonly mask: Uint8Array; readonly logprobs: Float32Array },
+): void {
+  const trained = logprobs.filter((_, at) => mask[at] === 1)
+  if (trained.length === 0 || trained.some(value => !Number.isNaN(value))) return
   throw new RefusedError(
     format,
-    `it needs log-probabilities, and the policy of ${row.trajectory.id} gave none`,
+    `it needs log-probabilities, and the policy of ${trajectory} gave none`,
     'Such a run is good for evaluation and supervised rows (--to openai-sft or trl-sft), not for reinforcement learning',
   )
 }

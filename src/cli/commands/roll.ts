@@ -8,7 +8,7 @@ import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
-import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
+import { elsewhereOf, type Rolled, warnOfChat, withProgress } from '../rolling.ts'
 
 /** Settings by which other policies and penalties change what is learned from, where whole attempts are rolled. */
 export const shapingSettings: readonly SettingName[] = [
@@ -124,6 +124,7 @@ async function runRoll(invocation: Invocation): Promise<number> {
 export async function rollWith(rolled: Rolled, invocation: Invocation): Promise<number> {
   const { terminal, json } = invocation
   const { values, out } = rolled
+  warnOfChat(values, terminal.tell)
   const { counts } = await withProgress(rolled, invocation, async (tasks, shown) => {
     const options = { ...rollOptionsOf(values), ...shown, ...elsewhereOf(values, shown) }
     for await (const group of roll(needed(values, 'environment'), tasks, options)) {

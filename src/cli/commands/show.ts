@@ -96,7 +96,7 @@ async function showRun(run: string, reader: RunReader, invocation: Invocation): 
 }
 
 async function showOne(reader: RunReader, id: string, invocation: Invocation): Promise<number> {
-  const shown = await findShown(reader, id)
+  const shown = await findShown(reader, invocation.words[0]!, id)
   if (shown.kind === 'trajectory') await showTrajectory(shown.member, invocation)
   else showGroup(shown.stored, invocation, shown.kind === 'tree' ? shown.tree : undefined)
   return 0

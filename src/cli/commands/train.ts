@@ -9,7 +9,7 @@ import { RunStoppedError, resumeLine } from '../../watch/stopped.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { modelLines } from '../model-hints.ts'
-import { elsewhereOf, type Rolled } from '../rolling.ts'
+import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 import { rollSettings } from './roll.ts'
 
@@ -79,6 +79,7 @@ export async function trainWith(
   { terminal, signal, json }: Invocation,
 ): Promise<number> {
   const { tell } = terminal
+  warnOfChat(values, tell)
   const { tasks = values.steps * values.tasksPerStep } = values
   const trained = await train(needed(values, 'environment'), tasks, {
     ...trainOptionsOf(values),

@@ -1,4 +1,5 @@
 import type { Unscored, Weighted } from '../../core/group.ts'
+import { commandLine } from '../../names/program-name.ts'
 import type { RunReader, StoredGroup } from '../../store/store.ts'
 import { MisuseError } from '../command.ts'
 
@@ -12,7 +13,7 @@ export type Shown =
  * Finds what a person means: the id of a group, a tree or a trajectory, the id of a task with one
  * group, or the end or the beginning of an id that only one has.
  */
-export async function findShown(reader: RunReader, id: string): Promise<Shown> {
+export async function findShown(reader: RunReader, run: string, id: string): Promise<Shown> {
   for (const group of groupsFor(reader, id)) {
     const stored = (await reader.group(group))!
     const rest =
@@ -27,7 +28,7 @@ export async function findShown(reader: RunReader, id: string): Promise<Shown> {
   }
   throw new MisuseError(
     similar.length === 0
-      ? `no group, tree, trajectory or task "${id}" in this run; \`espalier show RUN\` lists groups`
+      ? `no group, tree, trajectory or task "${id}" in ${run}; \`${commandLine('show', run)}\` lists groups`
       : `"${id}" may be ${similar.length} groups: ${similar.slice(0, 5).join(', ')}${similar.length > 5 ? ', …' : ''}`,
   )
 }

@@ -202,6 +202,26 @@ describe('[T5] trainers that take our advantages', () => {
     })
   })
 
+  it.each([trl, tinker, verifiers])(
+    '$name refuses a run without log-probabilities',
+    async format => {
+      const blind = chainGroup([1, 0], { blind: [0, 1] })
+      await expect(linesOf(format, [blind])).rejects.toThrow(
+        `${format.name} cannot carry this run: it needs log-probabilities, and the policy of pears/`,
+      )
+    },
+  )
+
+  it.each([verl, slime, skyrl, art, rllm])(
+    '$name says that there are no log-probabilities, and invents none',
+    async format => {
+      const lines = await linesOf(format, [chainGroup([1, 0], { blind: [0, 1] })])
+      const text = JSON.stringify(lines)
+      expect(text).toMatch(/log_?probs":(null|\[\])/)
+      expect(text).not.toMatch(/log_?probs":(?!null|\[\])/)
+    },
+  )
+
   it('slime refuses to mix samples with and without log-probabilities', async () => {
     const mixed = chainGroup([1, 0], { blind: [1] })
     await expect(linesOf(slime, [mixed])).rejects.toThrow(/pears\/1\/0 has log-probabilities where/)

@@ -3,6 +3,7 @@ import { textOf } from '../../core/message.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Tree } from '../../core/tree.ts'
 import { type Conversation, conversationsOf } from '../conversations.ts'
+import { refuseUnknown } from '../credited-row.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { checkForm, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
@@ -89,7 +90,7 @@ function toTrace(source: ExportGroup, conversation: Conversation, { lost }: Form
   const { nodes, calls } = toGraph(conversation)
   lost.add('messages of contexts after a rewrite: only their tokens', conversation.paths - 1)
   lost.add(
-    'tokens without a log-probability, written as 0',
+    'tokens without a log-probability, left untrained',
     conversation.turns.reduce((sum, { logprobs }) => sum + logprobs.filter(Number.isNaN).length, 0),
   )
   return {
@@ -184,14 +185,16 @@ function givenNode(message: Message, ids: Int32Array): object {
 function sampledNode(conversation: Conversation, turn: TurnTokens, scaffold: Int32Array): object {
   const { pathIds, start, end, mask, logprobs, credit } = turn
   const message = conversation.messages[turn.turn.messages]
-  const isTrained = (_: number, token: number): boolean => mask[token] === 1
+  refuseUnknown('verifiers', conversation.member.trajectory.id, turn)
+  const trained = mask.map((bit, token) => (Number.isNaN(logprobs[token]!) ? 0 : bit))
+  const isTrained = (_: number, token: number): boolean => trained[token] === 1
   return {
     message: message?.role === 'assistant' ? toNodeMessage(message) : { role: 'assistant' },
     sampled: true,
     timestamp: 0,
     token_ids: pathIds.subarray(start - scaffold.length, end),
-    mask: [...scaffold].map(() => false).concat([...mask].map(bit => bit === 1)),
-    logprobs: logprobs.filter(isTrained).map(value => (Number.isNaN(value) ? 0 : value)),
+    mask: [...scaffold].map(() => false).concat([...trained].map(bit => bit === 1)),
+    logprobs: logprobs.filter(isTrained),
     advantages: credit.filter(isTrained),
   }
 }

@@ -3,6 +3,7 @@ import type { Environment, Task } from '../../../core/environment.ts'
 import { Host } from '../../../hosting/host.ts'
 import { serveHost } from '../../../hosting/server.ts'
 import { listOfMadeTasks, listOfTasks, type TaskList } from '../../../hosting/task-list.ts'
+import { commandLine } from '../../../names/program-name.ts'
 import { openEnvironmentNamed, openRewards } from '../../../run/open-parts.ts'
 import { openNamed } from '../../../settings/open-named.ts'
 import type { SettingsInput } from '../../../settings/settings.ts'
@@ -65,7 +66,7 @@ async function runEnvironment(invocation: Invocation): Promise<number> {
   if (json)
     terminal.print(JSON.stringify({ url, mcp: `${url}/mcp`, environment: environment.name }))
   else terminal.print(`serving ${environment.name} at ${url} for OpenEnv, at ${url}/mcp for MCP`)
-  terminal.tell(`next  espalier check openenv:${url}`)
+  terminal.tell(`next  ${commandLine('check', `openenv:${url}`)}`)
   if (!signal.aborted) await once(signal, 'abort')
   return 0
 }
