@@ -9,14 +9,30 @@ export interface TrainingDisplay {
   onEvaluation(evaluation: Evaluation, step: number): void
 }
 
-/** Opens the display of a run of so many steps; lines go to stderr, results do not. */
-export function openTrainingDisplay(terminal: Terminal, steps: number): TrainingDisplay {
-  const started = performance.now()
+/** Whoever did not say how long is told when it is longer than this, in seconds. */
+const longWait = 300
+
+/**
+ * Opens the display of a run of so many steps; lines go to stderr, results do not. After two steps the
+ * pace is known: a run that will go on for long says for how long, and how to limit it.
+ */
+export function openTrainingDisplay(
+  terminal: Pick<Terminal, 'tell' | 'status' | 'isLive'>,
+  steps: number,
+  now: () => number = () => performance.now(),
+): TrainingDisplay {
+  const started = now()
   const successes: number[] = []
+  let first: number | undefined
   return {
     onStep(record) {
       successes.push(record.success)
-      const seconds = (performance.now() - started) / 1000
+      const seconds = (now() - started) / 1000
+      if (successes.length === 1) first = seconds
+      if (successes.length === 2) {
+        const left = (seconds - first!) * (steps - record.step)
+        if (left > longWait) terminal.tell(waitLine(left, steps - record.step))
+      }
       const isLast = record.step === steps
       const line = stepLine(record, steps)
       const history = sparkline(successes)
@@ -31,6 +47,13 @@ export function openTrainingDisplay(terminal: Terminal, steps: number): Training
       terminal.tell(evaluationLine(evaluation, step))
     },
   }
+}
+
+function waitLine(seconds: number, steps: number): string {
+  return (
+    `about ${duration(seconds)} more for ${steps} steps at this pace. --steps N makes fewer, ` +
+    '--budget \'{"seconds":600}\' ends it in time, and Ctrl-C stops it where resume can go on.'
+  )
 }
 
 function stepLine(record: StepRecord, steps: number): string {

@@ -1,4 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, readFileSync, symlinkSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { program } from './cli.ts'
 
 /** The commands of a page, block after block; a comment before a block keeps it from being run. */
 export function commandsOf(page: string): readonly string[] {
@@ -14,4 +17,30 @@ export function commandsOf(page: string): readonly string[] {
 export function wordsOf(command: string): readonly string[] {
   const line = command.replace(/^(npx )?espalier /, '')
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!)
+}
+
+/** What one command of a page printed, and how long it took. */
+export interface Followed {
+  readonly command: string
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly seconds: number
+}
+
+/** Follows the page from an environment to a trained model in a folder, as it stands or with another seed. */
+export function* followTriage(folder: string, seed = 0): Generator<Followed> {
+  cpSync('examples/triage', folder, { recursive: true })
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  for (const command of commandsOf('docs/your-environment.md')) {
+    const words = wordsOf(command)
+    const seeded = seed !== 0 && ['teach', 'roll', 'train', 'eval'].includes(words[0]!)
+    const start = performance.now()
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [program, ...words, ...(seeded ? ['--seed', `${seed}`] : [])],
+      { cwd: folder, encoding: 'utf8' },
+    )
+    yield { command, status, stdout, stderr, seconds: (performance.now() - start) / 1000 }
+  }
 }

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import type { StepRecord } from '../learn/training.ts'
+import { openTrainingDisplay } from './training-display.ts'
+
+/** What is told of a run of `steps` steps that take so many seconds each. */
+function told(steps: number, seconds: number): string {
+  const lines: string[] = []
+  let clock = 0
+  const terminal = { tell: (line: string) => lines.push(line), status: () => {}, isLive: true }
+  const display = openTrainingDisplay(terminal, steps, () => clock * 1000)
+  for (let step = 1; step <= 3; step++) {
+    clock += seconds
+    display.onStep({
+      step,
+      success: 0.5,
+      reward: 0.5,
+      sampledTokens: 10,
+      seconds: { roll: 1 },
+      metrics: {},
+    } as unknown as StepRecord)
+  }
+  return lines.join('\n')
+}
+
+it('a long run says once how long it will go on, and how to limit it', () => {
+  expect(told(60, 12)).toMatch(/^about 11 min 36 s more for 58 steps at this pace. --steps N /)
+  expect(told(60, 12).split('\n')).toHaveLength(1)
+  expect(told(60, 1)).toBe('')
+})
