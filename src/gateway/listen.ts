@@ -59,6 +59,8 @@ export interface OpenedAttempt {
 export interface RunningGateway extends AsyncDisposable {
   readonly url: string
   readonly policy: string
+  /** A task that an attempt can be opened for by its id, where the tasks are known. */
+  readonly someTask?: string
   openAttempt(task: string, data?: unknown): OpenedAttempt
   /** Closes an attempt; its reward is posted here, or the reward functions are asked. */
   closeAttempt(id: string, ending?: CaptureEnding): Promise<void>
@@ -78,9 +80,11 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   const kept = out === undefined ? undefined : opening.add(await keepIn(out, opened.parts, options))
   const { seed = 0, split } = opened.parts
   const reading = { seed, ...(split !== undefined && { split }) }
+  const known = await tasksById(opened.parts.environment, tasks, reading)
+  const [someTask] = known?.keys() ?? []
   const inner = openGateway({
     parts: kept?.parts ?? opened.parts,
-    tasks: await tasksById(opened.parts.environment, tasks, reading),
+    tasks: known,
     ...(options.secrets && { secrets: options.secrets }),
     ...(options.attempts !== undefined && { most: options.attempts }),
     ...(options.idleSeconds !== undefined && { idleSeconds: options.idleSeconds }),
@@ -98,6 +102,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   return {
     url: server.url,
     policy: opened.parts.policy.name,
+    ...(someTask !== undefined && { someTask }),
     openAttempt(task, data) {
       const { id, token } = inner.attempts.open({
         task: inner.readTask(checkName(task) as TaskId, data),

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { webAssembly } from './engine/webassembly.ts'
+import { type CompiledKernels, webAssembly } from './engine/webassembly.ts'
 import type { Kernel } from './protocol.ts'
 
 /** The compiled worker and kernels lie here, beside the sources and beside the built files alike. */
@@ -11,7 +11,7 @@ export const workerFile = new URL('worker.js', folder)
 /** Loads the kernels: those asked for, or the fastest that this runtime can run. */
 export async function loadKernel(
   wanted: Kernel | undefined,
-): Promise<{ kernel: Kernel; module: WebAssembly.Module }> {
+): Promise<{ kernel: Kernel; module: CompiledKernels }> {
   const candidates: readonly Kernel[] = wanted ? [wanted] : ['relaxed-fma', 'plain']
   for (const kernel of candidates) {
     const bytes = await readFile(new URL(`${kernel}.wasm`, folder)).catch(missing)

@@ -1,4 +1,5 @@
 import type { Seed } from '../math/random.ts'
+import type { CompiledKernels } from './engine/webassembly.ts'
 import type { ModelShape } from './shape.ts'
 import type { Tensor } from './tensor.ts'
 
@@ -8,7 +9,7 @@ export type Kernel = 'plain' | 'relaxed-fma'
 /** What the thread that owns a model is started with. */
 export interface OwnerStart {
   readonly kind: 'owner'
-  readonly module: WebAssembly.Module
+  readonly module: CompiledKernels
   readonly threads: number
   readonly shape: ModelShape
   /** Fresh weights from a seed, or those of a checkpoint. */

@@ -3,7 +3,9 @@ import type { Markers } from './markers.ts'
 import { controlsWithin, type Vocabulary, vocabularyOf } from './vocabulary.ts'
 
 /** Something that parses, mostly a coroutine. It yields where it needs text that has not arrived. */
-export type Reader<Result> = IterableIterator<undefined, Result, undefined>
+export interface Reader<Result> extends Iterator<undefined, Result, undefined> {
+  [Symbol.iterator](): Reader<Result>
+}
 
 /** The reader of what is known at once: nothing waits, so no coroutine has to be made. */
 export class Known<Result> {

@@ -70,11 +70,18 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
   else
     for (const line of [...demoLines(demo, terminal), ...curveLines(successes)])
       terminal.print(line)
-  terminal.tell(`next  ${commandLine('view', out)}`)
-  terminal.tell(`      ${commandLine('show', out)}`)
-  terminal.tell(`      ${commandLine('audit', out, '--policy', 'embedded')}`)
-  terminal.tell(`      ${commandLine('export', out, '--to', 'jsonl', '--out', 'rows.jsonl')}`)
+  for (const line of nextLines(out)) terminal.tell(line)
   return 0
+}
+
+/** What can be done with the run of a demonstration. */
+export function nextLines(out: string): readonly string[] {
+  return [
+    `next  ${commandLine('view', out)}`,
+    `      ${commandLine('show', out)}`,
+    `      ${commandLine('audit', out, '--policy', 'embedded')}`,
+    `      ${commandLine('export', out, '--to', 'jsonl', '--out', 'rows.jsonl')}`,
+  ]
 }
 
 /** What a person has to know to follow what is shown. */

@@ -113,10 +113,10 @@ async function recordAgents(invocation: Invocation): Promise<string> {
         terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group)),
     }),
   )
-  const { url, policy } = door
+  const { url, policy, someTask = 'one' } = door
   if (json) terminal.print(JSON.stringify({ url, policy, run: out }))
   else terminal.print(`recording agents of ${policy} at ${url} into ${out}`)
-  const opens = `curl -d '{"task":"one"}' -H 'content-type: application/json' ${url}/attempts`
+  const opens = `curl -d '${JSON.stringify({ task: someTask }).replaceAll("'", "'\\''")}' -H 'content-type: application/json' ${url}/attempts`
   if (!json) terminal.tell(`next  ${opens}`)
   if (!signal.aborted) await once(signal, 'abort')
   return out

@@ -105,6 +105,7 @@ class Game {
   readonly returns = new Returns()
   readonly #session: Session
   readonly #options: WorldOptions
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(session: Session, options: WorldOptions) {
     this.#session = session
@@ -182,7 +183,14 @@ class Game {
     return calledOf((await this.#step(action, call)).observation)
   }
 
-  async #step(action: object, call: Call): Promise<Observed> {
+  /** Calls of one turn run side by side; here each waits for the one before, which may end the world. */
+  #step(action: object, call: Call): Promise<Observed> {
+    const step = this.#last.then(() => this.#stepNow(action, call))
+    this.#last = step.catch(() => {})
+    return step
+  }
+
+  async #stepNow(action: object, call: Call): Promise<Observed> {
     if (this.returns.isDone) throw new Error('the world has come to its end; nothing was done')
     const answer = await this.#session.ask({ type: 'step', data: action }, call)
     this.#options.line.moved()

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import { BELL, FAULT, JOB_LIMIT, JOB_LIST, QUIT } from '../kernels/layout.ts'
 import type { Heap } from './heap.ts'
-import type { Kernels } from './webassembly.ts'
+import type { CompiledKernels, Kernels, SharedMemory } from './webassembly.ts'
 
 /** What a helping thread is started with. */
 export interface ThreadStart {
   readonly kind: 'thread'
-  readonly module: WebAssembly.Module
-  readonly memory: WebAssembly.Memory
+  readonly module: CompiledKernels
+  readonly memory: SharedMemory
   readonly index: number
 }
 
@@ -59,7 +59,7 @@ interface HelperStart {
   readonly count: number
   /** The file that helpers run. */
   readonly file: URL
-  readonly module: WebAssembly.Module
+  readonly module: CompiledKernels
 }
 
 /** The life of a helping thread: serves until told to end, and reports a failure to the others. */

@@ -1,30 +1,24 @@
-// The part of WebAssembly that the engine uses; Node's types leave it to the browser's.
-declare global {
-  namespace WebAssembly {
-    interface Module {
-      readonly [Symbol.toStringTag]: string
-    }
-    interface Memory {
-      readonly buffer: SharedArrayBuffer
-      grow(pages: number): number
-    }
-    interface Instance {
-      readonly exports: Readonly<Record<string, unknown>>
-    }
-  }
+// The part of WebAssembly that the engine uses; Node's types leave it to the browser's. The names are
+// our own: a namespace of everybody's would meet the browser's where somebody has both.
+
+/** Kernels that are compiled. */
+export interface CompiledKernels {
+  readonly [Symbol.toStringTag]: string
+}
+
+/** The memory that threads share. */
+export interface SharedMemory {
+  readonly buffer: SharedArrayBuffer
+  grow(pages: number): number
 }
 
 interface WebAssemblyValue {
-  readonly Memory: new (options: {
-    initial: number
-    maximum: number
-    shared: true
-  }) => WebAssembly.Memory
+  readonly Memory: new (options: { initial: number; maximum: number; shared: true }) => SharedMemory
   readonly Instance: new (
-    module: WebAssembly.Module,
-    imports: { env: { memory: WebAssembly.Memory; abort: () => void } },
-  ) => WebAssembly.Instance
-  readonly compile: (bytes: Uint8Array) => Promise<WebAssembly.Module>
+    module: CompiledKernels,
+    imports: { env: { memory: SharedMemory; abort: () => void } },
+  ) => { readonly exports: Readonly<Record<string, unknown>> }
+  readonly compile: (bytes: Uint8Array) => Promise<CompiledKernels>
   readonly validate: (bytes: Uint8Array) => boolean
 }
 
@@ -42,7 +36,7 @@ export interface Kernels {
 }
 
 /** The kernels over a memory. */
-export function instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory): Kernels {
+export function instantiate(module: CompiledKernels, memory: SharedMemory): Kernels {
   const abort = () => {
     throw new Error('The kernels stopped: an assertion of theirs does not hold.')
   }
