@@ -13,6 +13,7 @@ import { tauFactory } from '../environments/tau/factory.ts'
 import { tau2Factory } from '../environments/tau2/factory.ts'
 import { checkOutputFile, refuseFolder } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
+import { nearFile } from '../names/near-file.ts'
 import { parsePartName } from '../names/part-name.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { findLogprobs } from '../policies/trial.ts'
@@ -175,7 +176,7 @@ async function checkTasks<Data>(
       continue
     }
     const hint = Number.isNaN(Number(source))
-      ? ''
+      ? `.${nearFile(source)}`
       : '; how many to make is a whole number from 1 on'
     throw new SettingError(`--${flag} ${source}: there is no such file or run${hint}`)
   }

@@ -42,6 +42,10 @@ export const schema = z.string()
     await expect(loadUserPart('./nowhere.ts#x')).rejects.toThrow(
       /no file \.\/nowhere\.ts \(looked in/,
     )
+    const near = file('export const one = 1\n').replace(/\.ts$/, '.tss')
+    await expect(loadUserPart(near)).rejects.toThrow(`Did you mean ${near.slice(0, -1)}?`)
+    const unread = file('export const one = {{ 1\n')
+    await expect(loadUserPart(unread)).rejects.toThrow(`${unread}:1: cannot be read: `)
     const broken = file(
       'interface Shape { side: number }\n\nconst shape = undefined as unknown as Shape\nconsole.log(shape.side)\n',
     )

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { createJiti } from 'jiti'
 import { describeCause } from '../core/failure.ts'
+import { nearFile } from '../names/near-file.ts'
 import { SettingError } from '../names/setting-error.ts'
 
 /** A file of the user's own that broke while it was loaded, with its line. */
@@ -17,7 +18,9 @@ export function isUserPart(name: string): boolean {
 export async function loadUserPart(name: string): Promise<unknown> {
   const [path = '', wanted = 'default'] = name.split('#')
   const file = resolve(path)
-  if (!existsSync(file)) throw new SettingError(`no file ${path} (looked in ${dirname(file)})`)
+  if (!existsSync(file)) {
+    throw new SettingError(`no file ${path} (looked in ${dirname(file)}).${nearFile(path)}`)
+  }
   if (statSync(file).isDirectory()) {
     throw new SettingError(`${path} is a folder; name a file and what it exports: ./file.ts#NAME`)
   }
@@ -42,8 +45,10 @@ export async function importFile(path: string): Promise<Record<string, unknown>>
     return await compileAndImport(file)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
+    // What the compiler cannot read: its message repeats the place on further lines.
+    const said = describeCause(cause).replace(/^ParseError: ([^\n]*)[\s\S]*$/, 'cannot be read: $1')
     const Kind = code === 'ERR_UNKNOWN_FILE_EXTENSION' ? SettingError : UserCodeError
-    throw new Kind(`${path}${lineIn(file, cause)}: ${describeCause(cause)}`, { cause })
+    throw new Kind(`${path}${lineIn(file, cause)}: ${said.trim()}`, { cause })
   }
 }
 

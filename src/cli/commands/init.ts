@@ -40,7 +40,7 @@ async function runInit({ words, terminal, json }: Invocation): Promise<number> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   if (json) terminal.print(JSON.stringify({ folder, files: Object.keys(files) }))
   else for (const name of Object.keys(files)) terminal.print(join(folder, name))
-  const enter = words[0] === undefined ? '' : `cd ${words[0]} && `
+  const enter = resolve(folder) === process.cwd() ? '' : `cd ${words[0]} && `
   terminal.tell(`next  ${enter}${commandLine('roll', '--profile', 'laptop')}`)
   return 0
 }

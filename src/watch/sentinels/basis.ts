@@ -2,7 +2,10 @@ import { isSampled } from '../../core/segment.ts'
 import { untemperedTokens } from '../../core/tree.ts'
 import type { Alarm, Sentinel } from './sentinel.ts'
 
-/** A policy that gives no log-probabilities, said with the first tree: most hosted chat models do not. */
+/**
+ * A chat server that gives texts alone, said with the first tree: most hosted models do. Answers that
+ * were written beforehand have no log-probabilities either, and nobody expects them to.
+ */
 export function noLogprobs(): Sentinel {
   let isOver = false
   return {
@@ -12,6 +15,8 @@ export function noLogprobs(): Sentinel {
       const sampled = tree.nodes.map(({ segment }) => segment).filter(isSampled)
       if (sampled.length === 0) return undefined
       isOver = true
+      if (tree.trajectories.every(({ fidelity }) => fidelity.kind !== 're-encoded'))
+        return undefined
       if (sampled.some(({ logprobs }) => logprobs?.some(value => !Number.isNaN(value))))
         return undefined
       return {

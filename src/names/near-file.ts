@@ -1,0 +1,17 @@
+import { readdirSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { nearest } from './nearest.ts'
+
+/** What an error about a file that is not there adds: a question with the nearest name beside it, or nothing. */
+export function nearFile(path: string): string {
+  const folder = dirname(path)
+  try {
+    const near = nearest(basename(path), readdirSync(folder))
+    if (near === undefined) return ''
+    const found = path.startsWith('./') ? `./${near}` : join(folder, near)
+    return ` Did you mean ${found}?`
+  } catch {
+    // Without a folder there is nothing beside it.
+    return ''
+  }
+}
