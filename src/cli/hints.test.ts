@@ -9,7 +9,9 @@ import { nextLines } from './commands/demo.ts'
 const home = process.cwd()
 beforeAll(() => {
   process.chdir(mkdtempSync(join(tmpdir(), 'espalier-hints-')))
-  const tasks = [1, 2].map(id => JSON.stringify({ id, prompt: '1+1?', answer: '2' }))
+  const tasks = [1, 2, 3, 4, 5, 6].map(id =>
+    JSON.stringify({ id, prompt: `1+${id}?`, answer: `${1 + id}` }),
+  )
   writeFileSync('tasks.jsonl', `${tasks.join('\n')}\n`)
   const messages = [
     { role: 'user', content: '1+1?' },
@@ -98,7 +100,7 @@ it('every hint that a command prints works as it is printed', { timeout: 120_000
   // A demonstration takes its time; a small training leaves the same kind of run.
   for (const hint of hintsIn({ stdout: nextLines('runs/trained').join('\n'), stderr: '' }))
     hints.add(hint)
-  expect(hints.size).toBeGreaterThan(16)
+  expect(hints.size).toBeGreaterThan(12)
   for (const hint of hints) {
     if (isOpen(hint)) continue
     const { code, stderr } = await follow(hint)
