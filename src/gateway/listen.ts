@@ -80,11 +80,11 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   const kept = out === undefined ? undefined : opening.add(await keepIn(out, opened.parts, options))
   const { seed = 0, split } = opened.parts
   const reading = { seed, ...(split !== undefined && { split }) }
-  const known = await tasksById(opened.parts.environment, tasks, reading)
-  const [someTask] = known?.keys() ?? []
+  const byId = await tasksById(opened.parts.environment, tasks, reading)
+  const [someTask] = byId.keys()
   const inner = openGateway({
     parts: kept?.parts ?? opened.parts,
-    tasks: known,
+    tasks: byId,
     ...(options.secrets && { secrets: options.secrets }),
     ...(options.attempts !== undefined && { most: options.attempts }),
     ...(options.idleSeconds !== undefined && { idleSeconds: options.idleSeconds }),
