@@ -12,7 +12,7 @@ it.each([
   '[T3] experts lie beside their tokens over bridges, forks, rewrites and the journal: %s',
   (_, count) => {
     let rows = 0
-    for (let seed = 1; seed <= 40; seed++) {
+    for (let seed = 1; seed <= 20; seed++) {
       const tree = treeFromFrame(treeToFrame(withExperts(randomTree(seed), count)))
       for (const form of ['once', 'paths'] as const) {
         for (const { ids, mask, experts } of groupRowsOf(tree, form)) {
@@ -26,7 +26,7 @@ it.each([
         }
       }
     }
-    expect(rows).toBeGreaterThan(200)
+    expect(rows).toBeGreaterThan(100)
   },
 )
 
