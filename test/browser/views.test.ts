@@ -38,12 +38,24 @@ function damage(path: string): void {
   writeSync(handle, Buffer.from('XXXX'), 0, 4, Math.floor(readFileSync(path).length / 2))
 }
 
+/** Tells of two workers in a run, as a cluster does. */
+function tellOfWorkers(run: string): void {
+  const worker = (id: string, more: object) => ({
+    ...{ id, host: 'box', process: 7, concurrency: 16, running: 12, done: 90, refused: 0 },
+    ...{ sampled: 5400, leaving: false, seconds: 60, silent: 2, refusal: null, ...more },
+  })
+  const workers = [worker('a', {}), worker('b', { process: 8, refusal: 'versions differ' })]
+  const event = { kind: 'workers', time: '2026-01-01T00:00:00Z', workers }
+  appendFileSync(join(run, 'events.jsonl'), `${JSON.stringify(event)}\n`)
+}
+
 const heading = (name: string | RegExp) => page.getByRole('heading', { name })
 const go = (path: string): Promise<unknown> => page.goto(`${viewing.url}/#/${path}`)
 
 beforeAll(async () => {
   const tree = ['--environment', 'desk', '--tasks', '4', '--strategy', 'tree', '--group', '2']
   await roll(runs.tree, ...tree, '--branch', 'tree-grpo', '--leaves', '8')
+  tellOfWorkers(runs.tree)
   const long = ['--environment', 'desk:length=long', '--tasks', '2', '--group', '2']
   await roll(runs.condensed, ...long, '--condense', 'keep-last-turns', '--max-context', '256')
   cpSync(runs.tree, runs.damaged, { recursive: true })
@@ -181,13 +193,6 @@ describe('a tree', () => {
 
 describe('a run on a cluster', () => {
   it('shows who works, and who does not take part and why', async () => {
-    const worker = (id: string, more: object) => ({
-      ...{ id, host: 'box', process: 7, concurrency: 16, running: 12, done: 90, refused: 0 },
-      ...{ sampled: 5400, leaving: false, seconds: 60, silent: 2, refusal: null, ...more },
-    })
-    const workers = [worker('a', {}), worker('b', { process: 8, refusal: 'versions differ' })]
-    const event = { kind: 'workers', time: '2026-01-01T00:00:00Z', workers }
-    appendFileSync(join(runs.tree, 'events.jsonl'), `${JSON.stringify(event)}\n`)
     await go('run/tree')
     const table = page.getByRole('region', { name: 'Workers' }).getByRole('table')
     const row = table.getByRole('row').filter({ hasText: 'box:7' })
