@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { attemptAt, call, contextOf, dicePolicy, openByteRenderer } from '../../test/rolling.ts'
@@ -40,7 +40,10 @@ function roll(
 /** The same policy, whose answers come in any order. */
 function unsteady(policy: Policy, seed: number): Policy {
   let count = 0
-  const delay = () => wait(Math.floor(random(seedOf('delay', seed, count++))() * 4))
+  const delay = async (): Promise<void> => {
+    const turns = Math.floor(random(seedOf('delay', seed, count++))() * 8)
+    for (let turn = 0; turn < turns; turn++) await nextTurn()
+  }
   const { sampleSeveral: _several, ...rest } = policy
   return {
     ...rest,

@@ -9,7 +9,13 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { serveSandbox } from '../hosting/sandbox-server.ts'
 import { findWalls } from '../sandbox/walls.ts'
 import { containerWorkspaces } from './container.ts'
-import { usualLimits, type Workspace, WorkspaceError, type Workspaces } from './contract.ts'
+import {
+  usualFolder,
+  usualLimits,
+  type Workspace,
+  WorkspaceError,
+  type Workspaces,
+} from './contract.ts'
 import { listFilesIn, readFileIn, writeFileIn } from './files.ts'
 import { localWorkspaces } from './local.ts'
 import { remoteWorkspaces } from './remote.ts'
@@ -50,8 +56,8 @@ describe.each(kinds.filter(([, isHere]) => isHere))('a workspace %s', (_name, _i
     writeFileSync(join(from, 'run.sh'), '#!/bin/sh\necho ran')
     chmodSync(join(from, 'run.sh'), 0o755)
     const source = {
-      puts: [{ from, to: '/work' }],
-      workingFolder: '/work',
+      puts: [{ from, to: usualFolder }],
+      workingFolder: usualFolder,
       variables: { GIVEN: 'always' },
       ...(image !== undefined && { image: { name: image } }),
     }
@@ -127,7 +133,7 @@ describe.runIf(hasWalls)('a server of workspaces', () => {
     const { url } = server
     await expect(remoteWorkspaces({ url, key: 'other' })).rejects.toThrow('401')
     const workspaces = await remoteWorkspaces({ url, key: 'key', patience: 0 })
-    const source = { puts: [], workingFolder: '/work' }
+    const source = { puts: [], workingFolder: usualFolder }
     const first = await workspaces.open(source, { signal })
     await expect(workspaces.open(source, { signal })).rejects.toThrow('all 1 workspaces are in use')
     await first[Symbol.asyncDispose]()
@@ -167,7 +173,10 @@ describe('a sandbox server that misbehaves costs the attempt, with the reason', 
     closing.push(async () => void server.close(() => undefined).closeAllConnections())
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const workspaces = await remoteWorkspaces({ url })
-    await using workspace = await workspaces.open({ puts: [], workingFolder: '/work' }, { signal })
+    await using workspace = await workspaces.open(
+      { puts: [], workingFolder: usualFolder },
+      { signal },
+    )
     const failure = await workspace.run(['true'], { signal, seconds: 1 }).catch(cause => cause)
     expect(failure).toBeInstanceOf(WorkspaceError)
     expect(failure.message).toMatch(reason)

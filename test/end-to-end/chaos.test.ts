@@ -34,7 +34,7 @@ describe('a run that is disturbed', () => {
   it('[S1] interrupted in order, it says so and goes on to the same rows', async () => {
     await using stopped = await openTrial(trial)
     const { child, finished } = start(stopped.words)
-    while (stopped.generations() < 30) await new Promise(resolve => setTimeout(resolve, 5))
+    await stopped.reached(30)
     child.kill('SIGINT')
     const { code, stderr } = await finished
     expect([code, stderr]).toEqual([130, expect.stringContaining('what is finished is kept')])
@@ -83,7 +83,7 @@ describe('a run that is disturbed', () => {
   it('is read while it runs: show and export see what is finished', async () => {
     await using running = await openTrial(trial)
     const { finished } = start(running.words)
-    while (running.generations() < 60) await new Promise(resolve => setTimeout(resolve, 5))
+    await running.reached(60)
     const shown = await espalier('show', running.run, '--json')
     const rows = await running.rows()
     expect(shown.code, shown.stderr).toBe(0)

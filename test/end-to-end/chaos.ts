@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { random, seedOf } from '../../src/math/random.ts'
 import { openRenderer } from '../../src/settings/model-source.ts'
+import { Counter } from '../counter.ts'
 import type { Answer, Asked, Fault } from '../servers/serving.ts'
 import { openSglangServer } from '../servers/sglang.ts'
 import { espalier, type Finished, scratch, start } from './cli.ts'
@@ -52,16 +53,18 @@ export interface Disturbance extends AsyncDisposable {
   readonly words: readonly string[]
   /** How many generations the server was asked for. */
   generations(): number
+  /** Resolves when it was asked for so many. */
+  reached(generations: number): Promise<void>
   /** The rows of the run as they are exported. */
   rows(run?: string): Promise<string>
 }
 
 /** Opens a server and a task file for a trial. */
 export async function openTrial(trial: Trial): Promise<Disturbance> {
-  let generations = 0
+  const generations = new Counter()
   const server = await openSglangServer({
     answer: asked => {
-      generations++
+      generations.raise()
       return answer(asked)
     },
     latency: trial.latency,
@@ -92,7 +95,8 @@ export async function openTrial(trial: Trial): Promise<Disturbance> {
     folder,
     run,
     words,
-    generations: () => generations,
+    generations: () => generations.value,
+    reached: count => generations.reached(count),
     async rows(from = run) {
       const out = join(folder, 'rows.jsonl')
       const { code, stderr } = await espalier('export', from, '--to', 'jsonl', '--out', out)
@@ -131,9 +135,5 @@ async function progress(
   generations: number,
   isOver: Promise<boolean>,
 ): Promise<void> {
-  const from = trial.generations()
-  for (;;) {
-    if (trial.generations() > from + generations) return
-    if (await Promise.race([wait(5), isOver])) return
-  }
+  await Promise.race([trial.reached(trial.generations() + generations + 1), isOver])
 }

@@ -84,9 +84,8 @@ describe('espalier eval on tau-bench', () => {
     const more = ['--trials', '8', '--concurrency', '4']
     const running = start([...evaluation(server.url, killed, ''), ...more])
     const journal = join(killed, 'run', 'journal.frames')
-    while (!existsSync(journal) || server.seen.length < 40) {
-      await new Promise(resolve => setTimeout(resolve, 20))
-    }
+    await server.reached(40)
+    expect(existsSync(journal)).toBe(true)
     running.child.kill('SIGKILL')
     await running.finished
     expect(existsSync(join(killed, 'results.json'))).toBe(false)

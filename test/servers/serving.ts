@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Counter } from '../counter.ts'
 
 /** Ways in which a server can misbehave. */
 export const faults = [
@@ -79,6 +80,8 @@ export interface ServingOptions {
 export interface Serving extends AsyncDisposable {
   readonly url: string
   readonly seen: readonly Seen[]
+  /** Resolves when so many requests have come. */
+  reached(requests: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -105,10 +108,12 @@ export interface Routes {
 /** Opens a server that speaks the given routes over real HTTP. */
 export async function openServing(options: ServingOptions, routes: Routes): Promise<Serving> {
   const seen: Seen[] = []
+  const requests = new Counter()
   let count = 0
   const server = createServer((request, response) => {
     receive(request)
       .then(body => {
+        requests.raise()
         const path = (request.url ?? '').split('?')[0]!
         if (options.remember !== false) seen.push({ path, headers: request.headers, body })
         const generate = routes.generations[path]
@@ -136,7 +141,8 @@ export async function openServing(options: ServingOptions, routes: Routes): Prom
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   }
-  return { url, seen, close, [Symbol.asyncDispose]: close }
+  const reached = (wanted: number): Promise<void> => requests.reached(wanted)
+  return { url, seen, reached, close, [Symbol.asyncDispose]: close }
 }
 
 async function receive(request: IncomingMessage): Promise<unknown> {
