@@ -84,8 +84,17 @@ function stream(turn: Turn, answer: Answer, options: LlamaCppServerOptions): voi
   })
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever a client sent
-function entries({ ids, logprobs }: Answer, body: any, { split = [] }: LlamaCppServerOptions) {
+/** What a client says of the probabilities it wants. */
+interface Probabilities {
+  readonly n_probs: number
+  readonly post_sampling_probs?: boolean
+}
+
+function entries(
+  { ids, logprobs }: Answer,
+  body: Probabilities,
+  { split = [] }: LlamaCppServerOptions,
+) {
   const isAfter = body.post_sampling_probs === true
   return logprobs
     .map((logprob, index) => ({

@@ -59,11 +59,16 @@ function generate(turn: Turn, options: SglangServerOptions, running: Map<string,
   else respond(answer, prompt, { ...context, running })
 }
 
+/** What this server reads of a client's sampling parameters. */
+interface Parameters {
+  readonly max_new_tokens?: number
+  readonly sampling_seed?: number
+}
+
 function answerOf(
   turn: Turn,
   prompt: readonly number[],
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a client sent
-  options: SglangServerOptions & { parameters: any; offset: number },
+  options: SglangServerOptions & { parameters: Parameters; offset: number },
 ): Answer {
   const { parameters, offset } = options
   const asked = {

@@ -9,8 +9,7 @@ export async function serveWeights(
 ) {
   const recorded = readRecorded(engine)
   const asked: string[] = []
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was sent, for tests to look into
-  const bodies: any[] = []
+  const bodies: Readonly<Record<string, unknown>>[] = []
   let version = 'default'
   const answerTo = (path: string, status = 200): Recorded | undefined =>
     recorded.find(each => each.path === path && each.status === status)

@@ -67,7 +67,7 @@ describe('weights on SGLang', () => {
       { lora_name: 'espalier-2', lora_path: 'a/2' },
       { lora_name: 'espalier-1' },
     ])
-    const sampled = server.bodies[server.asked.indexOf('/generate')]
+    const sampled = server.bodies[server.asked.indexOf('/generate')]!
     expect(sampled.lora_path).toBe('espalier-2')
   })
 })
@@ -97,7 +97,7 @@ describe('weights on vLLM', () => {
     await policy.weights!.update(adapter(7), call)
     await policy.sample(sampleRequest(), call).catch(() => {})
     expect(server.asked.slice(0, 2)).toEqual(['/pause?mode=abort', '/v1/load_lora_adapter'])
-    expect(server.bodies.at(-1).model).toBe('espalier-7')
+    expect(server.bodies.at(-1)!.model).toBe('espalier-7')
   })
 })
 
