@@ -1,11 +1,14 @@
 // npm run servers: our policies against real inference servers, every token scored again.
 import { appendFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Policy } from '../src/core/policy.ts'
 import { openPolicy } from '../src/policies/open-policy.ts'
 import { openRenderer } from '../src/settings/model-source.ts'
 import { openRecorder } from './servers/recorder.ts'
 import { openTorch } from './servers/torch.ts'
 import { type Report, tryServer } from './servers/try-server.ts'
+import { tryWeights, type WeightsReport } from './servers/try-weights.ts'
 
 const help = `npm run servers -- [--vllm URL] [--sglang URL] [--llama-cpp URL] --model DIR [options]
 
@@ -15,6 +18,9 @@ again with the server and with PyTorch, and prints a table of what was found.
   --model DIR     the model that they serve: its tokenizer, and its weights for PyTorch
   --python PATH   a Python with torch and transformers; without one nothing is scored with PyTorch
   --samples N     samples at each temperature (default 8)
+  --weights DIR   another model of the same shape: loaded into each server as train does after a step,
+                  scored with PyTorch, and the first one loaded again (docs/weight-sync.md says which
+                  flags servers need for that); needs --python
   --record FILE   writes what the servers answered as JSON lines, in the form of test/fixtures/servers
   --json          one JSON object per server`
 
@@ -28,6 +34,7 @@ const { values } = parseArgs({
     model: { type: 'string' },
     python: { type: 'string' },
     samples: { type: 'string', default: '8' },
+    weights: { type: 'string' },
     record: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -36,7 +43,8 @@ const { values } = parseArgs({
 
 const asked = kinds.flatMap(kind => (values[kind] ? [{ kind, url: values[kind] }] : []))
 const samples = Number(values.samples)
-if (values.help || asked.length === 0 || !values.model || !(samples >= 1)) {
+const lacksTorch = values.weights !== undefined && values.python === undefined
+if (values.help || asked.length === 0 || !values.model || !(samples >= 1) || lacksTorch) {
   console.log(help)
   process.exit(values.help ? 0 : 2)
 }
@@ -44,6 +52,7 @@ if (values.help || asked.length === 0 || !values.model || !(samples >= 1)) {
 const { tokenizer } = await openRenderer(values.model)
 await using torch = values.python ? await openTorch(values.python, values.model) : undefined
 const reports: Report[] = []
+const changes: WeightsReport[] = []
 for (const { kind, url } of asked) {
   await using recorder = await openRecorder(url)
   await using policy = await openPolicy(`${kind}:${recorder.url}`, {
@@ -59,6 +68,7 @@ for (const { kind, url } of asked) {
   })
   reports.push(report)
   if (values.json) console.log(JSON.stringify(report))
+  if (values.weights) changes.push(...(await changeWeights(policy, kind, values.weights)))
   if (values.record) {
     const lines = recorder.exchanges.map((each, index) =>
       JSON.stringify({ line: index + 1, server: kind, ...each }),
@@ -67,7 +77,24 @@ for (const { kind, url } of asked) {
   }
 }
 if (!values.json) console.log(tableOf(reports))
-process.exit(reports.some(({ failed, apart }) => failed.length > 0 || apart > 0.02) ? 1 : 0)
+for (const { kind, path, version, apart } of changes) {
+  const told = `${kind}: ${path} as version ${version}, ${apart.toExponential(1)} from PyTorch`
+  console.log(values.json ? JSON.stringify({ kind, path, version, apart }) : told)
+}
+const isBad = reports.some(({ failed }) => failed.length > 0)
+process.exit(isBad || [...reports, ...changes].some(({ apart }) => apart > 0.02) ? 1 : 0)
+
+/** Other weights and then the first again, each held against PyTorch with the same. */
+async function changeWeights(policy: Policy, kind: string, other: string) {
+  const prompt = tokenizer.encode('The capital of France is')
+  const changed: WeightsReport[] = []
+  for (const [version, path] of [other, values.model!].entries()) {
+    await using own = await openTorch(values.python!, path)
+    const told = { kind, path: resolve(path), version: version + 1, prompt, torch: own }
+    changed.push(await tryWeights(policy, told))
+  }
+  return changed
+}
 
 function tableOf(all: readonly Report[]): string {
   const number = (value: number | undefined): string =>

@@ -92,7 +92,8 @@ async function repeats(policy: Policy, prompt: Int32Array): Promise<boolean> {
 
 const within = () => ({ signal: AbortSignal.timeout(600_000) })
 
-async function draw(
+/** One sample of a server. */
+export async function draw(
   policy: Policy,
   how: { readonly prompt: Int32Array; readonly temperature: number; readonly seed: number },
 ): Promise<TokenSample> {
@@ -114,7 +115,8 @@ async function draw(
   throw new Error(`${policy.name} gives no token ids`)
 }
 
-function furthest(truth: ArrayLike<number>, numbers: readonly number[]): number {
+/** The largest difference between two lists of numbers; one that is missing differs by nothing. */
+export function furthest(truth: ArrayLike<number>, numbers: readonly number[]): number {
   return numbers.reduce((most, value, at) => {
     const apart = Math.abs(value - truth[at]!)
     return apart > most ? apart : most

@@ -20,7 +20,9 @@ export interface Recorded {
 }
 
 /** The exchanges recorded with one kind of server. */
-export function readRecorded(server: 'vllm' | 'sglang' | 'llama-cpp' | 'transformers') {
+export function readRecorded(
+  server: 'vllm' | 'vllm-cpu' | 'sglang' | 'llama-cpp' | 'transformers',
+) {
   const url = new URL(`../fixtures/servers/${server}.jsonl.gz`, import.meta.url)
   const lines = gunzipSync(readFileSync(url)).toString('utf8').trimEnd().split('\n')
   return lines.map(line => JSON.parse(line) as Recorded)

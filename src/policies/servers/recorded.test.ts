@@ -80,6 +80,40 @@ function asGenerate({ request }: Recorded): unknown {
   return { token_ids: prompt, sampling_params: parameters, stream }
 }
 
+describe('vLLM on a CPU as it answered `npm run servers`', () => {
+  const recorded = readRecorded('vllm-cpu')
+  const samples = recorded.filter(
+    ({ path, request }) => path === '/v1/completions' && request.max_tokens > 1,
+  )
+
+  it('gives the ids and numbers of every sample, at both temperatures and of an adapter', async () => {
+    expect(samples.length).toBe(12)
+    for (const each of samples) {
+      await using server = await serveRecorded([toAny(recorded[0]!), toAny(each)])
+      await using policy = openVllm(server.url)
+      const { segment } = await sampleOf(policy, each)
+      const [choice] = JSON.parse(each.body!).choices
+      expect([...segment.ids]).toEqual(choice.token_ids)
+      expect([...segment.logprobs!]).toEqual([
+        ...Float32Array.from(choice.logprobs.token_logprobs as number[]),
+      ])
+    }
+  })
+
+  it('scores what it sampled with the very numbers it sampled with', async () => {
+    const [refused, drawn, scored] = recorded as [Recorded, Recorded, Recorded]
+    await using server = await serveRecorded([toAny(refused), toAny(scored)])
+    await using policy = openVllm(server.url)
+    const ids = Int32Array.from(scored.request.prompt)
+    const from = drawn.request.prompt.length
+    const { logprobs } = await policy.score!(ids, from, { temperature: 1 }, call())
+    const [choice] = JSON.parse(drawn.body!).choices
+    expect(Array.from(logprobs, Math.fround)).toEqual(
+      choice.logprobs.token_logprobs.map(Math.fround),
+    )
+  })
+})
+
 describe('llama.cpp as it answered', () => {
   const recorded = readRecorded('llama-cpp')
   const at = (line: number): Recorded => recorded[line - 1]!

@@ -18,6 +18,8 @@ export interface TinkerServerKind {
   readonly evenRows: boolean
   /** The largest rank it takes unless it was started with another. */
   readonly rank: number
+  /** Whether the client chooses which maps an adapter changes. */
+  readonly takesTargets: boolean
   /** Whether it takes the largest norm of a gradient. */
   readonly clipsGradients: boolean
   /** Whether the same seed gives the same sample. */
@@ -32,6 +34,7 @@ const plain: TinkerServerKind = {
   takesWeights: false,
   evenRows: false,
   rank: 32,
+  takesTargets: true,
   clipsGradients: true,
   usesSeeds: true,
 }
@@ -45,6 +48,8 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
     losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo'],
     divides: 'trained',
     takesWeights: true,
+    // It changes attention and MLP whatever is asked for (0.3.0, api.create_model).
+    takesTargets: false,
     clipsGradients: false,
   },
   tuft: {

@@ -25,6 +25,8 @@ def make_model(folder):
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(5)
+    # SkyRL trains attention and MLP, never the output embeddings. What is fed to those is normed, so
+    # with the usual small ones (0.02) no adapter can move a logit by much more than 1.
     config = Qwen3Config(
         vocab_size=265,
         hidden_size=64,
@@ -35,6 +37,7 @@ def make_model(folder):
         head_dim=16,
         max_position_embeddings=512,
         tie_word_embeddings=False,
+        initializer_range=0.2,
     )
     Qwen3ForCausalLM(config).save_pretrained(folder)
     for file in (ROOT / "models" / "chatml-bytes").iterdir():

@@ -16,9 +16,9 @@ import { groupRows } from '../../../src/sinks/row-record.ts'
 import { openEstimate } from '../../../src/weigh/estimate.ts'
 import { openByteRenderer } from '../../rolling.ts'
 
-const steps = 16
+const steps = 14
 /** Adam moves every number of an adapter by about this much; its product is then taken four times (alpha 32, rank 8). */
-const learningRate = 0.01
+const learningRate = 0.02
 const folder = mkdtempSync(join(tmpdir(), 'espalier-skyrl-'))
 const port = await freePort()
 const script = ['test/python/trainers/skyrl_server.py', folder, String(port)]
@@ -27,7 +27,7 @@ let said = ''
 child.stderr.on('data', piece => {
   said = `${said}${piece}`.slice(-2000)
 })
-const call = { signal: AbortSignal.timeout(900_000) }
+const call = { signal: AbortSignal.timeout(1_800_000) }
 const tell = (holds: boolean, words: string): void =>
   console.log(`${holds ? 'ok   ' : 'FAIL '}${words}`)
 try {

@@ -1,0 +1,34 @@
+import type { Policy } from '../../src/core/policy.ts'
+import type { Torch } from './torch.ts'
+import { draw, furthest } from './try-server.ts'
+
+/** What came of letting a server load other weights. */
+export interface WeightsReport {
+  readonly kind: string
+  readonly path: string
+  /** The version that a sample afterwards was of. */
+  readonly version: number
+  /** How far its numbers are from PyTorch with the weights that were loaded. */
+  readonly apart: number
+}
+
+/** Loads weights into a server as `train` does after a step, samples, and scores with PyTorch. */
+export async function tryWeights(
+  policy: Policy,
+  options: {
+    readonly kind: string
+    readonly path: string
+    readonly version: number
+    readonly prompt: Int32Array
+    readonly torch: Torch
+  },
+): Promise<WeightsReport> {
+  const { kind, path, version, prompt, torch } = options
+  if (!policy.weights) throw new Error(`${kind} cannot load weights`)
+  const call = { signal: AbortSignal.timeout(600_000) }
+  await policy.weights.update({ path, version, kind: 'model' }, call)
+  const { segment } = await draw(policy, { prompt, temperature: 1, seed: version })
+  const truth = await torch.score([...prompt, ...segment.ids], prompt.length, 1)
+  const apart = furthest(truth, [...(segment.logprobs ?? [])])
+  return { kind, path, version: segment.version.to, apart }
+}
