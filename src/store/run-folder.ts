@@ -37,6 +37,8 @@ export function runPaths(folder: string) {
   return {
     manifest: join(folder, 'run.json'),
     journal: join(folder, 'journal.frames'),
+    /** What the journal holds, so that it need not be read whole; it can always be made again. */
+    index: join(folder, 'journal.index'),
     unfinished: join(folder, 'unfinished.frames'),
     lock: join(folder, 'writer.lock'),
     events: join(folder, 'events.jsonl'),

@@ -1,45 +1,17 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { Stretch } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
-import type { Dropped, Group, Unscored, Weighted } from '../core/group.ts'
-import { isUseful } from '../core/group.ts'
+import { type Group, isUseful, type Unscored, type Weighted } from '../core/group.ts'
 import type { GroupId, TaskId, TrajectoryId, TreeId } from '../core/ids.ts'
-import type { Outcome } from '../core/outcome.ts'
-import type { Reward } from '../core/reward.ts'
 import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
-import type { Frame } from './frame.ts'
+import type { FrameArray } from './frame.ts'
+import { type GroupRecord, groupRecord } from './group-record.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { continueNotes, type JournalHeader, readContents } from './journal-index.ts'
 import { lockFile } from './lock.ts'
-import { type FramePlace, openToRead, readFrame, readJournal } from './read-journal.ts'
+import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
 import { runPaths } from './run-folder.ts'
 import { treeFromFrame, treeToFrame } from './tree-frame.ts'
-
-/** A finished group as the journal has it: its trees lie in frames of their own. */
-export interface GroupRecord {
-  readonly id: GroupId
-  /** The place of its task in the run's order, for exports. */
-  readonly order: number
-  readonly seat?: string
-  readonly step?: number
-  readonly task: Task
-  readonly members: readonly MemberRecord[]
-  readonly unscored: readonly { readonly trajectory: TrajectoryId; readonly outcome: Outcome }[]
-}
-
-export interface MemberRecord {
-  readonly trajectory: TrajectoryId
-  readonly reward: Reward
-  readonly dropped: Dropped | null
-  readonly advantage: number | null
-  readonly weight: number
-  readonly turns?: readonly number[]
-  readonly stretches?: readonly Stretch[]
-}
-
-type Header =
-  | { readonly kind: 'tree'; readonly tree: unknown }
-  | { readonly kind: 'group'; readonly group: GroupRecord }
 
 /** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
 export interface RunWriter extends AsyncDisposable {
@@ -63,45 +35,27 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
     await lock[Symbol.asyncDispose]()
     throw error
   }
-  const writeRecord = async (group: GroupRecord): Promise<void> => {
-    await journal.append({ header: { kind: 'group', group } satisfies Header, arrays: [] })
+  const notes = await continueNotes(runPaths(folder), journal.size)
+  const write = async (header: JournalHeader, arrays: readonly FrameArray[]): Promise<void> => {
+    const frame = { header, arrays }
+    const place = await journal.append(frame)
+    notes?.add(frame, place)
+    await notes?.writeFull()
   }
+  const writeRecord = (group: GroupRecord): Promise<void> => write({ kind: 'group', group }, [])
   return {
     async writeTree(tree) {
       const { header, arrays } = treeToFrame(tree)
-      await journal.append({ header: { kind: 'tree', tree: header } satisfies Header, arrays })
+      await write({ kind: 'tree', tree: header }, arrays)
     },
     writeGroup: (group, task, order) => writeRecord(groupRecord(group, task, order)),
     writeRecord,
     sync: () => journal.sync(),
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]()
+      await notes?.write()
       await lock[Symbol.asyncDispose]()
     },
-  }
-}
-
-/** A group without its trees, as the journal has it. */
-export function groupRecord(group: Group, task: Task, order: number): GroupRecord {
-  return {
-    id: group.id,
-    order,
-    ...(group.seat !== undefined && { seat: group.seat }),
-    ...(group.step !== undefined && { step: group.step }),
-    task,
-    members: group.members.map(({ trajectory, reward, dropped, advantage, weight, ...more }) => ({
-      trajectory: trajectory.id,
-      reward,
-      dropped,
-      advantage,
-      weight,
-      ...(more.turns && { turns: more.turns }),
-      ...(more.stretches && { stretches: more.stretches }),
-    })),
-    unscored: group.unscored.map(({ trajectory, outcome }) => ({
-      trajectory: trajectory.id,
-      outcome,
-    })),
   }
 }
 
@@ -116,6 +70,8 @@ export interface StoredGroup {
 export interface RunReader extends AsyncDisposable {
   /** Finished groups in the run's own order: step, task, then id. */
   groups(): AsyncGenerator<StoredGroup>
+  /** The same without their trees, which are not read. */
+  records(): readonly GroupRecord[]
   /** The tasks of finished groups, in the same order. */
   tasks(): readonly Task[]
   /** One finished group, if there is one with this id. */
@@ -134,23 +90,18 @@ export interface RunReader extends AsyncDisposable {
 
 /** Opens a run for reading: an index of its frames is kept, the trees stay on disk. */
 export async function openRunReader(folder: string): Promise<RunReader> {
-  const { journal } = runPaths(folder)
-  const trees = new Map<TreeId, FramePlace>()
-  const records = new Map<GroupId, GroupRecord>()
+  const paths = runPaths(folder)
+  const { trees, records } = await readContents(paths)
   const usage = { sampled: 0, prompt: 0, trajectories: 0, kept: 0 }
-  for await (const { frame, place } of readJournal(journal)) {
-    const header = frame.header as Header
-    if (header.kind === 'tree') {
-      const id = idOf(header.tree)
-      if (!trees.has(id)) addUsage(usage, frame)
-      trees.set(id, place)
-    } else if (header.kind === 'group') records.set(header.group.id, header.group)
+  for (const { sampled, prompt } of trees.values()) {
+    usage.sampled += sampled
+    usage.prompt += prompt
   }
   for (const { members, unscored } of records.values()) {
     usage.trajectories += members.length + unscored.length
     if (isUseful({ members })) usage.kept++
   }
-  const handle = await openToRead(journal)
+  const handle = await openToRead(paths.journal)
   const ordered = [...records.values()].sort(
     (a, b) => (a.step ?? 0) - (b.step ?? 0) || a.order - b.order || (a.id < b.id ? -1 : 1),
   )
@@ -163,6 +114,7 @@ export async function openRunReader(folder: string): Promise<RunReader> {
     async *groups() {
       for (const record of ordered) yield await loadGroup(handle!, trees, record)
     },
+    records: () => ordered,
     tasks: () => ordered.filter(isFirstSeat()).map(({ task }) => task),
     async group(id) {
       const record = records.get(id as GroupId)
@@ -194,26 +146,6 @@ function isFirstSeat(): (record: GroupRecord) => boolean {
     seen.add(job)
     return true
   }
-}
-
-/** Trajectories of one tree share tokens, so that sampled ones are counted node by node. */
-function addUsage(usage: { sampled: number; prompt: number }, { header, arrays }: Frame): void {
-  const { nodes, trajectories } = (header as { tree: StoredTree }).tree
-  for (const { origin, ids } of nodes) {
-    if (origin === 'sampled') usage.sampled += arrays[ids]!.length
-  }
-  for (const trajectory of trajectories) usage.prompt += trajectory.usage.prompt
-}
-
-/** What is looked at of a tree that is not loaded. */
-interface StoredTree {
-  readonly header: { readonly id: TreeId }
-  readonly nodes: readonly { readonly origin: string; readonly ids: number }[]
-  readonly trajectories: readonly { readonly usage: Usage }[]
-}
-
-function idOf(tree: unknown): TreeId {
-  return (tree as StoredTree).header.id
 }
 
 /** The group that a tree belongs to: its id without the member. */

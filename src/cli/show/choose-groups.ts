@@ -1,4 +1,5 @@
 import type { Group } from '../../core/group.ts'
+import type { GroupRecord } from '../../store/group-record.ts'
 import type { RunReader } from '../../store/store.ts'
 import { MisuseError } from '../command.ts'
 
@@ -18,25 +19,21 @@ export async function chooseGroups(
   most: number,
 ): Promise<{ readonly groups: readonly Group[]; readonly fitting: number }> {
   const limit = choice.limit === undefined ? most : countOf('limit', choice.limit)
-  const fits = fitting(choice)
+  const chosen = reader.records().filter(fitting(choice))
   const groups: Group[] = []
-  let count = 0
-  for await (const { group } of reader.groups()) {
-    if (!fits(group)) continue
-    count++
-    groups.push(group)
-    if (groups.length > limit) groups.shift()
+  for (const { id } of limit === 0 ? [] : chosen.slice(-limit)) {
+    groups.push((await reader.group(id))!.group)
   }
-  return { groups, fitting: count }
+  return { groups, fitting: chosen.length }
 }
 
-function fitting({ step, failed, reward, task }: GroupChoice): (group: Group) => boolean {
+function fitting({ step, failed, reward, task }: GroupChoice): (group: GroupRecord) => boolean {
   const wantedStep = step === undefined ? undefined : countOf('step', step)
   const rewardFits = reward === undefined ? undefined : readReward(reward)
   return group =>
     (wantedStep === undefined || group.step === wantedStep) &&
     (failed === undefined || group.unscored.length > 0) &&
-    (task === undefined || group.task.includes(task)) &&
+    (task === undefined || group.task.id.includes(task)) &&
     (!rewardFits || group.members.some(member => rewardFits(member.reward.total)))
 }
 

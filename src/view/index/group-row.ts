@@ -1,4 +1,4 @@
-import type { GroupRecord } from '../../store/store.ts'
+import type { GroupRecord } from '../../store/group-record.ts'
 import type { GroupRow } from '../answers.ts'
 import { type Facts, outcomeLabel, type TreeFacts, treeOf } from './facts.ts'
 

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Tree } from '../../core/tree.ts'
 import { decodeFrame } from '../../store/frame.ts'
+import type { GroupRecord } from '../../store/group-record.ts'
 import {
   type FramePlace,
   openToRead,
@@ -8,7 +9,6 @@ import {
   readFrame,
   readPlaces,
 } from '../../store/read-journal.ts'
-import type { GroupRecord } from '../../store/store.ts'
 import { treeFromFrame } from '../../store/tree-frame.ts'
 import type { GroupRow, Progress } from '../answers.ts'
 import { factsOf, type TreeFacts, treeOf } from './facts.ts'

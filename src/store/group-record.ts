@@ -1,0 +1,53 @@
+import type { Stretch } from '../core/credit.ts'
+import type { Task } from '../core/environment.ts'
+import type { Dropped, Group } from '../core/group.ts'
+import type { GroupId, TrajectoryId } from '../core/ids.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Reward } from '../core/reward.ts'
+
+/** A finished group as the journal has it: its trees lie in frames of their own. */
+export interface GroupRecord {
+  readonly id: GroupId
+  /** The place of its task in the run's order, for exports. */
+  readonly order: number
+  readonly seat?: string
+  readonly step?: number
+  readonly task: Task
+  readonly members: readonly MemberRecord[]
+  readonly unscored: readonly { readonly trajectory: TrajectoryId; readonly outcome: Outcome }[]
+}
+
+/** A member of such a group: its trajectory by name, and what it is worth. */
+export interface MemberRecord {
+  readonly trajectory: TrajectoryId
+  readonly reward: Reward
+  readonly dropped: Dropped | null
+  readonly advantage: number | null
+  readonly weight: number
+  readonly turns?: readonly number[]
+  readonly stretches?: readonly Stretch[]
+}
+
+/** A group without its trees, as the journal has it. */
+export function groupRecord(group: Group, task: Task, order: number): GroupRecord {
+  return {
+    id: group.id,
+    order,
+    ...(group.seat !== undefined && { seat: group.seat }),
+    ...(group.step !== undefined && { step: group.step }),
+    task,
+    members: group.members.map(({ trajectory, reward, dropped, advantage, weight, ...more }) => ({
+      trajectory: trajectory.id,
+      reward,
+      dropped,
+      advantage,
+      weight,
+      ...(more.turns && { turns: more.turns }),
+      ...(more.stretches && { stretches: more.stretches }),
+    })),
+    unscored: group.unscored.map(({ trajectory, outcome }) => ({
+      trajectory: trajectory.id,
+      outcome,
+    })),
+  }
+}

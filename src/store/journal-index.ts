@@ -1,0 +1,201 @@
+import { appendFile, type FileHandle, rm } from 'node:fs/promises'
+import type { GroupId, TreeId } from '../core/ids.ts'
+import type { Usage } from '../core/trajectory.ts'
+import { encodeFrame, type Frame, prefixSize } from './frame.ts'
+import type { GroupRecord } from './group-record.ts'
+import { type FramePlace, journalMagic, openToRead, readJournal } from './read-journal.ts'
+
+/** What a frame of a run's journal holds. */
+export type JournalHeader =
+  | { readonly kind: 'tree'; readonly tree: unknown }
+  | { readonly kind: 'group'; readonly group: GroupRecord }
+
+/** Where a tree lies in its journal, and what it cost. */
+export interface TreePlace extends FramePlace {
+  readonly sampled: number
+  readonly prompt: number
+}
+
+/** What a journal holds, its trees by their places alone. */
+export interface JournalContents {
+  readonly trees: Map<TreeId, TreePlace>
+  readonly records: Map<GroupId, GroupRecord>
+}
+
+/** A journal and the index beside it. */
+export interface JournalPaths {
+  readonly journal: string
+  readonly index: string
+}
+
+/** What is noted of a stretch of the journal. */
+interface IndexPart {
+  readonly from: number
+  readonly to: number
+  /** Where its last frame lies, and its length and checksum: another journal has others there. */
+  readonly last: number
+  readonly mark: string
+  readonly trees: readonly NotedTree[]
+  readonly groups: readonly GroupRecord[]
+}
+
+type NotedTree = readonly [
+  id: TreeId,
+  offset: number,
+  size: number,
+  sampled: number,
+  prompt: number,
+]
+
+/** A stretch of so many bytes is noted; a shorter one is as quickly read again. */
+const worthNoting = 4 << 20
+
+/**
+ * Lists what a journal holds. An index beside it saves reading it whole; where that is missing, or
+ * is of another journal, the journal is read and the index written anew.
+ */
+export async function readContents(
+  paths: JournalPaths,
+  least = worthNoting,
+): Promise<JournalContents> {
+  const contents: JournalContents = { trees: new Map(), records: new Map() }
+  const parts = await readParts(paths)
+  for (const part of parts) addPart(contents, part)
+  const notes = openNotes(paths, parts.at(-1)?.to ?? 0, least)
+  for await (const { frame, place } of readJournal(paths.journal, notes.end)) {
+    notes.add(frame, place)
+    await notes.writeFull(part => addPart(contents, part))
+  }
+  await notes.write(part => addPart(contents, part))
+  return contents
+}
+
+/** Takes notes of what is appended to a journal, and writes them beside it. */
+export interface IndexNotes {
+  /** The byte that the notes reach. */
+  readonly end: number
+  add(frame: Frame, place: FramePlace): void
+  /** Writes what was noted if it is worth it, and forgets it; `onPart` sees it all the same. */
+  write(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
+  /** The same, once there is enough of it. */
+  writeFull(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
+}
+
+/** Goes on with the notes of a journal that is about to grow; there are none where they lag behind. */
+export async function continueNotes(
+  paths: JournalPaths,
+  size: number,
+  least = worthNoting,
+): Promise<IndexNotes | undefined> {
+  const end = (await readParts(paths)).at(-1)?.to ?? 0
+  return Math.max(end, journalMagic.length) >= size ? openNotes(paths, end, least) : undefined
+}
+
+/** So many groups are kept in memory before they are written. */
+const fullNotes = 4096
+
+function openNotes(paths: JournalPaths, start: number, least: number): IndexNotes {
+  let from = start
+  let end = start
+  let last = start
+  let trees: NotedTree[] = []
+  let groups: GroupRecord[] = []
+  const write: IndexNotes['write'] = async onPart => {
+    if (end === from) return
+    const part = { from, to: end, last, trees, groups }
+    onPart?.(part)
+    ;[from, trees, groups] = [end, [], []]
+    if (part.to - part.from < least) return
+    // The index can always be made again: a disk that refuses it costs time, not data.
+    await writePart(paths, part).catch(() => {})
+  }
+  return {
+    get end() {
+      return end
+    },
+    add(frame, { offset, size }) {
+      const header = frame.header as JournalHeader
+      if (header.kind === 'tree') {
+        const { id, sampled, prompt } = costOf(header.tree as StoredTree, frame)
+        trees.push([id, offset, size, sampled, prompt])
+      } else if (header.kind === 'group') groups.push(header.group)
+      if (offset < end) return
+      last = offset
+      end = offset + size
+    },
+    write,
+    writeFull: async onPart => {
+      if (trees.length + groups.length >= fullNotes) await write(onPart)
+    },
+  }
+}
+
+function addPart({ trees, records }: JournalContents, part: Omit<IndexPart, 'mark'>): void {
+  for (const [id, offset, size, sampled, prompt] of part.trees) {
+    // A tree that was written again cost what it did the first time.
+    const cost = trees.get(id) ?? { sampled, prompt }
+    trees.set(id, { offset, size, sampled: cost.sampled, prompt: cost.prompt })
+  }
+  for (const record of part.groups) records.set(record.id, record)
+}
+
+/** The parts that follow each other from the first byte on, if they are of this journal. */
+async function readParts({ journal, index }: JournalPaths): Promise<readonly IndexPart[]> {
+  const parts: IndexPart[] = []
+  try {
+    for await (const { frame } of readJournal(index)) {
+      const part = frame.header as IndexPart
+      // Two readers may have noted the same stretch.
+      if (part.from === (parts.at(-1)?.to ?? 0)) parts.push(part)
+    }
+    const last = parts.at(-1)
+    if (!last || (await markAt(journal, last.last)) === last.mark) return parts
+  } catch {
+    // A damaged index is as good as none.
+  }
+  await rm(index, { force: true }).catch(() => {})
+  return []
+}
+
+async function writePart(
+  { journal, index }: JournalPaths,
+  part: Omit<IndexPart, 'mark'>,
+): Promise<void> {
+  const mark = await markAt(journal, part.last)
+  const bytes = encodeFrame({ header: { ...part, mark }, arrays: [] })
+  await appendFile(index, part.from === 0 ? Buffer.concat([journalMagic, bytes]) : bytes)
+}
+
+/** Length and checksum of the frame at a place, in one word. */
+async function markAt(journal: string, offset: number): Promise<string> {
+  const handle: FileHandle | undefined = await openToRead(journal)
+  if (!handle) return ''
+  try {
+    const bytes = Buffer.alloc(prefixSize)
+    await handle.read(bytes, 0, prefixSize, offset)
+    return bytes.toString('hex')
+  } finally {
+    await handle.close()
+  }
+}
+
+/** What is looked at of a tree that is not loaded. */
+interface StoredTree {
+  readonly header: { readonly id: TreeId }
+  readonly nodes: readonly { readonly origin: string; readonly ids: number }[]
+  readonly trajectories: readonly { readonly usage: Usage }[]
+}
+
+/** Trajectories of one tree share tokens, so that sampled ones are counted node by node. */
+function costOf(
+  { header, nodes, trajectories }: StoredTree,
+  { arrays }: Frame,
+): { readonly id: TreeId; readonly sampled: number; readonly prompt: number } {
+  let sampled = 0
+  let prompt = 0
+  for (const { origin, ids } of nodes) {
+    if (origin === 'sampled') sampled += arrays[ids]!.length
+  }
+  for (const { usage } of trajectories) prompt += usage.prompt
+  return { id: header.id, sampled, prompt }
+}
