@@ -472,6 +472,8 @@ class EpisodeWorld:
         self.seen = []
         self.traces = []
         self.episode = None
+        # What it was worth where it was cut off.
+        self.cut = None
 
     async def complete(self, body):
         await self.asked.put(body)
@@ -531,13 +533,13 @@ class EpisodeWorld:
         return {"observed": messages[before + 1 :], "reward": None, "done": False}
 
     def finish(self):
-        """Ends the episode as a limit of its own would: what was done until here is scored."""
-        if self.episode.done():
-            return None
-        for trace in self.traces:
-            trace.stop("max_turns")
-        self.replies.put_nowait(None)
-        return self.host.loop.run_until_complete(self.episode)
+        """Ends the episode as a limit of its own would: what was done until here is scored, once."""
+        if self.cut is None and not self.episode.done():
+            for trace in self.traces:
+                trace.stop("max_turns")
+            self.replies.put_nowait(None)
+            self.cut = self.host.loop.run_until_complete(self.episode)
+        return self.cut
 
     def close(self):
         self.host.worlds.pop(self.name, None)
