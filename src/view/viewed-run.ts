@@ -140,7 +140,7 @@ export class ViewedRun implements AsyncDisposable {
       versions,
       successAt: this.successAt,
       warnings: this.#allWarnings(report),
-      workers: this.#crew.rows(),
+      workers: this.#crew.rows(report),
       report,
       sums: sumsOf(this.rows(), { treesOf: this.#treesOf, successAt: this.successAt }),
       model: told,

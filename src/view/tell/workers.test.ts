@@ -11,11 +11,11 @@ it('tells load, throughput and the last heartbeat of workers, and who is gone', 
   crew.hear({ time: '2026-01-01T00:00:00Z', workers: [worker('a'), worker('b')] })
   crew.hear({ time: '2026-01-01T00:00:10Z', workers: [worker('b', { refusal: 'it differs' })] })
   expect(crew.told).toBe(2)
-  expect(crew.rows().map(({ id, isGone, refusal }) => [id, isGone, refusal])).toEqual([
+  expect(crew.rows(null).map(({ id, isGone, refusal }) => [id, isGone, refusal])).toEqual([
     ['b', false, 'it differs'],
     ['a', true, undefined],
   ])
-  expect(crew.rows()[1]).toMatchObject({
+  expect(crew.rows(null)[1]).toMatchObject({
     name: 'box:7',
     running: 3,
     concurrency: 4,
@@ -30,5 +30,12 @@ it('passes over what is no worker', () => {
   const crew = openCrew()
   crew.hear({ workers: [null, 7, { host: 'x' }, worker('a', { done: 'many' })] })
   crew.hear({ workers: 'none' })
-  expect(crew.rows().map(({ id, done }) => [id, done])).toEqual([['a', 0]])
+  expect(crew.rows(null).map(({ id, done }) => [id, done])).toEqual([['a', 0]])
+})
+
+it('takes from the report whom no event told of', () => {
+  const crew = openCrew()
+  crew.hear({ workers: [] })
+  expect(crew.rows({ workers: [worker('a')] }).map(({ id }) => id)).toEqual(['a'])
+  expect([crew.rows({}), crew.rows(null)]).toEqual([[], []])
 })

@@ -6,7 +6,8 @@ export interface Crew {
   readonly told: number
   /** Takes over what an event or a report says of them. */
   hear(event: Readonly<Record<string, unknown>>): void
-  rows(): readonly WorkerRow[]
+  /** Those that events told of; a short run has them in its report only. */
+  rows(report: unknown): readonly WorkerRow[]
 }
 
 /** Opens the workers of a run; those that are not told of any more are shown as gone. */
@@ -26,8 +27,17 @@ export function openCrew(): Crew {
         if (row) known.set(row.id, row)
       }
     },
-    rows: () => [...known.values()].sort((a, b) => Number(a.isGone) - Number(b.isGone)),
+    rows(report) {
+      const rows = known.size > 0 ? [...known.values()] : reported(report)
+      return rows.toSorted((a, b) => Number(a.isGone) - Number(b.isGone))
+    },
   }
+}
+
+function reported(report: unknown): readonly WorkerRow[] {
+  const { workers } = (report ?? {}) as { readonly workers?: unknown }
+  if (!Array.isArray(workers)) return []
+  return workers.map(worker => rowOf(worker, undefined)).filter(row => row !== undefined)
 }
 
 /** What is shown of a worker; a file may hold anything. */
