@@ -7,6 +7,7 @@ import { createModel, publish } from './model.ts'
 import { openPasses } from './passes.ts'
 import { tinkerServers } from './server-kind.ts'
 import { openTinkerSession } from './session.ts'
+import { openWireWriter } from './wire.ts'
 
 const call = { signal: AbortSignal.timeout(50_000) }
 const quick = { pauseMs: 1 }
@@ -287,3 +288,11 @@ const sdkOutput =
   '000000000000000008000000000000000c00000000000000180118021a130a086c6f73733a73756d1100000000' +
   '0000f83f'
 const sdkSample = '0a1608011208070000002c0100001a08000000bf000080bf12080000c07f000000c0'
+
+it('[O1] a record that names more data than it holds is refused before room is made for them', () => {
+  const record = openWireWriter()
+    .integer(3, 2 ** 40)
+    .finish()
+  const answer = openWireWriter().bytes(2, record).finish()
+  expect(() => readForwardBackward(answer)).toThrow('a record of 1099511627776 data')
+})
