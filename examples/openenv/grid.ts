@@ -1,0 +1,9 @@
+// Somebody who walks over OpenEnv's grid without an aim. docs/openenv.md trains from here.
+import { random, seedOf } from 'espalier'
+
+const moves = ['UP', 'DOWN', 'DOWN', 'LEFT', 'RIGHT', 'RIGHT']
+
+export function show({ task, turn }: { task: { id: string }; turn: number }) {
+  if (turn === 12) return undefined
+  return moves[Math.floor(moves.length * random(seedOf('grid', task.id, turn))())]
+}
