@@ -24,10 +24,13 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
   let isOver = false
   let lines = ''
   let workersTold = Number.NEGATIVE_INFINITY
-  /** How workers are doing is told every second, and kept every tenth. */
-  const isTooSoon = ({ kind }: RunEvent): boolean => {
-    if (kind !== 'workers') return false
-    if (performance.now() - workersTold < 10_000) return true
+  let workersKnown = ''
+  /** How workers are doing is told every second, and kept every tenth or when others are there. */
+  const isTooSoon = (event: RunEvent): boolean => {
+    if (event.kind !== 'workers') return false
+    const known = event.workers.map(({ id }) => id).join(' ')
+    if (known === workersKnown && performance.now() - workersTold < 10_000) return true
+    workersKnown = known
     workersTold = performance.now()
     return false
   }

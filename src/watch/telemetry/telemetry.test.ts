@@ -57,6 +57,21 @@ describe('events', () => {
     expect(records.at(-1)).not.toHaveProperty('error')
   })
 
+  it('keep workers when others are there, not every time that they are told', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'espalier-events-')), 'events.jsonl')
+    const counts = { concurrency: 4, running: 2, done: 0, refused: 0, sampled: 0 }
+    const worker = (id: string) => ({ id, host: 'here', process: 1, ...counts, ...times })
+    const times = { leaving: false, seconds: 1, silent: 0 }
+    {
+      await using file = openEventsFile(path)
+      for (const ids of [[], ['a'], ['a'], ['a', 'b'], ['b'], ['b']]) {
+        file.listen({ kind: 'workers', workers: ids.map(worker) })
+      }
+    }
+    const lines = readFileSync(path, 'utf8').trim().split('\n')
+    expect(lines.map(line => JSON.parse(line).workers.length)).toEqual([0, 1, 2, 1])
+  })
+
   it('do not stop a run whose folder cannot be written', async () => {
     await using file = openEventsFile('/proc/version/events.jsonl')
     for (const event of events) file.listen(event)
