@@ -61,7 +61,7 @@ describe('events', () => {
     const path = join(mkdtempSync(join(tmpdir(), 'espalier-events-')), 'events.jsonl')
     const counts = { concurrency: 4, running: 2, done: 0, refused: 0, sampled: 0 }
     const worker = (id: string) => ({ id, host: 'here', process: 1, ...counts, ...times })
-    const times = { leaving: false, seconds: 1, silent: 0 }
+    const times = { leaving: false, seconds: 1, silent: 0, refusal: null }
     {
       await using file = openEventsFile(path)
       for (const ids of [[], ['a'], ['a'], ['a', 'b'], ['b'], ['b']]) {
