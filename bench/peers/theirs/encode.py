@@ -1,11 +1,10 @@
 """Hugging Face tokenizers and tiktoken, on one thread each: text never seen, by a tokenizer just opened."""
-import sys
 import time
 
 from side import cannot_run, print_figures, read_work
 
 work = read_work()
-package = sys.argv[1] if len(sys.argv) > 1 else work.get("package", "tokenizers")
+
 
 
 def open_tokenizers():
@@ -17,10 +16,10 @@ def open_tokenizers():
 
 def measure(encode, documents):
     size = sum(len(text.encode()) for text in documents)
-    start = time.process_time()
+    start = time.perf_counter()
     for text in documents:
         encode(text)
-    return size / (time.process_time() - start) / 1e6
+    return size / (time.perf_counter() - start) / 1e6
 
 
 try:
