@@ -92,6 +92,22 @@ describe('the index of a journal', () => {
     expect(listed(await readContents(paths, 0))).toEqual(await whole(paths))
   })
 
+  it('stays whole where a reader notes what the writer has not written yet', async () => {
+    const paths = scratch()
+    const writer = await openJournal(paths.journal)
+    const notes = (await continueNotes(paths, writer.size, 0))!
+    for (const frame of frames(1)) notes.add(frame, await writer.append(frame))
+    await readContents(paths, 0)
+    const noted = readFileSync(paths.index)
+    await notes.write()
+    for (const frame of frames(2)) notes.add(frame, await writer.append(frame))
+    await notes.write()
+    await writer[Symbol.asyncDispose]()
+    expect(readFileSync(paths.index).subarray(0, noted.length)).toEqual(noted)
+    expect(listed(await readContents(paths))).toEqual(await whole(paths))
+    expect(existsSync(paths.index)).toBe(true)
+  })
+
   it('is kept by the writer, which stops where it would lag behind', async () => {
     const paths = scratch()
     const writer = await openJournal(paths.journal)

@@ -1,4 +1,4 @@
-import { appendFile, type FileHandle, rm } from 'node:fs/promises'
+import { appendFile, type FileHandle, rm, writeFile } from 'node:fs/promises'
 import type { GroupId, TreeId } from '../core/ids.ts'
 import type { Usage } from '../core/trajectory.ts'
 import { encodeFrame, type Frame, prefixSize } from './frame.ts'
@@ -157,13 +157,14 @@ async function readParts({ journal, index }: JournalPaths): Promise<readonly Ind
   return []
 }
 
-async function writePart(
-  { journal, index }: JournalPaths,
-  part: Omit<IndexPart, 'mark'>,
-): Promise<void> {
-  const mark = await markAt(journal, part.last)
+/** Writes what follows the last part; where somebody else has noted that stretch, nothing. */
+async function writePart(paths: JournalPaths, part: Omit<IndexPart, 'mark'>): Promise<void> {
+  const end = (await readParts(paths)).at(-1)?.to ?? 0
+  if (end !== part.from) return
+  const mark = await markAt(paths.journal, part.last)
   const bytes = encodeFrame({ header: { ...part, mark }, arrays: [] })
-  await appendFile(index, part.from === 0 ? Buffer.concat([journalMagic, bytes]) : bytes)
+  if (end > 0) await appendFile(paths.index, bytes)
+  else await writeFile(paths.index, Buffer.concat([journalMagic, bytes]))
 }
 
 /** Length and checksum of the frame at a place, in one word. */
