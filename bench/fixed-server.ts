@@ -37,10 +37,10 @@ export async function openFixedServer(
   }
 }
 
-/** An answer of SGLang's `/generate` with these tokens. */
-export function sglangAnswer(ids: readonly number[]): object {
+/** An answer of SGLang's `/generate` with these tokens, and their text for who reads that. */
+export function sglangAnswer(ids: readonly number[], text = '') {
   return {
-    text: '',
+    text,
     output_ids: ids,
     meta_info: {
       id: 'bench',

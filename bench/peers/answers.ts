@@ -1,4 +1,5 @@
 import type { ModelRenderer } from '../../dist/index.js'
+import { sglangAnswer } from '../fixed-server.ts'
 
 /** What the policy of the rollout lines says in every turn. */
 const words = 'I need to look at the table again before I can say anything.'
@@ -60,8 +61,8 @@ export function completionsAnswer(renderer: ModelRenderer): object {
 }
 
 /** The answer of SGLang's `/generate`. */
-export function generateAnswer(renderer: ModelRenderer): ReturnType<typeof generated> {
-  return generated('', answerIds(renderer))
+export function generateAnswer(renderer: ModelRenderer): ReturnType<typeof sglangAnswer> {
+  return sglangAnswer(answerIds(renderer))
 }
 
 /** What the agent of tau-bench says in every turn; slime reads the text, and we the tokens. */
@@ -70,20 +71,5 @@ export function tauAnswer({ tokenizer }: ModelRenderer): object {
   const text = `<think>\nI should look that up.\n</think>\n\nLet me look.\n<tool_call>
 {"name": "find_user_id_by_name_zip", "arguments": {"first_name": "Yusuf", "last_name": "Rossi", "zip": "19122"}}
 </tool_call><|im_end|>`
-  return generated(text, [...tokenizer.encode(text)])
-}
-
-function generated(text: string, ids: readonly number[]) {
-  return {
-    text,
-    output_ids: ids,
-    meta_info: {
-      id: 'bench',
-      finish_reason: { type: 'stop', matched: ids.at(-1) },
-      completion_tokens: ids.length,
-      cached_tokens: 0,
-      weight_version: '1',
-      output_token_logprobs: ids.map((id, index) => [-0.1234567 - index / 1000, id, null]),
-    },
-  }
+  return sglangAnswer([...tokenizer.encode(text)], text)
 }

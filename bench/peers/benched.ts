@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Comparison, type Measure, spreadOf } from './line.ts'
+import { type Comparison, type Measure, ratioOf, spreadOf } from './line.ts'
 import type { Checkouts } from './lines.ts'
 
 /** A benchmark of `bench/` that runs a peer beside ours by itself, and where its figures stand. */
@@ -69,8 +69,7 @@ export function runBenched(
   const ours = spreadOf(printed.map(figures => at(figures, benched.ours)))
   const theirs = spreadOf(printed.map(figures => at(figures, benched.theirs)))
   const { measure } = benched
-  const ratio =
-    measure.better === 'more' ? ours.median / theirs.median : theirs.median / ours.median
+  const ratio = ratioOf(measure, ours, theirs)
   const { line, peer } = benched
   const reached = ratio >= (measure.target ?? 0)
   return { line, measure, peer, version: '', ours, theirs, ratio, reached }

@@ -66,6 +66,11 @@ export function spreadOf(figures: readonly number[]): Spread {
   }
 }
 
+/** How many times better ours is, by the medians. */
+export function ratioOf({ better }: Measure, ours: Spread, theirs: Spread): number {
+  return better === 'more' ? ours.median / theirs.median : theirs.median / ours.median
+}
+
 /** Compares one figure of both sides over all turns. */
 export function compare(
   { name }: Line,
@@ -76,8 +81,7 @@ export function compare(
     spreadOf(turns.map(({ figures }) => figures[measure.figure] ?? Number.NaN))
   const ours = figures(sides.ours)
   const theirs = figures(sides.theirs)
-  const ratio =
-    measure.better === 'more' ? ours.median / theirs.median : theirs.median / ours.median
+  const ratio = ratioOf(measure, ours, theirs)
   return {
     line: name,
     measure,

@@ -85,7 +85,7 @@ export async function peerLines(checkouts: Checkouts): Promise<readonly Line[]> 
       ours: 'render.ts',
       peers: [{ name: 'renderers', program: 'render_renderers.py' }],
     },
-    encoding({ name: 'tokenizers', program: 'encode.py' }, 10),
+    encoding({ name: 'tokenizers', program: 'encode_tokenizers.py' }, 10),
     encoding({ name: 'tiktoken', program: 'encode_tiktoken.py' }),
     ...[1, 2].map(
       (threads): Line => ({

@@ -40,7 +40,7 @@ function roll(
 /** The same policy, whose answers come in any order. */
 function unsteady(policy: Policy, seed: number): Policy {
   let count = 0
-  const delay = async (): Promise<void> => {
+  const letOthersGo = async (): Promise<void> => {
     const turns = Math.floor(random(seedOf('delay', seed, count++))() * 8)
     for (let turn = 0; turn < turns; turn++) await nextTurn()
   }
@@ -48,7 +48,7 @@ function unsteady(policy: Policy, seed: number): Policy {
   return {
     ...rest,
     async sample(request, given) {
-      await delay()
+      await letOthersGo()
       return await policy.sample(request, given)
     },
   }

@@ -1,8 +1,7 @@
 """tiktoken with the same vocabulary and the same pattern, on one thread."""
 import json
-import time
 
-from side import cannot_run, print_figures, read_work
+from side import cannot_run, megabytes_per_second, print_figures, read_work
 
 try:
     import tiktoken
@@ -32,19 +31,11 @@ def open_tiktoken():
     return tiktoken.Encoding("bench", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 
 
-def measure(encode, documents):
-    size = sum(len(text.encode()) for text in documents)
-    start = time.perf_counter()
-    for text in documents:
-        encode(text)
-    return size / (time.perf_counter() - start) / 1e6
-
-
 encode = open_tiktoken().encode_ordinary
 for text in work["warm"]:
     encode(text)
 figures = {}
 for name, documents in work["corpora"].items():
-    figures[f"{name}Cold"] = measure(encode, documents)
-    figures[f"{name}Again"] = measure(encode, documents)
+    figures[f"{name}Cold"] = megabytes_per_second(encode, documents)
+    figures[f"{name}Again"] = megabytes_per_second(encode, documents)
 print_figures("tiktoken", **figures)

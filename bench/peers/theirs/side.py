@@ -15,6 +15,26 @@ def print_figures(package, **figures):
     print(json.dumps({"figures": figures, "version": version}))
 
 
+def print_rollouts(package, work, seconds, cpu, grown=0):
+    """The figures of rollouts: `grown` are the kilobytes that the process grew by."""
+    turns = work["rollouts"] * work["turns"]
+    print_figures(
+        package,
+        turnsPerSecond=turns / seconds,
+        cpuMicrosecondsPerTurn=cpu / turns * 1e6,
+        kilobytesPerRollout=grown / work["concurrency"],
+    )
+
+
+def megabytes_per_second(encode, documents):
+    """How fast texts become tokens, by the clock."""
+    size = sum(len(text.encode()) for text in documents)
+    start = time.perf_counter()
+    for text in documents:
+        encode(text)
+    return size / (time.perf_counter() - start) / 1e6
+
+
 def cannot_run(reason):
     print(reason, file=sys.stderr)
     sys.exit(3)

@@ -11,7 +11,7 @@ import sys
 import time
 import types
 
-from side import cannot_run, print_figures, read_work
+from side import cannot_run, print_rollouts, read_work
 
 work = read_work()
 if not work.get("slime") or not work.get("tauBench"):
@@ -106,8 +106,7 @@ async def main():
     cpu, start = time.process_time(), time.perf_counter()
     await roll_all(work["rollouts"])
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    turns = work["rollouts"] * work["turns"]
-    print_figures("", turnsPerSecond=turns / seconds, cpuMicrosecondsPerTurn=cpu / turns * 1e6)
+    print_rollouts("", work, seconds, cpu)
 
 
 asyncio.run(main())

@@ -5,7 +5,7 @@ import resource
 import threading
 import time
 
-from side import cannot_run, print_figures, read_work
+from side import cannot_run, print_rollouts, read_work
 
 try:
     from accelerate.state import PartialState
@@ -89,13 +89,7 @@ def main():
     all_done.wait()
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    turns = work["rollouts"] * work["turns"]
-    print_figures(
-        "trl",
-        turnsPerSecond=turns / seconds,
-        cpuMicrosecondsPerTurn=cpu / turns * 1e6,
-        kilobytesPerRollout=grown / work["concurrency"],
-    )
+    print_rollouts("trl", work, seconds, cpu, grown)
     loop._loop.call_soon_threadsafe(loop._stop_event.set)
 
 

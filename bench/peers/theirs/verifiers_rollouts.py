@@ -3,7 +3,7 @@ import asyncio
 import resource
 import time
 
-from side import cannot_run, print_figures, read_work
+from side import cannot_run, print_rollouts, read_work
 
 try:
     import verifiers.v1 as vf
@@ -94,13 +94,7 @@ async def main():
         await roll_all(work, work["rollouts"])
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    turns = work["rollouts"] * work["turns"]
-    print_figures(
-        "verifiers",
-        turnsPerSecond=turns / seconds,
-        cpuMicrosecondsPerTurn=cpu / turns * 1e6,
-        kilobytesPerRollout=grown / work["concurrency"],
-    )
+    print_rollouts("verifiers", work, seconds, cpu, grown)
 
 
 asyncio.run(main())

@@ -259,13 +259,13 @@ def attempt(reach):
     try: print('REACHED', reach())
     except BaseException: pass
 def every():
-    seen, todo = set(), gc.get_objects()
-    while todo:
-        it = todo.pop()
+    seen, left = set(), gc.get_objects()
+    while left:
+        it = left.pop()
         if id(it) in seen: continue
         seen.add(id(it))
         yield it
-        todo.extend(gc.get_referents(it))
+        left.extend(gc.get_referents(it))
 proxies = [it for it in every() if type(it).__name__ == 'JsProxy']
 bridge = next(it for it in proxies if hasattr(it, 'mountNodeFS'))
 print('found')

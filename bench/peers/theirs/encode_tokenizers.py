@@ -1,10 +1,8 @@
-"""Hugging Face tokenizers and tiktoken, on one thread each: text never seen, by a tokenizer just opened."""
-import time
+"""Hugging Face tokenizers on one thread: text never seen, by a tokenizer just opened, and again."""
 
-from side import cannot_run, print_figures, read_work
+from side import cannot_run, megabytes_per_second, print_figures, read_work
 
 work = read_work()
-
 
 
 def open_tokenizers():
@@ -12,14 +10,6 @@ def open_tokenizers():
 
     tokenizer = Tokenizer.from_file(work["model"] + "/models/tokenizer.json")
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-
-
-def measure(encode, documents):
-    size = sum(len(text.encode()) for text in documents)
-    start = time.perf_counter()
-    for text in documents:
-        encode(text)
-    return size / (time.perf_counter() - start) / 1e6
 
 
 try:
@@ -32,6 +22,6 @@ for text in work["warm"]:
 figures = {}
 for name, documents in work["corpora"].items():
     encode = open_tokenizers()
-    figures[f"{name}Cold"] = measure(encode, documents)
-    figures[f"{name}Again"] = measure(encode, documents)
+    figures[f"{name}Cold"] = megabytes_per_second(encode, documents)
+    figures[f"{name}Again"] = megabytes_per_second(encode, documents)
 print_figures("tokenizers", **figures)
