@@ -8,8 +8,8 @@ export function nearFile(path: string): string {
   try {
     const near = nearest(basename(path), readdirSync(folder))
     if (near === undefined) return ''
-    const found = path.startsWith('./') ? `./${near}` : join(folder, near)
-    return ` Did you mean ${found}?`
+    const found = join(folder, near)
+    return ` Did you mean ${path.startsWith('./') ? `./${found}` : found}?`
   } catch {
     // Without a folder there is nothing beside it.
     return ''
