@@ -9,7 +9,7 @@ import {
   type SampleRequest,
   type TokenSample,
 } from '../src/core/policy.ts'
-import { isSampled, sampled } from '../src/core/segment.ts'
+import { isSampled } from '../src/core/segment.ts'
 import type { Tree } from '../src/core/tree.ts'
 import { calculator } from '../src/environments/built-in/calculator.ts'
 import { desk } from '../src/environments/desk/desk.ts'
@@ -22,6 +22,7 @@ import { rollChain } from '../src/rollout/chain.ts'
 import { rollTree } from '../src/rollout/tree.ts'
 import { openRenderer } from '../src/settings/model-source.ts'
 import { attemptAt, call, contextOf, openByteRenderer } from '../test/rolling.ts'
+import { tokenSample } from '../test/token-sample.ts'
 
 const leaves = 16
 const tasks = 12
@@ -209,17 +210,7 @@ function openEngine(renderer: ModelRenderer): Engine {
     whole.set(ids, prompt.length)
     see(whole)
     const next = random(seedOf('numbers', seed))
-    return {
-      kind: 'tokens',
-      segment: sampled({
-        ids,
-        logprobs: Float32Array.from(ids, () => -3 * next()),
-        entropies: Float32Array.from(ids, next),
-        version: { from: 0, to: 0 },
-      }),
-      finish: { kind: 'stop' },
-      usage: { prompt: prompt.length, sampled: ids.length, cached, seconds: 0 },
-    }
+    return tokenSample(ids, { prompt: prompt.length, cached, next })
   }
   const send = (prompt: Int32Array): number => {
     const cached = see(prompt)

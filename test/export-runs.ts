@@ -140,9 +140,10 @@ export function toExport(group: Group, order = 0): ExportGroup {
   return { group, task: { id: group.task, data: { prompt: 'How many pears?' } }, order }
 }
 
-function weighed(
-  group: Omit<Group, 'members'> & { members: readonly Omit<Weighted, 'advantage'>[] },
-): Group {
+type Unweighed = Omit<Group, 'members'> & { members: readonly Omit<Weighted, 'advantage'>[] }
+
+/** The group with GRPO's advantages. */
+export function weighed(group: Unweighed, options?: Parameters<typeof grpoAdvantages>[1]): Group {
   const advantages = grpoAdvantages(
     group.members.map(({ trajectory, tree, reward }) => ({
       group: group.id,
@@ -152,6 +153,7 @@ function weighed(
       weight: 1,
       length: 1,
     })),
+    options,
   )
   const members = group.members.map((member, index) => ({
     ...member,

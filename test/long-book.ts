@@ -9,7 +9,6 @@ import {
   type TokenSample,
 } from '../src/core/policy.ts'
 import { rowsOf } from '../src/core/row.ts'
-import { sampled } from '../src/core/segment.ts'
 import { idsTo, pathEnds, type Tree } from '../src/core/tree.ts'
 import { environment } from '../src/environments/environment.ts'
 import { tool } from '../src/environments/tools/tool.ts'
@@ -17,6 +16,7 @@ import { random, seedOf } from '../src/math/random.ts'
 import { type CondenseSettings, defaultLimits, type Limits } from '../src/rollout/attempt.ts'
 import { rollChain } from '../src/rollout/chain.ts'
 import { attemptAt, call, contextOf, openByteRenderer } from './rolling.ts'
+import { tokenSample } from './token-sample.ts'
 
 /** The byte model with the calls that its template asks for. */
 export const renderer = await openByteRenderer({ toolFormat: 'hermes' })
@@ -64,17 +64,8 @@ export function acting(
     const isSummary = request.key.branch.includes('summary')
     const ids = own.tokenizer.encode(speak({ ...request, isSummary, chance: next() }))
     const kept = ids.slice(0, request.maxTokens)
-    return {
-      kind: 'tokens',
-      segment: sampled({
-        ids: kept,
-        logprobs: Float32Array.from(kept, () => -3 * next()),
-        entropies: Float32Array.from(kept, next),
-        version: { from: 0, to: 0 },
-      }),
-      finish: { kind: kept.length < ids.length ? 'length' : 'stop' },
-      usage: { prompt: request.prompt.ids.length, sampled: kept.length, seconds: 0 },
-    }
+    const finish = kept.length < ids.length ? 'length' : 'stop'
+    return tokenSample(kept, { prompt: request.prompt.ids.length, next, finish })
   }
   const keep = (request: SampleRequest): void => {
     requests.push({ ...request, prompt: { ...request.prompt, ids: request.prompt.ids.slice() } })

@@ -1,7 +1,7 @@
 import type { ModelRenderer } from '../src/chat/renderer.ts'
 import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
-import { sampled } from '../src/core/segment.ts'
 import { call } from './rolling.ts'
+import { tokenSample } from './token-sample.ts'
 
 /**
  * A policy that answers the made questions over passages from nothing but what it is shown: it
@@ -20,16 +20,7 @@ export function passageReader(
       requests.push({ ...request, prompt: { ...prompt, ids: prompt.ids.slice() } })
       const said = answerTo(renderer.decode(prompt.ids))
       const ids = renderer.tokenizer.encode(`${said}<|im_end|>`).slice(0, maxTokens)
-      return {
-        kind: 'tokens',
-        segment: sampled({
-          ids,
-          logprobs: new Float32Array(ids.length).fill(-0.1),
-          version: { from: 0, to: 0 },
-        }),
-        finish: { kind: 'stop' },
-        usage: { prompt: prompt.ids.length, sampled: ids.length, seconds: 0 },
-      }
+      return tokenSample(ids, { prompt: prompt.ids.length, logprob: -0.1 })
     },
     async [Symbol.asyncDispose]() {},
   }

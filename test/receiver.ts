@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Foreign } from './foreign.ts'
 
 /** A request as a receiver got it. */
 export interface Received {
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a client sent, for tests to look into
-  readonly body: any
+  readonly body: Foreign
 }
 
 /** A server that keeps what it is sent. */

@@ -9,12 +9,12 @@ import {
   type SampleRequest,
   type TokenSample,
 } from '../src/core/policy.ts'
-import { sampled } from '../src/core/segment.ts'
 import { random, seedOf } from '../src/math/random.ts'
 import { type ScriptedAnswer, scripted } from '../src/policies/scripted.ts'
 import { type Attempt, defaultLimits, type RolloutContext } from '../src/rollout/attempt.ts'
 import { openSharedState } from '../src/rollout/shared.ts'
 import { byteModel, openRenderer } from '../src/settings/model-source.ts'
+import { tokenSample } from './token-sample.ts'
 
 /** The renderer over bytes that ships with the package. */
 export function openByteRenderer(options: Partial<RendererOptions> = {}): Promise<ModelRenderer> {
@@ -83,17 +83,7 @@ export function dicePolicy(renderer: ModelRenderer): Policy & { readonly prompts
         ? call('calculate', { expression: `${Math.floor(next() * 9)}+${next() < 0.3 ? '' : 1}` })
         : `${Math.floor(next() * 9)}<|im_end|>`
     const ids = renderer.tokenizer.encode(said).slice(0, maxTokens)
-    return {
-      kind: 'tokens',
-      segment: sampled({
-        ids,
-        logprobs: Float32Array.from(ids, () => -3 * next()),
-        entropies: Float32Array.from(ids, next),
-        version: { from: 0, to: 0 },
-      }),
-      finish: { kind: 'stop' },
-      usage: { prompt: prompt.ids.length, sampled: ids.length, seconds: 0 },
-    }
+    return tokenSample(ids, { prompt: prompt.ids.length, next })
   }
   return {
     name: 'dice',

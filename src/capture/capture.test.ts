@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { expectCaptured, withOwnRecord } from '../../test/captured.ts'
 import { attemptAt, call, contextOf, openByteRenderer, script } from '../../test/rolling.ts'
+import { tokenSample } from '../../test/token-sample.ts'
 import type { AssistantMessage, Message, ToolDefinition } from '../core/message.ts'
 import type { Policy, SampleRequest } from '../core/policy.ts'
 import { plainCapabilities } from '../core/policy.ts'
-import { sampled } from '../core/segment.ts'
 import { singleTurn } from '../environments/built-in/single-turn.ts'
 import { defaultLimits, type RolloutContext } from '../rollout/attempt.ts'
 import { openCapture } from './capture.ts'
@@ -302,16 +302,7 @@ function echoPolicy(isReversed: boolean): Policy {
       for (let turn = 0; turn < turns; turn++) await Promise.resolve()
       const last = prompt.messages.at(-1)!
       const ids = renderer.tokenizer.encode(`${last.content} ${seed}<|im_end|>`)
-      return {
-        kind: 'tokens',
-        segment: sampled({
-          ids,
-          logprobs: Float32Array.from(ids, () => -1),
-          version: { from: 0, to: 0 },
-        }),
-        finish: { kind: 'stop' },
-        usage: { prompt: prompt.ids.length, sampled: ids.length, seconds: 0 },
-      }
+      return tokenSample(ids, { prompt: prompt.ids.length })
     },
     async [Symbol.asyncDispose]() {},
   }
@@ -327,16 +318,7 @@ function dyingPolicy(stop: AbortController): Policy {
       if (stop.signal.aborted) return await whole.sample(request, sampling)
       stop.abort(new Error('gone'))
       const ids = renderer.tokenizer.encode('The')
-      return {
-        kind: 'tokens',
-        segment: sampled({
-          ids,
-          logprobs: Float32Array.from(ids, () => -1),
-          version: { from: 0, to: 0 },
-        }),
-        finish: { kind: 'abort' },
-        usage: { prompt: request.prompt.ids.length, sampled: ids.length, seconds: 0 },
-      }
+      return tokenSample(ids, { prompt: request.prompt.ids.length, finish: 'abort' })
     },
   }
 }

@@ -14,6 +14,7 @@ import { compileTemplate, type Rendering } from '../jinja/template.ts'
 import { parseJson } from '../python/json.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
 import { openControlMatcher } from '../tokenizers/control-matcher.ts'
+import { tokenRoles } from '../tokenizers/controls.ts'
 import type { ControlToken, Tokenizer } from '../tokenizers/tokenizer.ts'
 import type { Dialect } from './calibration/dialect.ts'
 import type { ModelFiles } from './model-folder.ts'
@@ -87,20 +88,10 @@ export interface ChatOptions {
   readonly clock: () => Date
 }
 
-const tokenNames = [
-  'bos_token',
-  'eos_token',
-  'unk_token',
-  'sep_token',
-  'pad_token',
-  'cls_token',
-  'mask_token',
-]
-
-/** What a rendering is given besides the variables that a user may choose. */
 /** Characters of a text whose tokens are not found in the blink of an eye. */
 const longText = 500_000
 
+/** What a rendering is given besides the variables that a user may choose. */
 const givenNames = ['messages', 'tools', 'documents', 'add_generation_prompt']
 
 /** Compiles a chat template; what it gives renders messages in the shape of a dialect. */
@@ -167,7 +158,7 @@ function constantsOf({ config, variables }: ChatOptions): ReadonlyMap<string, Py
   const constants = new Map<string, PythonValue>()
   const named = Object.entries(config.extra_special_tokens ?? {})
   for (const [name, value] of [
-    ...tokenNames.map(name => [name, config[name]] as const),
+    ...tokenRoles.map(name => [name, config[name]] as const),
     ...named,
   ]) {
     const token = tokenText(value)

@@ -49,3 +49,6 @@ function callAll(set: Set<() => void>): void {
   for (const listener of set) listener()
   set.clear()
 }
+
+/** Seconds on a clock that never runs backwards. */
+export const steadySeconds = (): number => performance.now() / 1000

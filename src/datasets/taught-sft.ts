@@ -2,7 +2,6 @@ import { blocksIn } from '../condensers/blocks.ts'
 import type { Call } from '../core/call.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import type { GroupId } from '../core/ids.ts'
-import { openLanes } from '../core/lane.ts'
 import { type Message, textOf } from '../core/message.ts'
 import { type Policy, plainSampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
@@ -22,7 +21,7 @@ import {
 } from '../rollout/attempt.ts'
 import { rollChain } from '../rollout/chain.ts'
 import { rewardInputOf } from '../rollout/score.ts'
-import { openSharedState } from '../rollout/shared.ts'
+import { plainContext } from '../rollout/shared.ts'
 import type { Built, DatasetItem } from './build.ts'
 import { problemWith, rejected, toRow } from './condensed-sft.ts'
 import { supportingBlocks } from './needed.ts'
@@ -88,21 +87,11 @@ async function teachOnce(
 }
 
 function contextOf(options: TeacherOptions): Teaching['context'] {
-  const { policy, renderer, condense, limits, concurrency: most } = options
-  const clock = (): number => performance.now() / 1000
+  const limits = { ...defaultLimits, turns: 8, ...options.limits }
   return {
+    ...plainContext({ ...options, limits }),
     environment: hinting as Environment,
-    policy,
-    renderer,
-    condense,
-    sampling: plainSampling,
-    limits: { ...defaultLimits, turns: 8, ...limits },
-    onLength: 'end',
-    stopStrings: [],
-    topLogprobs: 0,
-    lanes: openLanes({ policy: most, tools: most, environment: most, reward: most }),
-    clock,
-    shared: openSharedState(clock),
+    condense: options.condense,
   }
 }
 

@@ -1,3 +1,4 @@
+import { steadySeconds } from '../core/call.ts'
 import type { Environment, Task, World } from '../core/environment.ts'
 import type { TrajectoryId } from '../core/ids.ts'
 import type { Lanes } from '../core/lane.ts'
@@ -56,7 +57,7 @@ export class PlayedWorld implements AsyncDisposable {
       seed: seedOf('world', options.seed, task.id).low >>> 1,
       lanes,
       signal,
-      clock: () => performance.now() / 1000,
+      clock: steadySeconds,
     })
     return new PlayedWorld(world, task, options)
   }

@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { steadySeconds } from '../core/call.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import { type EmbeddedPolicy, embeddedPolicy } from '../model/policy.ts'
 import type { Conversation } from '../model/supervised.ts'
@@ -50,5 +51,5 @@ export async function teachFrom(
   const model = await teachModel(conversations, { epochs, ...rest })
   const folder = out ?? (await mkdtemp(join(tmpdir(), 'espalier-model-')))
   await model.save(folder)
-  return embeddedPolicy(model, { folder, clock: () => performance.now() / 1000 })
+  return embeddedPolicy(model, { folder, clock: steadySeconds })
 }

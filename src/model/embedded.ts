@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { steadySeconds } from '../core/call.ts'
 import { type ModelSettings, openModel } from './model.ts'
 import { type EmbeddedPolicy, embeddedPolicy } from './policy.ts'
 
@@ -13,7 +14,7 @@ export async function openEmbedded(
   const model = await openModel({ folder }, settings)
   return embeddedPolicy(model, {
     folder,
-    clock: () => performance.now() / 1000,
+    clock: steadySeconds,
     warn: message => process.emitWarning(message, 'EspalierWarning'),
   })
 }

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type Fault, faults } from '../../test/servers/serving.ts'
-import { openSglangServer } from '../../test/servers/sglang.ts'
+import { openSglangServer, openSglangStage } from '../../test/servers/sglang.ts'
 import { describePolicy, sampleRequest } from '../core/conformance/policy.conformance.ts'
 import type { Policy } from '../core/policy.ts'
 import { scripted } from './scripted.ts'
@@ -60,41 +60,12 @@ const broken = (problem: 'status' | 'connection', status?: number, retryAfterSec
 describePolicy({
   name: 'sglang in all wrappers',
   faults,
-  async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }) {
-    const server = await openSglangServer({
-      answer: () => ({ ids, logprobs, finish: 'stop' }),
-      fault: () => fault,
-      hold: () => hold,
-      ...(pace === undefined ? {} : { pace }),
-    })
-    // Only what hangs uses its grace up.
-    const graceSeconds = fault === 'hang' ? 0.3 : 30
-    const options = deadlineSeconds === undefined ? {} : { deadlineSeconds }
-    const servers = [0, 1].map(() => openSglang(server.url, { graceSeconds, ...options }))
-    const retries = { attempts: 2, firstWaitSeconds: 0.001 }
-    const policy = withLimit(withRetries(withBalance(servers), retries), 16)
-    return {
-      policy,
-      stated: () =>
-        server.seen
-          .filter(({ path }) => path === '/generate')
-          .map(({ body }) => ({
-            prompt: body.input_ids,
-            maxTokens: body.sampling_params.max_new_tokens,
-            seed: body.sampling_params.sampling_seed,
-            sampling: {
-              temperature: body.sampling_params.temperature,
-              topP: body.sampling_params.top_p,
-              topK: Math.max(0, body.sampling_params.top_k),
-              minP: body.sampling_params.min_p,
-            },
-          })),
-      async [Symbol.asyncDispose]() {
-        await policy[Symbol.asyncDispose]()
-        await server.close()
-      },
-    }
-  },
+  open: scene =>
+    openSglangStage(scene, (url, options) => {
+      const servers = [0, 1].map(() => openSglang(url, options))
+      const retries = { attempts: 2, firstWaitSeconds: 0.001 }
+      return withLimit(withRetries(withBalance(servers), retries), 16)
+    }),
 })
 
 describe('withRetries', () => {

@@ -1,3 +1,8 @@
+import { steadySeconds } from '../core/call.ts'
+import { openLanes } from '../core/lane.ts'
+import { type Policy, plainSampling } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+import type { Limits, RolloutContext } from './attempt.ts'
 import { openToolLists, type ToolLists } from './tool-lists.ts'
 import { openYielding, type Yielding } from './yielding.ts'
 
@@ -13,4 +18,30 @@ export interface SharedState {
 /** Makes the shared state of a run; `clock` gives seconds. */
 export function openSharedState(clock: () => number): SharedState {
   return { tools: openToolLists(), yielding: openYielding(clock) }
+}
+
+/** What attempts outside a run are made with. */
+export interface PlainParts {
+  readonly policy: Policy
+  readonly renderer: Renderer
+  readonly limits: Limits
+  /** How many requests, calls and rewards may be under way at one time. */
+  readonly concurrency: number
+}
+
+/** What attempts outside a run share: sampled plainly, with nothing that stops or watches them. */
+export function plainContext(parts: PlainParts): Omit<RolloutContext, 'environment'> {
+  const { policy, renderer, limits, concurrency: most } = parts
+  return {
+    policy,
+    renderer,
+    limits,
+    sampling: plainSampling,
+    onLength: 'end',
+    stopStrings: [],
+    topLogprobs: 0,
+    lanes: openLanes({ policy: most, tools: most, environment: most, reward: most }),
+    clock: steadySeconds,
+    shared: openSharedState(steadySeconds),
+  }
 }

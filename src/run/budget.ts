@@ -1,4 +1,5 @@
 import { aroundPolicy, type Draw } from '../core/around.ts'
+import { steadySeconds } from '../core/call.ts'
 import type { Sample } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
 import type { Instrument, Limits } from '../rollout/attempt.ts'
@@ -70,7 +71,7 @@ export interface BudgetOptions {
 
 /** Opens the budget of a run; its clock starts now. */
 export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): Budget {
-  const { clock = () => performance.now() / 1000 } = options
+  const { clock = steadySeconds } = options
   if ((limits.money ?? limits.perRollout?.money) !== undefined && !limits.price) {
     throw new Error(
       'a budget of money needs a price: budget.price = { prompt, sampled } per million',

@@ -5,11 +5,11 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { acting, book, page, settingsOf } from '../../test/long-book.ts'
 import { call, dicePolicy, openByteRenderer } from '../../test/rolling.ts'
+import { tokenSample } from '../../test/token-sample.ts'
 import { keywordCondenser } from '../condensers/keyword.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { Policy, TokenSample } from '../core/policy.ts'
-import { sampled } from '../core/segment.ts'
 import { idsTo, lengthTo } from '../core/tree.ts'
 import { keyValue } from '../environments/built-in/key-value.ts'
 import { environment } from '../environments/environment.ts'
@@ -36,13 +36,7 @@ function storing(): Policy {
     const said =
       next() < 0.7 ? call('put', { key: pick(), value: pick() }) : `done ${pick()}<|im_end|>`
     const ids = renderer.tokenizer.encode(said).slice(0, maxTokens)
-    const logprobs = Float32Array.from(ids, () => -1)
-    return {
-      kind: 'tokens',
-      segment: sampled({ ids, logprobs, version: { from: 0, to: 0 } }),
-      finish: { kind: 'stop' },
-      usage: { prompt, sampled: ids.length, seconds: 0 },
-    }
+    return tokenSample(ids, { prompt })
   }
   return {
     ...policy,
@@ -201,16 +195,7 @@ describe('a forked trajectory', () => {
 })
 
 function answering(ids: Int32Array): Pick<Policy, 'sample' | 'sampleSeveral'> {
-  const sample = (): TokenSample => ({
-    kind: 'tokens',
-    segment: sampled({
-      ids,
-      logprobs: Float32Array.from(ids, () => -1),
-      version: { from: 0, to: 0 },
-    }),
-    finish: { kind: 'stop' },
-    usage: { prompt: 0, sampled: ids.length, seconds: 0 },
-  })
+  const sample = (): TokenSample => tokenSample(ids)
   return { sample: async () => sample(), sampleSeveral: async (_, seeds) => seeds.map(sample) }
 }
 

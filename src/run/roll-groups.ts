@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { usualStrategy } from '../capture/roll-agent.ts'
+import { steadySeconds } from '../core/call.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter, Group } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
@@ -222,7 +223,6 @@ export function memberOptions(
 
 /** What all attempts of these parts share. */
 export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): RolloutContext {
-  const clock = (): number => performance.now() / 1000
   return {
     environment: parts.environment as Environment,
     policy: parts.seats ? seatedPolicy(parts.policy, parts.seats) : parts.policy,
@@ -234,8 +234,8 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     stopStrings: parts.stop ?? defaults.stop,
     topLogprobs: parts.topLogprobs ?? defaults.topLogprobs,
     lanes,
-    clock,
-    shared: openSharedState(clock),
+    clock: steadySeconds,
+    shared: openSharedState(steadySeconds),
     ...(parts.guards && { guards: parts.guards }),
     ...(parts.condense && { condense: parts.condense }),
     ...(parts.seats && { seats: parts.seats }),

@@ -13,12 +13,12 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { expectCaptured, withOwnRecord } from '../../test/captured.ts'
 import { openByteRenderer } from '../../test/rolling.ts'
+import { tokenSample } from '../../test/token-sample.ts'
 import { agent } from '../capture/agent.ts'
 import { playSeats } from '../capture/play-seats.ts'
 import type { Group } from '../core/group.ts'
 import type { Message } from '../core/message.ts'
 import { type Policy, plainCapabilities, type SampleRequest } from '../core/policy.ts'
-import { sampled } from '../core/segment.ts'
 import { checkEnvironment } from '../environments/check.ts'
 import { replyOf } from '../environments/reply.ts'
 import { baseModel, openEmbedded } from '../model/embedded.ts'
@@ -58,16 +58,7 @@ function ruled(rule: (request: SampleRequest) => string): Policy {
     capabilities: plainCapabilities,
     async sample(request) {
       const ids = renderer.encodeReply({ role: 'assistant', content: rule(request) }, [])
-      return {
-        kind: 'tokens',
-        segment: sampled({
-          ids,
-          logprobs: new Float32Array(ids.length).fill(-1),
-          version: { from: 0, to: 0 },
-        }),
-        finish: { kind: 'stop' },
-        usage: { prompt: request.prompt.ids.length, sampled: ids.length, seconds: 0 },
-      }
+      return tokenSample(ids, { prompt: request.prompt.ids.length })
     },
     [Symbol.asyncDispose]: async () => {},
   }

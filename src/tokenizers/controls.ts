@@ -11,7 +11,7 @@ export interface ControlSources {
 }
 
 /** The names that a config gives to special tokens, in the order in which they are added. */
-const ROLES = [
+export const tokenRoles = [
   'bos_token',
   'eos_token',
   'unk_token',
@@ -69,7 +69,7 @@ function readConfig(value: unknown): ConfigTokens {
   const decoder = readOptional(config.added_tokens_decoder, found =>
     readFields(found, 'added_tokens_decoder'),
   )
-  const roles = ROLES.flatMap(role => fromRole(config[role], role))
+  const roles = tokenRoles.flatMap(role => fromRole(config[role], role))
   const contents = new Set(roles.map(token => token.content))
   const listed = Object.entries(decoder ?? {})
     .sort(([left], [right]) => Number(left) - Number(right))

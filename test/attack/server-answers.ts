@@ -5,48 +5,17 @@ import { openChoice, readChoices } from '../../src/policies/servers/vllm-answer.
 import { sampleOf } from '../../src/policies/tinker/messages.ts'
 import { readEvents } from '../../src/policies/transport/events.ts'
 import { ServerError } from '../../src/policies/transport/server-error.ts'
+import {
+  chatAnswer as chat,
+  llamaAnswer as llama,
+  sglangAnswer as sglang,
+  vllmAnswer as vllm,
+} from '../fixtures/server-answers.ts'
 import { type Attack, damagedJson, hold, oneOf } from './attack.ts'
 
 const where = 'POST http://server/path'
 const prompt = Int32Array.of(1, 2)
 const asked = { where, width: 1, prompt, stopIds: [], stopStrings: [] }
-const entry = (id: number) => ({ token: `token_id:${id}`, logprob: -1 })
-
-const sglang = {
-  output_ids: [5, 6],
-  meta_info: {
-    finish_reason: { type: 'stop', matched: 6 },
-    prompt_tokens: 2,
-    completion_tokens: 2,
-    output_token_logprobs: [5, 6].map(id => [-0.5, id, null]),
-  },
-}
-const vllm = {
-  choices: [
-    {
-      index: 0,
-      token_ids: [5, 6],
-      prompt_token_ids: [1, 2],
-      finish_reason: 'stop',
-      logprobs: { content: [5, 6].map(id => ({ ...entry(id), top_logprobs: [entry(id)] })) },
-    },
-  ],
-  usage: { prompt_tokens_details: { cached_tokens: 1 } },
-}
-const llama = {
-  tokens: [5, 6],
-  stop: true,
-  stop_type: 'eos',
-  tokens_predicted: 2,
-  tokens_evaluated: 2,
-  completion_probabilities: [5, 6].map(id => ({ id, bytes: [65], prob: 0.5, top_probs: [] })),
-}
-const message = { role: 'assistant', content: 'x', tool_calls: [] }
-const chat = {
-  choices: [{ message, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 2, completion_tokens: 1 },
-}
-
 const tinker = { sequences: [{ tokens: [5, 6], logprobs: [-1, -0.5], stop_reason: 'stop' }] }
 
 type Read = readonly [string, unknown, (answer: unknown) => unknown]

@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../../src/cluster/database.ts'
 import { migrate } from '../../src/cluster/schema.ts'
 import { work } from '../../src/cluster/worker.ts'
 import { type Ran, runCommand } from '../command-line.ts'
+import { until } from '../until.ts'
 import { type JsonRow, scratch } from './cli.ts'
 import type { TestServer } from './cluster.ts'
 
@@ -134,12 +135,10 @@ async function freePort(): Promise<number> {
 }
 
 async function reachable(url: string): Promise<void> {
-  while (
-    !(await fetch(`${url}/health`).then(
+  const isUp = (): Promise<boolean> =>
+    fetch(`${url}/health`).then(
       answer => answer.ok,
       () => false,
-    ))
-  ) {
-    await new Promise(resolve => setTimeout(resolve, 10))
-  }
+    )
+  await until(isUp)
 }

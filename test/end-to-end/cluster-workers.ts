@@ -13,6 +13,7 @@ import { plainSampling } from '../../src/core/policy.ts'
 import { scripted } from '../../src/policies/scripted.ts'
 import { defaultLimits } from '../../src/rollout/attempt.ts'
 import type { Returned, Work } from '../../src/run/elsewhere.ts'
+import { until } from '../until.ts'
 import { scratch } from './cli.ts'
 import type { TestServer } from './cluster.ts'
 
@@ -295,9 +296,4 @@ function versionsOf(returned: Returned): readonly number[] {
     segment.origin === 'sampled' ? [segment.version.from, segment.version.to] : [],
   )
   return [...new Set(versions)]
-}
-
-/** Waits until something is so. */
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(resolve => setTimeout(resolve, 5))
 }

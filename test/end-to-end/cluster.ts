@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { random, seedOf } from '../../src/math/random.ts'
+import { until } from '../until.ts'
 import { espalier, type Finished, program, type Started, scratch, start } from './cli.ts'
 
 type Local = typeof import('../../src/cluster/local.ts')
@@ -137,7 +138,8 @@ export async function rollDisturbed(
   let kills = 0
   const done = (): number => finishedGroups(join(folder, run))
   for (const { at, kind } of plan) {
-    if (!(await until(() => done() >= at, coordinator))) break
+    const isThere = (): boolean => done() >= at
+    if (!(await until(isThere, () => hasEnded(coordinator)))) break
     kills++
     if (kind === 'database') await server.restart()
     else if (kind === 'worker') {
@@ -172,17 +174,8 @@ function finishedGroups(run: string): number {
   return existsSync(path) ? readFileSync(path, 'utf8').split('"kind":"group-end"').length - 1 : 0
 }
 
-/** Waits until something is so; gives false where the program ended before. */
-async function until(isSo: () => boolean, { finished }: Started): Promise<boolean> {
-  let isOver = false
-  void finished.then(() => {
-    isOver = true
-  })
-  while (!isSo()) {
-    if (isOver) return false
-    await new Promise(resolve => setTimeout(resolve, 5))
-  }
-  return true
+function hasEnded({ child }: Started): boolean {
+  return child.exitCode !== null || child.signalCode !== null
 }
 
 /** A folder with a shop of so many tasks. */

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { baseModel } from '../../src/model/embedded.ts'
 import { openModel } from '../../src/model/model.ts'
 import { runCommand } from '../command-line.ts'
+import type { Foreign } from '../foreign.ts'
 import { espalier, type JsonRow, readLines, type Started, scratch, start } from './cli.ts'
 
 const folder = scratch()
@@ -58,8 +59,7 @@ async function rollDesk(policy: string, ...flags: readonly string[]): Promise<st
 
 interface Answer {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a server answers, for tests to look into
-  readonly body: any
+  readonly body: Foreign
 }
 
 async function post(path: string, body: object): Promise<Answer> {
@@ -80,8 +80,7 @@ async function get(path: string): Promise<Answer> {
 }
 
 /** The events of a stream as they come; `[DONE]` ends it. */
-// biome-ignore lint/suspicious/noExplicitAny: whatever a server answers, for tests to look into
-async function* events(answer: Response): AsyncGenerator<any> {
+async function* events(answer: Response): AsyncGenerator<Foreign> {
   let rest = ''
   for await (const chunk of answer.body!.pipeThrough(new TextDecoderStream())) {
     const parts = (rest + chunk).split('\n\n')

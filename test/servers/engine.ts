@@ -1,8 +1,6 @@
 import fastify from 'fastify'
 import type { EmbeddedModel } from '../../src/model/model.ts'
-
-// biome-ignore lint/suspicious/noExplicitAny: whatever a client sent
-type Body = any
+import type { Foreign } from '../foreign.ts'
 
 /**
  * An engine that really samples: an embedded model behind SGLang's `/generate`, with the ways in which
@@ -12,7 +10,7 @@ export async function serveEngine(model: EmbeddedModel) {
   const loaded: string[] = []
   let version = 'default'
   const call = { signal: new AbortController().signal }
-  const posts: Readonly<Record<string, (body: Body) => unknown>> = {
+  const posts: Readonly<Record<string, (body: Foreign) => unknown>> = {
     '/generate': async ({ input_ids, sampling_params, rid }) => {
       // The weights may change while it samples: the version told is that of the start.
       const weight_version = version

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
+import type { Foreign } from '../foreign.ts'
 
 /** An exchange with a real server, as it was recorded. */
 export interface Recorded {
@@ -10,8 +11,7 @@ export interface Recorded {
   readonly what: string
   readonly method: string
   readonly path: string
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was sent, for tests to look into
-  readonly request: any
+  readonly request: Foreign
   readonly status: number | null
   readonly body?: string
   /** The chunks of an event stream. */

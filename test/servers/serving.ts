@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Counter } from '../counter.ts'
+import type { Foreign } from '../foreign.ts'
 
 /** Ways in which a server can misbehave. */
 export const faults = [
@@ -25,8 +26,7 @@ export type Fault = (typeof faults)[number]
 export interface Seen {
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a client sent, for tests to look into
-  readonly body: any
+  readonly body: Foreign
 }
 
 /** What is asked of the model that a server pretends to have. */
@@ -88,8 +88,7 @@ export interface Serving extends AsyncDisposable {
 /** A request being answered. */
 export interface Turn {
   readonly path: string
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a client sent
-  readonly body: any
+  readonly body: Foreign
   readonly response: ServerResponse
   readonly fault: Fault | undefined
   readonly hold: Hold | undefined

@@ -1,3 +1,6 @@
+import type { PolicyScene, StagedPolicy } from '../../src/core/conformance/policy.conformance.ts'
+import type { Policy } from '../../src/core/policy.ts'
+import type { SglangOptions } from '../../src/policies/servers/sglang.ts'
 import {
   type Answer,
   answerTo,
@@ -7,6 +10,7 @@ import {
   streamEvents,
   type Turn,
 } from './serving.ts'
+import { openStage, statedSampling } from './staged.ts'
 
 /** How the SGLang server behaves. */
 export interface SglangServerOptions extends ServingOptions {
@@ -183,4 +187,25 @@ function candidates(id: number, width: number): readonly (readonly [number, numb
 
 function inputPairs(prompt: readonly number[], start: number): readonly unknown[] {
   return prompt.slice(start).map((id, index) => [index === 0 ? null : -id / 1024, id, null])
+}
+
+/** A policy before an SGLang server that plays the scene. */
+export function openSglangStage(
+  scene: PolicyScene,
+  connect: (url: string, options: SglangOptions) => Policy,
+  options: SglangServerOptions = {},
+): Promise<StagedPolicy> {
+  // Only what hangs uses its grace up.
+  const graceSeconds = scene.fault === 'hang' ? 0.3 : 30
+  return openStage(scene, {
+    serve: played => openSglangServer({ ...played, ...options }),
+    connect: (url, given) => connect(url, { graceSeconds, ...given }),
+    path: '/generate',
+    stated: ({ input_ids, sampling_params }) => ({
+      prompt: input_ids,
+      maxTokens: sampling_params.max_new_tokens,
+      seed: sampling_params.sampling_seed,
+      sampling: statedSampling(sampling_params),
+    }),
+  })
 }

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Foreign } from '../foreign.ts'
 import { readPass } from './tinker-wire.ts'
 
 /** One request that arrived. */
@@ -7,8 +8,7 @@ export interface Arrived {
   readonly path: string
   readonly type: string
   readonly headers: Readonly<Record<string, unknown>>
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was sent, for tests to look into
-  readonly body: any
+  readonly body: Foreign
 }
 
 /** What is answered instead of the usual: a code and a body. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fastify from 'fastify'
 import { type EmbeddedModel, type ModelShape, openModel } from '../../src/model/model.ts'
+import type { Foreign } from '../foreign.ts'
 import { readPass, writePassOutput, writeSampleOutput } from './tinker-wire.ts'
 
 /** A server that speaks Tinker's API over embedded models. */
@@ -18,9 +19,6 @@ interface Datum {
   readonly model_input: { readonly chunks: readonly { readonly tokens: readonly number[] }[] }
   readonly loss_fn_inputs: Readonly<Record<string, { readonly data: readonly number[] }>>
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: whatever a client sent
-type Body = any
 
 /**
  * Opens the server: what learns is one model, what is sampled from another, which takes over the
@@ -47,7 +45,7 @@ export async function openTinkerServer(
     futures.set(request_id, { tries: 0, result })
     return { request_id, future_id: request_id, status: 'pending' }
   }
-  const posts: Readonly<Record<string, (body: Body) => unknown>> = {
+  const posts: Readonly<Record<string, (body: Foreign) => unknown>> = {
     'client/config': () => ({ proto_compress_fwdbwd: false, parallel_fwdbwd_chunks: true }),
     telemetry: () => ({ status: 'accepted' }),
     get_info: () => ({
@@ -157,17 +155,17 @@ export async function openTinkerServer(
 }
 
 /** Results that go as protobuf where that is accepted. */
-function asProtobuf(result: Body): Uint8Array | undefined {
+function asProtobuf(result: Foreign): Uint8Array | undefined {
   if (result?.sequences) return writeSampleOutput(result.sequences, result.prompt_logprobs)
   if (!result?.loss_fn_outputs) return undefined
-  const outputs = result.loss_fn_outputs.map((each: Body) => each.logprobs.data)
+  const outputs = result.loss_fn_outputs.map((each: Foreign) => each.logprobs.data)
   return writePassOutput(outputs, result.metrics['loss:sum'])
 }
 
-async function sample(model: EmbeddedModel, samplers: ReadonlySet<string>, body: Body) {
+async function sample(model: EmbeddedModel, samplers: ReadonlySet<string>, body: Foreign) {
   const { prompt, sampling_params: parameters, sampling_session_id } = body
   if (!samplers.has(sampling_session_id)) throw new Error('Sampling session not found')
-  const ids = Int32Array.from(prompt.chunks.flatMap((chunk: Body) => chunk.tokens))
+  const ids = Int32Array.from(prompt.chunks.flatMap((chunk: Foreign) => chunk.tokens))
   const call = { signal: new AbortController().signal }
   const request = {
     prompt: ids,
@@ -193,7 +191,7 @@ async function sample(model: EmbeddedModel, samplers: ReadonlySet<string>, body:
 }
 
 /** Tinker's ppo and importance_sampling: a sum over targets (skyrl/tinker/loss_fns.py at a956457). */
-async function forwardBackward(model: EmbeddedModel, input: Body, isForwardOnly = false) {
+async function forwardBackward(model: EmbeddedModel, input: Foreign, isForwardOnly = false) {
   const data: readonly Datum[] = input.data
   const { clip_low_threshold: low = 0.8, clip_high_threshold: high = 1.2 } =
     input.loss_fn_config ?? {}

@@ -1,3 +1,4 @@
+import type { Foreign } from '../foreign.ts'
 import {
   type Answer,
   answerTo,
@@ -35,10 +36,7 @@ export function openVllmServer(options: VllmServerOptions = {}): Promise<Serving
 }
 
 /** The parameters as they lie in the body, in either place. */
-// biome-ignore lint/suspicious/noExplicitAny: whatever a client sent
-type Parameters = any
-
-function answersOf(turn: Turn, prompt: number[], parameters: Parameters, options: ServingOptions) {
+function answersOf(turn: Turn, prompt: number[], parameters: Foreign, options: ServingOptions) {
   return Array.from({ length: parameters.n ?? 1 }, (_, offset) =>
     answerTo(
       {

@@ -13,6 +13,7 @@ import { type OpenUser, spoken, type UserSpent } from '../users/user.ts'
 import { type AgentKind, chooseFewShots, tauAgent } from './agents.ts'
 import { openConversation } from './conversation.ts'
 import type { TauDomain } from './domain.ts'
+import { splitsFrom } from './options.ts'
 import type { TauReport, UserPrice } from './report.ts'
 import type { TauTask, TauTaskData } from './task.ts'
 import { openTauWorld } from './world.ts'
@@ -49,7 +50,8 @@ const TOOL_INSTRUCTION = `
 export function tauEnvironment(options: TauEnvironmentOptions): Environment<TauTaskData> {
   const settings = { ...defaults, ...options }
   const { domain } = settings
-  const splits = splitsOf(domain, settings.split)
+  const known = Object.keys(domain.tasks) as [string, ...string[]]
+  const splits = splitsFrom(`tau-bench ${domain.name}`, known, settings.split)
   return {
     name: `tau:${domain.name}`,
     splits,
@@ -58,15 +60,6 @@ export function tauEnvironment(options: TauEnvironmentOptions): Environment<TauT
     open: (task, call) => openWorld(settings, task, call),
     reward: { tau: ({ report }) => (report as TauReport).reward },
   }
-}
-
-function splitsOf({ name, tasks }: TauDomain, first?: string): readonly [string, ...string[]] {
-  const known = Object.keys(tasks) as [string, ...string[]]
-  if (first === undefined) return known
-  if (!known.includes(first)) {
-    throw new Error(`tau-bench ${name} has no split "${first}". Known: ${known.join(', ')}.`)
-  }
-  return [first, ...known.filter(split => split !== first)]
 }
 
 function readTask(domain: TauDomain, data: unknown, defaultSplit: string): TauTaskData {

@@ -11,6 +11,19 @@ export const priceOption = z
   })
   .optional()
 
+/** The splits of a benchmark's tasks, with the one that is chosen first. */
+export function splitsFrom(
+  benchmark: string,
+  known: readonly [string, ...string[]],
+  first: string | undefined,
+): readonly [string, ...string[]] {
+  if (first === undefined) return known
+  if (!known.includes(first)) {
+    throw new Error(`${benchmark} has no split "${first}". Known: ${known.join(', ')}.`)
+  }
+  return [first, ...known.filter(name => name !== first)]
+}
+
 /** The lines of a scripted user. */
 export async function readScript(
   path: string | undefined,

@@ -7,6 +7,7 @@ import type {
 } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import type { ToolDefinition } from '../../core/message.ts'
+import { splitsFrom } from '../tau/options.ts'
 import type { UserPrice } from '../tau/report.ts'
 import { openConversation } from './conversation.ts'
 import type { Tau2Domain } from './domain.ts'
@@ -69,7 +70,8 @@ export function tau2Environment(options: Tau2EnvironmentOptions): Environment<Ta
     prompts: new Prompts(domain.checkout),
     splits,
   }
-  const names = namesOf(domain.name, splits, options.split)
+  const known = [...splits.keys()] as [string, ...string[]]
+  const names = splitsFrom(`tau2-bench ${domain.name}`, known, options.split)
   if (settings.agent === 'solo') domain.policy({ solo: true })
   return {
     name: `tau2:${domain.name}`,
@@ -81,19 +83,6 @@ export function tau2Environment(options: Tau2EnvironmentOptions): Environment<Ta
     open: (task, call) => openWorld(settings, task, call),
     reward: { tau2: ({ report }) => (report as Tau2Report).reward },
   }
-}
-
-function namesOf(
-  domain: string,
-  splits: Settings['splits'],
-  first: string | undefined,
-): readonly [string, ...string[]] {
-  const known = [...splits.keys()] as [string, ...string[]]
-  if (first === undefined) return known
-  if (!splits.has(first)) {
-    throw new Error(`tau2-bench ${domain} has no split "${first}". Known: ${known.join(', ')}.`)
-  }
-  return [first, ...known.filter(name => name !== first)]
 }
 
 function readTask(settings: Settings, data: unknown, preset: string): Tau2TaskData {

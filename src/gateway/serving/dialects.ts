@@ -3,12 +3,11 @@ import { openCapture } from '../../capture/capture.ts'
 import type { Capture, CaptureContext } from '../../capture/contract.ts'
 import type { Answerer } from '../../capture/dialects/answer.ts'
 import { ResponseMemory } from '../../capture/dialects/openai/response-memory.ts'
+import { steadySeconds } from '../../core/call.ts'
 import type { GroupId, TaskId } from '../../core/ids.ts'
-import { openLanes } from '../../core/lane.ts'
-import { plainSampling } from '../../core/policy.ts'
 import type { Renderer } from '../../core/renderer.ts'
 import { embeddedPolicy } from '../../model/policy.ts'
-import { openSharedState } from '../../rollout/shared.ts'
+import { plainContext } from '../../rollout/shared.ts'
 import { answerOverHttp, goneSignal } from '../answer-http.ts'
 import type { Served } from './generation.ts'
 
@@ -48,20 +47,13 @@ export function addDialects(server: FastifyInstance, served: Served, renderer: R
 /** Room for whatever the model's own context holds: who asks sets the limits. */
 function contextOf({ model, folder }: Served, renderer: Renderer): CaptureContext {
   const most = Number.MAX_SAFE_INTEGER
-  const clock = (): number => performance.now() / 1000
   const { context } = model.shape
-  return {
-    policy: embeddedPolicy(model, { folder, clock, ownsModel: false }),
+  return plainContext({
+    policy: embeddedPolicy(model, { folder, clock: steadySeconds, ownsModel: false }),
     renderer,
-    sampling: plainSampling,
     limits: { turns: most, tokens: most, context, newTokens: context, seconds: most },
-    onLength: 'end',
-    stopStrings: [],
-    topLogprobs: 0,
-    lanes: openLanes({ policy: most, tools: most, environment: most, reward: most }),
-    clock,
-    shared: openSharedState(clock),
-  }
+    concurrency: most,
+  })
 }
 
 function captureOf(context: CaptureContext, { nextSeed }: Served): Capture {

@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Foreign } from '../../../test/foreign.ts'
 import { type EmbeddedModel, openModel } from '../../model/model.ts'
 import { buildVocabulary, tokenizerFiles } from '../../model/vocabulary.ts'
 import { type ModelServer, serveModel } from './server.ts'
@@ -26,8 +27,7 @@ afterAll(async () => {
   await model[Symbol.asyncDispose]()
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever a server answers, for tests to look into
-async function post(path: string, body: unknown): Promise<{ status: number; body: any }> {
+async function post(path: string, body: unknown): Promise<{ status: number; body: Foreign }> {
   const answer = await fetch(`${server.url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -38,8 +38,7 @@ async function post(path: string, body: unknown): Promise<{ status: number; body
 }
 
 /** The data of every event of a stream. */
-// biome-ignore lint/suspicious/noExplicitAny: whatever a server answers, for tests to look into
-async function stream(path: string, body: unknown): Promise<any[]> {
+async function stream(path: string, body: unknown): Promise<Foreign[]> {
   const answer = await fetch(`${server.url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

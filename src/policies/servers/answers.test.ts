@@ -1,5 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import {
+  chatAnswer as chat,
+  llamaAnswer as llama,
+  sglangAnswer as sglang,
+  vllmAnswer as vllm,
+} from '../../../test/fixtures/server-answers.ts'
 import { ServerError } from '../transport/server-error.ts'
 import { readChatAnswer } from './chat-answer.ts'
 import { openLlamaStream, readLlamaAnswer } from './llama-cpp-answer.ts'
@@ -8,72 +14,6 @@ import { openChoice, readChoices, readPromptLogprobs } from './vllm-answer.ts'
 
 const where = 'POST http://server/path'
 const prompt = Int32Array.of(1, 2)
-
-/** Right answers, to be damaged. */
-const sglang = {
-  output_ids: [5, 6],
-  meta_info: {
-    finish_reason: { type: 'stop', matched: 6 },
-    prompt_tokens: 2,
-    completion_tokens: 2,
-    cached_tokens: 1,
-    weight_version: '3',
-    output_token_logprobs: [
-      [-0.5, 5, null],
-      [-1, 6, null],
-    ],
-    output_top_logprobs: [[[-0.5, 5, null]], [[-1, 6, null]]],
-    input_token_logprobs: [
-      [null, 1, null],
-      [-2, 2, null],
-    ],
-  },
-}
-const entry = (id: number) => ({ token: `token_id:${id}`, logprob: -1 })
-const vllm = {
-  choices: [
-    {
-      index: 0,
-      token_ids: [5, 6],
-      prompt_token_ids: [1, 2],
-      finish_reason: 'stop',
-      logprobs: { content: [5, 6].map(id => ({ ...entry(id), top_logprobs: [entry(id)] })) },
-    },
-  ],
-  prompt_logprobs: [null, { 2: { logprob: -2 } }],
-  usage: { prompt_tokens_details: { cached_tokens: 1 } },
-}
-const llama = {
-  tokens: [5, 6],
-  stop: true,
-  stop_type: 'eos',
-  tokens_predicted: 2,
-  tokens_evaluated: 2,
-  timings: { cache_n: 1 },
-  completion_probabilities: [5, 6].map(id => ({
-    id,
-    bytes: [65],
-    prob: 0.5,
-    top_probs: [{ id, prob: 0.5 }],
-  })),
-}
-const chat = {
-  choices: [
-    {
-      message: {
-        role: 'assistant',
-        content: 'x',
-        reasoning_content: 'y',
-        tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
-      },
-      finish_reason: 'stop',
-      token_ids: [5],
-      prompt_token_ids: [1, 2],
-      logprobs: { content: [{ logprob: -1 }] },
-    },
-  ],
-  usage: { prompt_tokens: 2, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } },
-}
 
 const asked = { where, width: 1, prompt, stopIds: [], stopStrings: [] }
 const ofPrompt = { ids: prompt, from: 1 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { type LlamaCppServerOptions, openLlamaCppServer } from '../../../test/servers/llama-cpp.ts'
 import { faults } from '../../../test/servers/serving.ts'
+import { openStage, statedSampling } from '../../../test/servers/staged.ts'
 import {
   describePolicy,
   expectTokens,
-  type PolicyScene,
   type PolicySubject,
   sampleRequest,
 } from '../../core/conformance/policy.conformance.ts'
@@ -15,37 +15,17 @@ function subject(name: string, options: LlamaCppOptions = {}): PolicySubject {
   return {
     name,
     faults,
-    async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
-      const server = await openLlamaCppServer({
-        answer: () => ({ ids, logprobs, finish: 'stop' }),
-        fault: () => fault,
-        hold: () => hold,
-        ...(pace === undefined ? {} : { pace }),
-      })
-      const policy = openLlamaCpp(server.url, {
-        ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }),
-        ...options,
-      })
-      return {
-        policy,
-        stated: () =>
-          server.seen.map(({ body }) => ({
-            prompt: body.prompt,
-            maxTokens: body.n_predict,
-            seed: body.seed,
-            sampling: {
-              temperature: body.temperature,
-              topP: body.top_p,
-              topK: body.top_k,
-              minP: body.min_p,
-            },
-          })),
-        async [Symbol.asyncDispose]() {
-          await policy[Symbol.asyncDispose]()
-          await server.close()
-        },
-      }
-    },
+    open: scene =>
+      openStage(scene, {
+        serve: openLlamaCppServer,
+        connect: (url, given) => openLlamaCpp(url, { ...given, ...options }),
+        stated: body => ({
+          prompt: body.prompt,
+          maxTokens: body.n_predict,
+          seed: body.seed,
+          sampling: statedSampling(body),
+        }),
+      }),
   }
 }
 

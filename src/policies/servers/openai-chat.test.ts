@@ -4,6 +4,7 @@ import {
   openOpenAiChatServer,
 } from '../../../test/servers/openai-chat.ts'
 import { faults } from '../../../test/servers/serving.ts'
+import { openStage, statedSampling } from '../../../test/servers/staged.ts'
 import {
   describePolicy,
   expectTokens,
@@ -17,37 +18,16 @@ const subject: PolicySubject = {
   name: 'openai-chat',
   // Its answers carry no numbers that could be wrong.
   faults: faults.filter(fault => !['lengths', 'nan', 'null'].includes(fault)),
-  async open({ ids, logprobs, text, fault, pace, hold, deadlineSeconds }) {
-    const server = await openOpenAiChatServer({
-      answer: () => ({ ids, logprobs, finish: 'stop', text }),
-      fault: () => fault,
-      hold: () => hold,
-      ...(pace === undefined ? {} : { pace }),
-    })
-    const policy = openOpenAiChat(server.url, {
-      ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }),
-    })
-    return {
-      policy,
-      stated: () =>
-        server.seen
-          .filter(({ body }) => body !== undefined)
-          .map(({ body }) => ({
-            maxTokens: body.max_tokens,
-            seed: body.seed,
-            sampling: {
-              temperature: body.temperature,
-              topP: body.top_p,
-              topK: Math.max(0, body.top_k),
-              minP: body.min_p,
-            },
-          })),
-      async [Symbol.asyncDispose]() {
-        await policy[Symbol.asyncDispose]()
-        await server.close()
-      },
-    }
-  },
+  open: scene =>
+    openStage(scene, {
+      serve: openOpenAiChatServer,
+      connect: openOpenAiChat,
+      stated: body => ({
+        maxTokens: body.max_tokens,
+        seed: body.seed,
+        sampling: statedSampling(body),
+      }),
+    }),
 }
 
 describePolicy(subject)

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { faults } from '../../../test/servers/serving.ts'
-import { openSglangServer, type SglangServerOptions } from '../../../test/servers/sglang.ts'
+import {
+  openSglangServer,
+  openSglangStage,
+  type SglangServerOptions,
+} from '../../../test/servers/sglang.ts'
 import {
   describePolicy,
   expectTokens,
-  type PolicyScene,
   type PolicySubject,
   sampleRequest,
 } from '../../core/conformance/policy.conformance.ts'
@@ -19,42 +22,12 @@ function subject(
     name,
     faults,
     isElsewhere: parts.policy?.thread !== undefined,
-    async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
-      const server = await openSglangServer({
-        answer: () => ({ ids, logprobs, finish: 'stop' }),
-        fault: () => fault,
-        hold: () => hold,
-        ...(pace === undefined ? {} : { pace }),
-        ...parts.server,
-      })
-      const policy = openSglang(server.url, {
-        // Only what hangs uses its grace up.
-        graceSeconds: fault === 'hang' ? 0.3 : 30,
-        ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }),
-        ...parts.policy,
-      })
-      return {
-        policy,
-        stated: () =>
-          server.seen
-            .filter(({ path }) => path === '/generate')
-            .map(({ body }) => ({
-              prompt: body.input_ids,
-              maxTokens: body.sampling_params.max_new_tokens,
-              seed: body.sampling_params.sampling_seed,
-              sampling: {
-                temperature: body.sampling_params.temperature,
-                topP: body.sampling_params.top_p,
-                topK: Math.max(0, body.sampling_params.top_k),
-                minP: body.sampling_params.min_p,
-              },
-            })),
-        async [Symbol.asyncDispose]() {
-          await policy[Symbol.asyncDispose]()
-          await server.close()
-        },
-      }
-    },
+    open: scene =>
+      openSglangStage(
+        scene,
+        (url, options) => openSglang(url, { ...options, ...parts.policy }),
+        parts.server,
+      ),
   }
 }
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { faults } from '../../../test/servers/serving.ts'
+import { openStage, statedSampling } from '../../../test/servers/staged.ts'
 import { openVllmServer, type VllmServerOptions } from '../../../test/servers/vllm.ts'
 import {
   describePolicy,
   expectTokens,
-  type PolicyScene,
   type PolicySubject,
   sampleRequest,
 } from '../../core/conformance/policy.conformance.ts'
@@ -18,43 +18,20 @@ function subject(
   return {
     name,
     faults,
-    async open({ ids, logprobs, fault, pace, hold, deadlineSeconds }: PolicyScene) {
-      const server = await openVllmServer({
-        answer: () => ({ ids, logprobs, finish: 'stop' }),
-        fault: () => fault,
-        hold: () => hold,
-        ...(pace === undefined ? {} : { pace }),
-        ...parts.server,
-      })
-      const policy = openVllm(server.url, {
-        ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }),
-        ...parts.policy,
-      })
-      return {
-        policy,
-        stated: () =>
-          server.seen
-            .filter(({ body }) => body !== undefined)
-            .map(({ body }) => {
-              const parameters = body.sampling_params ?? body
-              return {
-                prompt: body.token_ids ?? body.prompt,
-                maxTokens: parameters.max_tokens,
-                seed: parameters.seed,
-                sampling: {
-                  temperature: parameters.temperature,
-                  topP: parameters.top_p,
-                  topK: Math.max(0, parameters.top_k),
-                  minP: parameters.min_p,
-                },
-              }
-            }),
-        async [Symbol.asyncDispose]() {
-          await policy[Symbol.asyncDispose]()
-          await server.close()
+    open: scene =>
+      openStage(scene, {
+        serve: options => openVllmServer({ ...options, ...parts.server }),
+        connect: (url, options) => openVllm(url, { ...options, ...parts.policy }),
+        stated: body => {
+          const parameters = body.sampling_params ?? body
+          return {
+            prompt: body.token_ids ?? body.prompt,
+            maxTokens: parameters.max_tokens,
+            seed: parameters.seed,
+            sampling: statedSampling(parameters),
+          }
         },
-      }
-    },
+      }),
   }
 }
 

@@ -5,6 +5,7 @@ import {
   seeingGroup,
   toExport,
   treeGroup,
+  weighed,
 } from '../../../test/export-runs.ts'
 import { writeTo } from '../../../test/memory-output.ts'
 import {
@@ -25,7 +26,6 @@ import {
 } from '../../../test/trainer-formulas.ts'
 import type { Group } from '../../core/group.ts'
 import { rowForms } from '../../core/row.ts'
-import { grpoAdvantages } from '../../math/advantages/grpo.ts'
 import type { LeafWeighting } from '../../math/credit.ts'
 import { type Format, type FormatOptions, RefusedError } from '../format.ts'
 import { groupRows } from '../row-record.ts'
@@ -78,7 +78,7 @@ describe('trainers that compare rewards by position or by group', () => {
   })
 
   it("TRL gives chains the advantages of the run, with TRL's epsilon", async () => {
-    const scaled = chains.map(group => reweighed(group, { epsilon: 1e-4 }))
+    const scaled = chains.map(group => weighed(group, { epsilon: 1e-4 }))
     expectSame(trlByPosition(await linesOf(trl, scaled), 4), ours(scaled))
   })
 
@@ -89,7 +89,7 @@ describe('trainers that compare rewards by position or by group', () => {
 
   it('ART computes the advantages of GRPO with the deviation of a population', async () => {
     const [line] = await linesOf(art, chains.slice(0, 1))
-    const group = reweighed(chains[0]!, { deviation: 'population' })
+    const group = weighed(chains[0]!, { deviation: 'population' })
     const expected = group.members.map(member => member.advantage)
     artAdvantages(line!).forEach((value, index) => {
       expect(value).toBeCloseTo(expected[index]!, 12)
@@ -239,22 +239,3 @@ describe('[T5] trainers that take our advantages', () => {
     expectSame(slimeByMetadata(samples), ours([group]))
   })
 })
-
-function reweighed(group: Group, options: Parameters<typeof grpoAdvantages>[1]): Group {
-  const advantages = grpoAdvantages(
-    group.members.map(({ trajectory, tree, reward }) => ({
-      group: group.id,
-      trajectory: trajectory.id,
-      tree: tree.id,
-      reward: reward.total,
-      weight: 1,
-      length: 1,
-    })),
-    options,
-  )
-  const members = group.members.map((member, index) => ({
-    ...member,
-    advantage: advantages[index] ?? null,
-  }))
-  return { ...group, members }
-}

@@ -5,10 +5,10 @@ import { loadTau } from '../../../src/environments/tau/load.ts'
 import type { TauAction, TauTask } from '../../../src/environments/tau/task.ts'
 import { parseJson } from '../../../src/python/json.ts'
 import type { PythonDict } from '../../../src/python/value.ts'
+import type { Foreign } from '../../foreign.ts'
 
 /** A row of a golden file, parsed as JavaScript; which fields it has depends on the file. */
-// biome-ignore lint/suspicious/noExplicitAny: rows of many shapes
-export type TauRow = any
+export type TauRow = Foreign
 
 /** What is wrong, or nothing. */
 export type Problem = string | undefined

@@ -9,10 +9,10 @@ import type { Dict } from '../../../src/environments/tau2/program/values.ts'
 import { Prompts } from '../../../src/environments/tau2/prompts.ts'
 import type { Tau2Task } from '../../../src/environments/tau2/task.ts'
 import { parseJson } from '../../../src/python/json.ts'
+import type { Foreign } from '../../foreign.ts'
 
 /** A row of a golden file; its fields depend on the kind of row. */
-// biome-ignore lint/suspicious/noExplicitAny: rows are data of many shapes, compared field by field
-export type Tau2Row = any
+export type Tau2Row = Foreign
 
 /** What is wrong with our answer; nothing when it is right. */
 export type Problem = string | undefined
