@@ -1,3 +1,4 @@
+import { whenAborted } from '../core/call.ts'
 import type { OpenCall, StepCall, Task, Transition, World } from '../core/environment.ts'
 import type { Json, NonEmpty } from '../core/ids.ts'
 import type { Message, Reply, ToolDefinition } from '../core/message.ts'
@@ -89,8 +90,11 @@ export function startAgent<Data>(
   }
   const respond = (request: ChatRequest, { seat = '' }: ChatCall): Promise<readonly ChatAnswer[]> =>
     new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      const answer = (reply: Reply): void => resolve([toAnswer(reply)])
+      const release = whenAborted(signal, () => reject(signal.reason))
+      const answer = (reply: Reply): void => {
+        release()
+        resolve([toAnswer(reply)])
+      }
       tell({ kind: 'asks', seat, request, answer })
     })
   const capture = { respond, countTokens: () => 0 }

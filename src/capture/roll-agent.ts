@@ -1,3 +1,4 @@
+import { onAbort } from '../core/call.ts'
 import type { Environment } from '../core/environment.ts'
 import { describeCause, Failure } from '../core/failure.ts'
 import type { NonEmpty } from '../core/ids.ts'
@@ -70,15 +71,14 @@ async function runAgent(
 /** An agent that does not listen to its signal is left alone when its attempt is stopped. */
 async function unlessStopped<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
   signal.throwIfAborted()
-  let leave = (): void => {}
+  let release = (): void => {}
   const stopped = new Promise<never>((_, reject) => {
-    leave = () => reject(signal.reason)
-    signal.addEventListener('abort', leave, { once: true })
+    release = onAbort(signal, () => reject(signal.reason))
   })
   try {
     return await Promise.race([Promise.resolve().then(work), stopped])
   } finally {
-    signal.removeEventListener('abort', leave)
+    release()
   }
 }
 

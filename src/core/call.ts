@@ -45,6 +45,21 @@ export function joinSignals(signals: readonly AbortSignal[]): {
   }
 }
 
+/** Waits; rejects with the signal's reason when that aborts. */
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      release()
+      resolve()
+    }, milliseconds)
+    const release = onAbort(signal, () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
+}
+
 function callAll(set: Set<() => void>): void {
   for (const listener of set) listener()
   set.clear()

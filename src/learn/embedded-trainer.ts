@@ -220,6 +220,11 @@ const ownDefaults = {
 /** Losses with a clip of PPO's kind take DAPO's, higher above than below. */
 const clipping = ['ppo', 'grpo', 'bnpo', 'dr-grpo']
 
+/** The options that a loss is trained with unless others are given. */
+export function usualLossOptions(loss: string): NamedOptions {
+  return clipping.includes(loss) ? { low: 0.2, high: 0.28 } : {}
+}
+
 function readOptions(options: EmbeddedTrainerOptions): Read {
   const known = [...Object.keys(ownDefaults), 'lossOptions', 'kl', 'bonus']
   const unknown = Object.keys(options).find(key => !known.includes(key))
@@ -229,8 +234,8 @@ function readOptions(options: EmbeddedTrainerOptions): Read {
   const loss = options.loss ?? ownDefaults.loss
   lossNamed(loss)
   checkImportance(options.importance ?? [], options.proximal)
-  const lossOptions = clipping.includes(loss) ? { low: 0.2, high: 0.28 } : {}
-  return { ...ownDefaults, ...options, lossOptions: { ...lossOptions, ...options.lossOptions } }
+  const lossOptions = { ...usualLossOptions(loss), ...options.lossOptions }
+  return { ...ownDefaults, ...options, lossOptions }
 }
 
 /** What the trajectories of a batch earned. */

@@ -1,3 +1,4 @@
+import { onAbort } from '../core/call.ts'
 import type { Task } from '../core/environment.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Pipeline } from '../run/pipeline.ts'
@@ -85,12 +86,12 @@ export async function waitForResult(
   await new Promise<void>(resolve => {
     const done = (): void => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
+      release?.()
       waiting.delete(done)
       resolve()
     }
     const timer = setTimeout(done, wait * 1000)
-    signal?.addEventListener('abort', done, { once: true })
+    const release = signal && onAbort(signal, done)
     waiting.add(done)
   })
 }

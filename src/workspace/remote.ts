@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Call } from '../core/call.ts'
+import { type Call, pause } from '../core/call.ts'
 import { describeCause } from '../core/failure.ts'
 import { keepSecret } from '../core/process/secrets.ts'
 import type { Finished } from '../sandbox/run.ts'
@@ -155,7 +154,7 @@ class Server {
     for (let wait = 100; ; wait = Math.min(2 * wait, 5000)) {
       const { status, text } = await this.#exchange(method, path, asking)
       if (status === 503 && Date.now() + wait < giveUp) {
-        await pause(wait, undefined, { signal: asking.signal })
+        await pause(wait, asking.signal)
         continue
       }
       if (status < 200 || status > 299) throw this.#broken(method, path, `${status} ${told(text)}`)

@@ -45,7 +45,17 @@ function readDatum(datum: WireFields) {
         .map(readWire)
         .map(entry => [textOf(entry, 1), readTensor(readWire(bytesOf(entry, 2)[0]!))]),
     ),
+    model_input_spans: bytesOf(datum, 3).map(readWire).map(readSpan),
+    loss_fn_input_spans: bytesOf(datum, 4).map(readWire).map(readSpan),
   }
+}
+
+/** A span as text: where it is from, the sequence, and which of its tokens. */
+function readSpan(span: WireFields): string {
+  const [prompt] = bytesOf(span, 1)
+  const own = readWire((prompt ?? bytesOf(span, 2)[0])!)
+  const offset = numberOf(own, 2)
+  return `${prompt ? 'prompt' : 'sampled'} ${textOf(own, 1)} ${offset}-${offset + numberOf(own, 3)}`
 }
 
 function readTensor(tensor: WireFields) {

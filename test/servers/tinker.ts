@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import fastify from 'fastify'
 import { type EmbeddedModel, type ModelShape, openModel } from '../../src/model/model.ts'
 import type { Foreign } from '../foreign.ts'
+import { openSequences } from './tinker-sequences.ts'
 import { readPass, writePassOutput, writeSampleOutput } from './tinker-wire.ts'
 
 /** A server that speaks Tinker's API over embedded models. */
@@ -13,6 +14,8 @@ export interface TinkerServer extends AsyncDisposable {
   readonly trained: EmbeddedModel
   /** Paths that were asked for, in order. */
   readonly asked: string[]
+  /** How many spans of tokens clients said the origin of; each was checked. */
+  readonly claims: () => number
 }
 
 interface Datum {
@@ -36,6 +39,7 @@ export async function openTinkerServer(
   const asked: string[] = []
   const futures = new Map<string, { tries: number; result: Promise<unknown> }>()
   const samplers = new Set<string>()
+  const sequences = openSequences()
   let counter = 0
   let requestsOfModel = 0
 
@@ -71,11 +75,19 @@ export async function openTinkerServer(
     },
     asample: body => {
       const names = Array.from({ length: body.num_samples ?? 1 }, () => `sequence_${++counter}`)
-      return { ...later(() => sample(sampler, samplers, body)), sample_sequence_ids: names }
+      const drawn = sample(sampler, samplers, body)
+      const kept = drawn.then(answer => {
+        for (const [at, { tokens }] of answer.sequences.entries()) {
+          sequences.keep(names[at]!, body, tokens)
+        }
+        return answer
+      })
+      return { ...later(() => kept), sample_sequence_ids: names }
     },
     forward_backward: body => {
       requestsOfModel++
       const input = body.forward_backward_input
+      sequences.check(input.data)
       return later(() => forwardBackward(trained, input, body.forward_only === true))
     },
     optim_step: ({ adam_params }) =>
@@ -145,6 +157,7 @@ export async function openTinkerServer(
     url,
     trained,
     asked,
+    claims: sequences.claims,
     async [Symbol.asyncDispose]() {
       await server.close()
       await trained[Symbol.asyncDispose]()
@@ -190,13 +203,14 @@ async function sample(model: EmbeddedModel, samplers: ReadonlySet<string>, body:
   return { type: 'sample', sequences, prompt_logprobs: scored ? [null, ...scored] : null }
 }
 
-/** Tinker's ppo and importance_sampling: a sum over targets (skyrl/tinker/loss_fns.py at a956457). */
+/** Tinker's ppo, importance_sampling and cross_entropy: a sum over targets (skyrl/tinker/loss_fns.py at a956457). */
 async function forwardBackward(model: EmbeddedModel, input: Foreign, isForwardOnly = false) {
   const data: readonly Datum[] = input.data
   const { clip_low_threshold: low = 0.8, clip_high_threshold: high = 1.2 } =
     input.loss_fn_config ?? {}
   const isClipped = input.loss_fn === 'ppo'
-  if (!isClipped && input.loss_fn !== 'importance_sampling') {
+  const isWeighted = input.loss_fn === 'cross_entropy'
+  if (!isClipped && !isWeighted && input.loss_fn !== 'importance_sampling') {
     throw new Error(`loss_fn ${input.loss_fn} is not supported here`)
   }
   const rows = data.map(toRow)
@@ -204,6 +218,14 @@ async function forwardBackward(model: EmbeddedModel, input: Foreign, isForwardOn
   const { logprobs, offsets } = await model.gradient(rows, numbers => {
     const logprobGradient = new Float64Array(numbers.logprobs.length)
     data.forEach(({ loss_fn_inputs }, row) => {
+      if (isWeighted) {
+        loss_fn_inputs.weights!.data.forEach((weight, target) => {
+          const place = numbers.offsets[row]! + target + 1
+          sum -= weight * numbers.logprobs[place]!
+          logprobGradient[place] = -weight
+        })
+        return
+      }
       const then = loss_fn_inputs.logprobs!.data
       loss_fn_inputs.advantages!.data.forEach((advantage, target) => {
         if (advantage === 0) return
@@ -234,13 +256,17 @@ async function forwardBackward(model: EmbeddedModel, input: Foreign, isForwardOn
 function toRow({ model_input, loss_fn_inputs }: Datum) {
   const tokens = model_input.chunks.flatMap(chunk => [...chunk.tokens])
   const targets = loss_fn_inputs.target_tokens!.data
-  const advantages = loss_fn_inputs.advantages!.data
-  if (tokens.length !== targets.length || targets.length !== advantages.length) {
+  const isWeighted = !loss_fn_inputs.advantages
+  const worth = (loss_fn_inputs.advantages ?? loss_fn_inputs.weights)!.data
+  if (tokens.length !== targets.length || targets.length !== worth.length) {
     throw new Error('model_input and loss_fn_inputs have different lengths')
   }
   return {
     ids: Int32Array.from([tokens[0]!, ...targets]),
-    mask: Uint8Array.from([0, ...advantages], value => (value === 0 ? 0 : 1)),
+    // A pass that only looks has weights of 0 and wants every number.
+    mask: Uint8Array.from([0, ...worth], (value, at) =>
+      at > 0 && (isWeighted || value !== 0) ? 1 : 0,
+    ),
     temperature: 1,
   }
 }

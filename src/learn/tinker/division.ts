@@ -2,7 +2,7 @@ import type { Call } from '../../core/call.ts'
 import { toDatum } from '../../sinks/formats/tinker.ts'
 import type { MemberRow } from '../../sinks/row-record.ts'
 import type { FactorOptions } from '../row-factors.ts'
-import type { TinkerLoss } from './losses.ts'
+import type { ServerLoss } from './losses.ts'
 import type { Learner } from './pass.ts'
 
 /**
@@ -11,11 +11,11 @@ import type { Learner } from './pass.ts'
  * over one row finds out which it is.
  */
 export async function findDivision(
-  learner: Learner & { readonly loss: TinkerLoss; division?: FactorOptions['divides'] },
-  member: MemberRow,
+  learner: Learner & { division?: FactorOptions['divides'] },
+  { member, loss }: { readonly member: MemberRow; readonly loss: ServerLoss },
   call: Call,
 ): Promise<FactorOptions['divides']> {
-  const { kind, model, passes, loss } = learner
+  const { kind, model, passes } = learner
   if (kind.name !== 'skyrl') return kind.divides
   if (learner.division) return learner.division
   const data = [toDatum(member, { weights: true })]

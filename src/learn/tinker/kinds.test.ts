@@ -75,6 +75,8 @@ describe('a trainer knows its server', () => {
     await expect(scene({ openapi }, { loss: 'ppo' })).rejects.toThrow(
       /twinkle has no loss "ppo", and trains cross-entropy.*importance-sampling/,
     )
+    // Slopes of both signs would be divided by their sum there.
+    await expect(scene({ openapi }, { loss: 'gspo' })).rejects.toThrow(/twinkle has no loss "gspo"/)
     const { server, trainer } = await scene({ openapi, metrics: { 'loss:avg': 7 } })
     await using _ = server
     const { metrics } = await trainer.step([chainGroup([1, 0, 0.25])], call)

@@ -27,6 +27,8 @@ export interface TinkerTrainerOptions {
   readonly gradientClip?: number
   /** Adam's epsilon. @default 1e-12, as Tinker's own */
   readonly epsilon?: number
+  /** Whether each datum says of which of the server's sequences its tokens are. @default false */
+  readonly provenance?: boolean
   /** @default 0 */
   readonly seed?: number
   /** @default 'uniform' */
@@ -36,7 +38,7 @@ export interface TinkerTrainerOptions {
 /** What stands behind the address of a trainer: `tinker:URL?rank=16&targets=attention,mlp`. */
 export type TinkerUriOptions = Pick<
   TinkerTrainerOptions,
-  'divides' | 'rank' | 'targets' | 'weightDecay' | 'gradientClip' | 'epsilon'
+  'divides' | 'rank' | 'targets' | 'weightDecay' | 'gradientClip' | 'epsilon' | 'provenance'
 >
 
 const divisions = ['nothing', 'rows', 'trained']
@@ -69,6 +71,11 @@ const parameters: Readonly<Record<string, Parameter>> = {
   },
   'weight-decay': { option: 'weightDecay', takes: 'a number from 0 on', read: readNumber },
   'gradient-clip': { option: 'gradientClip', takes: 'a number from 0 on', read: readNumber },
+  provenance: {
+    option: 'provenance',
+    takes: 'true or false',
+    read: value => (value === 'true' || value === 'false' ? value === 'true' : undefined),
+  },
   epsilon: { option: 'epsilon', takes: 'a number from 0 on', read: readNumber },
 }
 

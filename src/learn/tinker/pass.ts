@@ -2,9 +2,10 @@ import type { Call } from '../../core/call.ts'
 import type { ForwardBackwardOutput } from '../../policies/tinker/messages.ts'
 import type { TinkerModel } from '../../policies/tinker/model.ts'
 import type { Passes } from '../../policies/tinker/passes.ts'
+import type { Provenance } from '../../policies/tinker/provenance.ts'
 import type { TinkerServerKind } from '../../policies/tinker/server-kind.ts'
 import type { Datum, TensorData } from '../../sinks/formats/tinker.ts'
-import type { TinkerLoss } from './losses.ts'
+import type { ServerLoss } from './losses.ts'
 
 /** Tokens of one request: large batches go in several, whose gradients add up. */
 const requestTokens = 100_000
@@ -26,12 +27,14 @@ export interface Learner {
   readonly model: TinkerModel
   readonly passes: Passes
   readonly kind: TinkerServerKind
+  /** Which of the server's sequences tokens were sampled as. */
+  readonly provenance: Provenance
 }
 
 /** Forward and backward over a batch, in as many requests as it needs. */
 export async function passOver(
   { model, passes, kind }: Learner,
-  { data, loss }: { readonly data: readonly Datum[]; readonly loss: TinkerLoss },
+  { data, loss }: { readonly data: readonly Datum[]; readonly loss: ServerLoss },
   call: Call,
 ): Promise<PassSums> {
   const chunks = [...inChunks(data)].map(chunk => (kind.evenRows ? evened(chunk) : chunk))
@@ -51,7 +54,8 @@ export async function passOver(
   return { ...compared, loss: lossOf(answers), metrics: combined(answers.map(a => a.metrics)) }
 }
 
-function* inChunks(data: readonly Datum[]): Generator<readonly Datum[]> {
+/** Data in as many requests as they need. */
+export function* inChunks(data: readonly Datum[]): Generator<readonly Datum[]> {
   let chunk: Datum[] = []
   let tokens = 0
   for (const datum of data) {

@@ -139,6 +139,41 @@ describe('training through a Tinker server', () => {
     expect(moved).toBeLessThan(1e-4)
   })
 
+  it.each(['gspo', 'gmpo', 'gpg'])(
+    'takes the step of a loss that Tinker does not have, %s, with slopes made here',
+    async loss => {
+      await using fresh = await openTinkerServer(shape)
+      await using session = await openTinkerSession(fresh.url)
+      const groups = await rollFrom(session, 1)
+      await using twin = await openModel({ shape, seed: 3, files }, { threads: 1, kernel: 'plain' })
+      const before = await scores(twin, groups)
+      const trainer = await openTinkerTrainer(session, { learningRate: 1e-3, loss })
+      const { metrics } = await trainer.step(groups, call)
+      expect(metrics.largestDifference).toBeLessThan(1e-4)
+      const own = { learningRate: 1e-3, loss, entropy: 0, clip: Number.MAX_VALUE, measured: 1 }
+      await embeddedTrainer(twin, own).step(groups, call)
+      const theirs = await scores(fresh.trained, groups)
+      const ours = await scores(twin, groups)
+      const apart = (one: readonly number[]) =>
+        Math.max(...ours.map((value, index) => Math.abs(value - one[index]!)))
+      expect(apart(before)).toBeGreaterThan(1e-3)
+      expect(apart(theirs)).toBeLessThan(1e-4)
+    },
+  )
+
+  it.each(['ppo', 'gspo'])('tells where tokens come from when asked to, with %s', async loss => {
+    await using session = await openTinkerSession(server.url)
+    const before = server.claims()
+    const silent = await openTinkerTrainer(session, { learningRate: 0, loss })
+    await silent.step(await rollFrom(session, 3), call)
+    expect(server.claims()).toBe(before)
+    const trainer = await openTinkerTrainer(session, { learningRate: 0, loss, provenance: true })
+    const { metrics } = await trainer.step(await rollFrom(session, 3), call)
+    // Inputs and targets of a row are a prompt and what was sampled after it.
+    const passes = loss === 'ppo' ? 1 : 2
+    expect(server.claims() - before).toBe(4 * passes * metrics.trainedRows!)
+  })
+
   it('learns: rewards rise over a few steps, and samples come from what was learned', async () => {
     await using session = await openTinkerSession(server.url)
     const trainer = await openTinkerTrainer(session, { learningRate: 0.02, loss: 'ppo' })
@@ -172,8 +207,8 @@ describe('training through a Tinker server', () => {
 
   it('refuses losses that Tinker does not have, and says what servers say', async () => {
     await using session = await openTinkerSession(server.url)
-    await expect(openTinkerTrainer(session, { loss: 'sapo' })).rejects.toThrow(
-      /Tinker has no loss "sapo". Known: ppo/,
+    await expect(openTinkerTrainer(session, { loss: 'gppo' })).rejects.toThrow(
+      /Tinker has no loss "gppo". Known: ppo/,
     )
     const cispo = await openTinkerTrainer(session, { loss: 'cispo' })
     await expect(cispo.step(await rollFrom(session, 2), call)).rejects.toThrow(

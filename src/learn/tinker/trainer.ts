@@ -12,9 +12,11 @@ import { toDatum } from '../../sinks/formats/tinker.ts'
 import { groupRows, type MemberRow } from '../../sinks/row-record.ts'
 import { rowFactors } from '../row-factors.ts'
 import { findDivision } from './division.ts'
-import { lossFor, type TinkerLoss } from './losses.ts'
+import { lossFor, type ServerLoss, type TinkerLoss } from './losses.ts'
 import type { TinkerTrainerOptions } from './options.ts'
+import { ownPass } from './own-pass.ts'
 import { combined, type Learner, type PassSums, passOver } from './pass.ts'
+import { withProvenance } from './provenance.ts'
 
 type Settings = ReturnType<typeof settingsOf>
 
@@ -49,7 +51,10 @@ export async function openTinkerTrainer(
   }
   const call = { signal: AbortSignal.timeout(600_000) }
   const model = await createModel(session, settings, call)
-  const state: State = { session, settings, loss, model, kind, passes: openPasses(session) }
+  const { provenance } = session
+  if (settings.provenance) provenance.keep()
+  const passes = openPasses(session)
+  const state: State = { session, settings, loss, model, kind, passes, provenance }
   await offer(state, session.version, call)
   return {
     name: `tinker:${session.url}`,
@@ -69,27 +74,49 @@ function settingsOf({ kind }: TinkerSession, options: TinkerTrainerOptions) {
 }
 
 async function learnFrom(state: State, groups: readonly Group[], call: Call) {
-  const { session, settings, loss, kind } = state
+  const { session, settings, loss } = state
+  const form = loss.kind === 'own' ? 'once' : 'paths'
   const { weighting } = settings
-  const all = groups.flatMap(group => groupRows(group, { weighting, form: 'paths' }))
+  const all = groups.flatMap(group => groupRows(group, { weighting, form }))
   const counts = countRows(groups, all.filter(isWorthwhile))
   if (counts.trainedRows === 0) return { version: session.version, metrics: counts }
-  const divides = settings.divides ?? (await findDivision(state, all.find(isWorthwhile)!, call))
-  const factors = rowFactors(all, { mean: loss.mean, divides })
-  const data = all.flatMap((member, index) =>
-    isWorthwhile(member)
-      ? [toDatum(member, { factor: factors[index]!, weights: kind.takesWeights })]
-      : [],
-  )
+  const pass =
+    loss.kind === 'own'
+      ? () => ownPass(state, { members: all, loss }, call)
+      : await serverPass(state, { all, loss }, call)
   let told: Readonly<Record<string, number>> = {}
   for (let epoch = 0; epoch < settings.epochs; epoch++) {
-    const sums = await passOver(state, { data, loss }, call)
+    const sums = await pass()
     told = { ...told, ...(epoch === 0 && metricsOf(sums)), loss: sums.loss }
     told = { ...told, ...namedServer(combined([sums.metrics, await optimise(state, call)])) }
   }
   const version = session.version + 1
   await offer(state, version, call)
   return { version, metrics: { ...counts, ...told } }
+}
+
+/** A pass with a loss of the server's, advantages of such a size that its mean is ours. */
+async function serverPass(
+  state: State,
+  { all, loss }: { readonly all: readonly MemberRow[]; readonly loss: ServerLoss },
+  call: Call,
+): Promise<() => Promise<PassSums>> {
+  const { settings, kind } = state
+  const member = all.find(isWorthwhile)!
+  const divides = settings.divides ?? (await findDivision(state, { member, loss }, call))
+  const factors = rowFactors(all, { mean: loss.mean, divides })
+  const data = all.flatMap((member, index) =>
+    isWorthwhile(member)
+      ? [
+          withProvenance(
+            toDatum(member, { factor: factors[index]!, weights: kind.takesWeights }),
+            member,
+            state.provenance,
+          ),
+        ]
+      : [],
+  )
+  return () => passOver(state, { data, loss }, call)
 }
 
 /** Before the first update, what differs is how the two sides compute; afterwards it is learning. */

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Call } from '../../core/call.ts'
+import { type Call, pause } from '../../core/call.ts'
 import { retrieve } from './futures.ts'
 import {
   fieldsOf,
@@ -36,6 +35,8 @@ export interface TinkerApi {
 export interface SubmitOptions {
   /** @default 'wait' */
   readonly busy?: 'wait' | 'throw'
+  /** Hears what was answered at once, before the result is there. */
+  readonly heard?: (answer: Readonly<Record<string, unknown>>) => void
 }
 
 /** Where the API is, and who asks. */
@@ -66,15 +67,15 @@ export function openTinkerApi(url: string, options: TinkerApiOptions = {}): Tink
     { busy = 'wait' }: SubmitOptions = {},
   ): Promise<TinkerAnswer> {
     const until = performance.now() + retrySeconds * 1000
-    for (let pause = pauseMs; ; pause = Math.min(10_000, pause * 2)) {
+    for (let milliseconds = pauseMs; ; milliseconds = Math.min(10_000, milliseconds * 2)) {
       try {
         return await send(asked, call)
       } catch (error) {
         call.signal.throwIfAborted()
         const isBusy = error instanceof TinkerError && error.code === 429
-        if (!isPassing(error) || performance.now() + pause > until) throw error
+        if (!isPassing(error) || performance.now() + milliseconds > until) throw error
         if (isBusy && busy === 'throw') throw error
-        await sleep(pause, undefined, { signal: call.signal })
+        await pause(milliseconds, call.signal)
       }
     }
   }
@@ -91,7 +92,9 @@ export function openTinkerApi(url: string, options: TinkerApiOptions = {}): Tink
     },
     resultOf: (task, call) => retrieve({ send, pauseMs, retrySeconds }, task, call),
     async submit(asked, call, given) {
-      return requestId(asked.path, await tried(asked, call, given))
+      const answer = await tried(asked, call, given)
+      given?.heard?.(fieldsOf(asked.path, answer))
+      return requestId(asked.path, answer)
     },
   }
   return api

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Call } from '../../core/call.ts'
+import { type Call, pause } from '../../core/call.ts'
 import {
   protobufType,
   type TinkerAnswer,
@@ -51,7 +50,7 @@ async function poll(
   const troubles = openTroubles(asking)
   for (let iteration = 0; ; iteration++) {
     call.signal.throwIfAborted()
-    let pause = Math.min(50, asking.pauseMs)
+    let milliseconds = Math.min(50, asking.pauseMs)
     try {
       const answer = await asking.send(questionFor(task, id, iteration), call)
       if (answer instanceof Uint8Array) return answer
@@ -62,9 +61,9 @@ async function poll(
       call.signal.throwIfAborted()
       const waits = troubles.meet(error)
       if (waits === undefined) throw named(task, error)
-      pause = waits
+      milliseconds = waits
     }
-    await sleep(pause, undefined, { signal: call.signal })
+    await pause(milliseconds, call.signal)
   }
 }
 

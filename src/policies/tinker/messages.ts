@@ -1,3 +1,4 @@
+import type { ProvenanceSpan } from './provenance.ts'
 import {
   bytesOf,
   floatsOf,
@@ -28,6 +29,11 @@ export interface TinkerDatum {
     readonly chunks: readonly { readonly type: 'encoded_text'; readonly tokens: Int32Array }[]
   }
   readonly loss_fn_inputs: Readonly<Record<string, TinkerTensor>>
+  /** Where its inputs and its targets come from; goes as protobuf only, as in the SDK. */
+  readonly spans?: {
+    readonly input: readonly ProvenanceSpan[]
+    readonly targets: readonly ProvenanceSpan[]
+  }
 }
 
 /** A pass over data. */
@@ -70,7 +76,7 @@ export function writeForwardBackward(pass: ForwardBackward): Uint8Array {
   return writer.finish()
 }
 
-function writeDatum({ model_input, loss_fn_inputs }: TinkerDatum): Uint8Array {
+function writeDatum({ model_input, loss_fn_inputs, spans }: TinkerDatum): Uint8Array {
   const writer = openWireWriter()
   for (const { tokens } of model_input.chunks) {
     const text = openWireWriter().bytes(1, rawBytes(tokens)).finish()
@@ -80,7 +86,19 @@ function writeDatum({ model_input, loss_fn_inputs }: TinkerDatum): Uint8Array {
     const entry = openWireWriter().bytes(1, name).bytes(2, writeTensor(tensor))
     writer.bytes(2, entry.finish())
   }
+  for (const span of spans?.input ?? []) writer.bytes(3, writeSpan(span))
+  for (const span of spans?.targets ?? []) writer.bytes(4, writeSpan(span))
   return writer.finish()
+}
+
+function writeSpan({ kind, sequence, offset, length }: ProvenanceSpan): Uint8Array {
+  const writer = openWireWriter().bytes(1, sequence)
+  // Numbers of 0 are left out, as the SDK's own classes do.
+  if (offset > 0) writer.integer(2, offset)
+  if (length > 0) writer.integer(3, length)
+  return openWireWriter()
+    .bytes(kind === 'prompt' ? 1 : 2, writer.finish())
+    .finish()
 }
 
 function writeTensor({ data, dtype, shape }: TinkerTensor): Uint8Array {

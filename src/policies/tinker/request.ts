@@ -1,5 +1,5 @@
 import * as zlib from 'node:zlib'
-import type { Call } from '../../core/call.ts'
+import { type Call, joinSignals } from '../../core/call.ts'
 
 /** What a Tinker server answered instead of doing what was asked. */
 export class TinkerError extends Error {
@@ -53,23 +53,29 @@ export async function sendTo(
   { signal }: Call,
 ): Promise<TinkerAnswer> {
   const { request } = await import('undici')
-  const answer = await request(`${base}/api/v1/${path}`, {
-    method: body ? 'POST' : 'GET',
-    headers: {
-      accept: 'application/json',
-      ...(key !== undefined && { 'x-api-key': key }),
-      ...(body && bodyHeaders(body)),
-      ...headers,
-    },
-    ...(body && { body: bodyBytes(body) }),
-    signal,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
-  const { statusCode, body: stream } = answer
-  if (statusCode >= 300) throw new TinkerError(path, statusCode, errorOf(await stream.text()))
-  if (String(answer.headers['content-type']).startsWith(protobufType)) return await stream.bytes()
-  return readJson(path, await stream.text())
+  // Thousands of requests may share a signal; each listens through one of its own.
+  const own = joinSignals([signal])
+  try {
+    const answer = await request(`${base}/api/v1/${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: {
+        accept: 'application/json',
+        ...(key !== undefined && { 'x-api-key': key }),
+        ...(body && bodyHeaders(body)),
+        ...headers,
+      },
+      ...(body && { body: bodyBytes(body) }),
+      signal: own.signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    const { statusCode, body: stream } = answer
+    if (statusCode >= 300) throw new TinkerError(path, statusCode, errorOf(await stream.text()))
+    if (String(answer.headers['content-type']).startsWith(protobufType)) return await stream.bytes()
+    return readJson(path, await stream.text())
+  } finally {
+    own.release()
+  }
 }
 
 /** The id of a request that takes long. */

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Call } from '../../core/call.ts'
+import { type Call, pause } from '../../core/call.ts'
 import {
   type Policy,
   plainCapabilities,
@@ -9,8 +8,9 @@ import {
   type TokenSample,
 } from '../../core/policy.ts'
 import { type LogprobBasis, sampled, type VersionRange } from '../../core/segment.ts'
-import type { TinkerApi } from './api.ts'
+import type { SubmitOptions, TinkerApi } from './api.ts'
 import { readSample, type SampleOutput, sampleOf } from './messages.ts'
+import type { Provenance } from './provenance.ts'
 import { TinkerError, type TinkerRequest } from './request.ts'
 import type { TinkerServerKind } from './server-kind.ts'
 
@@ -20,6 +20,7 @@ export interface SamplerSession {
   readonly url: string
   readonly baseModel: string
   readonly kind: TinkerServerKind
+  readonly provenance: Provenance
   version(): number
   /** A sampler of the base model, for samples before any weights were published. */
   openBase(call: Call): Promise<string>
@@ -103,13 +104,18 @@ async function draw(
     top_k: sampling.topK === 0 ? -1 : sampling.topK,
   }
   const body = { ...promptOf(prompt.ids), num_samples: count, sampling_params: parameters }
-  const { sequences, cached } = await ask(state, body, call)
+  const { sequences, cached, names } = await ask(state, body, call)
   if (sequences.length !== count) {
     throw new Error(`asample gave ${sequences.length} sequences where ${count} were asked for`)
   }
   const seconds = (performance.now() - started) / 1000
   return sequences
     .map(each => cutAt(each, request))
+    .map((sequence, index) => {
+      const name = names[index]
+      if (name !== undefined) state.provenance.remember(prompt.ids, sequence.tokens, name)
+      return sequence
+    })
     .map(sequence =>
       toSample(sequence, {
         basis: basisAt(sampling.temperature),
@@ -209,7 +215,10 @@ async function score(
   }
 }
 
-async function ask(state: State, asked: object, call: Call): Promise<SampleOutput> {
+/** What was sampled, and the server's names of the sequences, where it tells them. */
+type Asked = SampleOutput & { readonly names: readonly string[] }
+
+async function ask(state: State, asked: object, call: Call): Promise<Asked> {
   const sampler = await currentOf(state, call)
   try {
     return await askOf(state, { sampler: (await sampler.instead) ?? sampler, asked }, call)
@@ -250,30 +259,39 @@ async function askOf(
   state: State,
   { sampler, asked }: { readonly sampler: Sampled; readonly asked: object },
   call: Call,
-): Promise<SampleOutput> {
+): Promise<Asked> {
+  let names: readonly string[] = []
+  const heard = ({ sample_sequence_ids: told }: Readonly<Record<string, unknown>>): void => {
+    names = Array.isArray(told) ? told.map(String) : []
+  }
   const submit = (): Promise<string> => {
     const own = { sampling_session_id: sampler.id, seq_id: sampler.requests++ }
     const body = { type: 'sample', ...asked, ...own }
-    return submitGently(state, { path: 'asample', body, headers: backpressure }, call)
+    const request = { path: 'asample', body, headers: backpressure }
+    return submitGently(state, { request, heard }, call)
   }
   const answer = await state.api.resultOf({ path: 'asample', submit, protobuf: true }, call)
-  return answer instanceof Uint8Array ? readSample(answer) : sampleOf(answer)
+  return { ...(answer instanceof Uint8Array ? readSample(answer) : sampleOf(answer)), names }
 }
 
 const backpressure = { 'x-tinker-sampling-backpressure': '1' }
 
 /** Sends a sample; when the server has had enough, all samples of the session wait. */
-async function submitGently(state: State, asked: TinkerRequest, call: Call): Promise<string> {
+async function submitGently(
+  state: State,
+  { request, heard }: { readonly request: TinkerRequest } & Pick<SubmitOptions, 'heard'>,
+  call: Call,
+): Promise<string> {
   for (;;) {
     const wait = state.pausedUntil - performance.now()
-    if (wait > 0) await sleep(wait, undefined, { signal: call.signal })
+    if (wait > 0) await pause(wait, call.signal)
     try {
-      return await state.api.submit(asked, call, { busy: 'throw' })
+      return await state.api.submit(request, call, { busy: 'throw', ...(heard && { heard }) })
     } catch (error) {
       if (!(error instanceof TinkerError) || error.code !== 429) throw error
-      const size = JSON.stringify(asked.body).length
-      const pause = state.api.pauseMs * (size > largeBody ? 10 : 2)
-      state.pausedUntil = Math.max(state.pausedUntil, performance.now() + pause)
+      const size = JSON.stringify(request.body).length
+      const rest = state.api.pauseMs * (size > largeBody ? 10 : 2)
+      state.pausedUntil = Math.max(state.pausedUntil, performance.now() + rest)
     }
   }
 }

@@ -8,6 +8,11 @@ export interface TinkerServerKind {
   readonly name: TinkerServerName
   /** Losses it has under these names; any other it refuses, or takes for something else. */
   readonly losses: readonly string[]
+  /**
+   * Whether its cross-entropy is the plain sum of log-probabilities times weights of either sign, so
+   * that any gradient can be sent as weights.
+   */
+  readonly takesSlopes: boolean
   /** What it divides a row's sum by: nothing, or as many tokens as have a weight. */
   readonly divides: 'nothing' | 'trained'
   /** Whether it averages over the rows of each request, so that larger requests count less. */
@@ -29,6 +34,7 @@ export interface TinkerServerKind {
 const plain: TinkerServerKind = {
   name: 'tinker',
   losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'dro', 'gspo'],
+  takesSlopes: true,
   divides: 'nothing',
   averagesRequests: false,
   takesWeights: false,
@@ -46,6 +52,8 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
     ...plain,
     name: 'skyrl',
     losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo'],
+    // Its JAX backend divides by the sum of the weights, which slopes of both signs make anything.
+    takesSlopes: false,
     divides: 'trained',
     takesWeights: true,
     // It changes attention and MLP whatever is asked for (0.3.0, api.create_model).
@@ -63,6 +71,7 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
     name: 'twinkle',
     // Any other name is trained as cross-entropy there, without a word.
     losses: ['cross_entropy', 'importance_sampling'],
+    takesSlopes: false,
     divides: 'trained',
     averagesRequests: true,
     takesWeights: true,

@@ -9,6 +9,7 @@ import {
   type TinkerModel,
   unload,
 } from './model.ts'
+import { openProvenance, type Provenance } from './provenance.ts'
 import { TinkerError, textField } from './request.ts'
 import { openSampler } from './sampler.ts'
 import {
@@ -27,6 +28,8 @@ export interface TinkerSession extends AsyncDisposable, ModelHome {
   readonly kind: TinkerServerKind
   /** Whether bodies of passes should be compressed: the server says so. */
   readonly zstd: boolean
+  /** Which of the server's sequences tokens were sampled as. */
+  readonly provenance: Provenance
   /** How many times the weights were changed. */
   readonly version: number
   readonly policy: Policy
@@ -102,8 +105,10 @@ function startSession(opened: Opened): TinkerSession {
       ? await openSamplingSession({ model_path: weights.path }, own)
       : weights.samplingSession
   const heart = startHeartbeat(api, id)
+  const provenance = openProvenance()
   const sampler = openSampler({
     ...opened,
+    provenance,
     version: () => state.version,
     openBase: own => openSamplingSession({ base_model: baseModel }, own),
     async openFresh(own) {
@@ -115,6 +120,7 @@ function startSession(opened: Opened): TinkerSession {
   })
   const session: TinkerSession = {
     ...opened,
+    provenance,
     get version() {
       return state.version
     },

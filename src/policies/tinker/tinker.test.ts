@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { type FakeTinkerOptions, openFakeTinker } from '../../../test/servers/tinker-fake.ts'
 import { expectTokens, sampleRequest } from '../../core/conformance/policy.conformance.ts'
@@ -5,6 +6,7 @@ import { openTinkerApi } from './api.ts'
 import { readForwardBackward, readSample, writeForwardBackward } from './messages.ts'
 import { createModel, publish } from './model.ts'
 import { openPasses } from './passes.ts'
+import { cutSpans, openProvenance } from './provenance.ts'
 import { tinkerServers } from './server-kind.ts'
 import { openTinkerSession } from './session.ts'
 import { openWireWriter } from './wire.ts'
@@ -53,6 +55,19 @@ describe("Tinker's protobuf", () => {
       { tokens: ids(7, 300), logprobs: Float32Array.of(-0.5, -1), finish: 'length' },
     ])
     expect([...promptLogprobs!]).toEqual([Number.NaN, -2])
+  })
+
+  it('says where tokens come from as the SDK does', () => {
+    const span = (kind: 'prompt' | 'sampled', length: number) =>
+      ({ kind, sequence: 'a', offset: 0, length }) as const
+    const { target_tokens } = datum.loss_fn_inputs
+    const told = {
+      model_input: datum.model_input,
+      loss_fn_inputs: { target_tokens },
+      spans: { input: [span('prompt', 1), span('sampled', 1)], targets: [span('sampled', 2)] },
+    }
+    const bytes = writeForwardBackward({ ...pass, data: [told], loss: 'cross_entropy', config: {} })
+    expect(Buffer.from(bytes).toString('hex')).toBe(sdkSpans)
   })
 
   it('that is cut off or not protobuf at all is refused', () => {
@@ -192,6 +207,24 @@ describe('sampling', () => {
     expect(on.server.to('asample')[0]!.headers['x-tinker-sampling-backpressure']).toBe('1')
   })
 
+  it('listens to a shared signal once, however many samples and scores share it', async () => {
+    await using on = await scene({ instead: flaky('retrieve_future', 429, 40) })
+    const { signal } = new AbortController()
+    const warned: string[] = []
+    const hear = ({ name }: Error): void => void warned.push(name)
+    process.on('warning', hear)
+    const { policy } = on.session
+    await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        await policy.sample(sampleRequest(), { signal })
+        await policy.score!(ids(4, 5), 1, { temperature: 1 }, { signal })
+      }),
+    )
+    process.off('warning', hear)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    expect(warned).toEqual([])
+  })
+
   it('draws groups in one request, and scores by prompt_logprobs', async () => {
     await using on = await scene()
     const { policy } = on.session
@@ -252,6 +285,37 @@ describe('sampling', () => {
   })
 })
 
+describe('where tokens come from', () => {
+  const memory = openProvenance()
+  memory.keep()
+  memory.remember(ids(1, 2), ids(3, 4), 'a')
+  memory.remember(ids(1, 2, 3, 4, 5), ids(6, 7), 'b')
+
+  it('is told for whole rows, forks inside a sample included', () => {
+    const runs = [
+      { start: 2, end: 4 },
+      { start: 5, end: 6 },
+    ]
+    const spans = memory.spansOf(ids(1, 2, 3, 4, 5, 6), runs)
+    expect(spans).toEqual([
+      { kind: 'prompt', sequence: 'a', offset: 0, length: 2 },
+      { kind: 'sampled', sequence: 'a', offset: 0, length: 2 },
+      { kind: 'prompt', sequence: 'b', offset: 4, length: 1 },
+      { kind: 'sampled', sequence: 'b', offset: 0, length: 1 },
+    ])
+    expect(cutSpans(spans!, 1, 5).map(({ offset, length }) => [offset, length])).toEqual([
+      [1, 1],
+      [0, 2],
+      [4, 1],
+    ])
+  })
+
+  it('is not made up: a row with a token of no sequence says nothing', () => {
+    expect(memory.spansOf(ids(1, 2, 9), [{ start: 2, end: 3 }])).toBeUndefined()
+    expect(memory.spansOf(ids(1, 2, 3, 8), [{ start: 2, end: 3 }])).toBeUndefined()
+  })
+})
+
 describe('a session', () => {
   it.each([
     ['skyrl', { info: { title: 'Tinker API Mock' } }],
@@ -287,6 +351,10 @@ const sdkOutput =
   '0a0b41727261795265636f7264123a12360a086c6f6770726f6273122a0a0c000000bf000080be000080bf1218' +
   '000000000000000008000000000000000c00000000000000180118021a130a086c6f73733a73756d1100000000' +
   '0000f83f'
+const sdkSpans =
+  '0a024d3010031a530a0c0a0a0a08010000000200000012280a0d7461726765745f746f6b656e7312170a100200' +
+  '0000000000002c0100000000000018022201021a070a050a016118011a0712050a01611801220712050a016118' +
+  '02220d63726f73735f656e74726f7079'
 const sdkSample = '0a1608011208070000002c0100001a08000000bf000080bf12080000c07f000000c0'
 
 it('[O1] a record that names more data than it holds is refused before room is made for them', () => {

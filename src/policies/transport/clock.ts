@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '../../core/call.ts'
 
 /** Time as a parameter, so that tests need not wait for it. */
 export interface Clock {
@@ -11,11 +11,5 @@ export interface Clock {
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),
-  async sleep(milliseconds, signal) {
-    try {
-      await wait(milliseconds, undefined, { signal })
-    } catch (cause) {
-      throw signal.aborted ? signal.reason : cause
-    }
-  },
+  sleep: pause,
 }

@@ -71,7 +71,7 @@ function sumsOnly(loss: string): RefusedError {
 }
 
 /** Where ratios start: as sampled, or where the ratios of importance weights end. */
-function startOf({ row, member }: MemberRow): Float32Array {
+export function ratioStart({ row, member }: MemberRow): Float32Array {
   const weighed = isUnscored(member) ? undefined : member.importance
   return (weighed && weighed.ratios !== 'none' && row.others.proximal) || row.logprobs
 }
@@ -85,7 +85,7 @@ export function toDatum(
   { factor = 1, weights = false }: { readonly factor?: number; readonly weights?: boolean } = {},
 ): Datum {
   const { ids } = member.row
-  const logprobs = startOf(member)
+  const logprobs = ratioStart(member)
   const credit = tokenCredit(member)
   const mask = trainedMask(member)
   const size = ids.length - 1
@@ -105,6 +105,22 @@ export function toDatum(
       logprobs: { data: known, dtype: 'float32', shape: [size] },
       advantages: { data: advantages, dtype: 'float32', shape: [size] },
       ...(weights && { weights: { data: trained, dtype: 'float32', shape: [size] } }),
+    },
+  }
+}
+
+/**
+ * The datum of a row for the server's cross-entropy, whose gradient is given: `slopes` of the row's
+ * tokens as weights, none for a pass that only looks.
+ */
+export function toSurrogate({ row: { ids } }: MemberRow, slopes?: Float64Array): Datum {
+  const size = ids.length - 1
+  const weights = slopes ? Float32Array.from(slopes.subarray(1)) : new Float32Array(size)
+  return {
+    model_input: { chunks: [{ type: 'encoded_text', tokens: ids.subarray(0, size) }] },
+    loss_fn_inputs: {
+      target_tokens: { data: ids.subarray(1), dtype: 'int64', shape: [size] },
+      weights: { data: weights, dtype: 'float32', shape: [size] },
     },
   }
 }

@@ -1,0 +1,123 @@
+import type { Call } from '../../core/call.ts'
+import { normalisers, offsetsOf } from '../../math/batch.ts'
+import { pathLoss } from '../../math/paths.ts'
+import { type Datum, ratioStart, toSurrogate } from '../../sinks/formats/tinker.ts'
+import { pathsOf } from '../../sinks/paths.ts'
+import type { MemberRow } from '../../sinks/row-record.ts'
+import type { OwnLoss } from './losses.ts'
+import { combined, inChunks, type Learner, type PassSums } from './pass.ts'
+import { withProvenance } from './provenance.ts'
+
+/** A row that the server goes over, and where its tokens lie among those of all rows. */
+interface Placed {
+  readonly member: MemberRow
+  readonly start: number
+}
+
+/**
+ * A pass with a loss that the server does not have. The server goes forward and tells log-probabilities;
+ * the loss and its slopes over every trajectory's path are computed here; the server goes backward with
+ * the slopes as the weights of its cross-entropy, the plain sum of which has just this gradient. Rows
+ * hold each token once. The size is that of a sum over tokens, as with the server's own losses.
+ */
+export async function ownPass(
+  learner: Learner,
+  { members, loss }: { readonly members: readonly MemberRow[]; readonly loss: OwnLoss },
+  call: Call,
+): Promise<PassSums> {
+  const lengths = members.map(({ row }) => row.ids.length)
+  const starts = offsetsOf(lengths)
+  const { paths } = pathsOf(members.map(({ row }, index) => ({ row, length: lengths[index]! })))
+  const placed = members
+    .map((member, index) => ({ member, start: starts[index]! }))
+    .filter(({ member }) => isTeaching(member))
+  const oldLogprobs = new Float64Array(starts.at(-1)!)
+  const logprobs = new Float64Array(starts.at(-1)!)
+  const unknown: number[] = []
+  const told = await forward(learner, placed, call)
+  members.forEach((member, index) => {
+    const then = ratioStart(member)
+    const now = told.get(member)
+    for (let token = 0; token < lengths[index]!; token++) {
+      const place = starts[index]! + token
+      const known = now?.[token - 1] ?? then[token]!
+      logprobs[place] = Number.isNaN(known) ? 0 : known
+      oldLogprobs[place] = Number.isNaN(then[token]!) ? logprobs[place] : then[token]!
+      if (Number.isNaN(then[token]!)) unknown.push(place)
+    }
+  })
+  const { loss: value, gradient } = pathLoss(loss.loss, paths, { logprobs, oldLogprobs })
+  // A token that was sampled without a number is not learned from.
+  for (const place of unknown) gradient[place] = 0
+  const size = normalisers(paths).tokens
+  const slopes = gradient.map(each => -each * size)
+  const metrics = await backward(learner, { placed, slopes }, call)
+  return { ...compare(placed, { logprobs, oldLogprobs }), loss: value, metrics }
+}
+
+/** What the server says of the rows now, from their second token on. */
+async function forward(
+  { model, passes, provenance }: Learner,
+  placed: readonly Placed[],
+  call: Call,
+): Promise<ReadonlyMap<MemberRow, readonly number[]>> {
+  const told = new Map<MemberRow, readonly number[]>()
+  let done = 0
+  const known = placed.map(({ member }) => withProvenance(toSurrogate(member), member, provenance))
+  for (const data of inChunks(known)) {
+    const { outputs } = await passes.run({ ...passOf(model, data), forwardOnly: true }, call)
+    data.forEach((datum, index) => {
+      const numbers = outputs[index]?.logprobs ?? []
+      const { length } = datum.loss_fn_inputs.target_tokens!.data
+      if (numbers.length !== length) {
+        throw new Error(`forward told ${numbers.length} log-probabilities of ${length} targets`)
+      }
+      told.set(placed[done + index]!.member, numbers)
+    })
+    done += data.length
+  }
+  return told
+}
+
+async function backward(
+  { model, passes, provenance }: Learner,
+  { placed, slopes }: { readonly placed: readonly Placed[]; readonly slopes: Float64Array },
+  call: Call,
+): Promise<Readonly<Record<string, number>>> {
+  const told: Readonly<Record<string, number>>[] = []
+  const data = placed.map(({ member, start }) => {
+    const own = slopes.subarray(start, start + member.row.ids.length)
+    return withProvenance(toSurrogate(member, own), member, provenance)
+  })
+  for (const chunk of inChunks(data)) {
+    told.push((await passes.run(passOf(model, chunk), call)).metrics)
+  }
+  return combined(told)
+}
+
+function passOf(model: Learner['model'], data: readonly Datum[]) {
+  return { modelId: model.id, seqId: model.next(), data, loss: 'cross_entropy' }
+}
+
+/** Whether any token of a row is worth something to a trajectory through it. */
+function isTeaching({ row }: MemberRow): boolean {
+  return row.passages.some(({ value }) => value.some(({ advantage }) => advantage !== 0))
+}
+
+/** How far the log-probabilities of trained tokens are from those that they were sampled with. */
+function compare(
+  placed: readonly Placed[],
+  numbers: { readonly logprobs: Float64Array; readonly oldLogprobs: Float64Array },
+): Pick<PassSums, 'difference' | 'furthest' | 'tokens'> {
+  const sums = { difference: 0, furthest: 0, tokens: 0 }
+  for (const { member, start } of placed) {
+    member.row.mask.forEach((bit, token) => {
+      if (bit === 0) return
+      const apart = numbers.oldLogprobs[start + token]! - numbers.logprobs[start + token]!
+      sums.difference += apart
+      sums.furthest = Math.max(sums.furthest, Math.abs(apart))
+      sums.tokens++
+    })
+  }
+  return sums
+}

@@ -1,0 +1,23 @@
+import type { TinkerDatum } from '../../policies/tinker/messages.ts'
+import { cutSpans, type Provenance } from '../../policies/tinker/provenance.ts'
+import type { Datum } from '../../sinks/formats/tinker.ts'
+import type { MemberRow } from '../../sinks/row-record.ts'
+
+/**
+ * A row's datum with the sequences of the server that its tokens are of: inputs are all tokens but the
+ * last, targets all but the first. One with tokens of no known sequence says nothing, as the API has it.
+ */
+export function withProvenance(
+  datum: Datum,
+  { row }: MemberRow,
+  provenance: Provenance,
+): TinkerDatum {
+  const sampled = row.origins.filter(({ value }) => value === 'sampled')
+  const spans = provenance.spansOf(row.ids, sampled)
+  if (!spans) return datum
+  const size = row.ids.length - 1
+  return {
+    ...datum,
+    spans: { input: cutSpans(spans, 0, size), targets: cutSpans(spans, 1, size + 1) },
+  }
+}
