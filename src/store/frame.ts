@@ -36,26 +36,88 @@ export class DamagedFrameError extends Error {
 
 /** Writes a frame as bytes. */
 export function encodeFrame(frame: Frame): Buffer {
-  const layout = frame.arrays.map(array => [kindOf(array), array.length])
-  const header = withoutSecrets(toJson([frame.header, layout]))
-  const headerLength = Buffer.byteLength(header)
-  const start = pad(4 + headerLength, 8)
-  const size = frame.arrays.reduce((sum, array) => sum + pad(array.byteLength, 8), start)
-  // Every byte is written below; zeroing all of them first would cost as much as writing them.
-  const bytes = Buffer.allocUnsafe(prefixSize + size)
-  bytes.writeUInt32LE(headerLength, prefixSize)
-  bytes.write(header, prefixSize + 4)
-  bytes.fill(0, prefixSize + 4 + headerLength, prefixSize + start)
-  let offset = prefixSize + start
-  for (const array of frame.arrays) {
+  const buffer = openFrameBuffer(0)
+  buffer.add(frame)
+  return buffer.bytes()
+}
+
+/** Frames one behind another, in memory that is used again once they are written. */
+export interface FrameBuffer {
+  /** Puts a frame behind those before it; gives its size. One that has no form as bytes leaves nothing. */
+  add(frame: Frame): number
+  /** The same with a frame that is bytes already. */
+  addBytes(frame: Buffer): number
+  /** What was put together since it was last cleared; good until then. */
+  bytes(): Buffer
+  clear(): void
+}
+
+/** More than this is given back after it was needed once. */
+const mostKept = 4 << 20
+
+/** Opens a buffer of frames: fresh memory for every frame costs more than filling it. */
+export function openFrameBuffer(size = 1 << 16): FrameBuffer {
+  let bytes = Buffer.allocUnsafeSlow(size)
+  let end = 0
+  const reserve = (more: number): void => {
+    if (end + more <= bytes.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes.length, end + more))
+    bytes.copy(larger, 0, 0, end)
+    bytes = larger
+  }
+  return {
+    add(frame) {
+      const { arrays } = frame
+      const header = headerOf(frame)
+      // A character takes three bytes at most: counting them first would be another pass.
+      reserve(prefixSize + 8 + 3 * header.length + arraysSize(arrays))
+      const size = fill(bytes, end, { header, arrays })
+      end += size
+      return size
+    },
+    addBytes(frame) {
+      reserve(frame.length)
+      frame.copy(bytes, end)
+      end += frame.length
+      return frame.length
+    },
+    bytes: () => bytes.subarray(0, end),
+    clear() {
+      end = 0
+      if (bytes.length > mostKept) bytes = Buffer.allocUnsafeSlow(size)
+    },
+  }
+}
+
+function headerOf({ header, arrays }: Frame): string {
+  const layout = arrays.map(array => [kindOf(array), array.length])
+  return withoutSecrets(toJson([header, layout]))
+}
+
+/** Writes a frame at a place where there is room for it; gives its size. */
+function fill(
+  bytes: Buffer,
+  at: number,
+  { header, arrays }: { readonly header: string; readonly arrays: readonly FrameArray[] },
+): number {
+  const body = at + prefixSize
+  const headerLength = bytes.write(header, body + 4)
+  bytes.writeUInt32LE(headerLength, body)
+  let offset = body + pad(4 + headerLength, 8)
+  bytes.fill(0, body + 4 + headerLength, offset)
+  for (const array of arrays) {
     bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), offset)
     const end = offset + array.byteLength
     offset += pad(array.byteLength, 8)
-    bytes.fill(0, end, offset)
+    if (end < offset) bytes.fill(0, end, offset)
   }
-  bytes.writeUInt32LE(size, 0)
-  bytes.writeUInt32LE(crc32(bytes.subarray(prefixSize)), 4)
-  return bytes
+  bytes.writeUInt32LE(offset - body, at)
+  bytes.writeUInt32LE(crc32(bytes.subarray(body, offset)), at + 4)
+  return offset - at
+}
+
+function arraysSize(arrays: readonly FrameArray[]): number {
+  return arrays.reduce((sum, array) => sum + pad(array.byteLength, 8), 0)
 }
 
 /** How many bytes the frame at `offset` has, or `undefined` if its length is not all there yet. */

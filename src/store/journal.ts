@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { encodeFrame, type Frame } from './frame.ts'
+import { type Frame, type FrameBuffer, openFrameBuffer } from './frame.ts'
 import { type FramePlace, journalMagic, readPlaces } from './read-journal.ts'
 import { StoreError } from './store-error.ts'
 
@@ -9,9 +9,10 @@ import { StoreError } from './store-error.ts'
 export interface Journal extends AsyncDisposable {
   /**
    * Resolves when the frame is written; a crash of this process can no longer lose it. One that is
-   * given as a function is asked for when it is about to be written, and may grow until then.
+   * given as a function is asked for when it is about to be written, and may grow until then; one
+   * that was read from another journal is given as its bytes.
    */
-  append(frame: Frame | (() => Frame)): Promise<FramePlace>
+  append(frame: Frame | Buffer | (() => Frame)): Promise<FramePlace>
   /** Resolves when all that was appended would survive a power cut. */
   sync(): Promise<void>
   /** Bytes that are written. */
@@ -25,7 +26,7 @@ export interface JournalOptions {
 }
 
 interface Waiting {
-  readonly frame: Frame | (() => Frame)
+  readonly frame: Frame | Buffer | (() => Frame)
   readonly resolve: (place: FramePlace) => void
   readonly reject: (error: unknown) => void
 }
@@ -34,35 +35,39 @@ interface Waiting {
  * Opens a journal for appending. A torn last frame, as a crash leaves it, is cut off; any other
  * damage is refused. Frames that arrive while the disk is busy are written together.
  */
-export async function openJournal(path: string, options: JournalOptions = {}): Promise<Journal> {
-  const { syncEvery = 1 } = options
+export async function openJournal(
+  path: string,
+  { syncEvery = 1 }: JournalOptions = {},
+): Promise<Journal> {
   const handle = await openToAppend(path)
   let end = await findEnd(handle, path).catch(async (error: unknown) => {
     await handle.close()
     throw error
   })
+  // One batch is written at a time, so that they can share it.
+  const buffer = openFrameBuffer()
   let isDirty = false
   let broken: StoreError | undefined
   let waiting: Waiting[] = []
   let writing: Promise<void> | undefined
 
   async function writeBatch(waiters: readonly Waiting[]): Promise<void> {
-    const batch = waiters.flatMap(encodeWaiting)
+    const batch = encodeAll(waiters, buffer)
     if (batch.length === 0) return
     try {
       if (broken) throw broken
-      await writeAll(handle, joined(batch))
+      await writeAll(handle, buffer.bytes())
     } catch (cause) {
       // What stands behind the last whole frame would hide all that came later.
       if (!broken) await handle.truncate(end).catch(() => {})
       broken ??= new StoreError(path, { cause, keeps: true })
-      for (const { reject } of batch) reject(broken)
+      for (const { waiting } of batch) waiting.reject(broken)
       return
     }
     isDirty = true
-    for (const { bytes, resolve } of batch) {
-      resolve({ offset: end, size: bytes.length })
-      end += bytes.length
+    for (const { size, waiting } of batch) {
+      waiting.resolve({ offset: end, size })
+      end += size
     }
   }
 
@@ -109,15 +114,23 @@ export async function openJournal(path: string, options: JournalOptions = {}): P
   }
 }
 
-function joined(batch: readonly { readonly bytes: Buffer }[]): Buffer {
-  return batch.length === 1 ? batch[0]!.bytes : Buffer.concat(batch.map(({ bytes }) => bytes))
+/** A frame in the buffer, with whoever waits for it. */
+interface Encoded {
+  readonly waiting: Waiting
+  readonly size: number
 }
 
-/** A frame as bytes, with whoever waits for it; one that has no form as bytes fails alone. */
-function encodeWaiting(waiting: Waiting): readonly (Waiting & { readonly bytes: Buffer })[] {
+function encodeAll(waiters: readonly Waiting[], buffer: FrameBuffer): readonly Encoded[] {
+  buffer.clear()
+  return waiters.flatMap(each => encodeWaiting(each, buffer))
+}
+
+/** Puts a frame into the buffer; one that has no form as bytes fails alone. */
+function encodeWaiting(waiting: Waiting, buffer: FrameBuffer): readonly Encoded[] {
   const { frame, reject } = waiting
   try {
-    return [{ ...waiting, bytes: encodeFrame(typeof frame === 'function' ? frame() : frame) }]
+    if (Buffer.isBuffer(frame)) return [{ waiting, size: buffer.addBytes(frame) }]
+    return [{ waiting, size: buffer.add(typeof frame === 'function' ? frame() : frame) }]
   } catch (error) {
     reject(error)
     return []

@@ -46,9 +46,14 @@ export async function openToRead(path: string): Promise<FileHandle | undefined> 
 
 /** Reads one frame whose place is known. */
 export async function readFrame(handle: FileHandle, place: FramePlace): Promise<Frame> {
-  const bytes = Buffer.alloc(place.size)
-  await handle.read(bytes, 0, place.size, place.offset)
-  return decodeFrame(bytes, place.offset)
+  return decodeFrame(await readBytes(handle, place), place.offset)
+}
+
+/** Reads one frame whose place is known, as it lies there. */
+export async function readBytes(handle: FileHandle, place: FramePlace): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(place.size)
+  const { bytesRead } = await handle.read(bytes, 0, place.size, place.offset)
+  return bytes.fill(0, bytesRead)
 }
 
 const chunkSize = 1 << 20

@@ -1,0 +1,43 @@
+import { mkdtemp, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import type { TreeId } from '../core/ids.ts'
+import type { AttemptEntry } from './attempt-record.ts'
+import { openCompactFile } from './compact-file.ts'
+
+const entry = (tree: string, turn: number): AttemptEntry => ({
+  kind: 'step',
+  tree: tree as TreeId,
+  turn,
+  transition: { kind: 'continue', observed: [{ role: 'user', content: `${tree} ${turn}` }] },
+})
+
+it('[P1] is written anew without what is of no more use, and keeps all that is live', async () => {
+  const path = join(await mkdtemp(join(tmpdir(), 'espalier-compact-')), 'unfinished.frames')
+  const live = new Set<string>(['slow/0'])
+  const isLive = (tree: TreeId): boolean => live.has(tree)
+  const file = await openCompactFile(path, { isLive, onEntry: () => {}, smallest: 20_000 })
+  for (let round = 0; round < 100; round++) {
+    live.add(`quick-${round}/0`)
+    // The slow one's entries lie in frames of their own, and among those of the others.
+    if (round % 5 === 0) await file.append(entry('slow/0', round / 5))
+    if (round % 10 === 0) await new Promise(setImmediate)
+    for (let turn = 0; turn < 20; turn++) await file.append(entry(`quick-${round}/0`, turn))
+    await new Promise(setImmediate)
+  }
+  const { size } = await stat(path)
+  for (let round = 0; round < 100; round++) {
+    live.delete(`quick-${round}/0`)
+    file.waste(20)
+  }
+  await file[Symbol.asyncDispose]()
+  expect((await stat(path)).size).toBeLessThan(size / 3)
+
+  const found: AttemptEntry[] = []
+  const again = await openCompactFile(path, { isLive, onEntry: each => found.push(each) })
+  await again.remove()
+  expect(found.filter(({ tree }) => tree === 'slow/0')).toEqual(
+    Array.from({ length: 20 }, (_, turn) => entry('slow/0', turn)),
+  )
+})

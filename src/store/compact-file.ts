@@ -1,0 +1,194 @@
+import { rename, rm } from 'node:fs/promises'
+import type { TreeId } from '../core/ids.ts'
+import { type AttemptEntry, entriesFromFrame, entriesToFrame } from './attempt-record.ts'
+import { decodeFrame } from './frame.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { type FramePlace, openToRead, readBytes, readJournal } from './read-journal.ts'
+
+/** A file of entries that is written anew without what is of no more use, before most of it is that. */
+export interface CompactFile extends AsyncDisposable {
+  /**
+   * Writes an entry with the next turn of the event loop; gives something to wait for where too many
+   * wait for the disk. Does nothing once the disk refused: trees are what counts, and they will say so.
+   */
+  append(entry: AttemptEntry): Promise<void> | undefined
+  /** So many entries are of no more use. */
+  waste(entries: number): void
+  remove(): Promise<void>
+}
+
+/** How such a file is opened. */
+export interface CompactFileOptions {
+  readonly isLive: (tree: TreeId) => boolean
+  /** Called with all that the file holds, before it is asked what of it is live. */
+  readonly onEntry: (entry: AttemptEntry) => void
+  /** Below this size a file is never written anew. @default 32 MiB */
+  readonly smallest?: number
+}
+
+/** Entries that are written as one frame; larger ones would hold the event loop. */
+const mostTogether = 64
+/** Entries that may wait for the disk before attempts wait too. */
+const mostWaiting = 2048
+
+/** Opens the file; what is of no more use is left behind at once. */
+export async function openCompactFile(
+  path: string,
+  { isLive, onEntry, smallest = 32 * 1024 * 1024 }: CompactFileOptions,
+): Promise<CompactFile> {
+  let { journal, frames }: Compacted = await compact(path, await readFrames(path, onEntry), isLive)
+  let { count, wasted } = countIn(frames, isLive)
+  let compacting: Promise<void> | undefined
+  let isOver = false
+  /** The entries that still come into the next frame. */
+  let together: AttemptEntry[] | undefined
+  let waiting = 0
+  let writing: Promise<void> | undefined
+  let closing: Promise<void> | undefined
+
+  async function write(entries: readonly AttemptEntry[]): Promise<void> {
+    try {
+      while (compacting) await compacting
+      const place = await journal.append(() => {
+        if (together === entries) together = undefined
+        return entriesToFrame(entries)
+      })
+      frames.push({ place, trees: treesIn(entries) })
+    } catch {
+      isOver = true
+    } finally {
+      waiting -= entries.length
+    }
+  }
+  async function shrink(): Promise<void> {
+    await journal[Symbol.asyncDispose]()
+    ;({ journal, frames } = await compact(path, frames, isLive))
+    ;({ count, wasted } = countIn(frames, isLive))
+    count += waiting
+    compacting = undefined
+  }
+  async function shut(): Promise<void> {
+    isOver = true
+    await compacting
+    await writing
+    await journal[Symbol.asyncDispose]()
+  }
+  const close = (): Promise<void> => {
+    closing ??= shut()
+    return closing
+  }
+  return {
+    append(entry) {
+      if (isOver) return undefined
+      if (!together) {
+        together = []
+        writing = write(together)
+      }
+      count++
+      waiting++
+      // Another frame begins with the next one.
+      if (together.push(entry) >= mostTogether) together = undefined
+      return waiting > mostWaiting ? writing : undefined
+    },
+    waste(entries) {
+      wasted += entries
+      if (isOver || journal.size < smallest || wasted < 0.75 * count) return
+      compacting ??= shrink().catch(() => {
+        isOver = true
+        compacting = undefined
+      })
+    },
+    async remove() {
+      await close()
+      await rm(path, { force: true })
+    },
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** A frame of the file, and the attempt of each of its entries. */
+interface NotedFrame {
+  readonly place: FramePlace
+  readonly trees: readonly TreeId[]
+}
+
+function treesIn(entries: readonly AttemptEntry[]): readonly TreeId[] {
+  return entries.map(({ tree }) => tree)
+}
+
+async function readFrames(
+  path: string,
+  onEntry: (entry: AttemptEntry) => void,
+): Promise<readonly NotedFrame[]> {
+  const frames: NotedFrame[] = []
+  for await (const { frame, place } of readJournal(path)) {
+    const entries = entriesFromFrame(frame)
+    for (const entry of entries) onEntry(entry)
+    frames.push({ place, trees: treesIn(entries) })
+  }
+  return frames
+}
+
+function countIn(
+  frames: readonly NotedFrame[],
+  isLive: (tree: TreeId) => boolean,
+): { readonly count: number; readonly wasted: number } {
+  const trees = frames.flatMap(frame => frame.trees)
+  return { count: trees.length, wasted: trees.filter(tree => !isLive(tree)).length }
+}
+
+/** A file that was written anew, and what it holds. */
+interface Compacted {
+  readonly journal: Journal
+  readonly frames: NotedFrame[]
+}
+
+/** Frames that are copied before others are read. */
+const copiedTogether = 64
+
+/** Writes the file anew with what is live. Where that is most of a frame, its bytes are copied. */
+async function compact(
+  path: string,
+  frames: readonly NotedFrame[],
+  isLive: (tree: TreeId) => boolean,
+): Promise<Compacted> {
+  const next = `${path}.next`
+  await rm(next, { force: true })
+  const journal = await openJournal(next, { syncEvery: 60 })
+  const live = frames.filter(({ trees }) => trees.some(isLive))
+  const kept: NotedFrame[] = []
+  const handle = live.length > 0 ? await openToRead(path) : undefined
+  try {
+    for (let at = 0; at < live.length; at += copiedTogether) {
+      const copying = live.slice(at, at + copiedTogether)
+      // All are read before the first is appended, since later entries replace earlier ones.
+      const bytes = await Promise.all(copying.map(({ place }) => readBytes(handle!, place)))
+      const copied = copying.map((frame, index) =>
+        copyLive(frame, bytes[index]!, { journal, isLive }),
+      )
+      kept.push(...(await Promise.all(copied)))
+    }
+  } finally {
+    await handle?.close()
+  }
+  await rename(next, path)
+  return { journal, frames: kept }
+}
+
+interface Copying {
+  readonly journal: Journal
+  readonly isLive: (tree: TreeId) => boolean
+}
+
+async function copyLive(
+  { place, trees }: NotedFrame,
+  bytes: Buffer,
+  { journal, isLive }: Copying,
+): Promise<NotedFrame> {
+  if (trees.filter(isLive).length > trees.length / 2) {
+    return { place: await journal.append(bytes), trees }
+  }
+  const all = entriesFromFrame(decodeFrame(bytes, place.offset))
+  const entries = all.filter(({ tree }) => isLive(tree))
+  return { place: await journal.append(entriesToFrame(entries)), trees: treesIn(entries) }
+}
