@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Setting } from '../src/settings/setting.ts'
 import { flagOf, type SettingName, settings } from '../src/settings/settings.ts'
+import { byTopic } from '../src/settings/topics.ts'
 
 const intro = `# Settings
 
@@ -56,10 +57,14 @@ variables; none of them is ever printed or written into a run.
 
 /** The page of all settings, as Markdown. */
 export function configPage(): string {
-  const rows = Object.entries(settings).map(([name, setting]) =>
-    rowOf(name as SettingName, setting),
-  )
-  return [intro, '| key | flag | default | |', '| --- | --- | --- | --- |', ...rows, ''].join('\n')
+  const tables = byTopic(Object.keys(settings) as SettingName[]).flatMap(({ topic, names }) => [
+    `### ${topic}\n`,
+    '| key | flag | default | |',
+    '| --- | --- | --- | --- |',
+    ...names.map(name => rowOf(name, settings[name])),
+    '',
+  ])
+  return [intro, ...tables].join('\n')
 }
 
 function rowOf(name: SettingName, { help, argument, default: value }: Setting): string {

@@ -164,6 +164,6 @@ class CapturedAttempt implements Capture {
     const seat = this.#seats.get(name)
     if (seat) return seat
     const names = [...this.#seats.keys()].join(', ')
-    throw new TypeError(`nobody sits at "${name}" here: ask as one of ${names}`)
+    throw new TypeError(`there is no seat "${name}". Known: ${names}.`)
   }
 }

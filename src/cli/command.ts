@@ -1,3 +1,4 @@
+import { didYouMean } from '../names/nearest.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { SettingName, SettingsInput } from '../settings/settings.ts'
 import type { Terminal } from './terminal.ts'
@@ -52,6 +53,12 @@ export interface Command {
 /** The command was called wrongly: exit code 2. */
 export class MisuseError extends Error {
   override name = 'MisuseError'
+}
+
+/** The word after a command's name is none that it has. */
+export function unknownVerb(command: string, verb: string | undefined, known: readonly string[]) {
+  const hint = didYouMean(verb ?? '', known)
+  return new MisuseError(`espalier ${command} has no "${verb}". Known: ${known.join(', ')}.${hint}`)
 }
 
 /** An error that came while things were closed after another one: the first one is what happened. */

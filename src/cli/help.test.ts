@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { demoDefaults } from '../learn/demo.ts'
+import { flagOf } from '../settings/settings.ts'
 import { demoCommand } from './commands/demo.ts'
+import { evalCommand } from './commands/eval.ts'
 import { rollCommand } from './commands/roll.ts'
 import { commandHelp } from './help.ts'
 
@@ -20,5 +22,15 @@ describe('the help of a command', () => {
   it('offers a config file only where one is read', () => {
     expect(lineOf(commandHelp(demoCommand), 'config')).toBeUndefined()
     expect(lineOf(commandHelp(rollCommand), 'config')).toBeDefined()
+  })
+})
+
+describe('the help of a command with many settings', () => {
+  it('begins with what only this command does, then goes topic by topic', () => {
+    const help = commandHelp(evalCommand)
+    const headings = help.split('\n').filter(line => /^[A-Z].*:$/.test(line))
+    expect(headings.slice(0, 2)).toEqual(['Evaluation:', 'What is rolled:'])
+    expect(headings.at(-1)).toBe('Examples:')
+    for (const name of evalCommand.settings) expect(lineOf(help, flagOf(name))).toBeDefined()
   })
 })

@@ -1,5 +1,6 @@
 import type { Setting } from '../settings/setting.ts'
 import { flagOf, type SettingName, settings } from '../settings/settings.ts'
+import { byTopic } from '../settings/topics.ts'
 import type { Command } from './command.ts'
 import { commonFlags, configFlags } from './flags.ts'
 
@@ -16,7 +17,7 @@ export function programHelp(commands: readonly Command[], isAll: boolean): strin
     ...lines,
     '',
     isAll
-      ? 'espalier COMMAND --help shows a command. Exit codes: 0 done, 1 failed, 2 misused.'
+      ? 'espalier COMMAND --help shows a command. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted.'
       : 'espalier --help all shows every command, --help config every setting,\nespalier COMMAND --help one of them.',
   ].join('\n')
 }
@@ -26,8 +27,7 @@ export function settingsHelp(): string {
   const names = Object.keys(settings) as SettingName[]
   return [
     'Settings, as flags; a config file has the same names in camelCase:',
-    '',
-    ...names.map(name => flagLine(flagOf(name), settings[name])),
+    ...topicLines(names, name => flagLine(flagOf(name), settings[name])),
     '',
     'espalier --help config --json prints a JSON schema for editors.',
   ].join('\n')
@@ -39,9 +39,7 @@ export function commandHelp(command: Command): string {
   const isBorrowed = own.length > 0 && command.settings.length > most
   const flags = [
     ...own.map(([flag, { help, argument }]) => flagLine(flag, { help, argument })),
-    ...(isBorrowed && own.length > 1
-      ? [sharedLine(command)]
-      : command.settings.map(name => settingLine(name, command))),
+    ...(isBorrowed && own.length > 1 ? [sharedLine(command)] : settingLines(command)),
     ...(command.readsConfig
       ? Object.entries(configFlags).map(([flag, each]) => flagLine(flag, each))
       : []),
@@ -61,6 +59,23 @@ export function commandHelp(command: Command): string {
 
 /** More settings than this are told by reference where a command has flags of its own. */
 const most = 40
+
+/** The settings of a command, under headings where they are many. */
+function settingLines(command: Command): readonly string[] {
+  const line = (name: SettingName): string => settingLine(name, command)
+  if (command.settings.length <= few) return command.settings.map(line)
+  return [...topicLines(command.settings, line), '']
+}
+
+/** Fewer settings than this need no headings. */
+const few = 20
+
+function topicLines(
+  names: readonly SettingName[],
+  line: (name: SettingName) => string,
+): readonly string[] {
+  return byTopic(names).flatMap(({ topic, names: about }) => ['', `${topic}:`, ...about.map(line)])
+}
 
 function settingLine(name: SettingName, { defaults }: Command): string {
   const given = defaults?.[name]

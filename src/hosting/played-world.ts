@@ -127,7 +127,7 @@ export class PlayedWorld implements AsyncDisposable {
   }
 
   async #step(reply: Reply): Promise<Acted> {
-    if (this.#isOver) throw new WorldOverError('this world has come to its end')
+    if (this.#isOver) throw new WorldOverError('this world has ended')
     this.#messages.push(reply.message)
     const { signal } = this.#options
     const messages = [...this.#messages]

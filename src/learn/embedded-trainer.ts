@@ -53,7 +53,7 @@ export interface EmbeddedTrainerOptions {
   readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel | 'scored' }
   /** Where ratios start from: as recorded, or computed again before learning (decoupled PPO). @default 'recorded' */
   readonly proximal?: 'recorded' | 'recompute'
-  /** Weights against what sampled otherwise than it learns; those of ratios need `recompute`. @default none */
+  /** Weights that correct for tokens sampled by other weights or another engine; those of ratios need `recompute`. @default none */
   readonly importance?: readonly string[]
   /** @default 'uniform' */
   readonly weighting?: LeafWeighting

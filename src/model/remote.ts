@@ -246,5 +246,5 @@ function expectKind<K extends Answer['kind']>(
   kind: K,
 ): Extract<Answer, { kind: K }> {
   if (answer.kind === kind) return answer as Extract<Answer, { kind: K }>
-  throw new Error(`The model answered with ${answer.kind} where ${kind} was due.`)
+  throw new Error(`The model answered with ${answer.kind} where ${kind} was expected.`)
 }

@@ -146,7 +146,7 @@ export class JsonScanner {
     if (this.#scalar === '') return this.#refuse(this.#text[end] ?? '', 'a value')
     if (!scalar.test(this.#scalar)) {
       const start = JSON.stringify(this.#scalar.slice(0, 40))
-      return this.#fail(`the JSON has ${start}, which is no value`)
+      return this.#fail(`the JSON has ${start}, which is not a JSON value`)
     }
     return this.#endValue()
   }

@@ -53,8 +53,8 @@ describe('scanJson', () => {
     ['{"a": [', 'the JSON is cut off'],
     ['{"a": "\\x"}', 'the JSON has the unknown escape "\\\\x"'],
     ['{"a": "\n"}', 'the JSON has a raw control character within a string'],
-    ['{"a": 01}', 'the JSON has "01", which is no value'],
-    ['{"a": NaN}', 'the JSON has "NaN", which is no value'],
+    ['{"a": 01}', 'the JSON has "01", which is not a JSON value'],
+    ['{"a": NaN}', 'the JSON has "NaN", which is not a JSON value'],
     [`${'['.repeat(1001)}`, 'the JSON nests deeper than 1000'],
   ])('says what is wrong with %s', (text, problem) => {
     expect(scan(text).scan).toEqual({ kind: 'broken', problem })

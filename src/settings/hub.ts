@@ -49,10 +49,10 @@ async function fetchFile(address: string, options: FetchOptions): Promise<Buffer
     if (location === undefined) throw refusal(url, statusCode)
     url = new URL(String(location), url)
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-      throw new Error(`GET ${address} was sent on to ${url.protocol}, which is not fetched from`)
+      throw new Error(`GET ${address} was redirected to ${url.protocol}, which is not followed`)
     }
   }
-  throw new Error(`GET ${address} was sent on more than ${mostRedirects} times`)
+  throw new Error(`GET ${address} was redirected more than ${mostRedirects} times`)
 }
 
 async function get(url: URL, { hub, key }: FetchOptions): Promise<Dispatcher.ResponseData> {

@@ -112,7 +112,7 @@ describe('findModel', () => {
     await using file = await openHub((_, response) => {
       response.writeHead(302, { location: 'file:///etc/passwd' }).end()
     })
-    await expect(findModel('owner/name', { hub: file.url })).rejects.toThrow('sent on to file:')
+    await expect(findModel('owner/name', { hub: file.url })).rejects.toThrow('redirected to file:')
   })
 
   it('says what the hub answered, and keeps nothing of a broken fetch', async () => {

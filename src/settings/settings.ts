@@ -9,7 +9,7 @@ import { budget, concurrency, count, type Setting, setting, share, text, texts }
 export const settings = {
   policy: setting(
     z.union([text, texts.min(1)]).transform(value => [value].flat()),
-    'The policy to sample from; several balance',
+    'The policy to sample from; requests are balanced over several',
     { argument: 'URI', isList: true },
   ),
   servedModel: setting(text, 'The name the server knows its model by', { argument: 'NAME' }),
@@ -113,10 +113,14 @@ export const settings = {
   maxSeconds: setting(z.number().positive(), 'Most seconds per trajectory', {
     argument: 'SECONDS',
   }),
-  onLength: setting(z.enum(['end', 'continue']), 'What a turn cut by its token limit does', {
-    argument: 'end|continue',
-    default: 'end',
-  }),
+  onLength: setting(
+    z.enum(['end', 'continue']),
+    'After a turn that its token limit cut: end the attempt, or let the turn go on',
+    {
+      argument: 'end|continue',
+      default: 'end',
+    },
+  ),
   onTime: setting(
     z.enum(['ungraded', 'graded']),
     'Whether an attempt that ran out of --max-seconds is scored; a slow server is not the policy’s fault',
@@ -131,10 +135,14 @@ export const settings = {
     argument: 'K',
     default: plainSampling.topK,
   }),
-  minP: setting(share, 'Sample from tokens at least this probable beside the best', {
-    argument: 'P',
-    default: plainSampling.minP,
-  }),
+  minP: setting(
+    share,
+    'Sample from tokens with at least this share of the best one’s probability',
+    {
+      argument: 'P',
+      default: plainSampling.minP,
+    },
+  ),
   topLogprobs: setting(
     z.int().min(0),
     'Candidates per token to keep with their log-probabilities',
@@ -192,12 +200,12 @@ export const settings = {
   }),
   adaptive: setting(
     z.boolean(),
-    "Let the server's signals move the requests at one time, up to --concurrency",
+    'Raise and lower the requests at one time by how the server answers, up to --concurrency',
     { default: false },
   ),
   keep: setting(
     count,
-    'Stop early when so many groups have something to train on; the attempts that are cut go on when the run is resumed',
+    'Stop when this many groups can be trained on; attempts that are cut go on when the run is resumed',
     { argument: 'GROUPS' },
   ),
   overSample: setting(z.number().min(1), 'Groups begun for each one that --keep still wants', {
@@ -215,7 +223,7 @@ export const settings = {
   }),
   metrics: setting(
     z.string().regex(/^tensorboard:.+$/, 'is tensorboard:DIR'),
-    'Write the curves of the run where people look: tensorboard:DIR',
+    'Write metrics as event files of TensorBoard: tensorboard:DIR',
     { argument: 'tensorboard:DIR' },
   ),
   traces: setting(z.url(), 'Send OpenTelemetry traces to this collector (OTLP over HTTP)', {
@@ -223,7 +231,7 @@ export const settings = {
   }),
   notify: setting(
     z.array(channelSchema),
-    'Tell people of failures, warnings and the end: JSON {"kind":"slack","urlVariable":"NAME"} and others',
+    'Send failures, warnings and the end of the run to people: JSON {"kind":"slack","urlVariable":"NAME"} and others',
     { argument: 'JSON', isList: true, default: [] },
   ),
   unfinished: setting(
@@ -265,17 +273,17 @@ export const settings = {
   ),
   reference: setting(
     text,
-    'A policy whose log-probabilities of every sampled token are kept, to stay near to with --kl-penalty',
+    'The policy that --kl-penalty keeps training near; its log-probability of every sampled token is kept',
     { argument: 'URI' },
   ),
   teacher: setting(
     text,
-    'A policy whose log-probabilities of every sampled token are kept, to learn from with --distill',
+    'The policy that --distill learns from; its log-probability of every sampled token is kept',
     { argument: 'URI' },
   ),
   distill: setting(
     text,
-    'On-policy distillation: how much likelier the teacher finds a token is its advantage, alone or added',
+    'On-policy distillation: a token’s advantage is how much likelier the teacher finds it, alone or added to the reward’s',
     { argument: 'alone|added[:coefficient=C]' },
   ),
   overlong: setting(
@@ -285,17 +293,17 @@ export const settings = {
   ),
   proximal: setting(
     z.enum(['recorded', 'recompute']),
-    'Where ratios start from: log-probabilities as sampled, or computed again before learning',
+    'What ratios are taken against: log-probabilities as sampled, or computed again before learning',
     { argument: 'recorded|recompute', default: 'recorded' },
   ),
   importance: setting(
     texts,
-    'Weights against what sampled otherwise than it learns: token, sequence, mask, icepop, reject, staleness',
+    'Weights that correct for tokens sampled by other weights or another engine: token, sequence, mask, icepop, reject, staleness',
     { argument: 'NAME[:ITEM,…]', isList: true, default: [] },
   ),
   oracleBonus: setting(
     z.number().min(0),
-    'What a nat under a task’s oracle prompt adds to the advantage of successful tokens',
+    'Added to the advantage of successful tokens for each nat they gain under the task’s oracle prompt',
     { argument: 'C', default: 0 },
   ),
   maxStaleness: setting(
@@ -305,7 +313,7 @@ export const settings = {
   ),
   onUpdate: setting(
     z.enum(['abort', 'finish']),
-    'What samples under way do when weights change: go on under the new ones, or end under the old',
+    'Samples under way when weights change: aborted and continued under the new ones, or finished under the old',
     { argument: 'abort|finish', default: 'abort' },
   ),
   evaluateEvery: setting(count, 'Steps between held-out evaluations', { argument: 'N' }),
@@ -316,7 +324,7 @@ export const settings = {
   ),
   checkpointEvery: setting(count, 'Steps between checkpoints', { argument: 'N', default: 20 }),
   trials: setting(count, 'Attempts per task in an evaluation', { argument: 'N', default: 1 }),
-  successAt: setting(z.number(), 'The reward from which on an attempt counts as a success', {
+  successAt: setting(z.number(), 'An attempt with at least this reward is a success', {
     argument: 'REWARD',
     default: 1,
   }),
@@ -324,12 +332,12 @@ export const settings = {
   results: setting(text, 'Where an evaluation writes its results', { argument: 'FILE' }),
   sinks: setting(
     z.array(z.strictObject({ to: text, out: text })),
-    'Exports written while the run goes on, as JSON',
+    'Exports to write while the run goes on, as JSON',
     { argument: 'JSON', default: [] },
   ),
   cluster: setting(
     text,
-    'Have attempts made by the workers of a cluster: postgres://USER@HOST/DATABASE, or local:N to start N here',
+    'Let the workers of a cluster make the attempts: postgres://USER@HOST/DATABASE, or local:N to start N here',
     { argument: 'ADDRESS' },
   ),
   out: setting(text, 'The run folder (default: runs/<next number>)', { argument: 'RUN' }),

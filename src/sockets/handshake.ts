@@ -43,12 +43,12 @@ export function connectSocket(url: string, options: ConnectOptions): Promise<Tex
     request.on('response', response => {
       response.resume()
       request.destroy()
-      reject(new Error(`${url} opens no WebSocket: it answered ${response.statusCode}`))
+      reject(new Error(`${url} does not open a WebSocket: it answered ${response.statusCode}`))
     })
     request.on('upgrade', (response, stream, head) => {
       if (response.headers['sec-websocket-accept'] !== acceptOf(key)) {
         stream.destroy()
-        return reject(new Error(`${url} opens no WebSocket: its handshake is wrong`))
+        return reject(new Error(`${url} does not open a WebSocket: its handshake is wrong`))
       }
       resolve(new TextSocket(stream, { role: 'client', head, ...(bytes && { bytes }) }))
     })
@@ -56,7 +56,7 @@ export function connectSocket(url: string, options: ConnectOptions): Promise<Tex
   })
 }
 
-/** Why a request opens no WebSocket; nothing where it does. */
+/** Why a request does not open a WebSocket; nothing where it does. */
 export function refusalOf({ method, headers }: IncomingMessage): string | undefined {
   if (method !== 'GET') return 'a WebSocket is opened by GET'
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'only WebSockets are opened here'

@@ -129,7 +129,9 @@ function toMarks(text: string, { foreign = [] }: EncodeOptions): Uint8Array | un
       throw new RangeError(`A foreign range should be [start, end], but is [${start}, ${end}]`)
     }
     if (end > text.length) {
-      throw new RangeError(`The foreign range [${start}, ${end}] ends behind ${text.length} units`)
+      throw new RangeError(
+        `The foreign range [${start}, ${end}] ends after ${text.length} units, the length of the text`,
+      )
     }
     marks.fill(1, start, end)
   }

@@ -188,7 +188,7 @@ describe('[T6] text from any message never becomes a control token', () => {
   })
 
   it('refuses ranges that are none', () => {
-    expect(() => qwen.encode('abc', { foreign: [[2, 4]] })).toThrow(/\[2, 4\] ends behind 3/)
+    expect(() => qwen.encode('abc', { foreign: [[2, 4]] })).toThrow(/\[2, 4\] ends after 3/)
     expect(() => qwen.encode('abc', { foreign: [[2, 1]] })).toThrow(/should be \[start, end\]/)
     expect(() => qwen.encode('abc', { foreign: [[0.5, 1]] })).toThrow(RangeError)
   })
@@ -317,7 +317,7 @@ describe('what comes from outside', () => {
     expect(open({ model: { type: 'Magic' } })).toThrow(/No tokenizer model called "Magic"/)
     const merges = (list: unknown[]) => open({ ...small, model: { ...model, merges: list } })
     expect(merges(['a b c'])).toThrow('model.merges[0] should be two tokens, but is "a b c"')
-    expect(merges([['a', 'x']])).toThrow('model.merges[0] speaks of "x", not in model.vocab')
+    expect(merges([['a', 'x']])).toThrow('model.merges[0] names "x", which is not in model.vocab')
     expect(open({ ...small, model: { ...model, vocab: { a: -1 } } })).toThrow(/id of "a"/)
     expect(open({ ...small, added_tokens: [{ content: 3 }] })).toThrow(
       /content of added_tokens\[0\]/,

@@ -7,7 +7,7 @@ import {
   openDatasetItems,
 } from '../../datasets/open.ts'
 import { readSplits } from '../../datasets/splits.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { type Command, type Invocation, MisuseError, unknownVerb } from '../command.ts'
 
 const defaultCondenser = 'keyword:boundary=blank-line'
 
@@ -57,7 +57,7 @@ async function runDataset(invocation: Invocation): Promise<number> {
   if (word === 'loss') return await showLoss(invocation)
   const kind = datasetKinds.find(each => each === word)
   if (kind) return await build(kind, invocation)
-  throw new MisuseError(`espalier dataset knows ${datasetKinds.join(', ')}, loss, not "${word}"`)
+  throw unknownVerb('dataset', word, [...datasetKinds, 'loss'])
 }
 
 async function build(kind: DatasetSource['kind'], invocation: Invocation): Promise<number> {

@@ -53,7 +53,7 @@ export const evalCommand: Command = {
   usage: '--policy URI --environment NAME --tasks FILE|N',
   about:
     'Attempts every task --trials times and measures: success, pass@k (one of k succeeds) and pass^k\n' +
-    '(all of k succeed), each with the bounds that hold it at 95 %. Attempts that failed outside the\n' +
+    '(all of k succeed), each with its 95 % interval. Attempts that failed outside the\n' +
     'policy count neither way. With --json one object, tasks included. tau-bench and tau2-bench are\n' +
     'attempted whole unless --tasks says otherwise, with the steps and the temperature 0 of the originals,\n' +
     'unless flags say otherwise; --results and pass^k are those of the originals.',

@@ -1,6 +1,6 @@
 import { packTau } from '../../environments/tau/load.ts'
 import { openNamed } from '../../settings/open-named.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { type Command, type Invocation, unknownVerb } from '../command.ts'
 
 /** Packs a tau-bench checkout. */
 export const tauCommand: Command = {
@@ -18,7 +18,7 @@ export const tauCommand: Command = {
 
 async function runTau({ words, terminal, json }: Invocation): Promise<number> {
   const [verb, checkout, folder] = words
-  if (verb !== 'pack') throw new MisuseError(`espalier tau knows "pack", not "${verb}"`)
+  if (verb !== 'pack') throw unknownVerb('tau', verb, ['pack'])
   const domains = await openNamed(undefined, () => packTau(checkout!, folder!))
   if (json) terminal.print(JSON.stringify({ folder, domains }))
   else terminal.print(`packed ${domains.join(' and ')} into ${folder}`)

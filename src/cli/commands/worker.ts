@@ -48,7 +48,9 @@ async function runWorker({ flags, own, terminal, signal, json }: Invocation): Pr
   }
   const address = readAddress(cluster)
   if (address.kind === 'local') {
-    throw new MisuseError('worker: local:N is for whoever coordinates; a worker names the database')
+    throw new MisuseError(
+      'worker: local:N starts its own workers; a worker names the database: postgres://USER@HOST/DATABASE',
+    )
   }
   const { tell } = terminal
   const { url } = address
@@ -80,7 +82,9 @@ function endAnyway(): void {
 function startedBy(): AbortSignal {
   const stop = new AbortController()
   if (process.channel) {
-    process.on('disconnect', () => stop.abort(new Error('whoever started this worker is gone')))
+    process.on('disconnect', () =>
+      stop.abort(new Error('the process that started this worker has ended')),
+    )
     process.channel.unref()
   }
   return stop.signal

@@ -191,7 +191,7 @@ class Game {
   }
 
   async #stepNow(action: object, call: Call): Promise<Observed> {
-    if (this.returns.isDone) throw new Error('the world has come to its end; nothing was done')
+    if (this.returns.isDone) throw new Error('this world has ended; nothing was done')
     const answer = await this.#session.ask({ type: 'step', data: action }, call)
     this.#options.line.moved()
     const seen = this.#read(answer, this.#options.card.observation)

@@ -71,5 +71,7 @@ function readPair(value: unknown, rank: number): readonly [string, string] {
 function known(token: string, rank: number, vocabulary: Vocabulary): number {
   const id = vocabulary.idOf(token)
   if (id !== undefined) return id
-  throw new Error(`model.merges[${rank}] speaks of ${JSON.stringify(token)}, not in model.vocab`)
+  throw new Error(
+    `model.merges[${rank}] names ${JSON.stringify(token)}, which is not in model.vocab`,
+  )
 }

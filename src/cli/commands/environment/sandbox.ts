@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { openWorkspaces, workspaceOptions } from '../../../environments/workspace/open.ts'
 import { serveSandbox } from '../../../hosting/sandbox-server.ts'
 import { openNamed } from '../../../settings/open-named.ts'
-import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
 import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
 
 /** Serves workspaces of this machine to those that roll elsewhere. */
@@ -33,7 +33,7 @@ export const sandboxCommand: Command = {
 }
 
 async function runSandbox({ words, own, json, terminal, signal }: Invocation): Promise<number> {
-  if (words[0] !== 'serve') throw new MisuseError(`espalier sandbox knows serve, not "${words[0]}"`)
+  if (words[0] !== 'serve') throw unknownVerb('sandbox', words[0], ['serve'])
   const { port = 8100 } = counted('port', own.port)
   const { sessions } = counted('sessions', own.sessions)
   if (sessions === 0) throw new MisuseError('--sessions takes a number from 1 on')

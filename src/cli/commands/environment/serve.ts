@@ -8,7 +8,7 @@ import { openEnvironmentNamed, openRewards } from '../../../run/open-parts.ts'
 import { openNamed } from '../../../settings/open-named.ts'
 import type { SettingsInput } from '../../../settings/settings.ts'
 import { readTasks } from '../../../tasks/tasks.ts'
-import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
 import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
 
 const madeTasks = 1000
@@ -41,7 +41,7 @@ export const environmentCommand: Command = {
 async function runEnvironment(invocation: Invocation): Promise<number> {
   const { words, flags, own, json, terminal, signal } = invocation
   const [verb, name = ''] = words
-  if (verb !== 'serve') throw new MisuseError(`espalier environment knows serve, not "${verb}"`)
+  if (verb !== 'serve') throw unknownVerb('environment', verb, ['serve'])
   const { port = 8000 } = counted('port', own.port)
   const { sessions } = counted('sessions', own.sessions)
   if (sessions === 0) throw new MisuseError('--sessions takes a number from 1 on')

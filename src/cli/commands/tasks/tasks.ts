@@ -10,7 +10,7 @@ import { isRun } from '../../../store/run-folder.ts'
 import { bands, dedupeTasks, partTasks } from '../../../tasks/curate/curate.ts'
 import type { LikenessOptions } from '../../../tasks/curate/likeness.ts'
 import { readTasks } from '../../../tasks/tasks.ts'
-import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
 import { percent } from '../../units.ts'
 
 /** Makes, dedupes, splits and measures sets of tasks. */
@@ -62,7 +62,7 @@ const verbs: Readonly<Record<string, (invocation: Invocation) => Promise<number>
 async function runTasks(invocation: Invocation): Promise<number> {
   const [verb = ''] = invocation.words
   if (Object.hasOwn(verbs, verb)) return await verbs[verb]!(invocation)
-  throw new MisuseError(`espalier tasks knows ${Object.keys(verbs).join(', ')}, not "${verb}"`)
+  throw unknownVerb('tasks', verb, Object.keys(verbs))
 }
 
 async function makeSet(invocation: Invocation): Promise<number> {
@@ -107,7 +107,7 @@ async function splitSet(invocation: Invocation): Promise<number> {
 async function measureSet(invocation: Invocation): Promise<number> {
   const { words, flags, own, terminal, json } = invocation
   const run = words[1]!
-  if (!isRun(run)) throw new MisuseError(`${run} is no run: roll or eval the tasks first`)
+  if (!isRun(run)) throw new MisuseError(`${run} is not a run: roll or eval the tasks first`)
   const keep = own.keep?.split(',').map(band => band.trim())
   const wrong = keep?.find(band => !bands.some(known => known === band))
   if (wrong !== undefined) throw new MisuseError(`--keep ${wrong}: bands are ${bands.join(', ')}`)
