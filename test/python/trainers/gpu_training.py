@@ -50,6 +50,12 @@ def steps_of(run):
         return [json.loads(line) for line in file if line.endswith("\n")]
 
 
+def failed_in(run):
+    """The last few events that tell of something that failed."""
+    with open(os.path.join(run, "events.jsonl"), encoding="utf-8") as file:
+        return [line.strip()[:300] for line in file if "fail" in line][-3:]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         state, run = os.path.join(folder, "state"), os.path.join(folder, "run")
@@ -69,7 +75,9 @@ def main():
         check("training goes on where its server was killed and started again", training.returncode == 0 and len(steps) == STEPS,
               f"{len(steps)} of {STEPS} steps" if training.returncode == 0 else output[-400:])  # fmt: skip
         rows = [step["trainedRows"] for step in steps]
-        check("every step learns from rows", bool(rows) and min(rows) > 0, rows)
+        learns = bool(rows) and min(rows) > 0
+        told = [(step["trainedRows"], step.get("reward"), step.get("unscored")) for step in steps]
+        check("every step learns from rows", learns, rows if learns else f"rows, reward, unscored: {told}; {failed_in(run)}")
         off = max((step["largestDifference"] for step in steps), default=1)
         check("in float32 each trained token has the log-probability it was sampled with", off < 1e-4, f"{off:.1e}")
     print(f"{len(failures)} failed" if failures else "all hold")
