@@ -7,16 +7,19 @@ import { openPolicy } from '../src/policies/open-policy.ts'
 import { openRenderer } from '../src/settings/model-source.ts'
 import { openRecorder } from './servers/recorder.ts'
 import { openTorch } from './servers/torch.ts'
+import { tryChat } from './servers/try-chat.ts'
 import { type Report, tryServer } from './servers/try-server.ts'
 import { tryWeights, type WeightsReport } from './servers/try-weights.ts'
 
-const help = `npm run servers -- [--vllm URL] [--sglang URL] [--llama-cpp URL] --model DIR [options]
+const help = `npm run servers -- [--vllm URL] [--sglang URL] [--llama-cpp URL] [--chat URL] --model DIR [options]
 
 Samples from servers that you started (docs/servers.md says how, also on a CPU), scores every token
-again with the server and with PyTorch, and prints a table of what was found.
+again with the server and with PyTorch, and prints a table of what was found. Servers that only chat
+(--chat, such as transformers serve) give no token ids: they are asked for messages, and for a seed twice.
 
   --model DIR     the model that they serve: its tokenizer, and its weights for PyTorch
   --python PATH   a Python with torch and transformers; without one nothing is scored with PyTorch
+  --served-model  the name under which they serve it, where they have to be told (transformers serve: DIR)
   --samples N     samples at each temperature (default 8)
   --weights DIR   another model of the same shape: loaded into each server as train does after a step,
                   scored with PyTorch, and the first one loaded again (docs/weight-sync.md says which
@@ -24,14 +27,16 @@ again with the server and with PyTorch, and prints a table of what was found.
   --record FILE   writes what the servers answered as JSON lines, in the form of test/fixtures/servers
   --json          one JSON object per server`
 
-const kinds = ['vllm', 'sglang', 'llama-cpp'] as const
+const kinds = ['vllm', 'sglang', 'llama-cpp', 'chat'] as const
 
 const { values } = parseArgs({
   options: {
     vllm: { type: 'string' },
     sglang: { type: 'string' },
     'llama-cpp': { type: 'string' },
+    chat: { type: 'string' },
     model: { type: 'string' },
+    'served-model': { type: 'string' },
     python: { type: 'string' },
     samples: { type: 'string', default: '8' },
     weights: { type: 'string' },
@@ -55,12 +60,14 @@ const reports: Report[] = []
 const changes: WeightsReport[] = []
 for (const { kind, url } of asked) {
   await using recorder = await openRecorder(url)
-  await using policy = await openPolicy(`${kind}:${recorder.url}`, {
+  await using policy = await openPolicy(`${kind === 'chat' ? 'openai' : kind}:${recorder.url}`, {
     thread: false,
     retries: false,
+    ...(values['served-model'] && { servedModel: values['served-model'] }),
   })
   console.error(`${kind}: ${samples} samples at each of two temperatures …`)
-  const report = await tryServer(policy, {
+  const tried = kind === 'chat' ? tryChat : tryServer
+  const report = await tried(policy, {
     kind,
     samples,
     encode: text => tokenizer.encode(text),

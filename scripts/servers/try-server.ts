@@ -28,14 +28,20 @@ export interface TryOptions {
   readonly torch: Torch | undefined
 }
 
-const texts = ['Say something about goats: 🐐', 'The capital of France is', '2 + 2 =', '大きな']
-const temperatures = [1, 0.7]
+/** What the servers are asked to go on from. */
+export const samplePrompts = [
+  'Say something about goats: 🐐',
+  'The capital of France is',
+  '2 + 2 =',
+  '大きな',
+]
+export const temperatures = [1, 0.7]
 const length = 32
 
 /** Samples at two temperatures, scores every token again, and draws one seed twice. */
 export async function tryServer(policy: Policy, options: TryOptions): Promise<Report> {
   const { kind, samples, encode, torch } = options
-  const prompts = texts.map(encode)
+  const prompts = samplePrompts.map(encode)
   const failed: string[] = []
   const byTorch: Record<string, number> = {}
   let byServer: number | undefined
@@ -90,7 +96,8 @@ async function repeats(policy: Policy, prompt: Int32Array): Promise<boolean> {
   return one.segment.ids.join() === two.segment.ids.join()
 }
 
-const within = () => ({ signal: AbortSignal.timeout(600_000) })
+/** How long one sample may take. */
+export const within = () => ({ signal: AbortSignal.timeout(600_000) })
 
 /** One sample of a server. */
 export async function draw(

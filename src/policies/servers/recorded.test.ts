@@ -6,6 +6,7 @@ import { expectTokens, sampleRequest } from '../../core/conformance/policy.confo
 import type { Policy, SampleRequest } from '../../core/policy.ts'
 import { withRetries } from '../with-retries.ts'
 import { openLlamaCpp } from './llama-cpp.ts'
+import { openOpenAiChat } from './openai-chat.ts'
 import { openSglang } from './sglang.ts'
 import { openVllm } from './vllm.ts'
 
@@ -205,6 +206,25 @@ describe('SGLang as it answered', () => {
 })
 
 describe('transformers serve as it answered', () => {
+  it('is asked plainly once it has refused what it does not know', async () => {
+    const [refused, plain, next] = readRecorded('transformers').slice(-3)
+    await using server = await serveRecorded([refused!, plain!, next!])
+    await using policy = openOpenAiChat(server.url, { servedModel: 'MODEL' })
+    const asked = ({ request }: Recorded) =>
+      sampleRequest({
+        prompt: { ids: Int32Array.of(), messages: request.messages, tools: [] },
+        maxTokens: request.max_tokens,
+        seed: request.seed,
+        stopIds: [],
+        stopStrings: [],
+      })
+    const sample = await policy.sample(asked(plain!), call())
+    if (sample.kind !== 'text') throw new Error('it gives no ids')
+    expect(sample.message.content).toBe(JSON.parse(plain!.body!).choices[0].message.content)
+    await policy.sample(asked(next!), call())
+    expect(server.unknown).toEqual([])
+  })
+
   it('fails to list its models, which leads to the flag that names one', async () => {
     const [broken] = readRecorded('transformers').filter(
       ({ path, status }) => path === '/v1/models' && status === 500,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Group } from '../../../src/core/group.ts'
+import { type Group, reasonsUnscored } from '../../../src/core/group.ts'
 import { textOf } from '../../../src/core/message.ts'
 import { environment } from '../../../src/environments/environment.ts'
 import { openTinkerTrainer } from '../../../src/learn/tinker/trainer.ts'
@@ -132,6 +132,8 @@ async function roll(
     seed,
   }))
     groups.push(rolled)
+  const lost = groups.flatMap(reasonsUnscored)
+  if (lost.length > 0) throw new Error(`${lost[0]!.count} attempts failed: ${lost[0]!.reason}`)
   return groups
 }
 
