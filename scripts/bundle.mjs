@@ -1,47 +1,114 @@
-// Joins the modules of `dist/` into a few files: a thousand of them take most of a second to load. The
-// single modules stay beside them for the programs that are started by their file.
-import { readFileSync, rmSync } from 'node:fs'
+// Joins the modules of Espalier into a few files of `dist/`: a thousand of them take most of a second to
+// load. The single modules stay beside them for the programs that are started by their file.
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
+import { findGroups } from './bundle-groups.mjs'
 
-const dist = resolve('dist')
+const source = resolve('src')
 
 /** What people load: they and all that several of them share are made anew. */
-const doors = ['index.js', 'testing.js', 'math/index.js', 'cli/main.js']
+const doors = ['index', 'testing', 'math/index', 'cli/main']
 
 /** The folder `dist/`, seen from every file that is made: some lie in folders of it, some do not. */
 const whereWeAre =
   'const espalierFolder = import.meta.url.replace(/\\/(?:(?:chunks|cli|math)\\/)?[^/]*$/, "/");'
 
 /** Modules find their files beside themselves, wherever they were joined into. */
-const placed = {
-  name: 'placed',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.js$/ }, ({ path }) => {
-      if (!path.startsWith(dist)) return undefined
-      const place = JSON.stringify(relative(dist, path).replaceAll('\\', '/'))
-      const code = readFileSync(path, 'utf8')
-      return { contents: code.replaceAll('import.meta.url', `(espalierFolder + ${place})`) }
-    })
+function placed(groups) {
+  return {
+    name: 'placed',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        if (!path.startsWith(source)) return undefined
+        const built = relative(source, path).replaceAll('\\', '/').replace(/\.ts$/, '.js')
+        const place = `(espalierFolder + ${JSON.stringify(built)})`
+        const code = readFileSync(path, 'utf8')
+          .replaceAll('import.meta.url', place)
+          // The same names, written so that what nobody uses of them is left out.
+          .replace("import { z } from 'zod'", "import * as z from 'zod'")
+        const contents = built === 'index.js' ? openLater(code) : code
+        return { contents: `${contents}\n${groups.importsFor(path)}`, loader: 'ts' }
+      })
+    },
+  }
+}
+
+/**
+ * A function that gives a promise anyway is loaded when it is first called: most programs call a few.
+ * The declarations are not made from this text and stay as they are.
+ */
+function openLater(index) {
+  return index.replace(/^export \{([^}]*)\} from '([^']*)'$/gm, (whole, list, file) => {
+    const names = list.split(',').map(name => name.trim())
+    const values = names.filter(name => name !== '' && !name.startsWith('type '))
+    const code = readFileSync(resolve('src', file), 'utf8')
+    const kinds = values.map(name => kindIn(code, name))
+    if (!kinds.every(kind => kind)) return whole
+    return values.map((name, index) => lateFunction(name, { file, kind: kinds[index] })).join('\n')
+  })
+}
+
+/** How a file declares an asynchronous function or generator of this name; nothing for all else. */
+function kindIn(code, name) {
+  const [, star] = new RegExp(`^export async function(\\*?) ${name}\\b`, 'm').exec(code) ?? []
+  return star === undefined ? undefined : { keyword: star ? 'yield*' : 'return', star }
+}
+
+function lateFunction(name, { file, kind: { keyword, star } }) {
+  return `export async function${star} ${name}(...given: any[]) {
+    ${keyword} ((await import('${file}')).${name} as any)(...given)
+  }`
+}
+
+const entryOf = { zod: 'zod/index.js', 'smol-toml': 'smol-toml/dist/index.js' }
+
+/** What every start loads of a library: one file of ours instead of a hundred of theirs. */
+const joined = {
+  name: 'joined',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^(zod|smol-toml)$/ }, ({ path, kind }) =>
+      // Users' code that is handed ours gets all of it.
+      kind === 'import-statement' ? { path: resolve('node_modules', entryOf[path]) } : undefined,
+    )
+    // Messages are in English; the other languages are most of its files.
+    onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
+    }))
   },
 }
 
+const options = {
+  entryPoints: doors.map(door => `src/${door}.ts`),
+  outdir: 'dist',
+  outbase: 'src',
+  allowOverwrite: true,
+  bundle: true,
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  packages: 'external',
+  banner: { js: whereWeAre },
+  logLevel: 'warning',
+}
+
 export async function bundle() {
-  await build({
-    entryPoints: doors.map(door => `dist/${door}`),
-    outdir: 'dist',
-    outbase: 'dist',
-    allowOverwrite: true,
-    bundle: true,
-    splitting: true,
-    chunkNames: 'chunks/[name]-[hash]',
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    packages: 'external',
-    banner: { js: whereWeAre },
-    plugins: [placed],
-    logLevel: 'warning',
+  const none = { importsFor: () => '' }
+  const first = await build({
+    ...options,
+    plugins: [placed(none), joined],
+    metafile: true,
+    write: false,
   })
-  for (const door of doors) rmSync(`dist/${door}.map`, { force: true })
+  const groups = findGroups(first.metafile, {
+    starts: ['src/index.ts', 'src/cli/commands/roll.ts'],
+    doors: options.entryPoints,
+  })
+  await build({ ...options, plugins: [placed(groups), joined, groups.plugin] })
+  for (const name of Object.keys(entryOf)) {
+    copyFileSync(`node_modules/${name}/LICENSE`, `dist/chunks/LICENSE-${name}`)
+  }
+  for (const door of doors) rmSync(`dist/${door}.js.map`, { force: true })
 }

@@ -1,8 +1,6 @@
 import type { ResolvedSettings } from '../settings/config.ts'
 import type { SettingName } from '../settings/settings.ts'
 import type { Invocation, OwnFlag } from './command.ts'
-import { planRun } from './plan.ts'
-import { planLines } from './plan-lines.ts'
 
 /** The flag of commands that can say what they would do. */
 export const dryRunFlag: Readonly<Record<'dry-run', OwnFlag>> = {
@@ -22,6 +20,8 @@ export async function printPlan(
   { terminal, json }: Invocation,
   what: { readonly kind: string; readonly out: string; readonly names: readonly SettingName[] },
 ): Promise<number> {
+  const { planRun } = await import('./plan.ts')
+  const { planLines } = await import('./plan-lines.ts')
   const plan = await planRun(resolved, what)
   if (json) terminal.print(JSON.stringify(plan))
   else for (const line of planLines(plan)) terminal.print(line)

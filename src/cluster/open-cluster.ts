@@ -9,7 +9,7 @@ import type { OpenElsewhere } from '../run/roll-options.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { connectionOf, readAddress } from './address.ts'
-import { Coordinator } from './coordinator.ts'
+import type { Coordinator } from './coordinator.ts'
 import { type Database, openDatabase } from './database.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { openLocal } from './local.ts'
@@ -99,10 +99,18 @@ function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposab
   let opened: Promise<Coordinator> | undefined
   let inner: Elsewhere | undefined
   const enter = async () => {
-    opened ??= runIdIn(out).then(run => {
+    opened ??= runIdIn(out).then(async run => {
+      const { Coordinator } = await import('./coordinator.ts')
       const name = out === undefined ? run : basename(out)
       const fingerprint = fingerprintOf(config)
-      return new Coordinator(database, { run, name, config, fingerprint, parts, tell }).enter()
+      return await new Coordinator(database, {
+        run,
+        name,
+        config,
+        fingerprint,
+        parts,
+        tell,
+      }).enter()
     })
     inner = await opened
     return inner

@@ -1,7 +1,12 @@
 import type { Facts, Term } from './facts.ts'
 
-/** Cuts runs of scripts that put no spaces between words. */
-const segmenter = new Intl.Segmenter('und', { granularity: 'word' })
+let segmenter: Intl.Segmenter | undefined
+
+/** Cuts runs of scripts that put no spaces between words; opened late, for that takes a while. */
+function openSegmenter(): Intl.Segmenter {
+  segmenter ??= new Intl.Segmenter('und', { granularity: 'word' })
+  return segmenter
+}
 
 /** The facts of a text in any language: its first sentence and the words it repeats most. */
 export function readAnyLanguage(text: string): Facts {
@@ -39,7 +44,7 @@ export const unspaced =
 export function* wordsIn(text: string): Generator<string> {
   for (const [word] of text.matchAll(run)) {
     if (!unspaced.test(word)) yield word
-    else for (const { segment } of segmenter.segment(word)) yield segment
+    else for (const { segment } of openSegmenter().segment(word)) yield segment
   }
 }
 

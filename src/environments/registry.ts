@@ -90,18 +90,22 @@ export const builtInEnvironments: Readonly<Record<string, EnvironmentFactory>> =
   }),
 }
 
+/** Loads a factory when its environment is named. */
+export type LateFactory = () => Promise<EnvironmentFactory>
+
 /**
  * Opens an environment as it is named on a command line, `NAME[:ITEM,…]`. `factories` adds to the
  * built-in ones.
  */
 export async function openEnvironment(
   text: string,
-  factories: Readonly<Record<string, EnvironmentFactory>> = {},
+  factories: Readonly<Record<string, EnvironmentFactory | LateFactory>> = {},
 ): Promise<Environment> {
   const { name, variant, options } = parsePartName(text)
   const known = new Map(Object.entries({ ...builtInEnvironments, ...factories }))
-  const factory = known.get(name)
-  if (!factory) throw new UnknownPartError('environment', name, [...known.keys()])
+  const found = known.get(name)
+  if (!found) throw new UnknownPartError('environment', name, [...known.keys()])
+  const factory = typeof found === 'function' ? await found() : found
   const given = { ...Object.fromEntries(options), ...(variant !== undefined && { variant }) }
   const read = factory.options.safeParse(given)
   if (!read.success) throw new TypeError(describeProblems(name, factory, read.error))

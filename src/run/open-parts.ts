@@ -5,12 +5,7 @@ import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
-import { passagesFactory } from '../environments/built-in/passages.ts'
-import { openEnvFactory } from '../environments/openenv/openenv.ts'
-import { pythonFactory } from '../environments/python-bridge/python.ts'
-import { openEnvironment } from '../environments/registry.ts'
-import { tauFactory } from '../environments/tau/factory.ts'
-import { tau2Factory } from '../environments/tau2/factory.ts'
+import { type LateFactory, openEnvironment } from '../environments/registry.ts'
 import { checkOutputFile, refuseFolder } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { nearFile } from '../names/near-file.ts'
@@ -191,18 +186,22 @@ export function openEstimateNamed(name: string): Promise<Estimate> {
   return openNamed(`--advantage ${name}`, () => openEstimate(name))
 }
 
+/** The environments besides the built-in ones. */
+const moreFactories: Readonly<Record<string, LateFactory>> = {
+  openenv: async () => {
+    const { openEnvFactory } = await import('../environments/openenv/openenv.ts')
+    return openEnvFactory(text => void process.stderr.write(`${text}\n`))
+  },
+  passages: async () => (await import('../environments/built-in/passages.ts')).passagesFactory,
+  python: async () => (await import('../environments/python-bridge/python.ts')).pythonFactory,
+  tau: async () => (await import('../environments/tau/factory.ts')).tauFactory(tauServices()),
+  tau2: async () => (await import('../environments/tau2/factory.ts')).tau2Factory(tauServices()),
+}
+
 /** An environment by name, or the user's own. */
 export async function openEnvironmentNamed(name: string): Promise<Environment> {
   if (!isUserPart(name)) {
-    const services = tauServices()
-    const factories = {
-      openenv: openEnvFactory(text => void process.stderr.write(`${text}\n`)),
-      passages: passagesFactory,
-      python: pythonFactory,
-      tau: tauFactory(services),
-      tau2: tau2Factory(services),
-    }
-    return await openNamed(`--environment ${name}`, () => openEnvironment(name, factories))
+    return await openNamed(`--environment ${name}`, () => openEnvironment(name, moreFactories))
   }
   const part = await loadUserPart(name)
   if (typeof part === 'function') return plainAgent(name, part as AgentFunction)

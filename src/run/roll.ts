@@ -18,12 +18,12 @@ import type { RollOptions } from './roll-options.ts'
  * @example
  * for await (const group of roll(calculator(), 16, { policy: 'sglang:http://localhost:30000' })) …
  */
-export function roll<Data>(
+export async function* roll<Data>(
   environment: Environment<Data> | string,
   tasks: TaskSource<Data>,
   options: RollOptions,
 ): AsyncGenerator<Group, void> {
-  return rollAs('roll', environment, tasks, options)
+  yield* rollAs('roll', environment, tasks, options)
 }
 
 /** Rolls for a command: its name is what a run folder says it was made by. */

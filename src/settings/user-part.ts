@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
-import { createJiti } from 'jiti'
 import { describeCause } from '../core/failure.ts'
 import { nearFile } from '../names/near-file.ts'
 import { SettingError } from '../names/setting-error.ts'
@@ -53,6 +52,7 @@ export async function importFile(path: string): Promise<Record<string, unknown>>
 }
 
 async function compileAndImport(file: string): Promise<Record<string, unknown>> {
+  const { createJiti } = await import('jiti')
   const jiti = createJiti(import.meta.url, {
     virtualModules: { ...(await ourModules()), ...(await zodFor(file)) },
     sourceMaps: true,

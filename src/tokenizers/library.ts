@@ -1,4 +1,5 @@
-import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers'
+import { createRequire } from 'node:module'
+import type * as libraryPackage from '@huggingface/tokenizers'
 import type { IdBuffer } from './buffers.ts'
 import { type Decoder, openDecoder } from './decoders.ts'
 import type { Definition } from './definition.ts'
@@ -10,13 +11,19 @@ import { tokenDecoding } from './token-decoding.ts'
 import type { ControlToken } from './tokenizer.ts'
 import { listVocabulary, openVocabulary, type Vocabulary } from './vocabulary.ts'
 
+const loadPackage = createRequire(import.meta.url)
+
+type LibraryTokenizer = libraryPackage.Tokenizer
+
 /**
  * A model of `@huggingface/tokenizers`. The library is never shown a control token: it would
  * recognise them in data, and its way with their white space is not the reference's.
  */
 export function openLibraryModel(definition: Definition): TextModel {
   refuseSlowParts(definition)
-  const library = new LibraryTokenizer(
+  // Loaded here: few models need it.
+  const { Tokenizer } = loadPackage('@huggingface/tokenizers') as typeof libraryPackage
+  const library = new Tokenizer(
     {
       normalizer: definition.normalizer ?? null,
       pre_tokenizer: definition.preTokenizer ?? null,

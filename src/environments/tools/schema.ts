@@ -70,7 +70,7 @@ export function describeIssue({ path, message }: StandardIssue): string {
 }
 
 function jsonSchemaOf(schema: StandardSchema): unknown {
-  if (schema instanceof z.core.$ZodType || '_zod' in schema) return zodJsonSchema(schema)
+  if ('_zod' in schema) return zodJsonSchema(schema)
   const { vendor } = schema['~standard']
   const converter: unknown = Reflect.get(schema['~standard'], 'jsonSchema')
   if (isRecord(converter) && typeof converter.input === 'function') {

@@ -1,0 +1,88 @@
+// Which modules are joined into one file. The bundler makes a file for every set of modules that the same
+// entries need, which is hundreds of small ones here. So entries that need most of a group are made to need
+// all of it: then the whole group is one file.
+import { resolve } from 'node:path'
+
+/** An entry that needs this share of a group loads all of it, as does one that the group itself loads. */
+const share = 0.15
+
+const marker = 'espalier-group:'
+
+/**
+ * The groups of a graph: what each of `starts` loads at once, less what the groups before it have. Doors
+ * are opened by people, who are not made to load more than they asked for.
+ * `importsFor` gives the lines that an entry is to end with, and `plugin` knows what they name.
+ */
+export function findGroups({ inputs }, { starts, doors }) {
+  const taken = new Set()
+  const groups = starts.map(start => {
+    const files = [...closureOf(inputs, start)].filter(file => file !== start && !taken.has(file))
+    for (const file of files) taken.add(file)
+    return new Set(files)
+  })
+  const lines = new Map(
+    entriesOf(inputs)
+      .filter(entry => !doors.includes(entry))
+      .map(entry => [resolve(entry), linesFor(inputs, entry, groups)]),
+  )
+  return { importsFor: path => lines.get(path) ?? '', plugin: pluginOf(groups) }
+}
+
+/** The files of our own that a file loads at once, itself with them. */
+function closureOf(inputs, start) {
+  const seen = new Set()
+  const rest = [start]
+  while (rest.length > 0) {
+    const file = rest.pop()
+    if (seen.has(file) || !file.startsWith('src/')) continue
+    seen.add(file)
+    for (const { path, kind } of inputs[file].imports) {
+      if (kind === 'import-statement') rest.push(path)
+    }
+  }
+  return seen
+}
+
+/** The files of our own that are loaded later by somebody. */
+function entriesOf(inputs) {
+  const imports = Object.values(inputs).flatMap(input => input.imports)
+  const later = imports
+    .filter(({ kind, path }) => kind === 'dynamic-import' && path.startsWith('src/'))
+    .map(({ path }) => path)
+  return [...new Set(later)]
+}
+
+/** Whoever needs a group needs those before it: the imports of all up to the last that is needed. */
+function linesFor(inputs, entry, groups) {
+  const needed = closureOf(inputs, entry)
+  const bytes = files => files.reduce((sum, file) => sum + inputs[file].bytes, 0)
+  const last = groups.findLastIndex(group => {
+    const files = [...group]
+    const part = bytes(files.filter(file => needed.has(file))) / bytes(files)
+    return part >= share || files.some(file => loadsLater(inputs[file], entry))
+  })
+  // What is in a group is also loaded at once by others, who are not made to load a later one.
+  const own = groups.findIndex(group => group.has(entry))
+  const count = own < 0 ? last + 1 : Math.min(own, last + 1)
+  return Array.from({ length: count }, (_, index) => `import '${marker}${index}'`).join('\n')
+}
+
+function loadsLater({ imports }, entry) {
+  return imports.some(({ kind, path }) => kind === 'dynamic-import' && path === entry)
+}
+
+function pluginOf(groups) {
+  const prefix = new RegExp(`^${marker}`)
+  return {
+    name: 'groups',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: prefix }, ({ path }) => ({ path, namespace: 'group' }))
+      onLoad({ filter: prefix, namespace: 'group' }, ({ path }) => ({
+        contents: [...groups[Number(path.slice(marker.length))]]
+          .map(file => `import ${JSON.stringify(resolve(file))}`)
+          .join('\n'),
+        resolveDir: resolve('src'),
+      }))
+    },
+  }
+}
