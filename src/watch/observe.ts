@@ -9,6 +9,7 @@ import type { EarlyStop, Listen, RunEvent, Warned, WorkerStatus } from './events
 import { listenAll } from './events.ts'
 import { openChannel } from './notify/channels.ts'
 import { openNotifier } from './notify/notifier.ts'
+import { type GroupsTally, openRunTally } from './run-tally.ts'
 import { openSentinels } from './sentinels/open-sentinels.ts'
 import type { SentinelContext } from './sentinels/sentinel.ts'
 import { openEventsFile } from './telemetry/events-file.ts'
@@ -35,6 +36,8 @@ export interface ObserverNotes {
   readonly retries: number
   /** Seconds that rewards took, which trees cannot know. */
   readonly scoringSeconds: number
+  /** What all groups came to, where all were seen. */
+  readonly tally?: GroupsTally
   /** Lengths of what was kept and what an early stop cut. */
   readonly earlyStop?: Omit<EarlyStop, 'kind'>
   /** Everybody who made attempts, as last seen, where they were made elsewhere. */
@@ -64,7 +67,7 @@ export async function openObservers(
   const closing: AsyncDisposable[] = []
   const listeners: Listen[] = []
   const instruments: Instrument[] = []
-  const notes = openNotes()
+  const notes = openNotes(out)
   let toldAll: Listen | undefined
   const tellAll: Listen = event => {
     // Made once: something is told with every sample.
@@ -158,7 +161,8 @@ async function openNotices(
   return openNotifier({ run, channels, redact: withoutLikelySecrets, tell })
 }
 
-function openNotes() {
+function openNotes(run: string) {
+  const tally = openRunTally(run)
   const warnings: Omit<Warned, 'kind'>[] = []
   const clock = new Set<string>()
   let retries = 0
@@ -169,6 +173,7 @@ function openNotes() {
     notices: undefined as ObserverNotes['notices'],
     spans: undefined as ObserverNotes['spans'],
     listen(event: RunEvent): void {
+      tally.listen(event)
       if (event.kind === 'warning') {
         const { kind: _kind, ...warning } = event
         warnings.push(warning)
@@ -189,6 +194,7 @@ function openNotes() {
       clock: [...clock],
       retries,
       scoringSeconds,
+      ...(tally.whole() && { tally: tally.whole()! }),
       ...(earlyStop && { earlyStop }),
       ...(workers.size > 0 && { workers: [...workers.values()] }),
       ...(notes.notices && { notices: notes.notices }),

@@ -125,7 +125,7 @@ function openTally(successAt: number) {
     /** Per tree: the share of its endings that succeeded. */
     attempts: [] as number[],
     rewards: [] as number[],
-    parts: new Map<string, { sum: number; count: number; weight: number }>(),
+    parts: new Map<string, { scores: number[]; weight: number }>(),
     outcomes: openCounter(),
     failures: openCounter(),
     filters: openCounter(),
@@ -152,8 +152,10 @@ function addScored(tally: Tally, { trajectory, reward, dropped }: Weighted): voi
   tally.outcomes.add(outcome.kind === 'truncated' ? `truncated by ${outcome.limit}` : outcome.kind)
   tally.rewards.push(reward.total)
   for (const { name, score, weight } of reward.parts) {
-    const part = tally.parts.get(name) ?? { sum: 0, count: 0, weight }
-    tally.parts.set(name, { sum: part.sum + score, count: part.count + 1, weight })
+    const part = tally.parts.get(name) ?? { scores: [], weight }
+    tally.parts.set(name, part)
+    part.scores.push(score)
+    part.weight = weight
   }
   if (dropped) tally.filters.add(dropped.filter)
   addTrajectory(tally, trajectory)
@@ -230,7 +232,11 @@ function toReport(tally: Tally): Report {
     reward:
       rewards.length === 0
         ? null
-        : { mean: mean(rewards), deviation: deviation(rewards), parts: partsOf(tally) },
+        : {
+            mean: mean(inOrder(rewards)),
+            deviation: deviation(inOrder(rewards)),
+            parts: partsOf(tally),
+          },
     groupsWithContrast: tally.contrast,
     outcomes: tally.outcomes.record(),
     failures: tally.failures.entries().map(([key, count]) => {
@@ -239,10 +245,12 @@ function toReport(tally: Tally): Report {
     }),
     filters: tally.filters.record(),
     tools: Object.fromEntries(
-      [...tally.tools].map(([name, { problems, ...rest }]) => [
-        name || '(none)',
-        { ...rest, problems: problems.record() },
-      ]),
+      [...tally.tools]
+        .sort(byName)
+        .map(([name, { problems, ...rest }]) => [
+          name || '(none)',
+          { ...rest, problems: problems.record() },
+        ]),
     ),
     events: tally.events.record(),
     forks: Object.fromEntries(tally.forks),
@@ -268,8 +276,17 @@ function isShownOnly({ parts }: Tally): boolean {
 
 function partsOf({ parts }: Tally) {
   return Object.fromEntries(
-    [...parts].map(([name, { sum, count, weight }]) => [name, { mean: sum / count, weight }]),
+    [...parts].map(([name, { scores, weight }]) => [name, { mean: mean(inOrder(scores)), weight }]),
   )
+}
+
+/** Sums of the same numbers are the same to the last bit, in whatever order groups ended. */
+function inOrder(values: readonly number[]): readonly number[] {
+  return values.toSorted((one, other) => one - other)
+}
+
+function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1
 }
 
 function spreadOf(values: readonly number[]): Spread {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { isHeldOut } from '../core/group.ts'
 import { type RunManifest, readManifest, replaceFile, runPaths } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import type { ObserverNotes } from './observe.ts'
-import { openReport, type Report, type ReportBuilder } from './report.ts'
+import type { Report } from './report.ts'
+import { type GroupsTally, type MeasuredStep, openGroupsTally, successAtIn } from './run-tally.ts'
 
 /** The report of a run folder: what it is, and what it came to. */
 export interface RunReport
@@ -17,28 +17,21 @@ export interface RunReport
   readonly evaluations?: readonly MeasuredStep[]
 }
 
-/** Held-out tasks as they went after a step of training; 0 is before the first. */
-export interface MeasuredStep extends Pick<Report, 'success' | 'reward' | 'trajectories'> {
-  readonly step: number
-}
-
 /** Reads a run, also one that is still growing, and adds it up. */
 export async function reportRun(
   run: string,
   options: { readonly successAt?: number } = {},
 ): Promise<RunReport> {
-  const { kind, status, started, finished, reason, config, isolation } = await readManifest(run)
-  const at = options.successAt ?? config.successAt
-  const open = (): ReportBuilder => openReport(typeof at === 'number' ? { successAt: at } : {})
-  const builder = open()
-  const heldOut = new Map<number, ReportBuilder>()
+  const { config } = await readManifest(run)
+  const tally = openGroupsTally(options.successAt ?? successAtIn(config))
   await using reader = await openRunReader(run)
-  for await (const { group } of reader.groups()) {
-    const measured = isHeldOut(group) ? (heldOut.get(group.step!) ?? open()) : undefined
-    if (measured) heldOut.set(group.step!, measured)
-    const adding = measured ?? builder
-    adding.add(group)
-  }
+  for await (const { group } of reader.groups()) tally.add(group)
+  return await describedRun(run, tally)
+}
+
+/** What a run came to, with what its folder says of it. */
+async function describedRun(run: string, tally: GroupsTally): Promise<RunReport> {
+  const { kind, status, started, finished, reason, isolation } = await readManifest(run)
   return {
     run,
     kind,
@@ -48,18 +41,8 @@ export async function reportRun(
     ...(reason !== undefined && { reason }),
     ...(isolation && { isolation }),
     ...(await readNotes(run)),
-    ...builder.report(),
-    ...(heldOut.size > 0 && { evaluations: measuredSteps(heldOut) }),
+    ...tally.report(),
   }
-}
-
-function measuredSteps(heldOut: ReadonlyMap<number, ReportBuilder>): readonly MeasuredStep[] {
-  return [...heldOut]
-    .sort(([one], [other]) => one - other)
-    .map(([step, builder]) => {
-      const { success, reward, trajectories } = builder.report()
-      return { step, success, reward, trajectories }
-    })
 }
 
 const noteNames = [
@@ -86,17 +69,20 @@ async function readNotes(run: string): Promise<ReportNotes> {
 }
 
 /** What a report holds besides what its groups tell. */
-export interface ReportNotes extends Partial<ObserverNotes> {
+export interface ReportNotes extends Partial<Omit<ObserverNotes, 'tally'>> {
   /** What training came to. */
   readonly training?: object
 }
 
-/** Writes `report.json` into a run folder; what else it holds there is kept. */
+/**
+ * Writes `report.json` into a run folder; what else it holds there is kept. A run that was added up
+ * while it went on is not read again.
+ */
 export async function writeReport(
   run: string,
-  { scoringSeconds = 0, ...more }: ReportNotes = {},
+  { scoringSeconds = 0, tally, ...more }: ReportNotes & Partial<Pick<ObserverNotes, 'tally'>> = {},
 ): Promise<RunReport> {
-  const report = await reportRun(run)
+  const report = tally ? await describedRun(run, tally) : await reportRun(run)
   const seconds = { ...report.seconds, reward: report.seconds.reward + scoringSeconds }
   const text = JSON.stringify({ ...report, seconds, ...more }, null, 2)
   await replaceFile(runPaths(run).report, `${text}\n`)
