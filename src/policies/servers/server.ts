@@ -1,6 +1,7 @@
 import { keepSecret } from '../../core/process/secrets.ts'
-import { openConnections } from '../transport/connections.ts'
 import { type Exchange, HttpExchange } from '../transport/exchange.ts'
+import { openConnections } from '../transport/http/connections.ts'
+import { headerLines } from '../transport/http/header-lines.ts'
 import type { ServerThread } from '../transport/thread/thread.ts'
 import { type Reading, readAnswer } from './answer-reading.ts'
 import type { Generated } from './generated.ts'
@@ -51,7 +52,8 @@ function openHere(address: string, options: ServerOptions): Server {
   const common = Object.entries(options.headers ?? {}).flat()
   keepSecret(options.key)
   if (options.key !== undefined) common.push('authorization', `Bearer ${options.key}`)
-  const typed = [...common, 'content-type', 'application/json']
+  const always = headerLines(common)
+  const typed = `${always}content-type: application/json\r\n`
 
   const server: Server = {
     url,
@@ -63,8 +65,7 @@ function openHere(address: string, options: ServerOptions): Server {
     start(request) {
       const { path, body = null, onEvents } = request
       const method = body === null ? 'GET' : 'POST'
-      const own = body === null ? common : typed
-      const headers = request.headers ? own.concat(request.headers) : own
+      const own = body === null ? always : typed
       const exchange = new HttpExchange({
         where: `${method} ${url}${path}`,
         deadlineSeconds: request.deadlineSeconds ?? deadlineSeconds,
@@ -72,7 +73,8 @@ function openHere(address: string, options: ServerOptions): Server {
         key: options.key,
       })
       try {
-        pool.dispatch({ path: base + path, method, headers, body }, exchange)
+        const headers = request.headers ? own + headerLines(request.headers) : own
+        exchange.sentAs(pool.dispatch({ method, path: base + path, headers, body }, exchange))
       } catch (cause) {
         exchange.cancel(cause)
       }

@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Dispatcher } from 'undici'
 import { withoutSecrets } from '../../core/process/secrets.ts'
-import type { FreeingHandler } from './connections.ts'
+import type { AnswerHeaders } from './http/answer-reader.ts'
+import type { AnswerHandler } from './http/connection.ts'
+import type { Sending } from './http/connections.ts'
 import { ServerError } from './server-error.ts'
 
 /** A request under way. */
@@ -29,20 +29,16 @@ const largestAnswer = 256 * 2 ** 20
 const largestErrorPage = 2 ** 16
 const excerptLength = 300
 
-/**
- * Gathers one answer. Dispatching straight to a handler skips the streams of undici's `request`,
- * which cost more than the rest of a sample.
- */
-export class HttpExchange implements Exchange, FreeingHandler {
+/** Gathers one answer. */
+export class HttpExchange implements Exchange, AnswerHandler {
   readonly answer: Promise<Buffer>
-  onFree: (() => void) | undefined
   readonly #options: ExchangeOptions
   readonly #timer: NodeJS.Timeout
   readonly #chunks: Buffer[] = []
   #resolve!: (body: Buffer) => void
   #reject!: (reason: unknown) => void
-  #controller: Dispatcher.DispatchController | undefined
-  #headers: IncomingHttpHeaders = {}
+  #sending: Sending | undefined
+  #headers: AnswerHeaders = {}
   #status = 0
   #size = 0
   #hasEvents = false
@@ -61,26 +57,26 @@ export class HttpExchange implements Exchange, FreeingHandler {
     }, deadlineSeconds * 1000)
   }
 
+  /** Says how its request can be taken back. */
+  sentAs(sending: Sending): void {
+    this.#sending = sending
+  }
+
   cancel(reason: unknown): void {
     if (!this.#settle()) return
-    this.#controller?.abort(reason instanceof Error ? reason : new Error('cancelled'))
+    this.#sending?.abandon()
     this.#reject(reason)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#isSettled) controller.abort(new Error('cancelled'))
-  }
-
-  onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
-    const type = String(headers['content-type'] ?? '')
+  onHead(status: number, headers: AnswerHeaders): void {
+    const type = headers['content-type'] ?? ''
     this.#status = status
     this.#headers = headers
     this.#hasEvents =
       this.#options.onEvents !== undefined && status < 300 && type.startsWith('text/event-stream')
   }
 
-  onResponseData(_: unknown, chunk: Buffer): void {
+  onData(chunk: Buffer): void {
     if (this.#isSettled) return
     try {
       this.#take(chunk)
@@ -89,16 +85,14 @@ export class HttpExchange implements Exchange, FreeingHandler {
     }
   }
 
-  onResponseEnd(): void {
-    this.onFree?.()
+  onEnd(): void {
     if (!this.#settle()) return
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
     if (this.#status >= 200 && this.#status < 300) this.#resolve(unsaid(body))
     else this.#reject(this.#statusError(body))
   }
 
-  onResponseError(_: unknown, cause: Error): void {
-    this.onFree?.()
+  onFailure(cause: Error): void {
     if (!this.#settle()) return
     const message = `${this.#options.where} failed: ${describeBreak(cause)}`
     this.#reject(new ServerError('connection', message, { cause }))
@@ -110,8 +104,10 @@ export class HttpExchange implements Exchange, FreeingHandler {
       const message = `${this.#options.where} answered more than ${largestAnswer} bytes`
       throw new ServerError('answer', message)
     }
-    if (this.#hasEvents) this.#options.onEvents?.(chunk)
-    else if (this.#status < 300 || this.#size < largestErrorPage) this.#chunks.push(chunk)
+    if (this.#hasEvents) this.#options.onEvents?.(Buffer.from(chunk))
+    else if (this.#status < 300 || this.#size < largestErrorPage) {
+      this.#chunks.push(Buffer.from(chunk))
+    }
   }
 
   #settle(): boolean {
@@ -157,11 +153,11 @@ function describeBreak(cause: Error): string {
 }
 
 /** Seconds that Retry-After asks for; a date is read against the server's own clock. */
-function retryAfter(headers: IncomingHttpHeaders): number | undefined {
+function retryAfter(headers: AnswerHeaders): number | undefined {
   const text = headers['retry-after']
   if (text === undefined) return undefined
   const seconds = Number(text)
   if (Number.isFinite(seconds)) return Math.max(0, seconds)
-  const wait = (Date.parse(text) - Date.parse(String(headers.date))) / 1000
+  const wait = (Date.parse(text) - Date.parse(headers.date ?? '')) / 1000
   return Number.isFinite(wait) ? Math.max(0, wait) : undefined
 }
