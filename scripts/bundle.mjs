@@ -8,11 +8,11 @@ import { findGroups } from './bundle-groups.mjs'
 const source = resolve('src')
 
 /** What people load: they and all that several of them share are made anew. */
-const doors = ['index', 'testing', 'math/index', 'cli/main']
+const doors = ['index', 'testing', 'math/index', 'cli/main', 'run/threads/worker']
 
 /** The folder `dist/`, seen from every file that is made: some lie in folders of it, some do not. */
 const whereWeAre =
-  'const espalierFolder = import.meta.url.replace(/\\/(?:(?:chunks|cli|math)\\/)?[^/]*$/, "/");'
+  'const espalierFolder = import.meta.url.replace(/\\/(?:(?:chunks|cli|math|run\\/threads)\\/)?[^/]*$/, "/");'
 
 /** Modules find their files beside themselves, wherever they were joined into. */
 function placed(groups) {

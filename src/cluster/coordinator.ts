@@ -3,13 +3,13 @@ import { type Call, onAbort } from '../core/call.ts'
 import { type TreeId, treeId } from '../core/ids.ts'
 import type { Elsewhere, Returned, Work } from '../run/elsewhere.ts'
 import type { RollParts } from '../run/roll-groups.ts'
+import { packWeights } from '../run/served/weights.ts'
 import type { Listen, WorkerStatus } from '../watch/events.ts'
 import { type Batch, openBatch } from './batch.ts'
 import type { Database } from './database.ts'
 import { digestOf, packWork, unpackReturned } from './parcel.ts'
 import { type Over, openPlacing, overChannel, type Placed, type Placing } from './placing.ts'
 import { type Announced, openRunRow, type RunRow } from './run-row.ts'
-import { packWeights } from './weights.ts'
 
 /** How a run is coordinated. */
 export interface CoordinatorOptions extends Announced {

@@ -1,8 +1,8 @@
 import { describeCause } from '../core/failure.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
+import { type ServedRun, sampledIn } from '../run/served/served-run.ts'
 import type { Leased, Leasing } from './leasing.ts'
-import { unpackWork } from './parcel.ts'
-import type { ServedRun } from './served-run.ts'
+import { packServed, unpackWork } from './parcel.ts'
 
 interface Held {
   readonly leased: Leased
@@ -123,10 +123,10 @@ export class Hands {
   async #make({ leased, stop, leasing }: Held, served: ServedRun): Promise<void> {
     const call = { signal: stop.signal, making: leased.lease }
     try {
-      const { bytes, sampled } = await served.make(unpackWork(leased.work), call)
-      if (await leasing.finish(leased, bytes)) {
+      const made = await served.make(unpackWork(leased.work), call)
+      if (await leasing.finish(leased, packServed(made))) {
         this.counts.done++
-        this.counts.sampled += sampled
+        this.counts.sampled += sampledIn(made)
       } else this.counts.refused++
     } catch (error) {
       if (stop.signal.aborted) return

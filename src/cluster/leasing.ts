@@ -1,14 +1,7 @@
+import { mostTries, suspectAfter } from '../run/served/tries.ts'
 import { type Batch, openBatch } from './batch.ts'
 import type { Database } from './database.ts'
-import {
-  joined,
-  moreWork,
-  mostTries,
-  overChannel,
-  quickly,
-  suspectAfter,
-  workChannel,
-} from './placing.ts'
+import { joined, moreWork, overChannel, quickly, workChannel } from './placing.ts'
 
 /** An attempt that a worker holds, under a number that nobody else is ever given. */
 export interface Leased {

@@ -1,13 +1,9 @@
 import { createHash } from 'node:crypto'
 import { deserialize, serialize } from 'node:v8'
-import type { Scored, Unscored } from '../core/group.ts'
-import type { TrajectoryId } from '../core/ids.ts'
-import type { Reward } from '../core/reward.ts'
-import type { Gradable } from '../core/trajectory.ts'
-import type { Tree } from '../core/tree.ts'
-import { isScored } from '../rollout/score.ts'
 import type { SpentKind } from '../run/budget.ts'
 import type { Made, Returned, Work } from '../run/elsewhere.ts'
+import { type ScoreRecord, toMember, toScoreRecord } from '../run/served/score-record.ts'
+import type { Served } from '../run/served/served-run.ts'
 import { checkFrame, decodeFrame, encodeFrame } from '../store/frame.ts'
 import { treeFromFrame, treeToFrame } from '../store/tree-frame.ts'
 import type { RunEvent } from '../watch/events.ts'
@@ -34,10 +30,6 @@ export function digestOf({ allowance: _, ...work }: Work, version: number | null
   return createHash('sha256').update(serialize(work)).update(`${version}`).digest('hex')
 }
 
-type ScoreRecord =
-  | { readonly trajectory: TrajectoryId; readonly reward: Reward }
-  | { readonly trajectory: TrajectoryId; readonly outcome: Unscored['outcome'] }
-
 type ParcelHeader =
   | { readonly kind: 'spent'; readonly of: SpentKind }
   | {
@@ -48,7 +40,12 @@ type ParcelHeader =
       readonly events: readonly RunEvent[]
     }
 
-/** What a worker gives back, as bytes: a tree as the journal writes it, its scores, what there is to tell. */
+/** What a worker gives back, as bytes. */
+export function packServed(served: Served): Buffer {
+  return served.kind === 'made' ? packMade(served) : packSpent(served.of)
+}
+
+/** An attempt that was made, as bytes: a tree as the journal writes it, its scores, what there is to tell. */
 export function packMade({ trees, members, events }: Omit<Made, 'kind'>): Buffer {
   const frames = trees.map(treeToFrame)
   const arrays = frames.flatMap(frame => frame.arrays)
@@ -64,7 +61,7 @@ export function packMade({ trees, members, events }: Omit<Made, 'kind'>): Buffer
 }
 
 /** Says that an allowance did not suffice. */
-export function packSpent(of: SpentKind): Buffer {
+function packSpent(of: SpentKind): Buffer {
   return encodeFrame({ header: { kind: 'spent', of } satisfies ParcelHeader, arrays: [] })
 }
 
@@ -88,22 +85,4 @@ function readReturned(bytes: Buffer): Returned {
   )
   const members = parcel.scores.map(score => toMember(score, trees))
   return { kind: 'made', trees, members, events: parcel.events }
-}
-
-function toMember(score: ScoreRecord, trees: readonly Tree[]): Scored | Unscored {
-  for (const tree of trees) {
-    const trajectory = tree.trajectories.find(({ id }) => id === score.trajectory)
-    if (!trajectory) continue
-    return 'reward' in score
-      ? { tree, trajectory: trajectory as Gradable, reward: score.reward }
-      : { tree, trajectory, outcome: score.outcome }
-  }
-  throw new Error(`${score.trajectory} is scored but in no tree`)
-}
-
-function toScoreRecord(member: Scored | Unscored): ScoreRecord {
-  const { id } = member.trajectory
-  return isScored(member)
-    ? { trajectory: id, reward: member.reward }
-    : { trajectory: id, outcome: member.outcome }
 }

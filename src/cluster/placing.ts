@@ -1,3 +1,4 @@
+import { mostTries } from '../run/served/tries.ts'
 import type { Database } from './database.ts'
 
 /** Announces to every worker that a run has changed, or by `moreWork` that it has work. */
@@ -6,14 +7,6 @@ export const workChannel = 'espalier_work'
 export const moreWork = 'more '
 /** Announces to the coordinator of a run that something of it is over. */
 export const overChannel = (run: string): string => `espalier_over_${run}`
-
-/** How often an attempt is tried before it counts as poisoned. */
-export const mostTries = 4
-/**
- * Tries after which an attempt is made alone: whoever dies then was killed by it, and those that were
- * in the same hands are not blamed for it.
- */
-export const suspectAfter = 2
 
 /** An attempt that is put on the queue. */
 export interface Placed {

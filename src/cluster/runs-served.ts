@@ -1,10 +1,17 @@
 import { describeCause } from '../core/failure.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
+import { rollOptionsOf } from '../run/roll-options.ts'
+import { openServedRun, type ServedRun, type Width } from '../run/served/served-run.ts'
 import { checkSettings } from '../settings/check-settings.ts'
-import { type SettingsInput, withDefaults } from '../settings/settings.ts'
+import { needed } from '../settings/open-named.ts'
+import {
+  type Settings,
+  type SettingsInput,
+  withDefaults,
+  withoutUndefined,
+} from '../settings/settings.ts'
 import { differences, type Fingerprint, fingerprintOf } from './fingerprint.ts'
 import type { Leasing, RunState } from './leasing.ts'
-import { openServedRun, type ServedRun } from './served-run.ts'
 
 interface Known {
   readonly opening: Promise<ServedRun | undefined>
@@ -102,5 +109,17 @@ async function openRun(
   const input = checkSettings(config, 'the settings of the run') as SettingsInput
   const different = differences(there, fingerprintOf(input))
   if (different.length > 0) throw new Error(`versions differ: ${different.join('; ')}`)
-  return await openServedRun(withDefaults(input), serving)
+  const values = withDefaults(input)
+  return await openServedRun(needed(values, 'environment'), rollOptionsOf(values), {
+    ...serving,
+    concurrency: widthOf(values, serving.concurrency),
+    onUpdate: values.onUpdate,
+  })
+}
+
+/** A worker's own width, and the lanes that the run narrows. */
+function widthOf({ concurrency }: Settings, rollouts: number): Width {
+  if (typeof concurrency === 'number') return rollouts
+  const { rollouts: _, ...lanes } = concurrency
+  return { policy: rollouts, ...withoutUndefined(lanes), rollouts }
 }

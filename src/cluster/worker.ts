@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import type { ServedRun } from '../run/served/served-run.ts'
 import type { Database } from './database.ts'
 import { Hands } from './hands.ts'
 import { Leasing, type RunState } from './leasing.ts'
 import { moreWork, workChannel } from './placing.ts'
 import { RunsServed } from './runs-served.ts'
-import type { ServedRun } from './served-run.ts'
 
 /** How a worker works. */
 export interface WorkerOptions {

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { isMainThread } from 'node:worker_threads'
 import type { Seed } from '../math/random.ts'
 import { checkCompanion, readCheckpoint } from './checkpoint.ts'
 import { loadKernel } from './kernel-file.ts'
@@ -131,7 +132,7 @@ export type ModelSource =
 
 /** How a model runs; results do not depend on the threads. */
 export interface ModelSettings {
-  /** @default the processor's, at most 8 */
+  /** @default the processor's, at most 8; 1 in a thread that rolls */
   readonly threads?: number
   /** @default the fastest that this Node can run */
   readonly kernel?: Kernel
@@ -142,7 +143,8 @@ export async function openModel(
   source: ModelSource,
   settings: ModelSettings = {},
 ): Promise<EmbeddedModel> {
-  const { threads = Math.min(availableParallelism(), 8) } = settings
+  // Threads that roll have a model each, and a core for it.
+  const { threads = isMainThread ? Math.min(availableParallelism(), 8) : 1 } = settings
   if (!Number.isSafeInteger(threads) || threads < 1 || threads > 64) {
     throw new RangeError(`A model runs on 1 to 64 threads, not ${threads}.`)
   }

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { isMainThread } from 'node:worker_threads'
 import type { Lane } from '../core/lane.ts'
 import type { Policy } from '../core/policy.ts'
 import { didYouMean } from '../names/nearest.ts'
@@ -27,7 +28,7 @@ export interface PolicyOptions {
   readonly deadlineSeconds?: number
   /** Connections to each server at one time. @default 4096 */
   readonly connections?: number
-  /** Whether servers are talked to in a thread of their own. @default true where there are several cores */
+  /** Whether servers are talked to in a thread of their own. @default true where there are several cores, and outside threads that roll */
   readonly thread?: boolean
   /** Streams every sample, so that vLLM and llama.cpp keep what an aborted one had. @default false */
   readonly stream?: boolean
@@ -72,7 +73,8 @@ export async function openPolicy(
 ): Promise<Policy> {
   const uris = typeof uri === 'string' ? [uri] : uri
   if (uris.length === 0) throw new RangeError('No policy: give at least one URI.')
-  const { thread = availableParallelism() > 1 } = options
+  // A thread that rolls has its own core.
+  const { thread = availableParallelism() > 1 && isMainThread } = options
   const serverThread = thread ? byLoad(openServerThread()) : undefined
   const opening: Opening = { ...options, versions: openVersions(), serverThread }
   const opened: Policy[] = []

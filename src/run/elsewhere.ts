@@ -36,6 +36,8 @@ export interface Made {
   readonly kind: 'made'
   /** One, or that of every seat. */
   readonly trees: readonly Tree[]
+  /** The same as the journal writes them, where they are written already. */
+  readonly frames?: readonly Buffer[]
   readonly members: readonly (Scored | Unscored)[]
   /** What there was to tell of it. */
   readonly events: readonly RunEvent[]
@@ -43,6 +45,8 @@ export interface Made {
 
 /** Other places that make attempts; order, journal, groups and budgets stay with the pipeline. */
 export interface Elsewhere {
+  /** Whether attempts are made there by now; until then they are made here. @default true */
+  readonly isOpen?: boolean
   /** Attempts that may be there at one time, waiting ones included. */
   readonly room: number
   /** Tells who works there, now and then, and whenever `room` has changed. */

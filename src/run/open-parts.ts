@@ -36,6 +36,7 @@ import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
+import { openThreads } from './threads/open-threads.ts'
 
 /** Everything that a run is rolled with, opened. Disposing of it closes what was opened for it. */
 export interface OpenedParts<Data = unknown> extends AsyncDisposable {
@@ -92,8 +93,10 @@ export async function openRollParts<Data>(
       ...(seats && { seats }),
       leaves: leavesOf(options),
     }
-    if (!elsewhere) return parts
-    const places = await elsewhere(parts as RollParts)
+    const places = elsewhere
+      ? await elsewhere(parts as RollParts)
+      : openThreads({ environment, options }, parts as RollParts)
+    if (!places) return parts
     closing.unshift(() => places[Symbol.asyncDispose]())
     return { ...parts, elsewhere: places }
   }

@@ -12,7 +12,7 @@ import type { RunWriter } from '../store/store.ts'
 import { type GatherOptions, gather } from '../weigh/gather.ts'
 import { gatherSeats, type SeatGroups } from '../weigh/seats.ts'
 import type { Budget } from './budget.ts'
-import type { Elsewhere, Returned } from './elsewhere.ts'
+import type { Elsewhere, Made, Returned } from './elsewhere.ts'
 import { type MemberOptions, rollAttempt, rollShut, scoreAttempt } from './member.ts'
 
 /** What a pipeline is made of. */
@@ -218,7 +218,7 @@ async function rollMember(
 ): Promise<readonly (Scored | Unscored)[]> {
   const { signal, elsewhere } = options
   const known = knownTrees(job, member, options)
-  if (!known && elsewhere) {
+  if (!known && elsewhere && elsewhere.isOpen !== false) {
     return await shared.lane.run({ signal }, () => rollAway(job, member, { ...options, elsewhere }))
   }
   const trees = known ?? (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
@@ -245,16 +245,16 @@ async function rollFresh(
   const trees = await rollAttempt(options, { task: job.task, group: job.id, member, seed, signal })
   // An attempt that the run itself stopped is not finished: a resumed run goes on with it.
   signal.throwIfAborted()
-  await keepTrees(treeId(job.id, member), trees, options)
+  await keepTrees(treeId(job.id, member), { trees }, options)
   return trees
 }
 
 async function keepTrees(
   attempt: TreeId,
-  trees: readonly Tree[],
+  { trees, frames }: Pick<Made, 'trees' | 'frames'>,
   { writer, unfinished, listen, context }: PipelineOptions,
 ): Promise<void> {
-  for (const tree of trees) await writer?.writeTree(tree)
+  for (const [index, tree] of trees.entries()) await writer?.writeTree(tree, frames?.[index])
   unfinished?.forget(attempt)
   for (const tree of trees) {
     const isOther = tree.seat !== undefined && context.seats?.has(tree.seat) === true
@@ -277,13 +277,13 @@ async function rollAway(
   const returned = await askElsewhere(job, member, options)
   signal.throwIfAborted()
   if (returned.kind === 'made') {
-    await keepTrees(attempt, returned.trees, options)
+    await keepTrees(attempt, returned, options)
     elsewhere.taken(attempt)
     for (const event of returned.events) listen?.(event)
     return returned.members
   }
   const trees = await rollShut(options, { task, group, member, seed, signal }, returned.reason)
-  await keepTrees(attempt, trees, options)
+  await keepTrees(attempt, { trees }, options)
   elsewhere.taken(attempt)
   return await scoreAttempt(trees, task, options)
 }

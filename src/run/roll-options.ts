@@ -126,6 +126,8 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly resumes?: boolean
   /** What a resumed run does with attempts that were cut. @default 'continue' */
   readonly unfinished?: 'continue' | 'restart'
+  /** Threads that the attempts are spread over, whose parts are all named. @default 'auto': when this one is busy all the time */
+  readonly threads?: number | 'auto'
   /** Opens other places that make the attempts, such as those of `openCluster`. @default this process */
   readonly elsewhere?: OpenElsewhere
   /** What the run folder remembers of the settings, for people and for `espalier resume`. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { aroundPolicy } from '../core/around.ts'
 import type { Policy, Sample } from '../core/policy.ts'
-import { sampled } from '../core/segment.ts'
 import type { Elsewhere } from '../run/elsewhere.ts'
+import { withVersions } from '../run/served/with-versions.ts'
 
 /** What a trainer says of the weights: which version they are, and whether they are being changed. */
 export interface WeightsDesk {
@@ -112,20 +112,4 @@ function isEmpty(sample: Sample): boolean {
   return (
     sample.kind === 'tokens' && sample.finish.kind === 'abort' && sample.segment.ids.length === 0
   )
-}
-
-/**
- * The versions that were announced when a sample began and when it ended, for servers that do not tell theirs. One that
- * began before anything was announced may be of any version up to the last.
- */
-export function withVersions(
-  policy: Policy,
-  sample: Sample,
-  { began, ended }: { readonly began: number | null; readonly ended: number | null },
-): Sample {
-  if (ended === null || policy.capabilities.version) return sample
-  const first = began ?? 0
-  const range = { from: Math.min(first, ended), to: Math.max(first, ended) }
-  if (sample.kind === 'text') return { ...sample, version: range }
-  return { ...sample, segment: sampled({ ...sample.segment, version: range }) }
 }

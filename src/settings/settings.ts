@@ -335,6 +335,11 @@ export const settings = {
     'Exports to write while the run goes on, as JSON',
     { argument: 'JSON', default: [] },
   ),
+  threads: setting(
+    z.union([z.literal('auto'), z.int().min(1).max(256)]),
+    'Threads that attempts are spread over; auto starts them when one is busy all the time',
+    { argument: 'N|auto', default: 'auto' },
+  ),
   cluster: setting(
     text,
     'Let the workers of a cluster make the attempts: postgres://USER@HOST/DATABASE, or local:N to start N here',

@@ -142,6 +142,23 @@ export function checkFrame(bytes: Buffer, offset: number): void {
 /** Reads the frame that fills `bytes`; `offset` is where it lies in its file, for errors. */
 export function decodeFrame(bytes: Buffer, offset: number): Frame {
   checkFrame(bytes, offset)
+  // Copied, so that an array is aligned and does not keep the whole file in memory.
+  return readBody(bytes, offset, (memory, from, size) => [memory.slice(from, from + size), 0])
+}
+
+/**
+ * Reads a frame that another thread has written into memory of its own: what it holds is looked at
+ * there, and not copied.
+ */
+export function viewFrame(bytes: Buffer): Frame {
+  return readBody(bytes, 0, (memory, from) => [memory, from])
+}
+
+function readBody(
+  bytes: Buffer,
+  offset: number,
+  take: (memory: ArrayBufferLike, from: number, size: number) => [ArrayBufferLike, number],
+): Frame {
   const body = bytes.subarray(prefixSize)
   const fail = (reason: string): never => {
     throw new DamagedFrameError(reason, offset)
@@ -156,10 +173,9 @@ export function decodeFrame(bytes: Buffer, offset: number): Frame {
   const arrays = layout.map(([kind, length]) => {
     const size = length * kinds[kind].BYTES_PER_ELEMENT
     if (at + size > body.length) fail(`array of ${size} bytes at ${at} in ${body.length}`)
-    // Copied, so that an array is aligned and does not keep the whole file in memory.
-    const copy = body.buffer.slice(body.byteOffset + at, body.byteOffset + at + size)
+    const [memory, from] = take(body.buffer, body.byteOffset + at, size)
     at += pad(size, 8)
-    return new kinds[kind](copy as ArrayBuffer)
+    return new kinds[kind](memory as ArrayBuffer, from, length)
   })
   return { header, arrays }
 }

@@ -1,6 +1,7 @@
 import { appendFile, type FileHandle, rm, writeFile } from 'node:fs/promises'
 import type { GroupId, TreeId } from '../core/ids.ts'
 import type { Usage } from '../core/trajectory.ts'
+import type { Tree } from '../core/tree.ts'
 import { encodeFrame, type Frame, prefixSize } from './frame.ts'
 import type { GroupRecord } from './group-record.ts'
 import { type FramePlace, journalMagic, openToRead, readJournal } from './read-journal.ts'
@@ -12,6 +13,13 @@ export type JournalHeader =
 
 /** Where a tree lies in its journal, and what it cost. */
 export interface TreePlace extends FramePlace {
+  readonly sampled: number
+  readonly prompt: number
+}
+
+/** What a tree cost. */
+export interface TreeCost {
+  readonly id: TreeId
   readonly sampled: number
   readonly prompt: number
 }
@@ -75,6 +83,8 @@ export interface IndexNotes {
   /** The byte that the notes reach. */
   readonly end: number
   add(frame: Frame, place: FramePlace): void
+  /** The same of a tree whose frame is not at hand. */
+  addTree(cost: TreeCost, place: FramePlace): void
   /** Writes what was noted if it is worth it, and forgets it; `onPart` sees it all the same. */
   write(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
   /** The same, once there is enough of it. */
@@ -109,19 +119,25 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
     // The index can always be made again: a disk that refuses it costs time, not data.
     await writePart(paths, part).catch(() => {})
   }
+  const reach = ({ offset, size }: FramePlace): void => {
+    if (offset < end) return
+    last = offset
+    end = offset + size
+  }
+  const addTree = ({ id, sampled, prompt }: TreeCost, place: FramePlace): void => {
+    trees.push([id, place.offset, place.size, sampled, prompt])
+    reach(place)
+  }
   return {
     get end() {
       return end
     },
-    add(frame, { offset, size }) {
+    addTree,
+    add(frame, place) {
       const header = frame.header as JournalHeader
-      if (header.kind === 'tree') {
-        const { id, sampled, prompt } = costOf(header.tree as StoredTree, frame)
-        trees.push([id, offset, size, sampled, prompt])
-      } else if (header.kind === 'group') groups.push(header.group)
-      if (offset < end) return
-      last = offset
-      end = offset + size
+      if (header.kind === 'tree') return addTree(costOf(header.tree as StoredTree, frame), place)
+      if (header.kind === 'group') groups.push(header.group)
+      reach(place)
     },
     write,
     writeFull: async onPart => {
@@ -188,10 +204,7 @@ interface StoredTree {
 }
 
 /** Trajectories of one tree share tokens, so that sampled ones are counted node by node. */
-function costOf(
-  { header, nodes, trajectories }: StoredTree,
-  { arrays }: Frame,
-): { readonly id: TreeId; readonly sampled: number; readonly prompt: number } {
+function costOf({ header, nodes, trajectories }: StoredTree, { arrays }: Frame): TreeCost {
   let sampled = 0
   let prompt = 0
   for (const { origin, ids } of nodes) {
@@ -199,4 +212,15 @@ function costOf(
   }
   for (const { usage } of trajectories) prompt += usage.prompt
   return { id: header.id, sampled, prompt }
+}
+
+/** The same of a tree that is at hand. */
+export function costOfTree({ id, nodes, trajectories }: Tree): TreeCost {
+  let sampled = 0
+  let prompt = 0
+  for (const { segment } of nodes) {
+    if (segment.origin === 'sampled') sampled += segment.ids.length
+  }
+  for (const { usage } of trajectories) prompt += usage.prompt
+  return { id, sampled, prompt }
 }

@@ -1,7 +1,7 @@
 import type { Repeat, Segment } from '../core/segment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import { type Lineage, type Place, restoreTree, type Tree, type TreeHeader } from '../core/tree.ts'
-import type { Frame, FrameArray } from './frame.ts'
+import { encodeFrame, type Frame, type FrameArray, viewFrame } from './frame.ts'
 import { fromSampledRecord, type SampledRecord, toSampledRecord } from './segment-record.ts'
 
 /** A node as JSON; what only sampled segments have is there for those. */
@@ -45,6 +45,18 @@ export function treeToFrame(tree: Tree): Frame {
     trajectories,
   }
   return { header, arrays }
+}
+
+/** A tree as the bytes that a run's journal has of it. */
+export function treeToBytes(tree: Tree): Buffer {
+  const { header, arrays } = treeToFrame(tree)
+  return encodeFrame({ header: { kind: 'tree', tree: header }, arrays })
+}
+
+/** The tree of such bytes; its tokens stay in their memory. */
+export function treeFromBytes(bytes: Buffer): Tree {
+  const { header, arrays } = viewFrame(bytes)
+  return treeFromFrame({ header: (header as { readonly tree: unknown }).tree, arrays })
 }
 
 /** The tree that a frame holds; lengths and places are checked again as it is rebuilt. */

@@ -42,6 +42,8 @@ export interface WorkerStatus {
   readonly id: string
   readonly host: string
   readonly process: number
+  /** Its number, where it is a thread of the run's own process. */
+  readonly thread?: number
   /** Attempts that it may make at one time, and those that it makes now. */
   readonly concurrency: number
   readonly running: number

@@ -27,6 +27,7 @@ const walking: readonly SettingName[] = [
   'keep',
   'overSample',
   'refill',
+  'threads',
   'cluster',
   ...shapingSettings,
 ]

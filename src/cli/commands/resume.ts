@@ -25,6 +25,7 @@ export const resumeCommand: Command = {
     'retries',
     'keyVariable',
     'unfinished',
+    'threads',
     'cluster',
   ],
   words: [1, 1],

@@ -85,6 +85,7 @@ export const rollSettings: readonly SettingName[] = [
   'metrics',
   'traces',
   'notify',
+  'threads',
   'cluster',
   'out',
 ]

@@ -17,6 +17,11 @@ export function keepSecret(secret: string | undefined): void {
   spellings = [...new Set([...spellings, ...spelled])].toSorted((a, b) => b.length - a.length)
 }
 
+/** Every secret that is known, for a thread of this process. */
+export function knownSecrets(): readonly string[] {
+  return spellings
+}
+
 /** A text without the secrets that are known. */
 export function withoutSecrets(text: string): string {
   let shown = text

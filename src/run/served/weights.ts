@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
-import type { Policy } from '../core/policy.ts'
-import { isEmbedded } from '../model/policy.ts'
+import type { Policy } from '../../core/policy.ts'
+import { isEmbedded } from '../../model/policy.ts'
 
 /** The weights of a policy that runs inside; nothing for one that is served elsewhere. */
 export async function packWeights(policy: Policy): Promise<Buffer | undefined> {

@@ -1,10 +1,10 @@
-import { aroundPolicy } from '../core/around.ts'
-import type { Policy } from '../core/policy.ts'
-import { isEmbedded } from '../model/policy.ts'
-import type { Instrument } from '../rollout/attempt.ts'
-import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
-import { withVersions } from '../service/rollouts-policy.ts'
+import { aroundPolicy } from '../../core/around.ts'
+import type { Policy } from '../../core/policy.ts'
+import { isEmbedded } from '../../model/policy.ts'
+import type { Instrument } from '../../rollout/attempt.ts'
+import { type OnUpdate, openWeightsGate } from '../pause.ts'
 import { takeWeights } from './weights.ts'
+import { withVersions } from './with-versions.ts'
 
 /** The weights that a worker samples from, as the coordinator last announced them. */
 export interface ServedWeights {
@@ -20,7 +20,7 @@ export interface ServedWeights {
 export interface News {
   readonly version: number | null
   /** The weights themselves, asked for where the policy runs inside. */
-  weights(): Promise<Buffer | null>
+  weights(): Promise<Uint8Array | null>
 }
 
 /** Opens the weights of a run. */

@@ -1,0 +1,31 @@
+import type { Scored, Unscored } from '../../core/group.ts'
+import type { TrajectoryId } from '../../core/ids.ts'
+import type { Reward } from '../../core/reward.ts'
+import type { Gradable } from '../../core/trajectory.ts'
+import type { Tree } from '../../core/tree.ts'
+import { isScored } from '../../rollout/score.ts'
+
+/** What a trajectory was worth, or why nothing can be said of that; its tree is sent beside it. */
+export type ScoreRecord =
+  | { readonly trajectory: TrajectoryId; readonly reward: Reward }
+  | { readonly trajectory: TrajectoryId; readonly outcome: Unscored['outcome'] }
+
+/** A member without its tree. */
+export function toScoreRecord(member: Scored | Unscored): ScoreRecord {
+  const { id } = member.trajectory
+  return isScored(member)
+    ? { trajectory: id, reward: member.reward }
+    : { trajectory: id, outcome: member.outcome }
+}
+
+/** The member that a record says, of these trees. */
+export function toMember(score: ScoreRecord, trees: readonly Tree[]): Scored | Unscored {
+  for (const tree of trees) {
+    const trajectory = tree.trajectories.find(({ id }) => id === score.trajectory)
+    if (!trajectory) continue
+    return 'reward' in score
+      ? { tree, trajectory: trajectory as Gradable, reward: score.reward }
+      : { tree, trajectory, outcome: score.outcome }
+  }
+  throw new Error(`${score.trajectory} is scored but in no tree`)
+}

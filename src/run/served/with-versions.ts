@@ -1,0 +1,18 @@
+import type { Policy, Sample } from '../../core/policy.ts'
+import { sampled } from '../../core/segment.ts'
+
+/**
+ * The versions that were announced when a sample began and when it ended, for servers that do not tell theirs. One that
+ * began before anything was announced may be of any version up to the last.
+ */
+export function withVersions(
+  policy: Policy,
+  sample: Sample,
+  { began, ended }: { readonly began: number | null; readonly ended: number | null },
+): Sample {
+  if (ended === null || policy.capabilities.version) return sample
+  const first = began ?? 0
+  const range = { from: Math.min(first, ended), to: Math.max(first, ended) }
+  if (sample.kind === 'text') return { ...sample, version: range }
+  return { ...sample, segment: sampled({ ...sample.segment, version: range }) }
+}

@@ -1,0 +1,285 @@
+import { hostname } from 'node:os'
+import type { Call } from '../../core/call.ts'
+import { onAbort } from '../../core/call.ts'
+import type { Listen, WorkerStatus } from '../../watch/events.ts'
+import type { Elsewhere, Returned, Work } from '../elsewhere.ts'
+import { sampledIn } from '../served/served-run.ts'
+import { mostTries, suspectAfter } from '../served/tries.ts'
+import { makingOf, type WeightsOrder } from './messages.ts'
+import type { RollThread } from './thread.ts'
+
+/** What a crew is made of. */
+export interface CrewOptions {
+  /** Attempts at one time in each thread. */
+  readonly widths: readonly number[]
+  /** Starts the thread of a place; `onLost` is told when it dies. */
+  start(place: number, onLost: () => void): RollThread
+  /** The weights of the run's policy, where it runs inside. */
+  packWeights(): Promise<Uint8Array | null>
+  readonly tell: (line: string) => void
+}
+
+/** Milliseconds between two times that it is told how the threads are doing. */
+const pulse = 1000
+
+/** An attempt that is waited for. */
+interface Asked {
+  readonly work: Work
+  readonly signal: AbortSignal
+  tries: number
+  resolve(returned: Returned): void
+  reject(error: unknown): void
+}
+
+/** A thread's place: when the thread dies, another one takes it. */
+interface Place {
+  readonly index: number
+  readonly width: number
+  readonly since: number
+  readonly held: Set<Asked>
+  thread: RollThread
+  isReady: boolean
+  /** It makes one attempt alone, or is about to. */
+  isAlone: boolean
+  done: number
+  sampled: number
+}
+
+/** Threads that make the attempts of a run: the contract of a cluster, without its database. */
+export class Crew implements Elsewhere, AsyncDisposable {
+  readonly #options: CrewOptions
+  readonly #places: readonly Place[]
+  readonly #waiting: Asked[] = []
+  /** Threads died with them: each is made alone. */
+  readonly #suspects: Asked[] = []
+  readonly #listeners = new Set<Listen>()
+  readonly #timer: NodeJS.Timeout
+  #pausing: Promise<unknown> | undefined
+  #weights: WeightsOrder | undefined
+  #failure: unknown
+  #isClosed = false
+
+  constructor(options: CrewOptions) {
+    this.#options = options
+    this.#places = options.widths.map((width, index) => ({
+      index,
+      width,
+      since: performance.now(),
+      held: new Set(),
+      thread: options.start(index, () => this.#replace(index)),
+      isReady: false,
+      isAlone: false,
+      done: 0,
+      sampled: 0,
+    }))
+    for (const place of this.#places) this.#enter(place)
+    this.#timer = setInterval(() => this.#tellAll(), pulse).unref()
+  }
+
+  /** Resolves when the first thread can make attempts. */
+  async ready(): Promise<void> {
+    await Promise.any(this.#places.map(({ thread }) => thread.ready)).catch(
+      (error: AggregateError) => {
+        throw error.errors[0]
+      },
+    )
+  }
+
+  get room(): number {
+    return this.#places.reduce((sum, { width }) => sum + mostOf(width), 0)
+  }
+
+  watch(listen: Listen): () => void {
+    this.#listeners.add(listen)
+    return () => void this.#listeners.delete(listen)
+  }
+
+  make(work: Work, { signal }: Call): Promise<Returned> {
+    signal.throwIfAborted()
+    return new Promise((resolve, reject) => {
+      if (this.#failure) return reject(this.#failure)
+      const stopListening = onAbort(signal, () => {
+        remove(this.#waiting, asked)
+        remove(this.#suspects, asked)
+        reject(signal.reason)
+      })
+      const asked: Asked = {
+        work,
+        signal,
+        tries: 0,
+        resolve(returned) {
+          stopListening()
+          resolve(returned)
+        },
+        reject(error) {
+          stopListening()
+          reject(error)
+        },
+      }
+      this.#waiting.push(asked)
+      this.#dispatch()
+    })
+  }
+
+  /** Nothing is kept of what the journal has. */
+  taken(): void {}
+
+  async pause(): Promise<void> {
+    this.#pausing ??= this.#each(thread => thread.pause())
+    await this.#pausing
+  }
+
+  async resume(version?: number): Promise<void> {
+    if (version !== undefined) {
+      this.#weights = { version, weights: await this.#options.packWeights() }
+    }
+    this.#pausing = undefined
+    await this.#each(thread => thread.resume(this.#weights ?? { version: null, weights: null }))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+    await this.#each(thread => thread.close())
+  }
+
+  /** Asks all threads; one that dies meanwhile has nothing to say, and its heir is told the same. */
+  async #each(ask: (thread: RollThread) => Promise<void>): Promise<void> {
+    await Promise.all(this.#places.map(({ thread }) => ask(thread).catch(() => undefined)))
+  }
+
+  #enter(place: Place): void {
+    const { thread } = place
+    if (this.#weights) void thread.resume(this.#weights).catch(() => undefined)
+    if (this.#pausing) void thread.pause().catch(() => undefined)
+    thread.ready.then(
+      () => {
+        place.isReady = true
+        this.#dispatch()
+      },
+      error => this.#fail(error),
+    )
+  }
+
+  /** A thread that cannot open the run: nobody can make its attempts as they would be made here. */
+  #fail(error: unknown): void {
+    if (this.#isClosed) return
+    this.#failure ??= error
+    for (const asked of [...this.#waiting.splice(0), ...this.#suspects.splice(0)]) {
+      asked.reject(error)
+    }
+  }
+
+  /** Gives what waits to those that have least to do. */
+  #dispatch(): void {
+    this.#dispatchSuspect()
+    while (this.#waiting.length > 0) {
+      const place = this.#freest()
+      if (!place) return
+      this.#give(place, this.#waiting.shift()!)
+    }
+  }
+
+  #freest(): Place | undefined {
+    let best: Place | undefined
+    for (const place of this.#places) {
+      if (!place.isReady || place.isAlone || place.held.size >= mostOf(place.width)) continue
+      if (!best || loadOf(place) < loadOf(best)) best = place
+    }
+    return best
+  }
+
+  /** One suspect at a time: a place is kept free for it until it is empty. */
+  #dispatchSuspect(): void {
+    if (this.#suspects.length === 0 || this.#places.some(isBusyAlone)) return
+    const kept = this.#places.find(({ isAlone }) => isAlone)
+    const place = kept ?? this.#places.filter(({ isReady }) => isReady).sort(byHeld)[0]
+    if (!place) return
+    place.isAlone = true
+    if (place.isReady && place.held.size === 0) this.#give(place, this.#suspects.shift()!)
+  }
+
+  #give(place: Place, asked: Asked): void {
+    const { work, signal, tries } = asked
+    const { thread } = place
+    place.held.add(asked)
+    const making = makingOf(work.group, work.member, tries)
+    thread
+      .make(work, making, signal)
+      .then(
+        served => {
+          place.done++
+          place.sampled += sampledIn(served)
+          asked.resolve(served)
+        },
+        error => this.#tryAgain(asked, error),
+      )
+      .finally(() => {
+        place.held.delete(asked)
+        if (place.isAlone && place.held.size === 0 && this.#suspects.length === 0) {
+          place.isAlone = false
+        }
+        this.#dispatch()
+      })
+  }
+
+  #replace(index: number): void {
+    if (this.#isClosed || this.#failure) return
+    const place = this.#places[index]!
+    place.isReady = false
+    place.thread = this.#options.start(index, () => this.#replace(index))
+    this.#enter(place)
+  }
+
+  /** Whoever made it died or broke: others try it, as often as is tried. */
+  #tryAgain(asked: Asked, error: unknown): void {
+    asked.tries++
+    const { message } = error as Error
+    if (asked.signal.aborted || this.#isClosed) asked.reject(error)
+    else if (asked.tries >= mostTries) {
+      const { group, member } = asked.work
+      this.#options.tell(`${group}/${member} is given up: whoever rolled it died`)
+      asked.resolve({ kind: 'poisoned', reason: `tried ${asked.tries} times: ${message}` })
+    } else if (asked.tries >= suspectAfter) this.#suspects.push(asked)
+    else this.#waiting.unshift(asked)
+  }
+
+  #tellAll(): void {
+    const workers = this.#places.map(statusOf)
+    for (const listen of this.#listeners) listen({ kind: 'workers', workers })
+  }
+}
+
+/** Attempts that a thread is sent: those that it makes, and a few that it begins as soon as one ends. */
+function mostOf(width: number): number {
+  return width + Math.max(1, Math.ceil(width / 4))
+}
+
+const loadOf = ({ held, width }: Place): number => held.size / width
+const byHeld = (a: Place, b: Place): number => a.held.size - b.held.size
+const isBusyAlone = ({ isAlone, held, isReady }: Place): boolean =>
+  isAlone && (held.size > 0 || !isReady)
+
+function remove<Item>(list: Item[], item: Item): void {
+  const at = list.indexOf(item)
+  if (at >= 0) list.splice(at, 1)
+}
+
+function statusOf(place: Place): WorkerStatus {
+  const { index, width, held, done, sampled, since } = place
+  return {
+    id: `thread-${index + 1}`,
+    host: hostname(),
+    process: process.pid,
+    thread: index + 1,
+    concurrency: width,
+    running: Math.min(width, held.size),
+    done,
+    refused: 0,
+    sampled,
+    leaving: false,
+    seconds: (performance.now() - since) / 1000,
+    silent: 0,
+    refusal: null,
+  }
+}

@@ -1,0 +1,59 @@
+import type { GroupId } from '../../core/ids.ts'
+import type { RunEvent } from '../../watch/events.ts'
+import type { SpentKind } from '../budget.ts'
+import type { Work } from '../elsewhere.ts'
+import type { RollOptions } from '../roll-options.ts'
+import type { ScoreRecord } from '../served/score-record.ts'
+import type { ServingOptions } from '../served/served-run.ts'
+
+/** What a thread opens a run with. */
+export interface ThreadStart extends Pick<ServingOptions, 'onUpdate' | 'concurrency'> {
+  readonly environment: string
+  /** Every part of the run by its name. */
+  readonly options: RollOptions
+  readonly tellsSamples: boolean
+  /** What must never be written, as it is known where the run began. */
+  readonly secrets: readonly string[]
+}
+
+/** Weights that were announced. */
+export interface WeightsOrder {
+  readonly version: number | null
+  /** The weights themselves where the policy runs inside, in memory that all threads see. */
+  readonly weights: Uint8Array | null
+}
+
+/** What a thread is told. */
+export type ToThread =
+  | { readonly kind: 'make'; readonly id: number; readonly making: string; readonly work: Work }
+  | { readonly kind: 'withdraw'; readonly id: number }
+  | { readonly kind: 'pause'; readonly id: number }
+  | ({ readonly kind: 'resume'; readonly id: number } & WeightsOrder)
+  | { readonly kind: 'close'; readonly id: number }
+
+/** What a thread says; `id` is what it was told under. */
+export type FromThread =
+  | { readonly kind: 'ready' }
+  /** It cannot open the run. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | MadeNews
+  | { readonly kind: 'spent'; readonly id: number; readonly of: SpentKind }
+  | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
+  /** What was ordered is done: it samples nothing, has the weights, or is closed. */
+  | { readonly kind: 'done'; readonly id: number }
+  | { readonly kind: 'line'; readonly line: string }
+
+/** An attempt that was made: its trees as the journal writes them. */
+export interface MadeNews {
+  readonly kind: 'made'
+  readonly id: number
+  readonly frames: readonly Uint8Array[]
+  readonly scores: readonly ScoreRecord[]
+  readonly events: readonly RunEvent[]
+  readonly sampled: number
+}
+
+/** Names one time that an attempt is made. */
+export function makingOf(group: GroupId, member: number, tries: number): string {
+  return `${group}/${member} ${tries}`
+}

@@ -1,0 +1,121 @@
+import { availableParallelism, freemem } from 'node:os'
+import { isMainThread } from 'node:worker_threads'
+import type { LaneLimits } from '../../core/lane.ts'
+import { knownSecrets } from '../../core/process/secrets.ts'
+import { SettingError } from '../../names/setting-error.ts'
+import { defaults } from '../../settings/settings.ts'
+import type { Elsewhere } from '../elsewhere.ts'
+import type { OnUpdate } from '../pause.ts'
+import { laneLimits, type RollParts, rolloutsOf } from '../roll-groups.ts'
+import { packWeights } from '../served/weights.ts'
+import { Crew } from './crew.ts'
+import type { ThreadStart } from './messages.ts'
+import { ownFiles, reasonToStay, type Spreading, threadOptions } from './spreading.ts'
+import { canStart, startThread } from './thread.ts'
+import { openWhenBusy } from './when-busy.ts'
+
+/** More threads than this are a mistake. */
+export const mostThreads = 256
+
+type Widths = LaneLimits & { readonly rollouts: number }
+
+/**
+ * Opens the threads that the attempts of these parts are spread over; nothing where they stay in this
+ * one. By default that is decided while the run goes on: they are started when this thread is busy all
+ * the time, and not where it waits for a server.
+ */
+export function openThreads(
+  spreading: Spreading,
+  parts: RollParts,
+): (Elsewhere & AsyncDisposable) | undefined {
+  const { threads = defaults.threads, tell = () => {} } = spreading.options
+  if (threads === 1 || !isMainThread) return undefined
+  const reason = reasonToStay(spreading)
+  const widths = widthsOf(parts)
+  const most = Math.min(...Object.values(widths))
+  if (threads !== 'auto') {
+    if (reason !== undefined) throw new SettingError(`--threads ${threads}: ${reason}`)
+    if (most < threads) {
+      tell(`--threads ${threads}: ${most} at one time (--concurrency) leave room for ${most}`)
+    }
+    return most < 2 ? undefined : openCrew(Math.min(threads, most), { spreading, parts, widths })
+  }
+  const count = Math.min(most, availableParallelism(), 1 + Math.floor(freemem() / memoryOfOne()))
+  if (reason !== undefined || count < 2 || !canStart()) return undefined
+  const files = ownFiles(spreading)
+  return openWhenBusy({
+    hint: files.length === 0 ? undefined : hintOf(count, files[0]!),
+    open: () => openCrew(count, { spreading, parts, widths }),
+    tell,
+  })
+}
+
+/** A thread opens what this one has opened. */
+const memoryOfOne = (): number => process.memoryUsage.rss()
+
+const hintOf = (count: number, file: string): string =>
+  `one core is busy all the time: --threads ${count} uses the others too. Each thread then loads ${file} ` +
+  'for itself, so that what it keeps between attempts is kept once per thread'
+
+interface Opening {
+  readonly spreading: Spreading
+  readonly parts: RollParts
+  readonly widths: Widths
+}
+
+function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
+  const { environment, options } = spreading
+  const { tell = () => {} } = options
+  const told = new Set<string>()
+  const start = (concurrency: Widths): ThreadStart => ({
+    environment: environment as string,
+    options: threadOptions(options),
+    onUpdate: onUpdateOf(options),
+    tellsSamples: options.metricsPort !== undefined,
+    concurrency,
+    secrets: knownSecrets(),
+  })
+  const shares = Array.from({ length: count }, (_, index) => shareOf(widths, index, count))
+  return new Crew({
+    widths: shares.map(({ rollouts }) => rollouts),
+    start: (place, onLost) =>
+      startThread(start(shares[place]!), {
+        onLost,
+        tell(line) {
+          if (!told.has(line)) tell(line)
+          told.add(line)
+        },
+      }),
+    packWeights: async () => sharedBytes(await packWeights(parts.policy)),
+    tell,
+  })
+}
+
+/** Training has it among its options. */
+function onUpdateOf(options: object): OnUpdate {
+  return (options as { readonly onUpdate?: OnUpdate }).onUpdate ?? defaults.onUpdate
+}
+
+function widthsOf(parts: RollParts): Widths {
+  return { ...laneLimits(parts), rollouts: rolloutsOf(parts) }
+}
+
+/** A thread's share of every lane: together they let run what the lane does. */
+function shareOf(widths: Widths, index: number, count: number): Widths {
+  const share = (width: number): number => Math.floor((width + count - 1 - index) / count)
+  return {
+    rollouts: share(widths.rollouts),
+    policy: share(widths.policy),
+    tools: share(widths.tools),
+    environment: share(widths.environment),
+    reward: share(widths.reward),
+  }
+}
+
+/** Bytes in memory that all threads see, so that it is there once. */
+function sharedBytes(bytes: Buffer | undefined): Uint8Array | null {
+  if (!bytes) return null
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.byteLength))
+  shared.set(bytes)
+  return shared
+}

@@ -1,0 +1,133 @@
+import { isUserPart } from '../../settings/user-part.ts'
+import type { RollOptions } from '../roll-options.ts'
+
+/**
+ * Whose business an option is: that of the threads, which open it again by its name; that of the run,
+ * which stays where it began; or of something that watches every sample in one thread.
+ */
+const whose: Readonly<Record<keyof RollOptions, 'threads' | 'run' | 'one thread'>> = {
+  policy: 'threads',
+  servedModel: 'threads',
+  logprobs: 'threads',
+  keyVariable: 'threads',
+  deadline: 'threads',
+  retries: 'threads',
+  record: 'one thread',
+  model: 'threads',
+  offline: 'threads',
+  hub: 'threads',
+  history: 'threads',
+  markers: 'threads',
+  templateVariables: 'threads',
+  toolFormat: 'threads',
+  reasoningFormat: 'threads',
+  toolInstruction: 'threads',
+  listen: 'run',
+  tell: 'run',
+  instruments: 'one thread',
+  sentinels: 'run',
+  metricsPort: 'run',
+  metrics: 'run',
+  traces: 'one thread',
+  notify: 'run',
+  seats: 'threads',
+  strategy: 'threads',
+  branch: 'threads',
+  leaves: 'threads',
+  stepHistory: 'threads',
+  condense: 'threads',
+  guards: 'threads',
+  sampling: 'threads',
+  limits: 'threads',
+  onLength: 'threads',
+  onTime: 'threads',
+  stop: 'threads',
+  topLogprobs: 'threads',
+  reward: 'threads',
+  judge: 'threads',
+  concurrency: 'run',
+  adaptive: 'one thread',
+  budget: 'run',
+  seed: 'threads',
+  split: 'threads',
+  signal: 'run',
+  out: 'run',
+  resumes: 'run',
+  unfinished: 'run',
+  elsewhere: 'one thread',
+  threads: 'run',
+  config: 'run',
+  group: 'run',
+  advantage: 'run',
+  weighting: 'run',
+  reference: 'threads',
+  teacher: 'threads',
+  distill: 'threads',
+  klPenalty: 'threads',
+  klIn: 'threads',
+  overlong: 'threads',
+  proximal: 'threads',
+  importance: 'threads',
+  filters: 'run',
+  sinks: 'run',
+  refill: 'run',
+  keep: 'run',
+  overSample: 'run',
+}
+
+/** What is to be spread. */
+export interface Spreading {
+  readonly environment: object | string
+  readonly options: RollOptions
+}
+
+/** The options that threads open a run with. */
+export function threadOptions(options: RollOptions): RollOptions {
+  const own = Object.entries(options).filter(
+    ([name]) => whose[name as keyof RollOptions] === 'threads',
+  )
+  return Object.fromEntries(own) as Partial<RollOptions> as RollOptions
+}
+
+/** Why a run stays in one thread, in words; nothing where it may spread. */
+export function reasonToStay({ environment, options }: Spreading): string | undefined {
+  if (typeof environment !== 'string') {
+    return 'its environment was given as an object, and a thread opens what it uses by name: give it as ./file.ts#export'
+  }
+  for (const [name, value] of Object.entries(options)) {
+    const owner = whose[name as keyof RollOptions]
+    if (value === undefined || value === false || owner === undefined || owner === 'run') continue
+    if (owner === 'one thread' && !isEmptyList(value)) {
+      return `${name} is about every sample of the run, and works in one thread`
+    }
+    if (owner === 'threads' && !isPlain(value)) {
+      return `${name} was given as an object or a function, and a thread opens what it uses by name`
+    }
+  }
+  return seatsOfPast(options) ? 'seats that past policies play are drawn in one thread' : undefined
+}
+
+/** The user's own files that a run is made of: what they keep between attempts, each thread has of its own. */
+export function ownFiles({ environment, options }: Spreading): readonly string[] {
+  return [environment, Object.values(threadOptions(options))]
+    .flat(3)
+    .filter(part => typeof part === 'string')
+    .filter(isCode)
+}
+
+const isCode = (part: string): boolean => isUserPart(part) && /\.[cm]?[jt]sx?(#|$)/.test(part)
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+
+function isPlain(value: unknown): boolean {
+  try {
+    structuredClone(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function seatsOfPast({ seats }: RollOptions): boolean {
+  return JSON.stringify(seats ?? '').includes('past')
+}

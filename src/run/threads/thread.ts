@@ -1,0 +1,166 @@
+import { Worker } from 'node:worker_threads'
+import { onAbort } from '../../core/call.ts'
+import { treeFromBytes } from '../../store/tree-frame.ts'
+import { Line, type Waiting } from '../../threads/line.ts'
+import type { Work } from '../elsewhere.ts'
+import { toMember } from '../served/score-record.ts'
+import type { Served } from '../served/served-run.ts'
+import type { FromThread, MadeNews, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
+
+/** The thread is gone, and with it what it was making. */
+export class ThreadLostError extends Error {
+  override name = 'ThreadLostError'
+}
+
+/** A thread that makes attempts, as it is seen from outside. */
+export interface RollThread {
+  /** Resolves when it has opened the run; rejects where it cannot. */
+  readonly ready: Promise<void>
+  /** Makes one attempt; rejects with a `ThreadLostError` where the thread dies meanwhile. */
+  make(work: Work, making: string, signal: AbortSignal): Promise<Served>
+  /** Resolves when it samples nothing. */
+  pause(): Promise<void>
+  resume(weights: WeightsOrder): Promise<void>
+  /** Ends it; code that does not listen to its signal is not waited for. */
+  close(): Promise<void>
+}
+
+/** The file that a thread runs, built or as it is written. */
+function workerFile(): URL {
+  const { pathname } = new URL(import.meta.url)
+  return new URL(`./worker${pathname.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
+}
+
+/** Whether threads can be started without more ado; sources need a loader for TypeScript. */
+export function canStart(): boolean {
+  return workerFile().pathname.endsWith('.js')
+}
+
+/** Milliseconds that a thread gets to close what it has opened. */
+const closingTime = 3000
+
+/** Who hears of a thread. */
+export interface ThreadListener {
+  readonly tell: (line: string) => void
+  /** It has died, before whoever waits for its attempts hears of it. */
+  readonly onLost: () => void
+}
+
+/** Starts a thread. */
+export function startThread(start: ThreadStart, listener: ThreadListener): RollThread {
+  return new Thread(new Worker(workerFile(), { workerData: start, name: 'rolling' }), listener)
+}
+
+class Thread implements RollThread {
+  readonly ready: Promise<void>
+  readonly #line: Line<ToThread, FromThread, Waiting>
+  readonly #listener: ThreadListener
+  #open = (): void => {}
+  #refuse: (error: Error) => void = () => {}
+
+  constructor(worker: Worker, listener: ThreadListener) {
+    this.#listener = listener
+    this.ready = new Promise((resolve, reject) => {
+      this.#open = resolve
+      this.#refuse = reject
+    })
+    this.ready.catch(() => undefined)
+    this.#line = new Line(worker, {
+      take: news => this.#take(news),
+      failure: cause => this.#lose(cause),
+    })
+  }
+
+  make(work: Work, making: string, signal: AbortSignal): Promise<Served> {
+    return this.#ask<Served>(id => ({ kind: 'make', id, making, work }), signal)
+  }
+
+  pause(): Promise<void> {
+    return this.#ask(id => ({ kind: 'pause', id }))
+  }
+
+  resume(weights: WeightsOrder): Promise<void> {
+    return this.#ask(id => ({ kind: 'resume', id, ...weights }))
+  }
+
+  async close(): Promise<void> {
+    const { worker, failure } = this.#line
+    if (failure) return
+    const closed = this.#ask(id => ({ kind: 'close', id })).catch(() => undefined)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, closingTime)
+    })
+    await Promise.race([closed, late])
+    clearTimeout(timer)
+    await worker.terminate()
+  }
+
+  #ask<Answer = void>(toOrder: (id: number) => ToThread, signal?: AbortSignal): Promise<Answer> {
+    return new Promise<Answer>((resolve, reject) => {
+      const { failure } = this.#line
+      if (failure) return reject(failure)
+      let stopListening = (): void => {}
+      const id = this.#line.open({
+        resolve(answer: Answer) {
+          stopListening()
+          resolve(answer)
+        },
+        reject(reason) {
+          stopListening()
+          reject(reason)
+        },
+      } as Waiting)
+      this.#line.send(toOrder(id))
+      if (!signal) return
+      stopListening = onAbort(signal, () => {
+        this.#line.settle(id)
+        this.#line.send({ kind: 'withdraw', id })
+        reject(signal.reason)
+      })
+    })
+  }
+
+  #lose(cause: Error | undefined): Error {
+    const why = cause ? cause.message : 'it ended by itself'
+    const lost = new ThreadLostError(`the thread that made it is gone: ${why}`)
+    this.#refuse(lost)
+    // Told once: a thread that failed also ends.
+    if (!this.#line.failure) this.#listener.onLost()
+    return lost
+  }
+
+  /** From now on the program stays alive for open questions, and not for the thread's sake. */
+  #enter(): void {
+    const { done } = this.#line.numbers()[Symbol.iterator]().next()
+    if (done) this.#line.worker.unref()
+    this.#open()
+  }
+
+  #take(news: FromThread): void {
+    if (news.kind === 'ready') this.#enter()
+    else if (news.kind === 'refused') this.#refuse(new Error(news.reason))
+    else if (news.kind === 'line') this.#listener.tell(news.line)
+    else this.#answer(news)
+  }
+
+  #answer(news: Exclude<FromThread, { kind: 'ready' | 'refused' | 'line' }>): void {
+    const asked = this.#line.settle(news.id)
+    if (news.kind === 'failed') asked?.reject(new Error(news.reason))
+    else asked?.resolve(answerOf(news) as never)
+  }
+}
+
+function answerOf(
+  news: Extract<FromThread, { kind: 'made' | 'spent' | 'done' }>,
+): Served | undefined {
+  if (news.kind === 'made') return servedOf(news)
+  return news.kind === 'spent' ? news : undefined
+}
+
+function servedOf({ frames, scores, events }: MadeNews): Served {
+  const bytes = frames.map(frame => Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength))
+  const trees = bytes.map(treeFromBytes)
+  const members = scores.map(score => toMember(score, trees))
+  return { kind: 'made', trees, frames: bytes, members, events }
+}

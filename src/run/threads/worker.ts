@@ -1,0 +1,100 @@
+// What a thread runs that makes attempts: it opens the run by the names of its parts and serves it.
+import { parentPort, workerData } from 'node:worker_threads'
+import { describeCause } from '../../core/failure.ts'
+import { openLane } from '../../core/lane.ts'
+import { keepSecret, withoutSecrets } from '../../core/process/secrets.ts'
+import { treeToBytes } from '../../store/tree-frame.ts'
+import { openOutbox } from '../../threads/outbox.ts'
+import { rolloutsOf } from '../roll-groups.ts'
+import { toScoreRecord } from '../served/score-record.ts'
+import { openServedRun, type Served, type ServedRun, sampledIn } from '../served/served-run.ts'
+import type { FromThread, MadeNews, ThreadStart, ToThread } from './messages.ts'
+
+const start = workerData as ThreadStart
+const port = parentPort!
+const send = openOutbox<FromThread>(news => port.postMessage(news, news.flatMap(memoryOf)))
+/** A few more are sent than may be open at one time, so that it never waits for the next one. */
+const lane = openLane('rollouts', rolloutsOf(start))
+const underWay = new Map<number, AbortController>()
+
+for (const secret of start.secrets) keepSecret(secret)
+
+/** Lines are for people; whoever began the run has told those of opening it. */
+let isOpen = false
+const opening = openServedRun(start.environment, start.options, {
+  concurrency: start.concurrency,
+  onUpdate: start.onUpdate,
+  tellsSamples: start.tellsSamples,
+  tell(line) {
+    if (isOpen) send({ kind: 'line', line })
+  },
+})
+opening.then(
+  () => {
+    isOpen = true
+    send({ kind: 'ready' })
+  },
+  error => send({ kind: 'refused', reason: describeCause(error) }),
+)
+
+/** Frames are handed over, not copied. */
+function memoryOf(news: FromThread): ArrayBuffer[] {
+  return news.kind === 'made' ? news.frames.map(({ buffer }) => buffer as ArrayBuffer) : []
+}
+
+/** Small buffers share their memory with others, which must stay here. */
+function ownMemory(bytes: Buffer): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)
+}
+
+function newsOf(id: number, served: Served): MadeNews | FromThread {
+  if (served.kind === 'spent') return { kind: 'spent', id, of: served.of }
+  const { trees, members, events } = served
+  return {
+    kind: 'made',
+    id,
+    frames: trees.map(tree => ownMemory(treeToBytes(tree))),
+    scores: members.map(toScoreRecord),
+    events,
+    sampled: sampledIn(served),
+  }
+}
+
+async function make(run: ServedRun, order: ToThread & { kind: 'make' }): Promise<void> {
+  const { id, work, making } = order
+  const { signal } = underWay.get(id)!
+  try {
+    const served = await lane.run({ signal }, () => run.make(work, { signal, making }))
+    send(newsOf(id, served))
+  } catch (error) {
+    if (!signal.aborted) {
+      send({ kind: 'failed', id, reason: withoutSecrets(describeCause(error)) })
+    }
+  } finally {
+    underWay.delete(id)
+  }
+}
+
+async function follow(run: ServedRun, order: ToThread): Promise<void> {
+  if (order.kind === 'make') return await make(run, order)
+  if (order.kind === 'withdraw') return
+  const { id } = order
+  if (order.kind === 'pause') return run.pause(async () => send({ kind: 'done', id }))
+  if (order.kind === 'resume') {
+    const { version, weights } = order
+    await run.resume({ version, weights: async () => weights })
+  } else await run[Symbol.asyncDispose]()
+  send({ kind: 'done', id })
+}
+
+port.on('message', (orders: readonly ToThread[]) => {
+  for (const order of orders) {
+    // What is withdrawn may not have begun: its signal is there before the run is.
+    if (order.kind === 'make') underWay.set(order.id, new AbortController())
+    if (order.kind === 'withdraw') underWay.get(order.id)?.abort(new Error('it was withdrawn'))
+    void opening.then(
+      run => follow(run, order),
+      () => undefined,
+    )
+  }
+})
