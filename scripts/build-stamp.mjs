@@ -1,0 +1,45 @@
+// What `dist/` was built from, as one number: npm prepares a package again whenever it links it, as the first
+// `npx espalier` of a checkout does, and what has not changed since need not be built again.
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const stampFile = 'dist/.built-from'
+
+/** Files that a build makes beside the sources: the kernels and the files of threads. */
+export const parts = ['model/wasm', 'policies/transport/thread/built']
+const made = new Set(parts.map(part => join('src', part)))
+
+const settings = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+const builders = ['build', 'build-parts', 'build-viewer', 'bundle'].map(name => `scripts/${name}.mjs`)
+
+function* filesBelow(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) {
+      if (!made.has(path)) yield* filesBelow(path)
+    } else if (!/\.(test|test-d|conformance)\.tsx?$/.test(path)) yield path
+  }
+}
+
+/** The number of the sources as they are now. */
+export function stampOf() {
+  const hash = createHash('sha256')
+  const sources = [...filesBelow('src'), ...filesBelow('viewer')].sort()
+  for (const file of [...settings, ...builders, ...sources]) {
+    const content = readFileSync(file)
+    hash.update(`${file}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex')
+}
+
+/** Whether all that a build makes is there and was made from these sources. */
+export function isBuilt() {
+  const isWhole = [...made].every(path => existsSync(path)) && existsSync(stampFile)
+  return isWhole && readFileSync(stampFile, 'utf8') === stampOf()
+}
+
+/** Kept when all is made, so that half a build is never taken for a whole one. */
+export function keepStamp(stamp) {
+  writeFileSync(stampFile, stamp)
+}
