@@ -1,6 +1,6 @@
 // Joins the modules of Espalier into a few files of `dist/`: a thousand of them take most of a second to
 // load. The single modules stay beside them for the programs that are started by their file.
-import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { findGroups } from './bundle-groups.mjs'
@@ -10,9 +10,23 @@ const source = resolve('src')
 /** What people load: they and all that several of them share are made anew. */
 const doors = ['index', 'testing', 'math/index', 'cli/main', 'run/threads/worker']
 
-/** The folder `dist/`, seen from every file that is made: some lie in folders of it, some do not. */
-const whereWeAre =
-  'const espalierFolder = import.meta.url.replace(/\\/(?:(?:chunks|cli|math|run\\/threads)\\/)?[^/]*$/, "/");'
+/**
+ * The folder `dist/`, seen from every file that is made: some lie in folders of it, some do not. Where somebody's
+ * bundle has taken our code elsewhere, also as CommonJS, it is that of the package as it is installed.
+ */
+const whereWeAre = `import { existsSync as espalierHas } from "node:fs";
+import { createRequire as espalierRequire } from "node:module";
+import { pathToFileURL as espalierUrl } from "node:url";
+const espalierFolder = (() => {
+  const here = import.meta.url ?? espalierUrl(__filename).href;
+  const folder = here.replace(/\\/(?:(?:chunks|cli|math|run\\/threads)\\/)?[^/]*$/, "/");
+  if (espalierHas(new URL("model/wasm/plain.wasm", folder))) return folder;
+  try {
+    return new URL("./", espalierUrl(espalierRequire(here).resolve("espalier"))).href;
+  } catch {
+    return folder;
+  }
+})();`
 
 /** Modules find their files beside themselves, wherever they were joined into. */
 function placed(groups) {
@@ -111,4 +125,9 @@ export async function bundle() {
     copyFileSync(`node_modules/${name}/LICENSE`, `dist/chunks/LICENSE-${name}`)
   }
   for (const door of doors) rmSync(`dist/${door}.js.map`, { force: true })
+  for (const door of required) writeFileSync(`dist/${door}.cjs`, requiring(door))
 }
+
+/** What CommonJS asks for: the same modules, required from within the package, where Node does not warn of it. */
+const required = ['index', 'testing', 'math/index']
+const requiring = door => `module.exports = require('./${door.split('/').at(-1)}.js')\n`

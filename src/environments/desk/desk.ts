@@ -132,8 +132,17 @@ function answer(data: DeskTask, state: DeskState, text: string): string {
   return requests[state.closed.length]?.words ?? (meaning.kind === 'refusal' ? 'ok' : 'thanks')
 }
 
+/** Made once: a schema is read, and its check compiled, once for each that is made. */
+const id = z.int()
+const inputs = {
+  none: z.object({}),
+  name: z.object({ name: z.string() }),
+  order: z.object({ id }),
+  street: z.object({ id, street: z.string() }),
+  colour: z.object({ id, colour: z.string() }),
+}
+
 function toolsOf(state: DeskState) {
-  const id = z.int()
   const act = (kind: RequestKind, order: number, value?: string): string => {
     const found = state.orders.get(order)
     if (!found) return 'none'
@@ -143,12 +152,12 @@ function toolsOf(state: DeskState) {
   return {
     find: tool({
       description: 'Gives the order numbers of a customer.',
-      inputSchema: z.object({ name: z.string() }),
+      inputSchema: inputs.name,
       execute: ({ name }) => ordersOf(state.orders, name),
     }),
     order: tool({
       description: 'Shows an order: what, status, age, stock.',
-      inputSchema: z.object({ id }),
+      inputSchema: inputs.order,
       execute: ({ id }) => {
         const found = state.orders.get(id)
         return found ? describeOrder(found) : 'none'
@@ -156,27 +165,27 @@ function toolsOf(state: DeskState) {
     }),
     cancel: tool({
       description: 'Cancels an order.',
-      inputSchema: z.object({ id }),
+      inputSchema: inputs.order,
       execute: ({ id }) => act('cancel', id),
     }),
     address: tool({
       description: 'Sends an order to another street.',
-      inputSchema: z.object({ id, street: z.string() }),
+      inputSchema: inputs.street,
       execute: ({ id, street }) => act('address', id, street),
     }),
     exchange: tool({
       description: 'Exchanges an order for one of another colour.',
-      inputSchema: z.object({ id, colour: z.string() }),
+      inputSchema: inputs.colour,
       execute: ({ id, colour }) => act('exchange', id, colour),
     }),
     refund: tool({
       description: 'Pays an order back.',
-      inputSchema: z.object({ id }),
+      inputSchema: inputs.order,
       execute: ({ id }) => act('refund', id),
     }),
     transfer: tool({
       description: 'Hands the customer over to a person.',
-      inputSchema: z.object({}),
+      inputSchema: inputs.none,
       execute() {
         state.isTransferred = true
         return 'ok'

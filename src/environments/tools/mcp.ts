@@ -79,12 +79,11 @@ export async function openMcpTools(
 
 async function importSdk() {
   try {
-    const [client, stdio, http, types] = await Promise.all([
-      import('@modelcontextprotocol/sdk/client/index.js'),
-      import('@modelcontextprotocol/sdk/client/stdio.js'),
-      import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
-      import('@modelcontextprotocol/sdk/types.js'),
-    ])
+    // Each awaited where it stands: bundlers then let a package be missing that was not installed.
+    const client = await import('@modelcontextprotocol/sdk/client/index.js')
+    const stdio = await import('@modelcontextprotocol/sdk/client/stdio.js')
+    const http = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
+    const types = await import('@modelcontextprotocol/sdk/types.js')
     return { ...client, ...stdio, ...http, ...types }
   } catch (cause) {
     const message =
