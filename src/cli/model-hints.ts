@@ -15,8 +15,31 @@ const alike: readonly SettingName[] = [
   'temperature',
 ]
 
+/** The best of a training run's models, and what policies did before it. */
+interface BestModel {
+  readonly step: number
+  readonly success: number
+  readonly folder?: string
+  readonly before: number
+}
+
+/** Where the best model of a training run lies, whether it is any better, and what to do with it. */
+export function bestModelLines(best: BestModel, config: Config): readonly string[] {
+  const { step, success, folder, before } = best
+  if (folder === undefined) return []
+  return [
+    `best model  ${folder}  (step ${step}, success ${success.toFixed(3)})`,
+    ...(success > before
+      ? []
+      : [
+          `            no better than the ${before.toFixed(3)} before training: more steps, or docs/reading-a-run.md of the package`,
+        ]),
+    ...modelLines(folder, config),
+  ]
+}
+
 /** What can be done with a model folder: measure it, serve it, talk to it. */
-export function modelLines(folder: string, config: Config): readonly string[] {
+function modelLines(folder: string, config: Config): readonly string[] {
   // What other trainers save is theirs to open.
   if (!existsSync(join(folder, 'config.json'))) return []
   const body = '{"model":"m","messages":[{"role":"user","content":"hello"}]}'

@@ -3,10 +3,10 @@ import type { StepRecord } from '../learn/training.ts'
 import { openTrainingDisplay } from './training-display.ts'
 
 /** What is told of a run of `steps` steps that take so many seconds each. */
-function told(steps: number, seconds: number): string {
+function told(steps: number, seconds: number, isLive = true): string {
   const lines: string[] = []
   let clock = 0
-  const terminal = { tell: (line: string) => lines.push(line), status: () => {}, isLive: true }
+  const terminal = { tell: (line: string) => lines.push(line), status: () => {}, isLive }
   const display = openTrainingDisplay(terminal, steps, () => clock * 1000)
   for (let step = 1; step <= 3; step++) {
     clock += seconds
@@ -26,4 +26,9 @@ it('a long run says once how long it will go on, and how to limit it', () => {
   expect(told(60, 12)).toMatch(/^about 11 min 36 s more for 58 steps at this pace. --steps N /)
   expect(told(60, 12).split('\n')).toHaveLength(1)
   expect(told(60, 1)).toBe('')
+})
+
+it('a log has a line every ten steps, and at least one a minute', () => {
+  expect(told(60, 1, false)).toBe('')
+  expect(told(60, 31, false)).toMatch(/^step {2}2\/60 /m)
 })

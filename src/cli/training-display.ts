@@ -12,6 +12,9 @@ export interface TrainingDisplay {
 /** Whoever did not say how long is told when it is longer than this, in seconds. */
 const longWait = 300
 
+/** Seconds that a log, which nobody sees live, may be without a line. */
+const quiet = 60
+
 /**
  * Opens the display of a run of so many steps; lines go to stderr, results do not. After two steps the
  * pace is known: a run that will go on for long says for how long, and how to limit it.
@@ -24,6 +27,7 @@ export function openTrainingDisplay(
   const started = now()
   const successes: number[] = []
   let first: number | undefined
+  let told = 0
   return {
     onStep(record) {
       successes.push(record.success)
@@ -37,10 +41,12 @@ export function openTrainingDisplay(
       const line = stepLine(record, steps)
       const history = sparkline(successes)
       terminal.status(isLast ? '' : `${line}  ${history}`)
-      // The last line stays for people to read; without a terminal every tenth one does.
+      // The last line stays for people to read; without a terminal every tenth one does, and one a minute.
+      const isDue = record.step % 10 === 0 || seconds - told >= quiet
       if (isLast) terminal.tell(`${line}  ${history}  ${duration(seconds)}`)
-      else if (!terminal.isLive && record.step % 10 === 0) {
+      else if (!terminal.isLive && isDue) {
         terminal.tell(`${line}  ${duration(seconds)}`)
+        told = seconds
       }
     },
     onEvaluation(evaluation, step) {

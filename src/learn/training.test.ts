@@ -87,7 +87,10 @@ async function rowsOf(run: string): Promise<unknown> {
 }
 
 describe('a training run', () => {
-  it('that was interrupted goes on from its newest checkpoint to the same end', async () => {
+  it.each([
+    { how: 'in order goes on behind its last step', saves: true, from: 6 },
+    { how: 'at once goes on from its newest checkpoint', saves: false, from: 5 },
+  ])('that was interrupted $how, to the same end', async ({ saves, from }) => {
     const whole = scratch()
     const undisturbed = openLearning()
     await trainParts(tasks, undisturbed.parts, {
@@ -98,12 +101,16 @@ describe('a training run', () => {
     const run = scratch()
     const first = openLearning()
     const stop = new AbortController()
+    const save: Trainer['save'] = async (folder, call) => {
+      if (stop.signal.aborted && !saves) throw new Error('no time left')
+      return await first.trainer.save(folder, call)
+    }
     const interrupted = trainParts(
       tasks,
       { ...first.parts, signal: stop.signal },
       {
         ...plan,
-        trainer: first.trainer,
+        trainer: { ...first.trainer, save },
         out: run,
         onStep: ({ step }) => step === 5 && stop.abort(new Error('interrupted')),
       },
@@ -119,8 +126,8 @@ describe('a training run', () => {
       onStep: ({ step }) => steps.push(step),
     }
     const { successBefore, training } = await trainParts(tasks, second.parts, options)
-    expect(steps).toEqual([5, 6])
-    expect(second.learned.flat()[0]!.step).toBe(5)
+    expect(steps).toEqual([5, 6].slice(from - 5))
+    expect(second.learned.flat()[0]!.step).toBe(from)
     expect([successBefore, training.best.step]).toEqual([1, 3])
     expect(await rowsOf(run)).toEqual(await rowsOf(whole))
     const metrics = readFileSync(join(run, 'metrics.jsonl'), 'utf8').trim().split('\n')

@@ -1,9 +1,6 @@
-import { appendFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import { type GroupId, seatGroup, type TaskId } from '../core/ids.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import { attemptMeans } from '../math/attempts.ts'
 import { seedOf } from '../math/random.ts'
@@ -17,8 +14,9 @@ import { batchSpread, comparedRewards, scaleGroup } from '../weigh/batch-scale.t
 import { readImportance, weighImportance } from '../weigh/importance.ts'
 import { type Fed, openFeed } from './feed.ts'
 import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './held-out.ts'
+import { type Keeper, openKeeper } from './keeper.ts'
 import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
-import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
+import type { TrainingState } from './training-state.ts'
 
 /** How long and on what a policy trains. */
 export interface TrainingPlan<Data = unknown> {
@@ -103,7 +101,7 @@ export async function runTraining<Data>(
   trainer: Trainer,
 ): Promise<Training> {
   const signal = parts.signal ?? new AbortController().signal
-  const keep = openKeeper(plan, trainer, signal)
+  const keep = openKeeper(plan.out, trainer, signal)
   const state = plan.from ?? (await begin(plan, parts, keep))
   const { version } = await keep.restore(plan.from)
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
@@ -112,8 +110,13 @@ export async function runTraining<Data>(
   let { after, best, sampledTokens } = state
   let mismatch: FurthestMismatch | undefined
   await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
+  let unsaved: TrainingState | undefined
   for (let step = state.step + 1; step <= plan.steps; step++) {
-    const record = await steps.take(step)
+    const record = await steps.take(step).catch(async (error: unknown) => {
+      // While attempts are made, the weights are still those of the last step.
+      if (unsaved && !steps.isLearning()) await keep.rescue(unsaved)
+      throw error
+    })
     mismatch = furthest(mismatch, record)
     sampledTokens += record.sampledTokens
     await keep.metrics(record)
@@ -124,10 +127,13 @@ export async function runTraining<Data>(
     if (isEvaluated) after = await evaluateAt(step, plan, parts)
     const isBest = isEvaluated && after.success > (best?.success ?? -1)
     if (isBest) best = { step, success: after.success, ...keep.folderOf(step) }
+    const tasks = plan.tasks.memory()
+    const { before } = state
+    const measured = { before, after, sampledTokens, ...(best && { best }) }
+    unsaved = { step, version: record.version, tasks, ...measured }
     if (isBest || isLast || step % plan.checkpointEvery === 0) {
-      const tasks = plan.tasks.memory()
-      const now = { step, version: record.version, before: state.before, after, sampledTokens }
-      await keep.checkpoint({ ...now, tasks, ...(best && { best }) })
+      await keep.checkpoint(unsaved)
+      unsaved = undefined
     }
   }
   const { before } = state
@@ -156,7 +162,7 @@ function furthest(
 async function begin<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
-  keep: ReturnType<typeof openKeeper>,
+  keep: Keeper,
 ): Promise<TrainingState> {
   await keep.save(0)
   const before = await evaluateAt(0, plan, parts)
@@ -194,12 +200,18 @@ interface Stepping {
   readonly first: number
 }
 
+interface Steps extends AsyncDisposable {
+  take(step: number): Promise<StepRecord>
+  /** Whether the weights may be between two steps. */
+  isLearning(): boolean
+}
+
 /** Takes steps: rolls for each of them, or learns from what is rolled meanwhile. */
 function openSteps<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
   { trainer, signal, history, first }: Stepping,
-): { take(step: number): Promise<StepRecord> } & AsyncDisposable {
+): Steps {
   const { maxStaleness = 0, onUpdate = 'abort' } = plan
   const feed =
     maxStaleness > 0
@@ -210,7 +222,9 @@ function openSteps<Data>(
     stale: 0,
     emptied: 0,
   })
+  let isLearning = false
   return {
+    isLearning: () => isLearning,
     async take(step) {
       const started = performance.now()
       const fed = await (feed ? feed.take(step) : inTurn(step))
@@ -223,7 +237,9 @@ function openSteps<Data>(
       const staleness = stalenessOf(groups, history)
       const learn = (): Promise<TrainerStep> =>
         changeElsewhere(parts.elsewhere, () => trainer.step(groups, { signal }))
+      isLearning = true
       const { version, metrics, ...more } = await (feed ? feed.change(learn) : learn())
+      isLearning = false
       history.push(version)
       parts.listen?.({ kind: 'step-end', step, metrics })
       const outcomes = groups.map(group => outcomeOf(group, plan.successAt))
@@ -349,40 +365,4 @@ function rewardBySeat(groups: readonly Group[]): Pick<StepRecord, 'rewardBySeat'
 /** A seed of its own for each step and evaluation. */
 function seedFor({ seed = 0 }: { readonly seed?: number }, kind: string, step: number): number {
   return seedOf(seed, kind, step).low >>> 1
-}
-
-function openKeeper<Data>({ out }: TrainingPlan<Data>, trainer: Trainer, signal: AbortSignal) {
-  const pathOf = (step: number): string | undefined =>
-    out === undefined ? undefined : checkpointFolder(out, step)
-  const save = async (step: number): Promise<void> => {
-    const folder = pathOf(step)
-    if (folder !== undefined) await trainer.save(folder, { signal })
-  }
-  const state = async (now: TrainingState): Promise<void> => {
-    if (out !== undefined) await writeState(out, now)
-  }
-  return {
-    save,
-    state,
-    folderOf(step: number): { readonly folder?: string } {
-      const folder = pathOf(step)
-      return folder === undefined ? {} : { folder }
-    },
-    async checkpoint(now: TrainingState): Promise<void> {
-      await save(now.step)
-      await state(now)
-    },
-    /** Goes back to where an interrupted run stood; steps after that are taken again. */
-    async restore(from: TrainingState | undefined): Promise<{ readonly version?: number }> {
-      const folder = from && pathOf(from.step)
-      if (!from || folder === undefined) return {}
-      await cutMetrics(out!, from.step)
-      return await trainer.load(folder, { signal })
-    },
-    async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
-      if (out === undefined) return
-      const line = withoutSecrets(JSON.stringify({ ...record, ...metrics, ...more }))
-      await appendFile(join(out, 'metrics.jsonl'), `${line}\n`)
-    },
-  }
 }

@@ -12,4 +12,6 @@ it('names a file as it was meant, so that the path can be pasted', () => {
   expect(nearFile(`${folder}/deep/triag.ts`)).toBe(` Did you mean ${folder}/deep/triage.ts?`)
   expect(nearFile(`./${deep}/triag.ts`)).toBe(` Did you mean ./${deep}/triage.ts?`)
   expect(nearFile(`${folder}/elsewhere/triag.ts`)).toBe('')
+  // Where a folder on the way is not there, it is its name that is meant otherwise.
+  expect(nearFile(`${folder}/depe/config.json`)).toBe(` Did you mean ${folder}/deep?`)
 })

@@ -1,3 +1,4 @@
+import { nearFile } from '../names/near-file.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Settings } from './settings.ts'
 import { UserCodeError } from './user-part.ts'
@@ -34,11 +35,16 @@ export function needed<Name extends keyof Settings>(
 
 /** What the system's codes mean where somebody named a file, a folder or a port. */
 const meanings: Readonly<Record<string, (path: string | undefined) => string>> = {
-  ENOENT: path => `there is no file or folder ${path}`,
+  ENOENT: path => `there is no file or folder ${path}${path ? nearSentence(path) : ''}`,
   EISDIR: (path = 'this') => `${path} is a folder; name a file`,
   ENOTDIR: path => `there is no ${path}: a part of the path is a file, not a folder`,
   EACCES: (path = 'this') => `${path} cannot be opened: permission is denied`,
   EADDRINUSE: () => 'something listens there already; name another port',
+}
+
+function nearSentence(path: string): string {
+  const near = nearFile(path)
+  return near && `.${near}`
 }
 
 function reasonOf(cause: unknown): string {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
+import { nearFile } from '../names/near-file.ts'
 import { commandLine } from '../names/program-name.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { lockFile } from './lock.ts'
@@ -140,13 +141,22 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
+/** What a folder without a run may be instead, or where runs are. */
+function whatInstead(folder: string): string {
+  if (existsSync(join(folder, 'model.safetensors'))) {
+    return `it is the folder of a model; \`${commandLine('doctor', folder)}\` looks at one`
+  }
+  if (existsSync(folder)) {
+    return 'it has no run.json. Runs lie in runs/ unless --out said otherwise'
+  }
+  return `there is no such folder. Runs lie in runs/ unless --out said otherwise.${nearFile(folder)}`
+}
+
 /** Reads what a run folder says of itself. */
 export async function readManifest(folder: string): Promise<RunManifest> {
   const { manifest: path } = runPaths(folder)
   if (!existsSync(path)) {
-    throw new SettingError(
-      `${folder} is not a run: it has no run.json. Runs lie in runs/ unless --out said otherwise`,
-    )
+    throw new SettingError(`${folder} is not a run: ${whatInstead(folder)}`)
   }
   const manifest = parseManifest(await readFile(path, 'utf8'), path)
   if (manifest.format < 1 || manifest.format > runFormat) {

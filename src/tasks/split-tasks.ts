@@ -1,5 +1,6 @@
 import type { Environment, Task } from '../core/environment.ts'
 import { random, seedOf, shuffle } from '../math/random.ts'
+import { commandLine } from '../names/program-name.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { readTasks, type TaskSource } from './tasks.ts'
 
@@ -101,7 +102,8 @@ function refuseShared<Data>(tasks: SplitTasks<Data>, keyOf: KeyOf<Data>): SplitT
   if (first === undefined) return tasks
   throw new SettingError(
     `${shared.size} of ${tasks.train.length} tasks to train on are held out for evaluation too, task ` +
-      `"${first.id}" first. Take them out of one of the two, or let --held-out N set N tasks aside`,
+      `"${first.id}" first. Take them out of one of the two (\`${commandLine('tasks', 'dedupe')} FILE --against HELD-OUT ` +
+      '--out NEW` does), or let --held-out N set N tasks aside',
   )
 }
 

@@ -16,7 +16,7 @@ function example(): string {
 }
 
 describe('the package', () => {
-  it('installs from its tarball into an empty project, type-checks and runs the README example', () => {
+  it('installs from its tarball into an empty project, type-checks, runs the README example and is required without a word', () => {
     const folder = scratch()
     run(process.cwd(), npm, 'pack', '--ignore-scripts', '--pack-destination', folder)
     const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'))!
@@ -51,6 +51,10 @@ describe('the package', () => {
     ]
     run(folder, process.execPath, compiler, ...flags, 'example.ts')
     expect(run(folder, process.execPath, 'example.js')).toMatch(/^1 1 \d+ tokens sampled\n$/)
+    const required = "['', '/testing', '/math'].map(door => require('espalier' + door))"
+    // Also what Node says on stderr of CommonJS that requires modules.
+    const both = [`node -e "${required}; console.log('quiet')" 2>&1`]
+    expect(run(folder, 'sh', '-c', ...both)).toBe('quiet\n')
     expect(run(folder, process.execPath, 'node_modules/.bin/espalier', '--version')).toMatch(
       /^\d+\.\d+\.\d+\n$/,
     )

@@ -12,7 +12,7 @@ import { conversationLines } from '../conversation.ts'
 import { groupLine, groupRecord, round } from '../group-line.ts'
 import { reportLines } from '../report-lines.ts'
 import { seenLines } from '../show/as-seen.ts'
-import { chooseGroups } from '../show/choose-groups.ts'
+import { chooseGroups, isChosen } from '../show/choose-groups.ts'
 import { findShown } from '../show/find-shown.ts'
 import { overviewLines } from '../show/overview.ts'
 import { showTokens } from '../show/show-tokens.ts'
@@ -27,7 +27,8 @@ export const showCommand: Command = {
   summary: 'Read a run, a group or a trajectory',
   usage: 'RUN [ID]',
   about:
-    'Without an id: what the run is, what it came to, and its newest groups. With the id of a group or\n' +
+    'Without an id: what the run is, what it came to, and its newest groups; with --step, --failed,\n' +
+    '--reward or --task only the groups that are like that. With the id of a group or\n' +
     'a task, or a part of one that only one has: its trajectories, those of a tree as it branched. With\n' +
     'the id of a trajectory: the conversation, its reward and what became of it; with --as-seen what the\n' +
     'policy was really shown, turn by turn, where that was condensed; with --tokens every token, sampled\n' +
@@ -50,7 +51,7 @@ export const showCommand: Command = {
     step: { help: 'Only groups of this step of training', argument: 'N' },
     failed: { help: 'Only groups with attempts that failed' },
     reward: { help: 'Only groups with such a reward: 1, <0.5, >=1', argument: 'REWARD' },
-    task: { help: 'Only groups whose task has this in its id', argument: 'TEXT' },
+    task: { help: 'Only groups of the task with this id, or with this in it', argument: 'TEXT' },
     limit: { help: `How many of the newest groups (default: ${usualLimit})`, argument: 'N' },
   },
   isCommon: true,
@@ -82,10 +83,12 @@ async function printRecords(reader: RunReader, { terminal, own }: Invocation): P
 
 async function showRun(run: string, reader: RunReader, invocation: Invocation): Promise<void> {
   const { terminal, own } = invocation
-  const lines = await overviewLines(run, await readManifest(run), reader)
-  for (const line of lines) terminal.print(line)
   const { groups, fitting } = await chooseGroups(reader, own, usualLimit)
-  if (groups.length > 0) terminal.print('')
+  if (!isChosen(own)) {
+    const lines = await overviewLines(run, await readManifest(run), reader)
+    for (const line of lines) terminal.print(line)
+    if (groups.length > 0) terminal.print('')
+  } else if (fitting === 0) terminal.print(`none of ${reader.groupCount} groups is like that`)
   for (const group of groups) terminal.print(groupLine(group))
   if (fitting > groups.length) {
     terminal.print(

@@ -3,12 +3,12 @@ import { trainOptionsOf } from '../../learn/train-options.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed } from '../../settings/open-named.ts'
-import type { SettingName, Settings } from '../../settings/settings.ts'
+import type { SettingName } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import { RunStoppedError, resumeLine } from '../../watch/stopped.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
-import { modelLines } from '../model-hints.ts'
+import { bestModelLines } from '../model-hints.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 import { rollSettings } from './roll.ts'
@@ -89,7 +89,10 @@ export async function trainWith(
     signal,
     tell,
     ...elsewhereOf(values, { out, tell }),
-  }).catch(stoppedIn)
+  }).catch((error: unknown) => {
+    if (signal.aborted) tell(`\`${commandLine('resume', out)}\` goes on from here`)
+    return stoppedIn(error)
+  })
   if (trained instanceof RunStoppedError) {
     tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind)}\` goes on`)
     return 0
@@ -99,22 +102,11 @@ export async function trainWith(
     const { successBefore, successAfter } = trained
     terminal.print(`success ${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`)
   }
-  for (const line of keptLines(trained.best, values)) tell(line)
+  const best = { ...trained.best, before: trained.successBefore }
+  for (const line of bestModelLines(best, values)) tell(line)
   tell(`next  ${commandLine('view', out)}`)
   tell(`      ${commandLine('show', out)}`)
   return 0
-}
-
-/** Where the best model lies, and what to do with it. */
-function keptLines(
-  { step, success, folder }: Trained['best'],
-  values: Settings,
-): readonly string[] {
-  if (folder === undefined) return []
-  return [
-    `best model  ${folder}  (step ${step}, success ${success.toFixed(3)})`,
-    ...modelLines(folder, values),
-  ]
 }
 
 /** A spent budget is a planned end; everything else is an error. */

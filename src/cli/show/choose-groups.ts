@@ -12,6 +12,11 @@ export interface GroupChoice {
   readonly limit?: string | undefined
 }
 
+/** Whether somebody asked for some groups, not for the run. */
+export function isChosen({ step, failed, reward, task }: GroupChoice): boolean {
+  return [step, failed, reward, task].some(word => word !== undefined)
+}
+
 /** The newest groups that fit a choice, oldest first, and how many fit in all. */
 export async function chooseGroups(
   reader: RunReader,
@@ -19,7 +24,10 @@ export async function chooseGroups(
   most: number,
 ): Promise<{ readonly groups: readonly Group[]; readonly fitting: number }> {
   const limit = choice.limit === undefined ? most : countOf('limit', choice.limit)
-  const chosen = reader.records().filter(fitting(choice))
+  const records = reader.records()
+  // The id of a task is that task's, though others have it in theirs.
+  const isWhole = records.some(({ task }) => task.id === choice.task)
+  const chosen = records.filter(fitting(choice, isWhole))
   const groups: Group[] = []
   for (const { id } of limit === 0 ? [] : chosen.slice(-limit)) {
     groups.push((await reader.group(id))!.group)
@@ -27,13 +35,16 @@ export async function chooseGroups(
   return { groups, fitting: chosen.length }
 }
 
-function fitting({ step, failed, reward, task }: GroupChoice): (group: GroupRecord) => boolean {
+function fitting(
+  { step, failed, reward, task }: GroupChoice,
+  isWhole: boolean,
+): (group: GroupRecord) => boolean {
   const wantedStep = step === undefined ? undefined : countOf('step', step)
   const rewardFits = reward === undefined ? undefined : readReward(reward)
   return group =>
     (wantedStep === undefined || group.step === wantedStep) &&
     (failed === undefined || group.unscored.length > 0) &&
-    (task === undefined || group.task.id.includes(task)) &&
+    (task === undefined || (isWhole ? group.task.id === task : group.task.id.includes(task))) &&
     (!rewardFits || group.members.some(member => rewardFits(member.reward.total)))
 }
 

@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readState, type TrainingState } from '../../learn/training-state.ts'
+import { commandLine } from '../../names/program-name.ts'
 import { type RunManifest, runPaths } from '../../store/run-folder.ts'
 import type { RunReader } from '../../store/store.ts'
 import type { Warned } from '../../watch/events.ts'
-import { modelLines } from '../model-hints.ts'
+import { bestModelLines } from '../model-hints.ts'
 
 /** What a step of training left in `metrics.jsonl`, as far as it is shown. */
 interface Step {
@@ -30,15 +31,29 @@ export async function overviewLines(
     ...(state ? trainingLines(state, await readSteps(run)) : []),
     ...(await warningLines(run)),
     ...(state ? bestLines(state, config) : []),
+    ...(goesOn.includes(kind) && status !== 'finished' ? [goOnLine(run, status)] : []),
   ]
 }
 
-function trainingLines({ before, after, step }: TrainingState, steps: readonly Step[]): string[] {
+/** Runs that `resume` takes up again. */
+const goesOn = ['roll', 'eval', 'train']
+
+function goOnLine(run: string, status: RunManifest['status']): string {
+  const line = commandLine('resume', run)
+  return status === 'running' ? `if it was killed, ${line} goes on` : `go on       ${line}`
+}
+
+function trainingLines(
+  { before, after, best, step }: TrainingState,
+  steps: readonly Step[],
+): string[] {
   const rewards = steps.map(({ reward }) => reward).filter(value => value !== undefined)
   const last = steps.at(-1)
   const contrast = last?.rows ? (last.trainedRows ?? 0) / last.rows : undefined
+  // The first measurement after the start is the best so far.
+  const measured = best ? `after ${withInterval(after)}` : 'not measured since'
   return [
-    `held-out success  before ${withInterval(before)}  after ${withInterval(after)}  (step ${step})`,
+    `held-out success  before ${withInterval(before)}  ${measured}  (step ${step})`,
     ...(rewards.length > 1
       ? [`reward by step    ${curve(rewards)}  ${fixed(rewards[0]!)} to ${fixed(rewards.at(-1)!)}`]
       : []),
@@ -105,10 +120,9 @@ async function warningLines(run: string): Promise<readonly string[]> {
   )
 }
 
-function bestLines({ best }: TrainingState, config: RunManifest['config']): readonly string[] {
-  if (!best?.folder) return []
-  return [
-    `best model  ${best.folder}  (step ${best.step}, success ${fixed(best.success)})`,
-    ...modelLines(best.folder, config),
-  ]
+function bestLines(
+  { best, before }: TrainingState,
+  config: RunManifest['config'],
+): readonly string[] {
+  return best ? bestModelLines({ ...best, before: before.success }, config) : []
 }

@@ -55,6 +55,22 @@ it('chooses groups by task, reward and number', async () => {
   expect((await runCommand(['show', run, '--reward', 'much'])).code).toBe(2)
 })
 
+it('shows what was asked for alone, says where there is none, and takes a whole id for that task', async () => {
+  const run = await rolled()
+  const shown = async (...words: string[]) => (await runCommand(['show', run, ...words])).stdout
+  expect(await shown('--limit', '1')).toMatch(/^roll finished/)
+  expect(await shown('--task', 'easy')).toMatch(/^sums\/easy/)
+  expect(await shown('--failed')).toBe('none of 3 groups is like that\n')
+  expect(await shown('--task', 'sums/easy/1')).toMatch(/^sums\/easy\/1 [^\n]*\n$/)
+})
+
+it('says of a folder without a run what it is, and which run may be meant', async () => {
+  const run = await rolled()
+  const refused = async (word: string) => (await runCommand(['show', word])).stderr
+  expect(await refused('base-model')).toContain('is the folder of a model; `')
+  expect(await refused(`${run}s`)).toContain(`Did you mean ${run}?`)
+})
+
 it('shows a tree as it branched, with the rewards at its leaves', async () => {
   const out = join(await mkdtemp(join(tmpdir(), 'espalier-show-tree-')), 'run')
   const policy = await scripted(['2', '3', '2', '4'])

@@ -1,0 +1,59 @@
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { withoutSecrets } from '../core/process/secrets.ts'
+import type { Trainer } from '../core/trainer.ts'
+import type { StepRecord } from './training.ts'
+import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
+
+/** What keeps a training run, so that it can go on: its checkpoints and what its steps measured. */
+export type Keeper = ReturnType<typeof openKeeper>
+
+/** How long an interrupted run may take to save its last step, in milliseconds. */
+const rescueTime = 30_000
+
+/** Keeps a run in its folder, where it has one. */
+export function openKeeper(out: string | undefined, trainer: Trainer, signal: AbortSignal) {
+  const pathOf = (step: number): string | undefined =>
+    out === undefined ? undefined : checkpointFolder(out, step)
+  const save = async (step: number, within: AbortSignal = signal): Promise<void> => {
+    const folder = pathOf(step)
+    if (folder !== undefined) await trainer.save(folder, { signal: within })
+  }
+  const state = async (now: TrainingState): Promise<void> => {
+    if (out !== undefined) await writeState(out, now)
+  }
+  return {
+    save,
+    state,
+    folderOf(step: number): { readonly folder?: string } {
+      const folder = pathOf(step)
+      return folder === undefined ? {} : { folder }
+    },
+    async checkpoint(now: TrainingState): Promise<void> {
+      await save(now.step)
+      await state(now)
+    },
+    /** Keeps the last whole step of a run that was told to stop, so that it is not taken again. */
+    async rescue(last: TrainingState): Promise<void> {
+      if (!signal.aborted) return
+      try {
+        await save(last.step, AbortSignal.timeout(rescueTime))
+        await state(last)
+      } catch {
+        // The checkpoint before it stands, and the run ends by what stopped it.
+      }
+    },
+    /** Goes back to where an interrupted run stood; steps after that are taken again. */
+    async restore(from: TrainingState | undefined): Promise<{ readonly version?: number }> {
+      const folder = from && pathOf(from.step)
+      if (!from || folder === undefined) return {}
+      await cutMetrics(out!, from.step)
+      return await trainer.load(folder, { signal })
+    },
+    async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
+      if (out === undefined) return
+      const line = withoutSecrets(JSON.stringify({ ...record, ...metrics, ...more }))
+      await appendFile(join(out, 'metrics.jsonl'), `${line}\n`)
+    },
+  }
+}
