@@ -1,10 +1,11 @@
-// Runs a controlled experiment: `npm run experiment -- strategies|distillation [--seeds N] [--tokens N] [--model DIR] [--only NAMES]`.
+// Runs a controlled experiment: `npm run experiment -- strategies|distillation|self-play [--seeds N] [--tokens N] [--steps N] [--model DIR] [--only NAMES] [--jobs N]`.
 // What has been measured is kept in runs/experiments/, so that an interrupted experiment goes on.
 import { parseArgs } from 'node:util'
 import { distillation } from './experiments/distillation.ts'
+import { selfPlay } from './experiments/self-play.ts'
 import { strategies } from './experiments/strategies.ts'
 
-const known = { strategies, distillation } as const
+const known = { strategies, distillation, 'self-play': selfPlay } as const
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -12,6 +13,9 @@ const { values, positionals } = parseArgs({
     tokens: { type: 'string' },
     model: { type: 'string' },
     only: { type: 'string' },
+    steps: { type: 'string' },
+    jobs: { type: 'string' },
+    single: { type: 'string' },
   },
 })
 const [name = ''] = positionals
@@ -23,5 +27,8 @@ await known[name as keyof typeof known]({
   ...(values.seeds !== undefined && { seeds: Number(values.seeds) }),
   ...(values.tokens !== undefined && { tokens: Number(values.tokens) }),
   ...(values.model !== undefined && { model: values.model }),
+  ...(values.steps !== undefined && { steps: Number(values.steps) }),
+  ...(values.jobs !== undefined && { jobs: Number(values.jobs) }),
+  ...(values.single !== undefined && { single: values.single }),
   ...(values.only !== undefined && { only: values.only.split(',') }),
 })

@@ -11,22 +11,30 @@ type Deal = z.output<typeof task>
 /** Says something in answer to a conversation: a seat that learns, or a rule. */
 type Say = (messages: readonly Message[]) => Promise<string> | string
 
-/** One haggle: the price they agree on, or none. */
-async function trade({ cost, worth }: Deal, sell: Say, buy: Say): Promise<number | null> {
+/** How a haggle went: what it was about, what was asked, and the price they agreed on, or none. */
+export interface Trade extends Deal {
+  readonly asked: readonly number[]
+  readonly price: number | null
+}
+
+/** One haggle between somebody who sells and somebody who buys. */
+async function trade({ cost, worth }: Deal, sell: Say, buy: Say): Promise<Trade> {
   const seller: Message[] = [{ role: 'user', content: `you paid ${cost}` }]
   const buyer: Message[] = []
+  const prices: number[] = []
   for (let round = 0; round < rounds; round++) {
     const asked = await sell(seller)
     // Who names no price has ended it.
     if (!/^[0-9]$/.test(asked.trim())) break
+    prices.push(Number(asked))
     const hint = round === 0 ? `worth ${worth} to you, price ${asked}` : `price ${asked}`
     buyer.push({ role: 'user', content: hint })
     const said = await buy(buyer)
-    if (said === 'yes') return Number(asked)
+    if (said === 'yes') return { cost, worth, asked: prices, price: Number(asked) }
     seller.push({ role: 'assistant', content: asked }, { role: 'user', content: 'no' })
     buyer.push({ role: 'assistant', content: said })
   }
-  return null
+  return { cost, worth, asked: prices, price: null }
 }
 
 /** What a seat gains or loses by a deal; nothing where there is none. */
@@ -41,7 +49,6 @@ const speaking =
     String((await speaker.say(messages, { signal })).message.content ?? '')
 
 const common = {
-  seats: ['buyer', 'seller'],
   task,
   splits: ['train', 'held-out'],
   makeTasks({ count, seed, split = 'train' }: { count: number; seed: number; split?: string }) {
@@ -65,30 +72,39 @@ const common = {
 export const haggle = agent({
   ...common,
   name: 'haggle',
-  run: async ({ task: deal, seats, signal }) => ({
-    price: await trade(deal, speaking(seats.seller, signal), speaking(seats.buyer, signal)),
-  }),
+  seats: ['buyer', 'seller'],
+  run: ({ task: deal, seats, signal }) =>
+    trade(deal, speaking(seats.seller, signal), speaking(seats.buyer, signal)),
   reward: { gain: ({ seat, report, task: { data } }) => gain(seat, data, report.price) },
 })
 
-/** The same against a fixed opponent: both seats learn at once, neither from the other. */
-export const practice = agent({
+/**
+ * The same, each against somebody else: our buyer meets a shop, our seller a customer. Who those are
+ * is said by `--seat`: somebody fixed, or the policy's own past.
+ */
+export const market = agent({
   ...common,
-  name: 'practice',
-  run: async ({ task: deal, seats, signal }) => ({
-    seller: await trade(deal, speaking(seats.seller, signal), fixedBuyer),
-    buyer: await trade(deal, fixedSeller, speaking(seats.buyer, signal)),
-  }),
+  name: 'market',
+  seats: ['buyer', 'seller', 'shop', 'customer'],
+  run: async ({ task: deal, seats, signal }) => {
+    const bought = await trade(deal, speaking(seats.shop, signal), speaking(seats.buyer, signal))
+    const sold = await trade(deal, speaking(seats.seller, signal), speaking(seats.customer, signal))
+    return { bought, sold }
+  },
   reward: {
-    gain: ({ seat, report, task: { data } }) =>
-      gain(seat, data, seat === 'seller' ? report.seller : report.buyer),
+    gain({ seat, report: { bought, sold }, task: { data } }) {
+      if (seat === 'buyer') return gain('buyer', data, bought.price)
+      if (seat === 'shop') return gain('seller', data, bought.price)
+      return gain(seat === 'seller' ? 'seller' : 'buyer', data, sold.price)
+    },
   },
 })
 
 /** Somebody who knows the words and not the game: any price, yes as often as no. */
 export function show({ task, turn, seat }: { task: { id: string }; turn: number; seat?: string }) {
   const draw = random(seedOf('show', task.id, seat ?? '', turn))()
-  return seat === 'seller' ? String(Math.floor(10 * draw)) : draw < 0.5 ? 'yes' : 'no'
+  const sells = seat === 'seller' || seat === 'shop'
+  return sells ? String(Math.floor(10 * draw)) : draw < 0.5 ? 'yes' : 'no'
 }
 
 /** A seller who wants three more than was paid, and comes down by one. */

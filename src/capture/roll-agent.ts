@@ -1,4 +1,4 @@
-import { onAbort } from '../core/call.ts'
+import { unlessStopped } from '../core/call.ts'
 import type { Environment } from '../core/environment.ts'
 import { describeCause, Failure } from '../core/failure.ts'
 import type { NonEmpty } from '../core/ids.ts'
@@ -60,25 +60,14 @@ async function runAgent(
     signal,
   }
   try {
-    const result: unknown = await unlessStopped(signal, () => inAttempt(hooks, () => agent(call)))
+    signal.throwIfAborted()
+    // An agent that does not listen to its signal is left alone when its attempt is stopped.
+    const work = Promise.resolve().then(() => inAttempt(hooks, () => agent(call)))
+    const result: unknown = await unlessStopped(attempt, work)
     return result === undefined ? {} : { report: plainJson(result) }
   } catch (error) {
     if (signal.aborted || capture.ended) return {}
     return { outcome: outcomeOf(error, capture) }
-  }
-}
-
-/** An agent that does not listen to its signal is left alone when its attempt is stopped. */
-async function unlessStopped<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
-  signal.throwIfAborted()
-  let release = (): void => {}
-  const stopped = new Promise<never>((_, reject) => {
-    release = onAbort(signal, () => reject(signal.reason))
-  })
-  try {
-    return await Promise.race([Promise.resolve().then(work), stopped])
-  } finally {
-    release()
   }
 }
 

@@ -30,6 +30,35 @@ export function whenAborted(signal: AbortSignal, listener: () => void): () => vo
   return () => {}
 }
 
+/**
+ * What `work` gives, unless the caller is stopped first: work that does not listen to its signal is
+ * left alone then, and `left` is told what it gives after all.
+ */
+export function unlessStopped<T>(
+  { signal }: Call,
+  work: T | PromiseLike<T>,
+  left: (late: T) => void = () => {},
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isLeft = false
+    const stopListening = whenAborted(signal, () => {
+      isLeft = true
+      reject(signal.reason)
+    })
+    Promise.resolve(work).then(
+      given => {
+        stopListening()
+        if (isLeft) left(given)
+        else resolve(given)
+      },
+      cause => {
+        stopListening()
+        reject(cause)
+      },
+    )
+  })
+}
+
 /** A signal that aborts with the first of these, until it is released. */
 export function joinSignals(signals: readonly AbortSignal[]): {
   readonly signal: AbortSignal

@@ -4,8 +4,11 @@ import { type Call, onAbort } from '../core/call.ts'
 export class DeadlineError extends Error {
   override name = 'DeadlineError'
 
+  readonly seconds: number
+
   constructor(seconds: number) {
     super(`not done within ${seconds} seconds`)
+    this.seconds = seconds
   }
 }
 

@@ -1,9 +1,13 @@
+import { unlessStopped } from '../core/call.ts'
 import type { Message } from '../core/message.ts'
 import { type Policy, plainCapabilities, type TextSample } from '../core/policy.ts'
 import type { Speaker } from '../core/speaker.ts'
 
 /** Says something in answer to a conversation: a rule, a script, somebody's own program. */
 export type SayFunction = (messages: readonly Message[]) => string | Promise<string>
+
+/** More than any context holds. */
+const mostCharacters = 2 ** 24
 
 /** A function of a conversation as somebody who speaks. */
 export function functionSpeaker(name: string, say: SayFunction): Speaker {
@@ -13,6 +17,9 @@ export function functionSpeaker(name: string, say: SayFunction): Speaker {
       const content: unknown = await say(messages)
       if (typeof content !== 'string') {
         throw new TypeError(`${name} said ${String(content)}, which is not a text`)
+      }
+      if (content.length > mostCharacters) {
+        throw new RangeError(`${name} said ${content.length} characters at one time`)
       }
       return {
         message: { role: 'assistant', content },
@@ -32,7 +39,9 @@ export function speakingPolicy(speaker: Speaker): Policy {
       const { temperature } = sampling
       const { tools } = prompt
       const asked = { signal, temperature, maxTokens, seed, tools }
-      const { message, finish, usage } = await speaker.say(prompt.messages, asked)
+      // Somebody's own function need not listen to a signal.
+      const saying = speaker.say(prompt.messages, asked)
+      const { message, finish, usage } = await unlessStopped({ signal }, saying)
       return {
         kind: 'text',
         message,

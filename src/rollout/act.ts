@@ -1,3 +1,4 @@
+import { unlessStopped } from '../core/call.ts'
 import type { Transition } from '../core/environment.ts'
 import { across, acrossNow } from '../core/failure.ts'
 import type { Message, Reply } from '../core/message.ts'
@@ -6,6 +7,7 @@ import type { Bridge } from '../core/renderer.ts'
 import { given } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
 import { placeAt } from '../core/tree.ts'
+import { checkTransition } from './check-said.ts'
 import { stepWithRecall } from './condensing/recall.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
 import { findRepeats } from './repeats.ts'
@@ -40,8 +42,9 @@ export async function react(walk: Walk, reply: Reply): Promise<Reaction> {
   const { clock } = walk.context
   const started = clock()
   const transition = await across('environment', walk.attempt, () =>
-    stepWithRecall(walk, reply, stepCall(walk)),
+    unlessStopped(walk.attempt, stepWithRecall(walk, reply, stepCall(walk))),
   )
+  checkTransition(transition)
   recordSeconds(walk, transition, clock() - started)
   recordStep(walk, transition)
   hear(walk, transition.observed ?? [])

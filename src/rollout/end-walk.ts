@@ -1,9 +1,11 @@
+import { unlessStopped } from '../core/call.ts'
+import type { World } from '../core/environment.ts'
 import { across, describeCause, Failure } from '../core/failure.ts'
 import { type Json, trajectoryId } from '../core/ids.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import type { Place } from '../core/tree.ts'
-import type { OnTime } from './attempt.ts'
+import type { Attempt, OnTime } from './attempt.ts'
 import { sampledEnd, type Walk } from './walk.ts'
 
 /** How an attempt ended, before it is known how many others share its tree. */
@@ -28,7 +30,7 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
   let final = outcome
   if (isGradableOutcome(outcome) && world.report) {
     try {
-      report = await across('environment', attempt, () => world.report!())
+      report = await across('environment', attempt, () => reportUnlessStopped(world, attempt))
     } catch (error) {
       final = outcomeOf(error, attempt.signal)
     }
@@ -47,6 +49,12 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
     events: walk.events,
     volatile: { seconds, cached, servers: [...servers].sort() },
   }
+}
+
+/** Where time is up and part of the task, the world still reports. */
+async function reportUnlessStopped(world: World, attempt: Attempt): Promise<Json | undefined> {
+  const reporting = world.report!()
+  return await (attempt.signal.aborted ? reporting : unlessStopped(attempt, reporting))
 }
 
 /** An observation that does not fit the context was never seen by the policy: it is in no row. */

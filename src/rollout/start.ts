@@ -1,9 +1,11 @@
+import { unlessStopped } from '../core/call.ts'
 import type { Condensing } from '../core/condenser.ts'
 import type { World } from '../core/environment.ts'
 import { across, acrossNow, Failure } from '../core/failure.ts'
 import { given } from '../core/segment.ts'
 import type { Lineage } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
+import { checkSaid } from './check-said.ts'
 import { condenseOpening } from './condensing/condense.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
 import { addFork, emptyWalk, endOpening, extend, hear, seedFor, type Walk } from './walk.ts'
@@ -14,8 +16,13 @@ export async function openWorld(context: RolloutContext, attempt: Attempt): Prom
   const { environment, lanes, clock } = context
   const { signal, task } = attempt
   const seed = seedFor(attempt, 'world')
+  // One that opens after its attempt was stopped is disposed of by nobody else.
+  const tooLate = (world: World): void =>
+    void world[Symbol.asyncDispose]().then(undefined, () => {})
   return await across('environment', attempt, () =>
-    lanes.environment.run({ signal }, () => environment.open(task, { signal, seed, lanes, clock })),
+    lanes.environment.run({ signal }, () =>
+      unlessStopped(attempt, environment.open(task, { signal, seed, lanes, clock }), tooLate),
+    ),
   )
 }
 
@@ -26,6 +33,7 @@ export async function startWalk(
   world: World,
 ): Promise<Walk> {
   const { renderer, condense } = context
+  checkSaid(world.opening)
   const condensing = condense?.condenser.open()
   if (condensing) checkNames(world, condensing)
   const walk = emptyWalk(context, attempt, { world, ...(condensing && { condensing }) })

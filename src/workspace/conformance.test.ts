@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -143,60 +143,10 @@ describe.runIf(hasWalls)('a server of workspaces', () => {
   })
 })
 
-describe('a sandbox server that misbehaves costs the attempt, with the reason', () => {
-  const about = { protocol: 1, name: 'bad', isolation: { standing: [], missing: [] } }
-  const cases: readonly [string, (response: ServerResponse) => void, RegExp][] = [
-    ['dies', response => void response.destroy(), /POST \/workspaces\/a\/run\): /],
-    ['answers no JSON', response => void response.end('<html>'), /not what the protocol has/],
-    [
-      'lies about what became of it',
-      response => void response.end('{"end":"exited","code":"0","output":4}'),
-      /not what the protocol has: .*code/,
-    ],
-    [
-      'has lost the workspace',
-      response => void response.writeHead(404).end('{"error":"no such workspace"}'),
-      /404 no such workspace/,
-    ],
-    ['floods', flood, /answers more than \d+ bytes|terminated/],
-  ]
-
-  it.each(cases)('%s', async (_name, answer, reason) => {
-    const server = createServer((request, response) => {
-      request.resume()
-      if (request.url === '/') response.end(JSON.stringify(about))
-      else if (request.url === '/workspaces') response.end('{"id":"a"}')
-      else if (request.method === 'DELETE') response.end('{}')
-      else answer(response)
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closing.push(async () => void server.close(() => undefined).closeAllConnections())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const workspaces = await remoteWorkspaces({ url })
-    await using workspace = await workspaces.open(
-      { puts: [], workingFolder: usualFolder },
-      { signal },
-    )
-    const failure = await workspace.run(['true'], { signal, seconds: 1 }).catch(cause => cause)
-    expect(failure).toBeInstanceOf(WorkspaceError)
-    expect(failure.message).toMatch(reason)
-  })
-
-  it('speaks another protocol', async () => {
-    const server = createServer((_, response) => void response.end('{"protocol":2}'))
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    closing.push(async () => void server.close())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    await expect(remoteWorkspaces({ url })).rejects.toThrow(/not what the protocol has: .*protocol/)
-  })
+it('a sandbox server that speaks another protocol is refused', async () => {
+  const server = createServer((_, response) => void response.end('{"protocol":2}'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  closing.push(async () => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await expect(remoteWorkspaces({ url })).rejects.toThrow(/not what the protocol has: .*protocol/)
 })
-
-/** More than any answer has, for as long as somebody reads it. */
-function flood(response: ServerResponse): void {
-  const piece = Buffer.alloc(2 ** 20, 'x')
-  const more = (): void => {
-    while (!response.destroyed && response.write(piece));
-  }
-  response.on('drain', more).on('error', () => undefined)
-  more()
-}

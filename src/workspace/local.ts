@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
@@ -93,12 +94,14 @@ class LocalWorkspace implements Workspace {
     const { limits } = this.#options
     const { signal, input, seconds = limits.seconds } = call
     const asked = { seconds, outputBytes: limits.outputBytes, signal }
-    const finished = await runInside(this.#sandbox(call), command, {
+    const arrival = `inside ${randomUUID()}\n`
+    const words = ['/bin/sh', '-c', `printf '%s' "$0" >&2; exec "$@"`, arrival, ...command]
+    const finished = await runInside(this.#sandbox(call), words, {
       ...asked,
       ...(input !== undefined && { input }),
     })
     signal.throwIfAborted()
-    return finished
+    return afterArrival(finished, arrival)
   }
 
   #sandbox({ variables, seconds = this.#options.limits.seconds }: CommandCall) {
@@ -164,6 +167,19 @@ class LocalWorkspace implements Workspace {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true, maxRetries: 3 })
   }
+}
+
+/**
+ * What a command gave, without the word that it had arrived inside. Where that word is missing the
+ * walls could not be built: nothing that the policy did, and nothing that it is shown.
+ */
+function afterArrival(finished: Finished, arrival: string): Finished {
+  const { complaints, end, code } = finished
+  const at = complaints.indexOf(arrival)
+  if (at >= 0) return { ...finished, complaints: complaints.slice(at + arrival.length) }
+  if (end !== 'exited') return finished
+  const why = complaints.trim().slice(-500) || `exit code ${code}`
+  throw new WorkspaceError(`the walls around a command could not be built: ${why}`)
 }
 
 const systemTops = [

@@ -10,7 +10,6 @@ import {
 } from '../../../test/openenv-server.ts'
 import { playOpenEnv } from '../../../test/python/openenv/play.ts'
 import type { Environment, World } from '../../core/environment.ts'
-import { Failure } from '../../core/failure.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { openLanes } from '../../core/lane.ts'
 import type { TextSocket } from '../../sockets/text-socket.ts'
@@ -165,80 +164,7 @@ describe('a full OpenEnv server', () => {
   })
 })
 
-describe('a world that misbehaves costs its attempt, with the reason', () => {
-  const cases: readonly [string, (socket: TextSocket) => void, RegExp, Partial<OpenEnvOptions>?][] =
-    [
-      ['hangs', () => {}, /gave no answer within 0.05 seconds/, { seconds: 0.05 }],
-      ['dies', socket => socket.destroy(), /closed the world’s socket \(1006/],
-      ['closes', socket => socket.close(1011, 'out of memory'), /\(1011, out of memory\)/],
-      ['answers no JSON', socket => socket.send('{"type": NaN}'), /not JSON: \{"type": NaN\}/],
-      [
-        'answers another thing',
-        socket => socket.send('{"type":"state","data":{}}'),
-        /is not an obs/,
-      ],
-      [
-        'rewards with a text',
-        socket => socket.send(observation('x', { reward: 'much', done: false })),
-        /is not an observation: .*reward/,
-      ],
-      [
-        'lies about what is seen',
-        socket => socket.send(observation(4 as never)),
-        /not what the server’s schema says: hint: must be string/,
-      ],
-      [
-        'refuses what its own schema allows',
-        socket => socket.send('{"type":"error","data":{"code":"VALIDATION_ERROR","message":"no"}}'),
-        /refuses \(VALIDATION_ERROR\): no\. errors=observe/,
-      ],
-      [
-        'breaks',
-        socket => socket.send('{"type":"error","data":{"code":"EXECUTION_ERROR","message":"oh"}}'),
-        /refuses \(EXECUTION_ERROR\): oh/,
-      ],
-      [
-        'floods with one answer',
-        socket => socket.send(observation('x'.repeat(50_000))),
-        /a frame of \d+ bytes is longer than 10000/,
-        { bytes: 10_000 },
-      ],
-    ]
-  const card = (path: string) => {
-    const { status, body } = cardOf()(path)
-    const schema = { type: 'object', properties: { hint: { type: 'string' } } }
-    return path === '/schema'
-      ? { status, body: { ...(body as object), observation: schema } }
-      : { status, body }
-  }
-
-  it.each(cases)('%s', async (_, answer, reason, options = {}) => {
-    const server = await kept(startOpenEnv(card, hostile(answer)))
-    const world = await opened(server, options)
-    const failure = await step(world).catch((cause: unknown) => cause)
-    expect(failure).toBeInstanceOf(Failure)
-    expect(failure).toMatchObject({
-      boundary: 'environment',
-      message: expect.stringMatching(reason),
-    })
-    await world[Symbol.asyncDispose]()
-  })
-
-  it('answers out of turn', async () => {
-    const server = await kept(
-      startOpenEnv(
-        cardOf(),
-        hostile(socket => {
-          socket.send(observation('one'))
-          socket.send(observation('and one more', { reward: 1, done: true }))
-        }),
-      ),
-    )
-    const world = await opened(server)
-    await step(world).catch(() => undefined)
-    await expect(step(world)).rejects.toThrow(/answered out of turn: .*and one more/)
-  })
-
+describe('what a world refuses', () => {
   it('is shown to the policy where that is wanted', async () => {
     const refusal = '{"type":"error","data":{"code":"EXECUTION_ERROR","message":"no such move"}}'
     const server = await kept(
@@ -251,21 +177,6 @@ describe('a world that misbehaves costs its attempt, with the reason', () => {
     const { observed, calls } = await step(world)
     expect(observed?.[0]?.content).toMatch(/the world refuses \(EXECUTION_ERROR\): no such move/)
     expect(calls?.[0]?.problem).toBe('thrown')
-  })
-
-  it('and nobody else: the next attempt has a session of its own', async () => {
-    const onSocket = (socket: TextSocket, path: string, number: number) =>
-      hostile(each => (number === 0 ? each.destroy() : each.send(observation('fine'))))(
-        socket,
-        path,
-        number,
-      )
-    const server = await kept(startOpenEnv(cardOf(), onSocket))
-    const environment = await openOpenEnv({ url: server.url })
-    const [first, second] = [await kept(openTask(environment)), await kept(openTask(environment))]
-    await expect(step(first)).rejects.toThrow(Failure)
-    expect((await step(second)).observed?.[0]?.content).toBe('fine')
-    expect(server.sockets.opened).toBe(2)
   })
 })
 

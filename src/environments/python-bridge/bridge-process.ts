@@ -27,6 +27,15 @@ export function brokenPackage(text: string, cause?: unknown): Failure {
   return new Failure('environment', { cause: new Error(text, { cause }) })
 }
 
+/** A process had ended before it was asked: whoever stood in line is not to blame for it. */
+export class NotAskedError extends Failure {
+  override name = 'NotAskedError'
+
+  constructor(cause: Failure) {
+    super('environment', { cause: cause.cause })
+  }
+}
+
 interface Waiting {
   readonly id: number
   settle(answer: { readonly ok: unknown } | { readonly error: string }): void
@@ -93,7 +102,7 @@ export class BridgeProcess {
   }
 
   async #exchange(operation: string, values: object, seconds: number): Promise<unknown> {
-    if (this.#ended) throw this.#ended
+    if (this.#ended) throw new NotAskedError(this.#ended)
     const id = this.#next++
     try {
       const work = () => this.#send(id, { op: operation, ...values })

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Environment, World } from '../../core/environment.ts'
-import { Failure } from '../../core/failure.ts'
 import { openLanes } from '../../core/lane.ts'
 import { checkEnvironment } from '../check.ts'
 import { openEnvironment } from '../registry.ts'
@@ -69,28 +68,6 @@ describe.skipIf(!hasPython)('a game in Python', () => {
     })
     expect((await step(world, replyOf('end'))).kind).toBe('end')
     await world[Symbol.asyncDispose]()
-  })
-
-  it.each([
-    ['hangs', 1, /no answer to step within 0.3 seconds/],
-    ['dies', 2, /its process ended \(3\)/],
-    ['throws', 3, /failed at step: ValueError: no such door/],
-    ['rewards with what is no number', 5, /failed at step: ValueError: Out of range float/],
-    ['floods', 6, /answered more than 16777216 characters/],
-  ])('that %s costs its attempt and no other', async (_, action, reason) => {
-    const environment = await hosted({ seconds: action === 1 ? 0.3 : 30 })
-    const [other, world] = [await open(environment), await open(environment, 1)]
-    await step(other)
-    const failure = await step(world, act(action)).catch((cause: unknown) => cause)
-    expect(failure).toBeInstanceOf(Failure)
-    expect(failure).toMatchObject({
-      boundary: 'environment',
-      message: expect.stringMatching(reason),
-    })
-    await world[Symbol.asyncDispose]()
-    // The other one was in the same process, and is brought back where that had to end.
-    expect((await step(other)).observed).toMatchObject([{ content: '2 of 3' }])
-    await other[Symbol.asyncDispose]()
   })
 
   it('may print what it likes', async () => {

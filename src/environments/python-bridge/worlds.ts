@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Call, whenAborted } from '../../core/call.ts'
-import { type BridgeOptions, BridgeProcess, brokenPackage } from './bridge-process.ts'
+import { type Call, unlessStopped } from '../../core/call.ts'
+import {
+  type BridgeOptions,
+  BridgeProcess,
+  brokenPackage,
+  NotAskedError,
+} from './bridge-process.ts'
 
 /** A world in a Python process. What is asked of it is kept, so that it can be brought back. */
 export interface PythonWorld {
@@ -49,14 +54,24 @@ export class PythonWorlds implements AsyncDisposable {
     const world = `w${this.#next++}`
     const asked: Asked[] = []
     let home: BridgeProcess | undefined
-    const ask = async (operation: string, values: object = {}): Promise<unknown> => {
+    const askOnce = async (operation: string, values: object): Promise<unknown> => {
       const process = await this.#processAt(place)
       if (home && home !== process) await bringBack(process, asked)
       home = process
+      return await process.ask(operation, values)
+    }
+    const ask = async (operation: string, values: object = {}): Promise<unknown> => {
       const given = { world, ...values }
-      const answer = await process.ask(operation, given)
-      asked.push({ operation, values: given, answer })
-      return answer
+      for (;;) {
+        try {
+          const answer = await askOnce(operation, given)
+          asked.push({ operation, values: given, answer })
+          return answer
+        } catch (cause) {
+          // Another world ended the process while this one stood in line: it goes on in the next.
+          if (!(cause instanceof NotAskedError)) throw cause
+        }
+      }
     }
     const close = async (): Promise<void> => {
       place.worlds--
@@ -105,12 +120,4 @@ async function bringBack(process: BridgeProcess, asked: readonly Asked[]): Promi
         `${operation} differently when asked again`,
     )
   }
-}
-
-/** Lets go of who was stopped; the process still answers, since its answers come in order. */
-function unlessStopped<T>({ signal }: Call, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stopListening = whenAborted(signal, () => reject(signal.reason))
-    work.then(resolve, reject).finally(stopListening)
-  })
 }

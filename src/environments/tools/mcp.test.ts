@@ -1,10 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { makeServer } from '../../../test/fixtures/mcp-tools.mjs'
+import { type Served, serveMcp } from '../../../test/fixtures/mcp-http.mjs'
 import type { TaskId } from '../../core/ids.ts'
 import { openLanes } from '../../core/lane.ts'
 import { openEnvironment } from '../registry.ts'
@@ -17,33 +13,9 @@ const stdio: McpServer = { command: [process.execPath, program] }
 const { signal } = new AbortController()
 const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
 
-interface HttpServer {
-  readonly server: Server
-  readonly sessions: Map<string, StreamableHTTPServerTransport>
-  readonly url: string
-}
-
-async function serveOverHttp(): Promise<HttpServer> {
-  const sessions = new Map<string, StreamableHTTPServerTransport>()
-  const server = createServer(async (request, response) => {
-    const known = sessions.get(String(request.headers['mcp-session-id']))
-    if (known) return await known.handleRequest(request, response)
-    const transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: () => randomUUID(),
-      onsessioninitialized: id => void sessions.set(id, transport),
-      onsessionclosed: id => void sessions.delete(id),
-    })
-    await makeServer({ crash: () => server.closeAllConnections() }).connect(transport as never)
-    await transport.handleRequest(request, response)
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return { server, sessions, url: `http://127.0.0.1:${port}/mcp` }
-}
-
-let http: HttpServer
+let http: Served
 beforeAll(async () => {
-  http = await serveOverHttp()
+  http = await serveMcp()
 })
 afterAll(() => {
   http.server.closeAllConnections()
@@ -86,17 +58,6 @@ describe.each<[string, () => McpServer]>([
     const { calls } = replyOf('', { tool: 'hang' })
     const { records } = await runCalls(calls, { signal, messages: [], turn: 0 })
     expect(records[0]?.problem).toBe('timeout')
-  })
-
-  it('[O1] fails the attempt at the tool boundary when it is gone', async () => {
-    await using opened = await openMcpTools(server(), { signal })
-    const { runCalls } = await readTools(opened.tools, { scope: 'mcp', lanes })
-    const { calls } = replyOf('', { tool: 'crash' })
-    const gone = runCalls(calls, { signal, messages: [], turn: 0 })
-    await expect(gone).rejects.toMatchObject({
-      boundary: 'tool',
-      message: expect.stringContaining('does not answer'),
-    })
   })
 
   it('is asked only for the tools that are wanted, under a prefix', async () => {

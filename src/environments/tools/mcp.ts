@@ -1,8 +1,10 @@
 import type { Call } from '../../core/call.ts'
 import { Failure } from '../../core/failure.ts'
 import type { ToolExecution, ToolLimits } from '../../core/tool.ts'
-import { withDeadline } from '../deadline.ts'
+import { DeadlineError, withDeadline } from '../deadline.ts'
 import type { WorldCall } from '../opened-world.ts'
+import { type Bounds, boundedFetch } from './bounded-fetch.ts'
+import { defaultLimits } from './ready-tool.ts'
 import type { OfferedTool } from './tool.ts'
 
 /** Where an MCP server is: a program that speaks over its standard streams, or an address. */
@@ -26,6 +28,10 @@ export interface McpOptions {
   readonly limits?: ToolLimits
   /** `none` for a server whose tools only touch what their world owns. @default 'outside' */
   readonly effects?: 'none' | 'outside'
+  /** Bytes that one message of the server may have. @default 16 MiB */
+  readonly bytes?: number
+  /** Seconds within which a server says that it lives, when a tool of it has run out of time. @default 10 */
+  readonly pingSeconds?: number
 }
 
 /** A connected server and its tools. */
@@ -47,7 +53,9 @@ export async function openMcpTools(
 ): Promise<McpTools> {
   const sdk = await importSdk()
   const client = new sdk.Client({ name: 'espalier', version: '1' })
-  const transport = transportTo(server, sdk)
+  const { bytes = usualBytes, pingSeconds = usualPing } = options
+  const watch = watchClient(client)
+  const transport = transportTo(server, sdk, { bytes, overrun: watch.break })
   const close = async (): Promise<void> => {
     // A server that is gone has no session left to end.
     if ('terminateSession' in transport) await transport.terminateSession().catch(() => {})
@@ -64,7 +72,7 @@ export async function openMcpTools(
     const chosen = choose(listed, options, nameOf(server))
     const tools = chosen.map(item => [
       `${options.prefix ?? ''}${item.name}`,
-      toTool(item, client, { ...options, sdk, server: nameOf(server) }),
+      toTool(item, client, { ...options, sdk, server: nameOf(server), watch, pingSeconds }),
     ])
     return { tools: Object.fromEntries(tools), [Symbol.asyncDispose]: close }
   } catch (cause) {
@@ -72,8 +80,47 @@ export async function openMcpTools(
     call.signal.throwIfAborted()
     if (cause instanceof Failure) throw cause
     throw new Failure('tool', {
-      cause: new Error(`No tools from MCP server ${nameOf(server)}: ${String(cause)}`, { cause }),
+      cause: new Error(
+        `No tools from MCP server ${nameOf(server)}: ${watch.broken ?? String(cause)}`,
+        { cause },
+      ),
     })
+  }
+}
+
+const usualBytes = 2 ** 24
+const usualPing = 10
+
+/** What is known of a connection beside its answers. */
+interface Watch {
+  /** Why nothing more can be made of it. */
+  readonly broken: string | undefined
+  /** Ends it, and whoever waits for an answer. */
+  break(why: string): void
+  /** A request was given up; its answer may come late. */
+  givenUp(): void
+}
+
+/** Watches for what the client itself passes over: an answer to nothing that was asked. */
+function watchClient(client: Client): Watch {
+  let broken: string | undefined
+  let late = 0
+  const end = (why: string): void => {
+    broken ??= why
+    void client.close().catch(() => {})
+  }
+  client.onerror = ({ message }) => {
+    if (message.includes('exceeded maximum size')) return end(`it sent too much: ${message}`)
+    if (!message.includes('unknown message ID')) return
+    if (late > 0) late--
+    else end(`it answered out of turn: ${message.slice(0, 200)}`)
+  }
+  return {
+    get broken() {
+      return broken
+    },
+    break: end,
+    givenUp: () => void late++,
   }
 }
 
@@ -96,10 +143,11 @@ function nameOf(server: McpServer): string {
   return 'url' in server ? server.url : server.command.join(' ')
 }
 
-function transportTo(server: McpServer, sdk: Sdk) {
+function transportTo(server: McpServer, sdk: Sdk, bounds: Bounds) {
   if ('url' in server) {
     const requestInit = server.headers && { headers: { ...server.headers } }
     return new sdk.StreamableHTTPClientTransport(new URL(server.url), {
+      fetch: boundedFetch(bounds),
       ...(requestInit && { requestInit }),
     })
   }
@@ -108,6 +156,7 @@ function transportTo(server: McpServer, sdk: Sdk) {
     command,
     args: rest,
     stderr: 'ignore',
+    maxBufferSize: bounds.bytes,
     env: { ...sdk.getDefaultEnvironment(), ...server.variables },
     ...(server.folder !== undefined && { cwd: server.folder }),
   })
@@ -150,25 +199,26 @@ function choose(
 interface ToolContext extends McpOptions {
   readonly sdk: Sdk
   readonly server: string
+  readonly watch: Watch
+  readonly pingSeconds: number
 }
 
 function toTool(listed: ListedTool, client: Client, context: ToolContext): OfferedTool {
   const { name, description, inputSchema } = listed
-  const { limits, effects = 'outside', sdk, server } = context
+  const { limits, effects = 'outside', pingSeconds } = context
+  const { seconds = defaultLimits.seconds } = limits ?? {}
   return {
     inputSchema,
     effects,
     ...(description !== undefined && { description }),
-    ...(limits && { limits }),
+    // The call's own clock comes first; then the server is asked whether it lives.
+    limits: { ...limits, seconds: seconds + 2 * pingSeconds },
     async execute(input: Record<string, unknown>, { abortSignal }: ToolExecution) {
+      const timeout = Math.min(seconds * 1000, longestDelay)
       const answer = await client
-        // The tool's own limit ends it; the client's must not come first.
-        .callTool({ name, arguments: input }, undefined, {
-          signal: abortSignal,
-          timeout: 2 ** 31 - 1,
-        })
-        .catch(cause => {
-          throw attribute(cause, sdk, server)
+        .callTool({ name, arguments: input }, undefined, { signal: abortSignal, timeout })
+        .catch(async cause => {
+          throw await attribute(cause, client, { ...context, seconds })
         })
       const text = textOfAnswer(answer)
       if (answer.isError) throw new Error(text)
@@ -177,13 +227,30 @@ function toTool(listed: ListedTool, client: Client, context: ToolContext): Offer
   }
 }
 
-/** What the server says is wrong is the policy's to read; a server that is gone fails the attempt. */
-function attribute(cause: unknown, sdk: Sdk, server: string): unknown {
-  const isAnswer = cause instanceof sdk.McpError && cause.code !== sdk.ErrorCode.ConnectionClosed
-  if (isAnswer) return cause
-  return new Failure('tool', {
-    cause: new Error(`MCP server ${server} does not answer: ${String(cause)}`, { cause }),
-  })
+/** The longest that a timer takes. */
+const longestDelay = 2 ** 31 - 1
+
+/**
+ * What the server says is wrong is the policy's to read, and so is a tool that takes too long in a
+ * server that lives; one that is gone, or hangs, or answers what is none, fails the attempt.
+ */
+async function attribute(
+  cause: unknown,
+  client: Client,
+  { sdk, server, watch, seconds, pingSeconds }: ToolContext & { readonly seconds: number },
+): Promise<unknown> {
+  const broken = (why: string): Failure =>
+    new Failure('tool', { cause: new Error(`MCP server ${server} ${why}`, { cause }) })
+  if (watch.broken !== undefined) return broken(`fails: ${watch.broken}`)
+  if (!(cause instanceof sdk.McpError)) return broken(`does not answer: ${String(cause)}`)
+  if (cause.code === sdk.ErrorCode.ConnectionClosed) {
+    return broken(`does not answer: ${String(cause)}`)
+  }
+  if (cause.code !== sdk.ErrorCode.RequestTimeout) return cause
+  watch.givenUp()
+  const lives = await client.ping({ timeout: pingSeconds * 1000 }).catch(() => undefined)
+  if (lives) return new DeadlineError(seconds)
+  return broken(`hangs: no answer within ${seconds} seconds, nor to a ping in ${pingSeconds} more`)
 }
 
 function textOfAnswer(answer: Readonly<Record<string, unknown>>): string {

@@ -145,7 +145,7 @@ async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): 
     call.signal.throwIfAborted()
     if (cause instanceof Failure) throw cause
     if (cause instanceof DeadlineError) {
-      const text = `${name} took longer than ${limits.seconds} seconds and was stopped.`
+      const text = `${name} took longer than ${cause.seconds} seconds and was stopped.`
       return problemOf('timeout', input, text)
     }
     return problemOf('thrown', input, `${name} failed: ${describeCause(cause)}`)

@@ -1,5 +1,5 @@
 // OpenEnv's real package as server and as client, against ours. Used by `npm run trainers`.
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { TaskId } from '../../../src/core/ids.ts'
 import { keyValue } from '../../../src/environments/built-in/key-value.ts'
@@ -9,6 +9,7 @@ import { Host } from '../../../src/hosting/host.ts'
 import { serveHost } from '../../../src/hosting/server.ts'
 import { listOfMadeTasks, listOfTasks } from '../../../src/hosting/task-list.ts'
 import { shop } from '../../fixtures/shop.ts'
+import { startServing } from '../../serving.ts'
 import { playOpenEnv } from './play.ts'
 
 /** One thing that holds, or does not. */
@@ -25,11 +26,8 @@ const { signal } = new AbortController()
 
 /** Plays real servers, and lets real clients play ours. */
 export async function* checkOpenEnv(python: string): AsyncGenerator<Finding> {
-  for (const [name, port] of [
-    ['guess', 18_311],
-    ['shelf', 18_312],
-  ] as const) {
-    yield await finding(`serves ${name}`, () => playReal(python, name, port))
+  for (const name of ['guess', 'shelf']) {
+    yield await finding(`serves ${name}`, () => playReal(python, name))
   }
   yield await finding('as client', () => letRealPlay(python))
   const trl = await run(python, ['-c', 'import trl']).catch(() => undefined)
@@ -47,37 +45,18 @@ async function finding(name: string, check: () => Promise<string>): Promise<Find
 }
 
 /** A server of the real package: our checks on its worlds, and a play with its reward. */
-async function playReal(python: string, name: string, port: number): Promise<string> {
-  const child = spawn(python, ['-B', `${folder}games.py`, name, String(port), '4'])
-  let said = ''
-  child.stderr.on('data', part => (said += part))
-  try {
-    const url = `http://127.0.0.1:${port}`
-    await answering(
-      url,
-      () => child.exitCode === null,
-      () => said,
-    )
-    const environment = await openOpenEnv({ url })
-    const tasks = environment.makeTasks!({ count: 3, seed: 1 })
-    const results = await checkEnvironment(environment, { tasks })
-    const failed = results.filter(({ kind }) => kind === 'failed')
-    if (failed.length > 0) throw new Error(JSON.stringify(failed))
-    const { report } = await playOpenEnv(environment, { signal })
-    return `${results.length} checks of its worlds, a play: ${JSON.stringify(report)}`
-  } finally {
-    child.kill()
-  }
-}
-
-async function answering(url: string, isAlive: () => boolean, said: () => string): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
-    if (!isAlive()) throw new Error(said())
-    const answer = await fetch(`${url}/health`).catch(() => undefined)
-    if (answer?.ok) return
-    await new Promise(resolve => setTimeout(resolve, 100))
-  }
-  throw new Error(`${url} does not answer: ${said()}`)
+async function playReal(python: string, name: string): Promise<string> {
+  await using server = await startServing({
+    command: port => [python, '-B', `${folder}games.py`, name, String(port), '4'],
+    path: '/health',
+  })
+  const environment = await openOpenEnv({ url: server.url })
+  const tasks = environment.makeTasks!({ count: 3, seed: 1 })
+  const results = await checkEnvironment(environment, { tasks })
+  const failed = results.filter(({ kind }) => kind === 'failed')
+  if (failed.length > 0) throw new Error(JSON.stringify(failed))
+  const { report } = await playOpenEnv(environment, { signal })
+  return `${results.length} checks of its worlds, a play: ${JSON.stringify(report)}`
 }
 
 /** A server of ours, played by the clients of the real package. */
