@@ -18,7 +18,7 @@ export interface Started extends AsyncDisposable {
 }
 
 /** Seconds that a program may take until it answers: packages load slowly on a busy machine. */
-const patience = 300
+const patience = 600
 
 /** Starts a program at a free port and waits until it answers. */
 export async function startServing({ command, variables, path }: Serving): Promise<Started> {

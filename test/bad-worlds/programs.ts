@@ -34,7 +34,9 @@ const python =
     })
     const environment = made as Environment
     closing.push(() => environment[Symbol.asyncDispose]?.())
-    const [bad, good] = environment.makeTasks!({ count: 2, seed: 1 }).map(({ data }) => data as object) as [object, object]
+    const [bad, good] = environment.makeTasks!({ count: 2, seed: 1 }).map(
+      ({ data }) => data as object,
+    ) as [object, object]
     const act = (number: number) => [call('act', { action: number })]
     return { environment, bad, good, says: { bad: act(action), good: act(0) } }
   }

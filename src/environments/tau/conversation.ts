@@ -156,7 +156,8 @@ async function takeAction(
     if (step.kind === 'observed') {
       const isUnknown = !world.tools.some(tool => tool.function.name === action.name)
       const answered = { text: step.observation, source: action.name, done: step.done }
-      return isUnknown ? { ...answered, problem: 'unknown-tool' } : answered
+      if (isUnknown) return { ...answered, problem: 'unknown-tool' }
+      return step.isMiscalled ? { ...answered, problem: 'invalid-arguments' } : answered
     }
     const text = await hearUser(user, step.content as string, call)
     return { text, source: 'user', done: text.includes(STOP) }

@@ -54,8 +54,11 @@ function explainBinding(tool: TauTool, kwargs: PythonDict, domain: string): Pyth
   return missingError(tool, method, kwargs)
 }
 
-function bindingError(message: string): PythonError {
-  return new PythonError('TypeError', message)
+/** A tool was called with other arguments than it takes. */
+export class BindingError extends PythonError {}
+
+function bindingError(message: string): BindingError {
+  return new BindingError('TypeError', message)
 }
 
 function missingError(tool: TauTool, method: string, kwargs: PythonDict): PythonError {

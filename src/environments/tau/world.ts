@@ -7,7 +7,7 @@ import { itemOf } from './operations.ts'
 import { checkOutputs, type TauReward } from './reward.ts'
 import { TRANSFER } from './shared-tools.ts'
 import { RESPOND, type TauAction, type TauTask } from './task.ts'
-import { invoke, type TauTool } from './tool.ts'
+import { BindingError, invoke, type TauTool } from './tool.ts'
 
 /** How a world behaves. */
 export interface TauWorldOptions {
@@ -17,7 +17,13 @@ export interface TauWorldOptions {
 
 /** What an action led to: an observation, or words that somebody must pass to the user. */
 export type TauStep =
-  | { readonly kind: 'observed'; readonly observation: string; readonly done: boolean }
+  | {
+      readonly kind: 'observed'
+      readonly observation: string
+      readonly done: boolean
+      /** The tool was called with other arguments than it takes. */
+      readonly isMiscalled?: true
+    }
   | { readonly kind: 'respond'; readonly content: PythonValue }
 
 /** The state after a task's own actions, worked out once per task. */
@@ -81,7 +87,8 @@ export class TauWorld {
     } catch (error) {
       if (!(error instanceof PythonError)) throw error
       // Upstream ends the conversation even when the transfer itself was refused.
-      return observed(`Error: ${error.message}`, action.name === TRANSFER && !this.#fixed)
+      const answered = observed(`Error: ${error.message}`, action.name === TRANSFER && !this.#fixed)
+      return error instanceof BindingError ? { ...answered, isMiscalled: true } : answered
     }
   }
 
@@ -141,7 +148,7 @@ function replayed(task: TauTask): readonly TauAction[] {
   return task.actions.filter(({ name }) => name !== TRANSFER)
 }
 
-function observed(observation: string, done = false): TauStep {
+function observed(observation: string, done = false): TauStep & { readonly kind: 'observed' } {
   return { kind: 'observed', observation, done }
 }
 
