@@ -7,7 +7,6 @@ import type { Bridge } from '../core/renderer.ts'
 import { given } from '../core/segment.ts'
 import type { CallRecord } from '../core/tool.ts'
 import { placeAt } from '../core/tree.ts'
-import { checkTransition } from './check-said.ts'
 import { stepWithRecall } from './condensing/recall.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
 import { findRepeats } from './repeats.ts'
@@ -23,6 +22,7 @@ import {
   turnBack,
   type Walk,
 } from './walk.ts'
+import { checkTransition } from './world/said.ts'
 
 /** Lets the world answer a reply and bridges to the next turn. Gives the outcome where it ended. */
 export async function act(walk: Walk, reply: Reply): Promise<Outcome | undefined> {

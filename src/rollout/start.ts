@@ -5,10 +5,10 @@ import { across, acrossNow, Failure } from '../core/failure.ts'
 import { given } from '../core/segment.ts'
 import type { Lineage } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
-import { checkSaid } from './check-said.ts'
 import { condenseOpening } from './condensing/condense.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
 import { addFork, emptyWalk, endOpening, extend, hear, seedFor, type Walk } from './walk.ts'
+import { checkSaid } from './world/said.ts'
 
 /** Opens the world of an attempt through the environment's lane. */
 export async function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {

@@ -1,6 +1,6 @@
-import type { Transition } from '../core/environment.ts'
-import { Failure } from '../core/failure.ts'
-import type { Message } from '../core/message.ts'
+import type { Transition } from '../../core/environment.ts'
+import { Failure } from '../../core/failure.ts'
+import type { Message } from '../../core/message.ts'
 
 /** Characters that a world may say at one time: more than any context holds. */
 const mostCharacters = 2 ** 24
