@@ -35,7 +35,7 @@ const topicOf: Readonly<Record<SettingName, Topic>> = {
   ...of('Model and server', 'history', 'templateVariables', 'toolFormat', 'reasoningFormat'),
   ...of('Model and server', 'markers', 'toolInstruction', 'record'),
   ...of('Running', 'concurrency', 'adaptive', 'keep', 'overSample', 'refill', 'deadline'),
-  ...of('Running', 'retries', 'budget', 'unfinished', 'cluster'),
+  ...of('Running', 'retries', 'budget', 'unfinished', 'threads', 'cluster'),
   ...of('Watching and keeping', 'out', 'sinks', 'sentinels', 'metrics', 'metricsPort', 'traces'),
   ...of('Watching and keeping', 'notify'),
 }
