@@ -2388,6 +2388,8 @@ class Engine:
         else:
             key = f"{model_id}@{learner.step}"
             answer = {"sampling_session_id": session}
+            # What is promised here has to be there after `kill -9`: the step's state is written first.
+            self.store.writes.join()
             self.samplers[session] = key
             self.write_samplers()
         self.adapters[key] = pairs

@@ -78,7 +78,7 @@ def main():
         learns = bool(rows) and min(rows) > 0
         told = [(step["trainedRows"], step.get("reward"), step.get("unscored")) for step in steps]
         check("every step learns from rows", learns, rows if learns else f"rows, reward, unscored: {told}; {failed_in(run)}")
-        off = max((step["largestDifference"] for step in steps), default=1)
+        off = max((step.get("largestDifference", 1) for step in steps), default=1)
         check("in float32 each trained token has the log-probability it was sampled with", off < 1e-4, f"{off:.1e}")
     print(f"{len(failures)} failed" if failures else "all hold")
     sys.exit(1 if failures else 0)
