@@ -3,7 +3,7 @@ import type { Transition, World } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
 import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
 import type { Frame, FrameArray } from './frame.ts'
-import { fromSampledRecord, type SampledRecord, toSampledRecord } from './segment-record.ts'
+import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
 
 /** What is on record of an attempt that is not finished. */
 export interface AttemptRecord {
@@ -71,7 +71,7 @@ export function entriesToFrame(entries: readonly AttemptEntry[]): Frame {
   const records = entries.map((entry): unknown => {
     if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
     const { segment, ...rest } = entry.sample
-    const tokens: TokensRecord = { ids: keep(segment.ids), ...toSampledRecord(segment, keep) }
+    const tokens: TokensRecord = addSampled({ ids: keep(segment.ids) }, segment, keep)
     return { ...entry, sample: { ...rest, tokens } }
   })
   return { header: { kind: 'entries', entries: records }, arrays }

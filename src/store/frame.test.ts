@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { dice, randomTree } from '../../test/random-tree.ts'
 import { decodeFrame, encodeFrame } from './frame.ts'
+import { putTexts } from './long-texts.ts'
 import { treeFromFrame, treeToFrame } from './tree-frame.ts'
 
 const store = (seed: number) => encodeFrame(treeToFrame(randomTree(seed)))
@@ -38,5 +39,37 @@ describe('frames', () => {
     const bytes = encodeFrame({ header: { text: '\ud800 é 漢' }, arrays })
     const frame = decodeFrame(bytes, 0)
     expect(frame).toEqual({ header: { text: '\ud800 é 漢' }, arrays })
+  })
+
+  it('keep long texts as they are, each once, and leave the header alone', () => {
+    const long = 'é "漢"\n\u0000'.repeat(100)
+    const half = `${'x'.repeat(500)}\ud800`
+    const said = { role: 'tool', content: long }
+    const own = JSON.parse(`{"__proto__": ${JSON.stringify(long)}, "": null}`) as object
+    const header = { said: [said, null, half], again: { ...said }, own, when: new Date(0) }
+    const before = JSON.stringify(header)
+    const bytes = encodeFrame({ header, arrays: [Uint8Array.of(1, 2, 3)] })
+    expect(JSON.stringify(header)).toBe(before)
+    expect(JSON.stringify(decodeFrame(bytes, 0).header)).toBe(before)
+    expect(bytes.toString('utf8').split(long)).toHaveLength(2)
+    expect(decodeFrame(encodeFrame({ header: long, arrays: [] }), 0).header).toBe(long)
+  })
+
+  it('put texts only where some were left out', () => {
+    const texts = ['text']
+    expect(putTexts({ a: [null] }, texts, [[['a', 0], 0]])).toEqual({ a: ['text'] })
+    for (const places of [
+      [[['__proto__', 'toString'], 0]],
+      [[['constructor'], 0]],
+      [[['a', 1], 0]],
+      [[['a', 'length'], 0]],
+      [[['a', 0], 7]],
+      [[['a', 0], 'length']],
+      [[['a', 0, 'x'], 0]],
+      [['a', 0]],
+      null,
+    ]) {
+      expect(() => putTexts({ a: [null] }, texts, places)).toThrow(TypeError)
+    }
   })
 })

@@ -1,10 +1,12 @@
 import { crc32 } from 'node:zlib'
 import { withoutSecrets } from '../core/process/secrets.ts'
+import { liftTexts, putTexts } from './long-texts.ts'
 
 /**
  * A frame: a JSON header with raw arrays behind it, so that what is mostly numbers is stored as
  * numbers. On disk: body length (u32), CRC-32 of the body (u32), header length (u32), header
- * (UTF-8), padding to 8 bytes, then each array, padded to 8. All little-endian.
+ * (UTF-8), padding to 8 bytes, then each array, padded to 8. All little-endian. Long texts of the
+ * header lie behind the arrays, as they are.
  */
 export interface Frame {
   readonly header: unknown
@@ -34,12 +36,17 @@ export class DamagedFrameError extends Error {
   }
 }
 
-/** Writes a frame as bytes. */
+/** Writes a frame as bytes, in memory of their own that can be handed to another thread. */
 export function encodeFrame(frame: Frame): Buffer {
-  const buffer = openFrameBuffer(0)
-  buffer.add(frame)
-  return buffer.bytes()
+  single ??= openFrameBuffer()
+  single.clear()
+  const bytes = Buffer.allocUnsafeSlow(single.add(frame))
+  single.bytes().copy(bytes)
+  return bytes
 }
+
+/** What one frame is put together in. */
+let single: FrameBuffer | undefined
 
 /** Frames one behind another, in memory that is used again once they are written. */
 export interface FrameBuffer {
@@ -67,11 +74,10 @@ export function openFrameBuffer(size = 1 << 16): FrameBuffer {
   }
   return {
     add(frame) {
-      const { arrays } = frame
-      const header = headerOf(frame)
+      const parts = partsOf(frame)
       // A character takes three bytes at most: counting them first would be another pass.
-      reserve(prefixSize + 8 + 3 * header.length + arraysSize(arrays))
-      const size = fill(bytes, end, { header, arrays })
+      reserve(prefixSize + 8 + 3 * parts.header.length + parts.size)
+      const size = fill(bytes, end, parts)
       end += size
       return size
     },
@@ -89,35 +95,47 @@ export function openFrameBuffer(size = 1 << 16): FrameBuffer {
   }
 }
 
-function headerOf({ header, arrays }: Frame): string {
-  const layout = arrays.map(array => [kindOf(array), array.length])
-  return withoutSecrets(toJson([header, layout]))
+/** A frame that is about to be written. */
+interface FrameParts {
+  readonly header: string
+  readonly arrays: readonly FrameArray[]
+  readonly texts: readonly string[]
+  /** Bytes of its arrays and texts. */
+  readonly size: number
+}
+
+function partsOf({ header, arrays }: Frame): FrameParts {
+  const { header: short, texts: long, places } = liftTexts(header)
+  const texts = long.map(withoutSecrets)
+  const layout: [string, number][] = arrays.map(array => [kindOf(array), array.length])
+  for (const text of texts) layout.push(['t', Buffer.byteLength(text)])
+  let size = 0
+  for (const array of arrays) size += pad(array.byteLength, 8)
+  for (const [, length] of layout.slice(arrays.length)) size += pad(length, 8)
+  const json = toJson(texts.length === 0 ? [short, layout] : [short, layout, places])
+  return { header: withoutSecrets(json), arrays, texts, size }
 }
 
 /** Writes a frame at a place where there is room for it; gives its size. */
-function fill(
-  bytes: Buffer,
-  at: number,
-  { header, arrays }: { readonly header: string; readonly arrays: readonly FrameArray[] },
-): number {
+function fill(bytes: Buffer, at: number, { header, arrays, texts }: FrameParts): number {
   const body = at + prefixSize
-  const headerLength = bytes.write(header, body + 4)
-  bytes.writeUInt32LE(headerLength, body)
-  let offset = body + pad(4 + headerLength, 8)
-  bytes.fill(0, body + 4 + headerLength, offset)
-  for (const array of arrays) {
-    bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), offset)
-    const end = offset + array.byteLength
-    offset += pad(array.byteLength, 8)
+  let offset = body + 4
+  const padded = (length: number): void => {
+    const end = offset + length
+    offset = body + pad(end - body, 8)
     if (end < offset) bytes.fill(0, end, offset)
   }
+  const headerLength = bytes.write(header, offset)
+  bytes.writeUInt32LE(headerLength, body)
+  padded(headerLength)
+  for (const array of arrays) {
+    bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), offset)
+    padded(array.byteLength)
+  }
+  for (const text of texts) padded(bytes.write(text, offset))
   bytes.writeUInt32LE(offset - body, at)
   bytes.writeUInt32LE(crc32(bytes.subarray(body, offset)), at + 4)
   return offset - at
-}
-
-function arraysSize(arrays: readonly FrameArray[]): number {
-  return arrays.reduce((sum, array) => sum + pad(array.byteLength, 8), 0)
 }
 
 /** How many bytes the frame at `offset` has, or `undefined` if its length is not all there yet. */
@@ -165,19 +183,27 @@ function readBody(
   }
   const headerLength = body.readUInt32LE(0)
   if (4 + headerLength > body.length) fail(`header of ${headerLength} bytes in ${body.length}`)
-  const [header, layout] = JSON.parse(body.toString('utf8', 4, 4 + headerLength)) as [
+  const [header, layout, places] = JSON.parse(body.toString('utf8', 4, 4 + headerLength)) as [
     unknown,
-    [Kind, number][],
+    [Kind | 't', number][],
+    unknown,
   ]
   let at = pad(4 + headerLength, 8)
-  const arrays = layout.map(([kind, length]) => {
-    const size = length * kinds[kind].BYTES_PER_ELEMENT
-    if (at + size > body.length) fail(`array of ${size} bytes at ${at} in ${body.length}`)
-    const [memory, from] = take(body.buffer, body.byteOffset + at, size)
+  const arrays: FrameArray[] = []
+  const texts: string[] = []
+  for (const [kind, length] of layout) {
+    const size = kind === 't' ? length : length * kinds[kind].BYTES_PER_ELEMENT
+    if (!(size >= 0) || at + size > body.length) {
+      fail(`${kind === 't' ? 'text' : 'array'} of ${size} bytes at ${at} in ${body.length}`)
+    }
+    if (kind === 't') texts.push(body.toString('utf8', at, at + size))
+    else {
+      const [memory, from] = take(body.buffer, body.byteOffset + at, size)
+      arrays.push(new kinds[kind](memory as ArrayBuffer, from, length))
+    }
     at += pad(size, 8)
-    return new kinds[kind](memory as ArrayBuffer, from, length)
-  })
-  return { header, arrays }
+  }
+  return { header: texts.length === 0 ? header : putTexts(header, texts, places), arrays }
 }
 
 function kindOf(array: FrameArray): Kind {

@@ -11,7 +11,7 @@ import { lockFile } from './lock.ts'
 import { StoreError } from './store-error.ts'
 
 /** The version of the run folder's layout that this program writes; it reads all up to it. */
-export const runFormat = 2
+export const runFormat = 3
 
 /** What a run folder says of itself, in `run.json`. */
 export interface RunManifest {

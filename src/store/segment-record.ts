@@ -18,22 +18,27 @@ export interface SampledRecord extends Pick<SampledSegment, 'basis' | 'version'>
   readonly others?: Readonly<Partial<Record<ScorerName, number>>>
 }
 
-/** Records a sampled segment; `keep` puts an array into the frame and gives its index. */
-export function toSampledRecord(
+/**
+ * Adds a sampled segment to a record; `keep` puts an array into the frame and gives its index. The
+ * record itself is filled, since one is made for every turn of every attempt.
+ */
+export function addSampled<Fields extends object>(
+  fields: Fields,
   { logprobs, basis, version, entropies, top, others, experts }: SampledSegment,
   keep: (array: FrameArray) => number,
-): SampledRecord {
-  return {
-    basis,
-    version,
-    ...(logprobs && { logprobs: keep(logprobs) }),
-    ...(entropies && { entropies: keep(entropies) }),
-    ...(top && { top: [top.width, keep(top.ids), keep(top.logprobs)] as const }),
-    ...(experts && { experts: toExpertsRecord(experts, keep) }),
-    ...(others && {
-      others: Object.fromEntries(Object.entries(others).map(([name, own]) => [name, keep(own)])),
-    }),
+): Fields & SampledRecord {
+  const record = fields as Fields & { -readonly [Key in keyof SampledRecord]: SampledRecord[Key] }
+  record.basis = basis
+  record.version = version
+  if (logprobs) record.logprobs = keep(logprobs)
+  if (entropies) record.entropies = keep(entropies)
+  if (top) record.top = [top.width, keep(top.ids), keep(top.logprobs)]
+  if (experts) record.experts = toExpertsRecord(experts, keep)
+  if (others) {
+    const kept = Object.entries(others).map(([name, own]) => [name, keep(own)])
+    record.others = Object.fromEntries(kept)
   }
+  return record
 }
 
 /** The segment with these ids that was recorded; lengths are checked again as it is made. */

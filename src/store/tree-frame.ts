@@ -1,8 +1,15 @@
 import type { Repeat, Segment } from '../core/segment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
-import { type Lineage, type Place, restoreTree, type Tree, type TreeHeader } from '../core/tree.ts'
+import {
+  type Lineage,
+  type Place,
+  restoreTree,
+  type Tree,
+  type TreeHeader,
+  type TreeNode,
+} from '../core/tree.ts'
 import { encodeFrame, type Frame, type FrameArray, viewFrame } from './frame.ts'
-import { fromSampledRecord, type SampledRecord, toSampledRecord } from './segment-record.ts'
+import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
 
 /** A node as JSON; what only sampled segments have is there for those. */
 interface NodeRecord extends Partial<SampledRecord> {
@@ -23,20 +30,7 @@ interface TreeRecord {
 export function treeToFrame(tree: Tree): Frame {
   const arrays: FrameArray[] = []
   const keep = (array: FrameArray): number => arrays.push(array) - 1
-  const nodes = tree.nodes.slice(1).map(({ parent, segment, lineage }): NodeRecord => {
-    const common = {
-      parent: [parent.node, parent.offset] as const,
-      origin: segment.origin,
-      ids: keep(segment.ids),
-      ...(lineage.kind === 'rewrites' && {
-        rewrites: { of: lineage.of, by: lineage.by, reason: lineage.reason },
-      }),
-    }
-    if (segment.origin !== 'sampled') {
-      return segment.repeats ? { ...common, repeats: segment.repeats } : common
-    }
-    return { ...common, ...toSampledRecord(segment, keep) }
-  })
+  const nodes = tree.nodes.slice(1).map(node => toNodeRecord(node, keep))
   const { id, task, member, seat, seed, sampling, tools, renderer, trajectories } = tree
   const named = seat === undefined ? {} : { seat }
   const header: TreeRecord = {
@@ -57,6 +51,23 @@ export function treeToBytes(tree: Tree): Buffer {
 export function treeFromBytes(bytes: Buffer): Tree {
   const { header, arrays } = viewFrame(bytes)
   return treeFromFrame({ header: (header as { readonly tree: unknown }).tree, arrays })
+}
+
+function toNodeRecord(
+  { parent, segment, lineage }: TreeNode,
+  keep: (array: FrameArray) => number,
+): NodeRecord {
+  const record: { -readonly [Key in keyof NodeRecord]: NodeRecord[Key] } = {
+    parent: [parent.node, parent.offset],
+    origin: segment.origin,
+    ids: keep(segment.ids),
+  }
+  if (lineage.kind === 'rewrites') {
+    record.rewrites = { of: lineage.of, by: lineage.by, reason: lineage.reason }
+  }
+  if (segment.origin === 'sampled') return addSampled(record, segment, keep)
+  if (segment.repeats) record.repeats = segment.repeats
+  return record
 }
 
 /** The tree that a frame holds; lengths and places are checked again as it is rebuilt. */

@@ -64,14 +64,9 @@ export class TextSearch {
 /** Whether a tree's messages hold a text. Its bytes are searched first: most frames end there. */
 function holds(bytes: Buffer, needle: string): boolean {
   const escaped = JSON.stringify(needle).slice(1, -1)
-  const length = bytes.readUInt32LE(8)
-  if (
-    !bytes
-      .toString('utf8', 12, 12 + length)
-      .toLowerCase()
-      .includes(escaped)
-  )
-    return false
+  const json = bytes.toString('utf8', 12, 12 + bytes.readUInt32LE(8))
+  // Long texts lie behind the arrays, where only decoding finds them.
+  if (!json.includes('["t",') && !json.toLowerCase().includes(escaped)) return false
   const { header } = decodeFrame(bytes, 0)
   const { trajectories } = (header as { tree: { trajectories: readonly Trajectory[] } }).tree
   return trajectories.some(trajectory => saysText(trajectory, needle))

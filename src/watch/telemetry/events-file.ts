@@ -18,6 +18,9 @@ const isWritten = (event: RunEvent): event is WrittenEvent => !unwritten.has(eve
 /** Bytes that may wait for a slow disk before lines are dropped. */
 const mostWaiting = 16 * 1024 * 1024
 
+/** So long a line waits for others; whoever looks at the file does not see the difference. */
+const momentMilliseconds = 50
+
 /** Appends events to a file of JSON lines. A disk that refuses them does not stop the run. */
 export function openEventsFile(path: string): { readonly listen: Listen } & AsyncDisposable {
   let stream: WriteStream | undefined
@@ -48,8 +51,8 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
       stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
       if (stream.writableLength > mostWaiting) return
       const record = JSON.stringify(toEventRecord(event, new Date().toISOString()))
-      // Many trees end together: what one turn of the event loop told is written at once.
-      if (lines === '') setImmediate(flush)
+      // Each write wakes a thread: what is told within a moment is written together.
+      if (lines === '') setTimeout(flush, momentMilliseconds).unref()
       lines += `${withoutSecrets(record)}\n`
     },
     async [Symbol.asyncDispose]() {

@@ -1,0 +1,100 @@
+/** A place in a header: the keys that lead there. */
+export type TextPath = readonly (string | number)[]
+
+/** A header without its long texts, which are stored as they are: JSON takes longer to write them. */
+export interface Lifted {
+  readonly header: unknown
+  /** Each text once. */
+  readonly texts: readonly string[]
+  /** Where each place's text was, and which it was. */
+  readonly places: readonly (readonly [path: TextPath, text: number])[]
+}
+
+/** From so many characters on a text is worth a place of its own. */
+const longText = 400
+/** Nothing is looked for further down. */
+const deepest = 12
+
+/** Takes the long texts out of a header; the header itself is not changed. */
+export function liftTexts(header: unknown): Lifted {
+  const known = new Map<string, number>()
+  const places: [TextPath, number][] = []
+  const path: (string | number)[] = []
+  const lift = (value: unknown): unknown => {
+    if (typeof value === 'string') {
+      // JSON keeps half characters, plain text cannot.
+      if (value.length < longText || !value.isWellFormed()) return value
+      const text = known.get(value) ?? known.size
+      known.set(value, text)
+      places.push([[...path], text])
+      return null
+    }
+    if (typeof value !== 'object' || value === null || path.length >= deepest) return value
+    return Array.isArray(value) ? liftItems(value) : liftFields(value)
+  }
+  const liftItems = (items: readonly unknown[]): readonly unknown[] => {
+    let copy: unknown[] | undefined
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index]
+      if (!mayHold(item)) continue
+      path.push(index)
+      const left = lift(item)
+      path.pop()
+      if (left === item) continue
+      copy ??= [...items]
+      copy[index] = left
+    }
+    return copy ?? items
+  }
+  const liftFields = (fields: object): object => {
+    // What says itself how it is written, such as a date, is left to that.
+    if (Object.getPrototypeOf(fields) !== Object.prototype || 'toJSON' in fields) return fields
+    let copy: Record<string, unknown> | undefined
+    for (const key in fields) {
+      const field = (fields as Record<string, unknown>)[key]
+      if (!mayHold(field)) continue
+      path.push(key)
+      const left = lift(field)
+      path.pop()
+      if (left === field) continue
+      copy ??= { ...fields } as Record<string, unknown>
+      copy[key] = left
+    }
+    return copy ?? fields
+  }
+  return { header: lift(header), texts: [...known.keys()], places }
+}
+
+function mayHold(value: unknown): boolean {
+  return typeof value === 'string' ? value.length >= longText : typeof value === 'object'
+}
+
+/** Puts long texts back where they were. Throws where a place is not there: nothing is taken on trust. */
+export function putTexts(header: unknown, texts: readonly string[], places: unknown): unknown {
+  const whole = { header }
+  for (const place of listOf(places)) {
+    const [path, text] = listOf(place)
+    const keys = ['header', ...listOf(path)]
+    let at: unknown = whole
+    for (const key of keys.slice(0, -1)) at = ownOf(at, key)
+    const last = keys.at(-1)
+    if (ownOf(at, last) !== null) throw new TypeError('a text stands where nothing was left out')
+    const put = texts[text as number]
+    if (typeof put !== 'string') throw new TypeError(`there is no text ${String(text)}`)
+    ;(at as Record<string, unknown>)[last as string] = put
+  }
+  return whole.header
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new TypeError('places of texts are not lists')
+  return value
+}
+
+/** Only what is an object's own: a key such as `__proto__` leads nowhere else. */
+function ownOf(value: unknown, key: unknown): unknown {
+  if (typeof value === 'object' && value !== null && Object.hasOwn(value, key as PropertyKey)) {
+    return (value as Record<PropertyKey, unknown>)[key as PropertyKey]
+  }
+  throw new TypeError(`there is no place ${String(key)}`)
+}
