@@ -17,18 +17,23 @@ import { messageKeys } from './message-key.ts'
 import { otherSampling, requestSampling, shownBy } from './request.ts'
 import type { Share } from './room.ts'
 import type { Seat } from './seat.ts'
-import { type CapturedTurn, type Prompted, promptLength } from './turn.ts'
+import { type CapturedTurn, openTurn, type Prompted, promptLength } from './turn.ts'
 
 /** What a request is answered in. */
-export interface Answering extends CaptureOptions {
+export interface Answering extends Required<Omit<CaptureOptions, 'seats'>> {
   readonly call: ChatCall
   readonly seat: Seat
   /** Whether nothing else of the attempt is being answered. */
   readonly isAlone: boolean
-  /** The next number in the attempt's order of events. */
+  readonly order: AttemptOrder
+}
+
+/** What happens in an attempt, one thing after the other. */
+export interface AttemptOrder {
+  /** The next number in the order of events. */
   tick(): number
   /** Ends the attempt: later requests are refused. */
-  end(outcome: Outcome): void
+  endWith(outcome: Outcome): void
 }
 
 /** Answers one request: matches it, draws as many answers as it wants, and keeps every one. */
@@ -36,11 +41,12 @@ export async function answerRequest(
   request: ChatRequest,
   answering: Answering,
 ): Promise<readonly ChatAnswer[]> {
-  const { seat, context, attempt, samplingFrom = 'run' } = answering
-  const began = answering.tick()
+  const { seat, context, attempt, samplingFrom } = answering
+  const began = answering.order.tick()
   const prompted = seat.known.match(shownBy(request, context), attempt)
   if (samplingFrom === 'run') noteSampling(request, answering)
-  const count = request.count ?? 1
+  const { count = 1 } = request
+  if (count === 1) return [await answerOnce(request, answering, { index: 0, began, prompted })]
   const drawing = Array.from({ length: count }, (_, index) =>
     answerOnce(request, answering, { index, began, prompted: ownTokens(prompted, index) }),
   )
@@ -81,20 +87,20 @@ async function answerOnce(
   one: One,
 ): Promise<ChatAnswer> {
   const { context, attempt, call, seat } = answering
-  const share = await takeRoom(request, answering, one)
+  while (seat.room.isTaken) await seat.room.settled()
+  const share = takeRoom(request, answering, one)
   const deltas = openDeltas(call, { ...one, renderer: context.renderer, request })
   const drawn = await drawTurn(one.prompted, {
     context,
     attempt,
-    tokens: one.prompted.tokens,
     room: share.tokens,
     sampling: samplingOf(request, answering),
     stop: request.stop ?? [],
     key: keyOf(answering, one),
     seat: seat.name,
     seedName: seedName(request, answering, one),
-    ...(answering.samplingFrom === 'request' && namedSeed(request, one)),
-    ...(deltas.watch && { watch: deltas.watch }),
+    seed: answering.samplingFrom === 'request' ? namedSeed(request, one) : undefined,
+    watch: deltas.watch,
   })
   share.settle(drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0))
   count(answering, drawn)
@@ -106,23 +112,23 @@ async function answerOnce(
   return toAnswer(turn, drawn)
 }
 
-async function takeRoom(
+function takeRoom(
   { maxTokens }: ChatRequest,
-  { seat: { room }, attempt, end }: Answering,
+  { seat: { room }, attempt, order }: Answering,
   { prompted }: One,
-): Promise<Share> {
-  const { signal } = attempt
+): Share {
+  attempt.signal.throwIfAborted()
   try {
-    return await room.take({ prompt: promptLength(prompted), most: maxTokens, signal })
+    return room.take({ prompt: promptLength(prompted), most: maxTokens })
   } catch (error) {
-    if (error instanceof AttemptIsOver) end(error.outcome)
+    if (error instanceof AttemptIsOver) order.endWith(error.outcome)
     throw error
   }
 }
 
 function samplingOf(
   request: ChatRequest,
-  { context, samplingFrom = 'run' }: Answering,
+  { context, samplingFrom }: Answering,
 ): CaptureOptions['context']['sampling'] {
   return samplingFrom === 'run' ? context.sampling : requestSampling(request, context.sampling)
 }
@@ -139,8 +145,8 @@ function keyOf({ attempt, seat, isAlone }: Answering, { prompted, index }: One) 
 }
 
 /** The seed that a request names; further answers to it have those behind it. */
-function namedSeed({ seed }: ChatRequest, { index }: One): { readonly seed?: number } {
-  return seed === undefined ? {} : { seed: seed + index }
+function namedSeed({ seed }: ChatRequest, { index }: One): number | undefined {
+  return seed === undefined ? undefined : seed + index
 }
 
 /** What a draw's seed is a function of: the prompt, and how often it was drawn from; never when. */
@@ -168,19 +174,17 @@ function keep(
 ): CapturedTurn {
   const { seat } = answering
   const message = messageOf(request, answering, { drawn, prompted })
-  const isCut = !drawn.sampled
-  const turn: CapturedTurn = {
-    ...prompted,
+  const turn = openTurn(prompted, {
     number: seat.known.turns.length,
     segments: drawn.segments,
     finish: drawn.sampled?.finish ?? { kind: 'abort' },
     message,
     saidKeys: [...prompted.keys, ...messageKeys([message])],
     began,
-    ended: answering.tick(),
-    isCut,
-  }
-  if (isCut) {
+    ended: answering.order.tick(),
+    isCut: !drawn.sampled,
+  })
+  if (turn.isCut) {
     const tokens = drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0)
     const detail = `a request died with ${tokens} tokens of its answer`
     seat.tally.events.push({ kind: 'request-died', detail, figures: { tokens } })
@@ -215,7 +219,8 @@ function withoutStop(message: AssistantMessage, stop: readonly string[]): Assist
 }
 
 /** What a guard stopped ends the attempt. */
-function refuseGuarded({ context, end }: Answering, turn: CapturedTurn, finish: Finish): void {
+function refuseGuarded({ context, order }: Answering, turn: CapturedTurn, finish: Finish): void {
+  if (!context.guards) return
   const { messages, message } = turn
   const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
     kind: 'parsed' as const,
@@ -229,18 +234,19 @@ function refuseGuarded({ context, end }: Answering, turn: CapturedTurn, finish: 
       : reviewTurn({ context, messages: [...messages, message] }, { message, calls })
   if (guard === undefined) return
   const outcome = { kind: 'truncated', limit: `guard:${guard}` } as const
-  end(outcome)
+  order.endWith(outcome)
   throw new AttemptIsOver(outcome)
 }
 
 /** An answer that ran out of the run's tokens ends the attempt, unless it may go on. */
 function endAtLength(
-  { context, end, seat: { room } }: Answering,
+  { context, order, seat: { room } }: Answering,
   finish: Finish,
   { bound }: Share,
 ): void {
   if (finish.kind !== 'length' || bound === 'request') return
-  if (context.onLength === 'end' || room.left <= 0) end({ kind: 'truncated', limit: bound })
+  if (context.onLength === 'end' || room.left <= 0)
+    order.endWith({ kind: 'truncated', limit: bound })
 }
 
 function toAnswer(turn: CapturedTurn, { sampled, usage }: Drawn): ChatAnswer {

@@ -3,7 +3,7 @@ import { Failure } from '../core/failure.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import { outcomeOf } from '../rollout/end-walk.ts'
-import { answerRequest } from './answer.ts'
+import { type AttemptOrder, answerRequest } from './answer.ts'
 import { closeSeat } from './close.ts'
 import {
   AttemptIsOver,
@@ -30,12 +30,19 @@ interface Asked {
   isCut: boolean
 }
 
-class CapturedAttempt implements Capture {
+/** A request that is being answered. */
+interface Running {
+  readonly controller: AbortController
+  /** Told when it has its answer, or none: by whoever waits for that. */
+  isOver: (() => void) | undefined
+}
+
+class CapturedAttempt implements Capture, AttemptOrder {
   readonly #options: CaptureOptions
-  readonly #seats = new Map<string, Seat>()
-  readonly #asked = new Map<string, Asked>()
-  readonly #running = new Set<Promise<unknown>>()
-  readonly #stop = new AbortController()
+  readonly #seats: readonly Seat[]
+  /** By the names of requests, where they have any. */
+  #asked: Map<string, Asked> | undefined
+  readonly #running = new Set<Running>()
   readonly #started: number
   #ticks = 0
   #ended: Outcome | undefined
@@ -46,9 +53,7 @@ class CapturedAttempt implements Capture {
   constructor(options: CaptureOptions) {
     this.#options = options
     this.#started = options.context.clock()
-    for (const name of options.seats ?? ['']) {
-      this.#seats.set(name, openSeat(name, options.context))
-    }
+    this.#seats = (options.seats ?? ['']).map(name => openSeat(name, options.context))
   }
 
   get ended(): Outcome | undefined {
@@ -67,25 +72,20 @@ class CapturedAttempt implements Capture {
 
   async respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> {
     const { requestId } = request
-    const before = requestId === undefined ? undefined : this.#asked.get(requestId)
+    const before = requestId === undefined ? undefined : this.#asked?.get(requestId)
     if (before) {
       const again = await this.#sameAnswer(before, call)
       if (again) return again
     }
+    if (requestId === undefined) return this.#answer(request, call)
     const asked: Asked = { answers: this.#answer(request, call), isCut: false }
-    if (requestId !== undefined) this.#asked.set(requestId, asked)
-    this.#running.add(asked.answers)
+    this.#asked ??= new Map()
+    this.#asked.set(requestId, asked)
     try {
-      const answers = await asked.answers
-      this.#isFull = false
-      return answers
+      return await asked.answers
     } catch (error) {
       asked.isCut = call.signal.aborted
-      this.#isFull = error instanceof ContextIsFull
-      if (error instanceof Failure) this.#failure ??= error
       throw error
-    } finally {
-      this.#running.delete(asked.answers)
     }
   }
 
@@ -108,24 +108,43 @@ class CapturedAttempt implements Capture {
     this.#refuseLate()
     call.signal.throwIfAborted()
     const seat = this.#seatOf(call.seat ?? '')
-    const { attempt } = this.#options
-    const { signal, release } = joinSignals([call.signal, attempt.signal, this.#stop.signal])
+    const { attempt, samplingFrom = 'run' } = this.#options
+    const controller = call.controller ?? new AbortController()
+    const others = call.controller ? [attempt.signal] : [call.signal, attempt.signal]
+    const { signal, release } = joinSignals(others, controller)
+    const isAlone = this.#running.size === 0
+    const running: Running = { controller, isOver: undefined }
+    this.#running.add(running)
     try {
-      return await answerRequest(request, {
-        ...this.#options,
+      const answers = await answerRequest(request, {
         context: seat.context,
         attempt: { ...attempt, signal },
+        samplingFrom,
         call,
         seat,
-        isAlone: this.#running.size === 0,
-        tick: () => this.#ticks++,
-        end: outcome => {
-          this.#ended ??= outcome
-        },
+        isAlone,
+        order: this,
       })
+      this.#isFull = false
+      return answers
+    } catch (error) {
+      this.#isFull = error instanceof ContextIsFull
+      if (error instanceof Failure) this.#failure ??= error
+      throw error
     } finally {
       release()
+      this.#running.delete(running)
+      running.isOver?.()
     }
+  }
+
+  tick(): number {
+    return this.#ticks++
+  }
+
+  /** Ends the attempt: later requests are refused. */
+  endWith(outcome: Outcome): void {
+    this.#ended ??= outcome
   }
 
   #refuseLate(): void {
@@ -145,13 +164,24 @@ class CapturedAttempt implements Capture {
 
   async #close(ending: CaptureEnding): Promise<readonly [Tree, ...Tree[]]> {
     const outcome = this.#outcomeOf(ending)
-    this.#stop.abort(new AttemptIsOver(outcome))
-    await Promise.allSettled(this.#running)
+    await this.#cut(new AttemptIsOver(outcome))
     const seconds = this.#options.context.clock() - this.#started
-    const trees = [...this.#seats.values()].map(seat =>
+    const trees = this.#seats.map(seat =>
       closeSeat(this.#options.attempt, seat, { ...ending, outcome, seconds }),
     )
     return trees as [Tree, ...Tree[]]
+  }
+
+  /** Stops what is being answered, and waits until all of it has stopped. */
+  async #cut(reason: AttemptIsOver): Promise<void> {
+    const over = [...this.#running].map(
+      running =>
+        new Promise<void>(resolve => {
+          running.isOver = resolve
+        }),
+    )
+    for (const { controller } of this.#running) controller.abort(reason)
+    await Promise.all(over)
   }
 
   /** What broke or was stopped is that; what else ended did so by a limit, or by itself. */
@@ -161,9 +191,9 @@ class CapturedAttempt implements Capture {
   }
 
   #seatOf(name: string): Seat {
-    const seat = this.#seats.get(name)
+    const seat = this.#seats.find(each => each.name === name)
     if (seat) return seat
-    const names = [...this.#seats.keys()].join(', ')
+    const names = this.#seats.map(each => each.name).join(', ')
     throw new TypeError(`there is no seat "${name}". Known: ${names}.`)
   }
 }

@@ -82,6 +82,11 @@ export interface ChatCall extends Call {
   readonly onDelta?: (delta: ChatDelta) => void
   /** Whose conversation it is, where an attempt has several seats. @default '' */
   readonly seat?: string
+  /**
+   * What `signal` belongs to, where nobody else uses it: the attempt's end then aborts it too, and
+   * the request needs no other signal.
+   */
+  readonly controller?: AbortController
 }
 
 /** How an attempt ended, as its agent or whoever closes it says. */

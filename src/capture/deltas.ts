@@ -6,10 +6,13 @@ import type { Prompted } from './turn.ts'
 /** Tells an answer piece by piece. */
 export interface Deltas {
   /** Looks at the tokens of a turn as they come; nothing where nobody wants to be told. */
-  readonly watch?: (ids: Int32Array) => void
+  readonly watch: ((ids: Int32Array) => void) | undefined
   /** Tells what has not been told yet. */
   finish(message: AssistantMessage): void
 }
+
+/** Tells nobody. */
+const untold: Deltas = { watch: undefined, finish: () => {} }
 
 /** What deltas are made from. */
 export interface DeltaSource {
@@ -22,7 +25,7 @@ export interface DeltaSource {
 
 /** Opens the telling of one answer. */
 export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
-  if (!onDelta) return { finish: () => {} }
+  if (!onDelta) return untold
   const { index: answer, request, renderer, prompted } = source
   const { stop = [] } = request
   const held = stop.reduce((most, text) => Math.max(most, text.length), 0)
@@ -34,12 +37,12 @@ export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
   const reader = renderer.openTurn?.(prompted.tools)
   let read = 0
   return {
-    ...(reader && {
-      watch(ids: Int32Array) {
+    watch:
+      reader &&
+      (ids => {
         for (const { kind, text } of reader.push(ids.subarray(read))) texts[kind].add(text)
         read = ids.length
-      },
-    }),
+      }),
     finish(message) {
       texts.reasoning.finish(message.reasoning_content ?? '')
       texts.text.finish(textOf(message.content))

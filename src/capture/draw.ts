@@ -1,9 +1,8 @@
 import type { World } from '../core/environment.ts'
-import type { Policy, SampleKey, Sampling, Watch } from '../core/policy.ts'
+import type { SampleKey, SampleRequest, Sampling, Watch } from '../core/policy.ts'
 import { isSampled, type SampledSegment } from '../core/segment.ts'
-import type { Attempt } from '../rollout/attempt.ts'
-import { type SampledSegments, sampleSegments } from '../rollout/sample-turn.ts'
-import type { TokenBuffer } from '../rollout/token-buffer.ts'
+import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
+import { type ChangeRequest, type SampledSegments, sampleSegments } from '../rollout/sample-turn.ts'
 import { emptyWalk, type Used, type Walk } from '../rollout/walk.ts'
 import type { CaptureContext } from './contract.ts'
 import type { Prompted } from './turn.ts'
@@ -13,7 +12,6 @@ export interface DrawOptions {
   readonly context: CaptureContext
   /** The attempt with the request's own signal. */
   readonly attempt: Attempt
-  readonly tokens: TokenBuffer
   readonly room: number
   readonly sampling: Sampling
   readonly stop: readonly string[]
@@ -23,17 +21,17 @@ export interface DrawOptions {
   /** What the draw's seed is a function of, besides the attempt. */
   readonly seedName: string
   /** The seed that whoever asks named, where they decide how is sampled. */
-  readonly seed?: number
+  readonly seed: number | undefined
   /** Shown all tokens of the turn whenever there are more. */
-  readonly watch?: (ids: Int32Array) => void
+  readonly watch: ((ids: Int32Array) => void) | undefined
 }
 
 /** What one draw gave and took. */
 export interface Drawn {
   readonly segments: readonly SampledSegment[]
   /** Missing where it broke; then `error` says how. */
-  readonly sampled?: Omit<SampledSegments, 'first'>
-  readonly error?: unknown
+  readonly sampled: Omit<SampledSegments, 'first'> | undefined
+  readonly error: unknown
   readonly usage: Pick<Used, 'prompted' | 'cached' | 'servers'> & {
     readonly isReencoded: boolean
     readonly seconds: number
@@ -43,66 +41,74 @@ export interface Drawn {
 /** Samples one turn behind a prompt; what was sampled before something broke is kept. */
 export async function drawTurn(prompted: Prompted, options: DrawOptions): Promise<Drawn> {
   const walk = openScratch(prompted, options)
-  const drawn = async (): Promise<Pick<Drawn, 'sampled' | 'error'>> => {
-    try {
-      const { finish, text } = await sampleSegments(walk, options.room)
-      return { sampled: { finish, text } }
-    } catch (error) {
-      return { error }
-    }
+  let sampled: SampledSegments | undefined
+  let error: unknown
+  try {
+    sampled = await sampleSegments(walk, options.room, changeFor(prompted, options))
+  } catch (cause) {
+    error = cause
   }
-  const result = await drawn()
   const { isReencoded, used } = walk
   const { prompted: prompt, cached, servers, seconds } = used
   return {
-    ...result,
+    sampled,
+    error,
     segments: walk.tree.nodes.map(({ segment }) => segment).filter(isSampled),
     usage: { prompted: prompt, cached, servers, isReencoded, seconds: seconds.policy },
   }
 }
 
 /** A walk of one turn that begins with the prompt, in a tree of its own. */
-function openScratch(prompted: Prompted, options: DrawOptions): Walk {
-  const { context, attempt, tokens, sampling, stop, seedName: branch } = options
-  const walk = emptyWalk(
-    {
-      ...context,
-      // Nobody opens a world here: the agent has its own.
-      environment: { name: 'agent', readTask: data => data, open: refuse, reward: {} },
-      policy: withKey(context.policy, options),
-      sampling,
-      stopStrings: [...context.stopStrings, ...stop],
-    },
-    attempt,
-    { world: { ...nowhere, tools: prompted.tools } },
-  )
-  return { ...walk, branch, tokens, shown: [...prompted.messages] }
+function openScratch(prompted: Prompted, { context, attempt, seedName }: DrawOptions): Walk {
+  const { tokens, messages, tools } = prompted
+  const world = tools.length === 0 ? nowhere : { ...nowhere, tools }
+  const shown = [...messages]
+  return emptyWalk(rollingWith(context), attempt, { world, branch: seedName, tokens, shown })
 }
 
-/** The same policy, told which sample of its attempt this is and shown to whoever watches. */
-function withKey(policy: Policy, { key, seat, seed, watch, tokens }: DrawOptions): Policy {
+const rolling = new WeakMap<CaptureContext, RolloutContext>()
+
+/** The same with an environment, made once: nobody opens a world here, the agent has its own. */
+function rollingWith(context: CaptureContext): RolloutContext {
+  const known = rolling.get(context)
+  if (known) return known
+  const environment = { name: 'agent', readTask: (data: unknown) => data, open: refuse, reward: {} }
+  const made: RolloutContext = { ...context, environment }
+  rolling.set(context, made)
+  return made
+}
+
+/** The request of a draw: told which sample of its attempt it is, and shown to whoever watches. */
+function changeFor({ tokens }: Prompted, options: DrawOptions): ChangeRequest {
+  const { context, key, seat, seed, sampling, stop, watch } = options
   const start = tokens.length
-  return {
-    ...policy,
-    sample: (request, call) => {
-      const guard = request.watch
-      // A sample that goes on under new weights begins behind what the turn has already.
-      const before = request.prompt.ids.subarray(start)
-      const both: Watch | undefined = watch
-        ? soFar => {
-            watch(joined(before, soFar.ids))
-            return guard?.(soFar)
-          }
-        : guard
-      const asker = seat === '' ? {} : { seat }
-      const named = {
-        key: { ...request.key, ...key },
-        ...asker,
-        ...(seed !== undefined && { seed }),
-        ...(both && { watch: both }),
-      }
-      return policy.sample({ ...request, ...named }, call)
-    },
+  // The same list where nothing is added: what is written of it is then not written again.
+  const stopStrings = stop.length === 0 ? context.stopStrings : [...context.stopStrings, ...stop]
+  return request => {
+    const changed: { -readonly [Name in keyof SampleRequest]: SampleRequest[Name] } = {
+      ...request,
+      key: { ...request.key, ...key },
+      sampling,
+      stopStrings,
+    }
+    if (seat !== '') changed.seat = seat
+    if (seed !== undefined) changed.seed = seed
+    if (watch) changed.watch = watchBoth(watch, request, start)
+    return changed
+  }
+}
+
+/** Shows a sample's tokens to whoever watches, and to its guards. */
+function watchBoth(
+  watch: (ids: Int32Array) => void,
+  { watch: guard, prompt }: SampleRequest,
+  start: number,
+): Watch {
+  // A sample that goes on under new weights begins behind what the turn has already.
+  const before = prompt.ids.subarray(start)
+  return soFar => {
+    watch(joined(before, soFar.ids))
+    return guard?.(soFar)
   }
 }
 

@@ -25,61 +25,109 @@ export interface Known {
 
 /** Opens the conversations of one seat. */
 export function openKnown(renderer: Renderer): Known {
-  const turns: CapturedTurn[] = []
-  const said = openStep()
-  const byTokens = new Map<string, CapturedTurn>()
+  return new KnownConversations(renderer)
+}
+
+class KnownConversations implements Known {
+  readonly #renderer: Renderer
+  readonly turns: CapturedTurn[] = []
+  readonly #said = new Step()
+  /** The first turn behind each prompt; most have one. */
+  #byTokens: Map<string, CapturedTurn> | undefined
   /** What was asked last: most of it is asked again. */
-  let last: Keyed | undefined
+  #last: Keyed | undefined
+
+  constructor(renderer: Renderer) {
+    this.#renderer = renderer
+  }
+
+  match(shown: Shown, call: Call): Prompted {
+    const { tools, toolsKey: key } = shown
+    const keys = messageKeys(shown.messages, this.#last)
+    const base = this.#findBase(keys, key)
+    const messages = base ? withKnown(base, shown.messages) : shown.messages
+    const asked: Asked = { messages, keys, tools, toolsKey: key }
+    this.#last = asked
+    const isBridged = base !== undefined && isAnswered(messages, base.messages.length + 1)
+    return acrossNow('renderer', call, () =>
+      isBridged
+        ? bridged(this.#renderer, asked, base)
+        : rendered(this.#renderer, asked, this.turns),
+    )
+  }
+
+  add(turn: CapturedTurn): void {
+    const twin = this.#twinOf(turn)
+    const added = twin ? besideTwin(turn, twin) : turn
+    this.turns.push(added)
+    if (!twin && this.#byTokens) this.#byTokens.set(turn.tokensKey, added)
+    let end = this.#said.add(added.toolsKey)
+    for (const key of added.saidKeys) end = end.add(key)
+    end.turn = added
+  }
+
+  /** The first turn of the same prompt. They are sought by their names once there are many. */
+  #twinOf({ tokensKey: key }: CapturedTurn): CapturedTurn | undefined {
+    if (this.#byTokens) return this.#byTokens.get(key)
+    const twin = this.turns.find(each => each.tokensKey === key)
+    if (this.turns.length >= few) {
+      this.#byTokens = new Map(this.turns.toReversed().map(each => [each.tokensKey, each]))
+    }
+    return twin
+  }
 
   /** The turn with the longest conversation that the messages begin with. */
-  function findBase(keys: readonly string[], toolsKey: string): CapturedTurn | undefined {
-    let step = said.next.get(toolsKey)
+  #findBase(keys: readonly string[], key: string): CapturedTurn | undefined {
+    let step = this.#said.next(key)
     let found: CapturedTurn | undefined
     for (let index = 0; step && index < keys.length; index++) {
-      step = step.next.get(keys[index]!)
+      step = step.next(keys[index]!)
       found = step?.turn ?? found
     }
     return found
   }
-
-  return {
-    turns,
-    match(shown, call) {
-      const keys = messageKeys(shown.messages, last)
-      const base = findBase(keys, shown.toolsKey)
-      const messages = base ? withKnown(base, shown.messages) : shown.messages
-      const asked = { ...shown, messages, keys }
-      last = asked
-      const observed = base ? messages.slice(base.messages.length + 1) : []
-      const isBridged = observed.length > 0 && observed.every(({ role }) => role !== 'assistant')
-      return acrossNow('renderer', call, () =>
-        base && isBridged ? bridged(renderer, asked, base) : rendered(renderer, asked, turns),
-      )
-    },
-    add(turn) {
-      const twin = byTokens.get(turn.tokensKey)
-      const added = twin ? besideTwin(turn, twin) : turn
-      turns.push(added)
-      if (!twin) byTokens.set(turn.tokensKey, added)
-      const end = added.saidKeys.reduce(nextStep, nextStep(said, added.toolsKey))
-      end.turn = added
-    },
-  }
 }
 
-/** One step into the conversations that were had: by their tools, then message by message. */
-interface Step {
-  readonly next: Map<string, Step>
+/** So many turns are looked through for less than it costs to keep them by name. */
+const few = 8
+
+/** Whether something stands behind the first `known` messages, and nothing of the assistant. */
+function isAnswered(messages: readonly Message[], known: number): boolean {
+  if (messages.length <= known) return false
+  for (let index = known; index < messages.length; index++) {
+    if (messages[index]!.role === 'assistant') return false
+  }
+  return true
+}
+
+/**
+ * One step into the conversations that were had: by their tools, then message by message. Most steps
+ * have one that follows, and there are thousands of them: a map is made for the second.
+ */
+class Step {
   /** The newest turn whose conversation ends here. */
   turn: CapturedTurn | undefined
-}
+  #key = ''
+  #only: Step | undefined
+  #others: Map<string, Step> | undefined
 
-const openStep = (): Step => ({ next: new Map(), turn: undefined })
+  next(key: string): Step | undefined {
+    return this.#key === key ? this.#only : this.#others?.get(key)
+  }
 
-function nextStep({ next }: Step, key: string): Step {
-  const step = next.get(key) ?? openStep()
-  next.set(key, step)
-  return step
+  add(key: string): Step {
+    const known = this.next(key)
+    if (known) return known
+    const step = new Step()
+    if (this.#only) {
+      this.#others ??= new Map()
+      this.#others.set(key, step)
+    } else {
+      this.#key = key
+      this.#only = step
+    }
+    return step
+  }
 }
 
 type Asked = Pick<Prompted, 'messages' | 'keys' | 'tools' | 'toolsKey'>
@@ -104,8 +152,8 @@ function withKnown(base: CapturedTurn, messages: readonly Message[]): readonly M
 
 /** Another answer to a prompt that has one: the prompt is stored once. */
 function besideTwin(turn: CapturedTurn, twin: CapturedTurn): CapturedTurn {
-  const { rewrite: _, ...rest } = turn
-  return { ...rest, base: twin, keep: promptLength(twin), given: new Int32Array(0) }
+  const given = new Int32Array(0)
+  return { ...turn, rewrite: undefined, base: twin, keep: promptLength(twin), given }
 }
 
 /** Goes on from exactly what was sampled, as far as the template allows. */
@@ -123,12 +171,12 @@ function bridged(renderer: Renderer, asked: Asked, base: CapturedTurn): Prompted
   const depth = base.depth + 1
   if (between.kind === 'extends') {
     const tokens = continued(base.tokens, length, between.ids)
-    return named({ ...asked, known, base, keep: length, given: between.ids, tokens, depth })
+    return prompted(asked, { known, base, keep: length, given: between.ids, tokens, depth })
   }
   const tokens = continued(base.tokens, between.keep, between.ids)
   const keep = wholeTurns(base, between.keep)
   const given = tokens.view().slice(keep)
-  return named({ ...asked, known, base, keep, given, tokens, depth, rewrite: between.reason })
+  return prompted(asked, { known, base, keep, given, tokens, depth, rewrite: between.reason })
 }
 
 /** Renders everything; what the tokens share with a known path is stored once. */
@@ -137,8 +185,7 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
   const { base, keep } = longestShared(turns, ids)
   // The tokens decide: what was written otherwise may read the same to the policy.
   const isSame = base !== undefined && keep === turnLength(base)
-  return named({
-    ...asked,
+  return prompted(asked, {
     known: isSame ? Math.min(base.messages.length + 1, asked.messages.length) : 0,
     base,
     keep,
@@ -148,8 +195,13 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
   })
 }
 
-function named(prompted: Omit<Prompted, 'tokensKey'>): Prompted {
-  return { ...prompted, tokensKey: tokensKey(prompted.tokens) }
+type Placed = Omit<Prompted, keyof Asked | 'tokensKey' | 'rewrite'> & { readonly rewrite?: string }
+
+/** What was asked, at its place; field by field, as turns are made. */
+function prompted({ messages, keys, tools, toolsKey }: Asked, placed: Placed): Prompted {
+  const { known, base, keep, given, tokens, depth, rewrite } = placed
+  const own = { known, base, keep, given, tokens, depth, rewrite, tokensKey: tokensKey(tokens) }
+  return { messages, keys, tools, toolsKey, ...own }
 }
 
 /** The turn whose path begins with the most of these tokens, and how many that are. */

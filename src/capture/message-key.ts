@@ -31,9 +31,9 @@ const callsOf = (message: Message): readonly ToolCall[] =>
 function messageKey(message: Message, answered: readonly ToolCall[]): string {
   if (message.role === 'tool') {
     const call = answered.findIndex(({ id }) => id === message.tool_call_id)
-    return digest(['tool', call, contentKey(message.content)])
+    return contentKey(`tool ${call}`, message.content)
   }
-  if (message.role !== 'assistant') return digest([message.role, contentKey(message.content)])
+  if (message.role !== 'assistant') return contentKey(message.role, message.content)
   const { content, reasoning, calls } = saidKeys(message)
   return digest(['assistant', content, reasoning, calls])
 }
@@ -55,9 +55,14 @@ export function saidKeys(message: Extract<Message, { role: 'assistant' }>): {
   }
 }
 
-/** What tells lists of tools apart. */
+const toolsKeys = new WeakMap<readonly ToolDefinition[], string>()
+
+/** What tells lists of tools apart; a list that a run shares is read once. */
 export function toolsKey(tools: readonly ToolDefinition[]): string {
-  return tools.length === 0 ? 'none' : digest(tools)
+  if (tools.length === 0) return 'none'
+  const known = toolsKeys.get(tools) ?? digest(tools)
+  toolsKeys.set(tools, known)
+  return known
 }
 
 const digested = new WeakMap<TokenBuffer, { length: number; readonly hash: Hash }>()
@@ -80,9 +85,12 @@ function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
-function contentKey(content: Message['content']): unknown {
-  if (content === null || typeof content === 'string') return (content ?? '').trim()
-  return content.every(({ type }) => type === 'text') ? textOf(content).trim() : content
+/** A text is digested as it stands: to write a long one as JSON costs more than to digest it. */
+function contentKey(who: string, content: Message['content']): string {
+  if (Array.isArray(content) && content.some(({ type }) => type !== 'text')) {
+    return digest([who, content])
+  }
+  return digestText(`${who}: ${textOf(content).trim()}`)
 }
 
 /** JSON with its keys in order; what is no JSON stays the text it is. */
@@ -100,5 +108,9 @@ function sorted(_key: string, value: unknown): unknown {
 }
 
 function digest(value: unknown): string {
-  return hash('sha256', JSON.stringify(value), 'base64url').slice(0, 22)
+  return digestText(JSON.stringify(value))
+}
+
+function digestText(text: string): string {
+  return hash('sha256', text, 'base64url').slice(0, 22)
 }

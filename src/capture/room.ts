@@ -12,57 +12,75 @@ export interface Share {
 
 /** What is left of an attempt's limits, shared by the requests that run side by side. */
 export interface Room {
-  /** Sets tokens aside, waiting for others to settle where all of them are; refuses what is too much. */
-  take(wanted: {
-    readonly prompt: number
-    readonly most: number | undefined
-    readonly signal: AbortSignal
-  }): Promise<Share>
+  /** Whether all tokens that are left are set aside for others. */
+  readonly isTaken: boolean
+  /** Somebody gave back what was not sampled. */
+  settled(): Promise<void>
+  /** Sets tokens aside; refuses what is too much. */
+  take(wanted: { readonly prompt: number; readonly most: number | undefined }): Share
   /** Tokens that may still be sampled. */
   readonly left: number
 }
 
 /** Opens the room that limits give. */
 export function openRoom(limits: Limits): Room {
-  let turns = 0
-  let sampled = 0
-  let reserved = 0
-  let waiting: (() => void)[] = []
+  return new LimitedRoom(limits)
+}
 
-  const settled = (): Promise<void> => new Promise(resolve => waiting.push(resolve))
-  const wake = (): void => {
-    const woken = waiting
-    waiting = []
+class LimitedRoom implements Room {
+  readonly #limits: Limits
+  #turns = 0
+  #sampled = 0
+  #reserved = 0
+  #waiting: (() => void)[] | undefined
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  get left(): number {
+    return this.#limits.tokens - this.#sampled
+  }
+
+  get isTaken(): boolean {
+    return this.#reserved > 0 && this.left <= this.#reserved
+  }
+
+  settled(): Promise<void> {
+    this.#waiting ??= []
+    const waiting = this.#waiting
+    return new Promise(resolve => waiting.push(resolve))
+  }
+
+  take({ prompt, most }: { readonly prompt: number; readonly most: number | undefined }): Share {
+    const { turns, context, newTokens } = this.#limits
+    if (this.#turns >= turns) throw new AttemptIsOver({ kind: 'truncated', limit: 'turns' })
+    const left = this.left - this.#reserved
+    if (left <= 0) throw new AttemptIsOver({ kind: 'truncated', limit: 'tokens' })
+    if (prompt >= context) throw new ContextIsFull(prompt, context)
+    const { tokens, bound } = leastOf(most, Math.min(newTokens, left), context - prompt)
+    this.#turns++
+    this.#reserved += tokens
+    return { tokens, bound, settle: sampled => this.#settle(tokens, sampled) }
+  }
+
+  #settle(reserved: number, sampled: number): void {
+    this.#reserved -= reserved
+    this.#sampled += sampled
+    const woken = this.#waiting ?? []
+    this.#waiting = undefined
     for (const each of woken) each()
   }
+}
 
-  return {
-    get left() {
-      return limits.tokens - sampled
-    },
-    async take({ prompt, most = Number.POSITIVE_INFINITY, signal }) {
-      while (limits.tokens - sampled - reserved <= 0 && reserved > 0) await settled()
-      signal.throwIfAborted()
-      if (turns >= limits.turns) throw new AttemptIsOver({ kind: 'truncated', limit: 'turns' })
-      const left = limits.tokens - sampled - reserved
-      if (left <= 0) throw new AttemptIsOver({ kind: 'truncated', limit: 'tokens' })
-      if (prompt >= limits.context) throw new ContextIsFull(prompt, limits.context)
-      const bounds = [
-        { tokens: most, bound: 'request' },
-        { tokens: Math.min(limits.newTokens, left), bound: 'tokens' },
-        { tokens: limits.context - prompt, bound: 'context' },
-      ] as const
-      const share = bounds.reduce((least, each) => (each.tokens < least.tokens ? each : least))
-      turns++
-      reserved += share.tokens
-      return {
-        ...share,
-        settle(count) {
-          reserved -= share.tokens
-          sampled += count
-          wake()
-        },
-      }
-    },
+/** The least of what a request wants, the tokens that are left and the context that is. */
+function leastOf(
+  wanted: number | undefined,
+  left: number,
+  context: number,
+): Pick<Share, 'tokens' | 'bound'> {
+  if (wanted !== undefined && wanted <= left && wanted <= context) {
+    return { tokens: wanted, bound: 'request' }
   }
+  return left <= context ? { tokens: left, bound: 'tokens' } : { tokens: context, bound: 'context' }
 }

@@ -19,7 +19,8 @@ export function openSeat(name: string, context: CaptureContext): Seat {
   const renderer = context.seats?.get(name)?.renderer ?? context.renderer
   return {
     name,
-    context: { ...context, renderer },
+    // Every attempt has seats: what is the same for all of them is not copied for each.
+    context: renderer === context.renderer ? context : { ...context, renderer },
     known: openKnown(renderer),
     tally: openTally(),
     room: openRoom(context.limits),

@@ -55,7 +55,7 @@ export interface Prompted {
   /** Turns that were sampled on this path before. */
   readonly depth: number
   /** Why the template writes what was sampled before otherwise now, where it does. */
-  readonly rewrite?: string
+  readonly rewrite: string | undefined
 }
 
 /** One answer with everything it was drawn from. */
@@ -73,6 +73,38 @@ export interface CapturedTurn extends Prompted {
   readonly ended: number
   /** Its request died before it was over. */
   readonly isCut: boolean
+}
+
+/**
+ * A turn behind its prompt, field by field: objects of one shape are a fraction of what spread ones
+ * cost, and every answer of every open attempt keeps one.
+ */
+export function openTurn(
+  prompted: Prompted,
+  own: Omit<CapturedTurn, keyof Prompted>,
+): CapturedTurn {
+  return {
+    messages: prompted.messages,
+    keys: prompted.keys,
+    known: prompted.known,
+    tools: prompted.tools,
+    toolsKey: prompted.toolsKey,
+    base: prompted.base,
+    keep: prompted.keep,
+    given: prompted.given,
+    tokens: prompted.tokens,
+    tokensKey: prompted.tokensKey,
+    depth: prompted.depth,
+    rewrite: prompted.rewrite,
+    number: own.number,
+    segments: own.segments,
+    finish: own.finish,
+    message: own.message,
+    saidKeys: own.saidKeys,
+    began: own.began,
+    ended: own.ended,
+    isCut: own.isCut,
+  }
 }
 
 /** How many tokens lie on the path before a turn's own. */

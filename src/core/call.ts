@@ -59,12 +59,14 @@ export function unlessStopped<T>(
   })
 }
 
-/** A signal that aborts with the first of these, until it is released. */
-export function joinSignals(signals: readonly AbortSignal[]): {
+/** A signal that aborts with the first of these, until it is released; that of a controller where one is given. */
+export function joinSignals(
+  signals: readonly AbortSignal[],
+  controller = new AbortController(),
+): {
   readonly signal: AbortSignal
   release(): void
 } {
-  const controller = new AbortController()
   const stops = signals.map(signal => whenAborted(signal, () => controller.abort(signal.reason)))
   return {
     signal: controller.signal,

@@ -37,12 +37,12 @@ export async function answerOverHttp(exchange: HttpExchange): Promise<FastifyRep
 }
 
 /** Aborts when the client goes away before it was answered. */
-export function goneSignal(reply: FastifyReply): AbortSignal {
+export function abortWhenGone({ raw }: FastifyReply): AbortController {
   const controller = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the client went away'))
+  raw.on('close', () => {
+    if (!raw.writableFinished) controller.abort(new Error('the client went away'))
   })
-  return controller.signal
+  return controller
 }
 
 /** Google streams a JSON list unless it is asked for events; all others stream events. */

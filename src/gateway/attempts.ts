@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openCapture } from '../capture/capture.ts'
@@ -109,7 +109,7 @@ export function mintToken(): string {
   return `esp-${randomBytes(24).toString('base64url')}`
 }
 
-const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64')
+const digestOf = (token: string): string => hash('sha256', token, 'base64')
 
 /** The attempts of a gateway: opened, answered, rewarded, closed, gathered in groups and written. */
 export class Attempts implements AsyncDisposable {

@@ -3,7 +3,7 @@ import type { Answerer } from '../capture/dialects/answer.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import type { DialectRoute } from '../capture/dialects/routes.ts'
 import type { TaskId } from '../core/ids.ts'
-import { answerOverHttp, goneSignal } from './answer-http.ts'
+import { abortWhenGone, answerOverHttp } from './answer-http.ts'
 import { checkName } from './attempt-names.ts'
 import { type GatewayAttempt, liveOf } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
@@ -120,13 +120,11 @@ function answererOf(
     images,
     decode,
     ...(attempt?.live && { memory: attempt.live.memory }),
-    respond: (request, onDelta) =>
-      attempts.respond(asked(), request, {
-        signal: goneSignal(reply),
-        id,
-        model,
-        ...(onDelta && { onDelta }),
-      }),
+    respond(request, onDelta) {
+      const controller = abortWhenGone(reply)
+      const call = { signal: controller.signal, controller, id, model }
+      return attempts.respond(asked(), request, onDelta ? { ...call, onDelta } : call)
+    },
     countTokens: request => liveOf(asked()).capture.countTokens(request),
   }
 }

@@ -9,7 +9,7 @@ const most = 64
  * own, or count their retries; a body that comes again without that is another request.
  */
 export class RetryKeys {
-  readonly #newest = new Map<string, number>()
+  #newest: Map<string, number> | undefined
   #count = 0
 
   /** The name of a request; nothing where its client tells nothing of retries. */
@@ -19,6 +19,7 @@ export class RetryKeys {
     const retry = headers['x-stainless-retry-count']
     if (typeof retry !== 'string') return undefined
     const digest = bodyDigest(body)
+    this.#newest ??= new Map()
     const known = this.#newest.get(digest)
     if (retry !== '0' && known !== undefined) return `retry ${known}`
     const name = this.#count++

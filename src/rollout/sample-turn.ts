@@ -77,14 +77,22 @@ export interface SampledSegments {
   readonly first: number
 }
 
+/** Says something else in a request than its walk does. */
+export type ChangeRequest = (request: SampleRequest) => SampleRequest
+
 /** Samples until the turn is over; a sample stopped for new weights goes on under them. */
-export async function sampleSegments(walk: Walk, room: number): Promise<SampledSegments> {
+export async function sampleSegments(
+  walk: Walk,
+  room: number,
+  change?: ChangeRequest,
+): Promise<SampledSegments> {
   const { signal } = walk.attempt
   let left = room
   // Known once it is there: siblings append to the same tree meanwhile.
   let first: number | undefined
   for (let part = 0; ; part++) {
-    const sample = await sampleOnce(walk, left, part)
+    const asked = requestOf(walk, left, part)
+    const sample = await sampleOnce(walk, change ? change(asked) : asked)
     const segment = sample.kind === 'tokens' ? sample.segment : encoded(walk, sample)
     checkIds(walk, segment, left)
     extend(walk, segment)
@@ -99,10 +107,9 @@ export async function sampleSegments(walk: Walk, room: number): Promise<SampledS
   }
 }
 
-async function sampleOnce(walk: Walk, room: number, part: number): Promise<Sample> {
+async function sampleOnce(walk: Walk, request: SampleRequest): Promise<Sample> {
   const { context, attempt, used, next } = walk
   const { policy, lanes, clock } = context
-  const request = requestOf(walk, room, part)
   const started = clock()
   try {
     const sample = await across(

@@ -14,37 +14,53 @@ export interface TokenBuffer {
 
 /** Opens a buffer that begins with these tokens. */
 export function openTokenBuffer(ids: Int32Array): TokenBuffer {
-  let tokens = new Int32Array(Math.max(256, ids.length * 2))
-  let length = 0
-  let digested = { length: 0, value: 0 }
+  return new GrowingTokens(ids)
+}
 
-  const buffer: TokenBuffer = {
-    get length() {
-      return length
-    },
-    append(more) {
-      if (length + more.length > tokens.length) {
-        const larger = new Int32Array((length + more.length) * 2)
-        larger.set(tokens.subarray(0, length))
-        tokens = larger
-      }
-      tokens.set(more, length)
-      length += more.length
-    },
-    view(from = 0) {
-      return tokens.subarray(from, length)
-    },
-    digest(end) {
-      const known = digested.length <= end ? digested : { length: 0, value: 0 }
-      const added = tokens.subarray(known.length, end)
-      const bytes = new Uint8Array(added.buffer, added.byteOffset, added.byteLength)
-      digested = { length: end, value: crc32(bytes, known.value) }
-      return digested.value
-    },
-    fork(end) {
-      return openTokenBuffer(tokens.subarray(0, end))
-    },
+/** A class, because every path of every open attempt keeps one. */
+class GrowingTokens implements TokenBuffer {
+  #tokens: Int32Array
+  #length = 0
+  #digestedLength = 0
+  #digest = 0
+
+  constructor(ids: Int32Array) {
+    this.#tokens = new Int32Array(Math.max(256, ids.length * 2))
+    this.append(ids)
   }
-  buffer.append(ids)
-  return buffer
+
+  get length(): number {
+    return this.#length
+  }
+
+  append(ids: Int32Array): void {
+    const end = this.#length + ids.length
+    if (end > this.#tokens.length) {
+      const larger = new Int32Array(end * 2)
+      larger.set(this.view())
+      this.#tokens = larger
+    }
+    this.#tokens.set(ids, this.#length)
+    this.#length = end
+  }
+
+  view(from = 0): Int32Array {
+    return this.#tokens.subarray(from, this.#length)
+  }
+
+  digest(length: number): number {
+    const isFurther = this.#digestedLength <= length
+    const { buffer, byteOffset, byteLength } = this.#tokens.subarray(
+      isFurther ? this.#digestedLength : 0,
+      length,
+    )
+    const added = new Uint8Array(buffer, byteOffset, byteLength)
+    this.#digest = crc32(added, isFurther ? this.#digest : 0)
+    this.#digestedLength = length
+    return this.#digest
+  }
+
+  fork(length: number): TokenBuffer {
+    return new GrowingTokens(this.#tokens.subarray(0, length))
+  }
 }

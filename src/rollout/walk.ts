@@ -72,12 +72,25 @@ export function seedFor(attempt: Attempt, ...parts: readonly (string | number)[]
   return seedOf(seed, task.id, member, ...parts).low >>> 1
 }
 
+/** What a walk begins with. */
+export interface WalkOptions {
+  readonly world?: World
+  readonly condensing?: Condensing
+  /** @default '' */
+  readonly branch?: string
+  /** @default none */
+  readonly tokens?: TokenBuffer
+  /** What the policy is shown. @default nothing */
+  readonly shown?: Message[]
+}
+
 /** A walk that has not begun, for attempts whose world never opened. */
 export function emptyWalk(
   context: RolloutContext,
   attempt: Attempt,
-  { world, condensing }: { readonly world?: World; readonly condensing?: Condensing } = {},
+  given: WalkOptions = {},
 ): Walk {
+  const { world, condensing } = given
   const { renderer, sampling } = context
   const recall = condensing?.recall
   const tree = plantTree({
@@ -92,17 +105,16 @@ export function emptyWalk(
     ]),
     renderer: `${renderer.name} (${renderer.history})`,
   })
-  return {
+  const walk: Walk = {
     context,
     attempt,
     tree,
     world: world ?? nowhere,
-    ...(condensing && { condensing: openCondensingState(condensing) }),
-    branch: '',
+    branch: given.branch ?? '',
     place: root,
-    tokens: openTokenBuffer(new Int32Array(0)),
+    tokens: given.tokens ?? openTokenBuffer(new Int32Array(0)),
     messages: [],
-    shown: [],
+    shown: given.shown ?? [],
     views: [],
     turns: [],
     calls: [],
@@ -113,6 +125,7 @@ export function emptyWalk(
     used: nothingUsed(),
     next: {},
   }
+  return condensing ? { ...walk, condensing: openCondensingState(condensing) } : walk
 }
 
 /** The world of attempts that never got one. */

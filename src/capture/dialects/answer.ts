@@ -74,13 +74,12 @@ async function answerChat(
   { body, id, now, requestId }: Exchange,
   { answerer, outlet }: { readonly answerer: Answerer; readonly outlet: Outlet },
 ): Promise<void> {
-  const { kind: _kind, dialect, ...path } = route
-  const { memory, images = false, decode } = answerer
-  const remembering = memory ? { memory } : {}
-  const read = dialect.read(body, { ...path, images, ...remembering })
+  const { dialect, model, stream } = route
+  const { memory, images, decode } = answerer
+  const read = dialect.read(body, { model, stream, images, memory })
   const asked: Asked =
     requestId === undefined ? read : { ...read, chat: { ...read.chat, requestId } }
-  const writing: WriteOptions = { id, created: now, ...(decode && { decode }), ...remembering }
+  const writing: WriteOptions = { id, created: now, decode, memory }
   if (asked.stream) await streamChat({ dialect, asked, writing }, answerer, outlet)
   else outlet.body(200, dialect.write(asked, await answerer.respond(asked.chat), writing))
 }

@@ -8,13 +8,13 @@ export type DialectName = 'openai-chat' | 'openai-responses' | 'anthropic' | 'go
 /** What reading a request is told besides its body. */
 export interface ReadOptions {
   /** The model that the path names, where the dialect puts it there. */
-  readonly model?: string
+  readonly model?: string | undefined
   /** Whether the path asks for a stream, where the dialect says so there. */
-  readonly stream?: boolean
+  readonly stream?: boolean | undefined
   /** Whether images may be passed on. @default false */
-  readonly images?: boolean
+  readonly images?: boolean | undefined
   /** What was answered before, for dialects whose requests refer to it. */
-  readonly memory?: ResponseMemory
+  readonly memory?: ResponseMemory | undefined
 }
 
 /** A request as a dialect read it. */
@@ -45,8 +45,8 @@ export interface WriteOptions {
   /** Seconds since 1970, for the fields that carry a time. */
   readonly created: number
   /** The text of one token, for log-probabilities. */
-  readonly decode?: (id: number) => string
-  readonly memory?: ResponseMemory
+  readonly decode?: ((id: number) => string) | undefined
+  readonly memory?: ResponseMemory | undefined
 }
 
 /** Writes a stream in a dialect's events; each call gives the text to send. */

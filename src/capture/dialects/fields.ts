@@ -128,9 +128,9 @@ function depthOf(value: unknown, depth: number): number {
 
 /** Refuses fields that would change the answer and that cannot be honoured, unless they are neutral. */
 export function refuseUnlessNeutral(fields: Fields, neutral: Fields, at = ''): void {
-  for (const [name, value] of Object.entries(neutral)) {
+  for (const name in neutral) {
     const given = fields[name]
-    if (isAbsent(given) || given === value || isEmpty(given)) continue
+    if (isAbsent(given) || given === neutral[name] || isEmpty(given)) continue
     refuseUnsupported(join(at, name), `is not possible here, got ${short(given)}; leave it out`)
   }
 }
@@ -139,8 +139,11 @@ export function refuseUnlessNeutral(fields: Fields, neutral: Fields, at = ''): v
 export function defined<T extends object>(
   values: T,
 ): { [Name in keyof T]: Exclude<T[Name], undefined> } {
-  const entries = Object.entries(values).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [Name in keyof T]: Exclude<T[Name], undefined> }
+  const kept: Partial<T> = {}
+  for (const name in values) {
+    if (values[name] !== undefined) kept[name] = values[name]
+  }
+  return kept as { [Name in keyof T]: Exclude<T[Name], undefined> }
 }
 
 /** The place of a field. */

@@ -10,7 +10,7 @@ import {
 } from '../../capture/dialects/fields.ts'
 import { RequestProblem } from '../../capture/dialects/problem.ts'
 import type { TokenNews } from '../../model/protocol.ts'
-import { goneSignal } from '../answer-http.ts'
+import { abortWhenGone } from '../answer-http.ts'
 import { type Generated, type Generation, generate, type Served, textOfIds } from './generation.ts'
 import { toIds } from './ids.ts'
 import { sendEvents } from './stream.ts'
@@ -38,7 +38,7 @@ async function complete(
       ? served.tokenizer.encode(prompt)
       : toIds(prompt, 'prompt', served.model.shape.vocabulary)
   const generation = readGeneration(served, fields, { prompt: ids, maxTokens: 16 })
-  const gone = goneSignal(reply)
+  const gone = abortWhenGone(reply).signal
   const answering = { id: `cmpl-${request.id}`, fields, generation }
   if (flagIn(fields, 'stream')) {
     return await sendEvents(reply, send =>

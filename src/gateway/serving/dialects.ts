@@ -8,7 +8,7 @@ import type { GroupId, TaskId } from '../../core/ids.ts'
 import type { Renderer } from '../../core/renderer.ts'
 import { embeddedPolicy } from '../../model/policy.ts'
 import { plainContext } from '../../rollout/shared.ts'
-import { answerOverHttp, goneSignal } from '../answer-http.ts'
+import { abortWhenGone, answerOverHttp } from '../answer-http.ts'
 import type { Served } from './generation.ts'
 
 /**
@@ -24,7 +24,7 @@ export function addDialects(server: FastifyInstance, served: Served, renderer: R
     decode: id => renderer.decode(Int32Array.of(id)),
     respond: (request, onDelta) =>
       captureOf(context, served).respond(request, {
-        signal: goneSignal(reply),
+        signal: abortWhenGone(reply).signal,
         ...(onDelta && { onDelta }),
       }),
     countTokens: request => captureOf(context, served).countTokens(request),

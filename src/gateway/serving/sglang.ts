@@ -13,7 +13,7 @@ import {
 } from '../../capture/dialects/fields.ts'
 import { RequestProblem } from '../../capture/dialects/problem.ts'
 import type { TokenNews } from '../../model/protocol.ts'
-import { goneSignal } from '../answer-http.ts'
+import { abortWhenGone } from '../answer-http.ts'
 import {
   abortRunning,
   type Generated,
@@ -121,7 +121,7 @@ async function answerGenerate(
   reply: FastifyReply,
 ): Promise<unknown> {
   const fields = toFields(request.body, 'the body')
-  const gone = goneSignal(reply)
+  const gone = abortWhenGone(reply).signal
   const wanted = readWanted(served, fields)
   if (!flagIn(fields, 'stream')) {
     const answers = await Promise.all(

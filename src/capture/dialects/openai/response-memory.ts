@@ -6,8 +6,9 @@ export type ResponseItem = Readonly<Record<string, unknown>>
  * or their items instead of repeating them. Bounded: the oldest is forgotten first.
  */
 export class ResponseMemory {
-  readonly #items = new Map<string, ResponseItem>()
-  readonly #responses = new Map<string, readonly ResponseItem[]>()
+  /** Both are made when something is kept: most attempts never speak this dialect. */
+  #items: Map<string, ResponseItem> | undefined
+  #responses: Map<string, readonly ResponseItem[]> | undefined
   readonly #most: number
 
   constructor(most = 4096) {
@@ -16,6 +17,8 @@ export class ResponseMemory {
 
   /** Remembers a response: the items that led to it, and those it gave. */
   keep(id: string, input: readonly ResponseItem[], output: readonly ResponseItem[]): void {
+    this.#items ??= new Map()
+    this.#responses ??= new Map()
     this.#responses.set(id, [...input, ...output])
     for (const item of output) {
       if (typeof item.id === 'string') this.#items.set(item.id, item)
@@ -25,12 +28,12 @@ export class ResponseMemory {
   }
 
   item(id: string): ResponseItem | undefined {
-    return this.#items.get(id)
+    return this.#items?.get(id)
   }
 
   /** The whole conversation up to and with a response. */
   conversation(id: string): readonly ResponseItem[] | undefined {
-    return this.#responses.get(id)
+    return this.#responses?.get(id)
   }
 }
 
