@@ -43,6 +43,15 @@ export interface OpenedParts<Data = unknown> extends AsyncDisposable {
   readonly parts: RollParts<Data>
 }
 
+/** What parts are opened with. */
+export interface PartsOptions extends RollOptions {
+  /**
+   * Whether servers are asked in a thread of their own. Handing a request over and its answer back
+   * takes time that somebody waits for at a door. @default true where there are several cores
+   */
+  readonly serverThread?: boolean
+}
+
 /**
  * Opens everything that options name: the one place where the parts of a run come from. What was
  * given opened is used as it is and left open.
@@ -50,7 +59,7 @@ export interface OpenedParts<Data = unknown> extends AsyncDisposable {
 export async function openRollParts<Data>(
   environment: Environment<Data> | string,
   tasks: TaskSource<Data> | undefined,
-  options: RollOptions,
+  options: PartsOptions,
 ): Promise<OpenedParts<Data>> {
   const plain = await openPlainParts(environment, tasks, options)
   const { isolation } = plain.environment
@@ -79,7 +88,7 @@ export async function openRollParts<Data>(
       reward,
       renderer,
     })
-    const { unfinished: _, seats: _seats, elsewhere, ...same } = options
+    const { unfinished: _, seats: _seats, serverThread: _thread, elsewhere, ...same } = options
     const scorers = await openScorers(options, policy, closing)
     const parts: RollParts<Data> = {
       ...same,
@@ -311,8 +320,8 @@ type Sampling = Pick<RollParts, 'policy' | 'renderer' | 'signals'> & {
   readonly isOwn: boolean
 }
 
-async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
-  const { policy: given, record, model, servedModel, logprobs, tell } = options
+async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
+  const { policy: given, record, model, servedModel, logprobs, tell, serverThread } = options
   if (record !== undefined) checkOutputFile('--record', record)
   const rendering = { ...rendererSettings(options), ...(tell && { tell }) }
   const { keyVariable = defaults.keyVariable } = options
@@ -346,6 +355,7 @@ async function openPolicyAndRenderer(options: RollOptions): Promise<Sampling> {
     openPolicy(uris, {
       ...asking,
       ...(logprobs !== undefined && { logprobs }),
+      ...(serverThread !== undefined && { thread: serverThread }),
       deadlineSeconds: deadline,
       retries: retries === 0 ? false : { attempts: retries + 1, onRetry },
       ...(record !== undefined && { record }),
