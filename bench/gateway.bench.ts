@@ -32,8 +32,8 @@ interface Case extends Asking {
 }
 
 const cases: readonly Case[] = [
-  { size: '1 KB', isStream: false, warmUp: 3000, single: 100, many: 500, atOnce: 32 },
-  { size: '1 KB', isStream: true, warmUp: 1000, single: 40, many: 200, atOnce: 32 },
+  { size: '1 KB', isStream: false, warmUp: 8000, single: 100, many: 500, atOnce: 32 },
+  { size: '1 KB', isStream: true, warmUp: 2000, single: 40, many: 200, atOnce: 32 },
   { size: '1 MB', isStream: false, warmUp: 40, single: 8, many: 24, atOnce: 8 },
 ]
 

@@ -75,7 +75,9 @@ export interface RunningGateway extends AsyncDisposable {
 export async function gateway(options: GatewayOptions): Promise<RunningGateway> {
   const { environment = elsewhere, tasks, out, graceSeconds = 10 } = options
   await using opening = openLater()
-  const opened = opening.add(await openRollParts(environment, tasks, { ...options, serverThread: false }))
+  const opened = opening.add(
+    await openRollParts(environment, tasks, { ...options, serverThread: false }),
+  )
   refuseBatch(opened.parts.estimate, 'the gateway')
   const kept = out === undefined ? undefined : opening.add(await keepIn(out, opened.parts, options))
   const { seed = 0, split } = opened.parts
