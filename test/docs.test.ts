@@ -33,6 +33,15 @@ function blocksOf(page: string): readonly Block[] {
   return blocks
 }
 
+/** Where the links of a page lead in the repository. */
+function linksOf(page: string): readonly string[] {
+  const links = readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)
+  return [...links].map(([, link]) => join(dirname(page), link!))
+}
+
+/** The folder or file at the root that a path begins with. */
+const roomOf = (path: string): string => path.split(/[\\/]/)[0]!
+
 const pages = ['README.md', ...readdirSync('docs').map(name => join('docs', name))].filter(name =>
   name.endsWith('.md'),
 )
@@ -62,10 +71,23 @@ describe('the pages', () => {
     expect(readFileSync('docs/config.md', 'utf8')).toBe(configPage())
   })
 
+  it('of users hold no lines that only run our tests', () => {
+    // That page names the tests of the frameworks that it promises.
+    const isTold = (page: string): boolean => page === join('docs', 'agents.md')
+    const testing = pages.filter(page => /npx vitest/.test(readFileSync(page, 'utf8')))
+    expect(testing.filter(page => !isTold(page))).toEqual([])
+  })
+
+  it('lead only to what is in the package, where people read them', () => {
+    const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] }
+    const packed = new Set([...files, 'package.json'])
+    const outside = pages.flatMap(page => linksOf(page).filter(link => !packed.has(roomOf(link))))
+    expect(outside).toEqual([])
+  })
+
   it('links between pages lead somewhere', () => {
     const broken = pages.flatMap(page =>
-      [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
-        .map(([, link]) => join(dirname(page), link!))
+      linksOf(page)
         .filter(link => !existsSync(link))
         .map(link => `${page}: ${link}`),
     )

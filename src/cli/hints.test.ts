@@ -108,6 +108,24 @@ it('every hint that a command prints works as it is printed', { timeout: 120_000
   }
 })
 
+it('an interrupted train says how to go on, as show does, and that goes on', async () => {
+  const stop = new AbortController()
+  const onLine = (line: string): void => {
+    if (line.startsWith('held out before')) stop.abort(new Error('interrupted'))
+  }
+  const words = ['train', '--policy', 'embedded', '--environment', 'desk', ...small]
+  const { stderr } = await runCommand([...words, '--out', 'runs/stopped'], {
+    signal: stop.signal,
+    onLine,
+  })
+  const [hint] = hintsIn({ stdout: '', stderr })
+  expect(hint).toMatch(/ resume runs\/stopped$/)
+  const shown = await runCommand(['show', 'runs/stopped'])
+  expect(shown.stdout).toContain(`go on       ${hint}`)
+  expect(shown.stdout).toMatch(/held-out success {2}before \S+ \S+ \S+ {2}not measured since/)
+  expect(await follow(hint!)).toMatchObject({ code: 0 })
+})
+
 it.each([
   ['serve', '--port', '0'],
   ['environment', 'serve', 'desk', '--port', '0', '--tasks', '4'],
