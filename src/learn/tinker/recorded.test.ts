@@ -5,11 +5,14 @@ import { expect, it } from 'vitest'
 import { driveTinker, type Promised } from '../../../test/servers/drive-tinker.ts'
 import { readRecorded, serveRecorded } from '../../../test/servers/recorded.ts'
 
-it.each(['tuft'] as const)('asks %s what it was asked, and takes its answers', async kind => {
-  await using server = await serveRecorded(readRecorded(kind))
-  const told: Promised[] = []
-  for await (const promised of driveTinker(server.url, { kind, key: 'k' })) told.push(promised)
-  expect(told.filter(({ holds }) => !holds)).toEqual([])
-  expect(told).toHaveLength(8)
-  expect(server.unknown).toEqual([])
-})
+it.each(['tuft', 'twinkle'] as const)(
+  'asks %s what it was asked, and takes its answers',
+  async kind => {
+    await using server = await serveRecorded(readRecorded(kind))
+    const told: Promised[] = []
+    for await (const promised of driveTinker(server.url, { kind, key: 'k' })) told.push(promised)
+    expect(told.filter(({ holds }) => !holds)).toEqual([])
+    expect(told).toHaveLength(8)
+    expect(server.unknown).toEqual([])
+  },
+)

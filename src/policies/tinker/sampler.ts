@@ -65,13 +65,15 @@ export function openSampler(session: SamplerSession): Sampler {
       seed: kind.usesSeeds,
       version: true,
       several: true,
-      score: true,
+      score: kind.scores,
     },
     sample: async (request, call) => (await draw(state, { request, count: 1 }, call))[0]!,
     // The samples of one request share its seed: the server makes one of it for each.
     sampleSeveral: (request, seeds, call) =>
       draw(state, { request: { ...request, seed: seeds[0]! }, count: seeds.length }, call),
-    score: (ids, from, options, call) => score(state, { ids, from, options }, call),
+    ...(kind.scores && {
+      score: (ids, from, options, call) => score(state, { ids, from, options }, call),
+    }),
     describe: async () => ({ model: baseModel }),
     async [Symbol.asyncDispose]() {
       await session.close()

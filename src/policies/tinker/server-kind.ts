@@ -27,6 +27,8 @@ export interface TinkerServerKind {
   readonly takesTargets: boolean
   /** Whether it takes the largest norm of a gradient. */
   readonly clipsGradients: boolean
+  /** Whether it tells the log-probabilities of a prompt. */
+  readonly scores: boolean
   /** Whether the same seed gives the same sample. */
   readonly usesSeeds: boolean
 }
@@ -42,6 +44,7 @@ const plain: TinkerServerKind = {
   rank: 32,
   takesTargets: true,
   clipsGradients: true,
+  scores: true,
   usesSeeds: true,
 }
 
@@ -76,6 +79,8 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
     averagesRequests: true,
     takesWeights: true,
     evenRows: true,
+    // It never passes the wish for a prompt's numbers on to its sampler.
+    scores: false,
     usesSeeds: false,
   },
 }
