@@ -16,7 +16,7 @@ import { calibrate, type Profile } from './calibration/calibration.ts'
 import { findDialect } from './calibration/dialect.ts'
 import { snap } from './calibration/ending.ts'
 import { commonPrefix } from './calibration/probe.ts'
-import { type Chat, compileChat } from './chat.ts'
+import { type Chat, compileChat, type TimedText } from './chat.ts'
 import { faithfulBridge } from './history.ts'
 import type { ModelFiles } from './model-folder.ts'
 import { patchTemplate, type TemplatePatch } from './patches.ts'
@@ -98,6 +98,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const reading = { formats, profile, tokenizer, stopIds, markers }
   const parse = openReplies(reading)
   const openTurn = openTurnReaders(reading)
+  const encodeReply = openTurnEncoder(context)
 
   const withHistory = (chosen: History): ModelRenderer => ({
     name: files.name,
@@ -116,7 +117,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
         : { kind: 'extends', ids: bridge(request) },
     parse,
     openTurn,
-    encodeReply: (message, tools) => encodeTurn(context, message, tools),
+    encodeReply,
     decode: ids => tokenizer.decode(ids),
     withHistory,
   })
@@ -202,14 +203,33 @@ function stopIdsOf(profile: Profile, files: ModelFiles, tokenizer: Tokenizer): r
   return [...new Set([...ids.filter(id => id !== undefined), ...known])]
 }
 
-/** Tokens for a turn that a server gave as a message: as the template writes it, stop included. */
+const question = { role: 'user', content: 'Go on.' } as const
+
+/** Encodes turns that a server gave as messages: as the template writes them, stop included. */
+function openTurnEncoder(context: BridgeContext): Renderer['encodeReply'] {
+  const { chat } = context
+  const openings = new WeakMap<readonly ToolDefinition[], TimedText>()
+  const openingOf = (tools: readonly ToolDefinition[]): string => {
+    const known = openings.get(tools)
+    if (known && chat.isNow(known.moments)) return known.text
+    const opening = chat.render({ messages: [question], tools, opensTurn: true })
+    openings.set(tools, opening)
+    return opening.text
+  }
+  return (message, tools) => encodeTurn(context, { message, tools, before: openingOf(tools) })
+}
+
+interface SaidTurn {
+  readonly message: AssistantMessage
+  readonly tools: readonly ToolDefinition[]
+  /** What stands before the turn. */
+  readonly before: string
+}
+
 function encodeTurn(
   { chat, profile, tokenizer }: BridgeContext,
-  message: AssistantMessage,
-  tools: readonly ToolDefinition[],
+  { message, tools, before }: SaidTurn,
 ): Int32Array {
-  const question = { role: 'user', content: 'Go on.' } as const
-  const before = chat.render({ messages: [question], tools, opensTurn: true }).text
   const { text, foreign } = chat.render({ messages: [question, message], tools, opensTurn: false })
   const controls = tokenizer.controls.map(({ content }) => content)
   const shared = commonPrefix(before, text).length

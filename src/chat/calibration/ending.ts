@@ -163,8 +163,10 @@ function openingOf(probe: Probe, inside: string): string {
 export function snap(text: string, at: number, controls: readonly string[]): number {
   let place = at
   for (const control of controls) {
-    const start = text.lastIndexOf(control, at - 1)
-    if (start >= 0 && start < at && start + control.length > at) place = Math.min(place, start)
+    // Only what begins within its own length before the place can reach beyond it.
+    const from = Math.max(0, at - control.length + 1)
+    const start = text.slice(from, at - 1 + control.length).lastIndexOf(control)
+    if (start >= 0 && from + start < at) place = Math.min(place, from + start)
   }
   return place
 }
