@@ -4,6 +4,21 @@ import { build } from 'vite'
 
 const fonts = ['inter', 'source-serif-4', 'jetbrains-mono']
 
+const asked = "domEnv ? nav.language : 'en-US'"
+
+/**
+ * The page is in English, and so are its numbers. uPlot asks the browser for its language, which is no valid
+ * tag where a system has none (`en-US@posix`): the whole page would stay empty.
+ */
+const inEnglish = {
+  name: 'in-english',
+  transform(code, file) {
+    if (!/uPlot\.esm\.js/.test(file)) return undefined
+    if (!code.includes(asked)) throw new Error(`uPlot no longer says "${asked}": look at it again.`)
+    return { code: code.replace(asked, "'en-US'"), map: null }
+  },
+}
+
 /** Builds the page; everything it needs is inside. */
 export async function buildViewer() {
   await build({
@@ -18,6 +33,7 @@ export async function buildViewer() {
       modulePreload: false,
       target: 'es2022',
     },
+    plugins: [inEnglish],
     esbuild: { jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none' },
   })
   writeFileSync('dist/viewer/licenses.txt', licenses())

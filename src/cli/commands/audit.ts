@@ -1,6 +1,7 @@
 import { type Audit, auditRun } from '../../learn/audit.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
+import { readManifest } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Compares recorded log-probabilities with the policy's own. */
@@ -39,6 +40,11 @@ async function runAudit(invocation: Invocation): Promise<number> {
     signal,
     onRow: ({ rows }) => terminal.status(`${rows} rows`),
     ...(tolerance !== undefined && { tolerance }),
+  }).catch(async (error: unknown) => {
+    const rolledWith = [(await readManifest(words[0]!)).config.policy].flat().join(' ')
+    if (rolledWith && rolledWith !== uri)
+      terminal.tell(`the run was rolled with --policy ${rolledWith}`)
+    throw error
   })
   if (json) terminal.print(JSON.stringify(audit))
   else for (const line of auditLines(audit)) terminal.print(line)
