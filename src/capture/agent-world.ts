@@ -141,6 +141,7 @@ function toAnswer({ message }: Reply): ChatAnswer {
     id: 'played',
     message,
     finish: (message.tool_calls ?? []).length > 0 ? 'tool-calls' : 'stop',
+    unmet: [],
     usage: { prompt: 0, sampled: 0 },
     tokens: { prompt: none, sampled: none, logprobs: null, version: 0 },
   }

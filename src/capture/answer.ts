@@ -10,6 +10,7 @@ import {
   type ChatCall,
   type ChatFinish,
   type ChatRequest,
+  type Unmet,
 } from './contract.ts'
 import { openDeltas } from './deltas.ts'
 import { type Drawn, drawTurn } from './draw.ts'
@@ -18,6 +19,7 @@ import { otherSampling, requestSampling, shownBy } from './request.ts'
 import type { Share } from './room.ts'
 import type { Seat } from './seat.ts'
 import { type CapturedTurn, openTurn, type Prompted, promptLength } from './turn.ts'
+import { unmetBy } from './unmet.ts'
 
 /** What a request is answered in. */
 export interface Answering extends Required<Omit<CaptureOptions, 'seats'>> {
@@ -109,7 +111,7 @@ async function answerOnce(
   refuseGuarded(answering, turn, drawn.sampled.finish)
   endAtLength(answering, drawn.sampled.finish, share)
   deltas.finish(turn.message)
-  return toAnswer(turn, drawn)
+  return toAnswer(turn, drawn, noteUnmet(request, answering, turn))
 }
 
 function takeRoom(
@@ -249,7 +251,24 @@ function endAtLength(
     order.endWith({ kind: 'truncated', limit: bound })
 }
 
-function toAnswer(turn: CapturedTurn, { sampled, usage }: Drawn): ChatAnswer {
+/** What the answer has not of what was asked for; the record counts it. */
+function noteUnmet(
+  request: ChatRequest,
+  { seat }: Answering,
+  { message }: CapturedTurn,
+): readonly Unmet[] {
+  const unmet = unmetBy(request, message)
+  for (const { what, problem } of unmet) {
+    seat.tally.events.push({ kind: `unmet:${what}`, detail: problem })
+  }
+  return unmet
+}
+
+function toAnswer(
+  turn: CapturedTurn,
+  { sampled, usage }: Drawn,
+  unmet: readonly Unmet[],
+): ChatAnswer {
   const start = promptLength(turn)
   const ids = turn.tokens.view()
   const own = turn.segments.reduce((sum, { ids: each }) => sum + each.length, 0)
@@ -258,6 +277,7 @@ function toAnswer(turn: CapturedTurn, { sampled, usage }: Drawn): ChatAnswer {
     message: turn.message,
     finish: finishOf(turn, sampled!.finish),
     usage: { prompt: start, sampled: own, ...(usage.cached > 0 && { cached: usage.cached }) },
+    unmet,
     tokens: {
       prompt: ids.subarray(0, start),
       sampled: ids.subarray(start, start + own),

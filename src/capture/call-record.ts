@@ -1,7 +1,7 @@
 import type { Message, ToolCall, ToolDefinition } from '../core/message.ts'
 import { textOf } from '../core/message.ts'
 import type { CallRecord, ToolProblem } from '../core/tool.ts'
-import { validatorOf } from '../environments/tools/json-schema.ts'
+import { checkBy } from './schema-check.ts'
 
 /** What a call is recorded with. */
 export interface CallPlace {
@@ -37,28 +37,8 @@ function problemOf(
 ): ToolProblem | undefined {
   const tool = tools.find(({ function: offered }) => offered.name === name)
   if (!tool) return 'unknown-tool'
-  return checked(tool)(input).length > 0 ? 'invalid-arguments' : undefined
-}
-
-const validators = new WeakMap<ToolDefinition, ReturnType<typeof validatorOf>>()
-
-/** A schema that cannot be compiled finds nothing wrong: the agent's own tools decide. */
-function checked(tool: ToolDefinition): ReturnType<typeof validatorOf> {
-  const known = validators.get(tool)
-  if (known) return known
-  const made = compile(tool)
-  validators.set(tool, made)
-  return made
-}
-
-function compile({ function: { parameters } }: ToolDefinition): ReturnType<typeof validatorOf> {
-  // Patterns of strangers can take forever on texts of a model.
-  if (/"pattern(Properties)?":/.test(JSON.stringify(parameters))) return () => []
-  try {
-    return validatorOf(parameters)
-  } catch {
-    return () => []
-  }
+  const problems = checkBy(tool.function.parameters, input)
+  return problems.length > 0 ? 'invalid-arguments' : undefined
 }
 
 function readJson(text: string): unknown {

@@ -8,7 +8,10 @@ import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 /** Which tools a request wants called: any, none, at least one, or this one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
-/** What form an answer should have; it is asked for in words, as no policy here is constrained. */
+/**
+ * What form an answer should have; it is asked for in words, as no policy here is constrained. Answers
+ * that have another form are told as such.
+ */
 export type ResponseFormat =
   | { readonly kind: 'text' }
   | { readonly kind: 'json'; readonly schema?: Readonly<Record<string, unknown>> }
@@ -41,6 +44,13 @@ export interface ChatRequest {
 /** Why an answer ended: `aborted` is what was there when its request died. */
 export type ChatFinish = 'stop' | 'length' | 'tool-calls' | 'aborted'
 
+/** Something that a request asked for and its answer has not. */
+export interface Unmet {
+  readonly what: 'response-format' | 'tool-choice'
+  /** What is wrong, in words. */
+  readonly problem: string
+}
+
 /** What is said back to an agent. */
 export interface ChatAnswer {
   readonly id: string
@@ -48,6 +58,8 @@ export interface ChatAnswer {
   readonly message: AssistantMessage
   readonly finish: ChatFinish
   readonly usage: { readonly prompt: number; readonly sampled: number; readonly cached?: number }
+  /** What was asked for and is not so; nothing where all of it is. */
+  readonly unmet: readonly Unmet[]
   /** The exact tokens: what the policy saw and what it sampled. */
   readonly tokens: {
     readonly prompt: Int32Array

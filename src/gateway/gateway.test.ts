@@ -291,6 +291,34 @@ describe('requests', () => {
     expect(trees[0]!.trajectories[0]!.turns).toHaveLength(6)
   })
 
+  it('tells in every dialect what was asked for and is not so, and counts it', async () => {
+    const { open, send, trees, gateway } = await openSaying(Array(6).fill('{"n": "one"}'))
+    const { id, token } = await open('t')
+    const schema = { type: 'object', properties: { n: { type: 'number' } } }
+    const ask = async (path: string, more: object) =>
+      JSON.stringify((await send(path, { ...hello, ...more }, bearer(token))).body)
+    const format = { type: 'json_schema', json_schema: { name: 'n', schema } }
+    const problem = 'the answer does not fit its schema: '
+    const unmet = `"unmet":[{"what":"response-format","problem":"${problem}`
+    expect(await ask('/v1/chat/completions', { response_format: format })).toContain(unmet)
+    const json = { response_format: { type: 'json_object' } }
+    expect(await ask('/v1/chat/completions', json)).not.toContain('unmet')
+    const text = { format: { type: 'json_schema', name: 'n', schema } }
+    expect(await ask('/v1/responses', { input: 'hello', text })).toContain(unmet)
+    const tools = [{ name: 'look', input_schema: schema }]
+    const choice = { max_tokens: 99, tools, tool_choice: { type: 'any' } }
+    const missing = '"unmet":[{"what":"tool-choice","problem":"no tool was called"}]'
+    expect(await ask('/v1/messages', choice)).toContain(missing)
+    const generationConfig = { responseMimeType: 'application/json', responseSchema: schema }
+    const contents = [{ role: 'user', parts: [{ text: 'hello' }] }]
+    const google = await ask('/v1beta/models/m:generateContent', { contents, generationConfig })
+    expect(google).toContain(`"finishMessage":"${problem}`)
+    await gateway.attempts.close(gateway.attempts.get(id)!)
+    const kinds = trees[0]!.trajectories[0]!.events.map(({ kind }) => kind)
+    expect(kinds.filter(kind => kind === 'unmet:response-format')).toHaveLength(3)
+    expect(kinds).toContain('unmet:tool-choice')
+  })
+
   it('tells agents when their limits are reached, and when their context is full', async () => {
     const { open, send, gateway } = await openSaying(['a', 'b'], {
       parts: { limits: { turns: 1, context: 200 } },

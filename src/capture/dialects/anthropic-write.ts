@@ -4,6 +4,7 @@ import type { Asked, DialectProblem, StreamWriter, WriteOptions } from './dialec
 import { namedEvent } from './events.ts'
 import { type ProblemKind, type RequestProblem, statusOfProblem } from './problem.ts'
 import { argumentsObject } from './tools.ts'
+import { unmetField } from './unmet.ts'
 
 const finishes: Readonly<Record<ChatFinish, string>> = {
   stop: 'end_turn',
@@ -23,6 +24,7 @@ export function writeAnthropic(
     ...messageHead(asked, options),
     content: blocksOf(answer),
     ...stopOf(asked, answer, options),
+    ...unmetField(answer),
     usage: writeUsage(answer),
   }
 }
@@ -115,7 +117,7 @@ class MessageStream implements StreamWriter {
 
   end(answers: readonly ChatAnswer[]): string {
     const answer = answers[0]!
-    const delta = stopOf(this.#asked, answer, this.#options)
+    const delta = { ...stopOf(this.#asked, answer, this.#options), ...unmetField(answer) }
     return (
       this.#close() +
       event('message_delta', { delta, usage: writeUsage(answer) }) +

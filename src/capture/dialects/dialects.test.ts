@@ -23,6 +23,7 @@ const answer = (message: AssistantMessage): ChatAnswer => ({
   message,
   finish: message.tool_calls ? 'tool-calls' : 'stop',
   usage: { prompt: 7, sampled: 3 },
+  unmet: [],
   tokens: {
     prompt: Int32Array.of(1, 2),
     sampled: Int32Array.of(3, 4),

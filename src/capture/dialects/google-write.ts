@@ -21,12 +21,19 @@ export function writeGoogle(
   return {
     candidates: answers.map((answer, index) => ({
       content: { role: 'model', parts: partsOf(answer) },
-      finishReason: finishes[answer.finish],
+      ...endOf(answer),
       index,
       ...(asked.wants.logprobs && { logprobsResult: logprobsOf(answer, options) }),
     })),
     ...tailOf(asked, answers, options),
   }
+}
+
+/** Why it ended, and in words what it has not of what was asked for. */
+function endOf({ finish, unmet }: ChatAnswer): object {
+  const finishReason = finishes[finish]
+  if (unmet.length === 0) return { finishReason }
+  return { finishReason, finishMessage: unmet.map(({ problem }) => problem).join('; ') }
 }
 
 function tailOf(asked: Asked, answers: readonly ChatAnswer[], { id }: WriteOptions): object {
@@ -80,7 +87,7 @@ export function streamGoogle(asked: Asked, options: WriteOptions): StreamWriter 
       chunk(
         answers.map((answer, index) => ({
           content: { role: 'model', parts: [{ text: '' }] },
-          finishReason: finishes[answer.finish],
+          ...endOf(answer),
           index,
           ...(asked.wants.logprobs && { logprobsResult: logprobsOf(answer, options) }),
         })),

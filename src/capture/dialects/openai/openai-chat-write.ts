@@ -1,6 +1,7 @@
 import type { ChatAnswer, ChatDelta, ChatFinish } from '../../contract.ts'
 import type { Asked, StreamWriter, WriteOptions } from '../dialect.ts'
 import { plainEvent } from '../events.ts'
+import { unmetField } from '../unmet.ts'
 import { openAiError } from './openai-problem.ts'
 
 const finishes: Readonly<Record<ChatFinish, string>> = {
@@ -26,6 +27,7 @@ export function writeOpenAiChat(
       index,
       message: writeMessage(answer),
       finish_reason: finishes[answer.finish],
+      ...unmetField(answer),
       logprobs: wants.logprobs ? writeLogprobs(answer, options) : null,
       ...(wants.tokenIds && idsOf(answer)),
     })),
@@ -107,6 +109,7 @@ export function streamOpenAiChat(asked: Asked, options: WriteOptions): StreamWri
           {},
           {
             finish_reason: finishes[answer.finish],
+            ...unmetField(answer),
             ...(wants.logprobs && { logprobs: writeLogprobs(answer, options) }),
             ...(wants.tokenIds && {
               token_ids: [...answer.tokens.sampled],

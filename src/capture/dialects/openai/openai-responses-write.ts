@@ -1,6 +1,7 @@
 import { textOf } from '../../../core/message.ts'
 import type { ChatAnswer } from '../../contract.ts'
 import type { Asked, WriteOptions } from '../dialect.ts'
+import { unmetField } from '../unmet.ts'
 import { writeLogprobs } from './openai-chat-write.ts'
 import type { ResponseItem } from './response-memory.ts'
 
@@ -29,6 +30,7 @@ export function finishedResponse(
     incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
     output,
     usage: writeUsage(answer),
+    ...unmetField(answer),
     ...(asked.wants.tokenIds && {
       prompt_token_ids: [...answer.tokens.prompt],
       token_ids: [...answer.tokens.sampled],

@@ -1,0 +1,25 @@
+import { validatorOf } from '../environments/tools/json-schema.ts'
+
+type Check = ReturnType<typeof validatorOf>
+
+const checks = new WeakMap<object, Check>()
+
+/** What is wrong with a value by a stranger's schema; one that cannot be compiled finds nothing wrong. */
+export function checkBy(
+  schema: Readonly<Record<string, unknown>>,
+  value: unknown,
+): readonly string[] {
+  const check = checks.get(schema) ?? compile(schema)
+  checks.set(schema, check)
+  return check(value)
+}
+
+function compile(schema: Readonly<Record<string, unknown>>): Check {
+  // Patterns of strangers can take forever on texts of a model.
+  if (/"pattern(Properties)?":/.test(JSON.stringify(schema))) return () => []
+  try {
+    return validatorOf(schema)
+  } catch {
+    return () => []
+  }
+}
