@@ -135,6 +135,8 @@ export interface RunSums {
   readonly seconds: Volatile['seconds']
   readonly outcomes: Readonly<Record<string, number>>
   readonly filters: Readonly<Record<string, number>>
+  /** Mean reward of each seat, where attempts have several. */
+  readonly seats: Readonly<Record<string, number>>
   readonly tools: Readonly<Record<string, { readonly calls: number; readonly problems: number }>>
   readonly fidelity: Readonly<Record<string, number>>
 }
@@ -143,6 +145,8 @@ export interface RunSums {
 export interface GroupRow {
   readonly id: string
   readonly task: string
+  /** Whose attempts these are, where attempts have several seats. */
+  readonly seat?: string
   readonly step: number | null
   /** Its place in the run's own order. */
   readonly order: number

@@ -38,6 +38,8 @@ export interface TrajectoryAnswer {
   readonly tree: string
   readonly group: string
   readonly task: { readonly id: string; readonly data: Json }
+  /** Whose attempt this is, where attempts have several seats. */
+  readonly seat?: string
   readonly step: number | null
   readonly members: readonly MemberRow[]
   readonly outcome: Outcome

@@ -18,6 +18,7 @@ const runs = {
   demo: join(folder, 'demo'),
   tree: join(folder, 'tree'),
   condensed: join(folder, 'condensed'),
+  seats: join(folder, 'seats'),
   damaged: join(folder, 'damaged'),
 }
 let browser: Browser
@@ -58,6 +59,8 @@ beforeAll(async () => {
   tellOfWorkers(runs.tree)
   const long = ['--environment', 'desk:length=long', '--tasks', '2', '--group', '2']
   await roll(runs.condensed, ...long, '--condense', 'keep-last-turns', '--max-context', '256')
+  const game = ['--agent', './examples/seats/haggle.ts#haggle', '--tasks', '2', '--group', '2']
+  await roll(runs.seats, ...game, '--max-new-tokens', '8', '--max-turns', '4')
   cpSync(runs.tree, runs.damaged, { recursive: true })
   damage(join(runs.damaged, 'journal.frames'))
   browser = await openBrowser()
@@ -77,7 +80,7 @@ describe('a run that trains', () => {
       })
     })
     await begun
-    viewing = await view(['demo', 'tree', 'condensed', 'damaged'], { folder })
+    viewing = await view(['demo', 'tree', 'condensed', 'seats', 'damaged'], { folder })
     opened = await openPage(browser, viewing.url)
     page = opened.page
     await go('run/demo')
@@ -130,6 +133,27 @@ describe('groups', () => {
       /The first \d+ tokens/,
     )
     await picture(page, 'viewer-siblings')
+  })
+})
+
+describe('an attempt with several seats', () => {
+  it('has a group, a reward and a conversation for each seat, under its name', async () => {
+    await go('run/seats')
+    for (const seat of ['buyer', 'seller']) await page.getByText(`Seat ${seat}`).waitFor()
+    await go('run/seats/groups')
+    const table = page.getByRole('table', { name: 'Groups' })
+    await table.getByText('seat buyer').first().waitFor()
+    await table.getByText('seat seller').first().waitFor()
+    await go(`run/seats/group?id=${encodeURIComponent('train-0@seller')}`)
+    await page.getByText('Mean reward of seller').waitFor()
+    await page
+      .getByRole('link', { name: /^train-0@seller\/\d+$|^\d+\/0$/ })
+      .first()
+      .click()
+    await heading('Reward of seller').waitFor()
+    await page.getByText('seat seller', { exact: true }).waitFor()
+    const { stdout } = await espalier('show', runs.seats, 'train-0@seller')
+    expect(stdout).toMatch(/^train-0@seller\/0\/0 {2}seat seller {2}reward /m)
   })
 })
 

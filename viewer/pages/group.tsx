@@ -46,6 +46,7 @@ function Members({ name, group }: { name: string; group: GroupAnswer }) {
       <header class="title">
         <h1>{row.task}</h1>
         <p class="meta">
+          {row.seat !== undefined && <span>seat {row.seat}</span>}
           {row.step !== null && <span>step {row.step}</span>}
           {row.isEvaluation && <span>held out</span>}
           <span>{row.opening}</span>
@@ -57,7 +58,7 @@ function Members({ name, group }: { name: string; group: GroupAnswer }) {
       <Figures>
         <Figure
           value={formatNumber(row.mean)}
-          label="Mean reward"
+          label={row.seat === undefined ? 'Mean reward' : `Mean reward of ${row.seat}`}
           note={`of ${row.rewards.length} scored`}
         />
         <Figure

@@ -110,6 +110,7 @@ function columnsOf(range: Range): readonly Column<GroupRow>[] {
       cell: row => (
         <>
           <b>{row.task}</b>
+          {row.seat !== undefined && <span class="tag">seat {row.seat}</span>}
           <small>{row.isLeftOut ? 'not in this file' : row.opening}</small>
         </>
       ),

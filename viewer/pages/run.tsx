@@ -173,6 +173,9 @@ function Sums({ run }: { run: RunAnswer }) {
         label="Mean reward"
         note={`${formatCount(sums.scored)} scored`}
       />
+      {Object.entries(sums.seats).map(([seat, reward]) => (
+        <Figure key={seat} value={formatNumber(reward)} label={`Seat ${seat}`} note="mean reward" />
+      ))}
       <Figure
         value={sums.compared === 0 ? '–' : formatShare(sums.contrast / sums.compared)}
         label="Groups with contrast"

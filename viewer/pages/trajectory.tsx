@@ -47,6 +47,7 @@ function Trajectory({ name, params, trajectory }: TrajectoryProps) {
       />
       <header class="title">
         <h1>{trajectory.task.id}</h1>
+        {trajectory.seat !== undefined && <p class="meta">seat {trajectory.seat}</p>}
         <Siblings name={name} trajectory={trajectory} view={view} />
       </header>
       <nav class="tabs" aria-label="Ways to read it">

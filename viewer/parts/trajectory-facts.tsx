@@ -16,7 +16,7 @@ export function TrajectoryFacts({ trajectory }: { trajectory: TrajectoryAnswer }
   return (
     <aside class="facts" aria-label="Facts">
       <section>
-        <h2>Reward</h2>
+        <h2>{trajectory.seat === undefined ? 'Reward' : `Reward of ${trajectory.seat}`}</h2>
         <p class="big">{reward ? formatNumber(reward.total) : 'none'}</p>
         {reward && reward.parts.length > 0 && (
           <dl class="pairs">

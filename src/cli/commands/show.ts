@@ -134,6 +134,12 @@ function linesOfTree(tree: Tree, members: readonly (Weighted | Unscored)[]): rea
 
 /** How an attempt ended and what it was worth, on one line. */
 function endLine(member: Weighted | Unscored): string {
+  const { seat } = member.tree
+  const whose = seat === undefined ? '' : `seat ${seat}  `
+  return `${whose}${endingOf(member)}`
+}
+
+function endingOf(member: Weighted | Unscored): string {
   if (!('reward' in member)) return describeUnscored(member.trajectory.outcome, member.outcome)
   const { reward, advantage, dropped, trajectory } = member
   const parts = reward.parts.map(part => `${part.name} ${round(part.score)}`).join(', ')
@@ -166,9 +172,10 @@ async function showTrajectory(member: Weighted | Unscored, invocation: Invocatio
   const model = own.model ?? (await modelOf(invocation.words[0]!))
   const renderer = model === undefined ? undefined : await openRenderer(model)
   const ends = pathEnds(tree, trajectory.end)
+  const whose = tree.seat === undefined ? '' : `, seat ${tree.seat}`
   ends.forEach((end, index) => {
     if (ends.length > 1)
-      terminal.print(terminal.paint('bold', `path ${index + 1} of ${ends.length}`))
+      terminal.print(terminal.paint('bold', `path ${index + 1} of ${ends.length}${whose}`))
     showTokens(tree, end, { terminal, renderer })
   })
 }

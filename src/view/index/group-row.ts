@@ -25,6 +25,7 @@ export function rowOf(
   return {
     id,
     task: task.id,
+    ...(record.seat !== undefined && { seat: record.seat }),
     step: record.step ?? null,
     order,
     opening: [...trees.values()].find(each => each?.opening)?.opening ?? '',

@@ -1,4 +1,5 @@
 import { wilsonInterval } from '../../math/intervals.ts'
+import { mean } from '../../math/statistics.ts'
 import type { GroupRow, RunSums } from '../answers.ts'
 import type { Facts, TreeFacts } from '../index/facts.ts'
 
@@ -42,6 +43,7 @@ export function sumsOf(
       reward: sum(({ seconds }) => seconds.reward),
     },
     outcomes: countsOf(facts, ({ outcome }) => [outcome]),
+    seats: seatsOf(rolled),
     filters: countsOf(rolled, ({ reasons }) => reasons),
     tools: toolsOf(facts),
     fidelity: countsOf(facts, ({ fidelity }) => [fidelity]),
@@ -57,6 +59,15 @@ function countsOf<T>(
   for (const item of items)
     for (const name of names(item)) counts.set(name, (counts.get(name) ?? 0) + 1)
   return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a))
+}
+
+function seatsOf(rows: readonly GroupRow[]): RunSums['seats'] {
+  const rewards = new Map<string, number[]>()
+  for (const { seat, rewards: own } of rows) {
+    if (seat === undefined || own.length === 0) continue
+    rewards.set(seat, [...(rewards.get(seat) ?? []), ...own])
+  }
+  return Object.fromEntries([...rewards].map(([seat, all]) => [seat, mean(all)]))
 }
 
 function toolsOf(facts: readonly Facts[]): RunSums['tools'] {

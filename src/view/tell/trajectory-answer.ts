@@ -40,6 +40,7 @@ export function trajectoryAnswer(
     tree: tree.id,
     group: record.id,
     task: { id: record.task.id, data: dataOf(record) },
+    ...(tree.seat !== undefined && { seat: tree.seat }),
     step: record.step ?? null,
     members: group.members.map(memberRow),
     outcome,
