@@ -239,6 +239,12 @@ function openTally() {
   }
 }
 
+/** Two seeds make no interval: they are shown one by one. */
+function shown(values: readonly number[], digits = 3): string {
+  if (values.length > 2) return cell(values, digits)
+  return values.map(value => value.toFixed(digits)).join(' / ')
+}
+
 function tableOf(runs: readonly Run[]): string {
   const names = [...new Set(runs.map(({ arm }) => arm))]
   const rows = names.map(name => {
@@ -246,9 +252,9 @@ function tableOf(runs: readonly Run[]): string {
     const about = arms.find(arm => arm.name === name)?.about ?? 'shown the words, not trained'
     const all = (part: keyof Stretch): string => {
       const last = own.flatMap(({ stretches }) => stretches.at(-1)?.[part] ?? [])
-      return last.length === 0 ? '' : cell(last, 2)
+      return last.length === 0 ? '' : shown(last, 2)
     }
-    const gains = [cell(own.map(({ buyer }) => buyer)), cell(own.map(({ seller }) => seller))]
+    const gains = [shown(own.map(({ buyer }) => buyer)), shown(own.map(({ seller }) => seller))]
     const games = [all('deals'), all('taken'), all('markup'), all('unequal')]
     return `| ${[`${name}: ${about}`, ...gains, ...games].join(' | ')} |`
   })
