@@ -136,27 +136,6 @@ describe('groups', () => {
   })
 })
 
-describe('an attempt with several seats', () => {
-  it('has a group, a reward and a conversation for each seat, under its name', async () => {
-    await go('run/seats')
-    for (const seat of ['buyer', 'seller']) await page.getByText(`Seat ${seat}`).waitFor()
-    await go('run/seats/groups')
-    const table = page.getByRole('table', { name: 'Groups' })
-    await table.getByText('seat buyer').first().waitFor()
-    await table.getByText('seat seller').first().waitFor()
-    await go(`run/seats/group?id=${encodeURIComponent('train-0@seller')}`)
-    await page.getByText('Mean reward of seller').waitFor()
-    await page
-      .getByRole('link', { name: /^train-0@seller\/\d+$|^\d+\/0$/ })
-      .first()
-      .click()
-    await heading('Reward of seller').waitFor()
-    await page.getByText('seat seller', { exact: true }).waitFor()
-    const { stdout } = await espalier('show', runs.seats, 'train-0@seller')
-    expect(stdout).toMatch(/^train-0@seller\/0\/0 {2}seat seller {2}reward /m)
-  })
-})
-
 describe('a trajectory', () => {
   it('is read as a conversation and as tokens', async () => {
     await page
@@ -275,6 +254,27 @@ describe('files of other programs', () => {
     await go('')
     await page.locator('input[type=file]').setInputFiles(file)
     await page.getByRole('alert').getByText('fits none of the formats').waitFor()
+  })
+})
+
+describe('an attempt with several seats', () => {
+  it('has a group, a reward and a conversation for each seat, under its name', async () => {
+    await go('run/seats')
+    for (const seat of ['buyer', 'seller']) await page.getByText(`Seat ${seat}`).waitFor()
+    await go('run/seats/groups')
+    const table = page.getByRole('table', { name: 'Groups' })
+    await table.getByText('seat buyer').first().waitFor()
+    await table.getByText('seat seller').first().waitFor()
+    await go(`run/seats/group?id=${encodeURIComponent('train-0@seller')}`)
+    await page.getByText('Mean reward of seller').waitFor()
+    await page
+      .getByRole('link', { name: /^train-0@seller\/\d+$|^\d+\/0$/ })
+      .first()
+      .click()
+    await heading('Reward of seller').waitFor()
+    await page.getByText('seat seller', { exact: true }).waitFor()
+    const { stdout } = await espalier('show', runs.seats, 'train-0@seller')
+    expect(stdout).toMatch(/^train-0@seller\/0\/0 {2}seat seller {2}reward /m)
   })
 })
 
