@@ -6,12 +6,22 @@ import { openSelection } from '../sinks/selection.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
 import type { RolloutJob } from './rollouts-entry.ts'
 
+/** Weighs a group as the trainer behind a format should have it. */
+export type WeighFor = (group: Group, format: Format) => Group
+
+interface Answering {
+  readonly format: Format
+  readonly parts: RollParts
+  readonly weigh: WeighFor | undefined
+}
+
 /** A finished group as clients get it, its rows in the format they asked for. */
 export async function groupToAnswer(
-  group: Group,
+  rolled: Group,
   { task, index }: RolloutJob,
-  { format, parts }: { readonly format: Format; readonly parts: RollParts },
+  { format, parts, weigh }: Answering,
 ): Promise<Omit<FinishedGroup, 'cursor'>> {
+  const group = weigh ? weigh(rolled, format) : rolled
   const chunks: string[] = []
   const output = {
     write: (chunk: string | Uint8Array) => void chunks.push(Buffer.from(chunk).toString()),

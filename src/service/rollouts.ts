@@ -6,7 +6,7 @@ import type { GroupId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import { type RollParts, rolloutsOf } from '../run/roll-groups.ts'
 import { ClientPolicies, type LentPolicy } from './client-policies.ts'
-import { groupToAnswer } from './rollouts-answer.ts'
+import { groupToAnswer, type WeighFor } from './rollouts-answer.ts'
 import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
 import {
   acknowledge,
@@ -37,6 +37,8 @@ export interface RolloutsOptions {
   readonly idleSeconds?: number
   /** Where submissions are kept, so that a service that is killed goes on where it was. */
   readonly record?: RolloutsRecord
+  /** Weighs a group as the trainer behind a format should have it: importance weights, shaped rewards. */
+  readonly weigh?: WeighFor
   /** Finds a finished group of the run that is gone on with. */
   findGroup?(id: GroupId): Promise<Group | undefined>
 }
@@ -230,7 +232,7 @@ export class Rollouts implements AsyncDisposable {
   }
 
   async #restoreOne({ submission, finished, taken, state }: LeftSubmission): Promise<void> {
-    const { parts, findGroup } = this.#options
+    const { parts, findGroup, weigh } = this.#options
     const format = readFormat(submission.format ?? 'jsonl')
     const jobs = await readJobs(submission, this.#options)
     const digest = digestOf(submission)
@@ -245,7 +247,7 @@ export class Rollouts implements AsyncDisposable {
       entry.finished++
       if (!finished.includes(index)) this.#note({ kind: 'finished', id: submission.id, index })
       if (entry.finished <= taken) continue
-      const answer = await groupToAnswer(group, jobs[index]!, { format, parts })
+      const answer = await groupToAnswer(group, jobs[index]!, { format, parts, weigh })
       entry.results.push({ cursor: entry.finished, ...answer })
       this.#counts.waiting++
     }
@@ -294,9 +296,9 @@ export class Rollouts implements AsyncDisposable {
   }
 
   async #keep(entry: Entry, group: Group): Promise<void> {
-    const { parts } = this.#options
+    const { parts, weigh } = this.#options
     const job = entry.jobs.find(({ id }) => id === group.id)!
-    const answer = await groupToAnswer(group, job, { format: entry.format, parts })
+    const answer = await groupToAnswer(group, job, { format: entry.format, parts, weigh })
     if (entry.state !== 'running') return
     entry.finished++
     entry.results.push({ cursor: entry.finished, ...answer })

@@ -2,12 +2,14 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Task } from '../../core/environment.ts'
 import type { GroupId } from '../../core/ids.ts'
+import { openLiveWeighing, type Weighing } from '../../exchange/weighing.ts'
 import { openRollParts } from '../../run/open-parts.ts'
 import { openRun } from '../../run/open-run-folder.ts'
 import type { RollParts } from '../../run/roll-groups.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import { openAllowedPolicies } from '../../service/allowed-policies.ts'
 import { Rollouts } from '../../service/rollouts.ts'
+import type { WeighFor } from '../../service/rollouts-answer.ts'
 import { openRolloutsRecord } from '../../service/rollouts-record.ts'
 import { serveRollouts } from '../../service/rollouts-server.ts'
 import { Worlds } from '../../service/rollouts-worlds.ts'
@@ -15,6 +17,7 @@ import { resolveSettings } from '../../settings/config.ts'
 import { needed, openNamed } from '../../settings/open-named.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import type { Settings } from '../../settings/settings.ts'
+import type { Format } from '../../sinks/format.ts'
 import { isRun } from '../../store/run-folder.ts'
 import { openRunReader } from '../../store/store.ts'
 import type { TaskSource } from '../../tasks/tasks.ts'
@@ -39,7 +42,7 @@ export const rolloutsCommand: Command = {
     'espalier rollouts --policy sglang:http://localhost:30000 --environment calculator --port 8900',
     'ESPALIER_TOKEN=… espalier rollouts --policy vllm:http://gpu:8000 --environment ./shop.ts#shop --host 0.0.0.0',
   ],
-  settings: rollSettings.filter(name => !['budget', 'record', 'importance'].includes(name)),
+  settings: rollSettings.filter(name => !['budget', 'record'].includes(name)),
   readsConfig: true,
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },
@@ -81,6 +84,7 @@ async function runRollouts(invocation: Invocation): Promise<number> {
       return await openServed(uri, values)
     },
     findTask: taskFinder(parts, values.tasks),
+    weigh: openWeighFor(values),
     ...(kept && { record: kept.record, findGroup: kept.findGroup }),
     ...counted('queue', own.queue),
     ...counted('results', own.results),
@@ -98,6 +102,16 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   if (!signal.aborted) await once(signal, 'abort')
   await kept?.finish()
   return 0
+}
+
+/** Weighs groups for each format that clients ask for, as a run's own exports do. */
+function openWeighFor(values: Settings): WeighFor {
+  const open = new Map<Format, Weighing>()
+  return (group, format) => {
+    const weighing = open.get(format) ?? openLiveWeighing({ ...values }, { format })
+    open.set(format, weighing)
+    return weighing.weigh(group)
+  }
 }
 
 async function keepIn(out: string, parts: RollParts, values: Settings) {
