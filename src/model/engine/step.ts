@@ -89,7 +89,8 @@ export function planParts(sequences: readonly Sequence[], memory: StepMemory): P
 export function writeStep(heap: Heap, context: StepContext, parts: readonly Part[]): number[] {
   const { memory, threads } = context
   const total = parts.reduce((sum, part) => sum + part.count, 0)
-  const fair = Math.ceil(total / (threads * 2))
+  // Two for each thread, so that one who is late is helped out; one thread reads the weights once.
+  const fair = Math.ceil(total / (threads === 1 ? 1 : threads * 2))
   const size = Math.min(Math.max(fair, smallestJob), jobTokens - spanLimit)
   const jobs: number[] = []
   const cursor = { ids: memory.ids, spans: memory.spans, row: memory.rows }

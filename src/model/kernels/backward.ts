@@ -16,7 +16,7 @@ import {
   QKV, QKV_TURNED, ROW_BYTES, ROW_TOKEN, SPAN_BYTES,
 } from './layout'
 import { addGradient } from './matmul'
-import { gatedUnit, gatedUnitBackward, normAgain, normBackward } from './pieces'
+import { gatedUnitAgain, gatedUnitBackward, normAgain, normBackward } from './pieces'
 import { hidden, layers, paddedVocabulary, panels, parameters, width, word } from './plan'
 
 /** Runs the backward pass of a job, after its forward pass where that was not kept. */
@@ -74,7 +74,7 @@ function layerBackward(job: usize, layer: usize, tokens: usize, lane: usize): vo
   const turned = panels + word(LAYER_PANELS) + layer * word(LAYER_PANEL_STRIDE)
   const weight = parameters + at
   const gradient = lane + at
-  gatedUnit(gateUps + offset, opened, tokens)
+  gatedUnitAgain(gateUps + offset, opened, dGateUps, tokens)
   addGradient(opened, dInputs, gradient + word(DOWN), tokens, hidden, width, productScratch)
   project(dInputs, turned + word(DOWN_TURNED), dOpened, tokens, width, hidden, false)
   gatedUnitBackward(gateUps + offset, dOpened, dGateUps, tokens)

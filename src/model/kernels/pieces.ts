@@ -113,7 +113,23 @@ export function gatedUnit(gateUp: usize, y: usize, rows: usize): void {
   }
 }
 
-/** The gradient of gate and up, written over `dy`'s rows into `dGateUp`; makes y again on the way. */
+/** The gated unit once more, for its gradient: keeps sigmoid(gate) where that of the gate will stand. */
+export function gatedUnitAgain(gateUp: usize, y: usize, dGateUp: usize, rows: usize): void {
+  const half = hidden << 2
+  for (let row: usize = 0; row < rows; row++) {
+    for (let at: usize = 0; at < half; at += 16) {
+      const gate = v128.load(gateUp + at)
+      const open = sigmoid(gate)
+      v128.store(dGateUp + at, open)
+      v128.store(y + at, f32x4.mul(f32x4.mul(gate, open), v128.load(gateUp + at + half)))
+    }
+    gateUp += half << 1
+    dGateUp += half << 1
+    y += half
+  }
+}
+
+/** The gradient of gate and up from that of y; `gatedUnitAgain` has left its sigmoids in `dGateUp`. */
 export function gatedUnitBackward(
   gateUp: usize, dy: usize, dGateUp: usize, rows: usize,
 ): void {
@@ -123,7 +139,7 @@ export function gatedUnitBackward(
     for (let at: usize = 0; at < half; at += 16) {
       const gate = v128.load(gateUp + at)
       const slope = v128.load(dy + at)
-      const open = sigmoid(gate)
+      const open = v128.load(dGateUp + at)
       const opened = f32x4.mul(gate, open)
       const bend = f32x4.mul(open, madd(gate, f32x4.sub(one, open), one))
       v128.store(dGateUp + at, f32x4.mul(f32x4.mul(slope, v128.load(gateUp + at + half)), bend))
