@@ -1,6 +1,7 @@
 import type { IdBuffer } from '../buffers.ts'
 import type { Vocabulary } from '../vocabulary.ts'
 import { fromBytes, unitOfByte } from './byte-alphabet.ts'
+import { Characters } from './characters.ts'
 import { type JoinWork, join } from './joiner.ts'
 import { type Merges, NO_RANK } from './merges.ts'
 import { LONGEST_CACHED, PieceCache } from './piece-cache.ts'
@@ -30,6 +31,7 @@ export class BytePairs {
   readonly #byteRanks: Int32Array
   readonly #cache = new PieceCache()
   readonly #scratch = openWork(SCRATCH)
+  #characters: Characters | undefined
 
   /** Whatever is encoded is added to `ids`. */
   constructor(options: BytePairOptions, ids: IdBuffer) {
@@ -61,11 +63,33 @@ export class BytePairs {
   #encodeNew(units: Uint16Array, start: number, end: number): void {
     const most = 3 * (end - start)
     const work = most <= SCRATCH ? this.#scratch : openWork(most)
+    if (!this.#options.ignoreMerges && this.#areCharacters(units, start, end, work)) {
+      this.#addJoined(work, end - start)
+      return
+    }
     const byteCount = toUtf8(units, { start, end }, work.bytes)
     if (this.#options.ignoreMerges && this.#addWhole(work.bytes.subarray(0, byteCount))) return
-    const count = join(work, this.#toSymbols(work, byteCount), this.#options.merges)
+    this.#addJoined(work, this.#toSymbols(work, byteCount))
+  }
+
+  /** Joins the first symbols and adds what comes of it. */
+  #addJoined(work: Work, symbols: number): void {
+    const count = join(work, symbols, this.#options.merges)
     this.#ids.reserve(count)
     for (let at = 0; at < count; at++) this.#ids.ids[this.#ids.length++] = work.symbols[at]!
+  }
+
+  /** Whether the piece was written down as characters; only worth it where they have three bytes. */
+  #areCharacters(units: Uint16Array, start: number, end: number, work: Work): boolean {
+    if (units[end - 1]! < 0x800) return false
+    const { merges, vocabulary } = this.#options
+    this.#characters ??= new Characters(this.#idOfByte, merges, vocabulary.size)
+    const { symbols, ranks } = work
+    if (!this.#characters.toSymbols(units, start, end, symbols)) return false
+    for (let at = 0; at < end - start - 1; at++) {
+      ranks[at] = merges.rank(symbols[at]!, symbols[at + 1]!)
+    }
+    return true
   }
 
   #addWhole(bytes: Uint8Array): boolean {

@@ -10,16 +10,24 @@ export interface Merges {
   rank(left: number, right: number): number
   /** The symbol that the merge of each rank makes. */
   readonly results: Int32Array
+  /** The symbols that the merge of each rank joins. */
+  readonly lefts: Int32Array
+  readonly rights: Int32Array
 }
 
 /** Reads the merges of a BPE model, written as `"a b"` or as `["a", "b"]`. */
 export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
   const list = readList(value, 'model.merges')
   const results = new Int32Array(list.length)
+  const lefts = new Int32Array(list.length)
+  const rights = new Int32Array(list.length)
   const bits = Math.max(4, Math.ceil(Math.log2(1.6 * list.length + 1)))
   const table = new Int32Array(3 << bits).fill(-1)
   const shift = 32 - bits
   const mask = (1 << bits) - 1
+  // Most pairs have no merge, and one bit says so of nearly all of them: these stay in a near cache.
+  const seen = new Uint32Array(1 << Math.max(0, bits + 3 - 5))
+  const seenShift = 32 - Math.max(5, bits + 3)
   const find = (left: number, right: number) => {
     let slot = hash(left, right) >>> shift
     while (table[3 * slot] !== -1) {
@@ -33,6 +41,10 @@ export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
     const leftId = known(left, rank, vocabulary)
     const rightId = known(right, rank, vocabulary)
     results[rank] = known(left + right, rank, vocabulary)
+    lefts[rank] = leftId
+    rights[rank] = rightId
+    const bit = hash(leftId, rightId) >>> seenShift
+    seen[bit >>> 5]! |= 1 << (bit & 31)
     const place = find(leftId, rightId)
     table[place] = leftId
     table[place + 1] = rightId
@@ -40,7 +52,10 @@ export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
     table[place + 2] = rank
   }
   const rank = (left: number, right: number) => {
-    let slot = hash(left, right) >>> shift
+    const sum = hash(left, right)
+    const bit = sum >>> seenShift
+    if (((seen[bit >>> 5]! >>> (bit & 31)) & 1) === 0) return NO_RANK
+    let slot = sum >>> shift
     while (true) {
       const found = table[3 * slot]
       if (found === left && table[3 * slot + 1] === right) return table[3 * slot + 2]!
@@ -48,7 +63,7 @@ export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
       slot = (slot + 1) & mask
     }
   }
-  return { rank, results }
+  return { rank, results, lefts, rights }
 }
 
 function hash(left: number, right: number): number {
