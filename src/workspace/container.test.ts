@@ -60,7 +60,7 @@ it('asks an engine for containers without network, within limits, and removes th
     'commit c1',
     `run --detach ${bounds} --entrypoint sleep forked infinity`,
     'rm --force c1',
-    'rmi --force forked',
+    'rmi --force --no-prune forked',
     'rm --force c1',
   ])
 })

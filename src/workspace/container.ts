@@ -171,6 +171,7 @@ class Container implements Workspace {
     const { ask, own } = this.#options
     const call = { signal: AbortSignal.timeout(60_000) }
     await ask(['rm', '--force', this.#id], call)
-    if (own !== undefined) await ask(['rmi', '--force', own], call)
+    // The image that a Dockerfile made has no name either, and would go with its last copy.
+    if (own !== undefined) await ask(['rmi', '--force', '--no-prune', own], call)
   }
 }
