@@ -251,14 +251,15 @@ async function rollFresh(
 
 async function keepTrees(
   attempt: TreeId,
-  { trees, frames }: Pick<Made, 'trees' | 'frames'>,
+  { trees, sent, records }: Pick<Made, 'trees' | 'sent' | 'records'>,
   { writer, unfinished, listen, context }: PipelineOptions,
 ): Promise<void> {
-  for (const [index, tree] of trees.entries()) await writer?.writeTree(tree, frames?.[index])
+  for (const [index, tree] of trees.entries()) await writer?.writeTree(tree, sent?.[index])
   unfinished?.forget(attempt)
-  for (const tree of trees) {
+  for (const [index, tree] of trees.entries()) {
     const isOther = tree.seat !== undefined && context.seats?.has(tree.seat) === true
-    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }) })
+    const record = records?.[index]
+    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...(record && { record }) })
   }
 }
 
@@ -306,7 +307,7 @@ async function askElsewhere(
     const work = { group, member, task, seed, sampling, limits, ...more }
     const returned = await elsewhere.make(work, { signal })
     if (returned.kind === 'spent') throw loan!.end(returned.of)
-    if (returned.kind === 'made') used = usageOf(returned.trees)
+    if (loan && returned.kind === 'made') used = usageOf(returned.trees)
     return returned
   } finally {
     loan?.settle(used)

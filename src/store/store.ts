@@ -7,7 +7,8 @@ import type { Tree } from '../core/tree.ts'
 import type { FrameArray } from './frame.ts'
 import { type GroupRecord, groupRecord } from './group-record.ts'
 import { type Journal, openJournal } from './journal.ts'
-import { continueNotes, costOfTree, type JournalHeader, readContents } from './journal-index.ts'
+import { continueNotes, type JournalHeader, readContents } from './journal-index.ts'
+import type { SentTree } from './later-tree.ts'
 import { lockFile } from './lock.ts'
 import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
 import { runPaths } from './run-folder.ts'
@@ -15,8 +16,8 @@ import { treeFromFrame, treeToFrame } from './tree-frame.ts'
 
 /** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
 export interface RunWriter extends AsyncDisposable {
-  /** Writes a tree; `bytes` are its frame, where whoever made it has written that already. */
-  writeTree(tree: Tree, bytes?: Buffer): Promise<void>
+  /** Writes a tree; one that was sent by whoever made it has its bytes already. */
+  writeTree(tree: Tree, sent?: SentTree): Promise<void>
   writeGroup(group: Group, task: Task, order: number): Promise<void>
   sync(): Promise<void>
 }
@@ -45,13 +46,14 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
   }
   const writeRecord = (group: GroupRecord): Promise<void> => write({ kind: 'group', group }, [])
   return {
-    async writeTree(tree, bytes) {
-      if (!bytes) {
+    async writeTree(tree, sent) {
+      if (!sent) {
         const { header, arrays } = treeToFrame(tree)
         return await write({ kind: 'tree', tree: header }, arrays)
       }
-      const place = await journal.append(bytes)
-      notes?.addTree(costOfTree(tree), place)
+      const { buffer, byteOffset, byteLength } = sent.bytes
+      const place = await journal.append(Buffer.from(buffer, byteOffset, byteLength))
+      notes?.addTree(sent.cost, place)
       await notes?.writeFull()
     },
     writeGroup: (group, task, order) => writeRecord(groupRecord(group, task, order)),

@@ -3,6 +3,7 @@ import type { Lanes } from '../core/lane.ts'
 import type { Finish } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { StopKind } from './stopped.ts'
+import type { TreeRecord } from './telemetry/event-record.ts'
 
 /** What a run tells whoever listens, as it happens. */
 export type RunEvent =
@@ -29,6 +30,8 @@ export interface TreeEnd {
   readonly tree: Tree
   /** Set where somebody else than the policy played its seat: it says nothing about the policy. */
   readonly isOther?: boolean
+  /** The tree in numbers, where whoever made it has counted: the tree itself is then read when it is looked into. */
+  readonly record?: TreeRecord
 }
 
 /** Who makes the attempts of a run, where they are made elsewhere. */

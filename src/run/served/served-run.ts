@@ -68,9 +68,13 @@ export async function openServedRun(
         ...member,
         context: { ...member.context, sampling, limits, policy },
         listen,
-        instruments: [...weights.instruments, budget.instrument, ...watching],
+        instruments: [
+          ...weights.instruments,
+          ...(work.allowance ? [budget.instrument] : []),
+          ...watching,
+        ],
       }
-      const both = AbortSignal.any([signal, budget.signal])
+      const both = work.allowance ? AbortSignal.any([signal, budget.signal]) : signal
       const attempt = { task, group, member: work.member, seed, signal: both, making }
       const trees = await rollAttempt(made, attempt).catch((error: unknown) => {
         if (!budget.signal.aborted) throw error

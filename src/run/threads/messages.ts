@@ -1,5 +1,7 @@
 import type { GroupId } from '../../core/ids.ts'
+import type { SentTree } from '../../store/later-tree.ts'
 import type { RunEvent } from '../../watch/events.ts'
+import type { TreeRecord } from '../../watch/telemetry/event-record.ts'
 import type { SpentKind } from '../budget.ts'
 import type { Work } from '../elsewhere.ts'
 import type { RollOptions } from '../roll-options.ts'
@@ -43,11 +45,12 @@ export type FromThread =
   | { readonly kind: 'done'; readonly id: number }
   | { readonly kind: 'line'; readonly line: string }
 
-/** An attempt that was made: its trees as the journal writes them. */
+/** An attempt that was made. */
 export interface MadeNews {
   readonly kind: 'made'
   readonly id: number
-  readonly frames: readonly Uint8Array[]
+  readonly trees: readonly SentTree[]
+  readonly records: readonly TreeRecord[]
   readonly scores: readonly ScoreRecord[]
   readonly events: readonly RunEvent[]
   readonly sampled: number

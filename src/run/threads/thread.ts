@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { onAbort } from '../../core/call.ts'
-import { treeFromBytes } from '../../store/tree-frame.ts'
+import { laterTree } from '../../store/later-tree.ts'
 import { Line, type Waiting } from '../../threads/line.ts'
 import type { Work } from '../elsewhere.ts'
 import { toMember } from '../served/score-record.ts'
@@ -158,9 +158,8 @@ function answerOf(
   return news.kind === 'spent' ? news : undefined
 }
 
-function servedOf({ frames, scores, events }: MadeNews): Served {
-  const bytes = frames.map(frame => Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength))
-  const trees = bytes.map(treeFromBytes)
+function servedOf({ trees: sent, scores, records, events }: MadeNews): Served {
+  const trees = sent.map(laterTree)
   const members = scores.map(score => toMember(score, trees))
-  return { kind: 'made', trees, frames: bytes, members, events }
+  return { kind: 'made', trees, sent, records, members, events }
 }

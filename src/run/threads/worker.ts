@@ -3,8 +3,9 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { describeCause } from '../../core/failure.ts'
 import { openLane } from '../../core/lane.ts'
 import { keepSecret, withoutSecrets } from '../../core/process/secrets.ts'
-import { treeToBytes } from '../../store/tree-frame.ts'
+import { toSentTree } from '../../store/later-tree.ts'
 import { openOutbox } from '../../threads/outbox.ts'
+import { treeRecord } from '../../watch/telemetry/event-record.ts'
 import { rolloutsOf } from '../roll-groups.ts'
 import { toScoreRecord } from '../served/score-record.ts'
 import { openServedRun, type Served, type ServedRun, sampledIn } from '../served/served-run.ts'
@@ -37,14 +38,14 @@ opening.then(
   error => send({ kind: 'refused', reason: describeCause(error) }),
 )
 
-/** Frames are handed over, not copied. */
-function memoryOf(news: FromThread): ArrayBuffer[] {
-  return news.kind === 'made' ? news.frames.map(({ buffer }) => buffer as ArrayBuffer) : []
-}
+/** Bytes from which on memory is handed over: less is as quickly copied, and may be shared with others. */
+const worthHanding = 64 * 1024
 
-/** Small buffers share their memory with others, which must stay here. */
-function ownMemory(bytes: Buffer): Uint8Array {
-  return bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)
+function memoryOf(news: FromThread): ArrayBuffer[] {
+  if (news.kind !== 'made') return []
+  return news.trees
+    .filter(({ bytes }) => bytes.byteLength >= worthHanding)
+    .map(({ bytes }) => bytes.buffer as ArrayBuffer)
 }
 
 function newsOf(id: number, served: Served): MadeNews | FromThread {
@@ -53,7 +54,8 @@ function newsOf(id: number, served: Served): MadeNews | FromThread {
   return {
     kind: 'made',
     id,
-    frames: trees.map(tree => ownMemory(treeToBytes(tree))),
+    trees: trees.map(toSentTree),
+    records: trees.map(treeRecord),
     scores: members.map(toScoreRecord),
     events,
     sampled: sampledIn(served),

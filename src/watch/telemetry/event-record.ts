@@ -68,7 +68,7 @@ export type WrittenEvent = Exclude<RunEvent, LanesMoved>
 export function toEventRecord(event: WrittenEvent, time: string): EventRecord {
   switch (event.kind) {
     case 'tree-end':
-      return { time, ...treeRecord(event.tree) }
+      return { time, ...(event.record ?? treeRecord(event.tree)) }
     case 'group-end':
       return { time, ...groupRecord(event.group) }
     case 'run-end': {
@@ -80,7 +80,8 @@ export function toEventRecord(event: WrittenEvent, time: string): EventRecord {
   }
 }
 
-function treeRecord(tree: Tree): TreeRecord {
+/** A tree in numbers. */
+export function treeRecord(tree: Tree): TreeRecord {
   const { trajectories } = tree
   const sum = (value: (trajectory: (typeof trajectories)[number]) => number): number =>
     trajectories.reduce((total, trajectory) => total + value(trajectory), 0)

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import type { GroupId } from '../../core/ids.ts'
+import type { Work } from '../elsewhere.ts'
+import type { Served } from '../served/served-run.ts'
+import { Crew } from './crew.ts'
+import type { RollThread } from './thread.ts'
+
+/** A thread that does as the test says. */
+interface FakeThread {
+  readonly making: { readonly work: Work; end(error?: Error): void }[]
+  paused: number
+  /** Kills it: whatever it makes is lost. */
+  die(): void
+}
+
+function openFakes(widths: readonly number[]) {
+  const threads: FakeThread[] = []
+  const start = (_place: number, onLost: () => void): RollThread => {
+    const fake: FakeThread = {
+      making: [],
+      paused: 0,
+      die() {
+        onLost()
+        for (const each of fake.making.splice(0)) each.end(new Error('it died'))
+      },
+    }
+    threads.push(fake)
+    return {
+      ready: Promise.resolve(),
+      make: work =>
+        new Promise<Served>((resolve, reject) => {
+          const end = (error?: Error): void =>
+            error ? reject(error) : resolve({ kind: 'made', trees: [], members: [], events: [] })
+          fake.making.push({ work, end })
+        }),
+      pause: async () => void fake.paused++,
+      resume: async () => {},
+      close: async () => {},
+    }
+  }
+  const crew = new Crew({ widths, start, packWeights: async () => null, tell: () => {} })
+  return { crew, threads }
+}
+
+const workOf = (member: number): Work =>
+  ({ group: 'g' as GroupId, member, seed: 0 }) as Partial<Work> as Work
+
+const { signal } = new AbortController()
+/** Everything that follows at once has followed. */
+const settle = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+describe('threads that make attempts', () => {
+  it('are given attempts by their share, and a few to go on with', async () => {
+    const { crew, threads } = openFakes([4, 2])
+    await settle()
+    for (let member = 0; member < 20; member++) void crew.make(workOf(member), { signal })
+    expect(threads.map(({ making }) => making.length)).toEqual([5, 3])
+    expect(crew.room).toBe(8)
+    threads[1]!.making.shift()!.end()
+    await settle()
+    expect(threads.map(({ making }) => making.length)).toEqual([5, 3])
+  })
+
+  it('lose what they make when they die, and others make it again', async () => {
+    const { crew, threads } = openFakes([1, 1])
+    await settle()
+    const made = [0, 1].map(member => crew.make(workOf(member), { signal }))
+    threads[0]!.die()
+    await settle()
+    expect(threads).toHaveLength(3)
+    for (const { making } of threads) for (const each of making.splice(0)) each.end()
+    await settle()
+    for (const { making } of threads) for (const each of making.splice(0)) each.end()
+    const kinds = (await Promise.all(made)).map(({ kind }) => kind)
+    expect(kinds).toEqual(['made', 'made'])
+  })
+
+  it('give an attempt up that kills four of them, the last two alone with it', async () => {
+    const { crew, threads } = openFakes([2, 2])
+    await settle()
+    const poisoned = crew.make(workOf(0), { signal })
+    const others = [1, 2, 3].map(member => crew.make(workOf(member), { signal }))
+    const alone: boolean[] = []
+    for (let time = 0; time < 4; time++) {
+      const killed = threads.find(({ making }) => making.some(({ work }) => work.member === 0))!
+      alone.push(killed.making.length === 1)
+      killed.die()
+      await settle()
+      // What was in the same hands is made elsewhere meanwhile.
+      for (const { making } of threads) {
+        for (const each of [...making]) {
+          if (each.work.member === 0) continue
+          making.splice(making.indexOf(each), 1)
+          each.end()
+        }
+      }
+      await settle()
+    }
+    expect(await poisoned).toMatchObject({ kind: 'poisoned' })
+    expect((await poisoned) as object).toHaveProperty('reason', expect.stringContaining('4 times'))
+    expect(alone.slice(2)).toEqual([true, true])
+    expect((await Promise.all(others)).map(({ kind }) => kind)).toEqual(['made', 'made', 'made'])
+  })
+
+  it('begin nothing that was withdrawn while it waited', async () => {
+    const { crew, threads } = openFakes([1])
+    await settle()
+    const stop = new AbortController()
+    for (let member = 0; member < 2; member++) void crew.make(workOf(member), { signal })
+    const withdrawn = crew.make(workOf(2), { signal: stop.signal })
+    stop.abort(new Error('no more'))
+    await expect(withdrawn).rejects.toThrow('no more')
+    for (const each of threads[0]!.making.splice(0)) each.end()
+    await settle()
+    expect(threads[0]!.making).toEqual([])
+  })
+
+  it('are all paused, those that come in the place of dead ones too', async () => {
+    const { crew, threads } = openFakes([1, 1])
+    await settle()
+    await crew.pause()
+    threads[0]!.die()
+    await settle()
+    expect(threads.map(({ paused }) => paused)).toEqual([1, 1, 1])
+  })
+})
