@@ -61,7 +61,7 @@ describe('threads that make attempts', () => {
     expect(threads.map(({ making }) => making.length)).toEqual([5, 3])
   })
 
-  it('lose what they make when they die, and others make it again', async () => {
+  it('[S2] lose what they make when they die, and others make it again', async () => {
     const { crew, threads } = openFakes([1, 1])
     await settle()
     const made = [0, 1].map(member => crew.make(workOf(member), { signal }))
@@ -75,7 +75,7 @@ describe('threads that make attempts', () => {
     expect(kinds).toEqual(['made', 'made'])
   })
 
-  it('give an attempt up that kills four of them, the last two alone with it', async () => {
+  it('[S2] give an attempt up that kills four of them, the last two alone with it', async () => {
     const { crew, threads } = openFakes([2, 2])
     await settle()
     const poisoned = crew.make(workOf(0), { signal })
