@@ -22,7 +22,7 @@ describe('a run', () => {
     ['record', 'calculator', { record: 'cassette.jsonl' }],
     ['traces', 'calculator', { traces: 'http://localhost:4318' }],
     ['adaptive', 'calculator', { adaptive: true }],
-    ['instruments', 'calculator', { instruments: [(context: never) => context] }],
+    ['instruments', 'calculator', { instruments: [<Context>(context: Context): Context => context] }],
     ['seats', 'calculator', { seats: ['guest=past'] }],
   ])('stays in one thread for %s', (what, environment, more) => {
     const reason = reasonToStay({ environment, options: { ...options, ...more } })
