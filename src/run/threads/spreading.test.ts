@@ -22,7 +22,11 @@ describe('a run', () => {
     ['record', 'calculator', { record: 'cassette.jsonl' }],
     ['traces', 'calculator', { traces: 'http://localhost:4318' }],
     ['adaptive', 'calculator', { adaptive: true }],
-    ['instruments', 'calculator', { instruments: [<Context>(context: Context): Context => context] }],
+    [
+      'instruments',
+      'calculator',
+      { instruments: [<Context>(context: Context): Context => context] },
+    ],
     ['seats', 'calculator', { seats: ['guest=past'] }],
   ])('stays in one thread for %s', (what, environment, more) => {
     const reason = reasonToStay({ environment, options: { ...options, ...more } })
