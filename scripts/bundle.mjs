@@ -75,15 +75,13 @@ function lateFunction(name, { file, kind: { keyword, star } }) {
   }`
 }
 
-const entryOf = { zod: 'zod/index.js', 'smol-toml': 'smol-toml/dist/index.js' }
-
 /** What every start loads of a library: one file of ours instead of a hundred of theirs. */
 const joined = {
   name: 'joined',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^(zod|smol-toml)$/ }, ({ path, kind }) =>
+    onResolve({ filter: /^zod$/ }, ({ kind }) =>
       // Users' code that is handed ours gets all of it.
-      kind === 'import-statement' ? { path: resolve('node_modules', entryOf[path]) } : undefined,
+      kind === 'import-statement' ? { path: resolve('node_modules/zod/index.js') } : undefined,
     )
     // Messages are in English; the other languages are most of its files.
     onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
@@ -121,9 +119,7 @@ export async function bundle() {
     doors: options.entryPoints,
   })
   await build({ ...options, plugins: [placed(groups), joined, groups.plugin] })
-  for (const name of Object.keys(entryOf)) {
-    copyFileSync(`node_modules/${name}/LICENSE`, `dist/chunks/LICENSE-${name}`)
-  }
+  copyFileSync('node_modules/zod/LICENSE', 'dist/chunks/LICENSE-zod')
   for (const door of doors) rmSync(`dist/${door}.js.map`, { force: true })
   for (const door of required) writeFileSync(`dist/${door}.cjs`, requiring(door))
 }

@@ -194,6 +194,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const seat = this.#seats.find(each => each.name === name)
     if (seat) return seat
     const names = this.#seats.map(each => each.name).join(', ')
-    throw new TypeError(`there is no seat "${name}". Known: ${names}.`)
+    const problem = name === '' ? 'a request names no seat' : `there is no seat "${name}"`
+    throw new TypeError(`${problem}: ask as one of ${names}`)
   }
 }

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { parse as parseToml } from 'smol-toml'
 import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { checkSettings } from './check-settings.ts'
@@ -186,7 +185,9 @@ async function parseConfig(path: string): Promise<unknown> {
     throw new SettingError(`config ${path}: a config file ends with .ts, .toml or .json`)
   }
   try {
-    return path.endsWith('.toml') ? parseToml(text) : JSON.parse(text)
+    if (path.endsWith('.json')) return JSON.parse(text)
+    const { parse } = await import('smol-toml')
+    return parse(text)
   } catch (cause) {
     const message = (cause as Error).message.split('\n', 1)[0]!
     throw new SettingError(`${path}${lineOfError(cause, text)}: ${message}`, { cause })

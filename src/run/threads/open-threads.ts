@@ -2,6 +2,7 @@ import { availableParallelism, freemem } from 'node:os'
 import { isMainThread } from 'node:worker_threads'
 import type { LaneLimits } from '../../core/lane.ts'
 import { knownSecrets } from '../../core/process/secrets.ts'
+import { isEmbedded } from '../../model/policy.ts'
 import { SettingError } from '../../names/setting-error.ts'
 import { defaults } from '../../settings/settings.ts'
 import type { Elsewhere } from '../elsewhere.ts'
@@ -41,7 +42,9 @@ export function openThreads(
     return most < 2 ? undefined : openCrew(Math.min(threads, most), { spreading, parts, widths })
   }
   const count = Math.min(most, availableParallelism(), 1 + Math.floor(freemem() / memoryOfOne()))
-  if (reason !== undefined || count < 2 || !canStart()) return undefined
+  // A model inside computes on all cores already; copies of it on one core each are slower until there are many.
+  const hasOwnThreads = isEmbedded(parts.policy)
+  if (reason !== undefined || hasOwnThreads || count < 2 || !canStart()) return undefined
   const files = ownFiles(spreading)
   return openWhenBusy({
     hint: files.length === 0 ? undefined : hintOf(count, files[0]!),

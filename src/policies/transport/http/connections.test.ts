@@ -109,6 +109,14 @@ describe('connections', () => {
     await pool.close()
   })
 
+  it('refuse paths that would be more than one', async () => {
+    const pool = openConnections('http://127.0.0.1:1', 1)
+    for (const path of ['/a b', '/a\r\nhost: b', 'a', '', '/ä']) {
+      await expect(ask(pool, path), path).rejects.toThrow('is not a path')
+    }
+    await pool.close()
+  })
+
   it('refuse headers that would be more than one', () => {
     expect(headerLines(['a-b', 'c d', 'e', ''])).toBe('a-b: c d\r\ne: \r\n')
     expect(() => headerLines(['a', 'b\r\nc: d'])).toThrow('no header may have')

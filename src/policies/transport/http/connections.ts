@@ -31,6 +31,9 @@ class Sent implements Sending {
   }
 }
 
+/** What may stand in a request's first line. */
+const written = /^\/[\x21-\x7e]*$/
+
 /** Milliseconds between two looks for connections that nobody used. */
 const sweepEvery = 1000
 
@@ -65,6 +68,8 @@ class Pool {
 
   dispatch(request: HttpRequest, handler: AnswerHandler): Sending {
     if (this.#isClosed) throw this.#closed()
+    if (!written.test(request.path))
+      throw new Error(`"${request.path}" is not a path of a request.`)
     const sent = new Sent(request, handler)
     const connection = this.#take()
     if (connection) this.#send(connection, sent)
