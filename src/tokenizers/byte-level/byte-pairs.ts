@@ -23,6 +23,9 @@ interface Work extends JoinWork {
 /** Room for most pieces; longer ones get room of their own, which is not kept. */
 const SCRATCH = 4096
 
+/** Knowing the characters costs as much as so many units gain by it: some quotation marks in a prose are not worth it. */
+const enoughWide = 2000
+
 /** Byte pair encoding over UTF-8, piece by piece, with the ids of pieces seen before at hand. */
 export class BytePairs {
   readonly #options: BytePairOptions
@@ -32,6 +35,8 @@ export class BytePairs {
   readonly #cache = new PieceCache()
   readonly #scratch = openWork(SCRATCH)
   #characters: Characters | undefined
+  /** Units of pieces so far that could have been encoded from characters on. */
+  #wide = 0
 
   /** Whatever is encoded is added to `ids`. */
   constructor(options: BytePairOptions, ids: IdBuffer) {
@@ -82,6 +87,8 @@ export class BytePairs {
   /** Whether the piece was written down as characters; only worth it where they have three bytes. */
   #areCharacters(units: Uint16Array, start: number, end: number, work: Work): boolean {
     if (units[end - 1]! < 0x800) return false
+    this.#wide += end - start
+    if (this.#wide < enoughWide) return false
     const { merges, vocabulary } = this.#options
     this.#characters ??= new Characters(this.#idOfByte, merges, vocabulary.size)
     const { symbols, ranks } = work
