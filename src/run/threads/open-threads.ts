@@ -15,6 +15,9 @@ import { ownFiles, reasonToStay, type Spreading, threadOptions } from './spreadi
 import { canStart, startThread } from './thread.ts'
 import { openWhenBusy } from './when-busy.ts'
 
+/** The thread that gathers needs a core of its own: two threads on two cores made no more than one. */
+const leastCores = 3
+
 /** More threads than this are a mistake. */
 export const mostThreads = 256
 
@@ -44,7 +47,7 @@ export function openThreads(
   const count = Math.min(most, availableParallelism(), 1 + Math.floor(freemem() / memoryOfOne()))
   // A model inside computes on all cores already; copies of it on one core each are slower until there are many.
   const hasOwnThreads = isEmbedded(parts.policy)
-  if (reason !== undefined || hasOwnThreads || count < 2 || !canStart()) return undefined
+  if (reason !== undefined || hasOwnThreads || count < leastCores || !canStart()) return undefined
   const files = ownFiles(spreading)
   return openWhenBusy({
     hint: files.length === 0 ? undefined : hintOf(count, files[0]!),
