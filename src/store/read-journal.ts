@@ -3,7 +3,7 @@ import { findFrame } from './find-frame.ts'
 import { checkFrame, DamagedFrameError, decodeFrame, type Frame, frameSize } from './frame.ts'
 
 /** The first bytes of every journal: what it is, and the version of its format. */
-export const journalMagic = Buffer.from('ESPALIER JOURNAL 1\n')
+export const journalMagic: Buffer = Buffer.from('ESPALIER JOURNAL 1\n')
 
 /** Where a frame lies in its journal. */
 export interface FramePlace {
