@@ -143,7 +143,7 @@ async function checkDeterminism<Data>(checking: Checking<Data>): Promise<undefin
     await using world = recordWorld(await environment.open(task, open))
     const play = await playProbe(world, task, checking)
     await using again = await replayWorld(environment, task, { ...open, record: world.record() })
-    expectEqual('report', play.report, await again.report?.())
+    expectEqual('the report', play.report, await again.report?.())
   }
 }
 
@@ -176,11 +176,15 @@ async function checkFork<Data>(checking: Checking<Data>): Promise<undefined> {
     await using fork = await world.fork!(open)
     const ahead = await playProbe(fork, task, checking)
     // The fork went on; the world it came from must still be where it was, and go the same way.
-    expectEqual('report of the world after its fork went on', before.report, await world.report?.())
+    expectEqual(
+      'the report of the world after its fork went on',
+      before.report,
+      await world.report?.(),
+    )
     const behind = await playProbe(world, task, { ...checking, after: ahead })
     const [left, right] = [ahead, behind].map(play => play.transitions.map(comparable))
     expectEqual('what a fork and its world answer', left, right)
-    expectEqual('report of a fork and its world', ahead.report, behind.report)
+    expectEqual('the report of a fork and its world', ahead.report, behind.report)
   }
 }
 
@@ -273,6 +277,13 @@ function comparable({ calls, ...transition }: Transition): unknown {
 
 function expectEqual(what: string, left: unknown, right: unknown): void {
   if (isDeepStrictEqual(left, right)) return
-  const [first, second] = [left, right].map(value => JSON.stringify(value)?.slice(0, 300))
-  throw new Error(`The ${what} differs: ${first} and then ${second}.`)
+  const [first, second] = [left, right].map(value => JSON.stringify(value) ?? 'nothing') as [
+    string,
+    string,
+  ]
+  let same = 0
+  while (same < first.length && first[same] === second[same]) same++
+  // A little of what is equal shows the place; answers can be long.
+  const shown = (text: string): string => text.slice(Math.max(0, same - 100), same + 200)
+  throw new Error(`There is a difference in ${what}: ${shown(first)} and then ${shown(second)}.`)
 }
