@@ -8,7 +8,7 @@ import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 const turns = 8
 const rounds = 5
 /** Requests under way at one time, and what using a thread by load must give of always using it. */
-const leastGain: Readonly<Record<number, number>> = { 1: 1.1, 2: 1, 64: 0.8 }
+const leastGain: Readonly<Record<number, number>> = { 1: 1.1, 2: 1.1, 64: 0.8 }
 
 /** What requests through one way came to. */
 interface Figures {

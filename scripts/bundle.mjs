@@ -70,8 +70,8 @@ function kindIn(code, name) {
 }
 
 function lateFunction(name, { file, kind: { keyword, star } }) {
-  return `export async function${star} ${name}(...given: any[]) {
-    ${keyword} ((await import('${file}')).${name} as any)(...given)
+  return `export async function${star} ${name}(...given) {
+    ${keyword} (await import('${file}')).${name}(...given)
   }`
 }
 

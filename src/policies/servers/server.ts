@@ -1,7 +1,6 @@
 import { keepSecret } from '../../core/process/secrets.ts'
+import { openConnections } from '../transport/connections.ts'
 import { type Exchange, HttpExchange } from '../transport/exchange.ts'
-import { openConnections } from '../transport/http/connections.ts'
-import { headerLines } from '../transport/http/header-lines.ts'
 import type { ServerThread } from '../transport/thread/thread.ts'
 import { type Reading, readAnswer } from './answer-reading.ts'
 import type { Generated } from './generated.ts'
@@ -52,8 +51,7 @@ function openHere(address: string, options: ServerOptions): Server {
   const common = Object.entries(options.headers ?? {}).flat()
   keepSecret(options.key)
   if (options.key !== undefined) common.push('authorization', `Bearer ${options.key}`)
-  const always = headerLines(common)
-  const typed = `${always}content-type: application/json\r\n`
+  const typed = [...common, 'content-type', 'application/json']
 
   const server: Server = {
     url,
@@ -65,7 +63,8 @@ function openHere(address: string, options: ServerOptions): Server {
     start(request) {
       const { path, body = null, onEvents } = request
       const method = body === null ? 'GET' : 'POST'
-      const own = body === null ? always : typed
+      const own = body === null ? common : typed
+      const headers = request.headers ? own.concat(request.headers) : own
       const exchange = new HttpExchange({
         where: `${method} ${url}${path}`,
         deadlineSeconds: request.deadlineSeconds ?? deadlineSeconds,
@@ -73,8 +72,7 @@ function openHere(address: string, options: ServerOptions): Server {
         key: options.key,
       })
       try {
-        const headers = request.headers ? own + headerLines(request.headers) : own
-        exchange.sentAs(pool.dispatch({ method, path: base + path, headers, body }, exchange))
+        pool.dispatch({ path: base + path, method, headers, body }, exchange)
       } catch (cause) {
         exchange.cancel(cause)
       }
