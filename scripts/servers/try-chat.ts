@@ -1,6 +1,6 @@
 import { textOf } from '../../src/core/message.ts'
-import { type Policy, plainSampling, type Sample } from '../../src/core/policy.ts'
-import { type Report, samplePrompts, type TryOptions, temperatures, within } from './try-server.ts'
+import type { Policy, Sample } from '../../src/core/policy.ts'
+import { ask, type Report, samplePrompts, type TryOptions, temperatures } from './try-server.ts'
 
 /**
  * Asks a server that only chats for messages at two temperatures, and for one seed twice. Of tokens
@@ -11,8 +11,15 @@ export async function tryChat(policy: Policy, options: TryOptions): Promise<Repo
   const failed: string[] = []
   let tokens = 0
   let unnumbered = 0
-  const say = (seed: number, temperature: number): Promise<Sample> =>
-    draw(policy, { text: samplePrompts[seed % samplePrompts.length]!, encode, seed, temperature })
+  const say = (seed: number, temperature: number): Promise<Sample> => {
+    const content = samplePrompts[seed % samplePrompts.length]!
+    const prompt = {
+      ids: encode(content),
+      messages: [{ role: 'user', content }],
+      tools: [],
+    } as const
+    return ask(policy, prompt, { seed, temperature })
+  }
   for (const temperature of temperatures) {
     for (let seed = 0; seed < samples; seed++) {
       try {
@@ -34,29 +41,4 @@ function wordsOf(sample: Sample): string {
   if (sample.kind === 'tokens') return sample.segment.ids.join()
   const { content, reasoning_content: reasoning = '' } = sample.message
   return `${reasoning} ${textOf(content)}`
-}
-
-async function draw(
-  policy: Policy,
-  how: {
-    readonly text: string
-    readonly encode: TryOptions['encode']
-    readonly seed: number
-    readonly temperature: number
-  },
-): Promise<Sample> {
-  const { text, encode, seed, temperature } = how
-  return await policy.sample(
-    {
-      prompt: { ids: encode(text), messages: [{ role: 'user', content: text }], tools: [] },
-      maxTokens: 32,
-      sampling: { ...plainSampling, temperature },
-      stopIds: [],
-      stopStrings: [],
-      seed,
-      key: { task: 'servers', member: seed, branch: '', turn: 0 },
-      session: String(seed),
-    },
-    within(),
-  )
 }

@@ -1,5 +1,10 @@
-import type { Policy, TokenSample } from '../../src/core/policy.ts'
-import { plainSampling } from '../../src/core/policy.ts'
+import {
+  type Policy,
+  plainSampling,
+  type Sample,
+  type SampleRequest,
+  type TokenSample,
+} from '../../src/core/policy.ts'
 import type { Torch } from './torch.ts'
 
 /** What was found out of a server. */
@@ -99,15 +104,15 @@ async function repeats(policy: Policy, prompt: Int32Array): Promise<boolean> {
 /** How long one sample may take. */
 export const within = () => ({ signal: AbortSignal.timeout(600_000) })
 
-/** One sample of a server. */
-export async function draw(
+/** One short sample of a server. */
+export async function ask(
   policy: Policy,
-  how: { readonly prompt: Int32Array; readonly temperature: number; readonly seed: number },
-): Promise<TokenSample> {
-  const { prompt, temperature, seed } = how
-  const sample = await policy.sample(
+  prompt: SampleRequest['prompt'],
+  { temperature, seed }: { readonly temperature: number; readonly seed: number },
+): Promise<Sample> {
+  return await policy.sample(
     {
-      prompt: { ids: prompt, messages: [], tools: [] },
+      prompt,
       maxTokens: length,
       sampling: { ...plainSampling, temperature },
       stopIds: [],
@@ -118,6 +123,15 @@ export async function draw(
     },
     within(),
   )
+}
+
+/** The same from token ids, as token ids. */
+export async function draw(
+  policy: Policy,
+  how: { readonly prompt: Int32Array; readonly temperature: number; readonly seed: number },
+): Promise<TokenSample> {
+  const { prompt, ...drawn } = how
+  const sample = await ask(policy, { ids: prompt, messages: [], tools: [] }, drawn)
   if (sample.kind === 'tokens') return sample
   throw new Error(`${policy.name} gives no token ids`)
 }

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../src/core/outcome.ts'
+import { describeOutcome, type Outcome } from '../../src/core/outcome.ts'
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const missing = '–'
@@ -85,17 +85,9 @@ export function formatDate(text: string | undefined): string {
     : date.toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' })
 }
 
+/** An outcome without the message of its failure, which stands elsewhere. */
 export function formatOutcome(outcome: Outcome): string {
-  switch (outcome.kind) {
-    case 'completed':
-      return 'completed'
-    case 'truncated':
-      return `truncated by ${outcome.limit}`
-    case 'aborted':
-      return `aborted by ${outcome.by}`
-    default:
-      return `failed in ${outcome.boundary}`
-  }
+  return outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : describeOutcome(outcome)
 }
 
 /** JSON that people read: indented, and text that is no JSON as it is. */

@@ -12,6 +12,7 @@ import {
   type ReadTrajectory,
 } from '../reader.ts'
 import { consecutive } from './consecutive.ts'
+import { samplingIn } from './sampling.ts'
 
 /** The neutral format, line by line. */
 export const jsonlReader: FormatReader = { name: 'jsonl', kind: 'lines', read: readNeutral }
@@ -99,7 +100,6 @@ function withShared(own: readonly ReadPath[], shared: readonly SharedPath[]): re
 
 function toTrajectory(rows: readonly Fields[], shared: readonly SharedPath[]): ReadTrajectory {
   const first = rows[0]!
-  const sampling = first.inner('sampling')
   const own = rows.map(toPath)
   const paths = withShared(own, shared)
   const usage = first.inner('usage')
@@ -124,13 +124,7 @@ function toTrajectory(rows: readonly Fields[], shared: readonly SharedPath[]): R
     ...(turns && { turns }),
     dropped: first.has('filtered') ? droppedBy(first.inner('filtered')) : null,
     outcome: first.inner('outcome').value as unknown as Outcome,
-    sampling: {
-      temperature: sampling.number('temperature'),
-      topP: sampling.number('topP'),
-      topK: sampling.number('topK'),
-      minP: sampling.number('minP'),
-    },
-    seed: sampling.number('seed'),
+    ...samplingIn(first),
     basis: first.text('basis') as LogprobBasis,
     fidelity: first.inner('fidelity').value as unknown as Fidelity,
     usage: { sampled: usage.number('sampled'), prompt: usage.number('prompt') },

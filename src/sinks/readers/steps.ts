@@ -8,6 +8,7 @@ import {
   type ReadTrajectory,
   unknownParts,
 } from '../reader.ts'
+import { samplingIn } from './sampling.ts'
 import { joinSteps, type StepTokens } from './token-rows.ts'
 
 /** rLLM's episodes: every step has all it was given and what it sampled. */
@@ -117,16 +118,7 @@ function readDocument(document: Fields, number: number): ReadTrajectory {
 function samplingOf(agent: Fields): Partial<Pick<ReadTrajectory, 'sampling' | 'seed'>> {
   const extra = agent.has('extra') ? agent.inner('extra') : undefined
   if (!extra?.has('sampling')) return {}
-  const sampling = extra.inner('sampling')
-  return {
-    sampling: {
-      temperature: sampling.number('temperature'),
-      topP: sampling.number('topP'),
-      topK: sampling.number('topK'),
-      minP: sampling.number('minP'),
-    },
-    seed: sampling.number('seed'),
-  }
+  return samplingIn(extra)
 }
 
 function readMetrics(step: Fields): StepTokens {
