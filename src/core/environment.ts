@@ -57,7 +57,10 @@ export interface World extends AsyncDisposable {
   /** The tools as they are advertised to the policy. */
   readonly tools: readonly ToolDefinition[]
   step(action: Reply, call: StepCall): Promise<Transition>
-  /** Plain JSON about the final state, taken before the world is disposed of. */
+  /**
+   * Plain JSON about the final state, taken before the world is disposed of. Asked earlier, it tells
+   * how things stand, and the world goes on as if nobody had asked.
+   */
   report?(): Json | Promise<Json>
   /** A copy that goes its own way from here; worlds without it are forked by replaying actions. */
   fork?(call: Call): Promise<World>
