@@ -304,14 +304,16 @@ class VerifiersWorld:
     async def run(self):
         client = self.host.client()
         client.world = self
-        return await self.score(await self.host.environment.rollout(self.row, client, "espalier", {}))
+        state = await self.host.environment.rollout(self.row, client, "espalier", {})
+        self.state = state
+        return await self.score()
 
-    async def score(self, state):
-        error = state.get("error")
+    async def score(self):
+        error = self.state.get("error")
         if error is not None:
             raise RuntimeError(f"the rollout failed: {error!r}")
-        await self.host.environment.rubric.score_rollout(state)
-        return float(state["reward"])
+        await self.host.environment.rubric.score_rollout(self.state)
+        return float(self.state["reward"])
 
     async def until_asked(self):
         """What it asks next; nothing where the rollout has ended."""
@@ -356,12 +358,11 @@ class VerifiersWorld:
         if self.rollout.done() or not self.state or not self.state["trajectory"]:
             return None
 
-        # What scoring leaves in a state is no business of a rollout that goes on.
-        state = type(self.state)(self.state)
-
         async def score():
-            await self.host.environment.render_completion(state)
-            return await self.score(state)
+            await self.host.environment.render_completion(self.state)
+            reward = await self.score()
+            self.state.update(completion=None, reward=None, metrics=None)
+            return reward
 
         return self.host.loop.run_until_complete(score())
 
@@ -469,7 +470,6 @@ class EpisodeWorld:
         self.asked = asyncio.Queue()
         self.replies = asyncio.Queue()
         self.seen = []
-        self.actions = []
         self.traces = []
         self.episode = None
         # What it was worth where it was cut off.
@@ -521,18 +521,7 @@ class EpisodeWorld:
         tools = [{"name": each["name"], "description": each.get("description", ""), "parameters": each["parameters"]} for each in functions]
         return {"opening": self.seen, "tools": tools}
 
-    def begin_again(self):
-        """A score ends an episode; who goes on after it does so in another one, brought to the same place."""
-        seen, actions = self.seen, self.actions
-        self.actions, self.traces, self.cut = [], [], None
-        self.begin()
-        if any(self.step(action)["done"] for action in actions) or self.seen != seen:
-            raise RuntimeError("it was scored and cannot go on: its episode went another way when it was played again")
-
     def step(self, action):
-        if self.cut is not None:
-            self.begin_again()
-        self.actions.append(action)
         self.replies.put_nowait(action)
         body = self.host.loop.run_until_complete(self.until_asked())
         if body is None:
@@ -544,7 +533,7 @@ class EpisodeWorld:
         return {"observed": messages[before + 1 :], "reward": None, "done": False}
 
     def finish(self):
-        """Ends the episode as a limit of its own would: what was done until here is scored."""
+        """Ends the episode as a limit of its own would: what was done until here is scored, once."""
         if self.cut is None and not self.episode.done():
             for trace in self.traces:
                 trace.stop("max_turns")

@@ -58,8 +58,8 @@ export interface World extends AsyncDisposable {
   readonly tools: readonly ToolDefinition[]
   step(action: Reply, call: StepCall): Promise<Transition>
   /**
-   * Plain JSON about the final state, taken before the world is disposed of. Asked earlier, it tells
-   * how things stand, and the world goes on as if nobody had asked.
+   * Plain JSON about the final state, the last that is asked of a world before it is disposed of: it
+   * may run tests or end an episode. A fork of a world that has reported is made by replay.
    */
   report?(): Json | Promise<Json>
   /** A copy that goes its own way from here; worlds without it are forked by replaying actions. */

@@ -94,6 +94,19 @@ describe('what the checks find', () => {
     ])
   })
 
+  it('nothing in worlds that their report ends, as a score ends an episode', async () => {
+    const behaviour = (): WorldBehaviour<unknown> => {
+      let isScored = false
+      const look = tool({ inputSchema: z.object({}), execute: () => (isScored ? 'over' : 'on') })
+      return {
+        tools: { look },
+        isOver: () => isScored,
+        report: () => (isScored = true),
+      }
+    }
+    expect(failing(await check(worldsOf(behaviour)))).toEqual([])
+  })
+
   it('mistakes that end it in silence, or are not recorded', async () => {
     const act = tool({ inputSchema: z.object({ a: z.string() }), execute: () => '' })
     const silent = worldsOf(() => ({ tools: { act }, step: () => ({ kind: 'end' }) }))

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Call } from '../core/call.ts'
 import type { Environment, OpenCall, Task, Transition, World } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { TaskId } from '../core/ids.ts'
@@ -171,21 +172,29 @@ async function checkFork<Data>(checking: Checking<Data>): Promise<undefined> {
   for (const task of tasks) {
     await using world = await environment.open(task, open)
     const half = Math.ceil(turns / 2)
-    const before = await playProbe(world, task, { ...checking, turns: half })
+    const { report: _, ...unasked } = world
+    const before = await playProbe(unasked, task, { ...checking, turns: half })
     if (before.transitions.at(-1)?.kind === 'end') continue
-    await using fork = await world.fork!(open)
-    const ahead = await playProbe(fork, task, checking)
+    const stood = await inFork(world, open, fork => fork.report?.())
+    const ahead = await inFork(world, open, fork => playProbe(fork, task, checking))
     // The fork went on; the world it came from must still be where it was, and go the same way.
-    expectEqual(
-      'the report of the world after its fork went on',
-      before.report,
-      await world.report?.(),
-    )
+    const stands = await inFork(world, open, fork => fork.report?.())
+    expectEqual('the report of the world after its fork went on', stood, stands)
     const behind = await playProbe(world, task, { ...checking, after: ahead })
     const [left, right] = [ahead, behind].map(play => play.transitions.map(comparable))
     expectEqual('what a fork and its world answer', left, right)
     expectEqual('the report of a fork and its world', ahead.report, behind.report)
   }
+}
+
+/** A report is the last that is asked of a world: what comes before its end is asked of a fork. */
+async function inFork<Result>(
+  world: World,
+  call: Call,
+  work: (fork: World) => Result | Promise<Result>,
+): Promise<Result> {
+  await using fork = await world.fork!(call)
+  return await work(fork)
 }
 
 async function playProbe<Data>(

@@ -71,6 +71,21 @@ describe('a fork by replay', () => {
     expect(await Promise.all(worlds.map(each => each.report?.()))).toEqual([1, 3, 7])
   })
 
+  it('[R3] is what a world that has reported gives: whoever goes on finds no trace of its report', async () => {
+    const judged = (tests: string[] = []): WorldBehaviour<unknown> => ({
+      tools: { look: tool({ inputSchema: z.object({}), execute: () => tests.length }) },
+      report: () => tests.push('secret'),
+      fork: () => judged([...tests]),
+    })
+    const world = await withFork(worldsOf(judged)).open(task, openCall())
+    const look = replyOf('', { tool: 'look', input: {} })
+    await act(world, [look])
+    expect(await world.report?.()).toBe(1)
+    for (const fork of [await world.fork!({ signal }), await world.forkAt!(1, { signal })]) {
+      expect((await act(fork, [look]))[0]?.calls?.[0]?.output).toBe('0')
+    }
+  })
+
   it('feeds back outside tools and users, and never asks them again', async () => {
     const outside = vi.fn((): string => `weather ${outside.mock.calls.length}`)
     const ask = vi.fn(async (text: string) => `${text}? ${ask.mock.calls.length}`)

@@ -159,19 +159,29 @@ export function withFork<Data>(environment: Environment<Data>): Environment<Data
 }
 
 function withReplayedForks<Data>(world: RecordedWorld, options: ForkWorldOptions<Data>): World {
+  const { environment, task } = options
+  const { report } = world
+  let hasReported = false
+  const replay = async (record: WorldRecord, { signal }: Call): Promise<World> =>
+    withReplayedForks(await replayWorld(environment, task, { ...options, signal, record }), options)
+  // A report may have left its traces, such as the tests of a task; whoever goes on must not find them.
   const fork = async (call: Call): Promise<World> =>
-    withReplayedForks(await forkWorld(world, { ...options, ...call }), options)
+    hasReported
+      ? await replay(world.record(), call)
+      : withReplayedForks(await forkWorld(world, { ...options, ...call }), options)
   return {
     ...world,
+    ...(report && {
+      report() {
+        hasReported = true
+        return report()
+      },
+    }),
     fork,
-    async forkAt(turns, { signal }) {
-      const { opening, steps } = world.record()
-      if (turns === steps.length) return await fork({ signal })
-      const record = { opening, steps: steps.slice(0, turns) }
-      return withReplayedForks(
-        await replayWorld(options.environment, options.task, { ...options, signal, record }),
-        options,
-      )
+    async forkAt(turns, call) {
+      const record = world.record()
+      if (turns === record.steps.length) return await fork(call)
+      return await replay({ ...record, steps: record.steps.slice(0, turns) }, call)
     },
   }
 }

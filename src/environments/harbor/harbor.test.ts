@@ -89,15 +89,12 @@ describe.runIf(findWalls().by !== undefined)('task folders within walls', () => 
     await using world = await environment.open(task!, { signal, seed: 0, lanes })
     const command =
       'ls /tests; mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; cat data/name.txt'
-    const player = () => replyOf('', { tool: 'shell', input: { command } })
-    const play = await playWorld(world, task!, { player, turns: 1, signal })
+    const player = ({ turn }: { turn: number }) =>
+      turn === 0 ? replyOf('', { tool: 'shell', input: { command } }) : replyOf('done')
+    const play = await playWorld(world, task!, { player, turns: 2, signal })
     expect(play.calls[0]?.output).toContain("cannot access '/tests'")
     expect(play.calls[0]?.output).toContain('Ada')
     expect(play.report).toMatchObject({ reward: 0 })
-    // Asked before the end, a report leaves nothing of the tests to whoever goes on.
-    const look = replyOf('', { tool: 'shell', input: { command: 'ls /tests' } })
-    const { calls } = await world.step(look, { signal, messages: world.opening, turn: 1 })
-    expect(calls?.[0]?.output).toContain("cannot access '/tests'")
   })
 
   it('what a Dockerfile installs is refused, and what tests lack takes nothing from those who pass', async () => {

@@ -7,7 +7,6 @@ import type { Call } from '../../core/call.ts'
 import type { Environment, Task } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import type { Workspace, Workspaces } from '../../workspace/contract.ts'
-import { inCopy } from '../../workspace/in-copy.ts'
 import { environment } from '../environment.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import { openWorkspaces, type WorkspaceOptions, workspaceOptions } from '../workspace/open.ts'
@@ -51,8 +50,7 @@ export function harbor(path: string, options: HarborOptions = {}): Environment<H
     async report() {
       const { signal } = new AbortController()
       const { workspace, from, skipped } = prepared
-      const verdict = await inCopy(workspace, { signal }, copy => verify(copy, from, { signal }))
-      return { ...verdict, skipped }
+      return { ...(await verify(workspace, from, { signal })), skipped }
     },
     async fork({ signal, defer }) {
       const workspace = await prepared.workspace.fork({ signal })

@@ -90,22 +90,3 @@ describe.skipIf(!hasPython)('a game in Python', () => {
     await expect(host('python:a b')).rejects.toThrow(/variant/)
   })
 })
-
-describe.skipIf(!hasPython).each(['episodes', 'rollouts'])('verifiers with %s', version => {
-  it('goes on as if nobody had asked what the attempt is worth so far', async () => {
-    vi.stubEnv('PYTHONPATH', resolve(`test/fixtures/verifiers-${version}`))
-    const world = await open(await hosted({ package: 'verifiers' }))
-    const worth = (earned: number, done = false) => ({ return: earned, rewarded: 1, done })
-    for (const [before, word] of ['one', 'two', 'three'].entries()) {
-      expect(await step(world, replyOf(word))).toMatchObject({
-        kind: 'continue',
-        observed: [{ content: `you said ${word}` }],
-      })
-      expect(await world.report?.()).toEqual(worth(before + 1))
-      expect(await world.report?.()).toEqual(worth(before + 1))
-    }
-    expect((await step(world, replyOf('end'))).kind).toBe('end')
-    expect(await world.report?.()).toEqual(worth(4, true))
-    await world[Symbol.asyncDispose]()
-  })
-})

@@ -13,7 +13,6 @@ import { readManifest } from '../../store/run-folder.ts'
 import { reportRun } from '../../watch/run-report.ts'
 import type { Workspaces } from '../../workspace/contract.ts'
 import { playWorld, type Situation, scorePlay } from '../play.ts'
-import { replyOf } from '../reply.ts'
 import { type RepairTask, repair, showRepair } from './repair.ts'
 
 const { signal } = new AbortController()
@@ -116,19 +115,6 @@ describe.runIf(findWalls().by !== undefined)('repair within walls', () => {
     await using world = await environment.open(task!, call)
     const play = await playWorld(world, task!, { player: cheat, turns: 3, signal })
     expect(play.report).toMatchObject({ passed: 0 })
-  })
-
-  it('what a program keeps of its grading is not there for whoever goes on', async () => {
-    const keep =
-      "import fs from 'node:fs'; export default (...given) => fs.writeFileSync('kept', given.join())"
-    const shell = (command: string) => replyOf('', { tool: 'shell', input: { command } })
-    await using world = await environment.open(task!, call)
-    const stepping = { signal, messages: world.opening, turn: 0 }
-    await world.step(shell(`echo "${keep}" > program.mjs`), stepping)
-    expect(await world.report!()).toMatchObject({ passed: 0 })
-    const { calls } = await world.step(shell('cat kept; ls'), { ...stepping, turn: 1 })
-    expect(calls?.[0]?.output).toContain('kept: No such file')
-    expect(calls?.[0]?.output).toContain('program.mjs')
   })
 
   it('a fork has the files of its world and goes its own way', async () => {

@@ -13,7 +13,6 @@ import {
   WorkspaceError,
   type Workspaces,
 } from '../../workspace/contract.ts'
-import { inCopy } from '../../workspace/in-copy.ts'
 import { environment } from '../environment.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import type { Situation } from '../play.ts'
@@ -101,10 +100,7 @@ export function repair(options: WorkspaceOptions = {}): Environment<RepairTask> 
     const data = dataOf.get(workspace)!
     return {
       tools: workspaceTools({ workspace, limits, folder, test: testCommand }),
-      report() {
-        const signal = AbortSignal.timeout(2000 * gradingSeconds)
-        return inCopy(workspace, { signal }, copy => grade(copy, data, node))
-      },
+      report: () => grade(workspace, data, node),
       async fork({ signal, defer }) {
         const fork = await workspace.fork({ signal })
         defer(() => fork[Symbol.asyncDispose]())
