@@ -23,9 +23,9 @@ type Next =
   | { readonly kind: 'throws'; readonly error: unknown }
 
 /**
- * An agent as a world that others step, for checks and demonstrations: what it asks first is the
- * opening, a reply is the answer to what it asked. Only agents that ask one thing after the other
- * in one conversation of each seat can be played so; all can be rolled.
+ * An agent as a world that others step, for checks and demonstrations: its first request is the
+ * opening, and a reply answers its latest request. This works only for agents that ask one request
+ * at a time, in one conversation per seat; any agent can be rolled.
  */
 export async function openAgentWorld<Data>(
   played: PlayedAgent<Data>,
@@ -119,7 +119,7 @@ export function startAgent<Data>(
 const severalAtOnce =
   'this agent asks several things at one time: it can be rolled, but not played turn by turn'
 
-/** What an agent says behind the conversation so far; of seats, each of which has its own, all of it. */
+/** What an agent adds to the conversation so far; with several seats, the whole conversation of the seat that asks. */
 function observedIn(
   { messages }: ChatRequest,
   before: readonly Message[],

@@ -57,7 +57,7 @@ export function agent<Data, Result, const Seat extends string = never>(
   const made = environment<Data, Json>({
     ...rest,
     reward: whereReturned(reward as Readonly<Record<string, RewardPart<Data, Json>>>),
-    // Worlds are opened below: an agent's tools are its own.
+    // Replaced below by `openAgentWorld`: an agent brings its own tools.
     open: () => ({ opening: [] }),
   })
   return {
@@ -69,7 +69,7 @@ export function agent<Data, Result, const Seat extends string = never>(
   }
 }
 
-/** Seats become parts of ids and of flags. */
+/** Seat names become parts of ids and of flags, so their characters are limited. */
 function checkSeats(name: string, seats: readonly string[]): void {
   const bad = seats.find(seat => !/^[A-Za-z][\w-]*$/.test(seat))
   if (bad !== undefined || seats.length === 0 || new Set(seats).size < seats.length) {
@@ -98,7 +98,7 @@ export function isAgent(environment: Environment): environment is AgentEnvironme
   return environment.drivesItself === true && 'agent' in environment
 }
 
-/** The reward of agents that say themselves what an attempt was worth. */
+/** The reward of agents that return it themselves. */
 const returnedReward: Readonly<Record<string, RewardPart>> = {
   returned: ({ report, seat }) => {
     const returned = isRecord(report) ? report.reward : report
@@ -118,7 +118,7 @@ const returnedReward: Readonly<Record<string, RewardPart>> = {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** A function as an agent: any task is read, and what it returns is the reward. */
+/** Makes a bare function an agent: it takes any task data, and what it returns is the reward. */
 export function plainAgent(name: string, run: AgentFunction): AgentEnvironment {
   return agent({ name, task: anything, run })
 }

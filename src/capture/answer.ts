@@ -21,7 +21,7 @@ import type { Seat } from './seat.ts'
 import { type CapturedTurn, openTurn, type Prompted, promptLength } from './turn.ts'
 import { unmetBy } from './unmet.ts'
 
-/** What a request is answered in. */
+/** Everything that answering a request needs. */
 export interface Answering extends Required<Omit<CaptureOptions, 'seats'>> {
   readonly call: ChatCall
   readonly seat: Seat
@@ -66,7 +66,7 @@ function ownTokens(prompted: Prompted, index: number): Prompted {
     : { ...prompted, tokens: prompted.tokens.fork(promptLength(prompted)) }
 }
 
-/** Says once which of its own ways to draw the agent did not get. */
+/** Records once which sampling settings of the request the run overrode. */
 function noteSampling(request: ChatRequest, { seat, context }: Answering): void {
   for (const name of otherSampling(request, context.sampling)) {
     const kind = `sampling:${name}`
@@ -151,7 +151,7 @@ function namedSeed({ seed }: ChatRequest, { index }: One): number | undefined {
   return seed === undefined ? undefined : seed + index
 }
 
-/** What a draw's seed is a function of: the prompt, and how often it was drawn from; never when. */
+/** What a draw's seed depends on: the prompt and how often it was drawn from, never the time. */
 function seedName({ seed }: ChatRequest, { seat }: Answering, { prompted }: One): string {
   const { draws } = seat.tally
   const nth = draws.get(prompted.tokensKey) ?? 0
@@ -251,7 +251,7 @@ function endAtLength(
     order.endWith({ kind: 'truncated', limit: bound })
 }
 
-/** What the answer has not of what was asked for; the record counts it. */
+/** Counts, in the record, what the request asked for and the answer lacks. */
 function noteUnmet(
   request: ChatRequest,
   { seat }: Answering,

@@ -23,24 +23,24 @@ export function openCapture(options: CaptureOptions): Capture {
   return new CapturedAttempt(options)
 }
 
-/** A request that is answered or was: who asks the same again gets the same. */
+/** A request that is being answered or was: a retry of it gets the same answer. */
 interface Asked {
   readonly answers: Promise<readonly ChatAnswer[]>
-  /** Whether it was its own request that stopped it. */
+  /** Whether its own caller aborted it. */
   isCut: boolean
 }
 
 /** A request that is being answered. */
 interface Running {
   readonly controller: AbortController
-  /** Told when it has its answer, or none: by whoever waits for that. */
+  /** Called when it has ended, with or without an answer; set by whoever waits for that. */
   isOver: (() => void) | undefined
 }
 
 class CapturedAttempt implements Capture, AttemptOrder {
   readonly #options: CaptureOptions
   readonly #seats: readonly Seat[]
-  /** By the names of requests, where they have any. */
+  /** By request id, for requests that have one. */
   #asked: Map<string, Asked> | undefined
   readonly #running = new Set<Running>()
   readonly #started: number
@@ -89,7 +89,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     }
   }
 
-  /** What the same request was answered with; nothing where it died with whoever asked first. */
+  /** The answer to the same request; undefined if the first caller aborted it. */
   async #sameAnswer(before: Asked, call: ChatCall): Promise<readonly ChatAnswer[] | undefined> {
     try {
       const answers = await before.answers
@@ -184,7 +184,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     await Promise.all(over)
   }
 
-  /** What broke or was stopped is that; what else ended did so by a limit, or by itself. */
+  /** A failure or an abort comes first; then a limit; else it completed. */
   #outcomeOf({ outcome }: CaptureEnding): Outcome {
     if (outcome && !isGradableOutcome(outcome)) return outcome
     return this.ended ?? outcome ?? { kind: 'completed' }

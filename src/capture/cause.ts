@@ -11,7 +11,7 @@ export function findCause(known: readonly CapturedTurn[], asked: Compared): Fork
   let shared = -1
   for (const turn of known) {
     const same = sharedKeys(turn.saidKeys, asked.keys)
-    // Of equals the newest: that is the one which was replaced.
+    // Among equals take the newest: that is the one which was replaced.
     if (same < shared) continue
     nearest = turn
     shared = same
@@ -28,7 +28,7 @@ function sharedKeys(a: readonly string[], b: readonly string[]): number {
   return same
 }
 
-/** Why a conversation is not the one before, of which it has the first `shared` messages. */
+/** Why a conversation differs from an earlier one whose first `shared` messages it repeats. */
 function causeOf(before: CapturedTurn, asked: Compared, shared: number): ForkReason {
   const { messages, keys } = asked
   const said: readonly Message[] = [...before.messages, before.message]
@@ -46,7 +46,7 @@ function causeOf(before: CapturedTurn, asked: Compared, shared: number): ForkRea
 
 const otherTools: ForkReason = { cause: 'tools', reason: 'other tools are offered' }
 
-/** Why a conversation forks of which every message is known. */
+/** Why a conversation forks though all its messages are known. */
 function wholeCause(before: CapturedTurn, { messages, toolsKey }: Compared): ForkReason {
   if (before.toolsKey !== toolsKey) return otherTools
   if (messages.at(-1)?.role === 'assistant') {

@@ -82,7 +82,7 @@ function allTools(turns: readonly CapturedTurn[]): readonly ToolDefinition[] {
   return [...byName.values()].sort((a, b) => (a.function.name < b.function.name ? -1 : 1))
 }
 
-/** Where the agent said itself what the attempt was worth, the last turn has it. */
+/** A reward that the agent itself gave is recorded on the last turn. */
 function withReward(turns: readonly Turn[], reward: number | undefined): readonly Turn[] {
   if (reward === undefined || turns.length === 0) return turns
   return turns.with(-1, { ...turns.at(-1)!, reward })

@@ -9,8 +9,8 @@ import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
 /**
- * What form an answer should have; it is asked for in words, as no policy here is constrained. Answers
- * that have another form are told as such.
+ * What form an answer should have. It is asked for in words, as no policy here decodes under a
+ * grammar; an answer in another form is reported in `unmet`.
  */
 export type ResponseFormat =
   | { readonly kind: 'text' }
@@ -44,21 +44,21 @@ export interface ChatRequest {
 /** Why an answer ended: `aborted` is what was there when its request died. */
 export type ChatFinish = 'stop' | 'length' | 'tool-calls' | 'aborted'
 
-/** Something that a request asked for and its answer has not. */
+/** Something that a request asked for and its answer lacks. */
 export interface Unmet {
   readonly what: 'response-format' | 'tool-choice'
   /** What is wrong, in words. */
   readonly problem: string
 }
 
-/** What is said back to an agent. */
+/** The answer that an agent gets. */
 export interface ChatAnswer {
   readonly id: string
   /** Words, reasoning and calls; malformed calls stay in the words as they were written. */
   readonly message: AssistantMessage
   readonly finish: ChatFinish
   readonly usage: { readonly prompt: number; readonly sampled: number; readonly cached?: number }
-  /** What was asked for and is not so; nothing where all of it is. */
+  /** What the request asked for and the answer lacks; empty if nothing. */
   readonly unmet: readonly Unmet[]
   /** The exact tokens: what the policy saw and what it sampled. */
   readonly tokens: {
@@ -90,13 +90,13 @@ export type ChatDelta =
 
 /** What a request is given besides what it asks. */
 export interface ChatCall extends Call {
-  /** Told of pieces while they come, where the policy streams; else all at once before the end. */
+  /** Called with each piece as it comes if the policy streams; otherwise with all of them at the end. */
   readonly onDelta?: (delta: ChatDelta) => void
   /** Whose conversation it is, where an attempt has several seats. @default '' */
   readonly seat?: string
   /**
-   * What `signal` belongs to, where nobody else uses it: the attempt's end then aborts it too, and
-   * the request needs no other signal.
+   * The controller of `signal`, if nobody else uses it: the end of the attempt then aborts it
+   * directly, which saves a second signal per request.
    */
   readonly controller?: AbortController
 }
@@ -121,17 +121,17 @@ export interface Capture {
   respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]>
   /** How many tokens the policy would be shown. */
   countTokens(request: ChatRequest, call?: Pick<ChatCall, 'seat'>): number
-  /** What ended the attempt already though nobody has closed it: a limit, a guard, its signal. */
+  /** What already ended the attempt before it was closed: a limit, a guard, its signal. */
   readonly ended: Outcome | undefined
   /** The first failure at a boundary, where there was one. */
   readonly failure: Error | undefined
-  /** How the attempt ended if its agent gave up over its last request, which was too long. */
+  /** The outcome if the agent gives up now because its last request was too long. */
   readonly refusal: Outcome | undefined
   /** Cuts what is running, refuses what comes later, and gives the tree of every seat. */
   end(ending?: CaptureEnding): Promise<readonly [Tree, ...Tree[]]>
 }
 
-/** What attempts are captured with: everything of a run but its worlds. */
+/** What capturing needs: a run's rollout context without its worlds. */
 export type CaptureContext = Omit<RolloutContext, 'environment' | 'condense'>
 
 /** What one attempt is captured with. */

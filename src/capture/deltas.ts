@@ -3,15 +3,15 @@ import type { Renderer, TurnPiece } from '../core/renderer.ts'
 import type { ChatCall, ChatDelta, ChatRequest } from './contract.ts'
 import type { Prompted } from './turn.ts'
 
-/** Tells an answer piece by piece. */
+/** Sends an answer piece by piece. */
 export interface Deltas {
-  /** Looks at the tokens of a turn as they come; nothing where nobody wants to be told. */
+  /** Takes the tokens of a turn as they come; undefined if nobody listens. */
   readonly watch: ((ids: Int32Array) => void) | undefined
-  /** Tells what has not been told yet. */
+  /** Sends what has not been sent yet. */
   finish(message: AssistantMessage): void
 }
 
-/** Tells nobody. */
+/** Sends nothing. */
 const untold: Deltas = { watch: undefined, finish: () => {} }
 
 /** What deltas are made from. */
@@ -23,7 +23,7 @@ export interface DeltaSource {
   readonly request: ChatRequest
 }
 
-/** Opens the telling of one answer. */
+/** Begins to send one answer. */
 export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
   if (!onDelta) return untold
   const { index: answer, request, renderer, prompted } = source
@@ -62,8 +62,8 @@ function callsOf({ tool_calls: calls = [] }: AssistantMessage, answer: number): 
 }
 
 /**
- * Tells a text as it grows. White space at its ends may not be part of the message, nor a text that
- * ends answers: so much is held back until what follows decides.
+ * Sends a text as it grows. White space at its ends and stop texts may turn out not to belong to the
+ * message, so they are held back until the next tokens decide.
  */
 function openTelling(
   tell: (text: string) => void,

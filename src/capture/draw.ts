@@ -7,7 +7,7 @@ import { emptyWalk, type Used, type Walk } from '../rollout/walk.ts'
 import type { CaptureContext } from './contract.ts'
 import type { Prompted } from './turn.ts'
 
-/** What one draw is told besides its prompt. */
+/** What one draw needs besides its prompt. */
 export interface DrawOptions {
   readonly context: CaptureContext
   /** The attempt with the request's own signal. */
@@ -20,9 +20,9 @@ export interface DrawOptions {
   readonly seat: string
   /** What the draw's seed is a function of, besides the attempt. */
   readonly seedName: string
-  /** The seed that whoever asks named, where they decide how is sampled. */
+  /** The request's own seed, if requests decide how to sample. */
   readonly seed: number | undefined
-  /** Shown all tokens of the turn whenever there are more. */
+  /** Called with all tokens of the turn whenever there are more. */
   readonly watch: ((ids: Int32Array) => void) | undefined
 }
 
@@ -68,7 +68,7 @@ function openScratch(prompted: Prompted, { context, attempt, seedName }: DrawOpt
 
 const rolling = new WeakMap<CaptureContext, RolloutContext>()
 
-/** The same with an environment, made once: nobody opens a world here, the agent has its own. */
+/** The context with a placeholder environment, made once: no world is opened, the agent has its own. */
 function rollingWith(context: CaptureContext): RolloutContext {
   const known = rolling.get(context)
   if (known) return known
@@ -78,11 +78,11 @@ function rollingWith(context: CaptureContext): RolloutContext {
   return made
 }
 
-/** The request of a draw: told which sample of its attempt it is, and shown to whoever watches. */
+/** Changes the request of a draw: adds which sample of the attempt it is, and who watches. */
 function changeFor({ tokens }: Prompted, options: DrawOptions): ChangeRequest {
   const { context, key, seat, seed, sampling, stop, watch } = options
   const start = tokens.length
-  // The same list where nothing is added: what is written of it is then not written again.
+  // Keep the same array if nothing is added, so that what is cached by its identity is used again.
   const stopStrings = stop.length === 0 ? context.stopStrings : [...context.stopStrings, ...stop]
   return request => {
     const changed: { -readonly [Name in keyof SampleRequest]: SampleRequest[Name] } = {
@@ -104,7 +104,7 @@ function watchBoth(
   { watch: guard, prompt }: SampleRequest,
   start: number,
 ): Watch {
-  // A sample that goes on under new weights begins behind what the turn has already.
+  // A sample that goes on under new weights begins after the tokens that the turn already has.
   const before = prompt.ids.subarray(start)
   return soFar => {
     watch(joined(before, soFar.ids))

@@ -44,13 +44,13 @@ export function agentFetch({ capture, signal, model }: FetchOptions): typeof fet
       },
     })
     const response = await Promise.race([outlet.response, answered.then(() => outlet.response)])
-    // Who stopped a request wants to see that, not an answer in the shape of an error.
+    // A caller that aborted expects an abort error, not an error response.
     if (!response.ok) stopped.throwIfAborted()
     return response
   }
 }
 
-/** The path as dialects have it: from the version on, wherever a client puts what lies before. */
+/** The path from the version on, whatever base path a client puts before it. */
 function pathOf(url: string): string {
   const { pathname } = new URL(url)
   return /\/v1(?:beta|alpha)?(?:\/.*)?$/.exec(pathname)?.[0] ?? pathname
@@ -69,7 +69,7 @@ function readJson(text: string): unknown {
   }
 }
 
-/** Takes what a dialect writes; the response is there with the body, or when a stream begins. */
+/** Takes what a dialect writes; the response resolves with the body, or when a stream begins. */
 function openOutlet(): Outlet & { readonly response: Promise<Response> } {
   let give: (response: Response) => void = () => {}
   let stream: ReadableStreamDefaultController<Uint8Array> | undefined

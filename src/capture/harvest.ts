@@ -28,7 +28,7 @@ export interface PlantedTurn {
   readonly turn: Pick<Turn, 'from' | 'end' | 'finish'>
 }
 
-/** Plants paths one after the other: each says which one it stands behind, so that all are rows. */
+/** Adds paths to the tree one after the other; each names the one before it, so that every path becomes a row. */
 export function plantPaths(
   tree: GrowingTree,
   paths: readonly CapturedTurn[],
@@ -69,7 +69,7 @@ export function turnsTo(leaf: CapturedTurn): readonly CapturedTurn[] {
   return turns.reverse()
 }
 
-/** The first path stands for itself; every other stands behind the one before it. */
+/** A path that forked rewrites the place it forked from; others extend. */
 function lineageOf(fork: Fork | undefined, of: Place): Lineage {
   if (!fork) return { kind: 'extends' }
   const { cause, reason } = fork
@@ -77,7 +77,7 @@ function lineageOf(fork: Fork | undefined, of: Place): Lineage {
   return { kind: 'rewrites', of, by, reason: `${cause}: ${reason}` }
 }
 
-/** Plants what one path adds; the first node of that has its lineage. */
+/** Adds the nodes that are new on one path; the first of them has the lineage. */
 function openPlanter(
   tree: GrowingTree,
   placed: Map<CapturedTurn, Placed>,
@@ -118,7 +118,7 @@ function openPlanter(
     return add(at, given(isBeginning ? 'prompt' : 'observed', turn.given, repeatsIn(turn)))
   }
 
-  /** What a rewritten path carries over from the one it was made of. */
+  /** Which of a rewritten path's tokens repeat the one it was made from. */
   function repeatsIn({ keep, given: ids }: CapturedTurn): GivenSegment['repeats'] {
     if (!old || !pending) return undefined
     return findRepeats(tree, { end: old, path: idsTo(tree, old), keep, ids })
@@ -131,7 +131,7 @@ function openPlanter(
   }
 
   function addOwn(turn: CapturedTurn, at: Place): NonNullable<Placed['own']> {
-    // An answer to a prompt that stands in the tree already has no other node for its lineage.
+    // If the whole prompt is in the tree already, an empty node carries the lineage.
     let end = pending ? add(at, given('observed', new Int32Array(0))) : at
     const from = tree.nodes.length
     for (const segment of turn.segments) end = tree.append(end, segment)
@@ -146,7 +146,7 @@ function openPlanter(
   }
 }
 
-/** The ends of all paths: turns that nobody went on from. What a later answer made up for is left out. */
+/** The last turns of all paths. A cut turn whose request was later answered is left out. */
 export function leavesOf(turns: readonly CapturedTurn[]): readonly CapturedTurn[] {
   const continued = new Set(turns.flatMap(turn => turnsTo(turn).slice(0, -1)))
   const leaves = turns.filter(turn => turn.segments.length > 0 && !continued.has(turn))
@@ -166,8 +166,8 @@ function isMadeUpFor(cut: CapturedTurn, turns: readonly CapturedTurn[]): boolean
 }
 
 /**
- * Paths in the order of their last turns. Of those that ended side by side the tokens decide, so
- * that the order of arrival does not show.
+ * Paths in the order of their last turns. For those that overlapped in time the tokens decide, so
+ * that the result does not depend on the order of arrival.
  */
 function inOrder(leaves: readonly CapturedTurn[]): readonly CapturedTurn[] {
   const left = [...leaves]

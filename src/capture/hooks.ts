@@ -20,7 +20,7 @@ export interface Hooks {
   readonly speaker: Speaker
 }
 
-/** What hooks lead to. */
+/** What hooks are made from. */
 export interface HookOptions {
   readonly capture: Pick<Capture, 'respond' | 'countTokens'>
   readonly signal: AbortSignal
@@ -30,7 +30,7 @@ export interface HookOptions {
   readonly seat?: string
 }
 
-/** Opens the ways to ask. */
+/** Makes the ways to ask. */
 export function openHooks({ capture: shared, signal, policy, seat = '' }: HookOptions): Hooks {
   const capture: HookOptions['capture'] = {
     respond: (request, call) => shared.respond(request, { ...call, seat }),

@@ -17,7 +17,7 @@ export interface Shown {
 /** The conversations of one seat, which requests are matched with. */
 export interface Known {
   readonly turns: readonly CapturedTurn[]
-  /** What a request is going to be answered from. */
+  /** The prompt from which a request will be answered. */
   match(shown: Shown, call: Call): Prompted
   /** Adds a turn that was sampled, so that others can go on from it. */
   add(turn: CapturedTurn): void
@@ -34,7 +34,7 @@ class KnownConversations implements Known {
   readonly #said = new Step()
   /** The first turn behind each prompt; most have one. */
   #byTokens: Map<string, CapturedTurn> | undefined
-  /** What was asked last: most of it is asked again. */
+  /** The last request: the next one repeats most of it. */
   #last: Keyed | undefined
 
   constructor(renderer: Renderer) {
@@ -66,7 +66,7 @@ class KnownConversations implements Known {
     end.turn = added
   }
 
-  /** The first turn of the same prompt. They are sought by their names once there are many. */
+  /** The first turn of the same prompt. A map by tokens is made only once there are many. */
   #twinOf({ tokensKey: key }: CapturedTurn): CapturedTurn | undefined {
     if (this.#byTokens) return this.#byTokens.get(key)
     const twin = this.turns.find(each => each.tokensKey === key)
@@ -88,7 +88,7 @@ class KnownConversations implements Known {
   }
 }
 
-/** So many turns are looked through for less than it costs to keep them by name. */
+/** Up to this many turns, a scan is cheaper than a map. */
 const few = 8
 
 /** Whether something stands behind the first `known` messages, and nothing of the assistant. */
@@ -101,8 +101,8 @@ function isAnswered(messages: readonly Message[], known: number): boolean {
 }
 
 /**
- * One step into the conversations that were had: by their tools, then message by message. Most steps
- * have one that follows, and there are thousands of them: a map is made for the second.
+ * A node of the trie of known conversations: by their tools, then message by message. There are
+ * thousands of them and most have one child, so a map is made only for the second.
  */
 class Step {
   /** The newest turn whose conversation ends here. */
@@ -183,7 +183,7 @@ function bridged(renderer: Renderer, asked: Asked, base: CapturedTurn): Prompted
 function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn[]): Prompted {
   const ids = renderer.render(asked.messages, asked.tools)
   const { base, keep } = longestShared(turns, ids)
-  // The tokens decide: what was written otherwise may read the same to the policy.
+  // The tokens decide: a message written differently may still be the same tokens to the policy.
   const isSame = base !== undefined && keep === turnLength(base)
   return prompted(asked, {
     known: isSame ? Math.min(base.messages.length + 1, asked.messages.length) : 0,
@@ -197,7 +197,7 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
 
 type Placed = Omit<Prompted, keyof Asked | 'tokensKey' | 'rewrite'> & { readonly rewrite?: string }
 
-/** What was asked, at its place; field by field, as turns are made. */
+/** What was asked, with its place. Field by field, so that all have one shape, as in `openTurn`. */
 function prompted({ messages, keys, tools, toolsKey }: Asked, placed: Placed): Prompted {
   const { known, base, keep, given, tokens, depth, rewrite } = placed
   const own = { known, base, keep, given, tokens, depth, rewrite, tokensKey: tokensKey(tokens) }
@@ -221,7 +221,7 @@ function longestShared(
   return { base: best, keep: most }
 }
 
-/** The same, or so much less that no sampled turn is cut: a turn is on a path, or it is not. */
+/** `keep`, shortened where needed so that it cuts no sampled turn in two. */
 function wholeTurns(base: CapturedTurn, keep: number): number {
   for (let turn: CapturedTurn | undefined = base; turn; turn = turn.base) {
     if (keep > promptLength(turn)) return keep < turnLength(turn) ? promptLength(turn) : keep
@@ -229,7 +229,7 @@ function wholeTurns(base: CapturedTurn, keep: number): number {
   return keep
 }
 
-/** A path's first tokens and what follows; the buffer itself goes on where nobody else has. */
+/** A path's first tokens and `ids` after them; grows the same buffer if nothing else was appended to it. */
 function continued(tokens: TokenBuffer, length: number, ids: Int32Array): TokenBuffer {
   const buffer = tokens.length === length ? tokens : tokens.fork(length)
   buffer.append(ids)

@@ -4,8 +4,8 @@ import { type Message, type ToolCall, type ToolDefinition, textOf } from '../cor
 import type { TokenBuffer } from '../rollout/token-buffer.ts'
 
 /**
- * What tells messages apart, one key per message. Ids of calls, white space around texts and the
- * layout of JSON do not: frameworks write these as they like when they say a message again.
+ * One key per message, equal for messages that say the same. Ids of calls, white space around texts
+ * and the layout of JSON do not count: frameworks change them when they repeat a message.
  */
 export function messageKeys(messages: readonly Message[], before?: Keyed): readonly string[] {
   let calls: readonly ToolCall[] = []
@@ -13,7 +13,7 @@ export function messageKeys(messages: readonly Message[], before?: Keyed): reado
   return messages.map((message, index) => {
     const answered = calls
     if (message.role !== 'tool') calls = callsOf(message)
-    // To compare a text costs a small part of what it costs to digest it.
+    // Comparing a text is far cheaper than hashing it.
     isSame &&= isDeepStrictEqual(message, before?.messages[index])
     return isSame ? before!.keys[index]! : messageKey(message, answered)
   })
@@ -57,7 +57,7 @@ export function saidKeys(message: Extract<Message, { role: 'assistant' }>): {
 
 const toolsKeys = new WeakMap<readonly ToolDefinition[], string>()
 
-/** What tells lists of tools apart; a list that a run shares is read once. */
+/** A key for a list of tools; a list that a run shares is hashed once. */
 export function toolsKey(tools: readonly ToolDefinition[]): string {
   if (tools.length === 0) return 'none'
   const known = toolsKeys.get(tools) ?? digest(tools)
@@ -67,10 +67,10 @@ export function toolsKey(tools: readonly ToolDefinition[]): string {
 
 const digested = new WeakMap<TokenBuffer, { length: number; readonly hash: Hash }>()
 
-/** So many tokens are read anew for less than it costs to keep how far they were read. */
+/** Up to this many tokens, hashing all again is cheaper than keeping a running hash. */
 const few = 1024
 
-/** A short name for the tokens of a path; of many, only what came since it was last asked for is read. */
+/** A short key for the tokens of a path. On long paths only the tokens since the last call are hashed. */
 export function tokensKey(tokens: TokenBuffer): string {
   if (tokens.length <= few) return hash('sha256', bytesOf(tokens.view()), 'hex').slice(0, 16)
   const known = digested.get(tokens) ?? { length: 0, hash: createHash('sha256') }
@@ -85,7 +85,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
-/** A text is digested as it stands: to write a long one as JSON costs more than to digest it. */
+/** A text is hashed as it is: writing a long one as JSON costs more than hashing it. */
 function contentKey(who: string, content: Message['content']): string {
   if (Array.isArray(content) && content.some(({ type }) => type !== 'text')) {
     return digest([who, content])
@@ -93,7 +93,7 @@ function contentKey(who: string, content: Message['content']): string {
   return digestText(`${who}: ${textOf(content).trim()}`)
 }
 
-/** JSON with its keys in order; what is no JSON stays the text it is. */
+/** JSON with its keys in order; text that is not JSON stays as it is. */
 function plainJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), sorted)

@@ -43,7 +43,7 @@ export async function playSeats<Data>(
   }
 }
 
-/** Whether a conversation goes on in another one, which then holds it. */
+/** Whether a conversation is the beginning of another one. */
 function isBeginning(one: SeatConversation, other: SeatConversation): boolean {
   const [before, after] = [one, other].map(({ messages }) =>
     messages.map(each => JSON.stringify(each)),

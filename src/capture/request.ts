@@ -47,7 +47,7 @@ function formatInstruction(format: ResponseFormat): string | undefined {
   return `Answer with one JSON value that fits this JSON schema, and nothing else:\n${JSON.stringify(format.schema)}`
 }
 
-/** How a request is drawn where requests decide. */
+/** The request's own sampling settings, for runs where requests decide. */
 export function requestSampling(
   { temperature, topP, topK }: ChatRequest,
   sampling: Sampling,
@@ -60,7 +60,7 @@ export function requestSampling(
   }
 }
 
-/** Which of its own ways to draw a request asked for, other than the run's. */
+/** The names of the sampling settings in a request that differ from the run's. */
 export function otherSampling(
   request: ChatRequest,
   sampling: Sampling,

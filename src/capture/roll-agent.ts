@@ -61,7 +61,7 @@ async function runAgent(
   }
   try {
     signal.throwIfAborted()
-    // An agent that does not listen to its signal is left alone when its attempt is stopped.
+    // An agent that ignores its signal is not waited for when its attempt is stopped.
     const work = Promise.resolve().then(() => inAttempt(hooks, () => agent(call)))
     const result: unknown = await unlessStopped(attempt, work)
     return result === undefined ? {} : { report: plainJson(result) }

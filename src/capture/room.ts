@@ -14,7 +14,7 @@ export interface Share {
 export interface Room {
   /** Whether all tokens that are left are set aside for others. */
   readonly isTaken: boolean
-  /** Somebody gave back what was not sampled. */
+  /** Resolves when somebody has given tokens back. */
   settled(): Promise<void>
   /** Sets tokens aside; refuses what is too much. */
   take(wanted: { readonly prompt: number; readonly most: number | undefined }): Share
@@ -22,7 +22,7 @@ export interface Room {
   readonly left: number
 }
 
-/** Opens the room that limits give. */
+/** Opens the shared budget of an attempt's limits. */
 export function openRoom(limits: Limits): Room {
   return new LimitedRoom(limits)
 }
@@ -73,7 +73,7 @@ class LimitedRoom implements Room {
   }
 }
 
-/** The least of what a request wants, the tokens that are left and the context that is. */
+/** The smallest of three: what the request wants, the tokens left, the context left. */
 function leastOf(
   wanted: number | undefined,
   left: number,

@@ -4,7 +4,7 @@ type Check = ReturnType<typeof validatorOf>
 
 const checks = new WeakMap<object, Check>()
 
-/** What is wrong with a value by a stranger's schema; one that cannot be compiled finds nothing wrong. */
+/** What is wrong with a value by a client's schema; a schema that cannot be compiled finds nothing. */
 export function checkBy(
   schema: Readonly<Record<string, unknown>>,
   value: unknown,
@@ -15,7 +15,7 @@ export function checkBy(
 }
 
 function compile(schema: Readonly<Record<string, unknown>>): Check {
-  // Patterns of strangers can take forever on texts of a model.
+  // A client's regular expression can take forever on a model's text.
   if (/"pattern(Properties)?":/.test(JSON.stringify(schema))) return () => []
   try {
     return validatorOf(schema)

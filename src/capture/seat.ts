@@ -14,12 +14,12 @@ export interface Seat {
   readonly room: Room
 }
 
-/** Seats somebody. */
+/** Opens a seat. */
 export function openSeat(name: string, context: CaptureContext): Seat {
   const renderer = context.seats?.get(name)?.renderer ?? context.renderer
   return {
     name,
-    // Every attempt has seats: what is the same for all of them is not copied for each.
+    // The context is copied only for a seat with a renderer of its own: every attempt has seats.
     context: renderer === context.renderer ? context : { ...context, renderer },
     known: openKnown(renderer),
     tally: openTally(),

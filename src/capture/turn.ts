@@ -27,13 +27,13 @@ export interface ForkReason {
   readonly reason: string
 }
 
-/** A fork from a known conversation, of whose messages the new one begins with so many. */
+/** A fork from a known conversation, and how many of its messages the new one repeats. */
 export interface Fork extends ForkReason {
   readonly of: CapturedTurn
   readonly shared: number
 }
 
-/** What a request is going to be answered from. */
+/** The prompt from which a request will be answered. */
 export interface Prompted {
   /** What the policy is shown, as messages. */
   readonly messages: readonly Message[]
@@ -54,7 +54,7 @@ export interface Prompted {
   readonly tokensKey: string
   /** Turns that were sampled on this path before. */
   readonly depth: number
-  /** Why the template writes what was sampled before otherwise now, where it does. */
+  /** Why the template now writes earlier turns differently, if it does. */
   readonly rewrite: string | undefined
 }
 

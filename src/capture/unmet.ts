@@ -2,7 +2,7 @@ import { type AssistantMessage, textOf } from '../core/message.ts'
 import type { ChatRequest, Unmet } from './contract.ts'
 import { checkBy } from './schema-check.ts'
 
-/** What a request asked for in words and its answer has not, each with what is wrong. */
+/** What a request asked for in words and its answer lacks, each with what is wrong. */
 export function unmetBy(request: ChatRequest, message: AssistantMessage): readonly Unmet[] {
   const { responseFormat, toolChoice } = request
   if (responseFormat === undefined && toolChoice === undefined) return []
@@ -14,7 +14,7 @@ export function unmetBy(request: ChatRequest, message: AssistantMessage): readon
   ]
 }
 
-/** What calls a tool answers later: only a last word has the form. */
+/** An answer with calls is not final, so it need not have the form. */
 function formatProblem(
   { responseFormat }: ChatRequest,
   { content, tool_calls: calls = [] }: AssistantMessage,

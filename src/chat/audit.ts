@@ -10,9 +10,9 @@ import type { ModelRenderer } from './renderer.ts'
 export type TurnFinding =
   /** The path's tokens are those of the rendering. */
   | { readonly kind: 'exact' }
-  /** Text is the same; at a border in the middle of text tokens are cut otherwise. */
+  /** The text is the same; where a turn borders on text without a control token, its tokens are split differently. */
   | { readonly kind: 'merged' }
-  /** The template shows history otherwise; `preserve` kept it, `faithful` forked with this cause. */
+  /** The template shows history differently now; `preserve` kept it, `faithful` forked with this cause. */
   | { readonly kind: 'rewritten'; readonly cause: string }
   /** An earlier turn was rewritten, which `preserve` kept; here nothing more changed. */
   | { readonly kind: 'preserved' }
@@ -109,9 +109,9 @@ function findEnd(
 }
 
 /**
- * What a policy samples in a turn: what the template shows of it, where that continues the path.
- * One that thinks samples its thoughts, whether or not they are shown later; one that does not is
- * taken from the whole rendering.
+ * What a policy would sample in a turn: what the template writes for it, if that continues the path.
+ * A turn that thinks includes its thoughts, whether or not they are shown later; one that does not
+ * is taken from the whole rendering.
  */
 function sampleAs(renderer: ModelRenderer, path: Int32Array, play: Play): Int32Array {
   const { tokenizer, profile } = renderer

@@ -89,7 +89,7 @@ function bridgeText(
   return { text: text.slice(start), foreign: shift(foreign, start) }
 }
 
-/** Where the turn ends whose mark stands at a place of a text; undefined where it is another. */
+/** Where the turn ends whose mark is at this place of a text; undefined if the mark belongs to another turn. */
 export function endOf(
   text: string,
   at: number,
@@ -147,7 +147,7 @@ function knownTurn(
   return turn
 }
 
-/** Where no control token ends a turn, white space that the policy sampled is not written again. */
+/** Where no control token ends a turn, the policy may have sampled white space of the bridge; it is not written twice. */
 export function encodeBehindText(
   { tokenizer }: BridgeContext,
   { path, turnStart }: BridgeRequest,

@@ -33,20 +33,20 @@ export interface ChatRequest {
   readonly opensTurn: boolean
 }
 
-/** A rendered text, and what the template wrote of the time while it was rendered. */
+/** A rendered text, and the dates and times that the template wrote into it. */
 export interface TimedText extends ChatText {
   readonly moments: readonly Moment[]
 }
 
-/** A text with holes where contents belong that the template was not shown. */
+/** A text with holes for contents that were hidden from the template. */
 export interface OutlineText extends TimedText {
   readonly holes: readonly Hole[]
 }
 
-/** What rendering without some contents came to; it holds where the conditions' answers are true. */
+/** The result of rendering with some contents hidden; it holds for contents that meet the conditions. */
 export interface OutlineRendering {
   readonly conditions: readonly Condition[]
-  /** What such contents give if none spells a control string; undefined where they have to be seen. */
+  /** The text for such contents if none contains a control string; undefined if the template must see them. */
   readonly outline: OutlineText | undefined
 }
 
@@ -66,7 +66,7 @@ export interface Chat {
   readonly source: string
 }
 
-/** How long a content may be to be hidden: of longer ones, rendering is the smaller part. */
+/** Longer contents are not hidden: for them rendering is the smaller part of the cost. */
 export const longestHidden = 1 << 14
 
 /**
@@ -84,11 +84,11 @@ export interface ChatOptions {
   readonly config: ModelFiles['config']
   /** Values the template may ask for, such as `enable_thinking`. */
   readonly variables: Readonly<Record<string, unknown>>
-  /** The day that templates write. */
+  /** The date that templates write. */
   readonly clock: () => Date
 }
 
-/** Characters of a text whose tokens are not found in the blink of an eye. */
+/** From this many characters on, tokenizing may hold the event loop for long. */
 const longText = 500_000
 
 /** What a rendering is given besides the variables that a user may choose. */
@@ -182,7 +182,7 @@ function tokenText(value: unknown): string | undefined {
   return typeof content === 'string' ? content : undefined
 }
 
-/** What messages say of their own shape; templates make control strings of it. */
+/** Roles and types of parts; templates build control strings from them. */
 const shapeWords = new Set(
   'system user assistant tool developer function text image image_url video audio'.split(' '),
 )
@@ -213,7 +213,7 @@ function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
   }
   return {
     spellsControl: spellsAny,
-    /** A message whose content is not told. */
+    /** A message whose content is hidden. */
     outline: (message: Message, content: TemplateInput): TemplateInput => {
       const value = markForeignWithin(toValue({ ...message, content: '' }, dialect), all)
       return (value as Map<string, TemplateInput>).set('content', content)
@@ -272,7 +272,7 @@ function toValue(message: Message, dialect: Dialect): PythonValue {
   return value
 }
 
-/** Content as text, or in parts where the template takes them; `None` is never where text belongs. */
+/** Content as text, or in parts if the template takes them; never `None` where text is expected. */
 function toContent(content: Content | null, dialect: Dialect): Content {
   if (content === null || typeof content === 'string') return content ?? ''
   if (dialect.parts === 'list') return content

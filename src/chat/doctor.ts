@@ -32,9 +32,9 @@ export interface AuditCounts {
   readonly turns: number
   /** The tokens are those of the rendering. */
   readonly exact: number
-  /** The text is; at a border within text, tokens are cut otherwise. */
+  /** The text is the same; at a border within text, tokens are split differently. */
   readonly merged: number
-  /** The template shows what came before otherwise: a faithful history forks. */
+  /** The template shows earlier turns differently: a faithful history forks. */
   readonly rewritten: number
   /** An earlier turn was rewritten, and is preserved. */
   readonly preserved: number
@@ -44,7 +44,7 @@ export interface AuditCounts {
   readonly violations: readonly string[]
 }
 
-/** How often something was so. */
+/** Something that was found, and how often. */
 export interface Counted {
   readonly reason: string
   readonly count: number
@@ -121,7 +121,7 @@ function auditAll(renderer: ModelRenderer, conversations: readonly Conversation[
   }
 }
 
-/** The cause of a rewrite without what only this one has: its turn and its texts. */
+/** The cause of a rewrite without its turn and texts, so that equal kinds are counted together. */
 function kindOf(cause: string): string {
   return cause.split(':')[0]!.replace(/ (?:text from )?turn \d+(?: on)?/, ' a turn')
 }

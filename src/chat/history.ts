@@ -33,7 +33,7 @@ function renderAll({ chat }: BridgeContext, { messages, tools }: BridgeRequest):
   }
 }
 
-/** Where two sequences of tokens stop saying the same. */
+/** Where the texts of two token sequences part. */
 interface Fork {
   /** How many tokens of the path say what the template says now. */
   readonly keep: number

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { holdLoop } from '../core/process/signals.ts'
 
-/** Several times the largest vocabulary that is published. */
+/** The largest file that is read: several times the largest published vocabulary. */
 const largestFile = 256 * 2 ** 20
 
 /** What a Hugging Face model folder says about its tokenizer and its chat template. */

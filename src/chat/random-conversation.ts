@@ -7,7 +7,7 @@ import type {
 } from '../core/message.ts'
 import type { Profile } from './calibration/calibration.ts'
 
-/** A conversation to audit a renderer with: what opens it, and turns with what was observed upon. */
+/** A conversation to audit a renderer with: its opening, and turns with the observations after them. */
 export interface Conversation {
   readonly opening: readonly Message[]
   readonly tools: readonly ToolDefinition[]
@@ -50,7 +50,7 @@ const words = [
   'refund',
 ]
 
-/** Draws a conversation that the template can show: its limits are kept to. */
+/** Draws a conversation within the template's limits. */
 export function randomConversation(options: ConversationOptions): Conversation {
   const { profile, random } = options
   const draw = openDraws(options)
@@ -100,9 +100,9 @@ function openDraws({ profile, random, spelled }: ConversationOptions) {
   const pick = <T>(items: readonly T[]): T => items[below(items.length)]!
   const text = (more: readonly string[] = []): string =>
     Array.from({ length: 1 + below(6) }, () => pick([...words, ...more])).join(' ')
-  /** What others say may spell control strings. */
+  /** Messages of users and tools may spell control strings. */
   const given = (): string => text(random() < 0.2 ? spelled : [])
-  /** Thoughts and words carry a word of their own, so that their absence can be told. */
+  /** Thoughts and words carry a unique word, so that a missing one is noticed. */
   const thought = (turn: number) =>
     random() < 0.3 ? { reasoning_content: `${text()} qzthought${turn}` } : {}
 

@@ -1,6 +1,6 @@
 import type { ChatText } from './chat.ts'
 
-/** Ranges of a text in the part of it that begins at `start` and has this length. */
+/** The ranges that lie in the part of a text from `start` with this length, counted from `start`. */
 export function shift(
   ranges: ChatText['foreign'],
   start: number,

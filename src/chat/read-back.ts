@@ -2,7 +2,7 @@ import { type AssistantMessage, type Reply, textOf } from '../core/message.ts'
 import type { Conversation } from './random-conversation.ts'
 import type { ModelRenderer } from './renderer.ts'
 
-/** Whether a turn is read as what the template wrote it from, and would be written so again. */
+/** Whether parsing a rendered turn gives its message back, and rendering that gives the same text. */
 export type ReadingFinding =
   | { readonly kind: 'read' }
   /** The template does not show this turn as a policy would sample it. */
@@ -33,7 +33,7 @@ function quote(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 }
 
-/** A turn as the template writes it behind an opening; undefined where that is not continued. */
+/** A turn as the template writes it after an opening; undefined if the rendering does not continue the opening. */
 function turnText(
   { chat, profile }: ModelRenderer,
   { opening, tools }: Conversation,

@@ -35,9 +35,9 @@ export interface RendererOptions {
   readonly templateVariables?: Readonly<Record<string, unknown>>
   /** Replaces the sentence in which the template offers tools. */
   readonly toolInstruction?: ToolInstruction
-  /** How the model writes calls. @default what the template tells */
+  /** How the model writes calls. @default found from the template */
   readonly toolFormat?: ToolFormat
-  /** How the model writes reasoning. @default what the template tells */
+  /** How the model writes reasoning. @default found from the template */
   readonly reasoningFormat?: ReasoningFormat
   /**
    * Whether a marker that the model spells out in ordinary tokens counts as one, as it does for
@@ -46,7 +46,7 @@ export interface RendererOptions {
   readonly markers?: Markers
   /**
    * Whether contexts and bridges of one kind are filled into a shape that the template rendered once.
-   * Without, the template renders each: slower, the same tokens, and easier to follow. @default true
+   * `false`: the template renders each one; slower, with the same tokens, for debugging. @default true
    */
   readonly shapes?: boolean
   /** Whether known defects of published templates are mended. @default true */
@@ -55,7 +55,7 @@ export interface RendererOptions {
   readonly extraSpecialTokens?: readonly string[]
   /** A tokenizer that is already open, so that a folder's own need not be opened. */
   readonly tokenizer?: Tokenizer
-  /** The day that templates write. */
+  /** The date that templates write. */
   readonly clock: () => Date
 }
 
@@ -77,7 +77,7 @@ export interface ModelRenderer extends Renderer {
 export function createRenderer(files: ModelFiles, options: RendererOptions): ModelRenderer {
   const { history = 'preserve', markers = 'text', clock } = options
   const { templateVariables: variables = {} } = options
-  // A template is asked many times what it does, and a vocabulary may be large.
+  // Probing renders many times, and a vocabulary may be large.
   holdLoop()
   const tokenizer =
     options.tokenizer ??
@@ -130,7 +130,7 @@ interface Writing {
   readonly bridge: (request: BridgeRequest) => Int32Array
 }
 
-/** The template renders every context and every bridge anew: what shapes have to equal. */
+/** Renders every context and every bridge with the template; shapes must give the same tokens. */
 function openPlain(context: BridgeContext): Writing {
   const { chat, tokenizer } = context
   return {
@@ -146,7 +146,7 @@ function openShaped(context: BridgeContext): Writing {
   return { render: openOpenings(context.chat, context.tokenizer), bridge: openBridges(context) }
 }
 
-/** The templates of a folder with their defects mended and their tools offered in other words. */
+/** The templates of a folder, patched and with the tool instruction replaced. */
 function prepareTemplates(
   { template, toolTemplate }: ModelFiles,
   { patch = true, toolInstruction }: RendererOptions,

@@ -47,7 +47,7 @@ export function openReplies(context: ReplyContext): ReplyReader {
   }
 }
 
-/** Whether a stop token says nothing but that the turn is over; some also close the call before it. */
+/** Whether a stop token only ends the turn; some also close the call before it. */
 function isMereEnd({ spoken, called }: Profile, stop: string): boolean {
   return stop === spoken.sampledStop || stop !== called?.sampledStop
 }
@@ -78,7 +78,7 @@ export function openParsers({
   }
 }
 
-/** The first ids as text, control tokens apart from what only looks like them. */
+/** The first ids as pieces of text, with control tokens told apart from text that only looks like one. */
 function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => TextPiece[] {
   const isControl = openTable(tokenizer.controls.map(({ id }) => id))
   return (ids, length) => {
@@ -99,7 +99,7 @@ function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => 
   }
 }
 
-/** Which ids are in the list; a table of their range, which is small as they mostly are neighbours. */
+/** Tests whether an id is in the list, by a table over their range: mostly they are neighbours, so it is small. */
 function openTable(list: readonly number[]): (id: number) => boolean {
   const first = list.reduce((least, id) => Math.min(least, id), Number.MAX_SAFE_INTEGER)
   const last = list.reduce((most, id) => Math.max(most, id), first - 1)

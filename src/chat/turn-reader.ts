@@ -15,7 +15,7 @@ export function openTurnReaders(
     const parser = parserFor(tools).open()
     let decoder = tokenizer.openDecoder()
     const piecesOf = (id: number): readonly TextPiece[] => {
-      // The end of a turn is no part of what it says; what else it closes is read when all is there.
+      // A stop token is not part of the text; what it closes is read when the turn is whole.
       if (ends.has(id)) return []
       const control = controls.get(id)
       if (control === undefined) return plain(decoder.push(Int32Array.of(id)))
@@ -33,7 +33,7 @@ function plain(text: string): readonly TextPiece[] {
   return text === '' ? [] : [{ text, control: false }]
 }
 
-/** Calls are told when the turn is read as a whole; a malformed one stays with the words. */
+/** Calls are given when the whole turn is read; a malformed one stays in the words. */
 function toPiece(part: OutputPart): readonly TurnPiece[] {
   if (part.kind === 'reasoning') return [{ kind: 'reasoning', text: part.text }]
   if (part.kind === 'content') return [{ kind: 'text', text: part.text }]

@@ -37,7 +37,7 @@ export interface Command {
   readonly examples: readonly string[]
   /** The settings it takes as flags. */
   readonly settings: readonly SettingName[]
-  /** What it takes where a setting is not given, or how that is found, where it is its own. */
+  /** This command's own defaults for settings, as a value or in words, if they differ from the usual ones. */
   readonly defaults?: Readonly<Partial<Record<SettingName, unknown>>>
   /** Whether settings may also come from a config file. */
   readonly readsConfig?: boolean
@@ -55,20 +55,20 @@ export class MisuseError extends Error {
   override name = 'MisuseError'
 }
 
-/** The word after a command's name is none that it has. */
+/** The error for a subcommand that does not exist. */
 export function unknownVerb(command: string, verb: string | undefined, known: readonly string[]) {
   const hint = didYouMean(verb ?? '', known)
   return new MisuseError(`espalier ${command} has no "${verb}". Known: ${known.join(', ')}.${hint}`)
 }
 
-/** An error that came while things were closed after another one: the first one is what happened. */
+/** The first error, if closing things after it threw another. */
 export function firstCause(error: unknown): unknown {
   let first = error
   while (first instanceof Error && 'suppressed' in first) first = first.suppressed
   return first
 }
 
-/** What the program ends with after an error: 2 where it was misused, 1 where it failed. */
+/** The exit code after an error: 2 for misuse, 1 for a failure. */
 export function exitCodeOf(error: unknown): 1 | 2 {
   return error instanceof MisuseError || error instanceof SettingError ? 2 : 1
 }

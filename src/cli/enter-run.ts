@@ -10,11 +10,11 @@ export interface EnteredRun {
   /** Its folder, as seen from here. */
   readonly run: string
   readonly manifest: RunManifest
-  /** The settings it was begun with, and the flags of now over them. */
+  /** The settings it was begun with, overridden by the current flags. */
   readonly values: Settings
 }
 
-/** Reads a run's settings and goes to the folder they name their files from. */
+/** Reads a run's settings and changes to the folder that their relative paths start from. */
 export async function enterRun({ words, flags }: Invocation): Promise<EnteredRun> {
   const folder = resolve(words[0]!)
   const manifest = await readManifest(words[0]!)

@@ -139,7 +139,7 @@ function readValue(name: SettingName, value: Values[string], from: string): unkn
   return tryReadings(name, readings(value as string, from), from)
 }
 
-/** What a word can mean: a number before a text, JSON where it looks like it. */
+/** The values that a word can mean, most likely first: a number, JSON if it looks like it, a text. */
 function readings(word: string, from: string): unknown[] {
   const found: unknown[] = []
   if (word.trim() !== '' && Number.isFinite(Number(word))) found.push(Number(word))
@@ -167,7 +167,7 @@ function tryReadings(name: SettingName, values: readonly unknown[], from: string
     try {
       return checkSetting(name, value, from)
     } catch (error) {
-      // What a word most likely means says best what is wrong with it.
+      // Report the error of the most likely reading.
       first ??= error
     }
   }

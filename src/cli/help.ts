@@ -57,7 +57,7 @@ export function commandHelp(command: Command): string {
   ].join('\n')
 }
 
-/** More settings than this are told by reference where a command has flags of its own. */
+/** From this many settings on, a command with flags of its own only names them and refers to `--help config`. */
 const most = 40
 
 /** The settings of a command, under headings where they are many. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { MisuseError } from './command.ts'
 
-/** Throws where a port is taken: the service listens last, when a folder has been made for it. */
+/** Throws if the port is taken; called first, since the service listens only after its folder was made. */
 export async function tryPort(port: number, host: string): Promise<void> {
   const probe = createServer().listen(port, host)
   await once(probe, 'listening')
@@ -10,7 +10,7 @@ export async function tryPort(port: number, host: string): Promise<void> {
   await once(probe, 'close')
 }
 
-/** A flag that takes a whole number, as an option of that name; nothing where it was not given. */
+/** A whole-number flag as an option of the same name; an empty object if it was not given. */
 export function counted<Name extends string>(
   name: Name,
   text: string | undefined,
@@ -20,7 +20,7 @@ export function counted<Name extends string>(
   throw new MisuseError(`--${name} takes a whole number, not "${text}"`)
 }
 
-/** The flags of every command that listens beyond one page of its own. */
+/** The flags of every command that serves others over HTTP. */
 export const doorFlags = {
   host: {
     help: 'The address to listen on; another than this machine needs a token (default: 127.0.0.1)',
@@ -45,7 +45,7 @@ export function readDoor(own: Readonly<Record<string, string | undefined>>): {
   const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
   return {
     host: own.host ?? '127.0.0.1',
-    // A variable that is set to nothing is no token.
+    // An empty variable is not a token.
     ...(token && { token }),
     allowedHosts: (own['allow-host'] ?? '').split(/\s+/).filter(name => name !== ''),
   }

@@ -61,14 +61,14 @@ async function findCommand(name: string): Promise<Command> {
 function report(terminal: Terminal, thrown: unknown): number {
   const error = firstCause(thrown)
   terminal.tell(
-    // Names of classes say nothing to people.
+    // Class names mean nothing to users.
     `espalier: ${describeCause(error).replace(/^[A-Z]\w*Error: /, '')}`,
   )
   if (process.env.ESPALIER_DEBUG && error instanceof Error) terminal.tell(error.stack ?? '')
   return exitCodeOf(error)
 }
 
-// Whoever reads only the beginning, as `| head` does, has what they wanted.
+// A reader that closes early, such as `| head`, has what it wanted: end without an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
   throw error

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { commandLine } from '../names/program-name.ts'
 import { defaults, flagOf, type SettingName } from '../settings/settings.ts'
 
-/** What a run remembers of its settings. */
+/** The settings that a run recorded. */
 type Config = Readonly<Record<string, unknown>>
 
-/** Settings under which a model is measured as it was trained. */
+/** Settings that an evaluation must share with training. */
 const alike: readonly SettingName[] = [
   'maxTurns',
   'maxNewTokens',
@@ -40,7 +40,7 @@ export function bestModelLines(best: BestModel, config: Config): readonly string
 
 /** What can be done with a model folder: measure it, serve it, talk to it. */
 function modelLines(folder: string, config: Config): readonly string[] {
-  // What other trainers save is theirs to open.
+  // Models saved by other trainers cannot be opened here.
   if (!existsSync(join(folder, 'config.json'))) return []
   const body = '{"model":"m","messages":[{"role":"user","content":"hello"}]}'
   return [
@@ -50,7 +50,7 @@ function modelLines(folder: string, config: Config): readonly string[] {
   ]
 }
 
-/** The evaluation that measures a model on what it was not trained on, where the run says that. */
+/** The command that evaluates a model on held-out tasks, as far as the run records them. */
 function evalLine(folder: string, config: Config): string {
   const { environment, agent, tasks, heldOut } = config
   const where = agent === undefined ? ['--environment', environment ?? 'NAME'] : ['--agent', agent]

@@ -16,14 +16,14 @@ import { type RunManifest, runPaths } from '../store/run-folder.ts'
 import { readTasks } from '../tasks/tasks.ts'
 import type { RunReport } from '../watch/run-report.ts'
 
-/** A figure of a run before it begins. */
+/** An estimate for a run that has not begun. */
 export interface Forecast {
   readonly expected: number
   /** What the limits allow. */
   readonly most: number
 }
 
-/** What one attempt comes to, and how that is known. */
+/** What one attempt costs, and how that is known. */
 export interface PerAttempt {
   readonly turns: number
   readonly sampled: number
@@ -103,7 +103,7 @@ export async function planRun(
   }
 }
 
-/** A step of training takes its tasks from a stream that never ends. */
+/** How many tasks will be rolled; in training the steps decide, as its stream of tasks never ends. */
 async function countTasks(
   environment: Environment,
   values: Settings,
@@ -153,7 +153,7 @@ function whatEnds({ budget }: Settings, tokens: Tokens, attempts: number): strin
   return `the budget of ${budget[kind]} ${kind} is expected to end it after ${Math.floor(share * 100)} % of the attempts`
 }
 
-/** Without an earlier run: a few short turns; better than nothing, and said to be a guess. */
+/** Without an earlier run: a few short turns, marked as a guess. */
 function guess(values: Settings): PerAttempt {
   const turns = Math.min(4, values.maxTurns)
   const sampled = Math.min(turns * Math.min(200, values.maxNewTokens), values.maxRolloutTokens)
@@ -210,7 +210,7 @@ async function readEarlier(
     }
     return { manifest, per }
   } catch {
-    // Whatever else lies beside runs is none.
+    // Not a run folder.
     return undefined
   }
 }

@@ -105,7 +105,7 @@ function count(counts: Counts, event: RunEvent): void {
   }
 }
 
-/** An attempt that came to its end and could not be scored is no plain success. */
+/** Moves an attempt that ended well but could not be scored to a count of its own. */
 function countLost({ outcomes }: Counts, own: Outcome): void {
   if (!isGradableOutcome(own)) return
   const left = (outcomes.get(own.kind) ?? 0) - 1
@@ -115,7 +115,7 @@ function countLost({ outcomes }: Counts, own: Outcome): void {
   outcomes.set(name, (outcomes.get(name) ?? 0) + 1)
 }
 
-/** A worker that has said nothing for longer is shown apart. */
+/** A worker silent for longer than this is shown as quiet. */
 const quietSeconds = 15
 
 function countWorkers(counts: Counts, workers: readonly WorkerStatus[]): void {

@@ -35,7 +35,7 @@ export function reportLines(report: RunReport): readonly string[] {
   ].filter(each => each !== '')
 }
 
-/** What was measured stands apart: success while learning is over many policies. */
+/** Evaluations have their own lines: success during training mixes many policy versions. */
 function evaluationLines({ evaluations = [] }: RunReport): readonly string[] {
   return evaluations.flatMap(({ step, success, trajectories }, index) => {
     if (!success) return []
@@ -47,7 +47,7 @@ function evaluationLines({ evaluations = [] }: RunReport): readonly string[] {
   })
 }
 
-/** What stood around code that the policy wrote. */
+/** The isolation around code that the policy wrote. */
 function wallLines({ isolation }: RunReport): readonly string[] {
   if (!isolation) return []
   const { by, standing, missing } = isolation
@@ -132,7 +132,7 @@ function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
   ]
 }
 
-/** Only told where they are not what a trainer computes. */
+/** Only shown if recorded log-probabilities are not what a trainer computes. */
 function basisOf({ untempered }: RunReport): string {
   return Object.entries(untempered)
     .map(([problem, tokens]) => `${count(tokens)} tokens ${problem}`)
@@ -146,7 +146,7 @@ function versionsOf({ versions }: RunReport): string {
   return `${names.length} versions, ${count(stale)} stale tokens, ${count(mixed)} in trees that mix versions`
 }
 
-/** What it cost that agents rewrote their conversations; reports of older runs do not tell. */
+/** What rewritten conversations of agents cost; reports of older runs lack this. */
 function forkLines({ forks = {} }: Partial<Pick<RunReport, 'forks'>>): readonly string[] {
   return Object.entries(forks).map(([cause, cost]) =>
     line(

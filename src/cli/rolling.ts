@@ -19,14 +19,14 @@ export type ShownOptions = Required<
   Pick<AttemptOptions, 'out' | 'resumes' | 'signal' | 'tell' | 'listen'>
 >
 
-/** Shows how rolling goes while `work` does it, and how it went; says how to go on where it stopped. */
+/** Shows progress while `work` rolls, then a summary; if it stopped early, says how to resume. */
 export async function withProgress(
   { values, out, resumes = false }: Rolled,
   { terminal, signal }: Pick<Invocation, 'terminal' | 'signal'>,
   work: (tasks: string | number, options: ShownOptions) => Promise<void>,
 ): Promise<Progress> {
   const { tasks = defaultTasks, group, budget } = values
-  // What is wrong with them is said where they are checked.
+  // Wrong tasks are reported later, where they are checked.
   const known = await countTasks(tasks).catch(() => undefined)
   const attempts = known === undefined ? undefined : known * group
   using progress = openProgress(terminal, { attempts, budget })
@@ -43,7 +43,7 @@ export async function withProgress(
   return progress
 }
 
-/** Says before anything is rolled that chat servers mostly give no log-probabilities, and what that is good for. */
+/** Warns before rolling that chat servers mostly give no log-probabilities, and what such runs can be used for. */
 export function warnOfChat({ policy }: Settings, tell: (line: string) => void): void {
   const chat = [policy].flat().find(uri => uri?.startsWith('openai:'))
   if (chat === undefined) return

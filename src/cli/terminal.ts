@@ -7,7 +7,7 @@ export interface Terminal {
   print(line: string): void
   /** A line for people: progress, warnings, hints. */
   tell(line: string): void
-  /** Keeps a line below all others where stderr is a terminal, '' takes it away; says nothing elsewhere. */
+  /** Keeps a line below all others if stderr is a terminal, '' removes it; otherwise does nothing. */
   status(line: string): void
   /** Whether stderr shows live progress. */
   readonly isLive: boolean
@@ -19,7 +19,7 @@ export interface Terminal {
 }
 
 /**
- * A line as a terminal may be given it: without secrets, and with control characters shown instead of
+ * A line that is safe to print: without secrets, and with control characters made visible instead of
  * obeyed. Tabs and line breaks stay.
  */
 export function shown(line: string): string {
@@ -52,7 +52,7 @@ export interface Streams {
 /** Opens the terminal of this process. */
 export function openTerminal({ stdout, stderr }: Streams): Terminal {
   const isLive = stderr.isTTY === true
-  // Colours are written as a word that nobody else can know, so that no text brings its own.
+  // Colours are first written with a random word, so that no text can bring its own escape codes.
   const word = randomUUID()
   const marks = new RegExp(`${word}(\\d+);`, 'g')
   const coloured = (line: string): string => shown(line).replace(marks, '\x1b[$1m')

@@ -9,10 +9,10 @@ export interface TrainingDisplay {
   onEvaluation(evaluation: Evaluation, step: number): void
 }
 
-/** Whoever did not say how long is told when it is longer than this, in seconds. */
+/** If no limit was set and the run will take longer than this many seconds, it says so. */
 const longWait = 300
 
-/** Seconds that a log, which nobody sees live, may be without a line. */
+/** Most seconds between two lines in a log. */
 const quiet = 60
 
 /**

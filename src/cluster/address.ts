@@ -4,12 +4,12 @@ import type { ClientConfig } from 'pg'
 import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 
-/** Where a cluster is: a database that others reach too, or one that is started here with its workers. */
+/** Where a cluster is: a shared database, or one started on this machine together with its workers. */
 export type ClusterAddress =
   | { readonly kind: 'postgres'; readonly url: URL }
   | { readonly kind: 'local'; readonly workers: number }
 
-/** More workers than this on one machine are a mistake. */
+/** Most workers on one machine; more are surely a mistake. */
 const mostWorkers = 256
 
 /** Reads `postgres://…` or `local:N`. */
@@ -41,7 +41,7 @@ export function shownAddress(url: URL): string {
   return `${url.protocol}//${url.host}${url.pathname}`
 }
 
-/** What the driver is told; passwords and certificates come from PostgreSQL's own variables. */
+/** The driver's options; passwords and certificates come from PostgreSQL's own environment variables. */
 export function connectionOf(
   url: URL,
   variables: Readonly<Record<string, string | undefined>> = process.env,
@@ -64,7 +64,7 @@ export function connectionOf(
 
 const modes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 
-/** What PostgreSQL's own client means by these modes; `require` checks whom it was given a certificate of. */
+/** TLS options with the meaning of PostgreSQL's `sslmode`; `require` checks the certificate if a root is given. */
 function encryption(mode: string, root: string | undefined): ConnectionOptions | false {
   if (mode === 'disable') return false
   if (!modes.includes(mode as (typeof modes)[number])) {
@@ -76,7 +76,7 @@ function encryption(mode: string, root: string | undefined): ConnectionOptions |
   return {
     ...ca,
     rejectUnauthorized: isChecked,
-    // The name in the certificate is only compared by verify-full.
+    // Only verify-full compares the host name with the certificate.
     ...(isChecked && { checkServerIdentity: () => undefined }),
   }
 }

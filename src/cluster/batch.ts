@@ -11,9 +11,9 @@ export interface BatchOptions<Item> {
   readonly most: number
   /** @default every item counts as 1 */
   readonly size?: (item: Item) => number
-  /** What an item is about: two about the same are passed on one after the other. */
+  /** What an item is about: two items about the same thing never share a batch, and keep their order. */
   readonly about: (item: Item) => string
-  /** Told when something could not be passed on. */
+  /** Called when something could not be passed on. */
   readonly onError: (error: unknown) => void
 }
 
@@ -37,7 +37,7 @@ export function openBatch<Item>(
     return waiting.splice(0, names.size)
   }
   async function run(): Promise<void> {
-    // What is added in the same turn of the loop goes along.
+    // Items added in the same turn of the event loop go into this batch.
     await Promise.resolve()
     while (waiting.length > 0) await pass(next())
   }

@@ -21,11 +21,11 @@ export interface CoordinatorOptions extends Announced {
   readonly clock?: () => number
 }
 
-/** Milliseconds between looks at the workers, and at what is over where nothing was announced. */
+/** Milliseconds between checks of the workers, and of finished attempts whose announcement was missed. */
 const pulse = 1000
-/** Results that are in memory at one time: read, and not written to the journal yet. */
+/** Most results in memory at one time: read, and not yet written to the journal. */
 const mostInHand = 256
-/** Attempts that are on the queue for every one that can be made at once. */
+/** Attempts kept on the queue per attempt that can run at once. */
 const ahead = 2
 
 /** What is changed on the queue. */
@@ -45,11 +45,11 @@ export class Coordinator implements Elsewhere {
   readonly #options: CoordinatorOptions
   readonly #row: RunRow
   readonly #placing: Placing
-  /** One after the other for each attempt, so that what is asked for again is not taken back. */
+  /** In order per attempt, so that a withdrawal cannot overtake a later request for the same one. */
   readonly #changes: Batch<Change>
   readonly #waiting = new Map<string, Waiting>()
   readonly #inHand = new Set<string>()
-  /** Over, but nobody has asked for it yet. */
+  /** Finished attempts that this coordinator has not asked for (yet). */
   readonly #strangers = new Set<string>()
   readonly #listeners = new Set<Listen>()
   readonly #told = new Set<string>()
@@ -74,7 +74,7 @@ export class Coordinator implements Elsewhere {
     })
   }
 
-  /** Makes the run known, with the weights that it begins with where its policy runs inside. */
+  /** Announces the run, with its first weights if its policy is embedded. */
   async enter(): Promise<this> {
     await this.#row.enter(this.#options)
     const weights = await packWeights(this.#options.parts.policy)
@@ -150,7 +150,7 @@ export class Coordinator implements Elsewhere {
     this.#version = version ?? this.#version
   }
 
-  /** Leaves the database: nothing stays of a run that is finished, what is over of one that is not. */
+  /** Leaves the database. Of a finished run nothing stays; of an unfinished one its results stay. */
   async end(isFinished: boolean): Promise<void> {
     this.#isOver = true
     clearInterval(this.#timer)
@@ -161,7 +161,7 @@ export class Coordinator implements Elsewhere {
     await (isFinished ? this.#row.remove() : this.#row.stop())
   }
 
-  /** After an outage: a server that crashed may have forgotten what it was asked last. */
+  /** After an outage: a server that crashed may have lost the latest requests. */
   #askAgain(): void {
     for (const { placed } of this.#waiting.values()) this.#changes.add({ kind: 'place', ...placed })
   }
@@ -180,7 +180,7 @@ export class Coordinator implements Elsewhere {
     if (taken.length > 0) this.#wake()
   }
 
-  /** Resolves when something is announced, or was looked at again. */
+  /** Resolves at the next announcement or regular check. */
   #news(): Promise<void> {
     return new Promise(resolve => this.#wakers.push(resolve))
   }
@@ -213,7 +213,7 @@ export class Coordinator implements Elsewhere {
       this.#strangers.add(over.id)
       return
     }
-    // Something else was asked for under this name before: it is put anew in a moment.
+    // This result answers an older request of the same name; the new one will be placed in a moment.
     if (asked.placed.digest !== over.digest) return
     this.#waiting.delete(over.id)
     this.#inHand.add(over.id)
@@ -234,8 +234,8 @@ export class Coordinator implements Elsewhere {
   }
 
   /**
-   * Seconds for which the database, or this process, has just stood still. Workers may have had the same
-   * trouble, so that their leases last longer by that.
+   * Seconds for which the database, or this process, has just stood still. Workers may have been stopped
+   * with it, so their leases are extended by that.
    */
   async #stall(): Promise<number> {
     const { clock = () => performance.now() } = this.#options

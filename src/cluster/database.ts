@@ -4,19 +4,19 @@ import { describeCause } from '../core/failure.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
 import { loadDriver } from './peers.ts'
 
-/** The database of a cluster. It may restart, or not be reached for a while: who asks then waits. */
+/** The database of a cluster. While it restarts or cannot be reached, queries wait. */
 export interface Database extends AsyncDisposable {
   /** Runs one statement, again and again while the server cannot be reached. */
   query<Row>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Hears announcements; the payload is `undefined` where some may have been missed. */
+  /** Listens to announcements; the payload is `undefined` if some may have been missed. */
   listen(channel: string, heard: (payload: string | undefined) => void): Promise<void>
   /** Seconds for which the server has answered without a break. */
   contact(): number
 }
 
-/** How a database is spoken to. */
+/** How a database is used. */
 export interface DatabaseOptions {
-  /** Told once when the server stops answering, and once when it answers again. */
+  /** Called with one line when the server stops answering, and one when it answers again. */
   readonly tell?: (line: string) => void
   /** Seconds without any answer after which it is given up. @default 900 */
   readonly patience?: number
@@ -24,14 +24,14 @@ export interface DatabaseOptions {
   readonly connections?: number
   /** Milliseconds on a clock that never runs backwards. */
   readonly clock?: () => number
-  /** Waits for so many milliseconds before the server is asked again, or until it is closed. */
+  /** Waits this many milliseconds between tries, or until the signal aborts. */
   readonly pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
 const waitFor = async (milliseconds: number, signal: AbortSignal): Promise<void> =>
   await wait(milliseconds, undefined, { signal }).catch(() => undefined)
 
-/** Opens a database; a first answer is waited for, so that what is named wrongly is said at once. */
+/** Opens a database and waits for a first answer, so that a wrong address fails at once. */
 export async function openDatabase(
   config: ClientConfig,
   options: DatabaseOptions = {},
@@ -46,7 +46,7 @@ export async function openDatabase(
     keepAlive: true,
   }
   const pool: Pool = new driver.Pool({ ...reaching, max: connections })
-  // What breaks while it is idle is noticed by the next one who asks.
+  // An idle connection that breaks is noticed by the next query.
   pool.on('error', () => undefined)
   const closing = new AbortController()
   const state = { since: clock(), isAway: false }
@@ -109,7 +109,7 @@ function prepared(text: string, values: readonly unknown[]): { readonly name?: s
   return { name }
 }
 
-/** Hears announcements on a connection of its own, which is opened anew whenever it breaks. */
+/** Listens on a connection of its own, which is reopened whenever it breaks. */
 function openEars(
   open: () => Client,
   { signal, pause }: { readonly signal: AbortSignal } & Required<Pick<DatabaseOptions, 'pause'>>,
@@ -156,7 +156,7 @@ function openEars(
   }
 }
 
-/** Shut down, starting up, too many clients, a replica, broken connections, deadlocks: asking again helps. */
+/** Errors after which trying again helps: shutdown, start-up, too many clients, a replica, broken connections, deadlocks. */
 const passing =
   /^(?:57P0|08|25006|53300|40001|40P01|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND)/
 const broken = /Connection terminated|timeout|Client has encountered|not queryable/i

@@ -6,7 +6,7 @@ import type { SettingsInput } from '../settings/settings.ts'
 import { isUserPart } from '../settings/user-part.ts'
 import { packageVersion } from '../store/manifest.ts'
 
-/** What must be the same wherever a run is rolled, each under the name that people are told. */
+/** What must be equal on every machine of a run, by the name used in messages. */
 export type Fingerprint = Readonly<Record<string, string>>
 
 /** The fingerprint of the code that these settings are rolled with here. */
@@ -57,7 +57,7 @@ function filesOf(start: string): readonly string[] {
     found.add(file)
     for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(relativeImport)) {
       const next = endings.map(ending => resolve(dirname(file), path + ending)).find(isFile)
-      // TypeScript may import by the name that its output will have.
+      // TypeScript may import `x.js` where the source is `x.ts`.
       const source = next ?? [resolve(dirname(file), path.replace(/\.js$/, '.ts'))].find(isFile)
       if (source) waiting.push(source)
     }
@@ -67,7 +67,7 @@ function filesOf(start: string): readonly string[] {
 
 const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile()
 
-/** Paths are taken from the first file, so that folders may lie elsewhere on another machine. */
+/** Paths are relative to the first file, so that the folder may lie elsewhere on another machine. */
 function digestOfFiles(files: readonly string[]): string {
   const hash = createHash('sha256')
   for (const file of files) {
@@ -81,7 +81,7 @@ function digestOfFiles(files: readonly string[]): string {
 
 let own: string | undefined
 
-/** A digest of the program itself: two builds of one version may differ while it is worked on. */
+/** A digest of the program itself: during development two builds of one version may differ. */
 function ownCode(): string {
   own ??= digestOfFiles(codeUnder(fileURLToPath(new URL('..', import.meta.url))))
   return own

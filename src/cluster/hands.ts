@@ -7,24 +7,24 @@ import { packServed, unpackWork } from './parcel.ts'
 interface Held {
   readonly leased: Leased
   readonly stop: AbortController
-  /** Whose lease it is: a worker that was lost is somebody else from then on. */
+  /** Under which name it was leased: a worker that was given up takes a new name. */
   readonly leasing: Leasing
 }
 
 /** Seconds that attempts get to end after they were stopped. */
 const lastSeconds = 1
 
-/** What a worker has in its hands: attempts that it makes. */
+/** The attempts that a worker is making. */
 export class Hands {
   readonly counts = { done: 0, refused: 0, sampled: 0 }
   readonly #leasing: () => Leasing
   readonly #onFree: () => void
   readonly #held = new Map<string, Held & { readonly done: Promise<void> }>()
   #claiming = 0
-  /** The lease of an attempt that has to be made alone. */
+  /** The lease of an attempt that must be made alone, because earlier makers of it died. */
   #suspect: string | undefined
 
-  /** `onFree` is told whenever there is room for more. */
+  /** `onFree` is called whenever there is room for more. */
   constructor(leasing: () => Leasing, onFree: () => void) {
     this.#leasing = leasing
     this.#onFree = onFree
@@ -34,12 +34,12 @@ export class Hands {
     return this.#held.size
   }
 
-  /** Whether it makes something that has to be made alone. */
+  /** Whether it may take nothing more, because it makes an attempt alone. */
   get isFull(): boolean {
     return this.#suspect !== undefined
   }
 
-  /** Takes one attempt on that whoever had it before died with; nothing else is taken meanwhile. */
+  /** Claims one attempt whose earlier maker died; nothing else is claimed meanwhile. */
   async claimSuspect(run: string, served: ServedRun): Promise<void> {
     await this.#take(served, leasing => leasing.claim(run, 1, true))
     this.#suspect = [...this.#held.keys()][0]
@@ -56,8 +56,8 @@ export class Hands {
   }
 
   /**
-   * Lets go of what was withdrawn or given to others, and gives back what the database believes it
-   * has: the answer to a claim may be lost with a connection.
+   * Stops attempts that were withdrawn or given to others, and gives back those that only the database
+   * believes it holds: the answer to a claim may be lost with a connection.
    */
   async compare(): Promise<void> {
     const leasing = this.#leasing()
@@ -67,7 +67,7 @@ export class Hands {
       if (before.has(lease) && !theirs.has(lease)) stop.abort(new Error('it was withdrawn'))
     }
     const unknown = [...theirs].filter(lease => !before.has(lease) && !this.#held.has(lease))
-    // What is being claimed at this moment is not lost.
+    // While a claim is under way, unknown leases may be its own.
     if (unknown.length > 0 && this.#claiming === 0) await leasing.giveBack(unknown)
   }
 

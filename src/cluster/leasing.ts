@@ -17,7 +17,7 @@ export interface RunState {
   readonly paused: boolean
   readonly epoch: number
   readonly version: number | null
-  /** Whether something waits, and whether something waits that has to be made alone. */
+  /** Whether attempts wait, and whether one waits that must be made alone. */
   readonly waiting: boolean
   readonly suspect: boolean
 }
@@ -34,14 +34,14 @@ export interface Load {
 /** Bytes of results that are sent at one time. */
 const mostSent = 4_000_000
 
-/** How often a worker that was only silent is not counted against what it held. */
+/** How often an attempt is not blamed for a worker that turned out to be only silent. */
 const mostForgiven = 16
 
 /** A result that is to be written. */
 interface Result {
   readonly leased: Leased
   readonly bytes: Buffer
-  /** Told whether it was taken. */
+  /** Called with whether the result was accepted. */
   resolve(isTaken: boolean): void
   reject(error: unknown): void
 }
@@ -109,7 +109,7 @@ export class Leasing {
     )
   }
 
-  /** Takes attempts of a run on, those that have waited longest; nobody waits for another's lock. */
+  /** Claims the attempts that waited longest; skips rows that others have locked. */
   async claim(run: string, most: number, isSuspect = false): Promise<readonly Leased[]> {
     return await this.#database.query<Leased>(
       `WITH ${quickly}, next AS (
@@ -130,7 +130,7 @@ export class Leasing {
     return new Promise((resolve, reject) => this.#results.add({ leased, bytes, resolve, reject }))
   }
 
-  /** Results that come while others are written go together: the disk is waited for once. */
+  /** Results that come during a write go together in the next one, with one wait for the disk. */
   async #write(results: readonly Result[]): Promise<void> {
     try {
       const taken = new Set(await this.#writeAll(results))
@@ -164,7 +164,7 @@ export class Leasing {
     return rows.map(({ lease }) => lease)
   }
 
-  /** Says that an attempt broke here: somebody tries it again, as often as is tried. */
+  /** Reports that an attempt failed here; it is tried again, up to the limit of tries. */
   async fail({ run, id, lease }: Leased, reason: string): Promise<void> {
     await this.#database.query(
       `WITH failed AS (
@@ -188,7 +188,7 @@ export class Leasing {
     )
   }
 
-  /** Says that whoever was lost is alive: what it held is not held against these attempts, up to a limit. */
+  /** Reports that a worker counted as dead is alive: its attempts are not blamed for it, up to a limit. */
   async forgive(held: readonly Pick<Leased, 'run' | 'id'>[]): Promise<void> {
     await this.#database.query(
       `UPDATE espalier.attempt a SET tries = greatest(0, tries - 1), forgiven = forgiven + 1
@@ -198,7 +198,7 @@ export class Leasing {
     )
   }
 
-  /** Comes to a run: from now on its coordinator waits for this worker when weights change. */
+  /** Joins a run: from now on its coordinator waits for this worker when weights change. */
   async attend(run: string): Promise<void> {
     await this.#database.query(
       `INSERT INTO espalier.attendance (run, worker) SELECT id, $2 FROM espalier.run WHERE id = $1
@@ -214,7 +214,7 @@ export class Leasing {
     )
   }
 
-  /** Says that nothing is sampled for a run any more, as was asked for under this number. */
+  /** Confirms that nothing is sampled for a run any more, as the pause of this number asked. */
   async acknowledge(run: string, epoch: number): Promise<void> {
     await this.#database.query(
       `WITH heard AS (

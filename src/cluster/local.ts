@@ -10,7 +10,7 @@ import { keepSecret } from '../core/process/secrets.ts'
 /** A database and workers on this machine, started for one run. */
 export interface LocalCluster {
   readonly url: URL
-  /** Ends the workers and the server; what the server holds is kept where the run is not finished. */
+  /** Ends the workers and the server; its data is kept if the run is not finished. */
   close(isFinished: boolean): Promise<void>
 }
 
@@ -39,7 +39,7 @@ export function folderOf(out: string | undefined): string {
   return join(temporaryFolder(), `espalier-cluster-${name}`)
 }
 
-/** Where the server's user can pass: as root it runs as another one, whom a folder of root's own keeps out. */
+/** A temporary folder the server's user can enter: started by root, the server runs as another user. */
 function temporaryFolder(): string {
   return process.getuid?.() === 0 ? '/tmp' : tmpdir()
 }
@@ -47,7 +47,7 @@ function temporaryFolder(): string {
 const digest = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-/** A program of this room, built or as it is written. */
+/** A program of this folder, built or as source. */
 const programOf = (name: string): string => {
   const { pathname } = new URL(import.meta.url)
   return fileURLToPath(
@@ -90,7 +90,7 @@ export interface LocalServer {
 /** Starts a server over the data in a folder, which is made where there is none. */
 export async function openLocalServer(folder: string, port = 0): Promise<LocalServer> {
   await mkdir(folder, { recursive: true })
-  // The server may have to run as another user, who passes through here.
+  // The server may run as another user, who must be able to enter the folder.
   await chmod(folder, 0o711)
   const password = await passwordIn(folder)
   const child = spawn(

@@ -15,7 +15,7 @@ import { fingerprintOf } from './fingerprint.ts'
 import { openLocal } from './local.ts'
 import { migrate, sweep } from './schema.ts'
 
-/** What a cluster is told of the run that it rolls. */
+/** What a cluster needs to know of the run that it rolls. */
 export interface ClusterOptions {
   /** The settings that workers open the run by: every part of it is named in them. */
   readonly config: Settings
@@ -24,7 +24,7 @@ export interface ClusterOptions {
   readonly tell?: (line: string) => void
 }
 
-/** Settings that are the coordinator's alone, so that they are nobody else's business. */
+/** Settings that only the coordinator uses; they are not sent to workers. */
 const ownSettings = new Set([
   'cluster',
   'out',
@@ -65,7 +65,7 @@ export function openCluster(address: string, options: ClusterOptions): OpenElsew
   }
 }
 
-/** What workers are told: secrets stay in the environments that they are in. */
+/** The settings that workers get; secrets stay in each machine's environment variables. */
 function sentConfig(values: Settings): Readonly<Record<string, unknown>> {
   if (values.record !== undefined) {
     throw new SettingError(
@@ -149,7 +149,7 @@ function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposab
   }
 }
 
-/** A run that nothing is kept of is over when it is left. */
+/** A run without a folder is over when it is left. */
 async function isOver(out: string | undefined): Promise<boolean> {
   if (out === undefined) return true
   const manifest = await readManifest(out).catch(() => undefined)
@@ -164,7 +164,7 @@ async function runIdIn(out: string | undefined): Promise<string> {
     const { run } = JSON.parse(await readFile(path, 'utf8')) as { readonly run: string }
     if (typeof run === 'string') return run
   } catch {
-    // A run that begins has none.
+    // A new run has none.
   }
   const run = randomUUID()
   await writeFile(path, `${JSON.stringify({ run })}\n`)

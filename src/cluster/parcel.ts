@@ -25,7 +25,7 @@ export function unpackWork(bytes: Uint8Array): Work {
   return deserialize(bytes) as Work
 }
 
-/** What its result is a function of: a budget decides whether there is one, not which. */
+/** A digest of everything the result depends on; a budget decides only whether there is a result. */
 export function digestOf({ allowance: _, ...work }: Work, version: number | null): string {
   return createHash('sha256').update(serialize(work)).update(`${version}`).digest('hex')
 }
@@ -45,7 +45,7 @@ export function packServed(served: Served): Buffer {
   return served.kind === 'made' ? packMade(served) : packSpent(served.of)
 }
 
-/** An attempt that was made, as bytes: a tree as the journal writes it, its scores, what there is to tell. */
+/** An attempt that was made, as bytes: its trees as the journal writes them, its scores, its events. */
 export function packMade({ trees, members, events }: Omit<Made, 'kind'>): Buffer {
   const frames = trees.map(treeToFrame)
   const arrays = frames.flatMap(frame => frame.arrays)
@@ -65,7 +65,7 @@ function packSpent(of: SpentKind): Buffer {
   return encodeFrame({ header: { kind: 'spent', of } satisfies ParcelHeader, arrays: [] })
 }
 
-/** What a worker gave back. Whoever can write to the database could have written it, so nothing is taken on trust. */
+/** Reads and checks what a worker gave back: anybody with access to the database could have written it. */
 export function unpackReturned(bytes: Buffer): Returned {
   try {
     checkFrame(bytes, 0)

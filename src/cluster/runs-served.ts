@@ -16,7 +16,7 @@ import type { Leasing, RunState } from './leasing.ts'
 interface Known {
   readonly opening: Promise<ServedRun | undefined>
   isPaused: boolean
-  /** The last change of the run that was followed. */
+  /** The number of the run's last change that was followed. */
   epoch: number
 }
 
@@ -70,7 +70,7 @@ export class RunsServed implements AsyncDisposable {
     }
   }
 
-  /** Comes to all runs under a new name. */
+  /** Joins all runs again under a new name. */
   async attendAgain(): Promise<void> {
     for (const [run, known] of this.#runs) {
       await this.#leasing().attend(run)
@@ -83,7 +83,7 @@ export class RunsServed implements AsyncDisposable {
   }
 
   async #open(run: string): Promise<ServedRun | undefined> {
-    // Before its state is read: from now on its coordinator waits for this worker.
+    // Join before reading its state: from then on the coordinator waits for this worker.
     await this.#leasing().attend(run)
     const row = await this.#leasing().settingsOf(run)
     if (!row) return undefined

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 
-/** Changes of the schema in order; one that was published is never edited, only followed. */
+/** Changes of the schema in order. Never edit one that was published; append another. */
 const migrations: readonly string[] = [
   `
   CREATE TABLE espalier.run (
@@ -64,7 +64,7 @@ const migrations: readonly string[] = [
 /** The version of the schema that this program knows. */
 export const schemaVersion = migrations.length
 
-/** Only one at a time changes the schema; the number means nothing but that. */
+/** The advisory lock under which the schema is changed; the number is arbitrary. */
 const schemaLock = 0x65_73_70_61
 
 /** Makes the schema, or brings it up to date; one of a newer program is refused. */
@@ -105,7 +105,7 @@ async function versionOf(database: Database): Promise<number> {
   return row?.version ?? 0
 }
 
-/** Days after which what a run that nobody came back to left behind is removed. */
+/** Days after which an abandoned run is removed. */
 const keptDays = 14
 
 /** Removes runs that nobody came back to, and workers that were lost long ago. */

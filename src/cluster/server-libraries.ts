@@ -4,8 +4,8 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Makes the names that the server's libraries are looked for by. The package does so itself when it is
- * installed, but not where scripts of packages are not run, as many companies have it.
+ * Makes the symbolic links by which the server finds its libraries. The package's install script does
+ * this too, but many companies do not run install scripts.
  */
 export async function linkLibraries(): Promise<void> {
   const system = process.platform === 'win32' ? 'windows' : process.platform

@@ -20,12 +20,12 @@ export interface WorkerOptions {
   readonly signal: AbortSignal
 }
 
-/** Seconds between looks at the queue where nothing is announced. */
+/** Seconds between checks of the queue while nothing is announced. */
 const pollSeconds = 2
 
 /**
- * Rolls attempts of every run in the database until it is stopped. Gives how many of the attempts that it
- * handed back go on all the same, since their code does not listen to its signal.
+ * Rolls attempts of every run in the database until it is stopped. Returns how many handed-back attempts
+ * are still running, because their code ignores its signal.
  */
 export async function work(database: Database, options: WorkerOptions): Promise<number> {
   const worker = new Worker(database, options)
@@ -108,7 +108,7 @@ class Worker {
     this.#isWoken = false
     await this.#serve()
     if (this.#isWoken || this.#options.signal.aborted) return
-    // Not all at the same moment.
+    // A random factor, so that workers do not all poll at the same moment.
     const seconds = pollSeconds * (0.75 + Math.random() / 2)
     await new Promise<void>(resolve => {
       const timer = setTimeout(() => {
@@ -132,7 +132,7 @@ class Worker {
     }
   }
 
-  /** Looks at the runs that there are: opens new ones, leaves others, follows what they say. */
+  /** Reads the list of runs: opens new ones, leaves finished ones, follows changes. */
   async #look(): Promise<void> {
     this.#isStale = false
     const states = await this.#leasing.runs()
@@ -143,11 +143,11 @@ class Worker {
       if (served) open.push({ state, served, hasWork: state.waiting })
     }
     this.#open = open
-    // What has to be made alone is looked for whenever there is room.
+    // Look again whenever there is room, as long as an attempt waits that must be made alone.
     if (open.some(({ state }) => state.suspect)) this.#isStale = true
   }
 
-  /** Whoever has least in these hands is served first, and none gets more than its share. */
+  /** The run with the fewest attempts here is served first, and none gets more than its share. */
   async #claim(open: readonly Open[]): Promise<void> {
     const held = ({ state }: Open): number => this.#hands.holds(state.id)
     const ordered = open.toSorted((a, b) => held(a) - held(b))
@@ -178,7 +178,7 @@ class Worker {
       .catch(error => this.#fail(error))
   }
 
-  /** What it held was given to others: it comes back as somebody else. */
+  /** Its attempts were given to others, so it takes a new name and joins again. */
   async #becomeNew(): Promise<void> {
     this.#options.tell('this worker was silent for too long: what it held is rolled elsewhere')
     const held = this.#hands.dropAll('the lease was lost')

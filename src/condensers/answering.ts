@@ -7,9 +7,9 @@ const most = 2
 const least = 1 / 3
 
 /**
- * What a text says to a question, in its own words, best first: the sentences that share the most
- * with it. One that refers back counts for what it refers to, and one with a number counts more
- * where a number is asked for. What is longer than `room` code points is cut around what was asked.
+ * The sentences of a text that share the most words with a question, best first. A sentence that refers
+ * back also counts for what it refers to; one with a number counts more if the question asks for a
+ * number. A sentence longer than `room` code points is cut around the words that were asked for.
  */
 export function answersIn(text: string, query: string, room: number): readonly string[] {
   const asked = new Set([...tellingWords([...wordsIn(query)].join(' '))].map(stem))
@@ -54,7 +54,7 @@ function stem(word: string): string {
   return short.length >= 3 ? short : word
 }
 
-/** How much each word of the question that stands in the text tells: one that stands everywhere, little. */
+/** The weight of each question word found in the text; a word in every sentence weighs little. */
 function weigh(
   asked: ReadonlySet<string>,
   sentences: readonly { readonly words: readonly string[] }[],
@@ -87,7 +87,7 @@ function cutAround(
     .filter(({ start, end }) => end > start)
     .map(({ start, end }) => {
       const part = words.slice(start, end)
-      // A number without what it counts is worth little: the word behind it belongs to it.
+      // A number counts only if the word behind it, which says what it counts, fits too.
       const counted = end === words.length ? part : part.slice(0, -1)
       const isTold = hasNumber.test(counted.join(''))
       const value = total(stemsOf(part.join('')), weights) + (isTold ? 3 * number : 0)
@@ -95,7 +95,7 @@ function cutAround(
     })
   const best = Math.max(...windows.map(each => each.value))
   const equal = windows.filter(each => each.value === best)
-  // Of windows that hold as much, the one in the middle cuts nothing off right beside it.
+  // Among equal windows take the middle one, which leaves context on both sides.
   const chosen = equal[Math.floor((equal.length - 1) / 2)]
   if (!chosen) return ''
   const isEnd = chosen.start + chosen.part.length === words.length

@@ -67,7 +67,7 @@ export function blockCondenser(condenser: ChunkCondenser, options: BlockOptions 
   }
 }
 
-/** The same chunk is condensed once, whoever asks, unless it is the attempt's own policy that does it. */
+/** Condenses each distinct chunk once for all attempts, unless the attempt's own policy condenses. */
 function sharing({ isPersonal, condense }: ChunkCondenser): ChunkCondenser['condense'] {
   if (isPersonal) return condense
   const once = openOnce<CondensedChunk>()
@@ -110,7 +110,7 @@ function openersOf(
   }
 }
 
-/** Chunks of a text; a first line that is to be left as it is does not keep the rest from being condensed. */
+/** Chunks of a text; a first line that `skip` matches becomes a chunk of its own, so that the rest can be condensed. */
 function cutApart(text: string, skip: RegExp, options: ChunkOptions): readonly string[] {
   const found = skip.exec(text)
   const end = found?.index === 0 ? text.indexOf('\n', found[0].length) + 1 : 0
@@ -134,7 +134,7 @@ async function condenseOpening(messages: readonly Message[], tools: Tools): Prom
   return { kind: 'unchanged', reason: whyNothing(messages, tools), ...problemOf(done), figures }
 }
 
-/** Why an opening stands as it was: mostly its texts are short. */
+/** Why an opening was not condensed: mostly because its texts are short. */
 function whyNothing(messages: readonly Message[], { work, settings }: Tools): string {
   const { minimum, roles } = settings
   const texts = chunksOf(messages, work)
@@ -166,7 +166,7 @@ async function condenseTurns(messages: readonly Message[], tools: Tools): Promis
   return describeCondensed(messages, trimToFit(last.messages, call), { done, leftOut: left.count })
 }
 
-/** Which messages are neither the opening nor of the last turns, which are spared at first. */
+/** Which messages belong neither to the opening nor to the last turns. */
 function olderIn(
   messages: readonly Message[],
   call: Pick<CondenseCall, 'opening'>,

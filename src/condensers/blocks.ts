@@ -19,7 +19,7 @@ export interface Blocks {
   fork(turn: number): Blocks
 }
 
-/** Opens a memory of blocks; numbers up to `last` mean something already. */
+/** Opens a memory of blocks; numbers up to `last` are in use already. */
 export function openBlocks(known: readonly Block[] = [], last = 0): Blocks {
   const all = [...known]
   const numbers = new Map(all.map(({ original, number }) => [original, number]))
@@ -145,7 +145,7 @@ export function describeNumbers(blocks: readonly Block[]): string {
 export function readNumbers(text: string): readonly number[] {
   return text.split(', ').flatMap(range => {
     const [from = 0, to = from] = range.split(' to ').map(Number)
-    // More than a conversation can name is no list of ours.
+    // A bound: no list that we wrote is longer.
     const count = Math.min(to - from + 1, 100_000)
     return count >= 1 ? Array.from({ length: count }, (_, index) => from + index) : []
   })

@@ -28,12 +28,12 @@ export type CondensedChunk =
 /** Condenses one chunk at a time; the same chunk asked for the same question gives the same text. */
 export interface ChunkCondenser {
   readonly name: string
-  /** Whether what it gives depends on the attempt, so that others cannot use it. */
+  /** Whether its result depends on the attempt, so that other attempts cannot share it. */
   readonly isPersonal?: boolean
   condense(request: ChunkRequest, call: CondenseCall): Promise<CondensedChunk>
 }
 
-/** What condensing some messages came to. */
+/** The result of condensing some messages. */
 export interface Done {
   readonly messages: readonly Message[]
   readonly condensed: readonly { readonly from: number; readonly to: number }[]
@@ -74,7 +74,7 @@ export async function condenseChunks(
 
 const kept: CondensedChunk = { kind: 'kept' }
 
-/** Condenses one chunk; what fails stands as it was, and is counted. */
+/** Condenses one chunk; if that fails, the chunk stays as it was and the failure is counted. */
 export async function tryChunk(
   request: ChunkRequest,
   call: CondenseCall,
@@ -110,7 +110,7 @@ export function chunksOf(
   )
 }
 
-/** A block is worth its marks whatever its number will be. */
+/** Used to compare lengths before a block has its number. */
 const longestNumber = 999_999
 
 /** Whether a chunk becomes a block: it is shorter, marks included. */
@@ -162,7 +162,7 @@ function putTogether(
   }
 }
 
-/** What two rounds of condensing came to. */
+/** The results of two rounds of condensing as one. */
 export function joinDone(first: Done, second: Done): Done {
   return {
     messages: second.messages,
@@ -173,7 +173,7 @@ export function joinDone(first: Done, second: Done): Done {
   }
 }
 
-/** What can be counted: blocks, their code points before and after, failures, tokens it took. */
+/** The counts: blocks, their code points before and after, failures, tokens used. */
 export function figuresOf({ condensed, problems, prompt, sampled }: Done): CondenseFigures {
   const total = (key: 'from' | 'to'): number => condensed.reduce((sum, each) => sum + each[key], 0)
   return {

@@ -16,7 +16,7 @@ interface Phrase {
 
 let opened: Promise<WinkMethods> | undefined
 
-/** The language model is large, so it is read when it is needed first, and once. */
+/** The language model is large, so it is loaded once, on first use. */
 function openWink(): Promise<WinkMethods> {
   opened ??= Promise.all([import('wink-nlp'), import('wink-eng-lite-web-model')]).then(
     ([wink, model]) => wink.default(model.default, ['sbd', 'pos', 'ner']),

@@ -5,9 +5,9 @@ import { tellingWords, wordsOf } from './words.ts'
 export interface Facts {
   /** Its first sentence. */
   readonly opening: string
-  /** Who did what to whom, in the order they are told. */
+  /** Who did what to whom, in the order of the text. */
   readonly relations: readonly (readonly string[])[]
-  /** Names and notions; the heavier, the more they tell. Of equal weight, the first comes first. */
+  /** Names and notions; a higher weight tells more. Equal ones keep the order of the text. */
   readonly terms: readonly Term[]
 }
 
@@ -17,7 +17,7 @@ export interface Term {
   readonly weight: number
 }
 
-/** How many facts are told, and how long the first sentence may be. */
+/** How many facts are written, and how long the first sentence may be. */
 export interface FactLimits {
   /** @default 3 */
   readonly relations: number
@@ -29,9 +29,9 @@ export interface FactLimits {
 
 /**
  * Facts as text of at most so many code points: lines `Open:`, `Asked:`, `Rel:` and `More:`, filled in
- * that order. What does not fit is passed over for what does; where nothing fits, the text's
- * beginning stands. What answers the question stands there in the text's own words, and most of the
- * room is its own: the number that is asked for is often in no relation and no name.
+ * that order. A fact that does not fit is skipped for a later one that does; if none fits, the text's
+ * beginning is used. `Asked:` quotes the sentences that answer the question and gets most of the
+ * room: the number that is asked for is often in no relation and no name.
  */
 export function writeFacts(
   facts: Facts,
@@ -68,13 +68,13 @@ export function writeFacts(
 /** The code points of `Open: `, a line break and `Asked: `. */
 const labels = 14
 
-/** What the first sentence may take, labels included, of a text that answers a question: a third at most. */
+/** Room for the first sentence, labels included, if the text answers a question: a third at most. */
 function openingRoom({ opening }: Facts, limits: FactLimits, budget: number): number {
   if (limits.opening === 0) return labels
   return labels + Math.min([...opening].length, limits.opening, Math.floor(budget / 3))
 }
 
-/** What shares words with the question comes first; otherwise the order stays. */
+/** Items that share words with the question come first; otherwise the order stays. */
 function byQuestion<T>(
   items: readonly T[],
   textOf: (item: T) => string,
@@ -87,7 +87,7 @@ function byQuestion<T>(
   return items.toSorted((a, b) => hits.get(b)! - hits.get(a)!)
 }
 
-/** Terms by rank, without those whose words are all told already, longer ones instead of shorter. */
+/** Terms by rank, without those whose words are all written already; longer ones replace shorter ones. */
 function chooseTerms(
   terms: readonly Term[],
   limits: FactLimits,
@@ -106,7 +106,7 @@ function chooseTerms(
   return chosen.map(({ text }) => text)
 }
 
-/** Whether a text has a word that is not told yet. */
+/** Whether a text has a word that is not written yet. */
 function isNews(text: string, known: ReadonlySet<string>): boolean {
   return wordsOf(text).some(word => !known.has(word))
 }

@@ -2,7 +2,7 @@ import type { Facts, Term } from './facts.ts'
 
 let segmenter: Intl.Segmenter | undefined
 
-/** Cuts runs of scripts that put no spaces between words; opened late, for that takes a while. */
+/** Splits text of scripts that put no spaces between words; opened on first use, as that is slow. */
 function openSegmenter(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('und', { granularity: 'word' })
   return segmenter
@@ -19,7 +19,7 @@ function firstSentence(text: string): string {
   return end ? start.slice(0, end.index + end[0].length).trim() : start.trim()
 }
 
-/** Words by how often they stand and how long they are: short words that stand everywhere say little. */
+/** Words weighed by how often they occur and how long they are: short, frequent words say little. */
 function frequentWords(text: string): readonly Term[] {
   const counts = new Map<string, { text: string; count: number; place: number }>()
   for (const word of wordsIn(text)) {

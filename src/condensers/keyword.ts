@@ -16,7 +16,7 @@ const defaults = { ratio: 4, relations: 3, terms: 8, opening: 160 }
 
 /**
  * Condenses texts without a model: their first sentence, who did what to whom, names and notions.
- * English is read word by word; in other languages the words that stand most often are kept.
+ * English is parsed; in other languages the most frequent words are kept.
  */
 export function keywordCondenser(options: KeywordOptions & BlockOptions = {}): Condenser {
   const { ratio, relations, terms, opening, ...rest } = { ...defaults, ...options }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Call } from '../core/call.ts'
 
-/** Work that is done once for each content, however many ask for it at one time. */
+/** Work that is done once per content, even if several callers ask at the same time. */
 export interface Once<Result> {
   do(content: readonly string[], call: Call, work: () => Promise<Result>): Promise<Result>
   /** How often the work was done. */
@@ -13,7 +13,7 @@ interface Entry<Result> {
   readonly owner: AbortSignal
 }
 
-/** Remembers the results of up to `most` contents; the one that was asked for longest ago goes first. */
+/** Remembers the results of up to `most` contents, and forgets the least recently asked for. */
 export function openOnce<Result>(most = 50_000): Once<Result> {
   const entries = new Map<string, Entry<Result>>()
   let done = 0
@@ -48,7 +48,7 @@ export function openOnce<Result>(most = 50_000): Once<Result> {
         try {
           return await known.result
         } catch (error) {
-          // Somebody else's attempt was stopped while it worked for both.
+          // The work ran under another caller's signal, which aborted: try again under ours.
           if (!known.owner.aborted || known.owner === call.signal) throw error
         }
       }

@@ -16,11 +16,11 @@ export interface Probe {
   readonly answers: readonly string[]
 }
 
-/** How much of what was asked is still there. */
+/** How many questions a condensed text still answers. */
 export interface LossReport {
   readonly condenser: string
   readonly probes: number
-  /** Questions that can be answered from the original; the others tell nothing of the condenser. */
+  /** Questions that can be answered from the original; the others say nothing about the condenser. */
   readonly answerable: number
   /** Those of them that can be answered from the condensed text. */
   readonly kept: number
@@ -49,7 +49,7 @@ export async function measureLoss(
   options: ProbeOptions,
 ): Promise<LossReport> {
   const { concurrency = 8, signal } = options
-  // Every question that waits listens to it; that is no leak.
+  // Every waiting question listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
   const lane = openLane('probes', concurrency)
   const results = await Promise.all(

@@ -3,13 +3,13 @@ export interface CondensePrompts {
   readonly system: string
   /** Must hold `{budget}` and `{text}`. */
   readonly user: string
-  /** Stands for `{query}` where there is no question. */
+  /** Used for `{query}` if there is no question. */
   readonly noQuery: string
-  /** Added when an answer was no use; `{problem}` is filled in as well. */
+  /** Added when an answer could not be used; `{problem}` is filled in as well. */
   readonly again: string
 }
 
-/** The prompts where nothing else is said. */
+/** The default prompts. */
 export const defaultPrompts: CondensePrompts = {
   system: [
     'You condense passages for a reader who can get any passage back in full.',
@@ -34,7 +34,7 @@ export const defaultPrompts: CondensePrompts = {
   again: 'That was no use: {problem}. Try once more, in at most {budget} characters.',
 }
 
-/** What a model is told that condenses as the keyword condenser does. */
+/** The system prompt for a model that condenses as the keyword condenser does. */
 export const keywordSystemPrompt = [
   'You condense passages for a reader who can get any passage back in full.',
   'Answer with up to four lines and nothing else:',
@@ -53,7 +53,7 @@ export const defaultSummaryPrompt = [
   'lost. Answer with these notes only, and call no tool.',
 ].join(' ')
 
-/** Fills a prompt in one pass, so that nothing that is filled in is taken for a place to fill. */
+/** Fills a prompt in one pass, so that a `{name}` inside a filled-in value is not filled. */
 export function fillPrompt(prompt: string, values: Readonly<Record<string, string>>): string {
   return prompt.replace(/\{(\w+)\}/g, (place, name: string) =>
     Object.hasOwn(values, name) ? values[name]! : place,

@@ -1,6 +1,6 @@
 import { type Message, textOf } from '../core/message.ts'
 
-/** Longer than this, what ends in a question mark is a text of its own. */
+/** A longer text that ends in a question mark is not taken as a question. */
 const longest = 500
 
 /**

@@ -31,7 +31,7 @@ export interface OpenedCondenser extends Shares, AsyncDisposable {
   readonly condenser: Condenser
 }
 
-/** When and how far contexts are condensed where nothing else is said. */
+/** The defaults for when and how far contexts are condensed. */
 export const defaultCondensing = { above: 0.75, to: 0.5, trainSummaries: true } as const
 
 type Values = Readonly<Record<string, never>>

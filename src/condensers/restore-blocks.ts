@@ -25,7 +25,7 @@ const stillTherePattern = /These blocks can still be given back: ([\d, to]+)\./g
 
 /** How the texts of an attempt were condensed. */
 export interface RestoreParts {
-  /** By the blocks it had and what it opened with. */
+  /** The work as it was for an attempt with these blocks and this opening. */
   workOf(blocks: Blocks, opening: readonly Message[]): ChunkWork
   /** Which messages are condensed before any turn is left out. */
   olderIn(
@@ -35,10 +35,10 @@ export interface RestoreParts {
 }
 
 /**
- * The memory of an attempt, found again in what was shown before and after each condensing: texts are
- * cut as they were then, and the block that stands in a chunk's place has its number. Turns that were
- * left out at once are condensed again, where the note does not tell that all their chunks became
- * blocks; where that does not give as many as it lists they are forgotten, and their numbers stay taken.
+ * Rebuilds an attempt's memory from what was shown before and after each condensing: texts are cut as
+ * they were then, and the block in a chunk's place gives the chunk its number. Turns that were left out
+ * at once are condensed again, unless the note says that all their chunks became blocks. If that gives
+ * fewer blocks than the note lists, they are forgotten, and their numbers stay in use.
  */
 export async function restoreBlocks(
   past: readonly Condensation[],
@@ -90,7 +90,7 @@ async function blocksOf(
   return { found: [...found].map(([number, original]) => ({ number, original, turn })), named }
 }
 
-/** Those of some originals that became blocks, where that is known: all, or as many as do so again. */
+/** Which of some originals became blocks, if that can be told: all, or those that do when condensed again. */
 async function ofCount(
   originals: readonly string[],
   count: number,
@@ -105,7 +105,7 @@ async function ofCount(
   return again.length === count ? again : []
 }
 
-/** The message that stands for one of before: the opening stays, then the oldest turns may be gone. */
+/** The message that replaced an earlier one: the opening stays, then the oldest turns may be gone. */
 function partnerIn({
   before,
   after,
@@ -152,7 +152,7 @@ function worthIt(chunks: readonly MarkedChunk[], { isWorthIt }: ChunkWork): read
     .map(({ text }) => text.trim())
 }
 
-/** Goes along a text and its condensed form; where they part otherwise than by blocks, it was trimmed. */
+/** Compares a text with its condensed form; where they differ by anything but blocks, it was trimmed. */
 function readBlocks(
   chunks: readonly MarkedChunk[],
   shown: string,

@@ -22,7 +22,7 @@ export interface SelfOptions {
   readonly keep?: number
   /** How often a summary that is cut or empty is asked for. @default 2 */
   readonly tries?: number
-  /** What it is told; `{tokens}` is filled in. */
+  /** The prompt; `{tokens}` is filled in. */
   readonly prompt?: string
 }
 
@@ -106,7 +106,7 @@ async function askForSummary(
   return cut === '' ? { problem: 'the policy wrote no summary' } : { text: `${cut}…` }
 }
 
-/** What the policy is asked; as a transcript where its template refuses a question at this place. */
+/** The messages that ask for a summary; a transcript if the template refuses a question at this place. */
 function askable(older: Turns, question: string, call: CondenseCall): readonly Message[] {
   try {
     return fitQuestion(older, question, call)

@@ -15,7 +15,7 @@ export function trimTools(
   )
 }
 
-/** The fewest code points a text is trimmed to; less says nothing. */
+/** The fewest code points a text is trimmed to. */
 export const leastTrimmed = 32
 
 const mark = /^([\s\S]*)\n\[(\d+) characters left out\]\n([\s\S]*)$/

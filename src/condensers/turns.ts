@@ -5,7 +5,7 @@ import { type Message, textOf } from '../core/message.ts'
 export interface Turns {
   readonly opening: readonly Message[]
   readonly turns: readonly (readonly Message[])[]
-  /** What stands for turns that are gone already. */
+  /** The note that replaced turns that are gone already. */
   readonly note?: string
 }
 
@@ -34,7 +34,7 @@ export function toMessages(
   note?: string,
 ): readonly Message[] {
   if (note === undefined) return [...opening, ...turns.flat()]
-  // What stands between the marks must not be able to end them.
+  // The note's text must not be able to close its own mark.
   const inside = note.replace(/<(\/?)earlier>/g, '<$1 earlier>')
   return [...withNote(opening, `${open}${inside}${close}`), ...turns.flat()]
 }

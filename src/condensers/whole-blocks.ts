@@ -20,7 +20,7 @@ export function wholeBlocks(text: string, numbers: ReadonlySet<number>): readonl
   return parts
 }
 
-/** Where blocks begin; of a number that is never closed only once, so that nobody looks for it again. */
+/** Where blocks begin. A number that is never closed is given once only, so that the search stays linear. */
 function* openings(text: string, numbers: ReadonlySet<number>) {
   const unclosed = new Set<string>()
   for (const { index: start, 1: digits } of text.matchAll(/<block_(\d{1,9})>/g)) {

@@ -76,7 +76,7 @@ export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
   }
 }
 
-/** The request itself where nothing of it changes: one is made for every sample, in every layer. */
+/** Returns the same request if nothing changes: this runs for every sample, in every layer. */
 function shortened(request: SampleRequest, maxTokens = request.maxTokens): SampleRequest {
   return maxTokens === request.maxTokens ? request : { ...request, maxTokens }
 }

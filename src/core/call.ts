@@ -1,4 +1,4 @@
-/** What everything that waits is given: the signal that stops it. */
+/** Options of everything asynchronous: the signal that stops it. */
 export interface Call {
   readonly signal: AbortSignal
 }
@@ -31,8 +31,8 @@ export function whenAborted(signal: AbortSignal, listener: () => void): () => vo
 }
 
 /**
- * What `work` gives, unless the caller is stopped first: work that does not listen to its signal is
- * left alone then, and `left` is told what it gives after all.
+ * The result of `work`, unless the signal aborts first: work that ignores its signal is then not
+ * waited for, and `left` is called with what it gives later.
  */
 export function unlessStopped<T>(
   { signal }: Call,
@@ -59,7 +59,7 @@ export function unlessStopped<T>(
   })
 }
 
-/** A signal that aborts with the first of these, until it is released; that of a controller where one is given. */
+/** A signal that aborts with the first of these, until it is released; uses the controller if one is given. */
 export function joinSignals(
   signals: readonly AbortSignal[],
   controller = new AbortController(),

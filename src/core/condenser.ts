@@ -16,7 +16,7 @@ export interface CondenseCall extends Call {
   readonly opening: number
   /** How many tokens these messages take when rendered. */
   count(messages: readonly Message[]): number
-  /** Where requests to other models wait for their place. */
+  /** The lane that requests to other models go through. */
   readonly lane: Lane
   /**
    * The policy itself, for condensers that let it summarise: what it says is sampled on a path of
@@ -57,7 +57,7 @@ export interface RecallAnswer {
 /** A tool with which the policy gets back what was condensed. */
 export interface Recall {
   readonly definition: ToolDefinition
-  /** Answers one call; what is wrong with it is an answer too. `shown` is what the policy sees. */
+  /** Answers one call; a wrong call is answered with what is wrong. `shown` is what the policy sees. */
   answer(input: unknown, shown: readonly Message[]): RecallAnswer
 }
 
@@ -70,7 +70,7 @@ export interface Condensing {
   fork(turn: number): Condensing
 }
 
-/** A time that something was condensed, as a stored trajectory tells it. */
+/** One condensing, as a stored trajectory recorded it. */
 export interface Condensation {
   readonly turn: number
   /** How many of the messages, from the first on, were the opening. */

@@ -12,16 +12,16 @@ export interface Credit {
   readonly turns?: readonly number[]
   /** Advantages of parts of turns, where they differ from the turn's own. */
   readonly stretches?: readonly Stretch[]
-  /** Weights against tokens that were sampled otherwise than they are learned from. */
+  /** Importance weights, which correct for tokens sampled from other weights than those that learn. */
   readonly importance?: TrajectoryImportance
 }
 
 /** Importance weights of a trajectory's tokens: one factor for all, times one for each token. */
 export interface TrajectoryImportance {
   readonly factor: number
-  /** By node: of its tokens, alike for every trajectory through them. */
+  /** By node: the factors of its tokens, the same for every trajectory through them. */
   readonly nodes: ReadonlyMap<number, Float64Array>
-  /** What ratios are in it: then a loss has to start its own from the log-probabilities that these end at. */
+  /** Which ratios it contains; if any, a loss must start its own ratio from the log-probabilities where these end. */
   readonly ratios: 'none' | 'trajectories' | 'tokens'
 }
 

@@ -21,12 +21,12 @@ export type Transition =
       readonly reward?: number
       /** The undecorated state before the action, for step-level advantages. */
       readonly anchor?: string
-      /** What models behind the world took so far: a replay is told it, so that it counts once. */
+      /** Tokens that models behind the world used so far; passed to a replay, so that they count once. */
       readonly spent?: Json
     }
   | {
       readonly kind: 'end'
-      /** What the world still said; never trained on. */
+      /** The world's last words; never trained on. */
       readonly observed?: readonly Message[]
       readonly calls?: readonly CallRecord[]
       readonly reward?: number
@@ -52,7 +52,7 @@ export interface StepCall extends Call {
 /** One environment opened for one attempt. Open it, step it, dispose of it; there is no reset. */
 export interface World extends AsyncDisposable {
   readonly opening: NonEmpty<Message>
-  /** What models behind the world took to open it. */
+  /** Tokens that models behind the world used to open it. */
   readonly spent?: Json
   /** The tools as they are advertised to the policy. */
   readonly tools: readonly ToolDefinition[]
@@ -72,7 +72,7 @@ export interface World extends AsyncDisposable {
 export interface OpenCall extends Call {
   /** A 31-bit number; the same for every attempt at replaying this one. */
   readonly seed: number
-  /** Bounds that tools and outside calls go through. */
+  /** The lanes that tools and outside calls go through. */
   readonly lanes: Lanes
   /** Seconds on a clock that never runs backwards; calls are recorded as taking none without it. */
   readonly clock?: () => number
@@ -94,9 +94,9 @@ export interface Environment<Data = unknown> {
   /** Reads task data from outside, or throws saying what was wrong. */
   readTask(data: unknown): Data
   open(task: Task<Data>, call: OpenCall): Promise<World>
-  /** It is an agent: its own code asks the policy, and nobody has to step its worlds. */
+  /** Set for agents: their own code asks the policy, and nobody has to step their worlds. */
   readonly drivesItself?: true
-  /** Whose conversations an attempt has, where it seats several policies; each has a tree and a reward. */
+  /** The seats of an attempt, if it has several; each has a tree and a reward. */
   readonly seats?: NonEmpty<string>
   /** The named parts of the reward; empty where rewards come from elsewhere. */
   readonly reward: Readonly<Record<string, RewardPart<Data>>>
@@ -106,9 +106,9 @@ export interface Environment<Data = unknown> {
   readonly splits?: readonly string[]
   /** What makes two tasks the same, whichever split names them. @default all of their data */
   taskKey?(task: Task<Data>): string
-  /** Set where worlds run code that the policy writes: told at the start and kept in the report. */
+  /** Set if worlds run code that the policy writes; printed at the start and kept in the report. */
   readonly isolation?: Isolation
-  /** Lets go of what it keeps for all its worlds, such as pools and connections. */
+  /** Releases what it holds for all its worlds, such as pools and connections. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 

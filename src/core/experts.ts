@@ -17,11 +17,11 @@ export type ExpertNumbers = Uint8Array | Uint16Array
 
 /** The experts of a row's tokens, one row of numbers per token. */
 export interface RowExperts extends Pick<RoutedExperts, 'layers' | 'top' | 'data'> {
-  /** How many tokens from the start on have theirs; what follows is filled up and must not be trained on. */
+  /** How many tokens, from the start, have known experts; the rest are fillers and must not be trained on. */
   readonly known: number
 }
 
-/** Refuses experts that do not lie beside their tokens. */
+/** Throws if the numbers of experts do not match the number of tokens. */
 export function checkExperts({ layers, top, before, data }: RoutedExperts, ids: number): void {
   const rows = before + Math.max(0, ids - 1)
   if (before >= 0 && data.length === rows * layers * top) return
@@ -30,7 +30,7 @@ export function checkExperts({ layers, top, before, data }: RoutedExperts, ids: 
   )
 }
 
-/** How many tokens of a path, from its start on, have known experts: the next sample has to tell those after. */
+/** How many tokens of a path, from its start, have known experts: the next sample has to report those after. */
 export function expertsKnown(tree: Pick<Tree, 'nodes'>, spans: readonly Span[]): number {
   let known = 0
   for (const { node, start, length } of spans) {
@@ -42,7 +42,7 @@ export function expertsKnown(tree: Pick<Tree, 'nodes'>, spans: readonly Span[]):
   return known
 }
 
-/** The experts of all tokens of a path; `undefined` where no sample on it told any. */
+/** The experts of all tokens of a path; `undefined` if no sample on it reported any. */
 export function expertsOf(
   tree: Pick<Tree, 'nodes'>,
   spans: readonly Span[],
@@ -60,7 +60,7 @@ export function expertsOf(
   const width = layers * top
   const isWide = told.some(({ experts }) => experts.data instanceof Uint16Array)
   const data = isWide ? new Uint16Array(size * width) : new Uint8Array(size * width)
-  // What nobody told: experts that differ, so that a replay never routes a token to one of them twice.
+  // Fill unknown ones with distinct experts, so that a replay never routes a token twice to one expert.
   for (let at = 0; at < data.length; at++) data[at] = at % top
   for (const { start, length, experts } of told) {
     const from = start - experts.before

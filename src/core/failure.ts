@@ -40,7 +40,7 @@ export async function across<T>(
   }
 }
 
-/** The same for work that is done at once: nothing is awaited. */
+/** The same for synchronous work. */
 export function acrossNow<T>(boundary: Boundary, { signal }: Call, work: () => T): T {
   try {
     return work()
@@ -61,12 +61,12 @@ export function describeCause(cause: unknown): string {
   return `${name}${cause.message || 'no message'}`
 }
 
-/** The folder of this program's own code, as sources or as built; bundles that hide it have none. */
+/** The folder of this program's own code, source or built; '' in bundles that hide it. */
 function home(): string {
   return import.meta.url ? new URL('../', import.meta.url).href : 'file://'
 }
 
-/** How deep a stack is looked into: what lies further up called us, and did not fail. */
+/** How many stack lines are looked at: frames further up called us and did not fail. */
 const depth = 30
 
 /**

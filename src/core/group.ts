@@ -41,7 +41,7 @@ export interface Weighted extends Judged {
   readonly turns?: readonly number[]
   /** Advantages of parts of turns, where the estimator gives them. */
   readonly stretches?: readonly Stretch[]
-  /** Weights against tokens that were sampled otherwise than they are learned from, where they are weighed. */
+  /** Importance weights, if tokens are weighed for having been sampled from other weights than those that learn. */
   readonly importance?: TrajectoryImportance
 }
 
@@ -58,7 +58,7 @@ export interface Group<Member extends Scored = Weighted> {
   readonly unscored: readonly Unscored[]
 }
 
-/** What a filter says of a group: which trajectories to drop, each with a reason. */
+/** A filter's verdict on a group: which trajectories to drop, each with a reason. */
 export type Verdicts = ReadonlyMap<TrajectoryId, Omit<Dropped, 'filter'>>
 
 /** Keeps or drops trajectories; what it drops has a reason. */

@@ -1,6 +1,6 @@
 import type { CallAttempt } from './message.ts'
 
-/** What of a sample is there so far. */
+/** A sample as far as it has come. */
 export interface GrowingSample {
   readonly ids: Int32Array
   /** The ids as text; decoded when asked for. */
@@ -10,7 +10,7 @@ export interface GrowingSample {
 /** Watches an attempt and stops paying for it early. What was sampled is kept and gradable. */
 export interface Guard {
   readonly name: string
-  /** What an attempt that it stops is given for a reward. @default what its rewards say of it */
+  /** The reward of an attempt that it stops. @default what the rewards give */
   readonly reward?: number
   /** Asked while a turn is sampled; `true` stops it. */
   watch?(sample: GrowingSample): boolean

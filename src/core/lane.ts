@@ -9,7 +9,7 @@ export interface Lane {
   run<T>(call: Call, work: () => Promise<T>): Promise<T>
 }
 
-/** The lanes of a run. Nothing holds a place in one while it waits for another. */
+/** The lanes of a run. Nothing holds a place in one lane while it waits for another, so they cannot deadlock. */
 export interface Lanes {
   readonly policy: Lane
   readonly tools: Lane

@@ -61,7 +61,7 @@ export function describeOutcome(outcome: Outcome): string {
   }
 }
 
-/** How an attempt without a reward ended: its own end counts where only the reward failed. */
+/** How an attempt without a reward ended; its own outcome if only the reward failed. */
 export function describeUnscored(
   own: Outcome,
   outcome: Extract<Outcome, { kind: 'failed' | 'aborted' }>,

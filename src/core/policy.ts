@@ -23,7 +23,7 @@ export interface Prompt {
   readonly ids: Int32Array
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
-  /** CRC-32 of the ids, where the path keeps it as it grows: reading all of them in every turn is quadratic. */
+  /** CRC-32 of the ids, if the path keeps it up to date: computing it anew in every turn is quadratic. */
   digest?(): number
 }
 
@@ -34,7 +34,7 @@ export interface SampleKey {
   /** '' on the first path of a tree; every fork adds to it. */
   readonly branch: string
   readonly turn: number
-  /** Told where an attempt may be made several times: whoever counts samples begins anew with each. */
+  /** Set if an attempt may be made several times: counters of samples begin anew with each making. */
   readonly making?: string
 }
 
@@ -54,11 +54,11 @@ export interface SampleRequest {
   readonly seat?: string
   /** Requests of one tree share a session, so that a server can keep its prefix cache warm. */
   readonly session: string
-  /** From which token of the prompt on experts are to be told, where the policy tells them. @default 0 */
+  /** From which token of the prompt on experts are wanted, if the policy reports them. @default 0 */
   readonly expertsFrom?: number
   /** How many candidates per token to report. @default 0 */
   readonly topLogprobs?: number
-  /** Sees tokens as they come where the policy streams; `stop` ends the sample as a guard's. */
+  /** Called with the tokens as they come, if the policy streams; a returned name ends the sample as that guard's. */
   readonly watch?: Watch
 }
 
@@ -178,7 +178,7 @@ export interface Policy extends AsyncDisposable {
   describe?(call: Call): Promise<PolicyDescription>
   /** Where its server can be given other weights. */
   readonly weights?: WeightSync
-  /** Takes what its server's log-probabilities were found to be; those of later samples say so. */
+  /** Sets which distribution the server's log-probabilities were measured to be of; later samples carry it. */
   takeLogprobs?(found: 'raw' | 'processed'): void
 }
 

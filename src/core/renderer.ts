@@ -1,12 +1,12 @@
 import type { Message, Reply, ToolDefinition } from './message.ts'
 
 /**
- * What happens to tokens the template would now write otherwise: `preserve` appends only,
- * `faithful` renders as the template would and forks a new path where it rewrites.
+ * What happens to tokens that the template would now write differently: `preserve` keeps them and
+ * appends; `faithful` renders as the template would and starts a new path where it rewrites.
  */
 export type History = 'preserve' | 'faithful'
 
-/** A sampled turn that was observed upon. */
+/** A sampled turn and the observations that follow it. */
 export interface BridgeRequest {
   /** The whole path so far, the sampled turn at its end. */
   readonly path: Int32Array
@@ -40,7 +40,7 @@ export interface TurnPiece {
 
 /** Reads a turn while it is sampled. */
 export interface TurnReader {
-  /** Takes the next tokens; gives what has become certain of reasoning and words. */
+  /** Takes the next tokens; returns the reasoning and words that are certain now. */
   push(ids: Int32Array): readonly TurnPiece[]
 }
 
@@ -59,7 +59,7 @@ export interface Renderer {
   bridge(request: BridgeRequest): Bridge
   /** What the policy said in its `turn`-th turn, as a message with ids for its calls. */
   parse(ids: Int32Array, tools: readonly ToolDefinition[], turn: number): Reply
-  /** Begins to read a turn while it is sampled; without it, turns are told when they are over. */
+  /** Begins to read a turn while it is sampled; without it, turns are read when they are over. */
   openTurn?(tools: readonly ToolDefinition[]): TurnReader
   /** Tokens for a message that a chat-only server answered; such a path is marked re-encoded. */
   encodeReply(message: Reply['message'], tools: readonly ToolDefinition[]): Int32Array

@@ -202,7 +202,7 @@ function applyCredit(
   extend(row.passages, { start, end, value: credit.passages })
 }
 
-/** From the plainest to the one that says least of what a trainer computes. */
+/** From the nearest to what a trainer computes to the furthest. */
 const basisOrder: readonly LogprobBasis[] = ['tempered', 'renormalised', 'raw']
 
 function basisOf(bases: Row['bases']): LogprobBasis {

@@ -36,7 +36,7 @@ export type ScorerName = (typeof scorerNames)[number]
 /** Log-probabilities of a run of tokens under other policies; NaN where one did not score a token. */
 export type OtherLogprobs = Readonly<Partial<Record<ScorerName, Float32Array>>>
 
-/** Says which earlier tokens a run of a rewritten path repeats. */
+/** Which earlier tokens a part of a rewritten path repeats. */
 export interface Repeat {
   /** Where in this segment the repetition lies. */
   readonly start: number
@@ -71,7 +71,7 @@ export interface SampledSegment {
   readonly top?: TopLogprobs
   /** Log-probabilities of the same tokens under other policies. */
   readonly others?: OtherLogprobs
-  /** The experts that served its tokens, and those before it that no sample had told of. */
+  /** The experts that served its tokens, and those before it that no sample had reported. */
   readonly experts?: RoutedExperts
   readonly repeats?: never
   readonly [checked]: true

@@ -25,7 +25,7 @@ export interface StandardIssue {
 export type OutputOf<Schema> =
   Schema extends StandardSchema<infer _, infer Output> ? Output : unknown
 
-/** What a tool is told besides its input; the AI SDK's names. */
+/** What a tool gets besides its input; the AI SDK's names. */
 export interface ToolExecution {
   readonly toolCallId: string
   readonly messages: readonly Message[]
@@ -80,7 +80,7 @@ export interface CallRecord {
   readonly problem?: ToolProblem
   /** Characters of the output that were cut off. */
   readonly cut?: number
-  /** It asked for something that was condensed: the world never saw it. */
+  /** It recalled condensed text: the world never saw this call. */
   readonly isRecall?: true
   readonly seconds: number
 }

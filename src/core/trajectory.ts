@@ -19,7 +19,7 @@ export interface Turn {
   readonly anchor?: string
 }
 
-/** What tells whether the tokens are the ones the policy saw and sampled. */
+/** Whether the tokens are the ones the policy saw and sampled. */
 export interface Fidelity {
   /** `re-encoded`: the server gave no ids. `forked`: exact, with rewrites. */
   readonly kind: 'exact' | 'forked' | 're-encoded'
@@ -56,11 +56,11 @@ export interface TrajectoryEvent {
   readonly kind: string
   readonly turn: number
   readonly detail: string
-  /** What can be counted of it, for reports. */
+  /** Its numbers, for reports. */
   readonly figures?: Readonly<Record<string, number>>
 }
 
-/** What the policy was shown from a turn on, instead of what was said before it. */
+/** What the policy was shown from a turn on, instead of the messages before it. */
 export interface View {
   readonly turn: number
   /** What stood instead: a condensed conversation, the bounded history of a step. */
@@ -91,10 +91,10 @@ export interface Trajectory<O extends Outcome = Outcome> {
   readonly share: number
 }
 
-/** What must be known of a trajectory. */
+/** What `plainTrajectory` must be given. */
 type Known<O extends Outcome> = Pick<Trajectory<O>, 'id' | 'outcome'> & Partial<Trajectory<O>>
 
-/** A trajectory of which nothing is known but this: no tokens, no time, no cost. */
+/** A trajectory with only this known: no tokens, no time, no cost. */
 export function plainTrajectory<O extends Outcome>(known: Known<O>): Trajectory<O> {
   return {
     end: { node: 0, offset: 0 },

@@ -39,7 +39,7 @@ export interface TreeNode {
   readonly lineage: Lineage
 }
 
-/** What a tree is told when it is planted. */
+/** What a tree is begun with. */
 export interface TreeHeader {
   readonly id: TreeId
   readonly task: TaskId
@@ -211,14 +211,14 @@ export function repeatsOf(
 }
 
 /**
- * What stands between recorded log-probabilities and those a trainer computes at the sampling
- * temperature, in words; `undefined` where they are the same.
+ * In words, how recorded log-probabilities differ from those a trainer computes at the sampling
+ * temperature; `undefined` if they are the same.
  */
 export function basisProblem(
   { basis, logprobs }: Pick<SampledSegment, 'basis' | 'logprobs'>,
   { temperature, topP, topK, minP }: Sampling,
 ): string | undefined {
-  // What a policy gives no log-probabilities of, and what was sampled greedily, has no ratio.
+  // Without log-probabilities, and at temperature 0, there is no ratio that could be wrong.
   if (!logprobs || temperature === 0) return undefined
   const cuts = [
     ...(topP < 1 ? [`top-p ${topP}`] : []),
@@ -234,7 +234,7 @@ export function basisProblem(
     : undefined
 }
 
-/** Sampled tokens of a tree whose log-probabilities are not the tempered ones, by what they are. */
+/** How many sampled tokens of a tree have log-probabilities that are not tempered, by basis. */
 export function untemperedTokens(
   tree: Pick<Tree, 'nodes' | 'sampling'>,
 ): ReadonlyMap<string, number> {

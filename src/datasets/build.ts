@@ -19,16 +19,16 @@ export interface DatasetRow {
   readonly id: string
   /** Rows with the same key say the same: the first is kept. */
   readonly key: string
-  /** Rows with the same subject come into the same split. */
+  /** Rows with the same subject go into the same split. */
   readonly subject: string
   readonly example: Example
   readonly notes: Readonly<Record<string, Json>>
 }
 
-/** What an item came to. */
+/** The result of building one item. */
 export type Built =
   | { readonly kind: 'kept'; readonly rows: readonly DatasetRow[] }
-  /** `reason` is one of few words, so that it can be counted; `detail` says more. */
+  /** `reason` is one of a few fixed texts, so that it can be counted; `detail` says more. */
   | { readonly kind: 'rejected'; readonly reason: string; readonly detail?: string }
 
 /** Something that rows are made of. */
@@ -46,7 +46,7 @@ export interface DatasetOptions {
   /** Items that are built at one time. */
   readonly concurrency: number
   readonly signal: AbortSignal
-  /** What the rows depend on: a set is only gone on with by the same settings. */
+  /** The settings that the rows depend on: an interrupted set is resumed only with equal ones. */
   readonly settings: Readonly<Record<string, Json>>
   readonly progress?: (progress: DatasetProgress) => void
 }
@@ -58,7 +58,7 @@ export interface DatasetProgress {
   readonly rejected: Readonly<Record<string, number>>
 }
 
-/** What a set came to. */
+/** The result of building a set. */
 export interface DatasetReport {
   readonly items: number
   /** Items that were built before an interruption. */
@@ -97,7 +97,7 @@ async function buildItems(
   work: Work,
   { concurrency, signal, progress }: DatasetOptions,
 ): Promise<readonly string[]> {
-  // Every item that waits listens to it; that is no leak.
+  // Every waiting item listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
   const lane = openLane('dataset', concurrency)
   const order: string[] = []
@@ -132,7 +132,7 @@ async function buildItems(
   return order
 }
 
-/** What goes wrong with one item is its own reason, and harms no other. */
+/** An error in one item becomes its reason for rejection, and does not stop the others. */
 async function tryItem(item: DatasetItem, call: Call): Promise<Built> {
   try {
     return await item.build(call)

@@ -132,7 +132,7 @@ export function recallArguments({ recall }: Condensing, number: number): string 
   return `{"${required[0]}": ${number}}`
 }
 
-/** The passage that the question speaks of is read before those that it leads to. */
+/** Puts the passage that the question names before those that it leads to. */
 function fromQuestion(needed: readonly Need[], question: string): readonly Need[] {
   const asked = tellingWords(question)
   const shared = ({ block }: Need): number =>
@@ -173,7 +173,7 @@ export function toRow(
   }
 }
 
-/** What two conversations must share to say the same: what was asked and what was answered. */
+/** The key of a conversation: what was asked and what was answered. */
 export function contentKey(messages: readonly Message[]): string {
   const asked = messages.filter(({ role }) => role === 'user').map(({ content }) => textOf(content))
   const last = messages.findLast(({ role }) => role === 'assistant')

@@ -27,7 +27,7 @@ export interface PairOptions {
   readonly least?: number
   /** Questions to propose for a text. @default 3 */
   readonly questions?: number
-  /** What the condenser that is trained on these pairs is told. */
+  /** The prompts of the condenser that is trained on these pairs. */
   readonly prompts?: Partial<CondensePrompts>
 }
 
@@ -147,7 +147,7 @@ function toRow(
 ): DatasetRow {
   const prompts = { ...defaultPrompts, ...settings.prompts }
   const query = questions.length === 1 ? questions[0]!.question : prompts.noQuery
-  // The budget that the answer keeps is the one it teaches to keep.
+  // The prompt's budget is the answer's own length, so that the pair teaches to keep to it.
   const budget = String(Math.max(50, Math.ceil(codePoints(condensed) / 50) * 50))
   const user = fillPrompt(prompts.user, { text: original, query, budget })
   return {

@@ -2,15 +2,15 @@ import { type Block, blocksIn } from '../condensers/blocks.ts'
 import { tellingWords, wordsOf } from '../condensers/words.ts'
 import { type Message, textOf } from '../core/message.ts'
 
-/** What a block's text must be asked for: words that matter and that only its original has. */
+/** Why a block must be recalled: words that matter and stand only in its original. */
 export interface Need {
   readonly block: Block
   readonly lost: readonly string[]
 }
 
 /**
- * The blocks whose originals are needed: they hold words that matter which stand nowhere in what is
- * shown. Blocks come in the order of their numbers.
+ * The blocks whose originals are needed: they contain words that matter and that are not shown
+ * anywhere. In the order of their numbers.
  */
 export function neededBlocks(
   blocks: readonly Block[],
@@ -28,8 +28,8 @@ export function neededBlocks(
 }
 
 /**
- * The blocks of passages that support an answer, where condensing lost some of what the passage has
- * to do with the question and its answer, or with the other passages that support it.
+ * The blocks of supporting passages where condensing lost words that link the passage to the
+ * question, to its answer or to the other supporting passages.
  */
 export function supportingBlocks(
   blocks: readonly Block[],
@@ -48,7 +48,7 @@ export function supportingBlocks(
   })
 }
 
-/** What a passage is called is what others say of it. */
+/** The titles of passages, by which other passages refer to them. */
 function titlesOf(texts: readonly string[]): readonly string[] {
   return texts.map(text => text.slice(0, Math.max(0, text.indexOf(':'))))
 }

@@ -22,7 +22,7 @@ export interface DatasetSource {
   readonly source: string
   readonly condense: string
   readonly model?: string | undefined
-  /** Leads conversations, or proposes questions for pairs. */
+  /** The policy that holds the conversations, or proposes questions for pairs. */
   readonly policy?: string | readonly string[] | undefined
   readonly judge?: string | undefined
   /** What is good enough; the default depends on the kind. */
@@ -32,7 +32,7 @@ export interface DatasetSource {
   readonly concurrency: number
 }
 
-/** The items of a set; disposing of it lets go of the models that were opened. */
+/** The items of a set; disposing of it closes the models that were opened. */
 export interface OpenedItems extends AsyncDisposable {
   readonly items: AsyncIterable<DatasetItem>
 }

@@ -6,7 +6,7 @@ import type { Built, DatasetItem, DatasetRow } from './build.ts'
 import { condenseOpening, contentKey, recallArguments, rejected } from './condensed-sft.ts'
 import { neededBlocks } from './needed.ts'
 
-/** Which stored trajectories are taken, and how openings that were not condensed are. */
+/** Which stored trajectories are taken, and how their openings are condensed if they were not yet. */
 export interface RunSftOptions {
   readonly condenser: Condenser
   /** The least reward. @default 1 */
@@ -89,7 +89,7 @@ async function fromMember(
   }
 }
 
-/** What was condensed while it was rolled is taken as it was shown: one row for each path. */
+/** A trajectory that was condensed while rolling is taken as the policy saw it: one row per path. */
 function pathRows(member: Member): readonly DatasetRow[] {
   const { trajectory, reward, tools } = member
   const { views = [], messages } = trajectory

@@ -1,6 +1,6 @@
 import { random, seedOf } from '../math/random.ts'
 
-/** A part of a set, with the share of subjects that come into it. */
+/** A part of a set, with its share of the subjects. */
 export interface Split {
   readonly name: string
   readonly share: number
@@ -25,7 +25,7 @@ export function readSplits(text: string): readonly Split[] {
   return splits
 }
 
-/** The split of a subject: a function of the seed and the subject, whatever else the set holds. */
+/** The split of a subject; it depends on the seed and the subject only. */
 export function splitOf(subject: string, splits: readonly Split[], seed: number): string {
   const at = random(seedOf(seed, 'split', subject))()
   let end = 0

@@ -26,7 +26,7 @@ import type { Built, DatasetItem } from './build.ts'
 import { problemWith, rejected, toRow } from './condensed-sft.ts'
 import { supportingBlocks } from './needed.ts'
 
-/** A policy that shows how it is done, and when that is good enough. */
+/** The policy that demonstrates, and when a demonstration is good enough. */
 export interface TeacherOptions {
   readonly policy: Policy
   readonly renderer: Renderer
@@ -42,7 +42,7 @@ export interface TeacherOptions {
 }
 
 interface Teaching extends Required<Pick<TeacherOptions, 'temperatures' | 'least' | 'seed'>> {
-  /** What all conversations share; each is led at a temperature of its own. */
+  /** What all conversations share; only the temperature differs. */
   readonly context: RolloutContext & { readonly condense: CondenseSettings }
 }
 
@@ -106,7 +106,7 @@ function hintFor({ supporting, answer }: PassageTask): string {
   )
 }
 
-/** Words with which a policy gives away that it was told. */
+/** Phrases by which a policy reveals the private hint. */
 const leak =
   /\b(?:hint|in private|ground truth|i was told|you told me|as instructed|given answer)\b/i
 

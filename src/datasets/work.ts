@@ -5,7 +5,7 @@ import type { Json } from '../core/ids.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Built, DatasetRow } from './build.ts'
 
-/** What is on record of a set that is being built: one line per item, in a file beside it. */
+/** The record of a set while it is built: one line per item, in a file beside it. */
 export interface Work extends AsyncDisposable {
   readonly resumed: number
   readonly done: number
@@ -16,7 +16,7 @@ export interface Work extends AsyncDisposable {
   record(id: string, built: Built): Promise<void>
   /** The rows that an item gave; none where it was rejected. */
   rowsOf(id: string): Promise<readonly DatasetRow[]>
-  /** The set is written: nothing is left to go on with. What was rejected stays in a file of its own. */
+  /** Removes the record once the set is written; the rejected items stay in a file of their own. */
   finish(): Promise<void>
 }
 

@@ -8,7 +8,7 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || name === '::1' || name.startsWith('::ffff:127.')
 }
 
-/** The name in a Host header, without its port; undefined where it is no such header. */
+/** The name in a Host header, without its port; undefined if the header is malformed. */
 export function hostNameOf(header: string | undefined): string | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header ?? '')
   return match?.[1] === undefined ? undefined : bare(match[1])

@@ -2,12 +2,12 @@ import type { KnownBody } from './known-body.ts'
 
 /** The last long body of each sender, as far as there is room. */
 export interface BodyMemory {
-  /** Takes it out: while a request is read nobody else compares with it. */
+  /** Takes the body out, so that no other request compares with it meanwhile. */
   take(sender: string): KnownBody | undefined
   keep(sender: string, body: KnownBody): void
 }
 
-/** Opens a memory of at most so many bytes; who sent nothing for longest is forgotten first. */
+/** Opens a memory of at most so many bytes; the least recent sender is forgotten first. */
 export function openBodyMemory(most = 64 * 2 ** 20): BodyMemory {
   const bodies = new Map<string, KnownBody>()
   let size = 0

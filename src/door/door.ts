@@ -8,7 +8,7 @@ import { bearerOf, isSameSecret } from './token.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered without a token, such as a health check; it tells nothing. */
+    /** Answered without a token, such as a health check; its answer must contain nothing private. */
     readonly needsNoToken?: boolean
     /** A POST that changes nothing, and so may come without a content type. */
     readonly changesNothing?: boolean
@@ -19,7 +19,7 @@ declare module 'fastify' {
 export interface DoorOptions {
   /** The address it will listen on. */
   readonly host: string
-  /** What every request has to bring; beyond loopback there has to be one. */
+  /** The token that every request needs; required if the door listens beyond loopback. */
   readonly token?: string
   /** Where a request carries its token. @default `Authorization: Bearer …` */
   readonly tokenOf?: (request: FastifyRequest) => string | undefined
@@ -45,8 +45,8 @@ export interface DoorLimits {
 }
 
 /**
- * Makes an HTTP server that every request enters by the same rules (see `guardDoor`) and within
- * limits. Add routes, then `listen`.
+ * Makes an HTTP server that checks every request by the same rules (see `guardDoor`) and limits.
+ * Add routes, then `listen`.
  */
 export function openDoor(options: DoorOptions & DoorLimits): FastifyInstance {
   const { bodyBytes = 64 * 1024 * 1024, requestSeconds = 60, connections = 4096 } = options
@@ -80,7 +80,7 @@ export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
   }
   keepSecret(token)
   readJsonBodies(server)
-  // Hooks that wait for nothing take a callback: promises of every request would be a cost of their own.
+  // Synchronous hooks take a callback: a promise per request would cost time.
   server.addHook('onSend', (_request, _reply, payload, done) =>
     done(null, typeof payload === 'string' ? withoutSecrets(payload) : payload),
   )
@@ -102,10 +102,10 @@ export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
   })
 }
 
-/** What the rules of a door look at. */
+/** The parts of a request that the rules read. */
 type Entering = Pick<IncomingMessage, 'headers' | 'method'>
 
-/** Why a request for a socket may not enter; nothing where it may. The same rules as for all others. */
+/** Why a WebSocket request is refused, by the same rules; undefined if it may enter. */
 export function refuseEntry(request: Entering, options: DoorOptions): RefusedRequest | undefined {
   try {
     checkHost(request, options)
@@ -128,7 +128,7 @@ function checkHost({ headers }: Entering, { host, allowedHosts = [] }: DoorOptio
   throw new RefusedRequest(421, `this service does not answer for the host ${told}`)
 }
 
-/** Browsers say which page sent a request. Pages of others are refused, but for links where they may lead here. */
+/** Browsers say which page sent a request. Foreign pages are refused, except for links if the door allows them. */
 function checkOrigin(
   request: Entering,
   { allowedOrigins = [], opensByLink = false }: DoorOptions,

@@ -4,10 +4,10 @@ import { holdLoop } from '../core/process/signals.ts'
 import { type BodyMemory, openBodyMemory } from './body-memory.ts'
 import { BodyReader } from './known-body.ts'
 
-/** Characters of a body that is not read in the blink of an eye. */
+/** From this many characters on, reading a body may hold the event loop for long. */
 const longBody = 2_000_000
 
-/** Bytes of a body that is worth remembering: the next one may begin with it. */
+/** From this many bytes on, a body is remembered: the next one may begin with it. */
 const worthKnowing = 16 * 1024
 
 /** Brackets within brackets: deeper than any request of ours, and far from the end of the stack. */
@@ -25,9 +25,9 @@ export class RefusedRequest extends Error {
 }
 
 /**
- * Reads JSON bodies. An empty one is no body, so that requests without content can still say the
- * content type that lets them in; a deep one is refused before anything walks down it. What a long one
- * shares with the last of the same sender is not read again.
+ * Reads JSON bodies. An empty one counts as no body, so that requests without content can still name
+ * the required content type; one nested too deep is refused before anything recurses into it. What a
+ * long one shares with the last body of the same sender is not parsed again.
  */
 export function readJsonBodies(server: FastifyInstance): void {
   const memory = openBodyMemory()
@@ -55,7 +55,7 @@ async function readBody(
   return value
 }
 
-/** Who sends: whatever names an attempt or whoever pays for it. */
+/** The sender of a request: its path and whatever header identifies an attempt or an account. */
 function senderOf(url: string, headers: IncomingHttpHeaders): string {
   const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-espalier-attempt']
   return JSON.stringify([url, ...names.map(name => headers[name])])
@@ -81,7 +81,7 @@ function gather(payload: IncomingMessage, reader: BodyReader, limit: number): Pr
   })
 }
 
-/** What may be a key that changes what other keys mean, in any spelling. */
+/** Texts that a key like `__proto__` needs, in any spelling; without them no deeper check is needed. */
 const suspicious = ['__proto__', 'constructor', '\\u00']
 
 /** A body as JSON; `undefined` where it is empty. */
@@ -105,7 +105,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Refuses keys that would reach into what all objects share. */
+/** Refuses keys that would reach the prototypes of all objects. */
 function refusePoison(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   for (const [key, inner] of Object.entries(value)) {

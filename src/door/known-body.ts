@@ -1,4 +1,4 @@
-/** Names of the lists that clients send their conversation in, the whole of it every time. */
+/** Names of the lists in which clients send the whole conversation every time. */
 const listNames: readonly string[] = ['messages', 'input', 'contents']
 
 const quote = 0x22
@@ -24,8 +24,8 @@ export interface KnownBody {
 export type ReadJson = (text: string) => unknown
 
 /**
- * Takes a body as it comes. What begins like the one before is compared and not kept: a conversation
- * that was read is not decoded and parsed again with every turn that is added to it.
+ * Takes a body as it comes. As long as it equals the one before, it is only compared: a conversation
+ * that was read once is not decoded and parsed again with every turn that is added to it.
  */
 export class BodyReader {
   readonly #before: KnownBody | undefined
@@ -63,7 +63,7 @@ export class BodyReader {
     if (kept === 0) return readWhole(bytes, this.#length, readJson)
     const from = ends[kept - 1]!
     const head = bytes.toString('utf8', 0, open)
-    // A number stands for the entries that are known: their place is found again by it.
+    // The number 0 replaces the known entries, which are put back after parsing.
     const value = readJson(`${head}0${bytes.toString('utf8', from, this.#length)}`)
     const added = (value as Readonly<Record<string, unknown>>)[list]
     if (!Array.isArray(added) || added[0] !== 0) return readWhole(bytes, this.#length, readJson)
@@ -126,7 +126,7 @@ function findList(
   return undefined
 }
 
-/** Where a list begins that a key is followed by. */
+/** Where the list after a key begins; undefined if no list follows. */
 function listBehind(bytes: Buffer, from: number): number | undefined {
   const at = afterSpace(bytes, from)
   if (bytes[at] !== colon) return undefined

@@ -15,13 +15,12 @@ export class DeadlineError extends Error {
 // A timer's delay is a 32-bit number of milliseconds.
 const longestDelay = 2 ** 31 - 1
 
-/** Gives the signal that tells work to stop; it is made when it is asked for, as most work never asks. */
+/** Gives the signal that stops the work; it is created on first use, as most work never needs it. */
 export type Stopping = () => AbortSignal
 
 /**
- * Runs `work` until it is done, its seconds are over or the caller stops it, whichever is first;
- * work that does not listen to the signal it is given is left behind. What is done at once is given
- * without a clock.
+ * Runs `work` until it is done, its seconds are over or the caller stops it, whichever is first; work
+ * that ignores its signal is not waited for. A result that is not a promise needs no timer.
  */
 export async function withDeadline<T>(
   seconds: number,
@@ -48,7 +47,7 @@ export async function withDeadline<T>(
     }
     const stopListening = onAbort(signal, leave)
     begun.then(resolve, reject).then(cleanUp)
-    // Work may stop its own caller while it begins; the signal does not tell that a second time.
+    // If the signal aborted while `work` began, its event is over and has to be handled here.
     if (signal.aborted) leave()
   })
 }

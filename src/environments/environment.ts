@@ -20,11 +20,11 @@ export interface EnvironmentDefinition<Data, Report> {
   readonly nudge?: Nudge
   makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
   readonly splits?: readonly string[]
-  /** Lets go of what is kept for all worlds, such as a pool. */
+  /** Releases what is held for all worlds, such as a pool. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 
-/** What a turn without a call is answered with, and how many of them in a row end the attempt. */
+/** The answer to a turn without a call, and how many such turns in a row end the attempt. */
 export interface Nudge {
   readonly text: string
   readonly misses: number
@@ -41,7 +41,7 @@ export function environment<Data, Report = undefined>(
     name,
     readTask: data => readTask(definition, data),
     open: (task, call) => openWorld(definition, task, call),
-    // A reward is only ever given the reports of this environment's own worlds.
+    // Safe: a reward only gets reports of this environment's own worlds.
     reward: (definition.reward ?? {}) as Environment<Data>['reward'],
     ...(makeTasks && {
       makeTasks(options) {

@@ -23,7 +23,7 @@ export interface RecordedStep {
 /** All that happened in a world: enough to open another one and bring it to the same place. */
 export interface WorldRecord {
   readonly opening: NonEmpty<Message>
-  /** What models behind the world took to open it. */
+  /** Tokens that models behind the world used to open it. */
   readonly spent?: Json
   readonly steps: readonly RecordedStep[]
 }
@@ -65,7 +65,7 @@ export function recordWorld(world: World, before: readonly RecordedStep[] = []):
  * Opens a world anew and repeats what is on record, comparing every answer: recorded answers of
  * users and of tools with outside effects are fed back, all else runs again. A difference is a
  * failure of the environment that names the turn; a world that cannot repeat itself gives no fork.
- * The world opens through the environment lane, its tools run through theirs: hold no place in one.
+ * Opening and tools go through their lanes, so call this without holding a place in one.
  */
 export async function replayWorld<Data>(
   environment: Environment<Data>,
@@ -220,7 +220,7 @@ export function recordOfTrajectory(
   return { opening: between(0, bounds[0], 'opening'), steps }
 }
 
-/** A step as the world saw it: calls that recalled something never reached it. */
+/** A step as the world saw it: calls of the recall tool never reached it. */
 function withoutRecalls({ action, transition }: RecordedStep): readonly RecordedStep[] {
   const { calls = [], observed = [] } = transition
   const recalled = new Set(calls.flatMap(({ id, isRecall }) => (isRecall ? [id] : [])))

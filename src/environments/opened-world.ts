@@ -12,7 +12,7 @@ export interface OpenWorldCall<Data> extends OpenCall, WorldCall {
   readonly id: TaskId
 }
 
-/** What opening or forking a world is given to clean up with. */
+/** Opening or forking a world, with a way to register clean-up. */
 export interface WorldCall extends Call {
   /**
    * Runs when the world is disposed of, last registered first, and also where opening it fails
@@ -57,7 +57,7 @@ export type Respond = (
 export interface OutsideUser {
   readonly effects: 'outside'
   readonly respond: Respond
-  /** Told, in a replay, what was said to the user and what the user had answered. */
+  /** Called in a replay with what was said to the user and what the user had answered. */
   recall?(text: string, answer: string | undefined): void
 }
 

@@ -6,7 +6,7 @@ import { type Reward, type RewardInput, type RewardScore, toReward } from '../co
 import type { CallRecord } from '../core/tool.ts'
 import { plainTrajectory } from '../core/trajectory.ts'
 
-/** What somebody who shows how it is done sees before each turn. */
+/** What a player sees before each turn. */
 export interface Situation<Data = unknown> {
   readonly task: Task<Data>
   readonly messages: readonly Message[]
@@ -16,7 +16,7 @@ export interface Situation<Data = unknown> {
   readonly seat?: string
 }
 
-/** Gives the next reply, or nothing where it has nothing more to say. */
+/** Gives the next reply, or undefined if it has nothing more to say. */
 export type Player<Data = unknown> = (
   situation: Situation<Data>,
 ) => Reply | undefined | Promise<Reply | undefined>

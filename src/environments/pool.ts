@@ -8,7 +8,7 @@ export interface PoolOptions<Member> {
   readonly warm?: number
   open(call: Call): Promise<Member>
   close(member: Member): void | PromiseLike<void>
-  /** Asked before a member is handed out; one that is not, or that throws, is replaced. @default always */
+  /** Called before a member is handed out; an unhealthy one, or one that throws, is replaced. @default always healthy */
   isHealthy?(member: Member): boolean | PromiseLike<boolean>
   /**
    * Makes a returned member as good as new; one that throws is replaced. Without it every member
@@ -66,7 +66,7 @@ class MemberPool<Member> implements Pool<Member> {
   readonly #work = new Set<Promise<void>>()
   readonly #stop = new AbortController()
   #leased = 0
-  /** Waiters that a member is being opened or checked for. */
+  /** How many members are being opened or checked for waiters. */
   #coming = 0
   #opened = 0
   #closed = 0

@@ -11,14 +11,14 @@ export interface ReturnReport {
   readonly done: boolean
 }
 
-/** Keeps what a world elsewhere says its steps are worth, and whether it is over. */
+/** Sums the step rewards of an outside world, and keeps whether it is over. */
 export class Returns {
   #sum = 0
   #rewarded = 0
   #ofTurn: number | undefined
   isDone = false
 
-  /** Takes the reward of a step; throws where it is no number that can be summed. */
+  /** Adds the reward of a step; throws if it is not a finite number. */
   add(reward: number | undefined): void {
     if (reward === undefined) return
     if (!Number.isFinite(reward)) {
@@ -29,14 +29,14 @@ export class Returns {
     this.#ofTurn = (this.#ofTurn ?? 0) + reward
   }
 
-  /** What the turn was worth; nothing where no step of it was rewarded. Asked once per turn. */
+  /** The turn's reward; undefined if no step of it had one. Call once per turn: it resets the sum. */
   takeTurn(): number | undefined {
     const reward = this.#ofTurn
     this.#ofTurn = undefined
     return reward
   }
 
-  /** `last` is what the world says an attempt is worth that was cut off here. */
+  /** `last` is the world's reward for an attempt that was cut off here. */
   report(last?: number): ReturnReport {
     const rewarded = this.#rewarded + (last === undefined ? 0 : 1)
     return { return: this.#sum + (last ?? 0), rewarded, done: this.isDone }
@@ -44,8 +44,8 @@ export class Returns {
 }
 
 /**
- * The return of a world that rewards its own steps. An attempt that was cut off before any reward
- * came earned none; a world that came to its end without ever giving one has not been scored.
+ * The return of a world that rewards its own steps. An attempt cut off before any reward earned 0; a
+ * world that ended without ever giving one has not been scored, which is a failure.
  */
 export const returnReward: RewardFunction<unknown, ReturnReport> = ({ report }) => {
   if (report.rewarded > 0 || !report.done) return report.return

@@ -13,7 +13,7 @@ import type {
   Wordings,
 } from './types.ts'
 
-/** What a model's calls are answered by. */
+/** What answers a model's calls. */
 export interface ModelOptions {
   readonly respond: Capture['respond']
   /** Ends with the attempt. */

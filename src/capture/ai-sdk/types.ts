@@ -42,7 +42,7 @@ export interface ModelCall {
 /** Why an answer ended, in the words of version 2. */
 export type FinishWord = 'stop' | 'length' | 'tool-calls' | 'other'
 
-/** How the versions of the contract tell an end and a cost. */
+/** How each version of the contract writes the finish reason and the token usage. */
 export interface Wordings {
   v2: {
     finish: FinishWord
@@ -76,7 +76,7 @@ export type AnswerPart =
   | { type: 'reasoning'; text: string }
   | { type: 'tool-call'; toolCallId: string; toolName: string; input: string }
 
-/** What a provider may say beside its answers: which answer of the capture it was. */
+/** Provider metadata beside an answer: which answer of the capture it was. */
 export type AnswerMetadata = { espalier: { answer: string; version: number } }
 
 /** A whole answer. */

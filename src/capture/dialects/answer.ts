@@ -40,7 +40,7 @@ export interface Exchange {
   readonly requestId?: string
 }
 
-/** Answers one request of a dialect. What goes wrong is told in the dialect's shape, never thrown. */
+/** Answers one request of a dialect. Errors are written in the dialect's shape, never thrown. */
 export async function answerRoute(
   route: DialectRoute,
   exchange: Exchange,
@@ -85,8 +85,8 @@ async function answerChat(
 }
 
 /**
- * Streams an answer. It begins with the first piece, so that what is refused before has its status;
- * what fails later is the stream's last event.
+ * Streams an answer. The stream begins with the first piece, so that a refusal before it still has its
+ * HTTP status; a failure after it is the stream's last event.
  */
 async function streamChat(
   what: { readonly dialect: Dialect; readonly asked: Asked; readonly writing: WriteOptions },

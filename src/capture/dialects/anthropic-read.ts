@@ -38,7 +38,7 @@ export function readAnthropic(given: unknown, options: ReadOptions): Asked {
   return asked
 }
 
-/** Reads a body whose tokens are only to be counted: nothing has to be said of the answer. */
+/** Reads a body whose tokens are only counted, so fields about the answer may be missing. */
 export function readAnthropicPrompt(given: unknown, options: ReadOptions): Asked {
   const body = toFields(given, 'the body')
   refuseUnlessNeutral(body, neutral)

@@ -29,7 +29,7 @@ export function writeAnthropic(
   }
 }
 
-/** Why it ended; where a text of the request did it, which one. */
+/** Why it ended, and which stop text ended it, if one did. */
 function stopOf(
   { chat: { stop = [] } }: Asked,
   { finish, tokens }: ChatAnswer,
@@ -180,7 +180,7 @@ function anthropicError({ kind, message }: RequestProblem): object {
   return { type: types[kind], message }
 }
 
-/** A problem as Anthropic's API tells it; it says that it is overloaded with a status of its own. */
+/** A problem as Anthropic's API writes it; being overloaded has a status of its own there. */
 export function anthropicProblem(problem: RequestProblem): DialectProblem {
   const status = problem.kind === 'unavailable' ? 529 : statusOfProblem(problem.kind)
   return { status, body: { type: 'error', error: anthropicError(problem) } }

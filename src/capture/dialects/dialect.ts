@@ -5,7 +5,7 @@ import type { RequestProblem } from './problem.ts'
 /** The dialects that agents speak to a model in. */
 export type DialectName = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
 
-/** What reading a request is told besides its body. */
+/** What reading a request needs besides its body. */
 export interface ReadOptions {
   /** The model that the path names, where the dialect puts it there. */
   readonly model?: string | undefined
@@ -30,11 +30,11 @@ export interface Asked {
   readonly items?: readonly ResponseItem[]
 }
 
-/** What a client wants to be told besides the message. */
+/** What a client wants besides the message. */
 export interface Wanted {
   readonly logprobs: boolean
   readonly tokenIds: boolean
-  /** Whether a stream ends with what it cost. */
+  /** Whether a stream ends with the token usage. */
   readonly usage: boolean
 }
 
@@ -52,11 +52,11 @@ export interface WriteOptions {
 /** Writes a stream in a dialect's events; each call gives the text to send. */
 export interface StreamWriter {
   begin(): string
-  /** What came new. */
+  /** The next piece of the answer. */
   delta(delta: ChatDelta): string
-  /** The answers as they became, all at their end. */
+  /** The whole answers, once all have ended. */
   end(answers: readonly ChatAnswer[]): string
-  /** Instead of the end: what went wrong in mid-stream. */
+  /** Instead of `end`: what went wrong in mid-stream. */
   fail(problem: RequestProblem): string
 }
 
@@ -77,7 +77,7 @@ export interface Dialect {
   problem(problem: RequestProblem): DialectProblem
 }
 
-/** A problem as a dialect tells it. */
+/** A problem as a dialect writes it. */
 export interface DialectProblem {
   readonly status: number
   readonly body: unknown

@@ -11,7 +11,7 @@ export function refuse(place: string, problem: string): never {
   throw new RequestProblem('invalid', `${place} ${problem}`, place)
 }
 
-/** Refuses something that the dialect has and this server has not. */
+/** Refuses something that the dialect has and this server does not support. */
 export function refuseUnsupported(place: string, problem: string): never {
   throw new RequestProblem('unsupported', `${place} ${problem}`, place)
 }
@@ -68,7 +68,7 @@ export function textIn(fields: Fields, name: string, at = ''): string | undefine
   return refuse(join(at, name), `must be a text, got ${short(value)}`)
 }
 
-/** A text that has to be there. */
+/** A text that is required. */
 export function neededTextIn(fields: Fields, name: string, at = ''): string {
   return textIn(fields, name, at) ?? refuse(join(at, name), 'is missing')
 }
@@ -113,7 +113,7 @@ export function textsIn(fields: Fields, name: string, at = ''): readonly string[
   return refuse(place, `must be a text or a list of texts, got ${short(value)}`)
 }
 
-/** Any JSON that is not deeper than anybody needs. */
+/** Any JSON no deeper than `deepest`. */
 export function boundedJson<T>(value: T, place: string): T {
   if (depthOf(value, 0) > deepest) refuse(place, `is deeper than ${deepest} levels`)
   return value

@@ -29,7 +29,7 @@ import { argumentsText, chosenTool, jsonSchemaFormat, readName, readTool } from 
 interface Reading {
   readonly turns: Turns
   readonly options: ReadOptions
-  /** Calls that no response has come for, oldest first. */
+  /** Calls that have no response yet, oldest first. */
   readonly open: { readonly id: string; readonly name: string }[]
   /** How many calls had no id of their own. */
   unnamed: number
@@ -149,7 +149,7 @@ function readModelPart(part: Fields, at: string, reading: Reading): void {
   })
 }
 
-/** Responses of functions are messages of their own; what else was said follows them. */
+/** Function responses become tool messages; the other parts follow as one message. */
 function readGivenParts(parts: readonly Fields[], at: string, reading: Reading): void {
   const { turns, options, open } = reading
   const said: ContentPart[] = []

@@ -29,7 +29,7 @@ export function writeGoogle(
   }
 }
 
-/** Why it ended, and in words what it has not of what was asked for. */
+/** Why it ended, and in words what it lacks of what was asked for. */
 function endOf({ finish, unmet }: ChatAnswer): object {
   const finishReason = finishes[finish]
   if (unmet.length === 0) return { finishReason }
@@ -125,7 +125,7 @@ const words: Readonly<Record<ProblemKind, string>> = {
   internal: 'INTERNAL',
 }
 
-/** A problem as Google's API tells it. */
+/** A problem as Google's API writes it. */
 export function googleProblem({ kind, message }: RequestProblem): DialectProblem {
   const status = statusOfProblem(kind)
   return { status, body: { error: { code: status, message, status: words[kind] } } }

@@ -13,7 +13,7 @@ export const google: Dialect = {
   problem: googleProblem,
 }
 
-/** What is to be counted may be wrapped as the request that it would be. */
+/** A counting body may hold the contents directly or wrap a whole generateContent request. */
 function readCounted(given: unknown, options: ReadOptions): Asked {
   const body = toFields(given, 'the body')
   return readGoogle(fieldsIn(body, 'generateContentRequest') ?? body, options)

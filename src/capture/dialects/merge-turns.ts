@@ -43,7 +43,7 @@ export function openTurns(): Turns {
       messages.push(message)
     },
     say(content) {
-      // Words after calls begin the next answer: no policy here speaks after it called.
+      // Words after calls begin the next answer: within one answer no policy here speaks after its calls.
       if (open && open.calls.length > 0) close()
       const turn = opened()
       turn.words = (turn.words ?? '') + textOf(content)

@@ -51,8 +51,8 @@ export function statusOfProblem(kind: ProblemKind): number {
 }
 
 /**
- * Anything that was thrown as a problem. A context that is too long is told as such, so that agents
- * that shorten theirs do; what is neither ours nor a boundary's tells nothing of its inside.
+ * Turns anything thrown into a problem. A context that is too long is named as such, so that agents
+ * that can shorten theirs do; an unknown error's message is not passed on.
  */
 export function toProblem(cause: unknown): RequestProblem {
   if (cause instanceof RequestProblem) return cause
@@ -60,7 +60,7 @@ export function toProblem(cause: unknown): RequestProblem {
   if (cause instanceof AttemptIsOver) return new RequestProblem('over', cause.message)
   if (cause instanceof Failure) {
     const told = `the ${cause.boundary} failed: ${cause.message.slice(0, 500)}`
-    // A chat template that cannot write the messages never will: nobody should try again.
+    // A chat template that cannot write these messages never will: clients should not retry.
     return new RequestProblem(cause.boundary === 'renderer' ? 'unsupported' : 'unavailable', told)
   }
   return new RequestProblem('internal', 'the request could not be answered: an internal error')

@@ -55,7 +55,7 @@ export function argumentsText(value: unknown, place: string): string {
   return JSON.stringify(boundedJson(toFields(value ?? {}, place), place))
 }
 
-/** The arguments of a call as an object; what is no object is wrapped, so that nothing is lost. */
+/** The arguments of a call as an object; anything else is wrapped in one, so that nothing is lost. */
 export function argumentsObject(text: string): Fields {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text)

@@ -1,6 +1,6 @@
 import type { ChatAnswer } from '../contract.ts'
 
-/** What was asked for and is not so: a field that no dialect has, beside why an answer ended. */
+/** A field of our own, beside the finish reason: what was asked for and the answer lacks. */
 export function unmetField({ unmet }: ChatAnswer): object {
   return unmet.length === 0 ? {} : { unmet }
 }

@@ -9,7 +9,7 @@ import type {
   OutputItem,
 } from './types.ts'
 
-/** What a provider's models are answered by. */
+/** What answers the requests of a provider's models. */
 export interface ProviderOptions {
   readonly respond: Capture['respond']
   /** Ends with the attempt. */
@@ -52,7 +52,7 @@ function usageOf({ usage: { prompt, sampled } }: ChatAnswer): AgentsUsage {
     inputTokensDetails: [],
     outputTokensDetails: [],
     requestUsageEntries: undefined,
-    // The runner adds answers to a sum of its own, never to an answer.
+    // The runner sums usage in an object of its own and never calls this.
     add() {},
   }
 }

@@ -21,7 +21,7 @@ import { findRewrites, type Rewrite } from './rewrites.ts'
 
 /** What probing a chat template with synthetic conversations found out. */
 export interface Profile {
-  /** What is written to let the policy begin a turn; '' where the message before it does. */
+  /** The text that opens the policy's turn; '' if the message before it already does. */
   readonly generationPrompt: string
   /** Whether a policy begins its turn within a thinking block. */
   readonly opensThinking: boolean
@@ -71,7 +71,7 @@ export interface ThinkingBorders {
 /** Where tokens meet: at a control token, or in the middle of text. */
 export type Border = 'control' | 'text'
 
-/** What calibration is told besides the template. */
+/** What calibration needs besides the template. */
 export interface CalibrationOptions {
   readonly controls: readonly ControlToken[]
   /** Whether a text after this one would be thinking, as the model's reasoning format reads it. */
@@ -118,7 +118,7 @@ export function calibrate(chat: Chat, options: CalibrationOptions): Profile {
 interface OpenedProbe {
   readonly probe: Probe
   readonly needsTools: boolean
-  /** What the template says to the plainest question, where it refuses even that. */
+  /** The template's error for the plainest question, if it refuses even that. */
   readonly error: Error | undefined
 }
 

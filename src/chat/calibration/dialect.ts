@@ -2,7 +2,7 @@ import type { AssistantMessage, Message } from '../../core/message.ts'
 import type { Chat } from '../chat.ts'
 import { argumentMark, asked, callingTurn, probeTool, spokenTurn, thoughtMark } from './probe.ts'
 
-/** In which shape a template wants what the OpenAI schema has; published templates disagree. */
+/** The shape in which a template expects the OpenAI schema's fields; published templates disagree. */
 export interface Dialect {
   /** The arguments of a call: a dict, or the JSON text itself. */
   readonly arguments: 'dict' | 'text'

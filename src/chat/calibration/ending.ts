@@ -33,7 +33,7 @@ export interface Ending {
   readonly isOpening: boolean
 }
 
-/** How a turn that calls ends, and by what its last word is found. */
+/** How a turn that calls ends, and the mark by which its last word is found. */
 export interface CallEnding extends Ending {
   readonly mark: CallMark
   /** How one that makes several calls ends. */

@@ -3,7 +3,7 @@ import type { Profile } from './calibration.ts'
 import type { CallEnding } from './ending.ts'
 import { after, asked, callingTurn, type Probe } from './probe.ts'
 
-/** What limits are found from. */
+/** What `findLimits` reads. */
 export interface LimitSources
   extends Pick<Profile, 'toolResults' | 'offersTools' | 'needsTools' | 'stops'> {
   readonly called: CallEnding | undefined

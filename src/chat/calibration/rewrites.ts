@@ -25,7 +25,7 @@ export interface Rewrite {
   readonly preserved: string
 }
 
-/** How turns end, for the words of a changed closing. */
+/** How turns end; needed to describe a closing that changed. */
 interface Endings {
   readonly spoken: Ending | undefined
   readonly called: CallEnding | undefined
@@ -131,7 +131,7 @@ function changedOpening(
 
 const shownLength = 40
 
-/** What stands in for the words of synthetic conversations when people read of them. */
+/** How the probe words of synthetic conversations are shown to people. */
 const placeholders: readonly (readonly [word: string, shown: string])[] = [
   [thoughtMark, 'THOUGHTS'],
   [earlierThought, 'THOUGHTS'],
@@ -154,7 +154,7 @@ function hasEmptyThought(probe: Probe, { before, turn, tools }: Scene, prompt: s
   const shown = probe.text([...before, turn], { tools })
   const thinking = probe.text([...before, thoughtful], { tools })
   if (typeof shown !== 'string' || typeof thinking !== 'string') return false
-  // A prompt that opened the block leaves it to the policy to think nothing in it.
+  // If the prompt opened the block, it is the policy that leaves it empty, not the template.
   const isOpened = thinking.slice(prompt.length).trimStart().startsWith(thoughtMark)
   if (isOpened || !thinking.includes(thoughtMark)) return false
   const written = (text: string): string => text.replace(thoughtMark, '').replaceAll(/\s/g, '')

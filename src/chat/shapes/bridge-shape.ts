@@ -14,7 +14,7 @@ import { shift } from '../ranges.ts'
 import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
 import { type Fit, openShapes, type Shape } from './shape.ts'
 
-/** A bridge with holes where contents belong. */
+/** A bridge with holes for contents. */
 interface BridgeForm {
   readonly ending: Ending
   readonly read: (texts: readonly string[]) => MarkedSourceText

@@ -23,7 +23,7 @@ export function openHoleEncoder(tokenizer: Tokenizer, outline: Outline): HoleEnc
   let isFirst = true
   const read = markedSourceOf(outline, outline.holes)
   return texts => {
-    // Taking the text apart pays only for a text that comes again.
+    // Splitting the text pays only from its second use on.
     if (isFirst) {
       isFirst = false
       const { text, foreign } = read(texts)
@@ -97,7 +97,7 @@ function openSpans(
  * and beyond which nothing reaches: they take no white space, and no other can overlap them.
  */
 function findBorders(text: string, controls: readonly ControlToken[]): readonly OpenSpan[] {
-  // Whether such a token is one depends on its neighbours, and with it where all others begin.
+  // Whether a single-word token matches depends on its neighbours, and the places of all others depend on that.
   if (controls.some(({ singleWord }) => singleWord)) return []
   return controls
     .filter(isPlain)
@@ -107,7 +107,7 @@ function findBorders(text: string, controls: readonly ControlToken[]): readonly 
 }
 
 function isPlain({ content, lstrip, rstrip }: ControlToken): boolean {
-  // A half of a character could meet its other half, and white space be taken by its neighbour.
+  // Half a surrogate pair could meet its other half, and a neighbour could take white space.
   return !lstrip && !rstrip && !/^[\p{White_Space}\p{Surrogate}]|\p{Surrogate}$/u.test(content)
 }
 
@@ -128,7 +128,7 @@ function isApart(text: string, { start, end }: OpenSpan, string: string): boolea
   return true
 }
 
-/** Whether a string could stand at a place, of which only what lies in the text is known. */
+/** Whether a string could stand at a place that may reach beyond the known text. */
 function fitsAt(text: string, at: number, string: string): boolean {
   const last = Math.min(string.length, text.length - at)
   for (let index = Math.max(0, -at); index < last; index++) {

@@ -4,7 +4,7 @@ import type { Chat, ChatRequest, TimedText } from '../chat.ts'
 import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
 import { openShapes } from './shape.ts'
 
-/** The tokens of a context, and what its template wrote of the time. */
+/** The tokens of a context, and the dates and times that the template wrote into it. */
 interface Encoded {
   readonly ids: Int32Array
   readonly moments: TimedText['moments']

@@ -65,7 +65,7 @@ export function openShapes<Request extends { readonly tools: readonly ToolDefini
     const fits = (shape: Shape<Form>): boolean =>
       isTrueOf(shape, texts) && chat.isNow(shape.moments)
     const { form, moments, holes } = shapes.find(fits) ?? add(request, shapes)
-    // What the template made of a content may spell a control string of the template's own.
+    // A content as the template changed it may spell a control string.
     const isSpelled = holes.some(({ read }) => {
       const filling = read(texts)
       return !texts.includes(filling) && chat.spellsControl(filling)
@@ -107,7 +107,7 @@ function isTrueOf({ conditions }: Shape<unknown>, texts: readonly string[]): boo
   try {
     return conditions.every(({ read, question, answer }) => question(read(texts)) === answer)
   } catch {
-    // What raises for these texts is for the template to raise.
+    // If a condition throws for these texts, rendering will throw the same, so leave it to the template.
     return false
   }
 }

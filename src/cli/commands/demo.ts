@@ -84,7 +84,7 @@ export function nextLines(out: string): readonly string[] {
   ]
 }
 
-/** What a person has to know to follow what is shown. */
+/** The terms that a reader of the demonstration needs. */
 const words = [
   '  a group      one task, tried several times by the same policy',
   '  a reward     what the world found an attempt worth, from 0 to 1',

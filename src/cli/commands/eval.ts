@@ -81,7 +81,7 @@ async function runEval(invocation: Invocation): Promise<number> {
   return await evalWith({ values, out }, invocation)
 }
 
-/** Refuses what could not be measured or written in the end, before anything is rolled. */
+/** Refuses, before anything is rolled, what could not be measured or written at the end. */
 function checkMeasures({ k = [], trials, results }: Settings): void {
   const most = Math.max(...k)
   if (most > trials) {
@@ -92,7 +92,7 @@ function checkMeasures({ k = [], trials, results }: Settings): void {
   if (results !== undefined) checkOutputFile('--results', results)
 }
 
-/** A benchmark is the whole of its split, unless fewer tasks are asked for. */
+/** A benchmark takes its whole split, unless fewer tasks are asked for. */
 async function resolveTasks(resolved: ResolvedSettings): Promise<ResolvedSettings> {
   const { values } = resolved
   if (values.tasks !== undefined) return resolved
@@ -162,7 +162,7 @@ function evaluationLines(evaluated: Evaluated, tau: TauEvaluated | undefined): r
   ]
 }
 
-/** The benchmark's own words after ours, and what its users took. */
+/** The benchmark's own metrics after ours, and the cost of its simulated users. */
 function tauLines(tau: TauEvaluated): readonly string[] {
   const { user, failed } = tau
   const cost = user && user.cost !== null ? `, cost ${user.cost.toFixed(4)}` : ''

@@ -119,7 +119,7 @@ function readForm({ rows, loss }: Invocation['own']): Pick<ExportOptions, 'rows'
   return { ...(form && { rows: form }), ...(loss !== undefined && { loss }) }
 }
 
-/** What was asked for is checked before the run is opened, and is the caller's mistake. */
+/** Checks the flags before the run is opened; a wrong one is misuse. */
 function checkFlags(
   to: string,
   selection: Selection,

@@ -13,7 +13,7 @@ import { enterRun } from '../enter-run.ts'
 import { groupRecord } from '../group-line.ts'
 import { rollSettings, shapingSettings } from './roll.ts'
 
-/** Settings that would change what is continued, and not how. */
+/** Settings that would change what is continued instead of how; they are refused. */
 const fixed = new Set<SettingName>([
   'tasks',
   'split',
@@ -59,7 +59,7 @@ async function runFork(invocation: Invocation): Promise<number> {
   if (own.at === undefined) throw new MisuseError('fork needs --at TURN or --at tTOKEN')
   const at = readPlace(own.at)
   const samples = readSamples(own.samples)
-  // The run's own folder is entered below; the file is named from here.
+  // Resolve the file first: the working directory changes below.
   const { edit } = own
   const text = edit && (await openNamed(`--edit ${edit}`, () => readFile(edit, 'utf8')))
   const { run, values: begun } = await enterRun(invocation)

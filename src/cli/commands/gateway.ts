@@ -12,7 +12,7 @@ import { groupLine, groupRecord } from '../group-line.ts'
 import { counted, tryPort } from '../listening.ts'
 import { rollSettings, shapingSettings } from './roll.ts'
 
-/** Settings of rolling that say how worlds are walked, which agents elsewhere do by themselves. */
+/** Settings of rolling that steer worlds; here the agents do that themselves, so they are not taken. */
 const walking: readonly SettingName[] = [
   'seats',
   'strategy',
@@ -123,7 +123,7 @@ async function recordAgents(invocation: Invocation): Promise<string> {
   return out
 }
 
-/** A variable that is set to nothing is no secret. */
+/** An empty variable is not a secret. */
 function secretsOf(own: Invocation['own']): Secrets {
   const read = (flag: string, otherwise: string): string | undefined =>
     process.env[own[flag] ?? otherwise] || undefined

@@ -39,7 +39,7 @@ const kinds: Readonly<Record<string, typeof rollWith>> = {
   train: trainWith,
 }
 
-/** Commands that wait for others to ask, and go on with a folder that they left. */
+/** Servers: they resume by being started again with the same folder. */
 const doors: readonly string[] = ['gateway', 'rollouts']
 
 async function runResume(invocation: Invocation): Promise<number> {

@@ -10,7 +10,7 @@ import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
 import { elsewhereOf, type Rolled, warnOfChat, withProgress } from '../rolling.ts'
 
-/** Settings by which other policies and penalties change what is learned from, where whole attempts are rolled. */
+/** Settings of reference policies, teachers and penalties; only for commands that roll whole attempts. */
 export const shapingSettings: readonly SettingName[] = [
   'reference',
   'teacher',

@@ -99,12 +99,12 @@ async function runScore(invocation: Invocation): Promise<number> {
   return isWhole && (summary.scored > 0 || summary.groups === 0) ? 0 : 1
 }
 
-/** Environments of ours that start no program and call nobody when they are opened to score. */
+/** Our environments that start no program and make no request when opened to score. */
 const quiet = ['calculator', 'desk', 'interpreter', 'key-value', 'single-turn', 'tool-loop']
 
 /**
- * Looking at a run that came from somebody runs none of the files and programs it names and asks no
- * server it names, which would be sent our key; unless a flag names them.
+ * Scoring somebody else's run must not run files or programs that the run names, nor ask servers it
+ * names (they would be sent our key), unless a flag names them too.
  */
 function refuseCodeOf({ flags }: Invocation, values: Settings): void {
   const { environment = '', reward = [], filters, judge } = values
@@ -129,7 +129,7 @@ function disposable(part: Environment) {
   }
 }
 
-/** Scores all first and keeps then: good scores are not given up for half of new ones. */
+/** Scores everything before it writes anything: a failure half way keeps the old scores. */
 async function scoreAll(
   run: string,
   options: RescoreOptions,

@@ -60,7 +60,7 @@ async function runServe({ own, json, terminal, signal }: Invocation): Promise<nu
   const { url } = server
   if (json) terminal.print(JSON.stringify({ url, model: folder, kernel: model.kernel }))
   else terminal.print(`serving ${folder} at ${url}  (${model.threads} threads, ${model.kernel})`)
-  // Only of the base model is it known what it was made for.
+  // Only for the base model do we know the environment it was made for.
   const environment = own.model === undefined ? 'desk' : 'NAME'
   const roll = ['roll', '--policy', `sglang:${url}`, '--environment', environment, '--tasks', '16']
   terminal.tell(`next  ${commandLine(...roll)}`)

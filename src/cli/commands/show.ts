@@ -18,7 +18,7 @@ import { overviewLines } from '../show/overview.ts'
 import { showTokens } from '../show/show-tokens.ts'
 import { treeLines } from '../show/tree-lines.ts'
 
-/** Groups that people are shown where they do not say how many. */
+/** Groups shown if no number is given. */
 const usualLimit = 20
 
 /** Reads runs, groups, trajectories and trees in the terminal. */

@@ -62,7 +62,7 @@ async function runTeach(invocation: Invocation): Promise<number> {
     texts,
     signal,
     ...progressOf(terminal),
-    // Who says how long means it.
+    // With `--epochs` given, all data is learned from; otherwise some is kept apart to find when to stop.
     ...(flags.epochs === undefined ? { keepsApart: true } : { epochs: values.epochs }),
     ...(flags.learningRate !== undefined && { learningRate: values.learningRate }),
   })
@@ -100,7 +100,7 @@ async function openDemonstrations(
   },
 ): Promise<readonly Conversation[]> {
   const { tasks, demonstrations, signal } = from
-  // A path may begin like that of code of the user's own, and be a run or a file of conversations.
+  // A path with `./` is not always the user's code: it may be a run or a file of conversations.
   if (!/\.[cm]?[jt]s(?:#|$)/.test(demonstrations)) {
     return await openNamed(`--demonstrations ${demonstrations}`, () =>
       readDemonstrations(demonstrations, { environment, tasks, successAt: 1 }),

@@ -34,7 +34,7 @@ export const trainSettings: readonly SettingName[] = [
   'successAt',
 ]
 
-/** Settings of rolling that mean nothing where steps are taken. */
+/** Settings of rolling that have no meaning in training. */
 const withoutMeaning: readonly SettingName[] = ['keep', 'overSample', 'unfinished']
 
 const settingNames: readonly SettingName[] = [
@@ -109,7 +109,7 @@ export async function trainWith(
   return 0
 }
 
-/** A spent budget is a planned end; everything else is an error. */
+/** The planned stop, such as a spent budget, in an error; rethrows anything else. */
 function stoppedIn(error: unknown): RunStoppedError {
   if (error instanceof RunStoppedError) return error
   throw error

@@ -55,7 +55,7 @@ async function runWorker({ flags, own, terminal, signal, json }: Invocation): Pr
   const { tell } = terminal
   const { url } = address
   await using database = await openNamed('--cluster', () =>
-    // One for what is large, one for its heartbeat beside it.
+    // One connection for large transfers, one for the heartbeat.
     openDatabase(connectionOf(url), { tell, connections: 2 }),
   )
   await migrate(database)
@@ -78,7 +78,7 @@ function endAnyway(): void {
   setTimeout(() => process.exit(), 1000).unref()
 }
 
-/** Aborts when the process that started this one is gone, where it left a channel to notice by. */
+/** Aborts when the parent process is gone, if it gave us an IPC channel. */
 function startedBy(): AbortSignal {
   const stop = new AbortController()
   if (process.channel) {

@@ -5,8 +5,8 @@ import { conversationLines } from '../conversation.ts'
 import type { Terminal } from '../terminal.ts'
 
 /**
- * What the policy was really shown, turn by turn: what was new before each turn, and all of it again
- * where something else was put in the place of what was said.
+ * What the policy was shown, turn by turn: what was new before each turn, and the whole context again
+ * where a rewrite replaced it.
  */
 export function seenLines(
   tree: Tree,
@@ -32,7 +32,7 @@ export function seenLines(
   })
 }
 
-/** The messages that stood before a turn of so many messages, as they were shown. */
+/** The messages before a turn, as the policy was shown them. */
 function seenBefore(
   messages: readonly Message[],
   end: number,

@@ -12,7 +12,7 @@ export interface GroupChoice {
   readonly limit?: string | undefined
 }
 
-/** Whether somebody asked for some groups, not for the run. */
+/** Whether any choice was made; otherwise the run's overview is shown. */
 export function isChosen({ step, failed, reward, task }: GroupChoice): boolean {
   return [step, failed, reward, task].some(word => word !== undefined)
 }
@@ -25,7 +25,7 @@ export async function chooseGroups(
 ): Promise<{ readonly groups: readonly Group[]; readonly fitting: number }> {
   const limit = choice.limit === undefined ? most : countOf('limit', choice.limit)
   const records = reader.records()
-  // The id of a task is that task's, though others have it in theirs.
+  // A full task id means that task only, even if it is part of other ids.
   const isWhole = records.some(({ task }) => task.id === choice.task)
   const chosen = records.filter(fitting(choice, isWhole))
   const groups: Group[] = []

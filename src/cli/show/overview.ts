@@ -50,7 +50,7 @@ function trainingLines(
   const rewards = steps.map(({ reward }) => reward).filter(value => value !== undefined)
   const last = steps.at(-1)
   const contrast = last?.rows ? (last.trainedRows ?? 0) / last.rows : undefined
-  // The first measurement after the start is the best so far.
+  // `best` is set by the first evaluation after the start.
   const measured = best ? `after ${withInterval(after)}` : 'not measured since'
   return [
     `held-out success  before ${withInterval(before)}  ${measured}  (step ${step})`,

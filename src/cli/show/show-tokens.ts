@@ -37,7 +37,7 @@ function words(segment: Segment, length: number, { terminal, renderer }: TokenVi
   })
 }
 
-/** The text of each token; tokens that end inside a character are told with the one that ends it. */
+/** The text of each token; a token that ends inside a character is joined with the one that ends it. */
 function textsOf(ids: Int32Array, renderer: Renderer | undefined): string[] {
   if (!renderer) return [...ids].map(String)
   const texts: string[] = []

@@ -9,7 +9,7 @@ import {
   type TokenSample,
 } from '../policy.ts'
 
-/** Ways in which what stands behind a policy can fail it. */
+/** Ways in which the server behind a policy can fail. */
 export type PolicyFault =
   | 'slow'
   | 'reset'
@@ -24,7 +24,7 @@ export type PolicyFault =
   | 'html'
   | 'hang'
 
-/** What stands behind the policy and how it behaves. */
+/** How the server behind the policy behaves. */
 export interface PolicyScene {
   /** What it answers to every sample; `text` where it speaks in text. */
   readonly ids: readonly number[]
@@ -33,13 +33,13 @@ export interface PolicyScene {
   readonly fault?: PolicyFault
   /** Milliseconds per token. */
   readonly pace?: number
-  /** What it says stops after so many tokens until it is aborted; it tells when it got there. */
+  /** The answer stops after so many tokens until it is aborted; `onReached` is called then. */
   readonly hold?: { readonly after: number; readonly onReached: () => void }
   /** The policy's own deadline. */
   readonly deadlineSeconds?: number
 }
 
-/** What the other side saw of one sample. */
+/** What the server saw of one sample. */
 export interface StatedRequest {
   readonly prompt?: readonly number[]
   readonly maxTokens: number
@@ -47,10 +47,10 @@ export interface StatedRequest {
   readonly sampling: Partial<Sampling>
 }
 
-/** A policy on stage. */
+/** A policy, ready for the suite. */
 export interface StagedPolicy extends AsyncDisposable {
   readonly policy: Policy
-  /** What was asked of the other side so far; nothing where there is no other side. */
+  /** The requests that the server got so far; absent if there is no server. */
   readonly stated?: () => readonly StatedRequest[]
 }
 
@@ -89,7 +89,7 @@ export function sampleRequest(parts: Partial<SampleRequest> = {}): SampleRequest
   }
 }
 
-// Only what never ends runs into it, however busy the machine is.
+// So long that only a test that never ends runs into it, however busy the machine is.
 const patience = 40_000
 const call = (): { signal: AbortSignal } => ({ signal: AbortSignal.timeout(patience) })
 

@@ -1,7 +1,7 @@
-/** What stands where a secret was. */
+/** What replaces a secret. */
 const hidden = '[redacted]'
 
-/** Shorter ones would be found in words that mean something else. */
+/** Shorter secrets would match ordinary words. */
 const shortest = 8
 
 /** Every spelling of every secret that this process was given, the longest first. */
@@ -39,12 +39,12 @@ export function withoutSecretsIn<Data>(data: Data): Data {
   return left === text ? data : (JSON.parse(left) as Data)
 }
 
-/** Names of variables whose values are nobody's business. */
+/** Names of environment variables whose values are secret. */
 const secretName = /key|token|secret|passw|credential|webhook|auth/i
-/** Names that can mean nothing else, so that their values may also be of several words. */
+/** Names that surely mean a secret, even if the value has several words. */
 const surelySecret = /(?:^|_)(?:key|token|secret|password|credentials?)$/i
 
-/** Remembers the values of variables that are named like secrets; paths are none. */
+/** Remembers the values of variables that are named like secrets, except paths. */
 export function keepSecretVariables(variables: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value] of Object.entries(variables)) {
     if (!value || !secretName.test(name) || /^[./~]/.test(value)) continue
@@ -64,7 +64,7 @@ export function keepSecretsIn(settings: unknown): void {
     for (const shape of inAddresses) {
       for (const [, ...found] of settings.matchAll(shape)) {
         for (const each of found) keepSecret(each)
-        // What is sent is what the address spells, and servers quote what they were sent.
+        // Keep the decoded form too: that is what is sent, and what servers quote.
         for (const each of found.map(decoded)) keepSecret(each)
       }
     }
@@ -73,7 +73,7 @@ export function keepSecretsIn(settings: unknown): void {
   }
 }
 
-/** What a part of an address spells. */
+/** A part of an address, percent-decoded. */
 function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part)
@@ -82,7 +82,7 @@ function decoded(part: string): string | undefined {
   }
 }
 
-/** Shapes of secrets that stand in texts. No part can be matched in two ways, so that it is linear. */
+/** Patterns of secrets in texts. No part can match in two ways, so that matching is linear. */
 const shapes: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${hidden}`],
   [/:\/\/[^\s/@:]{1,200}:[^\s/@]{1,200}@/g, `://${hidden}@`],

@@ -1,18 +1,18 @@
-/** The signals that are answered in order, and how. */
+/** The signals that have a handler. */
 const answers = new Map<NodeJS.Signals, () => void>()
 let areLifted = false
 
-/** Answers a signal while the event loop turns. */
+/** Handles a signal while the event loop runs. */
 export function onSignal(name: NodeJS.Signals, answer: () => void): void {
   answers.set(name, answer)
   process.on(name, answer)
 }
 
 /**
- * To be called before work, or in the midst of it, that holds the event loop for as long as an
- * outsider wants: a tokenizer that is loaded, a template that takes its time, a huge text. No answer to a
- * signal can run meanwhile, so until the loop turns again signals do what they do to every program: end
- * it at once. What is on disk then is what a killed process leaves, from which everything goes on.
+ * Call before or during work whose length an outsider decides and that blocks the event loop: loading
+ * a tokenizer, a slow template, a huge text. No handler can run meanwhile, so until the loop turns
+ * again signals have their default effect: they end the process at once. The run folder is then as
+ * after a kill, and can be resumed.
  */
 export function holdLoop(): void {
   if (areLifted || answers.size === 0) return

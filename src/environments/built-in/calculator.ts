@@ -11,7 +11,7 @@ import { openingOf, type PromptTask, promptTask } from './prompt-task.ts'
 const calculate = tool({
   description: 'Evaluates an arithmetic expression, for example "12 * (3 + 4)".',
   inputSchema: z.object({ expression: z.string() }),
-  // Fifteen digits are what a double is sure of: 0.1 + 0.2 is 0.3 here.
+  // A double is exact to fifteen digits, so 0.1 + 0.2 is shown as 0.3.
   execute: ({ expression }) => String(Number(evaluateExpression(expression).toPrecision(15))),
 })
 

@@ -59,7 +59,7 @@ function behaviourOf(entries: Map<string, string>): WorldBehaviour<KeyValueRepor
   }
 }
 
-/** Made once: a schema is read, and its check compiled, once for each that is made. */
+/** Made once: every new schema would be read, and its check compiled, again. */
 const inputs = {
   none: z.object({}),
   key: z.object({ key: z.string() }),

@@ -74,7 +74,7 @@ interface Pair {
   readonly trade: string
 }
 
-/** What the question asks for stands in the middle, among what it does not. */
+/** The sentence that answers the question stands in the middle, among others. */
 function townPassage({ town, person }: Pair, draw: Random): PassageTask['passages'][number] {
   const [river, good] = [pick(rivers, draw), pick(goods, draw)]
   const text =

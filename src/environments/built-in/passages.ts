@@ -26,7 +26,7 @@ const passageTask = z.preprocess(
 /** A question with the passages that answer it, among others. */
 export type PassageTask = z.output<typeof passageTask>
 
-/** What a policy is told before the question. */
+/** The instructions before the question. */
 export const passageInstructions =
   'Answer the question from the passages below. Say in a few words how you know, and give the ' +
   'answer itself, as short as it can be, in \\boxed{…} at the end.'
@@ -70,7 +70,7 @@ export function passageOpening(
   ]
 }
 
-/** HotpotQA's names and shapes, in both of the ways it is published. */
+/** Reads HotpotQA's names and shapes, in both of its published forms. */
 function fromOtherShapes(entry: unknown): unknown {
   if (typeof entry !== 'object' || entry === null) return entry
   const { context, supporting_facts: facts, answers, ...rest } = entry as Record<string, unknown>

@@ -43,12 +43,12 @@ export const promptFields = {
   answer: z.union([oneAnswer, z.array(oneAnswer).min(1)]).optional(),
 }
 
-/** Whether a task says in exactly one way what it asks. */
+/** Whether a task has exactly one of `prompt` and `messages`. */
 export function asksOnce(task: { prompt?: unknown; messages?: unknown }): boolean {
   return (task.prompt === undefined) !== (task.messages === undefined)
 }
 
-/** What is said where a task asks in no way or in two. */
+/** The error for a task that has neither or both. */
 export const asksOnceError = 'give either `prompt` (a text) or `messages`'
 
 /** Task data of the built-in environments: `prompt` or `messages`, and the right `answer`. */

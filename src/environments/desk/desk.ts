@@ -11,7 +11,7 @@ import { type DeskTask, deskTask, rightDecision } from './task.ts'
 
 /** What kind of desk to open. */
 export interface DeskOptions {
-  /** How much the customer tells by themselves. @default 'mixed' */
+  /** How much the customer says unasked. @default 'mixed' */
   readonly level?: DeskTaskOptions['level']
   /** One request, or one customer with many. @default 'short' */
   readonly length?: 'short' | 'long'
@@ -27,7 +27,7 @@ export interface ClosedRequest {
   readonly changes: Readonly<Record<string, string>>
 }
 
-/** What a desk says of its final state. */
+/** A desk's report of its final state. */
 export interface DeskReport {
   readonly closed: readonly ClosedRequest[]
 }
@@ -64,14 +64,14 @@ export function desk(options: DeskOptions = {}): Environment<DeskTask> {
   })
 }
 
-/** Where a desk stands; copied when a world forks. */
+/** The state of a desk; copied when a world forks. */
 interface DeskState {
   orders: Database
   /** The database when the open request was made. */
   before: ReadonlyMap<number, Order>
   readonly closed: ClosedRequest[]
   isTransferred: boolean
-  /** Answers that led nowhere before the customer leaves. */
+  /** How many more useless answers the customer accepts before leaving. */
   patience: number
 }
 
@@ -98,7 +98,7 @@ function behaviourOf(data: DeskTask, state: DeskState): WorldBehaviour<DeskRepor
   }
 }
 
-/** A customer's last request is over as soon as somebody else takes care of it. */
+/** Whether the customer is done; a transfer ends the last request at once. */
 function isOver({ requests }: DeskTask, { closed, isTransferred, patience }: DeskState): boolean {
   const left = requests.length - closed.length
   return patience === 0 || left === 0 || (left === 1 && isTransferred)
@@ -132,7 +132,7 @@ function answer(data: DeskTask, state: DeskState, text: string): string {
   return requests[state.closed.length]?.words ?? (meaning.kind === 'refusal' ? 'ok' : 'thanks')
 }
 
-/** Made once: a schema is read, and its check compiled, once for each that is made. */
+/** Made once: every new schema would be read, and its check compiled, again. */
 const id = z.int()
 const inputs = {
   none: z.object({}),

@@ -25,7 +25,7 @@ const phrases: Readonly<Record<RequestKind, readonly string[]>> = {
   refund: ['refund ORDER', 'return ORDER'],
 }
 
-/** Tasks are told apart by what is in them, so that no seed puts one into both splits. */
+/** The split of a task depends on its content, so that no seed puts one into both splits. */
 const heldOutShare = 0.25
 
 /** Makes tasks; all of one call differ, and none is ever in both splits. */
@@ -66,7 +66,7 @@ function drawTask(draw: Random, options: DeskTaskOptions): DeskTask {
   return { customer, level, requests, orders, oracle }
 }
 
-/** A name finds one order only where the customer has no other. */
+/** A name identifies an order only if the customer has no other. */
 function drawLevel(draw: Random, most: 2 | 3): 1 | 2 | 3 {
   const chance = draw()
   return chance < 0.4 ? 1 : chance < 0.8 ? 2 : most
@@ -100,7 +100,7 @@ function drawRequest(
   return { request: { kind, order: id, ...(value !== undefined && { value }), words }, order }
 }
 
-/** What is there already is never asked for: doing nothing would be right. */
+/** Never asks for what the order already has: doing nothing would then be right. */
 function pickOther(words: readonly string[], not: string, draw: Random): string {
   return pick(
     words.filter(word => word !== not),
@@ -122,7 +122,7 @@ function drawOrder(
   }
 }
 
-/** What is the case about an order: at most one thing forbids the request. */
+/** Draws the facts of an order: at most one of them forbids the request. */
 function drawCase(kind: RequestKind, draw: Random): Pick<Order, 'status' | 'age' | 'stock'> {
   const any = { age: pick(ages, draw), stock: pick(stocks, draw) }
   const wanted = wantedStatus(kind)
@@ -135,8 +135,9 @@ function drawCase(kind: RequestKind, draw: Random): Pick<Order, 'status' | 'age'
 }
 
 /**
- * What can be right, by the status that a request needs: no answer pays much by itself. Where acting
- * were right as rarely as refusing, policies would forget how to act before they learn to read.
+ * The right answers, by the status that a request needs, repeated by frequency: no fixed answer pays
+ * much. Acting is right more often than refusing, as policies would otherwise forget how to act
+ * before they learn to read.
  */
 const answers = {
   pending: ['act', 'transfer', 'status'],

@@ -1,4 +1,4 @@
-/** How far an order has come; the last two are what the desk makes of it. */
+/** The status of an order; the desk itself sets the last two. */
 export const statuses = [
   'pending',
   'shipped',
@@ -29,7 +29,7 @@ export interface Order {
 /** The orders of a desk by their number; an order is replaced, never changed. */
 export type Database = Map<number, Order>
 
-/** What a look-up shows: words that need no names, since no two fields share one. */
+/** What a look-up shows: the values alone, since no value occurs in two fields. */
 export function describeOrder({ item, status, age, stock }: Order): string {
   return `${item} ${status} ${age} ${stock}`
 }

@@ -18,7 +18,7 @@ export type Judge = (about: {
   readonly index: number
 }) => Decision
 
-/** Serves a customer by the book, but for the judgement, which is `judge`'s. */
+/** A player that handles a customer correctly and leaves the decision to `judge`. */
 export function deskPlayer(
   judge: Judge,
   { looks = () => true }: { readonly looks?: (situation: Situation<DeskTask>) => boolean } = {},
@@ -55,9 +55,8 @@ export const demonstrateDesk: Player<DeskTask> = deskPlayer(({ data, request }) 
 )
 
 /**
- * A novice who knows the manners and the tools, but hardly the rules: about one decision in three
- * follows them, the others are by chance, now and then without having looked, and give any word as
- * the reason.
+ * A novice who knows the tools and the form of answers, but hardly the rules: about one decision in
+ * three follows them; the others are random, sometimes without a look-up, with any word as the reason.
  */
 export function novicePlayer(seed: number): Player<DeskTask> {
   const chance = (data: DeskTask, ...about: readonly (string | number)[]): Random =>
@@ -75,7 +74,7 @@ export function novicePlayer(seed: number): Player<DeskTask> {
 /** How many of a novice's decisions follow the rules. */
 const knowing = 0.35
 
-/** A decision by chance, each as likely as it is right. */
+/** A random decision, each as likely as it is right. */
 export function chanceDecision(
   kind: RequestKind,
   shown: readonly string[],
@@ -87,7 +86,7 @@ export function chanceDecision(
   return { kind: 'refuse', reason: shown.find(word => words.includes(word)) ?? pick(words, draw) }
 }
 
-/** Policies that need not read a thing; none of them may get far. */
+/** Policies that read nothing; tests check that none of them is rewarded much. */
 export const shortcuts: Readonly<Record<string, Player<DeskTask>>> = {
   'always-comply': deskPlayer(() => ({ kind: 'act' })),
   'always-transfer': deskPlayer(() => ({ kind: 'transfer' })),
@@ -112,7 +111,7 @@ interface Known {
   isTransferred: boolean
 }
 
-/** What the conversation so far tells about the request that is open. */
+/** What the conversation so far says about the open request. */
 function gather({ task: { data }, messages }: Situation<DeskTask>): Known {
   let known = fresh(data, 0)
   const calls = new Map<string, string>()

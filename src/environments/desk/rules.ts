@@ -1,6 +1,6 @@
 import { ages, type Order, statuses, stocks } from './order.ts'
 
-/** What customers want done. */
+/** The kinds of requests. */
 export const requestKinds = ['cancel', 'address', 'exchange', 'refund'] as const
 
 /** One of them. */
@@ -23,7 +23,7 @@ export type Decision =
 /** Every word of an order that could be named as a reason, true or not. */
 export const orderWords: ReadonlySet<string> = new Set([...statuses, ...ages, ...stocks])
 
-/** The desk's policies, for policies that are told them. */
+/** The desk's rules, for policies that are shown them. */
 export const rulesText = [
   'You serve customers of a shop. Ask "which order?" where you need its number; somebody who does not know it gives a name, by which find knows their order. Look every order up before you decide.',
   'A disputed order is for a person: call transfer and nothing else.',
@@ -32,7 +32,7 @@ export const rulesText = [
   'When you have done what was asked, say "done". When you must refuse, say "sorry, " and the one word of the order that forbids it.',
 ].join('\n')
 
-/** What the rules say. At most one reason forbids a request in tasks that the desk makes. */
+/** The decision by the rules. In tasks that the desk makes, at most one reason forbids a request. */
 export function decide(
   { kind }: Pick<Request, 'kind'>,
   order: Pick<Order, 'status' | 'age' | 'stock'>,
@@ -50,7 +50,7 @@ export function wantedStatus(kind: RequestKind): 'pending' | 'delivered' {
   return kind === 'cancel' || kind === 'address' ? 'pending' : 'delivered'
 }
 
-/** What doing as asked makes of an order. */
+/** The order after the request was carried out. */
 export function carryOut({ kind, value }: Request, order: Order): Order {
   switch (kind) {
     case 'cancel':

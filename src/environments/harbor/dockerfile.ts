@@ -15,7 +15,7 @@ type Step =
   | { readonly kind: 'copy'; readonly from: readonly string[]; readonly to: string }
   | { readonly kind: 'run'; readonly command: string; readonly in: string }
 
-/** Commands that fetch programs: nothing is fetched within walls. */
+/** Commands that download programs: there is no network within walls. */
 const fetches =
   /\b(apt-get|apt|apk|yum|dnf|pip3?|pipx|uv|npm|pnpm|yarn|cargo|gem|go (get|install)|curl|wget|git clone|conda)\b/
 
@@ -61,7 +61,7 @@ export function workingFolderOf(context: string): string {
   return folder === '/' ? '/app' : folder
 }
 
-/** What makes no difference to folders and commands. */
+/** Instructions that change neither files nor commands. */
 const passed = ['CMD', 'ENTRYPOINT', 'EXPOSE', 'LABEL', 'MAINTAINER', 'ARG', 'SHELL', 'HEALTHCHECK']
 
 /** Instructions without comments, continued lines joined. */
@@ -101,7 +101,7 @@ function readCopy(rest: string, workingFolder: string): Step {
   return { kind: 'copy', from: words, to: isFolder ? `${target}/` : target }
 }
 
-/** Does the copies of a recipe that come before its first command into a folder; gives the tops. */
+/** Copies into a folder what a recipe copies before its first command; returns the top-level names. */
 export async function stage(
   { steps, workingFolder }: Recipe,
   { context, into }: { readonly context: string; readonly into: string },

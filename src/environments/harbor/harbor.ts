@@ -20,7 +20,7 @@ const task = z.object({ folder: z.string().min(1) })
 /** Which folder a task is. */
 export type HarborTask = z.output<typeof task>
 
-/** What a world of a task folder says at its end. */
+/** The report of a task folder's world. */
 export interface HarborReport extends Verdict {
   /** Instructions of its Dockerfile that were left out. */
   readonly skipped: readonly string[]
@@ -29,8 +29,8 @@ export interface HarborReport extends Verdict {
 /** How task folders are opened. */
 export interface HarborOptions extends WorkspaceOptions {
   /**
-   * What becomes of a task whose Dockerfile installs programs, which walls cannot: it fails, or they
-   * are left out since this machine or `toolchain` has them. @default 'refused'
+   * For tasks whose Dockerfile installs programs, which needs a network: `refused` fails them, `skipped`
+   * leaves the installing out because this machine or `toolchain` has them. @default 'refused'
    */
   readonly installs?: 'refused' | 'skipped' | undefined
 }

@@ -20,7 +20,7 @@ export interface Verdict {
 /** Bytes of what tests print that are kept. */
 const keptBytes = 8000
 
-/** Runs a task's tests. They come into the workspace only now, and find nothing the policy left for them. */
+/** Runs a task's tests. They are copied in only now, after files that the policy left for them are removed. */
 export async function verify(workspace: Workspace, task: TaskFolder, call: Call): Promise<Verdict> {
   await putTests(workspace, task, call)
   const script = task.format === 'harbor' ? 'test.sh' : 'run-tests.sh'
@@ -34,7 +34,7 @@ export async function verify(workspace: Workspace, task: TaskFolder, call: Call)
   const verdict = await readVerdict(workspace, task, { ...call, printed }).catch(cause => {
     throw refused ?? cause
   })
-  // Tests that passed all the same did not need what was missing.
+  // If the tests passed anyway, they did not need what was missing.
   if (refused && verdict.reward < 1) throw refused
   return verdict
 }
@@ -50,9 +50,9 @@ async function readVerdict(
 }
 
 /**
- * What a place lacked that tests ran in, as programs say it at the beginning of a line. Such tests
- * say nothing about the policy, whatever score they wrote. A program of the policy's that lacks
- * something is told by its own path, and is the policy's affair.
+ * Signs that the workspace lacked something that tests need, as programs print them at the beginning of
+ * a line. Such tests say nothing about the policy, whatever score they wrote. A program of the
+ * policy's that lacks something names its own path instead, and counts against the policy.
  */
 const faults: readonly (readonly [RegExp, (found: string) => string])[] = [
   [/^\/tests\/\S+: (?:line )?\d+: (\S+): (?:command )?not found$/m, missing],
@@ -79,7 +79,7 @@ function noNetwork(name: string): string {
   return `wanted to fetch ${name || 'something'}, and the sandbox has no network`
 }
 
-/** What the place that tests ran in lacked, by what they printed. */
+/** What the workspace lacked, by what the tests printed; undefined if nothing. */
 export function faultOf(printed: string): string | undefined {
   for (const [pattern, tell] of faults) {
     const found = pattern.exec(printed)

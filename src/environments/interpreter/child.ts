@@ -30,13 +30,13 @@ export type Ran =
       /** Characters that are not shown. */
       readonly cut: number
     }
-  /** It ran too long, or took its process with it: all that was kept is gone. */
+  /** It ran too long or crashed its process: everything it defined is lost. */
   | { readonly kind: 'gone'; readonly why: 'time' | 'crash' }
 
 /** A process that runs code and keeps what it defines. */
 export interface Interpreter {
   run(code: string, call: Call & { readonly seconds: number }): Promise<Ran>
-  /** Begins anew what is random. */
+  /** Seeds the random numbers. */
   seed(seed: number, call: Call): Promise<void>
   readonly isAlive: boolean
   close(): void
@@ -45,7 +45,7 @@ export interface Interpreter {
 /** Seconds until a process that starts must be ready; compiling takes a few on an idle machine. */
 const startSeconds = 120
 
-/** Starts a process without files, network, variables or a way to others, and waits until it is ready. */
+/** Starts a process without files, network, environment variables or access to other processes, and waits until it is ready. */
 export async function openInterpreter(
   language: Language,
   { signal, ...limits }: InterpreterLimits & Call,
@@ -83,7 +83,7 @@ export async function openInterpreter(
   }
 }
 
-// From source as from the built package: its text is what runs.
+// The program is passed as text, so that it runs from source and from the built package.
 const program = readFileSync(
   new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url),
   'utf8',
@@ -116,7 +116,7 @@ function flags(readable: string): readonly string[] {
     isSettled ? '--permission' : '--experimental-permission',
     `--allow-fs-read=${readable}*`,
     '--disallow-code-generation-from-strings',
-    // Without guard regions memory takes the room that it fills, so that the system can bound it.
+    // Without guard regions, address space is only what memory fills, so that the system's limit holds.
     '--disable-wasm-trap-handler',
     '--max-old-space-size=256',
     '--stack-size=3900',
@@ -127,13 +127,13 @@ function flags(readable: string): readonly string[] {
 
 let snapshot: Promise<Buffer | undefined> | undefined
 
-/** What Python looks like once it is loaded, made by the first process and kept for all others. */
+/** A memory snapshot of a loaded Python, made by the first process and shared by all others. */
 function snapshotOf(limits: InterpreterLimits): Promise<Buffer | undefined> {
   snapshot ??= makeSnapshot(limits)
   return snapshot
 }
 
-/** Where none can be made, every process loads Python by itself. */
+/** Without a snapshot, every process loads Python itself. */
 async function makeSnapshot(limits: InterpreterLimits): Promise<Buffer | undefined> {
   const child = start('python', limits, { makesSnapshot: true })
   const chunks: Buffer[] = []

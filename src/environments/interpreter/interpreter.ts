@@ -40,14 +40,14 @@ const defaults = {
 }
 
 /**
- * Reasoning with code: the policy writes code, reads what it gives, and answers. Code runs in a child
- * process of its own, within walls of the system where it can build them, that has no files, no
- * network and no secrets; what it defines is kept within the attempt.
+ * Reasoning with code: the policy writes code, reads its output, and answers. Code runs in a child
+ * process without files, network or secrets, within walls where the system can build them; what it
+ * defines is kept within the attempt.
  */
 export function interpreter(given: InterpreterOptions = {}): Environment<PromptTask> {
   const options = { ...defaults, ...given }
   checkLimits(options)
-  // What is missing is told before anything is rolled.
+  // Report missing packages before anything is rolled.
   for (const language of options.languages) findInstalled(language)
   const { walls } = options.builder ?? findBuilder()
   if (options.walls === 'required') requireWalls(walls)
@@ -75,7 +75,7 @@ export function interpreter(given: InterpreterOptions = {}): Environment<PromptT
   return { ...made, isolation: { by: `${by}, ${secondLine}`, ...rest } }
 }
 
-/** What holds on every machine, and alone where the system builds no walls. */
+/** The protections on every machine; the only ones where the system builds no walls. */
 const secondLine = 'WebAssembly, Node’s permission model for files, sockets closed from inside'
 
 function requireWalls({ network, files, processes }: Walls): void {

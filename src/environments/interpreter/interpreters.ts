@@ -12,12 +12,12 @@ export interface InterpretersOptions extends InterpreterLimits {
   readonly warm?: number
 }
 
-/** Someone who holds a process and can do without it while nothing runs. */
+/** A holder of a process that can give it up while nothing runs. */
 export interface Holder {
   release(): Promise<void>
 }
 
-/** The processes of a language. What nobody runs code in is lent on to whoever needs it. */
+/** The processes of a language. One in which nothing runs is lent to the next who needs it. */
 export interface Interpreters extends AsyncDisposable {
   take(call: Call): Promise<Lease<Interpreter>>
   /** The holder runs nothing now: its process may be taken from it. */
@@ -36,7 +36,7 @@ export function openInterpreters(language: Language, options: InterpretersOption
     close: interpreter => interpreter.close(),
     isHealthy: interpreter => interpreter.isAlive,
   })
-  // The one that rests longest stands first.
+  // In order of resting, the longest first.
   const resting = new Set<Holder>()
   const isFull = (): boolean => {
     const { leased, moving, waiting } = pool.counts

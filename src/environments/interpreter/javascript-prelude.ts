@@ -1,6 +1,6 @@
 /**
- * What a JavaScript child runs before anything else: its value is a function that is given how to
- * print and how much, and gives how values, errors and seeds are handled.
+ * What a JavaScript child runs before anything else. Its value is a function that takes the printer and
+ * its limit, and returns the handlers of values, errors and seeds.
  */
 export const javascriptPrelude = String.raw`
 (send, limit) => {

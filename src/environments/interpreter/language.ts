@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { javascriptPrelude } from './javascript-prelude.ts'
 import { pythonPrelude } from './python-prelude.ts'
 
-/** The languages there are interpreters of. */
+/** The languages that have an interpreter. */
 export const languages = ['python', 'javascript'] as const
 
 /** A language that code can be written in. */
@@ -42,7 +42,7 @@ export function findInstalled(
     const module = pathToFileURL(`${folder}pyodide.mjs`).href
     return { module, folder, readable: folder, prelude: pythonPrelude }
   }
-  // It loads packages beside it.
+  // It also loads other packages of the same node_modules.
   const end = file.indexOf(`${sep}node_modules${sep}`) + `${sep}node_modules${sep}`.length
   const readable = file.slice(0, end)
   const module = pathToFileURL(file).href

@@ -25,8 +25,8 @@ const { stdin, stdout } = process
 const exit = process.exit.bind(process)
 const say = (message = {}) => void stdout.write(`${JSON.stringify(message)}\n`)
 
-// A clock that moves only when it is read: the same code always sees the same times, and whoever
-// waits for time to pass reads it until it has.
+// A clock that advances only when it is read: the same code always sees the same times, and a loop
+// that waits for time to pass still ends.
 const epoch = Date.UTC(2025, 0, 1)
 let milliseconds = 0
 const RealDate = Date
@@ -58,8 +58,8 @@ Reflect.set(crypto, 'randomFillSync', fill)
 Reflect.set(crypto, 'getRandomValues', fill)
 Reflect.set(Object.getPrototypeOf(globalThis.crypto), 'getRandomValues', fill)
 
-// A program that wants more memory than it may have is told so and lives on; what gets around
-// this meets the limit of the process.
+// A program that wants too much memory gets an error and lives on; what gets around this meets the
+// limit of the process.
 const { prototype } = Reflect.get(globalThis, 'WebAssembly').Memory
 const grow = prototype.grow
 prototype.grow = function growWithin(pages = 0) {
@@ -77,7 +77,7 @@ const print = (text = '', length = text.length) => {
 }
 
 const openPython = async () => {
-  // The file system in memory asks for constants in a way that the permissions forbid.
+  // The in-memory file system reads constants by a call that the permission model forbids.
   Reflect.set(process, 'binding', (name = '') => {
     if (name === 'constants') return { fs: fs.constants }
     throw new Error('not available here')
@@ -154,10 +154,10 @@ const openJavaScript = async () => {
 
 const run = await (start.language === 'python' ? openPython() : openJavaScript())
 
-// From here on only what the language itself is made of, and what its interpreter works with, is
-// left: no process, no modules, no way out. The system's walls hold without this; where there are
-// none it is all that stands, so each door is locked before its key is thrown away: first the
-// methods that every socket shares, then the modules that make them.
+// From here on only the language itself and what its interpreter needs is left: no process, no
+// modules. The system's walls hold without this; without walls it is the only protection. The
+// order matters: first the methods that all sockets share are disabled, then the modules that
+// make sockets.
 const refuse = () => {
   throw new Error('not available here')
 }
@@ -172,7 +172,7 @@ const close = (target = {}, names = Object.getOwnPropertyNames(target)) => {
 close(net.Socket.prototype, ['connect'])
 for (const { prototype } of [net.Server, dgram.Socket, tls.TLSSocket, tls.Server]) close(prototype)
 for (const stream of [stdin, stdout]) {
-  // A pipe to the parent is a socket like any other: what holds it could connect elsewhere.
+  // The pipe to the parent is a socket: code that got hold of it could connect elsewhere.
   let handle = Object.getPrototypeOf(Reflect.get(stream, '_handle') ?? {})
   for (; handle && handle !== Object.prototype; handle = Object.getPrototypeOf(handle)) {
     close(handle, ['open', 'bind', 'bind6', 'listen', 'connect', 'connect6', 'fchmod'])
@@ -201,8 +201,8 @@ for (const name of Object.getOwnPropertyNames(globalThis)) {
   if (!kept.has(name)) Reflect.deleteProperty(globalThis, name)
 }
 
-// What the language is made of is frozen: whoever could change it would be handed what is left of
-// Node when Node next uses it. Objects may still have properties of the same names of their own.
+// Freezes the language's built-ins: code that changed one would be handed Node's internals when Node
+// next calls it. Objects may still have own properties of the same names.
 const freezeShared = (shared = {}) => {
   for (const key of Reflect.ownKeys(shared)) {
     const own = Reflect.getOwnPropertyDescriptor(shared, key)
@@ -244,7 +244,7 @@ for (const each of [...intrinsics, ...hidden]) {
     Object.freeze(each)
   }
 }
-// An interpreter that breaks down says so there before it ends.
+// A crashing interpreter prints there before it ends.
 const mute = () => {}
 Reflect.set(globalThis, 'console', { log: mute, info: mute, warn: mute, error: mute, debug: mute })
 

@@ -1,7 +1,7 @@
 /**
- * What a Python child runs before anything else; its value is a function that opens the cell. Modules
- * that reach beyond the language are closed here. That alone holds nobody who looks for long: what
- * does is that the process around it has nothing to give.
+ * What a Python child runs before anything else; its value is a function that runs a cell. Modules that
+ * reach beyond the language are closed here. That alone would not stop a determined program; the
+ * process around it does, because it has no files, network or secrets.
  */
 export const pythonPrelude = String.raw`
 def _open():

@@ -4,7 +4,7 @@ import type { Lease } from '../pool.ts'
 import type { Interpreter, Ran } from './child.ts'
 import type { Holder, Interpreters } from './interpreters.ts'
 
-/** What a session stands on. */
+/** What a session needs. */
 export interface SessionOptions {
   readonly interpreters: Interpreters
   readonly seed: number
@@ -23,7 +23,7 @@ export interface RunCall extends Call {
   readonly replay?: { readonly ranOut: boolean }
 }
 
-/** Code that ran once may take this much longer when it runs again, on a busier machine. */
+/** When code runs again in a replay, its time limit is this many times longer, as the machine may be busier. */
 const patience = 3
 
 /**
@@ -49,7 +49,7 @@ export class Session implements Holder {
     return running
   }
 
-  /** A session that has run the same and goes its own way. */
+  /** A copy of this session that goes on by itself. */
   async fork(): Promise<Session> {
     await this.#queue
     return new Session(this.#options, this.#cells)
@@ -85,7 +85,7 @@ export class Session implements Holder {
       await interpreters.rest(this)
       return ran
     } catch (cause) {
-      // Code that was stopped half way leaves nothing to go on with.
+      // Code stopped half way leaves an unknown state.
       await this.#drop()
       throw cause
     }
@@ -102,7 +102,7 @@ export class Session implements Holder {
     await this.release()
   }
 
-  /** The process, brought to where this session stands. */
+  /** The process, with everything run again that this session ran before. */
   async #ready(call: Call): Promise<Interpreter> {
     if (this.#lease?.member.isAlive) return this.#lease.member
     await this.release()

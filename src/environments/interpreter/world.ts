@@ -21,7 +21,7 @@ export interface WorldSettings
   readonly of: (language: Language) => Interpreters
 }
 
-/** What a world says of itself at its end. */
+/** A world's report. */
 export interface Report {
   /** The boxed answer that code printed, where it did. */
   readonly printed?: string
@@ -120,7 +120,7 @@ function toTool(
   return tool({
     description: `Runs ${language} code and gives what it prints and the value of its last expression. What it defines is kept for later calls.`,
     inputSchema: z.object({ code: z.string() }),
-    // Its own limit holds for code alone; waiting for a process does not count.
+    // The session limits the code itself; waiting for a process must not count.
     limits: { seconds: Number.MAX_SAFE_INTEGER, characters: 3 * settings.characters },
     async execute({ code }, { abortSignal: signal, toolCallId }) {
       const before = running.replay?.calls?.find(record => record.id === toolCallId)

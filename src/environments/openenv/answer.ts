@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { Full } from './line.ts'
 import { brokenWorld } from './session.ts'
 
-/** What a reset or a step came to. */
+/** The result of a reset or a step. */
 export interface Observed {
   readonly observation: Readonly<Record<string, unknown>>
-  /** Nothing where the server gave none. */
+  /** Undefined if the server gave none. */
   readonly reward: number | undefined
   readonly isDone: boolean
 }
@@ -38,7 +38,7 @@ export interface Refusal {
   readonly full?: Full
 }
 
-/** An answer that is a refusal; nothing where it is another. */
+/** The answer as a refusal; undefined if it is not one. */
 export function refusalOf(answer: unknown): Refusal | undefined {
   const { success, data } = refused.safeParse(answer)
   if (!success) return undefined
@@ -102,7 +102,7 @@ const callResult = z.object({
   isError: z.boolean().nullish(),
 })
 
-/** What a tool of a tool world gave, as a policy is shown it; an error of the tool is thrown for it to read. */
+/** A tool's result as the policy is shown it; throws the tool's error, which the policy then reads. */
 export function calledOf(observation: unknown): unknown {
   const { result, error } = read(called, observation, 'the observation of a call')
   if (error?.error_type === 'transport_error') {

@@ -3,19 +3,19 @@ import { onAbort } from '../../core/call.ts'
 import { openLane } from '../../core/lane.ts'
 import { brokenWorld } from './session.ts'
 
-/** What a server without room says: how many sessions it has and may have, where it tells. */
+/** A full server's answer: how many sessions it has and may have, if it says so. */
 export interface Full {
   readonly active?: number
   readonly most?: number
 }
 
-/** How long, and with what words, a line waits. */
+/** How a line waits. */
 export interface LineOptions {
   /** The server, for messages. */
   readonly url: string
   /** Seconds without anything happening in any world of ours until waiting is given up. */
   readonly patience: number
-  /** Told once, when the first has to wait. */
+  /** Called once, when the first attempt has to wait. */
   readonly warn?: ((text: string) => void) | undefined
 }
 
@@ -23,9 +23,9 @@ const shortestPause = 50
 const longestPause = 5000
 
 /**
- * Where attempts wait for a session of a server that is full: in the order they came, as long as
- * it takes. It is given up only where every session that we hold stands still, because then those
- * who wait may be the ones that the others wait for, as forks are.
+ * Where attempts wait for a session of a full server, in order, as long as it takes. Waiting ends with
+ * an error only if every session that we hold stands still: then the sessions may be held by attempts
+ * that themselves wait for one of those in line, as happens with forks.
  */
 export class Line {
   readonly #options: LineOptions
@@ -40,19 +40,19 @@ export class Line {
     this.#options = options
   }
 
-  /** Something happened in a world of ours. */
+  /** To be called whenever something happens in a world of ours. */
   moved(): void {
     this.#lastMove = Date.now()
   }
 
-  /** A session was given back. */
+  /** To be called when a session was given back. */
   left(): void {
     this.#held--
     this.moved()
     this.#wake?.()
   }
 
-  /** Opens by `open`, which says where the server is full, and otherwise gives what it opened. */
+  /** Waits in line and opens with `open`, which returns what it opened or that the server is full. */
   async enter<T>(call: Call, open: () => Promise<{ readonly opened: T } | Full>): Promise<T> {
     if (this.#door.running + this.#door.waiting === 0) {
       const first = await open()

@@ -1,6 +1,6 @@
 import { isRecord } from '../tools/json-schema.ts'
 
-/** Fields of an observation that are said elsewhere. */
+/** Fields of an observation that are read elsewhere. */
 const aside = new Set(['metadata', 'done', 'reward'])
 
 /**

@@ -25,7 +25,7 @@ export interface OpenEnvOptions {
   readonly say?: string
   /** The field of an observation that the policy is shown. @default the only text, or all as JSON */
   readonly observe?: string
-  /** What the policy is told first. @default the server's description of itself */
+  /** The first message to the policy. @default the server's description of itself */
   readonly instruction?: string
   /** Seconds until an answer has to be here. @default 60 */
   readonly seconds?: number
@@ -33,17 +33,17 @@ export interface OpenEnvOptions {
   readonly bytes?: number
   /** Seconds without a move in any world held here until waiting in line is given up. @default 300 */
   readonly patience?: number
-  /** What becomes of actions that a world refuses or breaks at. @default 'fail' */
+  /** What happens when a world refuses an action or breaks: the attempt fails, or the policy sees the error. @default 'fail' */
   readonly errors?: 'fail' | 'observe'
   /** Whether observations are held to the server's schema. @default 'checked' */
   readonly schema?: 'checked' | 'trusted'
-  /** Told when attempts have to wait in line. */
+  /** Called when attempts have to wait in line. */
   readonly warn?: (text: string) => void
 }
 
 /**
- * The worlds of an OpenEnv server: one session each, waited for in line where the server is full.
- * What a server does wrong fails the attempt that met it, with the reason.
+ * The worlds of an OpenEnv server: one session each; attempts wait in line if the server is full. A
+ * server's mistake fails the attempt that met it, with the reason.
  */
 export async function openOpenEnv(options: OpenEnvOptions): Promise<Environment<OpenEnvTask>> {
   const { key, mode = 'simulation', patience = 300, warn } = options
@@ -65,7 +65,7 @@ export async function openOpenEnv(options: OpenEnvOptions): Promise<Environment<
     errors,
     schema,
   }
-  // Without a reset there is no reward of the world's own: what the policy says last is its answer.
+  // Simulated worlds with tools answer a turn without a call with a nudge; over MCP it is the final answer.
   const isMissed = acting.kind === 'action' || acting.kind === 'tools'
   const { splits } = card
   return environment<OpenEnvTask, ReturnReport>({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { describeCause } from '../../core/failure.ts'
 import { type JsonSchema, validatorOf } from '../tools/json-schema.ts'
 
-/** What a server says of its environment before any world is opened. */
+/** A server's description of its environment, read before any world is opened. */
 export interface ServerCard {
   readonly name: string
   readonly description: string
@@ -30,7 +30,7 @@ const schemas = z.object({
 })
 const metadata = z.object({ name: z.string().min(1), description: z.string().nullish() })
 
-/** Asks a server what it serves; throws what is wrong with it. */
+/** Asks a server what it serves; throws if something is wrong with it. */
 export async function readServerCard(address: ServerAddress): Promise<ServerCard> {
   const told = await ask(address, '/schema')
   const { action, observation, reset_observation: reset } = read(schemas, told, address, '/schema')
@@ -77,7 +77,7 @@ async function readSplits(address: ServerAddress): Promise<ReadonlyMap<string, n
   return splits
 }
 
-/** Statuses by which servers say that they do not have what is optional. */
+/** Statuses with which servers answer requests for optional features they lack. */
 const absent = [404, 405, 500, 501]
 
 async function askWhereThere(address: ServerAddress, path: string): Promise<unknown> {
@@ -115,8 +115,7 @@ async function exchange(
       headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
     })
-  // These questions change nothing: one that went over a connection which the server was just
-  // closing is asked again.
+  // These requests change nothing, so one that met a connection the server was just closing is sent again.
   const response = await ask()
     .catch(ask)
     .catch((cause: Error) => {

@@ -10,7 +10,7 @@ export interface Session {
   /** Sends a message and gives the answer; later calls wait for earlier ones. */
   ask(message: object, call: Call): Promise<unknown>
   readonly isOpen: boolean
-  /** Ends it, and waits until the server has let go of its side. */
+  /** Closes it, and waits until the server has closed its side. */
   close(farewell?: object): Promise<void>
 }
 
@@ -24,7 +24,7 @@ export interface SessionOptions {
   readonly bytes: number
 }
 
-/** A failure of the other side, not of the policy. */
+/** A failure of the server, not of the policy. */
 export function brokenWorld(text: string, cause?: unknown): Failure {
   return new Failure('environment', { cause: new Error(text, { cause }) })
 }
@@ -53,7 +53,7 @@ class LockStep implements Session {
   readonly #options: SessionOptions
   readonly #ended: Promise<void>
   #waiting: Waiting | undefined
-  /** What came although nothing was asked: a refusal as the socket opened, or a world out of turn. */
+  /** A message that came unasked: a refusal as the socket opened, or a server out of step. */
   #early: string | undefined
   #broken: Failure | undefined
   #last: Promise<unknown> = Promise.resolve()
@@ -95,7 +95,7 @@ class LockStep implements Session {
     try {
       return parse(await withDeadline(seconds, call, () => this.#answerTo(message, call)), url)
     } catch (cause) {
-      // Whatever went wrong, a later answer could be taken for that of another request.
+      // After any error a late answer could be taken for that of another request, so the session ends.
       const failure =
         cause instanceof DeadlineError
           ? brokenWorld(`${url} gave no answer within ${seconds} seconds`, cause)

@@ -3,7 +3,7 @@ import type { MakeTasksOptions, Task } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import { random, seedOf, shuffle } from '../../math/random.ts'
 
-/** A task for a world that is reset: what the policy is told first, and what the reset is given. */
+/** A task for a world that is reset: the policy's first message, and the arguments of the reset. */
 export const openEnvTask = z.object({
   prompt: z.string().optional(),
   /** Such as `seed`, or `split` and `index` of the server's own tasks. */
@@ -13,7 +13,7 @@ export const openEnvTask = z.object({
 /** A task for a world that is reset. */
 export type OpenEnvTask = z.output<typeof openEnvTask>
 
-/** The splits of worlds that are told apart by their seed alone. */
+/** The splits of worlds that differ only by their seed. */
 export const seedSplits = ['train', 'held-out'] as const
 
 /** Tasks of a server that has tasks of its own: so many of a split, in an order drawn by the seed. */

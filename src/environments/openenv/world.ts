@@ -74,7 +74,7 @@ function opening(words: { instruction: string; prompt: string; told: string }): 
 
 interface Begun {
   readonly session: Session
-  /** What the reset was answered with; nothing in a session that has none. */
+  /** The answer to the reset; undefined in a session without one. */
   readonly first: unknown
 }
 
@@ -112,7 +112,7 @@ class Game {
     this.#options = options
   }
 
-  /** Reads the answer to a reset; what some servers say that it is worth counts for no action. */
+  /** Reads the answer to a reset; a reward in it belongs to no action and is ignored. */
   begin(answer: unknown): Observed {
     return this.#read(answer, this.#options.card.resetObservation)
   }
@@ -213,7 +213,7 @@ class Game {
 }
 
 function checkObservation({ observation }: Observed, schema: Readonly<Record<string, unknown>>) {
-  // What is said beside the observation is not in it, and subclasses may add fields.
+  // `done` and `reward` come beside the observation, and subclasses may add fields, so neither is checked.
   const { required: _, additionalProperties: __, ...loose } = schema
   const [problem] = validatorOf(loose)(observation)
   if (problem === undefined) return
@@ -232,7 +232,7 @@ function offer({ description, schema, run }: Offer): OfferedTool {
   return {
     ...(description !== undefined && { description }),
     inputSchema: schema,
-    // A world that hangs fails its attempt by the session's own limit, and is no mistake of a policy.
+    // No limit here: a world that hangs must fail by the session's limit, not as a mistake of the policy.
     limits: { seconds: Number.POSITIVE_INFINITY },
     execute: (input: object, { abortSignal }: ToolExecution) => run(input, { signal: abortSignal }),
   }

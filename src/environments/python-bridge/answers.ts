@@ -8,7 +8,7 @@ const about = z.object({
   splits: z.record(z.string(), z.int().min(0)),
 })
 
-/** What a hosted package says of itself: how many tasks each split has, where it has lists of them. */
+/** A hosted package's description: how many tasks each split has, if it lists tasks. */
 export type About = z.output<typeof about>
 
 const content = z.union([
@@ -48,7 +48,7 @@ export function readBegun(answer: unknown) {
   return { opening: opening.map(toMessage), tools }
 }
 
-/** What an action came to. */
+/** The result of an action. */
 export function readStepped(answer: unknown) {
   const { observed, reward, done } = read(stepped, answer, 'what a step comes to')
   return { observed: observed.map(toMessage), reward: reward ?? undefined, done }

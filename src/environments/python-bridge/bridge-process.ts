@@ -27,7 +27,7 @@ export function brokenPackage(text: string, cause?: unknown): Failure {
   return new Failure('environment', { cause: new Error(text, { cause }) })
 }
 
-/** A process had ended before it was asked: whoever stood in line is not to blame for it. */
+/** A process ended before this request was sent, so the request did not cause it. */
 export class NotAskedError extends Failure {
   override name = 'NotAskedError'
 
@@ -43,8 +43,8 @@ interface Waiting {
 }
 
 /**
- * One Python process that hosts worlds, one request at a time: whoever asked when it hung, died or
- * answered nonsense is who is to blame for it. It is ended then.
+ * One Python process that hosts worlds, one request at a time. The request during which it hangs, dies
+ * or answers nonsense is blamed for it, and the process is ended.
  */
 export class BridgeProcess {
   readonly #child: ChildProcess
@@ -62,7 +62,7 @@ export class BridgeProcess {
     this.#options = options
     const child = spawn(options.python, ['-u', '-B', program], { stdio: 'pipe' })
     this.#child = child
-    // A program that has nothing left to do ends, whether or not the worlds were closed.
+    // The child must not keep this program alive.
     child.unref()
     process.once('exit', this.#atExit)
     child.stdin.on('error', () => {})

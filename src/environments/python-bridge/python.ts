@@ -14,7 +14,7 @@ import { type About, readAbout, readBegun, readFinished, readStepped } from './a
 import { type BridgeOptions, BridgeProcess, startProblem } from './bridge-process.ts'
 import { PythonWorlds } from './worlds.ts'
 
-/** What of Python is hosted, and how. */
+/** What is hosted, and how. */
 export interface PythonOptions {
   /** `reasoning_gym`, `gymnasium`, `module:Class` of a game, or a module with `load_environment`. */
   readonly package: string
@@ -67,7 +67,7 @@ function splitsOf({ splits }: About): readonly string[] {
   return names.length > 0 ? names : ['train', 'held-out']
 }
 
-/** So many of a split's tasks in an order drawn by the seed, or games by seeds: even ones to train on. */
+/** Tasks of a split in an order drawn by the seed; for games, one seed per task, even ones to train on. */
 function makeTasks(about: About, made: MakeTasksOptions): readonly Task<TaskData>[] {
   const { count, seed, split = splitsOf(about)[0]! } = made
   const size = about.splits[split]
@@ -126,7 +126,7 @@ function offered(tools: Listed): Toolset {
   return Object.fromEntries(entries)
 }
 
-/** Answers a turn with a call that is wrong; the package only meets calls that it can read. */
+/** Answers wrong calls itself, so that the package only gets calls that it can read. */
 async function checkCalls(action: Reply, call: CustomStepCall): Promise<Transition | undefined> {
   if (action.calls.length === 0) return undefined
   const { observed, records } = await call.runCalls(action.calls, call)

@@ -7,7 +7,7 @@ import {
   NotAskedError,
 } from './bridge-process.ts'
 
-/** A world in a Python process. What is asked of it is kept, so that it can be brought back. */
+/** A world in a Python process. Its requests are kept, so that it can be rebuilt. */
 export interface PythonWorld {
   readonly begun: unknown
   step(action: object, call: Call): Promise<unknown>
@@ -16,7 +16,7 @@ export interface PythonWorld {
   close(): Promise<void>
 }
 
-/** One place for a process, which is started again when it has ended. */
+/** A slot for a process, which is started again when it has ended. */
 interface Place {
   process: Promise<BridgeProcess> | undefined
   worlds: number
@@ -29,8 +29,8 @@ interface Asked {
 }
 
 /**
- * The processes that host worlds. A process that ends takes only the world with it that was being
- * asked: the others are brought back in the next one, by repeating what was asked of them.
+ * The processes that host worlds. When a process ends, only the world whose request was running is
+ * lost: the others are rebuilt in the next process by repeating their requests.
  */
 export class PythonWorlds implements AsyncDisposable {
   readonly #options: BridgeOptions
@@ -68,14 +68,14 @@ export class PythonWorlds implements AsyncDisposable {
           asked.push({ operation, values: given, answer })
           return answer
         } catch (cause) {
-          // Another world ended the process while this one stood in line: it goes on in the next.
+          // Another world ended the process while this request waited: go on in the next process.
           if (!(cause instanceof NotAskedError)) throw cause
         }
       }
     }
     const close = async (): Promise<void> => {
       place.worlds--
-      // Where its process is gone, so is the world.
+      // If the process is gone, the world is closed already.
       if (home?.isAlive) await home.ask('close', { world }).catch(() => {})
     }
     try {
@@ -110,7 +110,7 @@ export class PythonWorlds implements AsyncDisposable {
   }
 }
 
-/** Repeats what was asked of a world; one that answers differently is not the same. */
+/** Repeats a world's requests; throws if an answer differs from the first time. */
 async function bringBack(process: BridgeProcess, asked: readonly Asked[]): Promise<void> {
   for (const { operation, values, answer } of asked) {
     const again = await process.ask(operation, values)

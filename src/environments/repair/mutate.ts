@@ -12,7 +12,7 @@ export interface Mutant {
   readonly fix: { readonly find: string; readonly replace: string }
 }
 
-/** What people confuse; each is replaced by the other. */
+/** Pairs that people confuse; each is replaced by the other. */
 const confusions: readonly (readonly [string, string])[] = [
   ['<', '<='],
   ['>', '>='],
@@ -29,7 +29,7 @@ const confusions: readonly (readonly [string, string])[] = [
 /** A word of a program: an operator, a number, a name. */
 const words = /[<>=!]=+|&&|\|\||\+\+|[A-Za-z]\w*|\d+|[<>+\-*/]/g
 
-/** The mutants of a program that fail a case which is shown, and come to an end on all of them. */
+/** The mutants of a program that fail at least one shown case and terminate on all cases. */
 export function mutantsOf(program: Program): readonly Mutant[] {
   const found: Mutant[] = []
   for (const { index, 0: word } of program.source.matchAll(words)) {
@@ -69,7 +69,7 @@ function isBroken(program: Program, source: string): boolean {
     passes(program.cases)
     return passes(shownCases(program)).includes(false)
   } catch {
-    // It throws, or does not end: a hint too broad, or a wait too long.
+    // It throws or does not terminate: too obvious, or too slow to run.
     return false
   }
 }

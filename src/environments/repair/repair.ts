@@ -38,7 +38,7 @@ const task = z.object({
 /** A broken program to repair. */
 export type RepairTask = z.output<typeof task>
 
-/** What came of it. */
+/** The report of a repair. */
 export interface RepairReport {
   readonly passed: number
   readonly total: number
@@ -142,7 +142,7 @@ const results = z.array(z.object({ gave: z.json().optional(), threw: z.string().
 /** Most seconds that all cases of a program take. */
 const gradingSeconds = 20
 
-/** What the program gives is compared here: whoever wrote it cannot reach what decides. */
+/** Results are compared in this process, which the policy's code cannot reach. */
 async function grade(workspace: Workspace, data: RepairTask, node: string): Promise<RepairReport> {
   const all = [...data.shown, ...data.hidden]
   const { end, code, output, complaints } = await workspace.run(
@@ -169,7 +169,7 @@ async function grade(workspace: Workspace, data: RepairTask, node: string): Prom
   return { passed, total }
 }
 
-/** A place without Node says nothing about the policy; one that has it does, whatever the code was. */
+/** If the workspace has no Node, the attempt fails: its tests say nothing about the policy. */
 async function refuseWithoutNode(workspace: Workspace, node: string): Promise<void> {
   const signal = AbortSignal.timeout(2000 * gradingSeconds)
   const { code, complaints } = await workspace.run([node, '--version'], { signal })
@@ -215,7 +215,7 @@ function repairTasks({
     })
 }
 
-/** Somebody who knows the mistake: reads, mends, tests, and says done. */
+/** A player that knows the mistake: reads, mends, tests, and says done. */
 export function showRepair({ task: { data }, turn }: Situation<RepairTask>) {
   if (turn === 0) return { tool: 'read_file', input: { path: file } }
   if (turn === 1 && data.fix) return { tool: 'edit_file', input: { path: file, ...data.fix } }

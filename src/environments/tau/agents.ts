@@ -16,7 +16,7 @@ export const agentKinds = ['tool-calling', 'few-shot', 'react', 'act'] as const
 /** One way to let a model act. */
 export type AgentKind = (typeof agentKinds)[number]
 
-/** How a model is told what it may do, and how its answers are read. */
+/** How a model is instructed, and how its answers are read. */
 export interface TauAgent {
   readonly kind: AgentKind
   readonly system: string
@@ -24,7 +24,7 @@ export interface TauAgent {
   readonly tools: readonly ToolDefinition[]
   /** The action a message asks for; raises what the original raises. */
   toAction(message: AssistantMessage): TauAction
-  /** What the conversation goes on with after an action. */
+  /** The messages that follow an action. */
   observe(step: AgentStep): readonly [AssistantMessage, Message]
 }
 

@@ -15,7 +15,7 @@ import {
   readToolSchema,
 } from './python-source.ts'
 
-/** A domain as its files say it, in Python's values: what a packed folder stores. */
+/** A domain as read from its files, in Python's values: what a packed folder stores. */
 export interface DomainSource {
   readonly tables: ReadonlyMap<string, PythonDict>
   readonly tools: readonly PythonDict[]
@@ -79,7 +79,7 @@ function asDict(value: PythonValue, what: string): PythonDict {
   throw new Error(`${what} is not a dict.`)
 }
 
-/** The legacy of upstream's tasks: `annotator` says who wrote them and is dropped. */
+/** Upstream's tasks; their field `annotator`, who wrote them, is dropped. */
 function readTasks(source: string, variable: string): readonly PythonDict[] {
   return readAssignment(source, variable).map(task => {
     const fields = fieldsOf(task, 'Task')

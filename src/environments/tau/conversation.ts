@@ -15,7 +15,7 @@ import type { TauReward } from './reward.ts'
 import { RESPOND, STOP, type TauAction, type TauTaskData } from './task.ts'
 import { NoAnswer, type TauWorld } from './world.ts'
 
-/** Everything a conversation stands on. */
+/** Everything a conversation needs. */
 export interface ConversationParts {
   readonly opening: NonEmpty<Message>
   readonly world: TauWorld
@@ -37,7 +37,7 @@ interface Progress {
 
 const begun: Progress = { source: 'user', error: null }
 
-/** What an action was answered with. */
+/** The answer to an action. */
 interface Answered {
   readonly text: string
   readonly source: string
@@ -111,7 +111,7 @@ type Read =
   | { readonly kind: 'action'; readonly action: TauAction }
   | { readonly kind: 'unreadable'; readonly answered: Answered }
 
-/** What the policy wants done; what cannot be read becomes an observation it can learn from. */
+/** The policy's action; an unreadable one becomes an observation it can learn from. */
 function readAction(agent: TauAgent, { message, calls }: Reply): Read {
   const [attempt] = calls
   try {
@@ -138,7 +138,7 @@ function toAction(attempt: CallAttempt): TauAction {
   return withText({ name: attempt.name, kwargs: kwargs as PythonDict })
 }
 
-/** Whatever is said to the user is text; the original breaks when it looks for outputs in less. */
+/** Makes what is said to the user a text; the original breaks when it searches anything else for outputs. */
 function withText(action: TauAction): TauAction {
   const content = action.kwargs.get('content')
   if (action.name !== RESPOND || typeof content === 'string') return action

@@ -41,7 +41,7 @@ export class Database {
     return row
   }
 
-  /** The row of that id, to be changed in place; what lies in it is still shared. */
+  /** The row of that id, to be changed in place; dicts and lists inside it are still shared. */
   change(table: string, id: PythonValue): Row {
     const row = this.at(table, id)
     if (this.#owned.has(row)) return row
@@ -66,7 +66,7 @@ export class Database {
     changed.set(id, row)
   }
 
-  /** A dict inside a dict that may be changed, made one that may be changed too. */
+  /** The dict under `key` of a changeable dict, copied so that it may be changed too. */
   dictIn(parent: PythonDict, key: PythonValue): PythonDict {
     const dict = itemOf(parent, key) as PythonDict
     if (this.#owned.has(dict)) return dict
@@ -76,7 +76,7 @@ export class Database {
     return copied
   }
 
-  /** A list inside a dict that may be changed, about to be changed by Python's `method`. */
+  /** The list under `key` of a changeable dict, copied so that Python's `method` may change it. */
   listIn(parent: PythonDict, key: string, method: 'append' | 'extend'): PythonValue[] {
     const list = toList(itemOf(parent, key), method)
     if (this.#owned.has(list)) return list
@@ -86,7 +86,7 @@ export class Database {
     return copied
   }
 
-  /** A dict in a list that may be changed, made one that may be changed too. */
+  /** The dict at `index` of a changeable list, copied so that it may be changed too. */
   dictAt(list: PythonValue[], index: number): PythonDict {
     const dict = list[index] as PythonDict
     if (this.#owned.has(dict)) return dict
@@ -106,7 +106,7 @@ export class Database {
   fork(): Database {
     const changes = new Map<string, Map<string, Row>>()
     for (const [table, rows] of this.#changes) changes.set(table, new Map(rows))
-    // From now on what was changed is seen by two, so both copy before they change it again.
+    // Changed rows are shared by two databases now, so both copy before they change them again.
     this.#owned = new Map()
     return new Database(this.tables, changes)
   }
@@ -134,7 +134,7 @@ export class Database {
   }
 }
 
-/** Half again as fast as `new Map(dict)`. */
+/** One and a half times as fast as `new Map(dict)`. */
 function shallowCopy(dict: PythonDict): PythonDict {
   const copied: PythonDict = new Map()
   dict.forEach((value, key) => {

@@ -51,7 +51,7 @@ export interface TauDomain {
   readonly rules: readonly string[]
   readonly tasks: Readonly<Record<string, readonly TauTask[]>>
   readonly prompts: TauPrompts
-  /** Displays of solved tasks, where they were there. */
+  /** Displays of solved tasks; empty if the data has none. */
   readonly fewShots: readonly string[]
   /** Files that are not those the port was checked against. */
   readonly unfamiliar: readonly string[]

@@ -23,7 +23,7 @@ export interface TauEnvironmentOptions {
   readonly domain: TauDomain
   /** Who the policy talks to. */
   readonly user: OpenUser
-  /** How the policy is told its tools, and how its actions are read. @default 'tool-calling' */
+  /** How tools are described to the policy, and how its actions are read. @default 'tool-calling' */
   readonly agent?: AgentKind
   /** The split that tasks come from unless another is named. @default the domain's first */
   readonly split?: string

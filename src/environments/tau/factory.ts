@@ -20,7 +20,7 @@ export interface TauServices {
   openSpeaker(text: string): Speaker | Promise<Speaker>
   /** Shows a person a text and gives what they typed. */
   ask?(text: string, call: Call): Promise<string>
-  /** Told when the data is not that which the port was checked against. */
+  /** Called when the data differs from the data that the port was checked against. */
   warn?(text: string): void
 }
 
@@ -41,7 +41,7 @@ const options = z.strictObject({
   speaker: z.string().optional(),
   /** A file with the lines of a scripted user. */
   script: z.string().optional(),
-  /** At what temperature that model speaks; OpenAI's own, which the original leaves as it is. */
+  /** The temperature of that model. The original does not set it, so this is OpenAI's default. */
   temperature: z.coerce.number().min(0).max(2).default(1),
   /** Times to ask a simulated user again for a reply that cannot be read. */
   retries: z.coerce.number().int().min(0).default(2),

@@ -1,6 +1,6 @@
 import type { PythonDict, PythonKey, PythonValue } from '../../python/value.ts'
 
-/** Longer texts are names of nothing, and are looked up nowhere. */
+/** Longer texts are never keys, so interning them would not help. */
 const LONGEST_NAME = 40
 
 /**

@@ -1,7 +1,7 @@
 import { formatFloat } from '../../python/repr.ts'
 import { divideInts } from './calculator/numbers.ts'
 
-/** What counts of one attempt for the metrics. */
+/** What the metrics need of one attempt. */
 export interface TauTrial {
   readonly taskId: number
   readonly trial: number

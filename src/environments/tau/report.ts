@@ -2,7 +2,7 @@ import type { Json } from '../../core/ids.ts'
 import type { Speech } from '../../core/speaker.ts'
 import type { User, UserSpent, UserUsage } from '../users/user.ts'
 
-/** What is left of an attempt at tau-bench: all that its reward and its result file need. */
+/** The report of an attempt at tau-bench: all that its reward and its result file need. */
 export type TauReport = {
   readonly domain: string
   readonly split: string
@@ -18,7 +18,7 @@ export type TauReport = {
   readonly reward_info: Json
   /** Why the original would have broken off here. */
   readonly error: string | null
-  /** All that simulating the user took; null where no model plays it. */
+  /** Tokens and cost of simulating the user; null if no model plays it. */
   readonly user: (UserUsage & { readonly cost: number | null }) | null
 }
 
@@ -32,12 +32,12 @@ function costOf(price: UserPrice, { prompt, sampled }: Speech['usage']): number 
   return (prompt * price.prompt + sampled * price.sampled) / 1e6
 }
 
-/** What a replay is told of a user: all that it took, where a model plays it. */
+/** What a user used so far, for a replay; empty if no model plays it. */
 export function spentBy({ spent }: User): { readonly spent?: UserSpent } {
   return spent ? { spent } : {}
 }
 
-/** What simulating a user took so far. */
+/** Tokens and cost of simulating a user so far. */
 export function usageOf(user: User, price: UserPrice | undefined): TauReport['user'] {
   const { usage } = user
   return usage ? { ...usage, cost: price ? costOf(price, usage) : null } : null

@@ -27,7 +27,7 @@ export function checkOutputs(
   actions: readonly TauAction[],
 ): ReadonlyMap<string, boolean> {
   const replies = actions.filter(({ name }) => name === RESPOND)
-  // Read one at a time: a reply that is no text only hurts when the search reaches it.
+  // Read lazily, as in the original: a reply that is not text raises only when the search reaches it.
   const said = (reply: TauAction): string =>
     lower(itemOf(reply.kwargs, 'content')).replaceAll(',', '')
   return new Map(

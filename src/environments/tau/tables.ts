@@ -13,7 +13,7 @@ import { canonicalPair } from './canonical.ts'
 /** A record of a table, such as one order; shared until somebody changes it. */
 export type Row = PythonDict
 
-/** A row that was copied to be changed, pair by pair: what stays as it is need not be written again. */
+/** The JSON of a row that is copied to be changed, pair by pair, so that unchanged pairs are not written again. */
 export interface RowImage {
   readonly keys: readonly PythonKey[]
   readonly values: readonly PythonValue[]
@@ -23,7 +23,7 @@ export interface RowImage {
   readonly starts: readonly number[]
 }
 
-/** The image of a row that is a copy of nothing. */
+/** The image of a new row. */
 export const NO_IMAGE: RowImage = { keys: [], values: [], text: '', starts: [0] }
 
 /** The rows of one table that differ from those loaded, by id. */
@@ -82,12 +82,12 @@ export class Tables {
     return image
   }
 
-  /** A row that may change again as JSON; only what is not in its image is written anew. */
+  /** A row that may change again, as JSON; only pairs that differ from its image are written anew. */
   textOfChanged(row: Row, image: RowImage): string {
     const { keys, values, starts } = image
     let text = '{'
     let index = 0
-    /** From this pair on, all are as they are in the image. */
+    /** The number of pairs at the end that equal the image. */
     let same = 0
     row.forEach((part, key) => {
       if (keys[index] !== key || values[index] !== part) {
@@ -142,7 +142,7 @@ function write(
 
 const keyTexts = new Map<PythonKey, string>()
 
-/** A key with its colon; the first few hundred are remembered, and few others ever come. */
+/** A key with its colon; the first few hundred are cached, which is nearly all there are. */
 function keyText(key: PythonKey): string {
   const known = keyTexts.get(key)
   if (known !== undefined) return known
@@ -154,7 +154,7 @@ function keyText(key: PythonKey): string {
 const PLAIN = /^[ !#-[\]-~]*$/
 const SHORT = 16
 
-/** Whether a text stands in JSON as it is; short ones are looked at without the cost of a pattern. */
+/** Whether a text needs no escapes in JSON; short ones are checked without a regular expression. */
 function isPlain(text: string): boolean {
   if (text.length > SHORT) return PLAIN.test(text)
   for (let index = 0; index < text.length; index++) {
@@ -164,7 +164,7 @@ function isPlain(text: string): boolean {
   return true
 }
 
-/** What `dumps` gives, for most scalars without its cost. */
+/** The same text as `dumps`, faster for most scalars. */
 function scalarText(value: PythonValue): string {
   if (typeof value === 'string') return isPlain(value) ? `"${value}"` : dumps(value)
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)

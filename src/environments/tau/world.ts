@@ -15,7 +15,7 @@ export interface TauWorldOptions {
   readonly fixed?: boolean
 }
 
-/** What an action led to: an observation, or words that somebody must pass to the user. */
+/** The result of an action: an observation, or words that the caller must pass to the user. */
 export type TauStep =
   | {
       readonly kind: 'observed'
@@ -46,7 +46,7 @@ export function openTauWorld(
   return new TauWorld(domain, task, { fixed: false, ...options })
 }
 
-/** One attempt at a task: the database, and what was done to it. Users stand outside. */
+/** One attempt at a task: the database, and what was done to it. It does not include the user. */
 export class TauWorld {
   readonly domain: TauDomain
   readonly task: TauTask

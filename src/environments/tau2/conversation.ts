@@ -21,7 +21,7 @@ import { messagesToJson, rewardToJson, type Tau2Report, taskText, usageWithCost 
 import type { Tau2Task } from './task.ts'
 import { type Tau2User, toMessage } from './user.ts'
 
-/** Everything a conversation stands on. */
+/** Everything a conversation needs. */
 export interface ConversationParts {
   readonly orchestrator: Orchestrator
   readonly task: Tau2Task
@@ -45,11 +45,11 @@ interface Progress {
   readonly reward: RewardInfo | null
   /** Calls that could not be read. */
   readonly misses: number
-  /** Set where the policy broke off what the original would have broken off. */
+  /** Whether the policy did something at which the original would have ended the conversation. */
   readonly broken: boolean
 }
 
-/** What a replay is told of the user: what they took, and what they said and did since the last step. */
+/** What a replay needs of the user: the tokens used, and what they said and did since the last step. */
 type Spent = { readonly usage: UserUsage | null; readonly said: Json }
 
 const begun: Progress = { usage: null, reward: null, misses: 0, broken: false }
@@ -68,7 +68,7 @@ export async function openConversation(parts: ConversationParts, call: OpenCall)
   return worldOf(parts, progress, { opening, spent: heard.spent })
 }
 
-/** What the user said at the opening that is replayed; words alone where nothing else is told. */
+/** What the user said at the opening that is replayed; only their words if nothing else was recorded. */
 function openedBefore({ replay }: OpenCall): Spent | undefined {
   if (replay === undefined || replay.spent !== undefined) return replay?.spent as Spent | undefined
   const words = replay.opening.findLast(({ role }) => role === 'user')
@@ -253,7 +253,7 @@ function transitionOf(
   return { kind: 'continue', observed: [first, ...rest], ...more }
 }
 
-/** Whether the agent's message was taken; one that the original breaks off at is the agent's own end. */
+/** Whether the agent's message was accepted; if the original would break off at it, the agent ended the attempt. */
 function takeAgent(orchestrator: Orchestrator, message: SpokenMessage): boolean {
   try {
     orchestrator.takeAgent(message)
@@ -291,7 +291,7 @@ function readArguments(text: string): Tau2ToolCall['arguments'] | undefined {
   }
 }
 
-/** The original breaks off at a call it cannot read; here the agent is told, so that it can learn. */
+/** The original breaks off at a call it cannot read; here the agent gets an error, so that it can learn. */
 async function missStep(
   parts: ConversationParts,
   before: Progress,

@@ -74,7 +74,7 @@ interface TableImage {
   readonly texts: Map<Value, string>
 }
 
-/** The one record of a table that is none of records. */
+/** The key of a table that is a single record. */
 const WHOLE = ''
 
 /**

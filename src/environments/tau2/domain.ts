@@ -228,7 +228,7 @@ export class Tau2Domain {
     return this.image(kit).hash(kit.fields.get('db') as Instance, this.versions.changedIn(version))
   }
 
-  /** What a side's database in a state differs in from the one loaded; the state must be in force. */
+  /** How a side's database in a state differs from the one loaded; the state must be in force. */
   differences(kit: Instance, version: Version): ReadonlyMap<string, string | null> {
     return this.image(kit).differences(
       kit.fields.get('db') as Instance,
@@ -302,7 +302,7 @@ export class Tau2Domain {
   }
 }
 
-/** Tools whose mere use a task asks for, so that their use is written into the database. */
+/** Read-only tools that a task asks to be used; their use is recorded in the database so that it can be checked. */
 function loggedReads({ criteria }: Tau2Task): readonly string[] {
   const calls = (criteria?.actions ?? []).filter(
     ({ name }) => name === 'call_discoverable_agent_tool',

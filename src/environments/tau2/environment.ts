@@ -20,10 +20,10 @@ import { splitTasks } from './splits.ts'
 import type { Tau2Task } from './task.ts'
 import { type Tau2User, userToolNames, userTools } from './user.ts'
 
-/** How the agent is told its part. */
+/** The kinds of instructions that the agent can get. */
 export const agentKinds = ['llm', 'ground-truth', 'solo'] as const
 
-/** How the agent is told its part: with a user, with the steps of a right solution, or alone. */
+/** What the agent's instructions contain: a user to talk to, also the steps of a right solution, or no user. */
 export type AgentKind = (typeof agentKinds)[number]
 
 /** How tau2-bench is played. */
@@ -78,7 +78,7 @@ export function tau2Environment(options: Tau2EnvironmentOptions): Environment<Ta
     splits: names,
     readTask: data => readTask(settings, data, names[0]),
     makeTasks: wanted => makeTasks(settings, wanted, names[0]),
-    // Splits such as base hold the tasks of others again.
+    // Splits such as `base` repeat tasks of other splits.
     taskKey: ({ data }) => data.id,
     open: (task, call) => openWorld(settings, task, call),
     reward: { tau2: ({ report }) => (report as Tau2Report).reward },
@@ -175,7 +175,7 @@ function systemOf({ agent, domain, prompts }: Settings, task: Tau2Task): string 
   return agent === 'ground-truth' ? prompts.groundTruthAgent(policy, task) : prompts.agent(policy)
 }
 
-/** Of the agent alone: both sides' tools, and one to end with. */
+/** The agent's tools; without a user also the user's tools, and one to end with. */
 function agentTools({ agent, user }: Tau2Domain, solo: boolean): readonly ToolDefinition[] {
   if (!solo) return toolDefinitions(agent)
   const stop: ToolDefinition = {

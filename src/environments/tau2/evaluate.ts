@@ -54,7 +54,7 @@ export interface ActionCheck {
   readonly tool_type: ToolType | null
 }
 
-/** What a judge says of an assertion. */
+/** A judge's verdict on an assertion. */
 export interface NlCheck {
   readonly nl_assertion: string
   readonly met: boolean
@@ -81,7 +81,7 @@ export interface EvaluationOptions {
   /** @default 'all' */
   readonly type?: EvaluationType
   readonly solo?: boolean
-  /** Whether another answer of a tool than the recorded one is an error. @default true */
+  /** Whether a tool's answer that differs from the recorded one is an error. @default true */
   readonly strict?: boolean
   /** Judges assertions; asked only where a task needs it. */
   readonly judge?: Judge
@@ -235,7 +235,7 @@ export function taskWorld(
 
 const golden = new WeakMap<Tau2Domain, WeakMap<Tau2Task, WorldDifferences>>()
 
-/** What a task's own actions change: what they raise is passed over, and nothing is synced. */
+/** What a task's own actions change. Their errors are ignored, and nothing is synced. */
 function goldenDifferences(domain: Tau2Domain, task: Tau2Task): WorldDifferences {
   const known = golden.get(domain) ?? new WeakMap<Tau2Task, WorldDifferences>()
   golden.set(domain, known)
@@ -320,7 +320,7 @@ function evaluateCommunication(task: Tau2Task, messages: readonly Tau2Message[])
   return { ...EMPTY, reward, communicate_checks, reward_breakdown: { COMMUNICATE: reward } }
 }
 
-/** Whether some message of the agent holds the text; commas count in what is looked for alone. */
+/** Whether some message of the agent contains the text; commas are removed from the message only. */
 export function checkCommunicated(
   info: string,
   messages: readonly Tau2Message[],
@@ -360,12 +360,12 @@ async function evaluateAssertions({
   return { ...EMPTY, reward, nl_assertions, reward_breakdown: { NL_ASSERTION: reward } }
 }
 
-/** A judge that did not answer as it was told to: nobody's reward can be made of it. */
+/** A judge's answer that cannot be read, so that there is no reward. */
 export class JudgeError extends Error {
   override name = 'JudgeError'
 }
 
-/** How many verdicts come is not checked, so none at all counts as all met, as in the original. */
+/** The number of verdicts is not checked, so an empty list counts as all met, as in the original. */
 function readVerdicts(reply: string): readonly NlCheck[] {
   let read: unknown
   try {

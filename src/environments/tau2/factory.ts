@@ -72,7 +72,7 @@ async function openTau2(read: Options, services: TauServices): Promise<Environme
   return environment as Environment
 }
 
-/** Better before the first attempt than in the middle of a run. */
+/** Fails before the first attempt instead of in the middle of a run. */
 function requireJudge(
   domain: Tau2Domain,
   { split = 'test', evaluation }: Options,

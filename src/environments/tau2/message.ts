@@ -24,7 +24,7 @@ export interface ToolMessage {
   readonly content: string | null
   readonly requestor: Requestor
   readonly error: boolean
-  /** What was wrong with the call, where it raised; the original does not tell. */
+  /** What was wrong with the call, if it raised; the original has no such field. */
   readonly problem?: 'unknown-tool' | 'invalid-arguments' | 'thrown'
 }
 

@@ -36,7 +36,7 @@ export function writeOpenAiChat(
   }
 }
 
-/** What servers of tokens tell besides: what the policy saw, and which weights it had. */
+/** Extra fields for token-level clients: the prompt's ids and the weights' version. */
 function tokensOf({ tokens }: ChatAnswer): object {
   return {
     prompt_token_ids: [...tokens.prompt],

@@ -25,7 +25,7 @@ const codes: Partial<Record<ProblemKind, string>> = {
   'too-many': 'rate_limit_exceeded',
 }
 
-/** A problem as OpenAI's API tells it. */
+/** A problem as OpenAI's API writes it. */
 export function openAiProblem(problem: RequestProblem): DialectProblem {
   return { status: statusOfProblem(problem.kind), body: { error: openAiError(problem) } }
 }

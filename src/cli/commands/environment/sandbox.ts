@@ -5,7 +5,7 @@ import { openNamed } from '../../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
 import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
 
-/** Serves workspaces of this machine to those that roll elsewhere. */
+/** Serves workspaces on this machine to runs on other machines. */
 export const sandboxCommand: Command = {
   name: 'sandbox',
   summary: 'Serve workspaces of this machine to attempts that are rolled elsewhere',

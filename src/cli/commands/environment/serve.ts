@@ -13,7 +13,7 @@ import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
 
 const madeTasks = 1000
 
-/** Serves an environment to programs of others. */
+/** Serves an environment to other programs. */
 export const environmentCommand: Command = {
   name: 'environment',
   summary: 'Serve an environment as an OpenEnv and MCP server',
@@ -71,7 +71,7 @@ async function runEnvironment(invocation: Invocation): Promise<number> {
   return 0
 }
 
-/** Tasks of a file, or those that the environment makes; none where it makes none and none are named. */
+/** Tasks of a file, or those that the environment makes; none if there are neither. */
 async function tasksFor(
   environment: Environment,
   { tasks: source = madeTasks, seed = 0 }: SettingsInput,

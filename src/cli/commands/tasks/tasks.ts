@@ -179,7 +179,7 @@ async function read({ flags }: Invocation, source: string | number): Promise<rea
   return tasks
 }
 
-/** Reads any object as a task, where no environment says what one is. */
+/** Reads any object as a task, for use without an environment. */
 const anyTasks: Environment = {
   name: 'any',
   readTask(data) {

@@ -10,7 +10,7 @@ import {
   type Signed,
 } from './syntax.ts'
 
-/** What an expression can come to: a bigint is an int, a number a float, the rest have no result. */
+/** The value of an expression: a bigint is an int, a number a float; the others print no result. */
 export type ArithmeticValue = Quantity | 'tuple' | 'ellipsis' | 'complex'
 
 type Value = ArithmeticValue

@@ -97,7 +97,7 @@ const isSafe = (value: bigint): boolean => value <= 9007199254740992n
 
 function divideMagnitudes(left: bigint, right: bigint): number {
   if (isSafe(left) && isSafe(right)) return Number(left) / Number(right)
-  // More quotient bits than a double holds, the last one telling of any remainder.
+  // More quotient bits than a double holds; the last one says whether there is a remainder.
   const shift = 66 - (bitsOf(left) - bitsOf(right))
   const over = shift > 0 ? left << BigInt(shift) : left
   const under = shift > 0 ? right : right << BigInt(-shift)

@@ -120,7 +120,7 @@ class Parser {
     do {
       const signs = this.#signs()
       const operand = this.#primary()
-      // A `**` whose right side fails is left for the caller to stumble over.
+      // A `**` without a right side is left for the caller, which reports the error.
       if (operand === undefined) break
       links.push({ signs, operand })
       end = this.#position

@@ -109,7 +109,7 @@ function modifyItems(
   if (typeof found === 'string') return found
   const priced = priceSwap(database, found, swap)
   if (typeof priced === 'string') return priced
-  // Upstream leaves the binary dust of the subtraction in the database.
+  // Upstream stores the unrounded result of the floating-point subtraction.
   const difference = fixed ? roundToCents(priced) : priced
   const methodId = swap.payment_method_id
   const refusal = refuseMethod(

@@ -16,7 +16,7 @@ export const domainPath = (domain: string, file = ''): string => join('tau2/doma
 
 const AIRLINE_DATABASE = domainPath('airline', 'db.json')
 
-/** A checkout, read as it is asked for; nothing in it is ever executed by another program. */
+/** A checkout, read file by file as needed; no other program ever runs its code. */
 export class Checkout {
   readonly root: string
   readonly #predecessor: string
@@ -24,7 +24,7 @@ export class Checkout {
   constructor({ root, predecessor }: CheckoutOptions) {
     // Shells leave a tilde in the middle of a word alone, and `tau2:retail,root=~/data` is one word.
     this.root = expand(root)
-    // Whoever has both has them side by side, as a rule.
+    // The two checkouts usually lie side by side.
     this.#predecessor = expand(predecessor ?? join(this.root, '../tau-bench'))
     if (!existsSync(join(this.root, 'src/tau2')) || !existsSync(join(this.root, 'data/tau2'))) {
       throw new Error(

@@ -80,7 +80,7 @@ function countWords(text: readonly string[]): ReadonlyMap<string, number> {
   return counts
 }
 
-/** How telling each word is; words of more than half of the documents get a share of the average. */
+/** The BM25 weight of each word; words in more than half of the documents get a share of the average. */
 function weigh(counts: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
   const frequencies = new Map<string, number>()
   for (const count of counts)
@@ -145,7 +145,7 @@ export function grepDocuments(
 
 const IGNORECASE = 2
 
-/** What is no pattern is looked for as it is written. */
+/** A query that is not a valid pattern is searched for literally. */
 function patternOf(query: string): RegExp {
   try {
     return compilePattern(query, IGNORECASE)
@@ -155,7 +155,7 @@ function patternOf(query: string): RegExp {
   }
 }
 
-/** What the tools of retrieval call: a search, and the documents it finds. */
+/** The retrieval pipeline that tools call: a search, and the documents it finds. */
 function pipeline(
   knowledge: KnowledgeBase,
   search: (query: string, limit: number) => readonly Hit[],
@@ -181,7 +181,7 @@ function pipeline(
   )
 }
 
-/** The original prints how long a search took; here it always took no time, so that runs repeat. */
+/** The original prints how long a search took; here that is always 0, so that runs repeat exactly. */
 function timed(results: Value[]): Value {
   const none = new PythonFloat(0)
   const timing = new Opaque(

@@ -12,7 +12,7 @@ const MANAGERS = [
   ['mms_issues', 'mms_issue_task_manager'],
 ] as const
 
-/** Fields that models have got since the file was written. */
+/** Fields that the models got after the file was written. */
 const LATER = ['issues', 'required_documents', 'user_tools']
 
 /**
@@ -21,7 +21,7 @@ const LATER = ['issues', 'required_documents', 'user_tools']
  */
 export function rebuildTelecomTasks(program: Modules, ids: readonly string[]): string {
   const manager = program.load('tau2.domains.telecom.tasks.manager').scope.get('TaskManager')
-  // The generators check what they made by playing it; what they made is known to be right.
+  // Skip the generators' own check by playing: their output is known to be right.
   if (manager instanceof ProgramClass)
     manager.attributes.set('verify_task', new Native('verify_task', () => null))
   const made = new Map<Value, Dict>()

@@ -71,6 +71,6 @@ function relative(from: string, level: number, module: string): string {
   return [...base, ...(module === '' ? [] : [module])].join('.')
 }
 
-/** A stand-in for what a program names but never uses in what is run here. */
+/** A placeholder for what a program imports but never uses here. */
 export const unused = (name: string): Value =>
   new Opaque(name, new Map([['__call__', new Native(name, () => null)]]))

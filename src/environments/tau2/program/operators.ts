@@ -104,7 +104,7 @@ export function keyIn(dict: Dict, key: Value): Value | undefined {
   return findKey(dict as Map<never, never>, plain(key) as never) as Value | undefined
 }
 
-/** A text finds the member of an enum that equals it, where the first key is one. */
+/** The enum member that equals a text, if the dict's first key is an enum member. */
 function memberKey(dict: Dict, text: string): Value | undefined {
   const [first] = dict.keys()
   if (!(first instanceof EnumMember)) return undefined
@@ -242,7 +242,7 @@ function operateOnObjects(operator: string, left: Value, right: Value): Value | 
   return undefined
 }
 
-/** Whether a value may stand in an annotation. */
+/** Whether a value may be used in an annotation. */
 const isType = (value: Value): boolean =>
   value === null ||
   value instanceof ProgramClass ||

@@ -17,7 +17,7 @@ export class TypeForm extends ProgramObject {
   }
 }
 
-/** What a type is made by. */
+/** How a type was formed. */
 export type TypeFormKind =
   | 'any'
   | 'list'

@@ -63,7 +63,7 @@ interface Body {
 function make(shape: FunctionShape, scope: Scope, { doc, size, run, returns }: Body): Evaluate {
   const { parameters, name } = shape
   const ready = parameters.map(parameter => readyParameter(parameter, scope))
-  // Most lambdas are made again and again, and have nothing to evaluate when they are.
+  // Most lambdas have no defaults or annotations to evaluate, so their parameters are made once.
   const isFixed = parameters.every(one => !one.annotation && !one.default)
   const fixed = isFixed ? ready.map(bound => bound(NOWHERE)) : undefined
   const plan: FunctionPlan = {
@@ -82,7 +82,7 @@ function make(shape: FunctionShape, scope: Scope, { doc, size, run, returns }: B
     })
 }
 
-/** Where nothing is evaluated. */
+/** A frame for functions that evaluate nothing when they are made. */
 const NOWHERE = new Frame([], undefined, undefined)
 
 function readyParameter(

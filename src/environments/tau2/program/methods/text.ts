@@ -14,7 +14,7 @@ import { argument, defineMethods } from './define.ts'
 
 const textOf = (value: Value | undefined): string => unwrap(value as Value) as string
 
-/** An argument that must be a text; `explain` says what Python says otherwise. */
+/** An argument that must be a text; `explain` gives Python's error for another type. */
 function requireText(value: Value | undefined, explain: (type: string) => string): string {
   const text = unwrap(value as Value)
   if (typeof text === 'string') return text

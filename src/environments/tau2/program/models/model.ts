@@ -29,7 +29,7 @@ export interface Field {
 /** A model's fields, in order. */
 export interface ModelShape {
   readonly fields: ReadonlyMap<string, Field>
-  /** Whether members that are no fields are refused rather than dropped. */
+  /** Whether unknown members are refused rather than dropped. */
   readonly isClosed: boolean
 }
 

@@ -2,7 +2,7 @@ import { nameOf } from '../operators.ts'
 import { repr } from '../show.ts'
 import { PythonError, type Value } from '../values.ts'
 
-/** What pydantic has against a value. */
+/** A problem of a value, as pydantic reports it. */
 export interface Problem {
   /** The way from the model to the value. */
   readonly where: readonly string[]
