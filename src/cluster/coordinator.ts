@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Call, onAbort } from '../core/call.ts'
+import { type Answering, askUnlessStopped, type Call } from '../core/call.ts'
 import { type TreeId, treeId } from '../core/ids.ts'
 import type { Elsewhere, Returned, Work } from '../run/elsewhere.ts'
 import type { RollParts } from '../run/roll-groups.ts'
@@ -33,10 +33,8 @@ type Change =
   | ({ readonly kind: 'place' } & Placed)
   | { readonly kind: 'withdraw' | 'taken'; readonly id: string }
 
-interface Waiting {
+interface Waiting extends Answering<Returned> {
   readonly placed: Placed
-  resolve(returned: Returned): void
-  reject(error: unknown): void
 }
 
 /** A run in the database: its attempts are made by whoever serves it there. */
@@ -102,30 +100,16 @@ export class Coordinator implements Elsewhere {
     return () => void this.#listeners.delete(listen)
   }
 
-  make(work: Work, { signal }: Call): Promise<Returned> {
+  make(work: Work, call: Call): Promise<Returned> {
     const id: string = treeId(work.group, work.member)
-    signal.throwIfAborted()
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        if (!this.#waiting.delete(id)) return
-        this.#changes.add({ kind: 'withdraw', id })
-        reject(signal.reason)
-      }
-      const stopListening = onAbort(signal, leave)
+    return askUnlessStopped(call, answering => {
       const placed = { id, work: packWork(work), digest: digestOf(work, this.#version) }
-      this.#waiting.set(id, {
-        placed,
-        resolve(returned) {
-          stopListening()
-          resolve(returned)
-        },
-        reject(error) {
-          stopListening()
-          reject(error)
-        },
-      })
+      this.#waiting.set(id, { placed, ...answering })
       this.#strangers.delete(id)
       this.#changes.add({ kind: 'place', ...placed })
+      return () => {
+        if (this.#waiting.delete(id)) this.#changes.add({ kind: 'withdraw', id })
+      }
     })
   }
 

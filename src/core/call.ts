@@ -59,6 +59,40 @@ export function unlessStopped<T>(
   })
 }
 
+/** How whoever was asked answers. */
+export interface Answering<T> {
+  resolve(answer: T): void
+  reject(error: unknown): void
+}
+
+/**
+ * What somebody else answers: `ask` is told how, and gives what takes the question back where the
+ * caller is stopped first.
+ */
+export function askUnlessStopped<T>(
+  { signal }: Call,
+  ask: (answering: Answering<T>) => () => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    let takeBack = (): void => {}
+    const stopListening = onAbort(signal, () => {
+      takeBack()
+      reject(signal.reason)
+    })
+    takeBack = ask({
+      resolve(answer) {
+        stopListening()
+        resolve(answer)
+      },
+      reject(error) {
+        stopListening()
+        reject(error)
+      },
+    })
+  })
+}
+
 /** A signal that aborts with the first of these, until it is released; uses the controller if one is given. */
 export function joinSignals(
   signals: readonly AbortSignal[],

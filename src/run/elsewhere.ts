@@ -6,8 +6,7 @@ import type { Sampling } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Limits } from '../rollout/attempt.ts'
 import type { SentTree } from '../store/later-tree.ts'
-import type { Listen, RunEvent } from '../watch/events.ts'
-import type { TreeRecord } from '../watch/telemetry/event-record.ts'
+import type { CountedTree, Listen, RunEvent } from '../watch/events.ts'
 import type { BudgetLimits, SpentKind } from './budget.ts'
 
 /** One attempt that is to be made elsewhere. What it gives is a function of this and of the run's settings. */
@@ -41,7 +40,7 @@ export interface Made {
   /** The same as they were sent by a thread, in which case the trees themselves are read when looked into. */
   readonly sent?: readonly SentTree[]
   /** The same in numbers, where whoever made them has counted. */
-  readonly records?: readonly TreeRecord[]
+  readonly counted?: readonly CountedTree[]
   readonly members: readonly (Scored | Unscored)[]
   /** What there was to tell of it. */
   readonly events: readonly RunEvent[]

@@ -4,10 +4,10 @@ import type { Task } from '../core/environment.ts'
 import type { Group, Scored, Unscored } from '../core/group.ts'
 import { type GroupId, type NonEmpty, seatGroup, type TreeId, treeId } from '../core/ids.ts'
 import { type Lane, openLane } from '../core/lane.ts'
-import { isSampled } from '../core/segment.ts'
 import type { Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import type { RolloutContext } from '../rollout/attempt.ts'
+import { costOfTree } from '../store/journal-index.ts'
 import type { RunWriter } from '../store/store.ts'
 import { type GatherOptions, gather } from '../weigh/gather.ts'
 import { gatherSeats, type SeatGroups } from '../weigh/seats.ts'
@@ -251,15 +251,15 @@ async function rollFresh(
 
 async function keepTrees(
   attempt: TreeId,
-  { trees, sent, records }: Pick<Made, 'trees' | 'sent' | 'records'>,
+  { trees, sent, counted: all }: Pick<Made, 'trees' | 'sent' | 'counted'>,
   { writer, unfinished, listen, context }: PipelineOptions,
 ): Promise<void> {
   for (const [index, tree] of trees.entries()) await writer?.writeTree(tree, sent?.[index])
   unfinished?.forget(attempt)
   for (const [index, tree] of trees.entries()) {
     const isOther = tree.seat !== undefined && context.seats?.has(tree.seat) === true
-    const record = records?.[index]
-    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...(record && { record }) })
+    const counted = all?.[index]
+    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...(counted && { counted }) })
   }
 }
 
@@ -307,17 +307,18 @@ async function askElsewhere(
     const work = { group, member, task, seed, sampling, limits, ...more }
     const returned = await elsewhere.make(work, { signal })
     if (returned.kind === 'spent') throw loan!.end(returned.of)
-    if (loan && returned.kind === 'made') used = usageOf(returned.trees)
+    if (loan && returned.kind === 'made') used = usageOf(returned)
     return returned
   } finally {
     loan?.settle(used)
   }
 }
 
-/** Trajectories of one tree share tokens, so that sampled ones are counted node by node. */
-function usageOf(trees: readonly Tree[]): Usage {
-  const segments = trees.flatMap(({ nodes }) => nodes.map(({ segment }) => segment))
-  const sampled = segments.filter(isSampled).reduce((sum, { ids }) => sum + ids.length, 0)
-  const trajectories = trees.flatMap(tree => tree.trajectories)
-  return { sampled, prompt: trajectories.reduce((sum, { usage }) => sum + usage.prompt, 0) }
+/** What an attempt cost; whoever sent its trees has counted, so that they need not be read. */
+function usageOf({ trees, sent }: Made): Usage {
+  const costs = sent?.map(({ cost }) => cost) ?? trees.map(costOfTree)
+  return {
+    sampled: costs.reduce((sum, { sampled }) => sum + sampled, 0),
+    prompt: costs.reduce((sum, { prompt }) => sum + prompt, 0),
+  }
 }

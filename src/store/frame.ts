@@ -56,6 +56,8 @@ export interface FrameBuffer {
   addBytes(frame: Buffer): number
   /** What was put together since it was last cleared; good until then. */
   bytes(): Buffer
+  /** How many these are. */
+  readonly size: number
   clear(): void
 }
 
@@ -88,6 +90,9 @@ export function openFrameBuffer(size = 1 << 16): FrameBuffer {
       return frame.length
     },
     bytes: () => bytes.subarray(0, end),
+    get size() {
+      return end
+    },
     clear() {
       end = 0
       if (bytes.length > mostKept) bytes = Buffer.allocUnsafeSlow(size)
@@ -219,7 +224,7 @@ function pad(size: number, to: number): number {
 }
 
 /** Tools may hand over integers beyond 2^53; JSON has no word for them, so they become strings. */
-function toJson(value: unknown): string {
+export function toJson(value: unknown): string {
   try {
     // Several times as fast as with a function that looks at every value.
     return JSON.stringify(value)

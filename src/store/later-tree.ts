@@ -1,47 +1,56 @@
 import type { Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { costOfTree, type TreeCost } from './journal-index.ts'
-import { treeFromBytes, treeToBytes } from './tree-frame.ts'
+import { treeFromBytes } from './tree-frame.ts'
+
+/** What of a trajectory is only read with its tree. */
+type Long = 'turns' | 'messages' | 'views' | 'calls' | 'events'
 
 /** What of a trajectory is known before its tree is read. */
-type Known = Omit<Trajectory, 'turns' | 'messages' | 'calls' | 'events'>
+type Known = Omit<Trajectory, Long> & { readonly hasViews: boolean }
 
-/** A tree as a thread gives it to another: the bytes that the journal has of it, and what is asked first. */
-export interface SentTree {
-  readonly bytes: Uint8Array
-  readonly known: Pick<Tree, 'task' | 'member' | 'seed'> & { readonly seat: string | undefined }
+/** What of a tree is asked first, as plain JSON; the rest is read from the bytes that the journal has of it. */
+export interface LaterTree {
+  readonly known: Pick<Tree, 'task' | 'member' | 'seed'> & { readonly seat?: string }
   readonly trajectories: readonly Known[]
   readonly cost: TreeCost
 }
 
-/** Makes a tree ready to be sent. */
-export function toSentTree(tree: Tree): SentTree {
+/** A tree as a thread gives it to another: the bytes that the journal has of it, and what it cost. */
+export interface SentTree {
+  readonly bytes: Buffer
+  readonly cost: TreeCost
+}
+
+/** What is sent of a tree besides its bytes. */
+export function treeAsSent(tree: Tree): LaterTree {
   const { task, member, seed, seat } = tree
   return {
-    bytes: treeToBytes(tree),
-    known: { task, member, seed, seat },
-    trajectories: tree.trajectories.map(
-      ({ turns: _turns, messages: _messages, calls: _calls, events: _events, ...known }) => known,
-    ),
+    known: { task, member, seed, ...(seat !== undefined && { seat }) },
+    trajectories: tree.trajectories.map(knownOf),
     cost: costOfTree(tree),
   }
+}
+
+function knownOf(trajectory: Trajectory): Known {
+  const { turns: _turns, messages: _messages, views, calls: _calls, ...more } = trajectory
+  const { events: _events, ...known } = more
+  return { ...known, hasViews: views !== undefined }
 }
 
 /**
  * A tree whose bytes are read when something is asked that they alone tell: most trees are written to
  * a journal, compared by their rewards, and never looked into where they are gathered.
  */
-export function laterTree({ bytes, known, trajectories, cost }: SentTree): Tree {
+export function laterTree({ known, trajectories, cost }: LaterTree, bytes: Buffer): Tree {
   let whole: Tree | undefined
   const read = (): Tree => {
-    whole ??= treeFromBytes(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    whole ??= treeFromBytes(bytes)
     return whole
   }
-  const { seat, ...rest } = known
   return {
     id: cost.id,
-    ...rest,
-    ...(seat !== undefined && { seat }),
+    ...known,
     get sampling() {
       return read().sampling
     },
@@ -60,8 +69,8 @@ export function laterTree({ bytes, known, trajectories, cost }: SentTree): Tree 
   }
 }
 
-function laterTrajectory(known: Known, read: () => Trajectory): Trajectory {
-  return {
+function laterTrajectory({ hasViews, ...known }: Known, read: () => Trajectory): Trajectory {
+  const later: Trajectory = {
     ...known,
     get turns() {
       return read().turns
@@ -76,4 +85,7 @@ function laterTrajectory(known: Known, read: () => Trajectory): Trajectory {
       return read().events
     },
   }
+  // Where nothing was condensed the name is not there at all.
+  if (!hasViews) return later
+  return Object.defineProperty(later, 'views', { get: () => read().views, enumerable: true })
 }

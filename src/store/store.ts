@@ -51,8 +51,7 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
         const { header, arrays } = treeToFrame(tree)
         return await write({ kind: 'tree', tree: header }, arrays)
       }
-      const { buffer, byteOffset, byteLength } = sent.bytes
-      const place = await journal.append(Buffer.from(buffer, byteOffset, byteLength))
+      const place = await journal.append(sent.bytes)
       notes?.addTree(sent.cost, place)
       await notes?.writeFull()
     },

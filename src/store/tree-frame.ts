@@ -8,7 +8,7 @@ import {
   type TreeHeader,
   type TreeNode,
 } from '../core/tree.ts'
-import { encodeFrame, type Frame, type FrameArray, viewFrame } from './frame.ts'
+import { type Frame, type FrameArray, viewFrame } from './frame.ts'
 import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
 
 /** A node as JSON; what only sampled segments have is there for those. */
@@ -41,13 +41,13 @@ export function treeToFrame(tree: Tree): Frame {
   return { header, arrays }
 }
 
-/** A tree as the bytes that a run's journal has of it. */
-export function treeToBytes(tree: Tree): Buffer {
+/** A tree as the frame that a run's journal has of it. */
+export function treeToRunFrame(tree: Tree): Frame {
   const { header, arrays } = treeToFrame(tree)
-  return encodeFrame({ header: { kind: 'tree', tree: header }, arrays })
+  return { header: { kind: 'tree', tree: header }, arrays }
 }
 
-/** The tree of such bytes; its tokens stay in their memory. */
+/** The tree of the bytes of such a frame; its tokens stay in their memory. */
 export function treeFromBytes(bytes: Buffer): Tree {
   const { header, arrays } = viewFrame(bytes)
   return treeFromFrame({ header: (header as { readonly tree: unknown }).tree, arrays })

@@ -1,7 +1,11 @@
 import type { Group, Unscored, Weighted } from '../core/group.ts'
-import type { Trajectory, TrajectoryEvent } from '../core/trajectory.ts'
-import { lengthTo, type Tree } from '../core/tree.ts'
 import { mean } from '../math/statistics.ts'
+import {
+  addCondensing,
+  type CondenseFigures,
+  condenseFigures,
+  noCondensing,
+} from './condense-figures.ts'
 
 /** What condensing did in a run, and what it was worth. */
 export interface CondenseReport {
@@ -34,7 +38,7 @@ export interface CondenseReport {
 
 /** Adds up what condensing did; gives nothing where nothing was condensed. */
 export interface CondenseReportBuilder {
-  add(group: Group): void
+  add(group: Group, figuresOf?: (member: Weighted | Unscored) => CondenseFigures | undefined): void
   report(): CondenseReport | undefined
 }
 
@@ -42,27 +46,22 @@ export interface CondenseReportBuilder {
 export function openCondenseReport(): CondenseReportBuilder {
   const tally = openTally()
   return {
-    add({ members, unscored }) {
-      for (const member of [...members, ...unscored]) addMember(tally, member)
+    add({ members, unscored }, figuresOf = countMember) {
+      for (const member of members) addMember(tally, member, figuresOf(member))
+      for (const member of unscored) addMember(tally, member, figuresOf(member))
     },
-    report: () => (tally.tried === 0 ? undefined : toReport(tally)),
+    report: () => (tally.sum.tried === 0 ? undefined : toReport(tally)),
   }
 }
+
+const countMember = ({ tree, trajectory }: Weighted | Unscored): CondenseFigures | undefined =>
+  condenseFigures(tree, trajectory)
 
 function openTally() {
   return {
     all: 0,
-    tried: 0,
     trajectories: 0,
-    condensings: 0,
-    failed: 0,
-    before: 0,
-    after: 0,
-    blocks: 0,
-    failures: 0,
-    cost: { prompt: 0, sampled: 0 },
-    summaries: { count: 0, prompt: 0, sampled: 0 },
-    recalls: { count: 0, characters: 0, sampled: 0, observed: 0 },
+    sum: noCondensing(),
     withRecall: [] as number[],
     withoutRecall: [] as number[],
   }
@@ -70,65 +69,31 @@ function openTally() {
 
 type Tally = ReturnType<typeof openTally>
 
-function addMember(tally: Tally, member: Weighted | Unscored): void {
-  const { trajectory, tree } = member
-  const { events } = trajectory
+function addMember(
+  tally: Tally,
+  member: Weighted | Unscored,
+  figures: CondenseFigures | undefined,
+): void {
   tally.all++
-  if (events.some(({ kind }) => kind === 'condensed')) tally.trajectories++
-  for (const event of events) addEvent(tally, event)
-  const hasRecalled = addRecalls(tally, tree, trajectory)
-  if ('reward' in member) {
-    ;(hasRecalled ? tally.withRecall : tally.withoutRecall).push(member.reward.total)
-  }
+  if (figures) addCondensing(tally.sum, figures)
+  if (figures && figures.condensings > 0) tally.trajectories++
+  if (!('reward' in member)) return
+  const hasRecalled = figures !== undefined && figures.recalls.count > 0
+  ;(hasRecalled ? tally.withRecall : tally.withoutRecall).push(member.reward.total)
 }
 
-function addEvent(tally: Tally, { kind, figures = {} }: TrajectoryEvent): void {
-  const { before = 0, after = 0, blocks = 0, failures = 0, prompt = 0, sampled = 0 } = figures
-  if (kind === 'condensed') {
-    tally.condensings++
-    tally.before += before
-    tally.after += after
-    tally.blocks += blocks
-    tally.cost.prompt += prompt
-    tally.cost.sampled += sampled
-  } else if (kind === 'summary') {
-    tally.summaries.count++
-    tally.summaries.prompt += prompt
-    tally.summaries.sampled += sampled
-  } else if (kind === 'condense-failed') tally.failed++
-  else return
-  tally.failures += failures
-  tally.tried++
-}
-
-/** What recalling cost: the turns that asked for a block, and what was observed after them. */
-function addRecalls(tally: Tally, tree: Tree, { events, turns }: Trajectory): boolean {
-  const recalled = events.filter(({ kind }) => kind === 'recalled')
-  tally.recalls.count += recalled.length
-  for (const { figures } of recalled) tally.recalls.characters += figures?.characters ?? 0
-  for (const turn of new Set(recalled.map(event => event.turn))) {
-    const { from, end } = turns[turn]!
-    const next = turns[turn + 1]
-    tally.recalls.sampled += lengthTo(tree, end) - tree.nodes[from]!.start
-    // Where the context was condensed in between, the next turn stands on another path.
-    const observed = next ? tree.nodes[next.from]!.start - lengthTo(tree, end) : 0
-    tally.recalls.observed += Math.max(0, observed)
-  }
-  return recalled.length > 0
-}
-
-function toReport(tally: Tally): CondenseReport {
-  const { all, before, after, recalls, withRecall, withoutRecall } = tally
+function toReport({ all, trajectories, sum, withRecall, withoutRecall }: Tally): CondenseReport {
+  const { before, after, recalls } = sum
   return {
-    trajectories: tally.trajectories,
-    share: tally.trajectories / all,
-    condensings: tally.condensings,
-    failed: tally.failed,
+    trajectories,
+    share: trajectories / all,
+    condensings: sum.condensings,
+    failed: sum.failed,
     tokens: { before, after, ratio: after === 0 ? 1 : before / after },
-    blocks: tally.blocks,
-    failures: tally.failures,
-    cost: tally.cost,
-    summaries: tally.summaries,
+    blocks: sum.blocks,
+    failures: sum.failures,
+    cost: sum.cost,
+    summaries: sum.summaries,
     recalls: { ...recalls, perTrajectory: recalls.count / all },
     reward: { withRecall: meanOrNull(withRecall), withoutRecall: meanOrNull(withoutRecall) },
   }

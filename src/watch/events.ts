@@ -3,7 +3,7 @@ import type { Lanes } from '../core/lane.ts'
 import type { Finish } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { StopKind } from './stopped.ts'
-import type { TreeRecord } from './telemetry/event-record.ts'
+import type { TreeFigures } from './tree-figures.ts'
 
 /** What a run tells whoever listens, as it happens. */
 export type RunEvent =
@@ -31,7 +31,14 @@ export interface TreeEnd {
   /** Set where somebody else than the policy played its seat: it says nothing about the policy. */
   readonly isOther?: boolean
   /** The tree in numbers, where whoever made it has counted: the tree itself is then read when it is looked into. */
-  readonly record?: TreeRecord
+  readonly counted?: CountedTree
+}
+
+/** What is told of a tree without looking into it. */
+export interface CountedTree {
+  /** Its line of `events.jsonl`, without the time and without secrets. */
+  readonly line: string
+  readonly figures: TreeFigures
 }
 
 /** Who makes the attempts of a run, where they are made elsewhere. */

@@ -1,11 +1,19 @@
 import type { Group, Unscored, Weighted } from '../core/group.ts'
-import type { Trajectory, TrajectoryEvent } from '../core/trajectory.ts'
-import { type Tree, untemperedTokens } from '../core/tree.ts'
+import type { Trajectory } from '../core/trajectory.ts'
+import type { Tree } from '../core/tree.ts'
 import { attemptMeans, type Ending } from '../math/attempts.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
 import { deviation, mean, quantile } from '../math/statistics.ts'
 import { type CondenseReport, openCondenseReport } from './condense-report.ts'
 import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
+import {
+  addFork,
+  countTree,
+  type FiguresOf,
+  type ForkCost,
+  type TrajectoryFigures,
+  type TreeFigures,
+} from './tree-figures.ts'
 import { openVersionTally, type VersionReport } from './version-tally.ts'
 
 /** A number over many trajectories. */
@@ -22,13 +30,6 @@ export interface ToolReport {
   /** By problem: `unknown-tool`, `malformed-call`, `invalid-arguments`, `thrown`, `timeout`. */
   readonly problems: Readonly<Record<string, number>>
   readonly seconds: number
-}
-
-/** How often a path was forked, the tokens read for it, and those that could be kept. */
-export interface ForkCost {
-  readonly count: number
-  readonly read: number
-  readonly kept: number
 }
 
 /** What a run came to, in numbers that people ask for. */
@@ -84,7 +85,8 @@ export interface Report {
 
 /** Adds up groups; nothing but numbers is kept of them. */
 export interface ReportBuilder {
-  add(group: Group): void
+  /** Adds a group; its trees are looked into where nobody has counted them. */
+  add(group: Group, figuresOf?: FiguresOf): void
   report(): Report
 }
 
@@ -93,19 +95,23 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
   const tally = openTally(successAt)
   const condensing = openCondenseReport()
   return {
-    add(group) {
+    add(group, figuresOf = countTree) {
       tally.groups++
-      condensing.add(group)
-      const trees = new Set<Tree>()
-      for (const member of [...group.members, ...group.unscored]) trees.add(member.tree)
+      const { members, unscored } = group
+      const trees = new Map<Tree, TreeFigures>()
+      for (const { tree } of members) if (!trees.has(tree)) trees.set(tree, figuresOf(tree))
+      for (const { tree } of unscored) if (!trees.has(tree)) trees.set(tree, figuresOf(tree))
       tally.trees += trees.size
-      for (const tree of trees) {
-        tally.sampled += tally.versions.add(tree, group.step)
-        for (const [problem, count] of untemperedTokens(tree)) tally.untempered.add(problem, count)
+      for (const { versions, untempered } of trees.values()) {
+        tally.sampled += tally.versions.add(versions, group.step)
+        for (const [problem, count] of untempered) tally.untempered.add(problem, count)
       }
-      for (const member of group.members) addScored(tally, member)
-      tally.attempts.push(...attemptMeans(group.members.map(each => toEnding(each, successAt))))
-      for (const member of group.unscored) addUnscored(tally, member)
+      const countedOf = ({ tree, trajectory: { id } }: Weighted | Unscored): TrajectoryFigures =>
+        trees.get(tree)!.trajectories.find(each => each.id === id)!
+      condensing.add(group, member => countedOf(member).condensing)
+      for (const member of members) addScored(tally, member, countedOf(member))
+      tally.attempts.push(...attemptMeans(members.map(each => toEnding(each, successAt))))
+      for (const member of unscored) addUnscored(tally, member, countedOf(member))
       const [first, ...others] = group.members
       if (others.some(({ reward }) => reward.total !== first!.reward.total)) tally.contrast++
     },
@@ -147,7 +153,11 @@ function openTally(successAt: number) {
 
 type Tally = ReturnType<typeof openTally>
 
-function addScored(tally: Tally, { trajectory, reward, dropped }: Weighted): void {
+function addScored(
+  tally: Tally,
+  { trajectory, reward, dropped }: Weighted,
+  counted: TrajectoryFigures,
+): void {
   const { outcome } = trajectory
   tally.outcomes.add(outcome.kind === 'truncated' ? `truncated by ${outcome.limit}` : outcome.kind)
   tally.rewards.push(reward.total)
@@ -158,7 +168,7 @@ function addScored(tally: Tally, { trajectory, reward, dropped }: Weighted): voi
     part.weight = weight
   }
   if (dropped) tally.filters.add(dropped.filter)
-  addTrajectory(tally, trajectory)
+  addTrajectory(tally, trajectory, counted)
 }
 
 /** Whether an ending succeeded, as one of its tree. */
@@ -167,12 +177,16 @@ function toEnding({ tree, trajectory, reward }: Weighted, successAt: number): En
   return { tree, share: trajectory.share, value }
 }
 
-function addUnscored(tally: Tally, { trajectory, outcome }: Unscored): void {
+function addUnscored(
+  tally: Tally,
+  { trajectory, outcome }: Unscored,
+  counted: TrajectoryFigures,
+): void {
   const where = outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : 'aborted'
   tally.outcomes.add(where)
   const message = outcome.kind === 'failed' ? outcome.message : outcome.by
   tally.failures.add(JSON.stringify([where, generalise(message)]))
-  addTrajectory(tally, trajectory)
+  addTrajectory(tally, trajectory, counted)
 }
 
 /** Numbers and ids differ from failure to failure; what is left, and its line in code, tells them apart. */
@@ -180,38 +194,31 @@ function generalise(message: string): string {
   return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
 }
 
-function addTrajectory(tally: Tally, trajectory: Trajectory): void {
-  const { turns, usage, volatile, calls, events, fidelity, id } = trajectory
+function addTrajectory(
+  tally: Tally,
+  { usage, volatile, fidelity, id }: Trajectory,
+  { turns, tools, events, forks }: TrajectoryFigures,
+): void {
   const { seconds, cached } = volatile
-  tally.turns.push(turns.length)
+  tally.turns.push(turns)
   tally.lengths.push(usage.sampled)
   tally.prompt += usage.prompt
   tally.cached += cached
   for (const lane of ['policy', 'tools', 'environment', 'reward'] as const) {
     tally.seconds[lane] += seconds[lane]
   }
-  for (const { tool, problem, seconds: took } of calls) {
+  for (const { tool, calls, seconds: took, problems } of tools) {
     const entry = tally.tools.get(tool) ?? { calls: 0, problems: openCounter(), seconds: 0 }
-    entry.calls++
+    entry.calls += calls
     entry.seconds += took
-    if (problem) entry.problems.add(problem)
+    for (const [problem, count] of problems) entry.problems.add(problem, count)
     tally.tools.set(tool, entry)
   }
-  for (const event of events) {
-    if (!event.kind.startsWith('tool:')) tally.events.add(event.kind)
-    addFork(tally.forks, event)
-  }
+  for (const [kind, count] of events) tally.events.add(kind, count)
+  for (const [cause, cost] of forks) addFork(tally.forks, cause, cost)
   tally.fidelity.add(fidelity.kind)
   const total = seconds.policy + seconds.tools + seconds.environment + seconds.reward
-  tally.slowest.add({ trajectory: id, seconds: total, turns: turns.length, sampled: usage.sampled })
-}
-
-function addFork(forks: Map<string, ForkCost>, { kind, figures = {} }: TrajectoryEvent): void {
-  if (!kind.startsWith('fork:')) return
-  const cause = kind.slice('fork:'.length)
-  const { count, read, kept } = forks.get(cause) ?? { count: 0, read: 0, kept: 0 }
-  const { read: more = 0, kept: saved = 0 } = figures
-  forks.set(cause, { count: count + 1, read: read + more, kept: kept + saved })
+  tally.slowest.add({ trajectory: id, seconds: total, turns, sampled: usage.sampled })
 }
 
 function toReport(tally: Tally): Report {

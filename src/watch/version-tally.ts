@@ -1,6 +1,5 @@
-import { isSampled } from '../core/segment.ts'
-import type { Tree } from '../core/tree.ts'
 import { openCounter } from './tallies.ts'
+import type { TreeFigures } from './tree-figures.ts'
 
 /** Which weights sampled the tokens of a run. */
 export interface VersionReport {
@@ -14,8 +13,8 @@ export interface VersionReport {
 
 /** Adds up sampled tokens by version. Trajectories share tokens, so that trees are counted. */
 export interface VersionTally {
-  /** Gives the tokens that the tree sampled. */
-  add(tree: Tree, step?: number): number
+  /** Adds what one tree sampled; gives its tokens. */
+  add(versions: TreeFigures['versions'], step?: number): number
   report(): VersionReport
 }
 
@@ -25,12 +24,9 @@ export function openVersionTally(): VersionTally {
   const steps = new Map<number, Map<number, number>>()
   let mixed = 0
   return {
-    add(tree, step = 0) {
+    add(versions, step = 0) {
       const own = new Map<number, number>()
-      for (const { segment } of tree.nodes) {
-        if (!isSampled(segment)) continue
-        const { from, to } = segment.version
-        const count = segment.ids.length
+      for (const [from, to, count] of versions) {
         tokens.add(from === to ? String(from) : `${from}-${to}`, count)
         own.set(from, (own.get(from) ?? 0) + count)
       }

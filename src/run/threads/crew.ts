@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
-import type { Call } from '../../core/call.ts'
-import { onAbort } from '../../core/call.ts'
+import { type Answering, askUnlessStopped, type Call } from '../../core/call.ts'
 import type { Listen, WorkerStatus } from '../../watch/events.ts'
 import type { Elsewhere, Returned, Work } from '../elsewhere.ts'
 import { sampledIn } from '../served/served-run.ts'
@@ -19,16 +18,15 @@ export interface CrewOptions {
   readonly tell: (line: string) => void
 }
 
-/** Milliseconds between two times that it is told how the threads are doing. */
-const pulse = 1000
+/** Milliseconds between two looks at how fast the threads are; it is told at every fourth, or when that changes something. */
+const pulse = 250
+const looksPerTelling = 4
 
 /** An attempt that is waited for. */
-interface Asked {
+interface Asked extends Answering<Returned> {
   readonly work: Work
   readonly signal: AbortSignal
   tries: number
-  resolve(returned: Returned): void
-  reject(error: unknown): void
 }
 
 /** A thread's place: when the thread dies, another one takes it. */
@@ -43,6 +41,10 @@ interface Place {
   isAlone: boolean
   done: number
   sampled: number
+  /** Attempts that it is sent to go on with, besides those that it makes. */
+  spare: number
+  /** What it had done when it was last looked at. */
+  seen: number
 }
 
 /** Threads that make the attempts of a run: the contract of a cluster, without its database. */
@@ -57,6 +59,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   #pausing: Promise<unknown> | undefined
   #weights: WeightsOrder | undefined
   #failure: unknown
+  #looks = 0
   #isClosed = false
 
   constructor(options: CrewOptions) {
@@ -71,9 +74,11 @@ export class Crew implements Elsewhere, AsyncDisposable {
       isAlone: false,
       done: 0,
       sampled: 0,
+      spare: spareOf(width, 0),
+      seen: 0,
     }))
     for (const place of this.#places) this.#enter(place)
-    this.#timer = setInterval(() => this.#tellAll(), pulse).unref()
+    this.#timer = setInterval(() => this.#look(), pulse).unref()
   }
 
   /** Resolves when the first thread can make attempts. */
@@ -86,7 +91,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   get room(): number {
-    return this.#places.reduce((sum, { width }) => sum + mostOf(width), 0)
+    return this.#places.reduce((sum, place) => sum + mostOf(place), 0)
   }
 
   watch(listen: Listen): () => void {
@@ -94,30 +99,18 @@ export class Crew implements Elsewhere, AsyncDisposable {
     return () => void this.#listeners.delete(listen)
   }
 
-  make(work: Work, { signal }: Call): Promise<Returned> {
-    signal.throwIfAborted()
-    return new Promise((resolve, reject) => {
-      if (this.#failure) return reject(this.#failure)
-      const stopListening = onAbort(signal, () => {
+  make(work: Work, call: Call): Promise<Returned> {
+    return askUnlessStopped(call, answering => {
+      const asked: Asked = { work, signal: call.signal, tries: 0, ...answering }
+      if (this.#failure) asked.reject(this.#failure)
+      else {
+        this.#waiting.push(asked)
+        this.#dispatch()
+      }
+      return () => {
         remove(this.#waiting, asked)
         remove(this.#suspects, asked)
-        reject(signal.reason)
-      })
-      const asked: Asked = {
-        work,
-        signal,
-        tries: 0,
-        resolve(returned) {
-          stopListening()
-          resolve(returned)
-        },
-        reject(error) {
-          stopListening()
-          reject(error)
-        },
       }
-      this.#waiting.push(asked)
-      this.#dispatch()
     })
   }
 
@@ -183,7 +176,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   #freest(): Place | undefined {
     let best: Place | undefined
     for (const place of this.#places) {
-      if (!place.isReady || place.isAlone || place.held.size >= mostOf(place.width)) continue
+      if (!place.isReady || place.isAlone || place.held.size >= mostOf(place)) continue
       if (!best || loadOf(place) < loadOf(best)) best = place
     }
     return best
@@ -244,17 +237,35 @@ export class Crew implements Elsewhere, AsyncDisposable {
     else this.#waiting.unshift(asked)
   }
 
+  #look(): void {
+    const before = this.room
+    for (const place of this.#places) {
+      place.spare = spareOf(place.width, place.done - place.seen)
+      place.seen = place.done
+    }
+    if (++this.#looks % looksPerTelling === 0 || this.room !== before) this.#tellAll()
+  }
+
   #tellAll(): void {
     const workers = this.#places.map(statusOf)
     for (const listen of this.#listeners) listen({ kind: 'workers', workers })
   }
 }
 
-/** Attempts that a thread is sent: those that it makes, and a few that it begins as soon as one ends. */
-function mostOf(width: number): number {
-  return width + Math.max(1, Math.ceil(width / 4))
+/** A thread is sent this share of what it made between two looks: for so long it need not hear from here. */
+const sharedAhead = 1 / 8
+const mostSpare = 64
+
+/**
+ * Attempts that a thread is sent besides those that it makes, so that it goes on at once when one ends: a
+ * few, and more where it makes thousands in a second. A power of two, so that it seldom changes.
+ */
+function spareOf(width: number, done: number): number {
+  const ahead = 2 ** Math.ceil(Math.log2(Math.max(1, done * sharedAhead)))
+  return Math.max(1, Math.ceil(width / 4), Math.min(mostSpare, ahead))
 }
 
+const mostOf = ({ width, spare }: Place): number => width + spare
 const loadOf = ({ held, width }: Place): number => held.size / width
 const byHeld = (a: Place, b: Place): number => a.held.size - b.held.size
 const isBusyAlone = ({ isAlone, held, isReady }: Place): boolean =>

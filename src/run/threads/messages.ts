@@ -1,12 +1,9 @@
 import type { GroupId } from '../../core/ids.ts'
-import type { SentTree } from '../../store/later-tree.ts'
-import type { RunEvent } from '../../watch/events.ts'
-import type { TreeRecord } from '../../watch/telemetry/event-record.ts'
 import type { SpentKind } from '../budget.ts'
 import type { Work } from '../elsewhere.ts'
 import type { RollOptions } from '../roll-options.ts'
-import type { ScoreRecord } from '../served/score-record.ts'
 import type { ServingOptions } from '../served/served-run.ts'
+import type { MadeBatch } from './made-batch.ts'
 
 /** What a thread opens a run with. */
 export interface ThreadStart extends Pick<ServingOptions, 'onUpdate' | 'concurrency'> {
@@ -38,23 +35,12 @@ export type FromThread =
   | { readonly kind: 'ready' }
   /** It cannot open the run. */
   | { readonly kind: 'refused'; readonly reason: string }
-  | MadeNews
+  | MadeBatch
   | { readonly kind: 'spent'; readonly id: number; readonly of: SpentKind }
   | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
   /** What was ordered is done: it samples nothing, has the weights, or is closed. */
   | { readonly kind: 'done'; readonly id: number }
   | { readonly kind: 'line'; readonly line: string }
-
-/** An attempt that was made. */
-export interface MadeNews {
-  readonly kind: 'made'
-  readonly id: number
-  readonly trees: readonly SentTree[]
-  readonly records: readonly TreeRecord[]
-  readonly scores: readonly ScoreRecord[]
-  readonly events: readonly RunEvent[]
-  readonly sampled: number
-}
 
 /** Names one time that an attempt is made. */
 export function makingOf(group: GroupId, member: number, tries: number): string {

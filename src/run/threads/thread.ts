@@ -1,11 +1,10 @@
 import { Worker } from 'node:worker_threads'
-import { onAbort } from '../../core/call.ts'
-import { laterTree } from '../../store/later-tree.ts'
+import { askUnlessStopped } from '../../core/call.ts'
 import { Line, type Waiting } from '../../threads/line.ts'
 import type { Work } from '../elsewhere.ts'
-import { toMember } from '../served/score-record.ts'
 import type { Served } from '../served/served-run.ts'
-import type { FromThread, MadeNews, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
+import { type MadeBatch, readMadeBatch } from './made-batch.ts'
+import type { FromThread, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
 
 /** The thread is gone, and with it what it was making. */
 export class ThreadLostError extends Error {
@@ -35,6 +34,9 @@ function workerFile(): URL {
 export function canStart(): boolean {
   return workerFile().pathname.endsWith('.js')
 }
+
+/** Of orders that are not taken back. */
+const never = new AbortController().signal
 
 /** Milliseconds that a thread gets to close what it has opened. */
 const closingTime = 3000
@@ -96,28 +98,20 @@ class Thread implements RollThread {
     await worker.terminate()
   }
 
-  #ask<Answer = void>(toOrder: (id: number) => ToThread, signal?: AbortSignal): Promise<Answer> {
-    return new Promise<Answer>((resolve, reject) => {
+  /** Asks without a way back where no signal is given. */
+  #ask<Answer = void>(toOrder: (id: number) => ToThread, signal = never): Promise<Answer> {
+    return askUnlessStopped<Answer>({ signal }, answering => {
       const { failure } = this.#line
-      if (failure) return reject(failure)
-      let stopListening = (): void => {}
-      const id = this.#line.open({
-        resolve(answer: Answer) {
-          stopListening()
-          resolve(answer)
-        },
-        reject(reason) {
-          stopListening()
-          reject(reason)
-        },
-      } as Waiting)
+      if (failure) {
+        answering.reject(failure)
+        return () => {}
+      }
+      const id = this.#line.open(answering as Waiting)
       this.#line.send(toOrder(id))
-      if (!signal) return
-      stopListening = onAbort(signal, () => {
+      return () => {
         this.#line.settle(id)
         this.#line.send({ kind: 'withdraw', id })
-        reject(signal.reason)
-      })
+      }
     })
   }
 
@@ -141,25 +135,19 @@ class Thread implements RollThread {
     if (news.kind === 'ready') this.#enter()
     else if (news.kind === 'refused') this.#refuse(new Error(news.reason))
     else if (news.kind === 'line') this.#listener.tell(news.line)
+    else if (news.kind === 'made') this.#takeMade(news)
     else this.#answer(news)
   }
 
-  #answer(news: Exclude<FromThread, { kind: 'ready' | 'refused' | 'line' }>): void {
+  #takeMade(batch: MadeBatch): void {
+    for (const { id, made } of readMadeBatch(batch)) {
+      this.#line.settle(id)?.resolve(made as never)
+    }
+  }
+
+  #answer(news: Extract<FromThread, { readonly id: number }>): void {
     const asked = this.#line.settle(news.id)
     if (news.kind === 'failed') asked?.reject(new Error(news.reason))
-    else asked?.resolve(answerOf(news) as never)
+    else asked?.resolve((news.kind === 'spent' ? news : undefined) as never)
   }
-}
-
-function answerOf(
-  news: Extract<FromThread, { kind: 'made' | 'spent' | 'done' }>,
-): Served | undefined {
-  if (news.kind === 'made') return servedOf(news)
-  return news.kind === 'spent' ? news : undefined
-}
-
-function servedOf({ trees: sent, scores, records, events }: MadeNews): Served {
-  const trees = sent.map(laterTree)
-  const members = scores.map(score => toMember(score, trees))
-  return { kind: 'made', trees, sent, records, members, events }
 }

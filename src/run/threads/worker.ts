@@ -3,17 +3,18 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { describeCause } from '../../core/failure.ts'
 import { openLane } from '../../core/lane.ts'
 import { keepSecret, withoutSecrets } from '../../core/process/secrets.ts'
-import { toSentTree } from '../../store/later-tree.ts'
 import { openOutbox } from '../../threads/outbox.ts'
-import { treeRecord } from '../../watch/telemetry/event-record.ts'
 import { rolloutsOf } from '../roll-groups.ts'
-import { toScoreRecord } from '../served/score-record.ts'
-import { openServedRun, type Served, type ServedRun, sampledIn } from '../served/served-run.ts'
-import type { FromThread, MadeNews, ThreadStart, ToThread } from './messages.ts'
+import { openServedRun, type ServedRun } from '../served/served-run.ts'
+import { openMadePost } from './made-batch.ts'
+import type { FromThread, ThreadStart, ToThread } from './messages.ts'
 
 const start = workerData as ThreadStart
 const port = parentPort!
-const send = openOutbox<FromThread>(news => port.postMessage(news, news.flatMap(memoryOf)))
+const send = openOutbox<FromThread>(news => port.postMessage(news))
+const sendMade = openMadePost(batch =>
+  port.postMessage([batch], [batch.frames.buffer as ArrayBuffer]),
+)
 /** A few more are sent than may be open at one time, so that it never waits for the next one. */
 const lane = openLane('rollouts', rolloutsOf(start))
 const underWay = new Map<number, AbortController>()
@@ -38,36 +39,13 @@ opening.then(
   error => send({ kind: 'refused', reason: describeCause(error) }),
 )
 
-/** Bytes from which on memory is handed over: less is as quickly copied, and may be shared with others. */
-const worthHanding = 64 * 1024
-
-function memoryOf(news: FromThread): ArrayBuffer[] {
-  if (news.kind !== 'made') return []
-  return news.trees
-    .filter(({ bytes }) => bytes.byteLength >= worthHanding)
-    .map(({ bytes }) => bytes.buffer as ArrayBuffer)
-}
-
-function newsOf(id: number, served: Served): MadeNews | FromThread {
-  if (served.kind === 'spent') return { kind: 'spent', id, of: served.of }
-  const { trees, members, events } = served
-  return {
-    kind: 'made',
-    id,
-    trees: trees.map(toSentTree),
-    records: trees.map(treeRecord),
-    scores: members.map(toScoreRecord),
-    events,
-    sampled: sampledIn(served),
-  }
-}
-
 async function make(run: ServedRun, order: ToThread & { kind: 'make' }): Promise<void> {
   const { id, work, making } = order
   const { signal } = underWay.get(id)!
   try {
     const served = await lane.run({ signal }, () => run.make(work, { signal, making }))
-    send(newsOf(id, served))
+    if (served.kind === 'made') sendMade(id, served)
+    else send({ kind: 'spent', id, of: served.of })
   } catch (error) {
     if (!signal.aborted) {
       send({ kind: 'failed', id, reason: withoutSecrets(describeCause(error)) })

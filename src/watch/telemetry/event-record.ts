@@ -1,8 +1,10 @@
 import { type Group, reasonsUnscored } from '../../core/group.ts'
 import { describeOutcome } from '../../core/outcome.ts'
+import { withoutSecrets } from '../../core/process/secrets.ts'
 import type { Tree } from '../../core/tree.ts'
 import type {
   ConcurrencyChanged,
+  CountedTree,
   CurvesDrawn,
   EarlyStop,
   LanesMoved,
@@ -14,6 +16,7 @@ import type {
   Warned,
   WorkersSeen,
 } from '../events.ts'
+import { countTree } from '../tree-figures.ts'
 
 /** One line of `events.jsonl`: an event as plain JSON, with the time it was told. */
 export type EventRecord = { readonly time: string } & (
@@ -64,11 +67,24 @@ export interface GroupRecord {
 /** Events that can be written; lanes are only for looking at. */
 export type WrittenEvent = Exclude<RunEvent, LanesMoved>
 
+/** An event as the line that is written of it. */
+export function toEventLine(event: WrittenEvent, time: string): string {
+  if (event.kind !== 'tree-end' || !event.counted) {
+    return withoutSecrets(JSON.stringify(toEventRecord(event, time)))
+  }
+  return `{"time":"${time}",${event.counted.line.slice(1)}`
+}
+
+/** Counts a tree where it was made. */
+export function toCountedTree(tree: Tree): CountedTree {
+  return { line: withoutSecrets(JSON.stringify(treeRecord(tree))), figures: countTree(tree) }
+}
+
 /** An event as it is written. */
 export function toEventRecord(event: WrittenEvent, time: string): EventRecord {
   switch (event.kind) {
     case 'tree-end':
-      return { time, ...(event.record ?? treeRecord(event.tree)) }
+      return { time, ...treeRecord(event.tree) }
     case 'group-end':
       return { time, ...groupRecord(event.group) }
     case 'run-end': {
@@ -81,7 +97,7 @@ export function toEventRecord(event: WrittenEvent, time: string): EventRecord {
 }
 
 /** A tree in numbers. */
-export function treeRecord(tree: Tree): TreeRecord {
+function treeRecord(tree: Tree): TreeRecord {
   const { trajectories } = tree
   const sum = (value: (trajectory: (typeof trajectories)[number]) => number): number =>
     trajectories.reduce((total, trajectory) => total + value(trajectory), 0)

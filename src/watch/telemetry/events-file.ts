@@ -1,8 +1,7 @@
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
-import { withoutSecrets } from '../../core/process/secrets.ts'
 import type { Listen, RunEvent } from '../events.ts'
-import { toEventRecord, type WrittenEvent } from './event-record.ts'
+import { toEventLine, type WrittenEvent } from './event-record.ts'
 
 /** Told in memory only: there are many of them and trees hold what they say, or they are no facts. */
 const unwritten: ReadonlySet<RunEvent['kind']> = new Set([
@@ -50,10 +49,10 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
       // Opened with the first event: before that the run folder may not be there.
       stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
       if (stream.writableLength > mostWaiting) return
-      const record = JSON.stringify(toEventRecord(event, new Date().toISOString()))
+      const line = toEventLine(event, new Date().toISOString())
       // Each write wakes a thread: what is told within a moment is written together.
       if (lines === '') setTimeout(flush, momentMilliseconds).unref()
-      lines += `${withoutSecrets(record)}\n`
+      lines += `${line}\n`
     },
     async [Symbol.asyncDispose]() {
       if (!stream || isOver) return
