@@ -1,6 +1,6 @@
 // The front door: what Espalier promises, by room.
 
-// capture: agents that ask for themselves
+// capture: agents that ask the policy themselves
 export {
   type AgentCall,
   type AgentDefinition,
@@ -119,7 +119,7 @@ export { readByTask } from './measure/compare.ts'
 export { type Comparison, compareRuns } from './measure/compare-tasks.ts'
 export { type EvaluateOptions, evaluate } from './measure/evaluate.ts'
 export type { Evaluated } from './measure/measure.ts'
-// text: the border between messages and tokens
+// parsers, chat: the border between messages and tokens
 export { type OutputParser, openParser, reasoningFormats, toolFormats } from './parsers/parser.ts'
 // policies: ways to sample and to speak
 export { scripted } from './policies/scripted.ts'

@@ -7,7 +7,7 @@ import type { Respond, WorldBehaviour } from './opened-world.ts'
 import { toJson } from './tools/json.ts'
 import { type RunCalls, readTools } from './tools/run-calls.ts'
 
-/** What a world stands on, and how far it has come. */
+/** What a world is made from, and its progress. */
 export interface WorldState extends Omit<OpenCall, 'seed' | 'replay' | 'signal'> {
   readonly name: string
   readonly calls?: 'one' | 'many'
@@ -19,7 +19,7 @@ export interface WorldState extends Omit<OpenCall, 'seed' | 'replay' | 'signal'>
   readonly isOver: boolean
 }
 
-/** Makes a world of its behaviour: reads its tools and gives its steps their usual course. */
+/** Makes a world from its behaviour: reads its tools and adds the usual handling of steps. */
 export async function toWorld<Report>(
   behaviour: WorldBehaviour<Report>,
   from: WorldState,

@@ -43,10 +43,9 @@ export interface Converted {
 }
 
 /**
- * Makes single-turn samples of a run's multi-turn trajectories: each turn behind a prompt of the
- * opening and the last few actions and observations, without reasoning. The policy never sampled
- * them from these prompts: they are off-policy, and have no log-probabilities until somebody computes
- * them.
+ * Makes single-turn samples of a run's multi-turn trajectories: each turn after a prompt of the
+ * opening and the last few actions and observations, without reasoning. The policy did not sample
+ * them from these prompts: they are off-policy and have no log-probabilities.
  */
 export async function convertRun(run: string, options: ConvertOptions): Promise<Converted> {
   const { out, config } = options

@@ -20,7 +20,7 @@ import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { openWeighing, type Weighing, weightingOf } from './weighing.ts'
 
-/** What an export is asked for. */
+/** What to export, and how. */
 export interface ExportOptions extends Selection {
   /** The format. */
   readonly to: string
@@ -32,7 +32,7 @@ export interface ExportOptions extends Selection {
   readonly loss?: string
   /** Importance weights of tokens, by name; several multiply. @default the run's */
   readonly importance?: readonly string[]
-  /** Leaves the experts out that a policy told. @default false */
+  /** Leaves out the routed experts that the policy reported. @default false */
   readonly withoutExperts?: boolean
   /** Also write what depends on clocks and servers. */
   readonly volatile?: boolean
@@ -43,13 +43,13 @@ export interface ExportOptions extends Selection {
 export interface Exported {
   readonly rows: number
   readonly lost: readonly Lost[]
-  /** What whoever trains on the file has to know. */
+  /** What users of the file must know before training. */
   readonly notes: readonly string[]
   /** Which rows were written; absent where the format has no rows to train on. */
   readonly form?: WrittenForm
   /** Trajectories that were left out, by reason: failed, filtered, where, best. */
   readonly leftOut: Readonly<Record<string, number>>
-  /** The lines that load the file where it is read. */
+  /** Lines of code that load the file in its trainer. */
   readonly loading: readonly string[]
 }
 
@@ -63,7 +63,7 @@ export interface WrittenForm {
   readonly tokens: number
   /** Tokens in the loss. */
   readonly trained: number
-  /** Tokens in the loss where each sampled token is trained once. */
+  /** Tokens that would be in the loss if each sampled token were trained once. */
   readonly once: number
 }
 
@@ -114,7 +114,7 @@ export async function openExport(
   options: Omit<ExportOptions, 'to'> & {
     readonly run: string
     readonly weighting: LeafWeighting
-    /** What becomes of groups before they are written. @default nothing */
+    /** How groups are weighed before they are written. @default unchanged */
     readonly weighing?: Weighing
   },
 ): Promise<OpenExport> {
@@ -180,7 +180,7 @@ export async function openExport(
   }
 }
 
-/** Says of log-probabilities that they are not what a trainer computes. */
+/** Notes log-probabilities that differ from what a trainer computes. */
 function noteBasis(group: Group, lost: LossReport): void {
   const trees = new Set([...group.members, ...group.unscored].map(({ tree }) => tree))
   for (const problem of [...trees].flatMap(tree => [...untemperedTokens(tree).keys()])) {
@@ -202,7 +202,7 @@ function formOf({ name, training }: Format, asked: RowForm | undefined): RowForm
   return asked ?? training?.form ?? 'once'
 }
 
-/** Says what the form and the selection change for whoever trains. */
+/** Notes what the form and the selection change for training. */
 function noteForm(
   {
     format,

@@ -23,7 +23,7 @@ import { weigh } from '../weigh/gather.ts'
 import { type Grown, growImported } from './imported-tree.ts'
 import { encodeAgain } from './re-encode.ts'
 
-/** What an import is asked for. */
+/** What to import, and how. */
 export interface ImportOptions {
   /** The format of the file. */
   readonly from: string
@@ -31,7 +31,7 @@ export interface ImportOptions {
   readonly out: string
   /** Encodes messages, for formats that keep nothing else. */
   readonly renderer?: Renderer
-  /** Keeps what has messages only without tokens, for looking at. @default false */
+  /** Keeps trajectories that have only messages, without tokens, for viewing. @default false */
   readonly keepsMessages?: boolean
   /** A file of tasks by id, for formats that do not keep what tasks are made of. */
   readonly tasks?: string
@@ -57,7 +57,7 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
   }
   const tasks = options.tasks === undefined ? new Map() : await readTaskData(options.tasks)
   const groups = readGroups(reader, file)
-  // Before a folder is made: a file in another format is found out at its first rows.
+  // Read the first rows before a folder is made, so that a file in another format leaves none.
   const first = await openNamed(undefined, () => groups.next())
   if (first.done) throw new SettingError(`${file} holds no trajectories`)
   const lock = await createRun(options.out, newManifest('import', {}))
@@ -84,7 +84,7 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
   return counts
 }
 
-/** What tasks are made of, as their file has it: no environment is there to check it. */
+/** The data of tasks as their file has it, unchecked: no environment is known. */
 async function readTaskData(file: string): Promise<ReadonlyMap<string, unknown>> {
   const anything: Environment = {
     name: 'import',
@@ -224,7 +224,7 @@ function toGroup(first: ReadTrajectory, grown: readonly Grown[]): Group {
   return isCompared ? read : weigh(read, { estimate: openEstimate('grpo'), weighting: 'uniform' })
 }
 
-/** What has no reward failed, at the latest when it was to be scored. */
+/** The outcome of a trajectory without a reward: its own failure, or that scoring failed. */
 function failedOutcome(outcome: Outcome): Unscored['outcome'] {
   if (!isGradableOutcome(outcome)) return outcome
   return { kind: 'failed', boundary: 'reward', message: 'the file has no reward for it' }

@@ -21,8 +21,8 @@ export interface Grown {
 }
 
 /**
- * Grows the tree of trajectories that belong to one attempt. What two of them begin with is stored
- * once, as it was rolled; the next sequence of a trajectory is a rewrite of the one before it.
+ * Grows the tree of trajectories that belong to one attempt. A common beginning is stored once, as it
+ * was rolled; each further sequence of a trajectory is a rewrite of the one before it.
  */
 export function growImported(
   sources: readonly ReadTrajectory[],

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { SettingError } from '../names/setting-error.ts'
 
-/** Refuses a file that could not be written in the end: it is a folder, or would lie in one that is not there. */
+/** Refuses, before work begins, a file that cannot be written: it is a folder, or its folder does not exist. */
 export function checkOutputFile(flag: string, path: string): void {
   refuseFolder(flag, path)
   const folder = dirname(resolve(path))

@@ -2,8 +2,8 @@ import type { Renderer } from '../core/renderer.ts'
 import type { ReadPath, ReadSpan, ReadTrajectory } from '../sinks/reader.ts'
 
 /**
- * Makes the tokens of a trajectory anew from its messages, as the renderer writes them. They are not
- * the ones that were sampled, have no log-probabilities, and the trajectory is marked so.
+ * Encodes a trajectory's messages with the renderer. The tokens are not the sampled ones and have no
+ * log-probabilities, so the trajectory is marked `re-encoded`.
  */
 export function encodeAgain(source: ReadTrajectory, renderer: Renderer): ReadTrajectory {
   const path = toPath(source, renderer)

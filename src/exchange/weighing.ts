@@ -15,13 +15,13 @@ import { readShaping } from '../weigh/shaping.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
-/** Groups as a trainer should have them, and what whoever trains has to know of it. */
+/** Weighs groups for a trainer, with notes on what to know before training. */
 export interface Weighing {
   weigh(group: Group): Group
   readonly notes: readonly string[]
 }
 
-/** What an export changes of how its groups are weighed. */
+/** What an export may change about weighing. */
 export interface WeighingOptions {
   readonly format: Format
   /** Importance weights; those of the run unless given. */
@@ -73,7 +73,7 @@ function namesOf({ importance }: Config): readonly string[] {
   return Array.isArray(importance) ? (importance as readonly string[]) : []
 }
 
-/** Whether the policy scored what it had finished; a trainer that computes ratios itself needs no such scores. */
+/** Whether the policy scored its own finished tokens (`proximal`), which some importance weights need. */
 function isScored({ members }: Group): boolean {
   return members.some(({ tree }) =>
     tree.nodes.some(({ segment }) => segment.others?.proximal !== undefined),
@@ -86,7 +86,7 @@ async function newestOf(reader: RunReader): Promise<number> {
   return newest
 }
 
-/** Rewards with what the run took off them before comparing, for trainers that compare themselves. */
+/** Rewards after the run's penalties, for trainers that compare rewards themselves. */
 function openShapedRewards(config: Config, { comparesRewards, name }: Format): Weighing {
   const { overlong, kl } = shapingOf(config)
   if (!comparesRewards || (!overlong && !kl)) return { weigh: group => group, notes: [] }

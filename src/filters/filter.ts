@@ -4,7 +4,7 @@ import { type AssistantMessage, textOf } from '../core/message.ts'
 import type { CallRecord } from '../core/tool.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 
-/** What a dropped trajectory leaves: the loss only, or the group's statistics too. */
+/** From what a dropped trajectory is removed: the loss only, or the group's statistics too. */
 export type DropFrom = Dropped['from']
 
 /** A filter that looks at one trajectory at a time; a reason drops it. */

@@ -2,7 +2,7 @@ import type { Filter } from '../core/group.ts'
 import { describeOutcome } from '../core/outcome.ts'
 import { type DropFrom, perTrajectory } from './filter.ts'
 
-/** Drops trajectories that a limit cut: what they would have come to is not known. */
+/** Drops trajectories that a limit cut: how they would have ended is unknown. */
 export function overlong({ from = 'loss' }: { readonly from?: DropFrom } = {}): Filter {
   return perTrajectory('overlong', from, ({ outcome }) => {
     if (outcome.kind !== 'truncated' || outcome.limit.startsWith('guard:')) return undefined
@@ -32,7 +32,7 @@ export function prematureEnd({
   })
 }
 
-/** Drops trajectories of whose calls more than this share went wrong. @default 0.5 of at least 3 */
+/** Drops trajectories in which more than this share of calls went wrong. @default 0.5 of at least 3 */
 export function toolErrors({
   share = 0.5,
   calls: fewest = 3,
@@ -49,7 +49,7 @@ export function toolErrors({
   })
 }
 
-/** Drops trajectories of whose calls more than this share could not be read. @default 0.5 */
+/** Drops trajectories in which more than this share of calls could not be parsed. @default 0.5 */
 export function malformedCalls({
   share = 0.5,
   from = 'loss',

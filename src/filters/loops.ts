@@ -2,7 +2,7 @@ import type { Filter } from '../core/group.ts'
 import { type DropFrom, perTrajectory, turnsOf } from './filter.ts'
 import { hesitation, repetition } from './repetition.ts'
 
-/** When a policy runs in circles. */
+/** When a policy counts as looping. */
 export interface DeadLoopOptions {
   /** The same call with the same input this often in a row. @default 3 */
   readonly calls?: number

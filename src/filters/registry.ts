@@ -15,7 +15,7 @@ export interface FilterNeeds {
 /** Options as they were read and checked. */
 type Values = Record<never, never>
 
-/** What a dropped trajectory leaves; filters of whole groups cannot say it. */
+/** From what a dropped trajectory is removed; not an option of filters of whole groups. */
 const from = ['loss', 'loss-and-statistics'] as const
 
 interface FilterFactory extends PartShape {

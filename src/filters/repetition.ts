@@ -26,7 +26,7 @@ function unitsOf(text: string): readonly string[] {
   return share > 0.3 ? letters : text.split(/\s+/u).filter(word => word !== '')
 }
 
-/** Words of going back on oneself, in several languages. */
+/** Words of hesitation, in several languages. */
 const markers = [
   ...[
     'wait',

@@ -8,7 +8,7 @@ export function messageSanity({ from = 'loss' }: { readonly from?: DropFrom } = 
   return perTrajectory('message-sanity', from, ({ messages }) => insaneMessages(messages))
 }
 
-/** What is wrong with a conversation, for datasets as for trajectories; nothing where it is sane. */
+/** What is wrong with a conversation of a dataset or a trajectory; undefined if nothing. */
 export function insaneMessages(messages: readonly Message[]): string | undefined {
   if (!messages.some(message => message.role === 'assistant')) return 'nobody answers'
   const first = messages.find(({ role }) => role !== 'system' && role !== 'developer')
@@ -23,7 +23,7 @@ export function insaneMessages(messages: readonly Message[]): string | undefined
   return undefined
 }
 
-/** Drops trajectories with a turn that is no language: broken characters, one character without end. */
+/** Drops trajectories with a turn that is not language: broken characters, one character repeated endlessly. */
 export function tokenSoup({ from = 'loss' }: { readonly from?: DropFrom } = {}): Filter {
   return perTrajectory('token-soup', from, ({ messages }) => {
     for (const [index, message] of messages.entries()) {
@@ -35,7 +35,7 @@ export function tokenSoup({ from = 'loss' }: { readonly from?: DropFrom } = {}):
   })
 }
 
-/** What makes a text soup, in words; nothing where it is language. */
+/** Why a text is not language, in words; undefined if it is. */
 export function soupIn(text: string): string | undefined {
   const characters = [...text]
   if (characters.length < 40) return undefined
@@ -55,7 +55,7 @@ function isControl(character: string): boolean {
   return code < 32 && character.trim() !== ''
 }
 
-/** Rules, dashes and digits may run; letters and marks may not. */
+/** Long runs of lines, dashes and digits are allowed; of letters and marks they are not. */
 function longestRun(characters: readonly string[]): number {
   let longest = 0
   let length = 0

@@ -93,12 +93,12 @@ export interface GatewayAttempt {
   lastUsed: number
   posted: number | undefined
   outcome: Outcome | undefined
-  /** What it was worth in the end, where it was scored. */
+  /** Its reward, once it was scored. */
   reward: number | undefined
   ending: Promise<void> | undefined
 }
 
-/** Closed attempts that are remembered, for whoever asks what became of them. */
+/** How many closed attempts are remembered, for requests about their end. */
 const remembered = 10_000
 
 /** Closed attempts whose traces are kept until they are taken. */
@@ -125,7 +125,7 @@ export class Attempts implements AsyncDisposable {
 
   constructor(options: AttemptsOptions) {
     this.#options = options
-    // Every attempt that is open listens to it; that is no leak.
+    // Every open attempt listens to this signal, which is not a leak.
     setMaxListeners(0, options.signal)
     this.groups = new Groups(options.group, group => this.#complete(group), options.finished)
     const { idleSeconds = 600 } = options
@@ -134,7 +134,7 @@ export class Attempts implements AsyncDisposable {
     this.#reaper.unref()
   }
 
-  /** Takes up attempts that were over when an earlier gateway ended, and whose group was not. */
+  /** Takes over attempts that had ended, but whose group had not, when an earlier gateway stopped. */
   async adopt(known: Iterable<Tree>, readTask: (id: TaskId) => Task): Promise<void> {
     const groups = new Map<GroupId, Tree[]>()
     for (const tree of known) {
@@ -237,7 +237,7 @@ export class Attempts implements AsyncDisposable {
     }
   }
 
-  /** Says what an attempt was worth; the last word before it is closed counts. */
+  /** Sets the reward of an attempt; the last one before it is closed counts. */
   postReward(attempt: GatewayAttempt, reward: number): void {
     if (attempt.state !== 'open') {
       throw new RequestProblem('over', `attempt "${attempt.id}" is ${attempt.state}`)
@@ -257,7 +257,7 @@ export class Attempts implements AsyncDisposable {
     const since = context.clock() - idleSeconds
     for (const attempt of this.#attempts.values()) {
       const isIdle = attempt.state === 'open' && attempt.running === 0 && attempt.lastUsed < since
-      // Whoever waits for its end, and the shutdown, hear what went wrong.
+      // The error is not lost: callers that wait for the end, and the shutdown, get it.
       if (isIdle) this.close(attempt).catch(() => undefined)
     }
   }
@@ -269,7 +269,7 @@ export class Attempts implements AsyncDisposable {
     this.#traced.delete(attempt)
   }
 
-  /** Takes nothing on any more, and waits so long for the answers that are under way. */
+  /** Accepts nothing more, and waits up to this many seconds for the answers under way. */
   async drain(seconds: number): Promise<void> {
     this.#isClosed = true
     const running = Promise.allSettled(this.#answering)
@@ -278,7 +278,7 @@ export class Attempts implements AsyncDisposable {
     late.abort()
   }
 
-  /** Ends everything: attempts with a posted reward are over, others were cut by the shutdown. */
+  /** Ends everything: attempts with a posted reward count as ended, others as cut by the shutdown. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#reaper)
@@ -355,7 +355,7 @@ export class Attempts implements AsyncDisposable {
   }
 }
 
-/** Whether an agent said itself what a finished attempt was worth. */
+/** Whether an agent posted the reward of a finished attempt. */
 function isPosted({ trajectories }: Tree): boolean {
   return trajectories[0]?.turns.at(-1)?.reward !== undefined
 }

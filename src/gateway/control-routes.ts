@@ -85,7 +85,7 @@ function addGroupRoutes(server: FastifyInstance, { attempts }: Gateway, guarded:
   server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'ok' }))
 }
 
-/** What is told of an attempt: everything but its token and what was said in it. */
+/** The public record of an attempt: everything but its token and its messages. */
 function toRecord(attempt: GatewayAttempt): object {
   const { id, task, group, member, state, requests, running, opened, outcome, reward } = attempt
   return {
@@ -109,7 +109,7 @@ function urlsOf({ protocol, host }: FastifyRequest, id: string): object {
   return { openai: `${base}/v1`, anthropic: base, google: base }
 }
 
-/** Checks a body; what is wrong is said with its place. */
+/** Checks a body; errors name the place. */
 export function parse<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
   const read = schema.safeParse(body)
   if (read.success) return read.data

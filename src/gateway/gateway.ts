@@ -7,7 +7,7 @@ import type { Secrets } from './secrets.ts'
 export interface Gateway {
   readonly attempts: Attempts
   readonly secrets: Secrets
-  /** A task by its name, with the data that was sent for it or that is known of it. */
+  /** A task by its id, with the data that was sent, or else the known data. */
   readonly readTask: (id: TaskId, data?: unknown) => Task
   /** The name of the model that is listed. */
   readonly model: string

@@ -10,7 +10,7 @@ export interface OpenGroup {
   readonly order: number
   /** Attempts that were opened. */
   members: number
-  /** Numbers of attempts that were cut with an earlier gateway, for others to take. */
+  /** Member numbers of attempts that were cut when an earlier gateway stopped; new attempts take them. */
   readonly free: number[]
   /** Attempts that are not over. */
   running: number
@@ -23,9 +23,8 @@ export interface OpenGroup {
 export type Complete = (group: OpenGroup) => Promise<Group>
 
 /**
- * Gathers attempts by task. A group takes so many attempts and is complete when all of them are
- * over; further attempts at the task begin the next group. Groups that are smaller are complete when
- * somebody says so.
+ * Gathers attempts by task. A group takes a fixed number of attempts and is complete when all have
+ * ended; further attempts at the task begin the next group. A smaller group is completed by `close`.
  */
 export class Groups {
   readonly #open = new Map<TaskId, OpenGroup>()
@@ -44,7 +43,7 @@ export class Groups {
     for (const id of finished) this.#countRound(id)
   }
 
-  /** Takes up a group of which these members were over, and others were cut, when its gateway ended. */
+  /** Takes over a group of which these members had ended, and others were cut, when its gateway stopped. */
   async adopt(
     id: GroupId,
     task: Task,
@@ -70,7 +69,7 @@ export class Groups {
     return { group, member }
   }
 
-  /** An attempt is over. Gives the group where it was the last. */
+  /** Records that an attempt has ended; returns the group if it was the last. */
   async leave(
     group: OpenGroup,
     members: readonly (Scored | Unscored)[],

@@ -21,7 +21,7 @@ import { openGateway } from './open-gateway.ts'
 import type { Secrets } from './secrets.ts'
 import { serveGateway } from './server.ts'
 
-/** What agents elsewhere do by themselves, or what a gateway cannot do for them. */
+/** Options that a gateway does not have: outside agents do this themselves, or it cannot be done for them. */
 type NotHere = 'strategy' | 'branch' | 'leaves' | 'stepHistory' | 'condense' | 'budget' | 'resumes'
 
 /** How agents are recorded. Only the policy has to be named. */
@@ -42,7 +42,7 @@ export interface GatewayOptions extends Omit<AttemptOptions, NotHere>, GroupOpti
   readonly idleSeconds?: number
   /** Seconds that requests under way are given when it is stopped. @default 10 */
   readonly graceSeconds?: number
-  /** Told of every group when its last attempt is over. */
+  /** Called with every group when its last attempt has ended. */
   readonly onGroup?: (group: Group) => void
 }
 
@@ -122,7 +122,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   }
 }
 
-/** A task of attempts that were made before; what its agent sent of it was not kept without a group. */
+/** A task of earlier attempts; the data an agent sent for it is not kept until its group is written. */
 function taskAgain({ readTask }: Gateway, id: TaskId): Task {
   try {
     return readTask(id)
@@ -131,7 +131,7 @@ function taskAgain({ readTask }: Gateway, id: TaskId): Task {
   }
 }
 
-/** Opens the run folder, or goes on with one that a gateway left, and what watches it. */
+/** Opens the run folder, or resumes one that a gateway left, and its observers. */
 async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
   const { config = { policy: given.policy.name }, tell = () => {} } = options
   const resumes = isRun(out) && (await readManifest(out)).kind === 'gateway'
@@ -156,7 +156,7 @@ async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
   }
 }
 
-/** What was opened so far: closed in the other order where opening fails, else when it is told to. */
+/** Collects what was opened; closes it in reverse order if opening fails, or else on disposal. */
 function openLater() {
   const opened: AsyncDisposable[] = []
   let isKept = false

@@ -67,8 +67,8 @@ function answer(
 }
 
 /**
- * The attempt that a request belongs to. Its own token says so; else its path or a header does, for
- * whoever may use the model at large. Models are listed to everybody who may use one.
+ * The attempt that a request belongs to: by its token, or, for clients with the model secret, by its
+ * path or a header. Models are listed to everybody who may use one.
  */
 function admit(
   gateway: Gateway,
@@ -96,7 +96,7 @@ function admit(
   return attempts.get(named) ?? openNamed(gateway, named, request)
 }
 
-/** Opens the attempt that a path names where nobody has: agents that only know a base URL do so. */
+/** Opens the attempt that a path names if it does not exist yet, for agents that only know a base URL. */
 function openNamed(gateway: Gateway, id: string, request: FastifyRequest): GatewayAttempt {
   const { attempts, readTask } = gateway
   const task = request.headers['x-espalier-task']

@@ -5,14 +5,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 const most = 64
 
 /**
- * Names requests so that a retry has the name of what it repeats. Clients say so with a key of their
- * own, or count their retries; a body that comes again without that is another request.
+ * Names requests so that a retry has the same name. Clients mark retries with an idempotency key or a
+ * retry count; an equal body without such a mark is a new request.
  */
 export class RetryKeys {
   #newest: Map<string, number> | undefined
   #count = 0
 
-  /** The name of a request; nothing where its client tells nothing of retries. */
+  /** The name of a request; undefined if its client does not mark retries. */
   nameOf(headers: IncomingHttpHeaders, body: unknown): string | undefined {
     const own = headers['idempotency-key']
     if (typeof own === 'string' && own !== '') return `key ${own.slice(0, 256)}`
@@ -32,7 +32,7 @@ export class RetryKeys {
 
 const digests = new WeakMap<object, string>()
 
-/** A short name of a body. Entries of its lists, such as messages, are read once however often they come. */
+/** A digest of a body. Entries of its lists, such as messages, are hashed once, even if they come again. */
 function bodyDigest(body: unknown): string {
   return digestOf(body, (_key, value) =>
     Array.isArray(value) && value.length > 0 ? value.map(entryDigest) : value,

@@ -80,7 +80,7 @@ export function addRllmRoutes(server: FastifyInstance, gateway: Gateway): void {
   server.post('/rllm/admin/workers', guarded('control'), refuseWorker)
 }
 
-/** What samples is named when the gateway starts, since its tokens have to be known. */
+/** Refuses to add servers: the policy is fixed when the gateway starts, since its tokenizer must be known. */
 async function refuseWorker(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const error = 'the policy is named with --policy when the gateway starts'
   await reply.code(400).send({ error })

@@ -13,7 +13,7 @@ export type Area = 'model' | 'control' | 'read'
 export interface Secrets {
   /** Opens and closes attempts, posts rewards. */
   readonly control?: string
-  /** Asks the model in any attempt that it names. @default nobody may, but with tokens of attempts */
+  /** Lets a client ask the model in any attempt it names. @default only tokens of attempts */
   readonly model?: string
   /** Reads attempts, groups and traces. @default the control secret */
   readonly read?: string
@@ -30,7 +30,7 @@ export function credentialOf(headers: IncomingHttpHeaders): string | undefined {
   return undefined
 }
 
-/** Refuses who may not do this. */
+/** Throws if the given secret does not allow this. */
 export function checkSecret(area: Area, secrets: Secrets, given: string | undefined): void {
   const needed = neededFor(area, secrets)
   if (needed === undefined) return
@@ -44,7 +44,7 @@ const messages: Readonly<Record<Area, string>> = {
   read: 'send the read or the control token of the gateway as Authorization: Bearer …',
 }
 
-/** The secrets that open an area; nothing where it is open to everybody. */
+/** The secrets that allow an area; undefined if it is open to everybody. */
 function neededFor(area: Area, { control, model, read }: Secrets): readonly string[] | undefined {
   const given = (secrets: readonly (string | undefined)[]): readonly string[] =>
     secrets.filter(secret => secret !== undefined)
@@ -55,10 +55,10 @@ function neededFor(area: Area, { control, model, read }: Secrets): readonly stri
   return read === undefined && control === undefined ? undefined : given([read, control])
 }
 
-/** Route options that let in who may do what the area is for. */
+/** Makes the route options that check the secret of an area. */
 export type Guarded = (area: Area) => object
 
-/** Makes route options out of secrets; the door itself asks for no token where they are used. */
+/** Makes route options from secrets; with them the door itself asks for no token. */
 export function guardWith(secrets: Secrets, config: object = {}): Guarded {
   return area => ({
     config: { needsNoToken: true, ...config },

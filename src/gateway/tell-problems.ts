@@ -3,7 +3,7 @@ import { openAiChat } from '../capture/dialects/openai/openai-chat.ts'
 import { RequestProblem, statusOfProblem, toProblem } from '../capture/dialects/problem.ts'
 import { routeOf } from '../capture/dialects/routes.ts'
 
-/** Tells what is wrong in the shape of the dialect that was spoken; elsewhere in OpenAI's or as plain words. */
+/** Writes errors in the shape of the request's dialect; on other paths in OpenAI's shape or as plain text. */
 export function tellProblems(server: FastifyInstance, elsewhere: 'openai' | 'words'): void {
   server.setErrorHandler(async (cause, request, reply) => {
     const problem = problemOf(cause)
@@ -37,7 +37,7 @@ const kinds = {
   503: 'unavailable',
 } as const
 
-/** What the door or its parser refuses has a status and words that may be told. */
+/** Refusals of the door or its parser have a status and a message that may be shown. */
 function problemOf(cause: unknown): RequestProblem {
   const { statusCode, message } = cause as { statusCode?: number; message?: string }
   if (cause instanceof RequestProblem || statusCode === undefined || statusCode >= 500) {

@@ -11,10 +11,10 @@ export interface Trace {
   readonly at: number
 }
 
-/** Traces one attempt keeps at most; what was captured is in the run all the same. */
+/** Most traces per attempt; the run itself keeps everything. */
 export const mostTraces = 4096
 
-/** One conversation of an attempt: answers of which each was given the one before it, token by token. */
+/** One conversation of an attempt: answers whose prompts each contain the answer before, token by token. */
 export interface Chain {
   readonly nodes: readonly Trace[]
   readonly ids: readonly number[]

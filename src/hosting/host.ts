@@ -33,7 +33,7 @@ export class FullError extends Error {
 /** One client's session: a world at a time, which a reset replaces. */
 export interface HostSession extends AsyncDisposable {
   readonly id: string
-  /** The world, opened for the next task where there was no reset yet. */
+  /** The current world; opens one for the next task if there was no reset yet. */
   world(): Promise<HostedWorld>
   reset(wanted: Wanted): Promise<HostedWorld>
   /** Whether a socket uses it; it has one at a time. */

@@ -2,7 +2,7 @@ import { type Message, type ToolDefinition, textOf } from '../core/message.ts'
 import type { ToolProblem } from '../core/tool.ts'
 import type { Acted, PlayedWorld } from './played-world.ts'
 
-/** What a call of a tool came to, for whoever called it. */
+/** The result of a tool call. */
 export interface Called {
   readonly text: string
   readonly problem: ToolProblem | undefined
@@ -20,8 +20,8 @@ export interface HostedTool {
 const sayNames = ['say', 'say_words', 'answer_in_words', 'espalier_say']
 
 /**
- * A world as clients of other protocols see it: tools alone. One more than the world's own says
- * words, since what a policy says may be a reply to a user, or its answer.
+ * A world as clients of other protocols see it: tools only. One extra tool says words, since what a
+ * policy says may be a reply to a user, or its answer.
  */
 export class HostedWorld implements AsyncDisposable {
   readonly tools: readonly HostedTool[]
@@ -52,7 +52,7 @@ export class HostedWorld implements AsyncDisposable {
     return this.#played.world.opening
   }
 
-  /** Calls a tool; what is wrong with the call is in the answer, what is wrong with the world is thrown. */
+  /** Calls a tool. A wrong call is answered with an error; a failure of the world is thrown. */
   async call(name: string, input: Readonly<Record<string, unknown>>): Promise<Called> {
     const acted =
       name === this.#say
@@ -68,8 +68,8 @@ export class HostedWorld implements AsyncDisposable {
   }
 
   /**
-   * Steps are worth what the world says. Where its reward has parts, all of it comes with the last
-   * step, less what the steps before were worth, so that the sum is the reward.
+   * The reward of a step is what the world gives. If the environment has reward parts, the last step
+   * gets their total minus what earlier steps gave, so that the sum is the reward.
    */
   async #rewardOf({ reward }: Acted): Promise<number | undefined> {
     if (!this.isDone) {

@@ -29,7 +29,7 @@ const callParams = z.object({
 /** A request of JSON-RPC, or what is wrong with it. */
 export type RpcRequest = z.output<typeof request>
 
-/** Reads a request; nothing where it is none. */
+/** Reads a request; undefined if it is not one. */
 export function readRpc(body: unknown): RpcRequest | undefined {
   return request.safeParse(body).data
 }
@@ -47,8 +47,8 @@ export function rpcResult(id: unknown, result: unknown): object {
 const protocols = ['2025-06-18', '2025-03-26', '2024-11-05']
 
 /**
- * Who asks: a client of MCP itself reads what was wrong with a call in its result, one of OpenEnv
- * takes only an error for that.
+ * The kind of client: MCP clients read a wrong call's problem in its result, OpenEnv's clients expect
+ * a JSON-RPC error.
  */
 export type RpcClient = 'mcp' | 'openenv'
 
@@ -92,7 +92,7 @@ async function answerMethod(
   return rpcResult(id, { ...result, isError: problem !== undefined })
 }
 
-/** What a client learns first; the opening of the world are the instructions. */
+/** The answer to `initialize`; the world's opening is sent as the instructions. */
 async function greeting(params: Readonly<Record<string, unknown>>, session: HostSession) {
   const asked = String(params.protocolVersion)
   const { opening } = await session.world()

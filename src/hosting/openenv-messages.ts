@@ -6,7 +6,7 @@ import { type Called, type HostedTool, type HostedWorld, textOfMessages } from '
 import { answerRpc } from './mcp.ts'
 import { NotServedError } from './task-list.ts'
 
-/** What a reset may ask for; what else it is given is left aside, as OpenEnv's own server does. */
+/** What a reset may ask for; other fields are ignored, as OpenEnv's own server does. */
 export const wantedTask = z.object({
   seed: z.int().min(0).nullish().transform(given),
   episode_id: z.string().max(255).nullish().transform(given),
@@ -51,7 +51,7 @@ export class OpenEnvConversation {
     this.#session = session
   }
 
-  /** The answer to one text; what is wrong is an answer too. */
+  /** The answer to one message; errors are answers too. */
   async answer(text: string): Promise<object> {
     let sent: unknown
     try {
@@ -127,7 +127,7 @@ function toListed({ name, description, schema }: HostedTool): object {
   return { name, description, input_schema: schema }
 }
 
-/** What OpenEnv calls what was wrong with a call. */
+/** OpenEnv's names for problems of a call. */
 const errorTypes: Readonly<Record<ToolProblem, string>> = {
   'unknown-tool': 'tool_not_found',
   'malformed-call': 'invalid_args',

@@ -9,7 +9,7 @@ import { plainTrajectory } from '../core/trajectory.ts'
 import { seedOf } from '../math/random.ts'
 import { scoreTrajectory } from '../rollout/score.ts'
 
-/** What a world that others play is opened with. */
+/** What a world for outside policies is opened with. */
 export interface PlayedWorldOptions {
   readonly environment: Environment
   readonly reward: Environment['reward']
@@ -18,7 +18,7 @@ export interface PlayedWorldOptions {
   readonly signal: AbortSignal
 }
 
-/** What an action came to. */
+/** The result of an action. */
 export interface Acted {
   readonly observed: readonly Message[]
   readonly calls: readonly CallRecord[]
@@ -26,7 +26,7 @@ export interface Acted {
   readonly reward: number | undefined
 }
 
-/** An action was taken in a world that had come to its end. */
+/** Thrown when an action is taken in a world that has ended. */
 export class WorldOverError extends Error {
   override name = 'WorldOverError'
 }
@@ -100,7 +100,7 @@ export class PlayedWorld implements AsyncDisposable {
     return mine
   }
 
-  /** Scores what happened; the conversation has no tokens, which only the trainer has. */
+  /** Scores what happened; there are no tokens, which only the client has. */
   async score(): Promise<Reward> {
     const report = await this.world.report?.()
     const trajectory = plainTrajectory({

@@ -14,7 +14,7 @@ import type { HostServer, HostServerOptions } from './server.ts'
 
 /** Where the server listens, who may use it, and how much it keeps. */
 export interface SandboxServerOptions extends HostServerOptions {
-  /** Workspaces at one time; who asks for more is told to come again. @default 64 */
+  /** Workspaces at one time; further requests are told to retry. @default 64 */
   readonly sessions?: number
   /** Seconds after which a workspace that nobody uses is ended. @default 3600 */
   readonly idleSeconds?: number
@@ -114,7 +114,7 @@ interface Room {
   used: number
 }
 
-/** The workspaces that are open, by names that nobody guesses. */
+/** The open workspaces, by names that cannot be guessed. */
 class Rooms implements AsyncDisposable {
   readonly workspaces: Workspaces
   readonly #rooms = new Map<string, Room>()
@@ -192,7 +192,7 @@ class Rooms implements AsyncDisposable {
   }
 }
 
-/** Aborted where the client went away before its answer: what it asked for is stopped. */
+/** Aborts when the client goes away before its answer, so that its request is stopped. */
 function gone(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => {

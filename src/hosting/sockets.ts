@@ -43,11 +43,11 @@ export function addSockets(
 
 /** One client's side: how it is answered, and how its session ends. */
 interface Served extends AsyncDisposable {
-  /** Nothing where there is no answer, `close` where the client is done. */
+  /** Undefined if there is no answer, `close` if the client is done. */
   answer(text: string): Promise<object | 'close' | undefined>
 }
 
-/** Answers the texts of a socket in their order, until it ends; what cannot begin is told and closed. */
+/** Answers the messages of a socket in order until it ends; a session that cannot begin gets its error and is closed. */
 function serveSocket(socket: TextSocket, begun: Served | object, ended: () => void): void {
   if (!('answer' in begun)) {
     socket.listen({ text() {}, ended })

@@ -8,7 +8,7 @@ export interface TaskList {
   of(split?: string): readonly Task[]
 }
 
-/** Something that a client asked for is not there; its fault. */
+/** A client asked for something that does not exist. */
 export class NotServedError extends Error {
   override name = 'NotServedError'
 }

@@ -54,7 +54,7 @@ const INTERNAL = new Set(
   ).split(' '),
 )
 
-/** An attribute of the object's class; what the sandbox refuses is undefined in a way that says so. */
+/** An attribute of the object's class; one that the sandbox refuses gives an undefined value that says so. */
 export function findAttribute(object: Value, name: string): Value | undefined {
   if (object instanceof Namespace) {
     const value = object.attributes.get(name)
@@ -106,7 +106,7 @@ function findItem(object: Value, key: Value): Value | undefined {
 }
 
 function findDictItem(dict: Dict, key: Value): Value | undefined {
-  // Python raises TypeError for keys without a hash, and Jinja takes that for a missing item
+  // Python raises TypeError for unhashable keys, which Jinja treats as a missing item
   const isUnhashable = Array.isArray(key) || key instanceof Map || key instanceof PythonSet
   return isUnhashable ? undefined : lookUp(dict, key)
 }
@@ -211,7 +211,7 @@ function sliceOfText(run: Run, text: Text, range: Range): Text {
 
 const CHUNK = 8192
 
-/** Every so-manieth unit of a text whose characters are single units. */
+/** Every `step`-th unit of a text whose characters are single units. */
 function pickUnits(
   text: string,
   { first, count, step }: { readonly first: number; readonly count: number; readonly step: number },

@@ -9,7 +9,7 @@ import { sequenceItems } from './value.ts'
 const foreignKeys = new WeakMap<object, ReadonlySet<string>>()
 
 /**
- * Wraps a text from outside, so that a rendering tells where its characters went.
+ * Wraps a text from outside, so that a rendering reports where its characters went.
  * It renders to the same characters as the text itself.
  */
 export const markForeign = (text: string): TemplateText => foreignText(text)
@@ -83,7 +83,7 @@ export function holdsForeign(value: Value): boolean {
   return foreignKeys.has(value) || [...value.values()].some(holdsForeign)
 }
 
-/** A copy of a dict that knows as much about its keys. */
+/** A copy of a dict that keeps which keys came from outside. */
 export function copyDict(dict: Dict): Dict {
   const copy: Dict = new Map(dict)
   const marked = foreignKeys.get(dict)

@@ -5,7 +5,7 @@ import type { Run } from './run.ts'
 import type { Input, Value } from './value.ts'
 import { TemplateObject, typeError, typeOf, Undefined } from './value.ts'
 
-/** The variables of one call of a function at work; a slot without a value is a name without one. */
+/** The variables of one running call; an empty slot is a name without a value. */
 export interface RunFrame {
   readonly slots: (Value | undefined)[]
   readonly parent: RunFrame | undefined
@@ -86,7 +86,7 @@ export function compileEntry(symbols: Symbols): ((frame: RunFrame) => void) | un
         frame.slots[slot] = undefined
       })
     } else if (load?.kind === 'lookup') {
-      // a name that is only read has one value all along
+      // a name that is only read never changes, so it is looked up once
       if (!symbols.stores.has(name)) symbols.owner.lookups.push({ slot, name })
       else {
         steps.push(frame => {
@@ -110,7 +110,7 @@ export function callValue(run: Run, callee: Value, input: Input): Value {
   return typeError(`'${typeOf(callee)}' object is not callable`)
 }
 
-/** Raises as Jinja does for a filter or test that nobody knows. */
+/** Raises Jinja's error for an unknown filter or test. */
 export function unknownName(kind: 'filter' | 'test', name: string): never {
   throw new PythonError('TemplateRuntimeError', `No ${kind} named '${name}' found.`)
 }

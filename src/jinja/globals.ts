@@ -139,7 +139,7 @@ const lipsum: Callable = () =>
 
 const callable = (call: Callable): TemplateObject => new TemplateObject('function', { call })
 
-/** What every chat template can name without being given it. */
+/** The names that every chat template can use. */
 export const GLOBALS: ReadonlyMap<string, Value> = new Map<string, Value>([
   ['range', callable(range)],
   [

@@ -1,7 +1,7 @@
 import type { Hidden } from './template-text.ts'
 import { TemplateText } from './template-text.ts'
 
-/** Reads a text off the texts that were hidden from a rendering. */
+/** Computes a text from the texts that were hidden from a rendering. */
 export type TextSource = (texts: readonly string[]) => string
 
 /** Something that a rendering wanted to know about hidden texts, and the answer. */
@@ -20,7 +20,7 @@ export interface Hole {
   readonly contents: HiddenContents
 }
 
-/** Raised where a rendering looks at characters that are hidden from it. */
+/** Raised when a rendering reads characters that are hidden from it. */
 export class HiddenTextError extends Error {
   override name = 'HiddenTextError'
   constructor() {
@@ -28,7 +28,7 @@ export class HiddenTextError extends Error {
   }
 }
 
-/** So many questions about one conversation; a template that asks more is better shown the texts. */
+/** Most conditions per rendering; a template that needs more is shown the texts instead. */
 const MOST_CONDITIONS = 64
 
 /**
@@ -44,7 +44,7 @@ export class HiddenContents {
     this.#texts = texts
   }
 
-  /** Whether nobody looked so far; kept besides the error, which a template's code might swallow. */
+  /** Whether nothing was read so far; kept beside the error, which template code might swallow. */
   get isUnseen(): boolean {
     return this.#isUnseen
   }
@@ -71,7 +71,7 @@ export class HiddenContents {
     this.#texts = []
   }
 
-  /** Refuses a look. */
+  /** Records that a text was read, and raises. */
   refuse(): never {
     this.#isUnseen = false
     throw new HiddenTextError()
@@ -118,7 +118,7 @@ export class HiddenText implements Hidden {
   }
 }
 
-/** Reads the text that holes stand in, filled. */
+/** Reads the text with its holes filled. */
 export function sourceOf(visible: string, holes: readonly Hole[]): TextSource {
   const [only] = holes
   if (visible === '' && only && holes.length === 1) return only.read
@@ -139,7 +139,7 @@ export interface MarkedSourceText {
   readonly foreign: readonly (readonly [number, number])[]
 }
 
-/** Reads the text that holes stand in, filled; what fills them is foreign as a whole. */
+/** Reads the text with its holes filled; all that fills them is foreign. */
 export function markedSourceOf(
   { text: visible, foreign }: MarkedSourceText,
   holes: readonly Hole[],
@@ -167,7 +167,7 @@ export function markedSourceOf(
   }
 }
 
-/** The hole in a text in which its own text begins at `start`. */
+/** The hole, moved into a longer text in which its own text begins at `start`. */
 export function moveHole({ at, read, most, contents }: Hole, start: number): Hole {
   return { at: at + start, read, most, contents }
 }

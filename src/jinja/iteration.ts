@@ -15,7 +15,7 @@ import {
   valueError,
 } from './value.ts'
 
-/** The items of an iterable whose items are at hand, else `undefined`. */
+/** The items of an iterable that has them all in memory, else `undefined`. */
 function itemsAtHand(value: Value): readonly Value[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return value
@@ -33,7 +33,7 @@ export const isIterable = (value: Value): boolean =>
     ? (value.behaviour.items ?? value.behaviour.iterate) !== undefined
     : itemsAtHand(value) !== undefined)
 
-/** Python's `iter`: items at hand as an array, or an iterator for what is made on the way. */
+/** Python's `iter`: an array if all items are in memory, else an iterator. */
 export function toIterable(value: Value): readonly Value[] | Iterator<Value> {
   if (typeof value === 'string') return value[Symbol.iterator]()
   if (value instanceof TemplateText) return characters(value).values()

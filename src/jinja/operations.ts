@@ -55,7 +55,7 @@ function isTrueObject(value: Exclude<Value, null>): boolean {
 
 const isFilled = (text: string): boolean => text !== ''
 
-/** Counts the work of comparing two values, where it is more than a glance. */
+/** Counts the work of comparing two values, unless it is trivial. */
 function chargeComparison(run: Run, left: Value, right: Value): void {
   if (typeof left === 'string') charge(run, left)
   else if (typeof left === 'object' && typeof right === 'object') chargeDeeply(run, left)
@@ -95,7 +95,7 @@ export function toKey(value: Value): PythonKey {
   return requireHashable(value as PythonValue)
 }
 
-/** Whether Python hashes the value by what it is, not by what it holds; no dict here has such keys. */
+/** Whether Python hashes the value by identity, not by content; no dict here has such keys. */
 const isIdentity = (value: Value): boolean =>
   value instanceof Undefined || value instanceof Namespace || value instanceof TemplateObject
 

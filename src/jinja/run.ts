@@ -11,11 +11,11 @@ export interface Limits {
   readonly steps: number
   /** Characters of the output, and of any one string on the way. @default 16 million */
   readonly characters: number
-  /** Seconds, for work that takes longer than it is counted; looked at while working. @default 10 */
+  /** Seconds, for work that is slower than its count of steps; checked while working. @default 10 */
   readonly seconds: number
 }
 
-/** Work that is done between two looks at the clock. */
+/** Steps between two looks at the clock. */
 export const portion = 1_000_000
 
 /** A moment as a template wrote it. */
@@ -38,11 +38,11 @@ export interface Run {
   readonly generated: [number, number][]
   /** Values set at the top of the template, for the blocks in it. */
   readonly exports: Map<string, Value>
-  /** What the template wrote of the time. */
+  /** The dates and times that the template wrote. */
   readonly moments: Moment[]
   /** Where text goes: the top of the template, or the inside of a macro, call or set block. */
   output: Written
-  /** What is left to do before the next look at the clock, and what is left behind that. */
+  /** Steps left before the next look at the clock, and steps left after that. */
   steps: number
   later: number
   /** When the rendering is stopped. */

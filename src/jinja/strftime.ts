@@ -25,7 +25,7 @@ export function formatTime(format: string, date: Date): string {
   })
 }
 
-/** A field's text; numbers tell how wide they are and what fills them. */
+/** A field's text, or a number with its width and fill. */
 type Field = string | { readonly value: number; readonly width: number; readonly fill: string }
 
 const two = (value: number): Field => ({ value, width: 2, fill: '0' })

@@ -2,7 +2,7 @@ import { PythonText } from '../python/value.ts'
 
 /** Characters that a rendering may not see; what it writes without seeing them holds for any others. */
 export interface Hidden {
-  /** Raises, for whoever asks to see them. */
+  /** Raises, because somebody tried to read them. */
   refuse(): never
 }
 

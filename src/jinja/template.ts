@@ -21,7 +21,7 @@ import type { Value } from './value.ts'
 
 /** Settings of one rendering. */
 export interface RenderOptions {
-  /** The time that `strftime_now` tells; templates that ask for it fail without one. */
+  /** The time that `strftime_now` gives; without it, templates that call it fail. */
   readonly clock?: () => Date
   /** Bounds on the work, so that no template can hang or exhaust the process. */
   readonly limits?: Partial<Limits>
@@ -39,9 +39,9 @@ export interface Rendering {
   readonly generated: readonly TextRange[]
   /** The characters that came from values wrapped with `markForeign`, in order and joined. */
   readonly foreign: readonly TextRange[]
-  /** Where texts belong that were hidden from the rendering; offsets count them as nothing. */
+  /** The places of texts that were hidden from the rendering; offsets count them as empty. */
   readonly holes: readonly Hole[]
-  /** What the template wrote of the time. */
+  /** The dates and times that the template wrote. */
   readonly moments: readonly Moment[]
 }
 

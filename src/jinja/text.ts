@@ -5,7 +5,7 @@ import type { Text, Value } from './value.ts'
 /** The characters of a text. */
 export const plain = (text: Text): string => (typeof text === 'string' ? text : text.text)
 
-/** What stands for the characters of a text that hides them. */
+/** The hidden part of a text, if it has one. */
 export const hiddenOf = (text: Text): HiddenText | undefined =>
   typeof text !== 'string' && text.content instanceof HiddenText ? text.content : undefined
 
@@ -18,14 +18,14 @@ export function askText(text: Text, question: (text: string) => boolean): boolea
   return hidden ? hidden.ask(question) : question(plain(text))
 }
 
-/** The text of which a hidden one will be changed so; its length grows `growth` times at most. */
+/** A hidden text with a change applied later; its length grows `growth` times at most. */
 export function changeHidden(
   text: Text,
   change: (text: string) => string,
   growth = 1,
 ): TemplateText | undefined {
   const hidden = hiddenOf(text)
-  // Which of the changed characters would be foreign cannot be told before they are there.
+  // Which changed characters are foreign cannot be known before the text is.
   if (hidden && (text as TemplateText).foreign.length > 0) hidden.refuse()
   return hidden?.change(change, growth * hidden.most)
 }
@@ -33,7 +33,7 @@ export function changeHidden(
 /** Whether a text is Markup. */
 export const isMarkup = (value: Value): boolean => value instanceof TemplateText && value.markup
 
-/** A text from its parts: a plain string where there is nothing more to know. */
+/** A text from its parts: a plain string if it is neither foreign nor Markup. */
 export function makeText(text: string, foreign: readonly number[], markup: boolean): Text {
   return foreign.length === 0 && !markup ? text : new TemplateText(text, foreign, markup)
 }
@@ -129,8 +129,8 @@ function pieces(text: TemplateText): TemplateText[] {
 }
 
 /**
- * Changes the characters of a text. What came from outside is followed run by run where the change
- * of the whole is the change of its runs; otherwise all of the result counts as from outside.
+ * Changes the characters of a text. Foreign characters are tracked run by run if changing the runs
+ * gives the same as changing the whole; otherwise the whole result counts as foreign.
  */
 export function mapText(text: Text, change: (text: string) => string): Text {
   if (typeof text === 'string') return change(text)

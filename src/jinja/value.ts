@@ -51,7 +51,7 @@ export class TemplateObject {
   }
 }
 
-/** What an object can do, given its state last; what is left out, it cannot. */
+/** What an object can do; its state is the last argument. A missing member means that it cannot. */
 export interface Behaviour {
   readonly attribute?: (name: string, state: unknown) => Value | undefined
   readonly call?: (run: Run, input: Input, state: unknown) => Value
@@ -66,7 +66,7 @@ export interface Behaviour {
   readonly show?: (state: unknown) => string
 }
 
-/** The value of what is not there: it prints as nothing and raises when anything else is done. */
+/** Jinja's undefined value: it prints as nothing, and most other uses raise. */
 export class Undefined {
   readonly type = 'Undefined'
   readonly error: 'UndefinedError' | 'SecurityError'

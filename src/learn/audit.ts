@@ -54,7 +54,7 @@ export interface AuditedRow {
 export interface Scorer {
   /** The version of its weights; it checks tokens of no other. */
   readonly version: number
-  /** Nothing where it cannot tell what a token's log-probability is at that temperature. */
+  /** Undefined if it cannot compute log-probabilities at that temperature. */
   score(row: Row, from: number, temperature: number): Promise<Float32Array | undefined>
 }
 
@@ -87,7 +87,7 @@ export async function auditRun(
   return tally.end()
 }
 
-/** Filtered trajectories were sampled like all others, so that they are looked at too. */
+/** Filtered trajectories were sampled like all others, so they are audited too. */
 const allRows = { failed: false, filtered: true } as const
 
 /** Recomputes the log-probabilities of rows that are at hand. */
@@ -109,7 +109,7 @@ interface Using {
   use(scorer: Scorer, isFirst: boolean): Promise<void>
 }
 
-/** Goes through all weights at hand: those the policy has, and a run's checkpoints where it can load them. */
+/** Calls `use` with every available set of weights: the policy's own, and the run's checkpoints if it can load them. */
 async function eachScorer(run: string, policy: Policy, { signal, use }: Using): Promise<void> {
   const scorerAt = (version: number): Scorer => ({
     version,
@@ -117,7 +117,7 @@ async function eachScorer(run: string, policy: Policy, { signal, use }: Using): 
       const end = row.mask.lastIndexOf(1) + 1
       const ids = row.ids.subarray(0, end)
       const scores = await policy.score!(ids, from, { temperature }, { signal })
-      // Servers that score at temperature 1 only say so: their numbers are none to compare with.
+      // Some servers score at temperature 1 only; their numbers cannot be compared at another.
       return temperature === 1 || scores.basis === 'tempered' ? scores.logprobs : undefined
     },
   })
@@ -171,7 +171,7 @@ function openTally(tolerance: number) {
     const difference = Math.abs(recorded - recomputed)
     sums.checked++
     sums.total += difference
-    // A NaN is no number to be within the tolerance of.
+    // A NaN is never within the tolerance.
     if (difference <= sums.largest) return
     sums.largest = Math.max(sums.largest, difference)
   }
@@ -237,7 +237,7 @@ function hasNumber(row: Row, token: number): boolean {
   return !Number.isNaN(row.logprobs[token])
 }
 
-/** The version that sampled a token; a trained token that nobody sampled is of every version. */
+/** The version that sampled a token; undefined, which matches any, for a trained token that was not sampled. */
 function versionAt({ versions }: Row, token: number): VersionRange | undefined {
   return versions.find(({ start, end }) => token >= start && token < end)?.value
 }

@@ -12,7 +12,7 @@ export const controls = ['shuffled', 'noise'] as const
 /** One of them. */
 export type Control = (typeof controls)[number]
 
-/** A trainer that learns from groups without the information in them; what it learns is nothing. */
+/** A trainer that learns from groups with their information removed, as a control: it should learn nothing. */
 export function withControl(trainer: Trainer, control: Control, seed: number): Trainer {
   let steps = 0
   return {

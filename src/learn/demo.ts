@@ -8,7 +8,7 @@ import { embeddedTrainer } from './embedded-trainer.ts'
 import { type Trained, train } from './train.ts'
 import type { LearningOptions } from './train-options.ts'
 
-/** What the demo does where nothing else is said. */
+/** The demo's defaults. */
 export const demoDefaults = {
   seed: 1,
   steps: 80,
@@ -20,7 +20,7 @@ export const demoDefaults = {
   leaves: 4,
 } as const
 
-/** Desk talks are short. */
+/** Conversations at the desk are short. */
 const limits = { turns: 10, tokens: 160, newTokens: 24 } as const
 
 /** What can be chosen about a demo. */
@@ -34,7 +34,7 @@ export interface DemoOptions
   readonly leaves?: number
   readonly learningRate?: number
   readonly oracleBonus?: number
-  /** Takes the information out of what is learned from: nothing may come of it then. */
+  /** Removes the information from the groups, as a control: success should not rise then. */
   readonly control?: Control
   readonly signal?: AbortSignal
 }
@@ -90,8 +90,8 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
 }
 
 /**
- * The rate falls while the policy settles. No entropy bonus: the base explores by itself, and a bonus
- * would move the controls, which are to show that nothing but the rewards teaches.
+ * The rate falls while the policy settles. No entropy bonus: the base model explores enough, and a
+ * bonus would change the controls, which must show that only the rewards teach.
  */
 function learningOf({
   steps,
@@ -125,7 +125,7 @@ function findExample({ training: { before, after } }: Trained): Example | undefi
   const solved = after.attempts
     .filter(({ isSolved, task }) => isSolved && failed.has(task))
     .sort((a, b) => a.task.localeCompare(b.task, 'en', { numeric: true }))
-  // Of equal examples, one that took several turns shows more.
+  // Prefer an example with several turns, which shows more.
   const found = solved.find(({ trajectory }) => trajectory.turns.length >= 4) ?? solved[0]
   if (!found) return undefined
   return { task: found.task, before: failed.get(found.task)!, after: found.trajectory }

@@ -14,8 +14,8 @@ import { openRunReader } from '../store/store.ts'
 import { type Offering, readConversations } from './read-conversations.ts'
 
 /**
- * Shows how a task is done: the next words, call or calls in a situation, or nothing where all is
- * said.
+ * Shows how a task is done: the next words, call or calls in a situation, or undefined when it is
+ * done.
  */
 export type Show<Data = unknown> = (
   situation: Situation<Data>,
@@ -24,7 +24,7 @@ export type Show<Data = unknown> = (
 /** One turn as somebody shows it. */
 export type Shown = string | ScriptedCall | readonly ScriptedCall[] | Reply
 
-/** A demonstrator as environments play with one. */
+/** A demonstrator as a player of worlds. */
 export function toPlayer<Data>(show: Show<Data>): Player<Data> {
   return async situation => {
     const shown = await show(situation)
@@ -38,7 +38,7 @@ export function toPlayer<Data>(show: Show<Data>): Player<Data> {
 
 const lanes = openLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
 
-/** Plays every task as `show` says; what was said is what there is to learn. */
+/** Plays every task as `show` says; the conversations are what a model learns from. */
 export async function demonstrate<Data>(
   environment: Environment<Data>,
   tasks: Iterable<Task<Data>>,
@@ -59,7 +59,7 @@ export async function demonstrate<Data>(
   return conversations
 }
 
-/** What an environment says to mistakes: words a model should know before it makes them. */
+/** An environment's answers to mistakes, so that a model has seen these words before it makes some. */
 export async function mistakenWords<Data>(
   environment: Environment<Data>,
   task: Task<Data>,

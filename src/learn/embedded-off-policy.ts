@@ -8,7 +8,7 @@ import type { MemberRow } from '../sinks/row-record.ts'
 import { readImportance, weighs } from '../weigh/importance.ts'
 import { importanceOf } from './off-policy.ts'
 
-/** How the embedded trainer meets samples of other weights. */
+/** How the embedded trainer treats samples from other weights. */
 export interface OffPolicySettings {
   readonly proximal: 'recorded' | 'recompute'
   readonly importance: readonly string[]
@@ -63,7 +63,7 @@ function versionsOf({ versions }: Row, length: number): Float32Array {
   return all
 }
 
-/** How far the weights before learning are from what sampled, by the first forward over rows that learning makes anyway. */
+/** How far the weights before learning are from those that sampled; uses the first forward pass of learning itself. */
 export function mismatchMetrics({ rows, logprobs }: ScoredRows): Record<string, number> {
   const found = mismatch({
     offsets: offsetsOf(rows.map(({ ids }) => ids.length)),

@@ -31,7 +31,7 @@ import { mismatchMetrics, offPolicy, referenceOf } from './embedded-off-policy.t
 
 /** How the embedded model learns from groups. */
 export interface EmbeddedTrainerOptions {
-  /** The same for every step, or as a schedule has it. @default 4e-4 */
+  /** Constant, or a schedule. @default 4e-4 */
   readonly learningRate?: number | Schedule
   /** The largest gradient norm. @default 1 */
   readonly clip?: number
@@ -105,7 +105,7 @@ export function embeddedTrainer(
       const trained = worthwhile(made)
       const metrics: Record<string, number> = batchMetrics(model, members, trained)
       const step = steps++
-      // A bonus or a penalty teaches something also where nothing is worth more than anything else.
+      // A bonus or a penalty teaches even if all advantages are zero.
       const isIdle = trained.length === 0 && used === 0 && !settings.kl
       if (made.rows.length === 0 || isIdle) return { version: model.version(), metrics, top: [] }
       const looked = trained.length > 0 ? trained : made.rows
@@ -217,7 +217,7 @@ const ownDefaults = {
   seed: defaults.seed,
 }
 
-/** Losses with a clip of PPO's kind take DAPO's, higher above than below. */
+/** Losses with PPO's clip use DAPO's bounds, higher above than below. */
 const clipping = ['ppo', 'grpo', 'bnpo', 'dr-grpo']
 
 /** The options that a loss is trained with unless others are given. */
@@ -284,7 +284,7 @@ function toSampledRow(row: Row, { sampling }: Tree, tree: number): SampledRow {
   }
 }
 
-/** The rows with a token that is worth something to a trajectory through it. */
+/** The rows with a token whose advantage is not zero for some trajectory. */
 function worthwhile({ rows, paths }: Lesson): readonly SampledRow[] {
   const starts = offsetsOf(rows.map(({ ids }) => ids.length))
   const worth = new Uint8Array(starts.at(-1)!)

@@ -11,7 +11,7 @@ export interface FeedOptions<Data> {
   readonly tasks: TaskStream<Data>
   /** Groups that a step learns from. */
   readonly tasksPerStep: number
-  /** Further groups per group of a step, where filters empty some or they grow too old. */
+  /** Extra groups per group of a step, for those that filters empty or that grow too old. */
   readonly refill: number
   /** How many steps old training data may be. */
   readonly maxStaleness: number
@@ -38,9 +38,9 @@ export interface Feed extends AsyncDisposable {
 }
 
 /**
- * Opens a feed. Groups are begun as long as (staleness + steps done + 1) × groups per step are not
- * reached by those that were accepted or run (AReaL's rule), so that what comes out is at most so
- * many steps old; what grew older all the same is refused and counted.
+ * Opens a feed. Groups are begun while fewer than (staleness + steps done + 1) × groups per step were
+ * accepted or are running (AReaL's rule), so that training data is at most that many steps old. Groups
+ * that grew older anyway are refused and counted.
  */
 export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data>): Feed {
   const { tasks, tasksPerStep, maxStaleness, history, first } = options

@@ -31,7 +31,7 @@ export interface EvaluatedAttempt {
   readonly trajectory: Trajectory
 }
 
-/** What an evaluation is told besides the parts. */
+/** What an evaluation needs besides the parts. */
 export interface EvaluationOptions {
   /** Names it in the ids of its groups. */
   readonly name: string
@@ -59,7 +59,7 @@ const notTrained: Filter = {
     ),
 }
 
-/** The parts with which held-out tasks are attempted: a tree is a way to train, not to be measured by. */
+/** The parts for held-out attempts: chains even where training rolls trees, unless `same` is asked for. */
 function asMeasured<Data>(
   { scorers: _, ...parts }: RollParts<Data>,
   asked?: EvaluationStrategy,

@@ -5,7 +5,7 @@ import type { Trainer } from '../core/trainer.ts'
 import type { StepRecord } from './training.ts'
 import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
 
-/** What keeps a training run, so that it can go on: its checkpoints and what its steps measured. */
+/** Saves a training run so that it can be resumed: its checkpoints and metrics. */
 export type Keeper = ReturnType<typeof openKeeper>
 
 /** How long an interrupted run may take to save its last step, in milliseconds. */
@@ -33,17 +33,17 @@ export function openKeeper(out: string | undefined, trainer: Trainer, signal: Ab
       await save(now.step)
       await state(now)
     },
-    /** Keeps the last whole step of a run that was told to stop, so that it is not taken again. */
+    /** Saves the last whole step of a run that was told to stop, so that it is not repeated. */
     async rescue(last: TrainingState): Promise<void> {
       if (!signal.aborted) return
       try {
         await save(last.step, AbortSignal.timeout(rescueTime))
         await state(last)
       } catch {
-        // The checkpoint before it stands, and the run ends by what stopped it.
+        // The checkpoint before it is still there, and the run ends by what stopped it.
       }
     },
-    /** Goes back to where an interrupted run stood; steps after that are taken again. */
+    /** Restores the last checkpoint of an interrupted run; later steps are repeated. */
     async restore(from: TrainingState | undefined): Promise<{ readonly version?: number }> {
       const folder = from && pathOf(from.step)
       if (!from || folder === undefined) return {}

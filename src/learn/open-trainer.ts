@@ -25,7 +25,7 @@ export interface Learning<Data = unknown> {
   readonly tasks: readonly Task<Data>[]
 }
 
-/** The trainer that options name. One that was given opened is left open when this is disposed of. */
+/** The trainer that options name. A trainer passed as an object stays open when this is disposed of. */
 export async function openLearner<Data>(
   learning: Learning<Data>,
 ): Promise<{ readonly trainer: Trainer } & AsyncDisposable> {
@@ -89,7 +89,7 @@ function embeddedOptions<Data>({ parts, options, tasks }: Learning<Data>): Embed
   }
 }
 
-/** What is said where the embedded trainer is to change weights that are not here. */
+/** The error for the embedded trainer with a policy whose weights are not in this process. */
 export function notEmbedded(policy: string): SettingError {
   return new SettingError(
     `--policy ${policy}: the embedded trainer cannot change its weights. Train embedded or ` +
@@ -118,7 +118,7 @@ async function openTinkerNamed<Data>(
   return await openNamed(`--loss ${loss}`, () => openTinkerTrainer(session, learning))
 }
 
-/** A model of its own with the weights of now. */
+/** A separate model with a copy of the current weights. */
 async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
   const folder = await mkdtemp(join(tmpdir(), 'espalier-reference-'))
   try {

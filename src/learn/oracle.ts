@@ -96,7 +96,7 @@ async function bonusOf(
   )
 }
 
-/** The same path behind an opening with the hint; nothing where the row does not begin with the opening. */
+/** The same path after an opening with the hint; undefined if the row does not begin with the opening. */
 function toldPath(
   { row, tree }: MemberRow,
   { renderer, promptOf }: OracleOptions,

@@ -9,7 +9,7 @@ import { type Fields, openFields, ReadError } from '../sinks/fields.ts'
 import { readMessages } from '../sinks/readers/messages.ts'
 import { readPrompt } from '../sinks/readers/spans.ts'
 
-/** Where the tools of conversations come from that do not bring their own. */
+/** Where tools come from for conversations that do not list them. */
 export interface Offering {
   readonly environment?: Environment | undefined
   /** Tasks that conversations may name by their ids. */
@@ -69,7 +69,7 @@ function messagesOf(record: Fields): readonly Message[] {
   return record.each('messages').flatMap(({ value }) => readPrompt(value))
 }
 
-/** Refuses what would teach nothing, or something that no rollout can meet. */
+/** Refuses conversations that would teach nothing, or something that no rollout can contain. */
 function check(
   messages: readonly Message[],
   tools: readonly ToolDefinition[],

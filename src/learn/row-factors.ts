@@ -1,21 +1,21 @@
 import { trainedMask } from '../sinks/credited-row.ts'
 import type { MemberRow } from '../sinks/row-record.ts'
 
-/** How a trainer that only sums differs from the loss that is wanted. */
+/** The wanted mean, and what the trainer does by itself. */
 export interface FactorOptions {
   /** What is averaged: all tokens alike, or each trajectory's own first. */
   readonly mean: 'tokens' | 'sequences'
   /**
-   * What the trainer divides a row's sum by of its own accord: nothing, the row's length, or the
-   * number of its tokens that are trained.
+   * What the trainer itself divides a row's sum by: nothing, the row's length, or the number of its
+   * trained tokens.
    */
   readonly divides: 'nothing' | 'rows' | 'trained'
 }
 
 /**
- * What the advantages of each row are multiplied by, so that a plain sum over the tokens of rows of the
- * form `paths` is the wanted mean, up to one factor for the whole batch: advantages keep the size they
- * have in a mean over tokens. Every policy loss is proportional to the size of its advantage.
+ * The factor for each row's advantages with which a plain sum over the tokens of `paths` rows is the
+ * wanted mean, up to one factor for the whole batch: advantages keep the size they have in a mean over
+ * tokens. This works because every policy loss is proportional to its advantage.
  */
 export function rowFactors(rows: readonly MemberRow[], options: FactorOptions): readonly number[] {
   const { mean, divides } = options

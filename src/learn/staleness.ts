@@ -1,7 +1,7 @@
 import type { Group } from '../core/group.ts'
 import { oldestVersion } from '../filters/groups.ts'
 
-/** Which version of the weights every step began with, so that ages can be told in steps. */
+/** The weights' version at the start of every step, to give ages in steps. */
 export interface VersionHistory {
   /** A step ended with this version. */
   push(version: number): void
@@ -25,7 +25,7 @@ export function openHistory(start: number): VersionHistory {
   }
 }
 
-/** How old what a step learns from is, in steps. */
+/** The age of a step's training data, in steps. */
 export interface Staleness {
   readonly mean: number
   readonly most: number

@@ -38,7 +38,7 @@ export async function teach<Data>(
   return await teachFrom(conversations, { ...rest, texts, ...(out !== undefined && { out }) })
 }
 
-/** Rows that a model goes through where nothing is said about epochs: enough to learn to copy. */
+/** Rows that a model is taught on if no epochs are given: enough to learn to copy. */
 const usualRows = 24_000
 
 /** Makes an embedded policy from conversations and keeps it in a folder. */

@@ -31,7 +31,7 @@ export interface LearningOptions<Data = unknown>
   readonly sampleTasks?: string
   /** Tasks to evaluate on, or how many. @default a split made for it, else a fifth of the tasks */
   readonly heldOut?: TaskSource<Data>
-  /** What a nat under a task's oracle prompt adds to a token's advantage. @default 0 */
+  /** How much a token's advantage rises per nat that the task's oracle prompt adds to its log-probability. @default 0 */
   readonly oracleBonus?: number
   /** Steps between checkpoints. @default 20 */
   readonly checkpointEvery?: number

@@ -47,9 +47,9 @@ export interface Trained {
   readonly sampledTokens: number
   readonly seconds: number
   readonly best: Training['best']
-  /** Which tasks were drawn, and how they go of late. */
+  /** Which tasks were drawn, and their recent success. */
   readonly tasks: TaskSamplingReport
-  /** Where what learned and what sampled were furthest apart. */
+  /** Where the log-probabilities of trainer and sampler were furthest apart. */
   readonly mismatch?: FurthestMismatch
   /** The run folder, where there is one. */
   readonly run: string | undefined
@@ -71,7 +71,7 @@ export async function train<Data>(
   const rolling = {
     ...options,
     ...ownRenderer(options),
-    // What learns computes them itself, with the weights of the moment.
+    // The trainer computes them itself with its current weights.
     proximal: 'recorded',
   } as const
   await using opened = await openRollParts(environment, tasks, rolling)
@@ -107,7 +107,7 @@ function ownRenderer({ policy, model }: AttemptOptions): Pick<AttemptOptions, 'm
   return isEmbedded(policy) ? { model: rendererOf(policy) } : {}
 }
 
-/** Refuses what cannot be learned by, before anything is opened for it. */
+/** Refuses options that cannot be trained with, before anything is opened. */
 export async function checkLearning(
   options: Partial<Pick<TrainOptions, 'policy' | 'trainer' | 'group' | 'budget'>> &
     Pick<
@@ -142,13 +142,13 @@ export async function checkLearning(
   )
 }
 
-/** Losses are the trainer's: the embedded one's, Tinker's, or whatever a trainer of one's own has. */
+/** Checks that the trainer has the loss; a user's own trainer may have any. */
 function checkLoss(trainer: Trainer | string, loss: string): void {
   if (trainer === 'embedded') lossNamed(loss)
   else if (typeof trainer === 'string' && trainer.startsWith('tinker:')) tinkerLossNamed(loss)
 }
 
-/** Refuses weights and ratios that what learns does not take. */
+/** Refuses importance weights and ratios that the trainer does not support. */
 async function checkOffPolicy(
   options: Pick<TrainOptions, 'trainer' | 'importance' | 'proximal' | 'teacher' | 'distill'>,
 ): Promise<void> {
@@ -166,7 +166,7 @@ async function checkOffPolicy(
   )
 }
 
-/** Trains with everything opened; what is given is left open. */
+/** Trains with opened parts, which stay open. */
 export async function trainParts<Data>(
   tasks: TaskSource<Data>,
   parts: RollParts<Data>,
@@ -193,7 +193,7 @@ export async function trainParts<Data>(
     refill: options.refill ?? defaults.refill,
     ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
-    // The embedded trainer makes them itself, from its weights before each step.
+    // The embedded trainer computes importance weights itself, from its weights before each step.
     ...(options.trainer !== undefined &&
       options.trainer !== 'embedded' &&
       withoutUndefined({ importance: options.importance })),
@@ -226,7 +226,7 @@ function leftOutLine(count: number): string {
 /** The parts with limits that the model's own context sets. */
 function bounded<Data>(parts: RollParts<Data>): RollParts<Data> {
   const { policy, limits = {}, signal = new AbortController().signal } = parts
-  // Hundreds of attempts wait on one signal; that is no leak.
+  // Hundreds of attempts listen to one signal, which is not a leak.
   setMaxListeners(0, signal)
   if (!isEmbedded(policy)) return { ...parts, signal }
   const context = Math.min(policy.model.shape.context, limits.context ?? Number.POSITIVE_INFINITY)
@@ -275,8 +275,8 @@ async function keepRun<Data>(
 }
 
 /**
- * The trees of the step that an interrupted run was at: the weights that sampled them are those of
- * the checkpoint. Where rolling runs ahead of learning they may be older, and are rolled again.
+ * The finished trees of the step at which a run was interrupted: the checkpoint has the weights that
+ * sampled them. If rolling runs ahead of learning they may be older, and are rolled again.
  */
 async function knownTrees<Data>(
   out: string,

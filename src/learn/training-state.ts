@@ -5,7 +5,7 @@ import { checkpointMark, replaceFile, runPaths } from '../store/run-folder.ts'
 import type { TaskMemory } from '../tasks/sample-tasks.ts'
 import type { Evaluation } from './held-out.ts'
 
-/** Where a training run stands, beside the weights of that step. */
+/** The progress of a training run, saved beside the weights of that step. */
 export interface TrainingState {
   readonly step: number
   /** The version of the weights after it. */
@@ -23,7 +23,7 @@ export function checkpointFolder(out: string, step: number): string {
   return join(runPaths(out).checkpoints, String(step).padStart(6, '0'))
 }
 
-/** Writes where training stands; it comes last, so that its presence means that a checkpoint is whole. */
+/** Writes the state; it is written last, so that its presence means that the checkpoint is complete. */
 export async function writeState(out: string, state: TrainingState): Promise<void> {
   const short = ({ attempts: _attempts, ...rest }: Evaluation): Evaluation => ({
     ...rest,
@@ -48,7 +48,7 @@ export async function readState(out: string): Promise<TrainingState | undefined>
   return undefined
 }
 
-/** Forgets the metrics of steps that are taken again. */
+/** Removes the metrics of steps that will be repeated. */
 export async function cutMetrics(out: string, lastStep: number): Promise<void> {
   const path = join(out, 'metrics.jsonl')
   if (!existsSync(path)) return
@@ -56,7 +56,7 @@ export async function cutMetrics(out: string, lastStep: number): Promise<void> {
     try {
       return line !== '' && (JSON.parse(line) as { step: number }).step <= lastStep
     } catch {
-      // A line that a crash tore.
+      // A line cut off by a crash.
       return false
     }
   })

@@ -32,13 +32,13 @@ export interface TrainingPlan<Data = unknown> {
   readonly checkpointEvery: number
   /** The reward from which on a task counts as solved. */
   readonly successAt: number
-  /** Further tasks per task of a step, where filters drop whole groups. */
+  /** Extra tasks per task of a step, to replace groups that filters drop. */
   readonly refill: number
   /** Importance weights of tokens, for trainers that do not make them themselves. */
   readonly importance?: readonly string[]
   /** How many steps old training data may be; 0 rolls and learns in turn. */
   readonly maxStaleness?: number
-  /** What samples under way do when the weights change, where rolling runs ahead. @default 'abort' */
+  /** What happens to samples under way when the weights change, if rolling runs ahead. @default 'abort' */
   readonly onUpdate?: OnUpdate
   /** Where an interrupted run goes on from. */
   readonly from?: TrainingState
@@ -70,27 +70,27 @@ export interface StepRecord {
   readonly stale: number
   readonly seconds: { readonly roll: number; readonly learn: number }
   readonly metrics: TrainerStep['metrics']
-  /** What else the trainer said, such as the tokens that changed most. */
+  /** Other output of the trainer, such as the tokens that changed most. */
   readonly more: Readonly<Record<string, unknown>>
 }
 
-/** What training came to. */
+/** The result of training. */
 export interface Training {
   readonly before: Evaluation
   readonly after: Evaluation
   readonly sampledTokens: number
   /** The best evaluation after the start, and the weights it was made with. */
   readonly best: { readonly step: number; readonly success: number; readonly folder?: string }
-  /** Where what learned and what sampled were furthest apart since the run began or was resumed. */
+  /** Where trainer and sampler were furthest apart since the run began or was resumed. */
   readonly mismatch?: FurthestMismatch
 }
 
-/** How far training was from sampling at most, over the steps of a run. */
+/** The largest distance between trainer and sampler over the steps of a run. */
 export interface FurthestMismatch {
   /** The largest divergence, in nats per token, and the step that had it. */
   readonly kl: number
   readonly step: number
-  /** The smallest share of samples that weighing by ratios would have left. */
+  /** The smallest effective sample share under ratio weights. */
   readonly effectiveSampleShare: number
 }
 
@@ -279,7 +279,7 @@ async function rollStep<Data>(
   await using pipeline = openRollPipeline({ ...parts, seed: seedFor(parts, 'step', step) })
   const { tasksPerStep, refill, tasks } = plan
   const most = tasksPerStep * (1 + ((parts.filters?.length ?? 0) > 0 ? refill : 0))
-  // Each step has its own stretch of the stream, so that refilling one does not move the others.
+  // Each step has its own part of the task stream, so that refilling one does not shift the others.
   const start = (step - 1) * tasksPerStep * (1 + refill)
   const orders = new Map<GroupId, number>()
   let begun = 0

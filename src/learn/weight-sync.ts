@@ -3,9 +3,8 @@ import type { Policy } from '../core/policy.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 
 /**
- * A trainer that writes its weights to disk, with the engines of a policy following it: after each
- * step, and where it goes on from a checkpoint, they load what it wrote. One whose weights are shared
- * with the policy is left as it is.
+ * Makes the policy's engines load the weights that a trainer writes to disk, after each step and after
+ * a checkpoint is loaded. A trainer that shares its weights with the policy is returned unchanged.
  */
 export function withWeightSync(trainer: Trainer, policy: Policy): Trainer {
   async function follow<T extends Pick<TrainerStep, 'version' | 'weights'>>(

@@ -33,7 +33,7 @@ export interface Member {
   readonly places: number[]
 }
 
-/** What a group of one is worth: nothing to be compared with (`zero`), or its bare reward (`raw`). */
+/** The advantage of a group of one: 0, as there is nothing to compare with (`zero`), or its bare reward (`raw`). */
 export type SinglePolicy = 'zero' | 'raw'
 
 /** The scored trajectories of each group, every one once. */

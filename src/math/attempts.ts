@@ -8,9 +8,9 @@ export interface Ending {
 }
 
 /**
- * One number per tree, in the order in which they come: the mean of its endings by their shares. Endings of one
- * tree have a beginning in common, so that a tree is one attempt, however many it has; its mean is what one
- * ending drawn from it is worth.
+ * One number per tree, in order: the mean of its endings, weighted by their shares. A tree counts as one attempt,
+ * however many endings it has, because its endings share a beginning; the mean is the expected value of one ending
+ * drawn from it.
  */
 export function attemptMeans(endings: readonly Ending[]): readonly number[] {
   const trees = new Map<unknown, { sum: number; share: number }>()

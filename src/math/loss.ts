@@ -25,7 +25,7 @@ export interface PolicyTokens extends TokenBatch {
   readonly importance?: TokenNumbers
 }
 
-/** What every policy loss can be told, beside its own options. */
+/** The settings of every policy loss, beside its own options. */
 export interface LossSettings {
   readonly aggregation: Aggregation
   /** Of the whole batch, when the tokens are a micro-batch. Absent: of the tokens given. */

@@ -34,7 +34,7 @@ export interface MetricSettings {
   /** How many tokens of the largest divergence are named. */
   readonly top: number
   readonly basis: LogprobBasis
-  /** The temperature that the tokens were sampled at; only told, never multiplied. */
+  /** The temperature that the tokens were sampled at; only reported, never used in a formula. */
   readonly temperature: number
 }
 

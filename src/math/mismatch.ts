@@ -2,7 +2,7 @@ import { checkTrained, eachTrained } from './batch.ts'
 import type { TwoEngines } from './importance.ts'
 import { quantile } from './statistics.ts'
 
-/** How far what learns is from what sampled, over the trained tokens. */
+/** The distance between trainer and sampler over the trained tokens. */
 export interface Mismatch {
   readonly tokens: number
   /** KL(sampling ‖ training), by the estimate that is never negative: the mean of r − 1 − log r, r = training / sampling. */

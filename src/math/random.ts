@@ -76,7 +76,7 @@ interface HashState {
   words: number
 }
 
-/** One for all: a hash is finished before the next one starts. */
+/** Shared by all calls: a hash is finished before the next one starts. */
 const hash: HashState = { v: new Int32Array(4), words: 0 }
 
 function startHash({ low, high }: Seed): HashState {

@@ -7,8 +7,8 @@ import { isTau2 } from './evaluate-tau2.ts'
 const steps = { tau: 30, tau2: 200 }
 
 /**
- * An evaluation on a benchmark has the original's settings where nobody says otherwise: its steps, temperature 0,
- * and no limit of tokens over all turns, of which the originals know nothing.
+ * Gives an evaluation on a benchmark the original's defaults: its steps, temperature 0, and no limit on
+ * the tokens over all turns, which the originals do not have.
  */
 export function withBenchmarkDefaults(resolved: ResolvedSettings): ResolvedSettings {
   const { values, origins } = resolved

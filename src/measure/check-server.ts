@@ -19,7 +19,7 @@ export interface ServerCheck {
   readonly differences: readonly string[]
   /** What could not be compared, or does not matter though it differs, in words. */
   readonly notes: readonly string[]
-  /** What it did when tokens were drawn from it; undefined where it was not asked for any. */
+  /** The result of sampling a few tokens; undefined if none were asked for. */
   readonly trial: Trial | undefined
   /** Why no token could be drawn, in words. */
   readonly problem: string | undefined
@@ -149,7 +149,7 @@ async function askTokens(
   return undefined
 }
 
-/** Texts that show a wrong vocabulary, a wrong normalizer and control tokens that are none. */
+/** Texts that reveal a wrong vocabulary, a wrong normalizer and missing control tokens. */
 function sampleTexts({ chat, stopIds, tokenizer }: ModelRenderer): readonly string[] {
   return [
     'The quick brown fox: 12345 + 67890 = 80235.',
@@ -160,7 +160,7 @@ function sampleTexts({ chat, stopIds, tokenizer }: ModelRenderer): readonly stri
   ]
 }
 
-/** A text that both sides tokenize otherwise; some ways do not matter to a server that is sent ids. */
+/** A text that the two sides tokenize differently; some differences do not matter for a server that is sent ids. */
 interface Difference {
   readonly words: string
   readonly matters: boolean
@@ -178,7 +178,7 @@ async function compareText(
   const place = at < 0 ? ours.length : at
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
   const words = `${shown} is ${excerpt(ours, place)} here and ${excerpt(theirs, place)} on the server`
-  // A server that gives what we give for the normalised text lost nothing that it is sent.
+  // If the server's ids equal ours for the normalised text, it only normalises, which does not matter for ids.
   const normalised = tokenizer.encode(text.normalize('NFC'))
   const isNormalised = theirs.length === normalised.length && theirs.every(isAt(normalised))
   return isNormalised

@@ -2,7 +2,7 @@ import { bootstrapInterval, type Interval } from '../math/intervals.ts'
 import { seedOf } from '../math/random.ts'
 import { mean } from '../math/statistics.ts'
 
-/** What a run came to on each of its tasks. */
+/** A run's results by task. */
 export interface RunByTask {
   readonly run: string
   readonly tasks: ReadonlyMap<string, TaskMeans>

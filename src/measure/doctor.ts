@@ -5,7 +5,7 @@ import { type ModelSourceOptions, openRenderer } from '../settings/model-source.
 import { openNamed } from '../settings/open-named.ts'
 import { checkServer, type ServerCheck } from './check-server.ts'
 
-/** What an examination is asked for. */
+/** What to examine. */
 export interface DoctorOptions {
   readonly renderer?: Partial<RendererOptions> & ModelSourceOptions
   /** Servers whose tokens are compared with the folder's. */

@@ -12,11 +12,11 @@ import { takeTrial, taskNumber, tauBench } from '../sinks/formats/tau-bench.ts'
 import { isUnscored } from '../sinks/row-record.ts'
 import { openRunReader } from '../store/store.ts'
 
-/** What an evaluation on tau-bench comes to in the benchmark's own terms. */
+/** The result of an evaluation in tau-bench's own metrics. */
 export interface TauEvaluated extends TauMetrics {
   /** Attempts that failed outside the policy; as in the original they count 0 in every figure here. */
   readonly failed: number
-  /** What playing the users took; null where no model played them. */
+  /** Tokens and cost of simulating the users; null if no model played them. */
   readonly user: TauReport['user']
 }
 
@@ -25,7 +25,7 @@ export function isTau({ environment }: Pick<Settings, 'environment'>): boolean {
   return environment?.startsWith('tau:') ?? false
 }
 
-/** The number of tasks of the split that is evaluated: without other words, the benchmark is all of it. */
+/** The number of tasks of the evaluated split, which is rolled whole unless fewer are asked for. */
 export async function countTauTasks(values: Settings): Promise<number> {
   const { variant, options } = parsePartName(values.environment!)
   const root = options.get('root') ?? ''
@@ -37,7 +37,7 @@ export async function countTauTasks(values: Settings): Promise<number> {
   throw new Error(`tau-bench ${variant} has no split "${split}". Known: ${known}.`)
 }
 
-/** tau-bench's own metrics of a run, the same that its own code finds in the results of the run. */
+/** tau-bench's own metrics of a run, equal to what its own code computes from the run's results. */
 export async function measureTau(run: string): Promise<TauEvaluated | undefined> {
   await using reader = await openRunReader(run)
   const attempts: TauTrial[] = []
@@ -89,7 +89,7 @@ export async function writeTauResults(
     for (let trial = 0; trial < trials; trial++) {
       for await (const source of reader.groups()) {
         const { members } = source.group
-        // The original writes what broke with reward 0; tau2-bench keeps it out of its results.
+        // tau-bench writes failed attempts with reward 0; tau2-bench leaves them out of its results.
         const unscored = format === tauBench ? source.group.unscored : []
         for (const { tree } of [...members, ...unscored]) trials = Math.max(trials, tree.member + 1)
         const ofTrial = <Member extends Weighted | Unscored>(all: readonly Member[]) =>

@@ -12,7 +12,7 @@ export function isTau2({ environment }: Pick<Settings, 'environment'>): boolean 
   return environment?.startsWith('tau2:') ?? false
 }
 
-/** The number of tasks of the split that is evaluated: without other words, the benchmark is all of it. */
+/** The number of tasks of the evaluated split, which is rolled whole unless fewer are asked for. */
 export function countTau2Tasks(values: Settings): number {
   const { variant, options } = parsePartName(values.environment!)
   const [root = '', predecessor] = [options.get('root'), options.get('predecessor')]
@@ -31,7 +31,7 @@ export function countTau2Tasks(values: Settings): number {
   )
 }
 
-/** tau2-bench's own metrics of a run, the same that its own code finds in the results of the run. */
+/** tau2-bench's own metrics of a run, equal to what its own code computes from the run's results. */
 export async function measureTau2(run: string): Promise<Tau2Metrics | undefined> {
   await using reader = await openRunReader(run)
   const runs: MeasuredRun[] = []

@@ -16,7 +16,7 @@ import {
 export interface EvaluateOptions extends AttemptOptions, MeasureOptions {
   /** Attempts per task. @default 1 */
   readonly trials?: number
-  /** Told of every task as it ends, with its attempts. */
+  /** Called with every task as it ends, with its attempts. */
   readonly onTask?: (result: TaskResult, group: Group) => void
 }
 

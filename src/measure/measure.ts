@@ -20,7 +20,7 @@ export interface TaskResult {
   readonly unscored: number
   /** One per attempt that was scored; a tree's is the mean of its endings. */
   readonly rewards: readonly number[]
-  /** Per attempt: 1 where it succeeded, 0 where not, and what a tree's endings say between. */
+  /** Per attempt: 1 if it succeeded, 0 if not; for a tree, the share of its endings that succeeded. */
   readonly chances: readonly number[]
 }
 
@@ -48,7 +48,7 @@ export interface Evaluated {
   readonly bySeat?: Readonly<Record<string, Pick<Evaluated, 'success' | 'meanReward'>>>
 }
 
-/** What an evaluation is measured by. */
+/** How an evaluation is measured. */
 export interface MeasureOptions {
   /** The reward from which on an attempt counts as a success. @default 1 */
   readonly successAt?: number
@@ -154,8 +154,8 @@ function byK(
 }
 
 /**
- * A share over tasks. Attempts at one task resemble each other, so that tasks are resampled, not
- * attempts; with one attempt each, and where all tasks are alike, Wilson's bounds say more.
+ * A share over tasks. Attempts at one task resemble each other, so tasks are resampled, not attempts;
+ * with one attempt per task, or if all tasks have the same result, Wilson's interval is used.
  */
 function estimateShare(
   results: readonly TaskResult[],
@@ -178,7 +178,7 @@ function estimateMean(values: readonly number[]): Estimated {
   return { value: mean(values), ...interval, tasks: values.length }
 }
 
-/** Whether the policy itself did what a group holds: other players of seats are not measured. */
+/** Whether the policy itself played this group's seat: other players are not measured. */
 function isPlayed({ members }: Group): boolean {
   return members[0]?.dropped?.filter !== seatFilter
 }

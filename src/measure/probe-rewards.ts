@@ -6,7 +6,7 @@ import { type Player, scorePlay } from '../environments/play.ts'
 import { replyOf } from '../environments/reply.ts'
 import { mean } from '../math/statistics.ts'
 
-/** What an answer that should be worth nothing earns. */
+/** The reward of an answer that should earn nothing. */
 export interface ProbeResult {
   readonly probe: string
   readonly about: string
@@ -17,7 +17,7 @@ export interface ProbeResult {
   readonly problem?: string
 }
 
-/** Answers that do none of the work. A reward that pays for them will be earned by them. */
+/** Answers that do no work. A reward that pays for one of them will be exploited by it. */
 const probes: Readonly<Record<string, { readonly about: string; readonly player: Player }>> = {
   empty: { about: 'says nothing', player: ({ turn }) => (turn === 0 ? replyOf('') : undefined) },
   copied: {

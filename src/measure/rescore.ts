@@ -8,7 +8,7 @@ import { refuseBatch } from '../weigh/estimate.ts'
 import { type GatherOptions, gather } from '../weigh/gather.ts'
 import { filtersOf } from '../weigh/seats.ts'
 
-/** What stored trajectories are judged by anew. */
+/** How stored trajectories are scored again. */
 export interface RescoreOptions extends GatherOptions {
   readonly reward: Environment['reward']
   /** Rewards that run at one time. @default 64 */
@@ -50,7 +50,7 @@ export async function* rescore(run: string, options: RescoreOptions): AsyncGener
   }
 }
 
-/** What was held out for measuring is never trained, whatever it is worth now. */
+/** Drops held-out groups, which must never be trained on, whatever their new rewards. */
 function heldOut({ members }: Group): readonly Filter[] {
   const verdicts = members.flatMap(({ trajectory, dropped }) =>
     dropped?.filter === 'evaluation' ? [[trajectory.id, dropped] as const] : [],
@@ -169,7 +169,7 @@ export function openRescoreSummary(): {
   }
 }
 
-/** Trajectories whose reward is another one now, or that have one for the first time. */
+/** How many trajectories have a different reward now, or their first one. */
 function changedScores({ before, after }: Rescored): number {
   const was = new Map(before.members.map(each => [each.trajectory.id, each.reward.total]))
   return after.members.filter(({ trajectory, reward }) => was.get(trajectory.id) !== reward.total)

@@ -4,7 +4,7 @@ import { type Band, bandOf, bands } from '../tasks/curate/curate.ts'
 import { LikenessIndex, type LikenessOptions } from '../tasks/curate/likeness.ts'
 import { measureRun, type TaskResult } from './measure.ts'
 
-/** What a set of tasks is worth to train a policy on. */
+/** How useful a set of tasks is for training a policy. */
 export interface MeasuredTasks {
   readonly tasks: number
   /** Tasks whose attempts all failed outside the policy; they are in no band. */
@@ -27,7 +27,7 @@ export interface MeasuredTask {
   readonly differs: boolean
 }
 
-/** Measures the tasks of a run by what its attempts came to. */
+/** Measures the tasks of a run by the rewards of its attempts. */
 export async function measureTasks(
   run: string,
   options: LikenessOptions & { readonly successAt?: number; readonly heldOut?: readonly Task[] },

@@ -5,20 +5,20 @@ import { mean } from '../math/statistics.ts'
 import type { EmbeddedModel, TrainingRow } from './model.ts'
 import type { SupervisedOptions } from './supervised.ts'
 
-/** How often rows that are kept apart are measured over a training. */
+/** How often the validation rows are measured during training. */
 const times = 40
 /** Measurements in a row that must be worse before training stops. */
 const patience = 3
 
-/** Watches the rows that are kept apart, and keeps the weights with which they went best. */
+/** Measures the validation rows, and keeps the weights with the lowest loss on them. */
 export interface Apart extends AsyncDisposable {
-  /** Looks after a step; true where training is over, with the best weights in the model. */
+  /** To be called after a step; true if training should stop, with the best weights restored. */
   isOver(step: number, loss: number): Promise<boolean>
 }
 
 /**
- * Opens the watch. A model learns by heart where what it is trained on still gets better while what is
- * kept apart gets clearly worse.
+ * Opens the measurement. A model memorises when its training loss still falls while the loss on the
+ * validation rows clearly rises.
  */
 export async function openApart(
   model: EmbeddedModel,
@@ -61,7 +61,7 @@ export async function openApart(
   }
 }
 
-/** A quarter worse than it was, and much worse than what is trained. */
+/** Whether the validation loss is a quarter above its best, and far above the training loss. */
 function isByHeart(apart: number, best: number, trained: number): boolean {
   return apart > 1.25 * best + 0.02 && trained < apart / 2
 }
@@ -75,7 +75,7 @@ async function lossOf(
   let sum = 0
   let tokens = 0
   for (const { ids, mask, temperature } of rows) {
-    // The first token has nothing before it that it could follow from.
+    // The first token has no context, so it is not scored.
     const scored = await model.score(ids, 1, { temperature }, { signal })
     for (const [index, logprob] of scored.logprobs.entries()) {
       if (mask[index + 1] !== 1) continue

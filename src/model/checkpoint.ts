@@ -26,7 +26,7 @@ const companionNames = [
   'vocab.json',
 ] as const
 
-/** What the kernels compute; a config that says otherwise is of another model. */
+/** Values that the kernels assume; a config with others describes another kind of model. */
 const fixedConfig = {
   model_type: 'llama',
   hidden_act: 'silu',

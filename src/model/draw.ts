@@ -23,7 +23,7 @@ export interface DrawRequest {
   readonly onToken?: (token: TokenNews) => void
 }
 
-/** What was drawn: nothing past the token at which it was stopped. */
+/** What was drawn, up to the token at which it was stopped. */
 export interface Drawn {
   readonly ids: Int32Array
   readonly logprobs: Float32Array
@@ -93,12 +93,12 @@ interface Stopped {
 
 interface Watcher {
   readonly signal: AbortSignal
-  /** How watching ended the sample; nothing where it did not. */
+  /** How a watcher stopped the sample; undefined if none did. */
   stopped(): Stopped | undefined
   readonly see: (token: TokenNews) => void
 }
 
-/** Watches tokens as they are drawn; there is none where nobody wants to see them. */
+/** Watches tokens as they are drawn; undefined if the request has nothing to watch for. */
 function openWatcher(request: DrawRequest, model: EmbeddedModel): Watcher | undefined {
   const { watch, onToken, stopStrings, maxTokens } = request
   if (!watch && !onToken && stopStrings.length === 0) return undefined
@@ -115,7 +115,7 @@ function openWatcher(request: DrawRequest, model: EmbeddedModel): Watcher | unde
     signal: controller.signal,
     stopped: () => stopped,
     see(token) {
-      // Tokens that were drawn before the model heard of the stop are not kept.
+      // Drop tokens that were drawn before the stop reached the model.
       if (stopped) return
       ids[length++] = token.id
       onToken?.(token)

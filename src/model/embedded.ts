@@ -3,7 +3,7 @@ import { steadySeconds } from '../core/call.ts'
 import { type ModelSettings, openModel } from './model.ts'
 import { type EmbeddedPolicy, embeddedPolicy } from './policy.ts'
 
-/** The base model of this package: it knows how to serve at the desk, not by which rules. */
+/** The base model of this package: it knows the desk's tools and manners, but not its rules. */
 export const baseModel = fileURLToPath(new URL('../../base-model', import.meta.url))
 
 /** Opens the policy that runs inside, from a model folder. */

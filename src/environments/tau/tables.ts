@@ -87,7 +87,7 @@ export class Tables {
     const { keys, values, starts } = image
     let text = '{'
     let index = 0
-    /** The number of pairs at the end that equal the image. */
+    /** From this pair on all equal the image so far; they are still to be copied from its text. */
     let same = 0
     row.forEach((part, key) => {
       if (keys[index] !== key || values[index] !== part) {

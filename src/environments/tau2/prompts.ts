@@ -30,7 +30,7 @@ export class Prompts {
     return text
   }
 
-  /** What the first assignment to a name gives where these names have these values. */
+  /** The value of the first assignment to a name, with these names already known. */
   #evaluate(module: string, name: string, names: ReadonlyMap<string, Value>): Value {
     let block = this.#blocks.get(module)
     if (block === undefined) {
@@ -48,7 +48,7 @@ export class Prompts {
     return scope.get(name) as Value
   }
 
-  /** What tells the agent its part. */
+  /** The agent's system prompt. */
   agent(policy: string): string {
     return this.#format('SYSTEM_PROMPT', {
       agent_instruction: this.text(AGENT, 'AGENT_INSTRUCTION'),
@@ -65,7 +65,7 @@ export class Prompts {
     })
   }
 
-  /** What tells an agent without a user its part. */
+  /** The system prompt of an agent without a user. */
   soloAgent(policy: string, task: Tau2Task): string {
     const instruction = this.text(AGENT, 'AGENT_SOLO_INSTRUCTION')
     return this.#format('SYSTEM_PROMPT_SOLO', {
@@ -83,7 +83,7 @@ export class Prompts {
     return formatFields(this.text(AGENT, name), [], new Map(Object.entries(fields)))
   }
 
-  /** What tells the simulated user who they are; there are other guidelines for users with tools. */
+  /** The simulated user's system prompt; users with tools get other guidelines. */
   user(scenario: Scenario, { hasTools }: { readonly hasTools: boolean }): string {
     const file = hasTools ? 'simulation_guidelines_tools.md' : 'simulation_guidelines.md'
     const guidelines = this.#checkout
@@ -99,7 +99,7 @@ export class Prompts {
     )
   }
 
-  /** What a judge of assertions is asked. */
+  /** The prompt for a judge of assertions. */
   judge(
     conversation: string,
     assertions: readonly string[],

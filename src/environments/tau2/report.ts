@@ -8,7 +8,7 @@ import type { Termination } from './orchestrator.ts'
 import { plain, type Value } from './program/values.ts'
 import type { GoldenAction, Tau2Task } from './task.ts'
 
-/** What is left of an attempt at tau2-bench: all that its reward and its result file need. */
+/** The report of an attempt at tau2-bench: all that its reward and its result file need. */
 export type Tau2Report = {
   readonly benchmark: 'tau2-bench'
   readonly domain: string
@@ -19,7 +19,7 @@ export type Tau2Report = {
   readonly termination_reason: Termination | null
   readonly steps: number
   readonly errors: number
-  /** What a conversation without a price costs cannot be told. */
+  /** `null` if no price is known. */
   readonly user_cost: number | null
   /** The original's own account of the reward; `null` before the end. */
   readonly reward_info: Json
@@ -29,11 +29,11 @@ export type Tau2Report = {
   readonly task: string
   /** How banking found its documents; `null` elsewhere. */
   readonly retrieval: string | null
-  /** All that simulating the user took; `null` where no model plays it. */
+  /** Tokens and cost of simulating the user; `null` if no model plays it. */
   readonly user: (UserUsage & { readonly cost: number | null }) | null
 }
 
-/** What simulating a user took, with its cost where the price is known. */
+/** Tokens used to simulate a user, with their cost if the price is known. */
 export function usageWithCost(
   usage: UserUsage | null,
   price: UserPrice | undefined,
@@ -43,7 +43,7 @@ export function usageWithCost(
   return { ...usage, cost }
 }
 
-/** Plain JSON; floats that are whole become ints, which readers of rewards and messages take as well. */
+/** Plain JSON; whole floats become ints, which readers of rewards and messages accept. */
 const toJson = (value: Value): Json => JSON.parse(dumps(plain(value))) as Json
 
 /** Messages with all that a result file needs of them. */

@@ -19,7 +19,7 @@ import {
 } from './program/values.ts'
 import { toolsOf } from './toolkit.ts'
 
-/** A schema under way: the models it has named so far. */
+/** The models that a schema has named so far. */
 type Definitions = Map<string, Dict>
 
 const dict = (pairs: Readonly<Record<string, Value | undefined>>): Dict =>
@@ -32,7 +32,7 @@ function sorted(pairs: Dict): Dict {
   )
 }
 
-/** The tool as a model is told of it, keys in the order of the original. */
+/** The tool's JSON schema, keys in the order of the original. */
 export function toolSchema(tool: ProgramFunction): Dict {
   const doc = readDocstring(tool.doc ?? '')
   const description =
@@ -208,7 +208,7 @@ export function advertised(kit: Instance): readonly ProgramFunction[] {
     .map(tool => tool.function)
 }
 
-/** The tools that a toolkit advertises, as models are told of them. */
+/** The definitions of the tools that a toolkit advertises. */
 export function toolDefinitions(kit: Instance): readonly ToolDefinition[] {
   return advertised(kit).map(tool => toJavaScript(plain(toolSchema(tool))) as ToolDefinition)
 }

@@ -1,7 +1,7 @@
 import type { Tau2Domain } from './domain.ts'
 import type { Tau2Task } from './task.ts'
 
-/** Of tasks without splits, every third is kept for tests. */
+/** In domains without splits, every third task is kept for tests. */
 const TEST_EVERY = 3
 
 /**
@@ -37,7 +37,7 @@ function ownSplits(tasks: readonly Tau2Task[]): Readonly<Record<string, readonly
   }
 }
 
-/** What is trained on must not be what is measured by. */
+/** Throws if training and test tasks overlap. */
 function requireApart(
   domain: string,
   { train = [], test = [] }: Readonly<Record<string, readonly string[]>>,

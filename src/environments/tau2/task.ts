@@ -17,7 +17,7 @@ export interface EnvAssertion extends FunctionCall {
   readonly message: string | null
 }
 
-/** What a world is put into before an attempt. */
+/** The state of a world before an attempt. */
 export interface InitialState {
   readonly agentData: Dict | null
   readonly userData: Dict | null
@@ -34,7 +34,7 @@ export interface GoldenAction {
   readonly compare_args: readonly string[] | null
 }
 
-/** What a reward may stand on. */
+/** What a reward may be based on. */
 export type RewardBasis = 'DB' | 'ENV_ASSERTION' | 'NL_ASSERTION' | 'ACTION' | 'COMMUNICATE'
 
 /** When a task counts as solved. `null` is not the same as an empty list. */

@@ -31,24 +31,24 @@ export function userToolNames(
   return all.filter(name => userTools.includes(name))
 }
 
-/** The same tools as a model is told of them. */
+/** The definitions of the same tools. */
 export function userTools(domain: Tau2Domain, task: Tau2Task): readonly ToolDefinition[] {
   const names = userToolNames(domain, task)
   if (names === null || domain.user === null) return []
   return toolDefinitions(domain.user).filter(tool => names.includes(tool.function.name))
 }
 
-/** What a user is told before each of their turns. */
+/** What a user gets before each of their turns. */
 export interface UserTurn {
-  /** What tells them who they are. */
+  /** The system prompt. */
   readonly system: string
-  /** The whole conversation; what users may not see of it is left out by whoever reads it. */
+  /** The whole conversation; the user's own code leaves out what users may not see. */
   readonly messages: readonly Tau2Message[]
   readonly tools: readonly ToolDefinition[]
   readonly seed: number
 }
 
-/** What a user said, and what that took where a model plays them. */
+/** What a user said, and the tokens used if a model plays them. */
 export interface UserSpeech {
   readonly message: SpokenMessage
   readonly usage?: { readonly prompt: number; readonly sampled: number }

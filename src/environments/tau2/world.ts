@@ -25,10 +25,10 @@ import { touch, type Version } from './program/versions.ts'
 import type { FunctionCall, InitialState, Requestor } from './task.ts'
 import { toolsOf } from './toolkit.ts'
 
-/** What the databases of both sides differ in from those loaded, one map for each. */
+/** How the databases of both sides differ from those loaded, one map for each. */
 export type WorldDifferences = readonly ReadonlyMap<string, string | null>[]
 
-/** What a tool call was answered with. */
+/** The answer to a tool call. */
 export interface ToolAnswer {
   readonly content: string
   readonly error: boolean
@@ -39,7 +39,7 @@ export interface ToolAnswer {
 /** What was wrong with a call that raised. */
 export type AnswerProblem = 'unknown-tool' | 'invalid-arguments' | 'thrown'
 
-/** Another state than that which the messages tell of. */
+/** A replay led to another state than the messages record. */
 export class ReplayError extends PythonError {
   constructor(message: string) {
     super('ValueError', message)
@@ -138,7 +138,7 @@ export class Tau2World {
     this.#run(() => call(attributeOf(this.domain.agent, 'set_read_log_allowlist'), [[...names]]))
   }
 
-  /** Does again what the messages say was done; another answer than theirs raises. */
+  /** Repeats the calls in the messages; raises if an answer differs from the recorded one. */
   replay(
     messages: readonly Tau2Message[],
     { strict = true }: { readonly strict?: boolean } = {},
@@ -169,7 +169,7 @@ export class Tau2World {
     return user ? this.#run(() => this.domain.hash(user, this.#version)) : null
   }
 
-  /** What both sides' databases differ in from those loaded. */
+  /** How both sides' databases differ from those loaded. */
   differences(): WorldDifferences {
     const { agent, user } = this.domain
     return this.#run(() => {
@@ -179,7 +179,7 @@ export class Tau2World {
     })
   }
 
-  /** Whether the world holds what has these differences. */
+  /** Whether the world differs from the loaded one in exactly this. */
   holds(wanted: WorldDifferences): boolean {
     const { agent, user, versions } = this.domain
     const kits = user ? [agent, user] : [agent]
@@ -189,7 +189,7 @@ export class Tau2World {
     })
   }
 
-  /** This state, to stay as it is; the world goes on from it. */
+  /** Freezes and returns the current state; the world goes on in a new one. */
   freeze(): Version {
     const version = this.#version
     this.#version = this.domain.versions.branch(version)
@@ -210,7 +210,7 @@ function problemOf(error: PythonError, tool: string): AnswerProblem {
   return isBinding || error.type === 'ValidationError' ? 'invalid-arguments' : 'thrown'
 }
 
-/** Names of arguments that the way to a tool takes for itself. */
+/** Refuses argument names that the original's own call uses. */
 function requireFree(given: Dict): void {
   for (const name of ['self', 'tool_name']) {
     if (given.has(name)) {
@@ -267,7 +267,7 @@ function mergeInto(into: Dict, from: Dict): void {
   }
 }
 
-/** An answer that the original cannot write down; there the attempt breaks off. */
+/** An answer that the original cannot serialise; there the attempt breaks off. */
 class UnsupportedAnswer extends PythonError {}
 
 /** What a tool returned as the content of a message: bare numbers become texts, models stay exact. */

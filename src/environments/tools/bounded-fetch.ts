@@ -1,10 +1,10 @@
-/** How much one message of a server may have, and who is told where it has more. */
+/** How many bytes a server's message may have, and what is called if it has more. */
 export interface Bounds {
   readonly bytes: number
   overrun(why: string): void
 }
 
-/** Fetches as usual, but no message that is longer than the bound; a stream of events may hold any number of them. */
+/** A `fetch` that refuses messages longer than the bound; a stream may hold any number of events, each within it. */
 export function boundedFetch({ bytes, overrun }: Bounds): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)

@@ -6,7 +6,7 @@ import { withinTime } from './within-time.ts'
 /** A JSON schema as plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Loads a package with the first plain schema: most programs that load this module meet none. */
+/** Loaded with the first plain JSON schema: most programs never use one. */
 const load = createRequire(import.meta.url) as <Package>(name: string) => Package
 
 const compiled = new Map<string, ValidateFunction>()
@@ -16,7 +16,7 @@ const mostCompiled = 1000
 const deadlines = { read: 5000, check: 500 }
 
 /**
- * A validator for a plain JSON schema: gives what is wrong with a value, nothing where it fits.
+ * A validator for a plain JSON schema: returns what is wrong with a value; empty if nothing.
  * Schemas without `$schema` are read as draft 2020-12. Formats are not checked.
  */
 export function validatorOf(schema: JsonSchema): (value: unknown) => readonly string[] {
@@ -31,17 +31,17 @@ export function validatorOf(schema: JsonSchema): (value: unknown) => readonly st
   }
 }
 
-/** Problems of one value that are told. */
+/** Most problems reported for one value. */
 const mostErrors = 100
 
-/** Whether checking may take longer than a value and its schema are long: parts are met again, or compared. */
+/** Whether checking may take more than linear time: the schema refers to parts again, or compares items. */
 function mayBeSlow(schema: string): boolean {
   return (
     schema.length > 10_000 || /"(?:\$ref|\$dynamicRef|\$recursiveRef|uniqueItems)"/.test(schema)
   )
 }
 
-/** Whether a value has few parts; whoever has many of them may make as many problems of each. */
+/** Whether a value has few parts: many parts could each give many problems. */
 function isSmall(value: unknown): boolean {
   const left = [value]
   for (let count = 0; left.length > 0; count++) {

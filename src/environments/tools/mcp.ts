@@ -30,7 +30,7 @@ export interface McpOptions {
   readonly effects?: 'none' | 'outside'
   /** Bytes that one message of the server may have. @default 16 MiB */
   readonly bytes?: number
-  /** Seconds within which a server says that it lives, when a tool of it has run out of time. @default 10 */
+  /** Seconds in which a server must answer a ping after one of its tools timed out. @default 10 */
   readonly pingSeconds?: number
 }
 
@@ -43,8 +43,8 @@ type Sdk = Awaited<ReturnType<typeof importSdk>>
 type Client = InstanceType<Sdk['Client']>
 
 /**
- * Connects to an MCP server and lists its tools. Inside `open`, give it the call it was given: the
- * connection then closes with the world. Elsewhere, dispose of what it returns.
+ * Connects to an MCP server and lists its tools. Inside `open`, pass its own call on: the connection
+ * then closes with the world. Elsewhere, dispose of what it returns.
  */
 export async function openMcpTools(
   server: McpServer,
@@ -91,17 +91,17 @@ export async function openMcpTools(
 const usualBytes = 2 ** 24
 const usualPing = 10
 
-/** What is known of a connection beside its answers. */
+/** Watches whether a connection still works. */
 interface Watch {
-  /** Why nothing more can be made of it. */
+  /** Why the connection cannot be used any more. */
   readonly broken: string | undefined
-  /** Ends it, and whoever waits for an answer. */
+  /** Closes it, and rejects everything that waits for an answer. */
   break(why: string): void
-  /** A request was given up; its answer may come late. */
+  /** To be called when a request was given up: its answer may come late and is then no error. */
   givenUp(): void
 }
 
-/** Watches for what the client itself passes over: an answer to nothing that was asked. */
+/** Detects what the client ignores: an answer to no request. */
 function watchClient(client: Client): Watch {
   let broken: string | undefined
   let late = 0
@@ -126,7 +126,7 @@ function watchClient(client: Client): Watch {
 
 async function importSdk() {
   try {
-    // Each awaited where it stands: bundlers then let a package be missing that was not installed.
+    // Each import is awaited inside `try`: bundlers then accept that the optional package is missing.
     const client = await import('@modelcontextprotocol/sdk/client/index.js')
     const stdio = await import('@modelcontextprotocol/sdk/client/stdio.js')
     const http = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
@@ -211,7 +211,7 @@ function toTool(listed: ListedTool, client: Client, context: ToolContext): Offer
     inputSchema,
     effects,
     ...(description !== undefined && { description }),
-    // The call's own clock comes first; then the server is asked whether it lives.
+    // The call's own limit ends first; the rest is time for two pings.
     limits: { ...limits, seconds: seconds + 2 * pingSeconds },
     async execute(input: Record<string, unknown>, { abortSignal }: ToolExecution) {
       const timeout = Math.min(seconds * 1000, longestDelay)
@@ -231,8 +231,9 @@ function toTool(listed: ListedTool, client: Client, context: ToolContext): Offer
 const longestDelay = 2 ** 31 - 1
 
 /**
- * What the server says is wrong is the policy's to read, and so is a tool that takes too long in a
- * server that lives; one that is gone, or hangs, or answers what is none, fails the attempt.
+ * Decides who is to blame. Errors that the server reports, and tools that time out while the server
+ * still answers, are shown to the policy; a server that is gone, hangs or answers wrongly fails the
+ * attempt.
  */
 async function attribute(
   cause: unknown,

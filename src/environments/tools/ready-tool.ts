@@ -12,7 +12,7 @@ import { toText } from './tool-output.ts'
 /** A tool that has been read and checked. */
 export interface ReadyTool {
   readonly name: string
-  /** As policies are shown it. */
+  /** The definition that policies see. */
   readonly definition: ToolDefinition
   readonly schema: InputSchema
   readonly limits: Required<ToolLimits>
@@ -20,7 +20,7 @@ export interface ReadyTool {
   execute(input: unknown, execution: object): unknown
 }
 
-/** What one call is answered with, before it is cut to size. */
+/** The answer to one call, before it is cut to its limit. */
 export interface Answer {
   readonly input: unknown
   readonly output: string
@@ -29,7 +29,7 @@ export interface Answer {
   readonly cut?: number
 }
 
-/** Where calls run: the bounds they share with the rest of the run. */
+/** What calls share with the rest of the run. */
 export interface CallSurroundings {
   /** Tools of one scope and name share their limit of concurrency over the whole run. */
   readonly scope: string
@@ -54,13 +54,13 @@ export const defaultLimits = {
 
 const known = new WeakMap<OfferedTool, ReadyTool>()
 
-/** The tool as it was read before, where worlds share it. */
+/** The tool if it was read before: worlds may share it. */
 export function knownTool(name: string, offered: OfferedTool): ReadyTool | undefined {
   const ready = known.get(offered)
   return ready?.name === name ? ready : undefined
 }
 
-/** Reads one tool; throws what is wrong with it, naming it. */
+/** Reads one tool; throws an error that names it if something is wrong. */
 export async function readTool(name: string, offered: OfferedTool): Promise<ReadyTool> {
   const { execute, limits, effects, inputSchema, description } = offered
   if (typeof execute !== 'function') {
@@ -112,7 +112,7 @@ export function runTool(tool: ReadyTool, input: unknown, run: ToolRun): Answer |
   const work = (): Promise<Answer> => execute(tool, input, run)
   const inLane = (): Promise<Answer> => surroundings.lanes.tools.run(call, work)
   const own = ownLane(tool, surroundings)
-  // The tool's own bound comes first: waiting for it must not keep other tools out of the lane.
+  // Wait for the tool's own limit first: waiting must not occupy a place in the shared lane.
   return own ? own.run(call, inLane) : inLane()
 }
 
@@ -153,7 +153,7 @@ async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): 
   try {
     return { input, output: toText(result) }
   } catch (cause) {
-    // Nothing the policy did: the tool gave something that no message can carry.
+    // Not the policy's mistake: the tool returned something that no message can carry.
     throw new Failure('tool', {
       cause: new Error(`${name} gave a result that is not JSON: ${describeCause(cause)}`, {
         cause,

@@ -27,7 +27,7 @@ export interface CallResults {
 /** Runs the calls of a turn in parallel; what the policy did wrong is an observation. */
 export type RunCalls = (attempts: readonly CallAttempt[], call: StepCall) => Promise<CallResults>
 
-/** Reads the tools of a world: as policies are shown them, and the function that runs their calls. */
+/** Reads the tools of a world; returns their definitions and the function that runs their calls. */
 export async function readTools(
   tools: Toolset,
   surroundings: CallSurroundings,
@@ -55,7 +55,7 @@ async function runAll(
   call: StepCall,
   given: Running,
 ): Promise<CallResults> {
-  // Node takes more than ten listeners for a leak.
+  // Node warns of a leak from the eleventh listener on.
   if (attempts.length > 8) setMaxListeners(0, call.signal)
   const running = attempts.map((attempt, index) => runOne(attempt, { ...call, index }, given))
   const records = running.length === 1 ? [await running[0]!] : await all(running)
@@ -66,7 +66,7 @@ async function runAll(
   return { observed, records }
 }
 
-/** All of them, when none runs any more; the first failure in their order is thrown. */
+/** All results, once every promise has settled; then throws the first failure in their order. */
 async function all<T>(running: readonly Promise<T>[]): Promise<readonly T[]> {
   await Promise.allSettled(running)
   return await Promise.all(running)
@@ -93,7 +93,7 @@ async function runOne(attempt: CallAttempt, call: OneCall, running: Running): Pr
   }
 }
 
-/** Most schemas check at once, and most tools answer at once: nothing waits where nothing has to. */
+/** Synchronous where possible: most schemas and tools need no promise. */
 function answerCall(
   { tool, value }: AskedTool,
   { call, id, running }: { readonly call: OneCall; readonly id: string; readonly running: Running },

@@ -1,16 +1,16 @@
 import { linearPattern } from '../../patterns/pattern.ts'
 import { withinTime } from './within-time.ts'
 
-/** Milliseconds after which a match that no engine can promise to end is given up. */
+/** Milliseconds after which a match without a linear bound is given up. */
 const deadline = 100
 
-/** Characters of a text that is matched; one that is longer does not match. */
+/** Most characters of a text; a longer one does not match. */
 const longest = 1_000_000
 
 /**
- * The engine for patterns of JSON schemas. Who writes a schema may write a pattern whose matching takes
- * time that doubles with every character, so they are matched in linear time. One that refers to what
- * it matched before cannot be: it has a deadline, and a text that takes longer does not match.
+ * The engine for patterns of JSON schemas. An author may write a pattern whose matching time doubles
+ * with every character, so patterns are matched in linear time. One with back-references cannot be:
+ * it has a deadline, and a text that takes longer does not match.
  */
 export function schemaPattern(
   pattern: string,
@@ -21,9 +21,9 @@ export function schemaPattern(
   const test = linear
     ? (text: string) => text.length <= longest && linear.test(text)
     : (text: string) => withinTime(deadline, () => expression.test(text)) ?? false
-  // `ajv` takes patterns of one text for one pattern.
+  // `ajv` compares patterns by this text.
   return { test, toString: () => String(expression) }
 }
 
-/** What `ajv` would write into modules of its own, which are not made here. */
+/** `ajv` requires this for generated modules, which are not used here. */
 schemaPattern.code = 'schemaPattern'

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { StandardIssue, StandardSchema } from '../../core/tool.ts'
 import { isRecord, type JsonSchema, validatorOf } from './json-schema.ts'
 
-/** A schema that has been read: what the policy is told of it, and how it checks a value. */
+/** A schema that has been read: what the policy sees of it, and how it checks a value. */
 export interface InputSchema {
   readonly parameters: JsonSchema
-  /** At once where the schema can; only some of them wait for something. */
+  /** Synchronous if the schema is. */
   validate(value: unknown): Validation | Promise<Validation>
 }
 
@@ -89,7 +89,7 @@ function zodJsonSchema(schema: unknown): unknown {
   return z.toJSONSchema(schema as z.core.$ZodType, {
     io: 'input',
     override({ jsonSchema }) {
-      // What every z.int() says tells a policy nothing and costs it forty tokens.
+      // The bounds that every z.int() states tell a policy nothing and cost forty tokens.
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
     },
@@ -127,7 +127,7 @@ function fromJsonSchema(schema: JsonSchema): InputSchema {
   }
 }
 
-/** The schema as policies are shown it: of an object, without the line that names its draft. */
+/** The schema as policies see it: it must be an object's; `$schema` is left out. */
 function toParameters(schema: unknown): JsonSchema {
   if (!isRecord(schema)) throw new TypeError('The JSON schema of an inputSchema is not an object.')
   const { $schema: _, ...parameters } = schema

@@ -1,4 +1,4 @@
-/** What a tool gave, as the policy is shown it. */
+/** A tool's output as the policy sees it. */
 export interface Shown {
   readonly text: string
   /** Characters that were cut off; 0 where all is shown. */

@@ -3,12 +3,12 @@ import { createContext, Script } from 'node:vm'
 const script = new Script('work()')
 const context = createContext({ work: () => undefined })
 
-/** How deep this is within itself; the innermost deadline would end the outer one's work too. */
+/** How deep calls are nested; only the outermost sets a deadline, as an inner one would end the outer work too. */
 let depth = 0
 
 /**
- * Does work that does not wait for anything, and stops in the midst of it when its time is over;
- * undefined then. Within work that has a deadline already, that one holds.
+ * Runs synchronous work and interrupts it when its time is over; the result is then undefined. Inside
+ * work that has a deadline already, only that one counts.
  */
 export function withinTime<Made>(milliseconds: number, work: () => Made): Made | undefined {
   if (depth > 0) return work()

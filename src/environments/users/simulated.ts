@@ -28,7 +28,7 @@ export interface SimulatedUserOptions {
   readonly prompts: UserPrompts
   /** What the user says to end the conversation. @default '###STOP###' */
   readonly stop?: string
-  /** Times to ask again for a reply that has not the form it was asked for. @default 0 */
+  /** Times to ask again for a reply in the wrong form. @default 0 */
   readonly retries?: number
   /** Whether a reasoning user's thought is kept from the agent. @default false */
   readonly hideThought?: boolean
@@ -153,7 +153,7 @@ export class SimulatedUser implements User {
     return parseReactReply(words, this.#options)
   }
 
-  /** The first candidate that satisfies is remembered; the last one is said even so, unremembered. */
+  /** The first accepted candidate is said and remembered; if none is accepted, the last is said but not remembered. */
   async #generateVerified(call: Call): Promise<UserWords> {
     let candidate: UserWords = ''
     for (let attempt = 0; attempt < CANDIDATES; attempt++) {
@@ -169,7 +169,7 @@ export class SimulatedUser implements User {
     return candidate
   }
 
-  /** A reply found wanting is reflected upon and tried again; both stay in the memory. */
+  /** A reply that the supervisor rejects is reflected on and tried again; both stay in the memory. */
   async #generateReflected(call: Call): Promise<UserWords> {
     const conversation = [...this.#messages]
     const first = await this.#generate(conversation, call)

@@ -2,27 +2,27 @@ import type { Call } from '../../core/call.ts'
 
 /** The person a policy talks to in one world: scripted, simulated by a model, or real. */
 export interface User {
-  /** The first words, said by somebody with this instruction in mind. */
+  /** The user's first words, given their instruction. */
   open(instruction: string, call: Call): Promise<UserWords>
   /** The answer to what was said. */
   answer(said: string, call: Call): Promise<UserWords>
   /**
-   * Takes part in an exchange as it happened before, without being asked: for replays. What it had
-   * taken by then counts where it is told.
+   * For replays: records an exchange as it happened before, without asking the model. `spent` restores
+   * the tokens used by then.
    */
   recall(exchange: Exchange, spent?: UserSpent): void
-  /** Somebody with the same memory who goes their own way from here. */
+  /** A copy with the same memory that goes on by itself. */
   fork(): User
   /** Tokens that the user's own model read and sampled so far; absent where there is no model. */
   readonly usage?: UserUsage
-  /** The same with those of the last reply, to be told when this is replayed. */
+  /** The same with those of the last reply, for replays. */
   readonly spent?: UserSpent
 }
 
-/** What a user says; null is what a model gave that answered with nothing at all, which is no text. */
+/** What a user says; null if the model answered without any text. */
 export type UserWords = string | null
 
-/** What Python says where null is searched for the end of a conversation. */
+/** Python's error when `None` is searched for the stop text. */
 export const notSearchable = "argument of type 'NoneType' is not iterable"
 
 /** The words of a user who said something; null fails, as it does in tau-bench. */
@@ -45,7 +45,7 @@ export type UserUsage = {
   readonly sampled: number
 }
 
-/** What simulating a user took up to a point of a conversation. */
+/** Tokens used to simulate a user up to a point of a conversation. */
 export type UserSpent = UserUsage & {
   /** Tokens of the last reply, verdicts aside; null before it. */
   readonly last: { readonly prompt: number; readonly sampled: number } | null

@@ -41,7 +41,7 @@ export const workspaceOptions = z.strictObject({
   'key-variable': z.string().min(1).optional(),
 })
 
-/** Options as an environment takes them: an address becomes the workspaces that are kept there. */
+/** Options as an environment takes them: a sandbox address becomes workspaces on that server. */
 export async function reachWorkspaces<Named extends z.output<typeof workspaceOptions>>({
   sandbox,
   'key-variable': variable,
@@ -54,7 +54,7 @@ export async function reachWorkspaces<Named extends z.output<typeof workspaceOpt
   return { ...rest, sandbox: await remoteWorkspaces({ url: sandbox, key }) }
 }
 
-/** Opens what workspaces are taken from; throws where nothing can keep them apart. */
+/** Opens the source of workspaces; throws if nothing can isolate them. */
 export function openWorkspaces(options: WorkspaceOptions): {
   readonly workspaces: Workspaces
   readonly limits: WorkspaceLimits

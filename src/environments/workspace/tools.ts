@@ -15,10 +15,10 @@ export interface ToolOptions {
   readonly test?: readonly string[]
 }
 
-/** The tools of somebody who works on files: list, read, write, edit, run commands, run the tests. */
+/** Tools for working on files: list, read, write, edit, run commands, run the tests. */
 export function workspaceTools(options: ToolOptions): Readonly<Record<string, OfferedTool>> {
   const { workspace, limits, test } = options
-  // Calls of one turn change the same files: one after the other, in their order.
+  // Calls of one turn change the same files, so they run one after the other.
   let before: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
     const done = before.then(() => {
@@ -108,12 +108,12 @@ function fileTools(
   }
 }
 
-/** Commands have a limit of their own; waiting for those before them does not count. */
+/** No limit here: commands have their own, and waiting for earlier ones must not count. */
 function ownLimits({ outputBytes }: WorkspaceLimits) {
   return { seconds: Number.MAX_SAFE_INTEGER, characters: 3 * outputBytes }
 }
 
-/** What a file refused is for the policy to see; whatever else breaks is the environment's. */
+/** Errors about files are shown to the policy; anything else is a failure of the environment. */
 async function unbroken<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   let problem: FileProblem | undefined
   const result = await across('environment', { signal }, async () => {

@@ -44,7 +44,7 @@ export function addDialects(server: FastifyInstance, served: Served, renderer: R
   }
 }
 
-/** Room for whatever the model's own context holds: who asks sets the limits. */
+/** Limits as large as the model's context: each request sets its own. */
 function contextOf({ model, folder }: Served, renderer: Renderer): CaptureContext {
   const most = Number.MAX_SAFE_INTEGER
   const { context } = model.shape

@@ -102,7 +102,7 @@ export async function generate(
   }
 }
 
-/** What a sample has that was aborted before its first token. */
+/** The empty sample, for requests aborted before their first token. */
 function nothing(version: number): Drawn {
   return {
     ids: new Int32Array(0),

@@ -86,7 +86,7 @@ async function updateWeights(
   return { success: true, message: 'Succeeded to update model weights.', num_paused_requests: 0 }
 }
 
-/** The folder as it really is, so that no link leads out of those that are allowed. */
+/** The folder's real path, so that no symbolic link leads out of the allowed ones. */
 function allowedFolder(path: string, folders: readonly string[]): string {
   const real = (each: string): string | undefined => {
     try {
@@ -235,7 +235,7 @@ function readOne(
     generation: {
       ...(rid !== undefined && { rid }),
       prompt,
-      // The protocol's own default, for clients that forget to say it.
+      // The protocol's own default.
       maxTokens: numberIn(parameters, 'max_new_tokens', { ...whole, low: 1 }) ?? 128,
       sampling: readSampling(parameters),
       stopIds: [

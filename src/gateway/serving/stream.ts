@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-/** Answers with server-sent events, then `[DONE]`; what goes wrong midway is the last event. */
+/** Answers with server-sent events, then `[DONE]`; an error midway is the last event. */
 export async function sendEvents(
   reply: FastifyReply,
   work: (send: (event: unknown) => void) => Promise<void>,

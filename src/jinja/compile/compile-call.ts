@@ -64,7 +64,7 @@ function unpackNames(names: Map<string, Value>, mapping: Value): void {
   }
 }
 
-/** Compiles a call; calls of methods do not make the method an object first. */
+/** Compiles a call; a method call does not create a bound method first. */
 export function compileCall(place: CompilePlace, expression: Of<'call'>): Evaluate {
   const { callee } = expression
   if (callee.kind === 'attribute') return compileMethodCall(place, callee, expression.input)

@@ -86,7 +86,7 @@ export const compileAll = (place: CompilePlace, expressions: readonly Expression
 
 function compileName(place: CompilePlace, { name }: Of<'name'>): Evaluate {
   const reference = findReference(place.symbols, name)
-  // a name that no analysis met stands in an argument that Jinja does not look into either
+  // a name that the analysis did not see is in an argument that Jinja does not analyse either
   if (!reference) return () => undefinedName(name)
   const read = compileRead(place.symbols.owner, reference)
   return frame => {

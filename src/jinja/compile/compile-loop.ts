@@ -70,7 +70,7 @@ function compileParts(place: CompilePlace, node: ForStatement & At): LoopParts {
     otherwise: compileOtherwise(place, node),
     filter,
     loopSlot,
-    // even an empty round costs about as much as four expressions
+    // even an empty iteration costs about as much as four expressions
     cost: place.template.cost - before + 4,
   }
 }
@@ -120,7 +120,7 @@ function sourceOf(
   })
 }
 
-/** Runs the body for every item; tells whether any round came to its end, which skips the else. */
+/** Runs the body for every item; returns whether any iteration completed, in which case `else` is skipped. */
 function walkItems(parts: LoopParts, frame: RunFrame, items: readonly Value[]): boolean {
   const { assign, entry, body, cost } = parts
   let finished = false

@@ -17,7 +17,7 @@ export interface Compilation {
 export interface CompilePlace {
   readonly template: Compilation
   readonly symbols: Symbols
-  /** Whether this is under an `if`, where filters that nobody knows only raise when they run. */
+  /** Whether this is under an `if`, where unknown filters raise only when they run. */
   readonly isSoft: boolean
   /** Whether `break` and `continue` have a loop to act on. */
   readonly inLoop: boolean

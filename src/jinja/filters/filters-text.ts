@@ -43,7 +43,7 @@ const changed =
     return mapText(text, change)
   }
 
-/** A unit becomes six where it is escaped, and there are quotes around all. */
+/** An escaped unit becomes six, and quotes are added. */
 const JSON_GROWTH = 8
 
 /** `tojson` of transformers: `json.dumps` without the HTML escapes of Jinja's own. */

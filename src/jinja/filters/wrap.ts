@@ -30,7 +30,7 @@ function wrapLine(run: Run, line: string, options: WrapOptions): string[] {
   const lines: string[] = []
   while (chunks.length > 0) {
     if (lines.length > 0 && isBlank(chunks.at(-1))) chunks.pop()
-    // breaking a long word walks over what is left of it
+    // breaking a long word walks over the rest of it each time
     const { length } = chunks.at(-1) ?? ''
     spend(run, length > options.width ? 4 * length : 4)
     const row = takeRow(chunks, options)

@@ -6,9 +6,9 @@ import type { ServerLoss } from './losses.ts'
 import type { Learner } from './pass.ts'
 
 /**
- * What the server divides a row's sum by. SkyRL answers for two programs: its JAX backend averages
- * each row and tells no metrics; the one over GPUs (SkyRL-Train) sums and tells them. A forward pass
- * over one row finds out which it is.
+ * What the server divides a row's sum by. SkyRL's address may be served by either of two programs: its
+ * JAX backend averages each row and reports no metrics; SkyRL-Train, on GPUs, sums and reports them. A
+ * forward pass over one row finds out which it is.
  */
 export async function findDivision(
   learner: Learner & { division?: FactorOptions['divides'] },

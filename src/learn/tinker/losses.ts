@@ -12,7 +12,7 @@ export interface ServerLoss {
   readonly mean: FactorOptions['mean']
 }
 
-/** A loss that is computed here: the server goes forward, and backward with the slopes it is given. */
+/** A loss computed here: the server runs forward, then backward with the slopes that we send. */
 export interface OwnLoss {
   readonly kind: 'own'
   readonly name: LossName
@@ -48,7 +48,7 @@ const serverLosses: Readonly<Record<string, ServerLoss>> = {
   'importance-sampling': server('importance_sampling', 'tokens'),
 }
 
-/** All of them: what Tinker does not know is computed here. */
+/** All losses: those that Tinker lacks are computed here. */
 export const tinkerLosses: Readonly<Record<string, TinkerLoss>> = {
   ...serverLosses,
   ...Object.fromEntries(
@@ -66,7 +66,7 @@ export function tinkerLossNamed(name: string): TinkerLoss {
   )
 }
 
-/** What a server does with a loss it does not have. */
+/** What servers without a loss would do instead, for the error message. */
 const instead: Partial<Record<TinkerServerKind['name'], string>> = {
   twinkle: ', and trains cross-entropy when it is asked for one',
 }

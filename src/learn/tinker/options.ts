@@ -11,8 +11,8 @@ export interface TinkerTrainerOptions {
   /** One of `tinkerLosses` that the server has. @default `ppo`, or `importance-sampling` where there is none */
   readonly loss?: string
   /**
-   * What the server divides a row's sum by of its own accord, which is then multiplied in again.
-   * @default what the kind of server is known to do
+   * What the server itself divides a row's sum by; we multiply by it to undo that.
+   * @default what this kind of server is known to do
    */
   readonly divides?: FactorOptions['divides']
   /** Passes over each batch. @default 1 */
@@ -27,7 +27,7 @@ export interface TinkerTrainerOptions {
   readonly gradientClip?: number
   /** Adam's epsilon. @default 1e-12, as Tinker's own */
   readonly epsilon?: number
-  /** Whether each datum says of which of the server's sequences its tokens are. @default false */
+  /** Whether each datum names the server's sequences that its tokens come from. @default false */
   readonly provenance?: boolean
   /** @default 0 */
   readonly seed?: number
@@ -35,7 +35,7 @@ export interface TinkerTrainerOptions {
   readonly weighting?: LeafWeighting
 }
 
-/** What stands behind the address of a trainer: `tinker:URL?rank=16&targets=attention,mlp`. */
+/** The options in a trainer's address: `tinker:URL?rank=16&targets=attention,mlp`. */
 export type TinkerUriOptions = Pick<
   TinkerTrainerOptions,
   'divides' | 'rank' | 'targets' | 'weightDecay' | 'gradientClip' | 'epsilon' | 'provenance'
@@ -84,7 +84,7 @@ function readNumber(value: string): number | undefined {
   return number >= 0 && Number.isFinite(number) ? number : undefined
 }
 
-/** Reads what stands behind `?` in `tinker:URL?…`. */
+/** Reads the options after `?` in `tinker:URL?…`. */
 export function readTinkerUri(name: string): {
   readonly url: string
   readonly options: TinkerUriOptions

@@ -8,17 +8,17 @@ import type { OwnLoss } from './losses.ts'
 import { combined, inChunks, type Learner, type PassSums } from './pass.ts'
 import { withProvenance } from './provenance.ts'
 
-/** A row that the server goes over, and where its tokens lie among those of all rows. */
+/** A row sent to the server, and the offset of its tokens among those of all rows. */
 interface Placed {
   readonly member: MemberRow
   readonly start: number
 }
 
 /**
- * A pass with a loss that the server does not have. The server goes forward and tells log-probabilities;
- * the loss and its slopes over every trajectory's path are computed here; the server goes backward with
- * the slopes as the weights of its cross-entropy, the plain sum of which has just this gradient. Rows
- * hold each token once. The size is that of a sum over tokens, as with the server's own losses.
+ * A pass with a loss that the server does not have. The server runs forward and returns log-probabilities;
+ * the loss and its slopes over every trajectory's path are computed here; the server runs backward with
+ * the slopes as weights of its cross-entropy, whose plain sum has exactly this gradient. Rows contain
+ * each token once. The scale is that of a sum over tokens, as with the server's own losses.
  */
 export async function ownPass(
   learner: Learner,
@@ -55,7 +55,7 @@ export async function ownPass(
   return { ...compare(placed, { logprobs, oldLogprobs }), loss: value, metrics }
 }
 
-/** What the server says of the rows now, from their second token on. */
+/** The server's current log-probabilities of the rows, from their second token on. */
 async function forward(
   { model, passes, provenance }: Learner,
   placed: readonly Placed[],
@@ -99,7 +99,7 @@ function passOf(model: Learner['model'], data: readonly Datum[]) {
   return { modelId: model.id, seqId: model.next(), data, loss: 'cross_entropy' }
 }
 
-/** Whether any token of a row is worth something to a trajectory through it. */
+/** Whether any token of a row has an advantage other than zero. */
 function isTeaching({ row }: MemberRow): boolean {
   return row.passages.some(({ value }) => value.some(({ advantage }) => advantage !== 0))
 }

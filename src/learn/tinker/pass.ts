@@ -13,12 +13,12 @@ const requestTokens = 100_000
 /** What a pass over a batch gave. */
 export interface PassSums {
   readonly loss: number
-  /** Log-probability at sampling less the one of now, over all tokens that count. */
+  /** Sum over trained tokens of the log-probability at sampling minus the current one. */
   readonly difference: number
   /** The largest of these differences, of either sign. */
   readonly furthest: number
   readonly tokens: number
-  /** The server's own numbers, each put together as its name says. */
+  /** The server's own metrics, each combined as its name says. */
   readonly metrics: Readonly<Record<string, number>>
 }
 
@@ -71,7 +71,7 @@ export function* inChunks(data: readonly Datum[]): Generator<readonly Datum[]> {
   if (chunk.length > 0) yield chunk
 }
 
-/** A row that teaches nothing is added where a server takes even numbers of rows only. */
+/** Adds a row with zero weights if the server accepts only even numbers of rows. */
 function evened(chunk: readonly Datum[]): readonly Datum[] {
   return chunk.length % 2 === 0 ? chunk : [...chunk, scaled(chunk.at(-1)!, 0)]
 }
@@ -106,10 +106,10 @@ function compare(datum: Datum, now: readonly number[] = []): Compared {
   return sums
 }
 
-/** The names under which servers tell the loss, the surest first. */
+/** The names under which servers report the loss, the most reliable first. */
 const lossMetrics = ['loss:sum', 'total_loss:sum', 'pg_loss:sum', 'loss:avg']
 
-/** The loss as the server tells it; SkyRL's JAX server tells it by token only. */
+/** The loss as the server reports it; SkyRL's JAX server reports it per token only. */
 function lossOf(answers: readonly ForwardBackwardOutput[]): number {
   return answers.reduce((sum, { metrics, outputs }) => {
     const name = lossMetrics.find(each => metrics[each] !== undefined)
@@ -119,7 +119,7 @@ function lossOf(answers: readonly ForwardBackwardOutput[]): number {
   }, 0)
 }
 
-/** Numbers of several answers as one: a name says by its end how they are put together. */
+/** Combines the metrics of several answers; the end of a name says how. */
 export function combined(
   all: readonly Readonly<Record<string, number>>[],
 ): Readonly<Record<string, number>> {

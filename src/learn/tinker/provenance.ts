@@ -4,8 +4,8 @@ import type { Datum } from '../../sinks/formats/tinker.ts'
 import type { MemberRow } from '../../sinks/row-record.ts'
 
 /**
- * A row's datum with the sequences of the server that its tokens are of: inputs are all tokens but the
- * last, targets all but the first. One with tokens of no known sequence says nothing, as the API has it.
+ * A row's datum with the server's sequences that its tokens come from: inputs are all tokens but the
+ * last, targets all but the first. If some token's sequence is unknown, the datum names none, as the API requires.
  */
 export function withProvenance(
   datum: Datum,

@@ -20,7 +20,7 @@ import { withProvenance } from './provenance.ts'
 
 type Settings = ReturnType<typeof settingsOf>
 
-/** A trainer under way: the model it trains may change when it goes on from a checkpoint. */
+/** The state of a trainer; loading a checkpoint replaces the model. */
 interface State extends Learner {
   readonly session: TinkerSession
   readonly settings: Settings
@@ -33,8 +33,9 @@ const remembered = 'tinker.json'
 /**
  * Trains through a Tinker server: forward and backward over every trajectory's full paths, an optimiser
  * step, and weights for the sampler, which the session's policy samples from afterwards. Tinker sums
- * over tokens, other servers divide; means are made by the size of advantages. Samples come from the
- * adapter from the start, which at first does what the base model does: not every server samples that.
+ * over tokens, other servers divide; advantages are scaled so that the result is the wanted mean.
+ * Samples come from the adapter from the start (it first equals the base model), as not every server
+ * can sample the base model itself.
  */
 export async function openTinkerTrainer(
   session: TinkerSession,
@@ -95,7 +96,7 @@ async function learnFrom(state: State, groups: readonly Group[], call: Call) {
   return { version, metrics: { ...counts, ...told } }
 }
 
-/** A pass with a loss of the server's, advantages of such a size that its mean is ours. */
+/** A pass with a loss of the server, with advantages scaled so that its sum is our mean. */
 async function serverPass(
   state: State,
   { all, loss }: { readonly all: readonly MemberRow[]; readonly loss: ServerLoss },
@@ -119,13 +120,13 @@ async function serverPass(
   return () => passOver(state, { data, loss }, call)
 }
 
-/** Before the first update, what differs is how the two sides compute; afterwards it is learning. */
+/** Before the first update differences come from the two sides' arithmetic; after it, from learning. */
 function metricsOf({ difference, furthest, tokens }: PassSums): Record<string, number> {
   if (tokens === 0) return {}
   return { meanDifference: difference / tokens, largestDifference: furthest }
 }
 
-/** A server's own numbers, told apart from ours. */
+/** The server's own metrics, prefixed so that they differ from ours. */
 function namedServer(metrics: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(metrics).map(([name, value]) => [`server.${name}`, value]),
@@ -152,7 +153,7 @@ async function optimise({ session, settings, model }: State, call: Call) {
   return Object.fromEntries(numbers.filter(([, value]) => typeof value === 'number'))
 }
 
-/** Makes what was learned available to samples. */
+/** Makes the learned weights available for sampling. */
 async function offer({ session, model }: State, version: number, call: Call): Promise<void> {
   await session.sampleFrom(await publish(session, model, call), version, call)
 }
@@ -202,7 +203,7 @@ async function loadFrom(
   return { version: record.version }
 }
 
-/** A row that is worth as much as its siblings teaches nothing. */
+/** Whether a row has an advantage other than zero; others teach nothing. */
 function isWorthwhile({ row }: MemberRow): boolean {
   return row.advantages.some((value, token) => row.mask[token] === 1 && value !== 0)
 }

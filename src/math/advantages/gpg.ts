@@ -9,7 +9,7 @@ import {
 } from '../advantage.ts'
 import { checkNumber, checkWord, readOptions } from '../options.ts'
 
-/** GPG's normaliser, and what a group of one is worth. */
+/** GPG's normaliser, and the advantage of a group of one. */
 export interface GpgAdvantageSettings {
   /** F_norm: every advantage is divided by it. */
   readonly norm: number

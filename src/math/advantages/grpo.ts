@@ -21,7 +21,7 @@ export interface ScaleSettings {
   readonly epsilon: number
 }
 
-/** GRPO's scale, and what a group of one is worth. */
+/** GRPO's scale, and the advantage of a group of one. */
 export interface GrpoAdvantageSettings extends ScaleSettings {
   readonly single: SinglePolicy
 }

@@ -17,7 +17,7 @@ export interface ReinforceTokens extends TokenBatch {
   readonly refLogprobs?: TokenNumbers
 }
 
-/** What both forms can be told. */
+/** The settings of both forms. */
 export interface ReinforceSettings {
   /** KL in the reward: r_t − β k_t. */
   readonly kl: KlPenalty | undefined

@@ -71,7 +71,7 @@ function countWanted(mask: Uint8Array): number {
   return mask.reduce((sum, wanted) => sum + wanted, 0)
 }
 
-/** Bytes of a chunk's description, activations left out. */
+/** Bytes of a chunk's description, without activations. */
 function descriptionBytes({ rows, tokens, blocks, wanted }: Chunk): number {
   const lists = rows.length * layout.SPAN_BYTES + wanted * layout.ROW_BYTES
   return align(layout.JOB_BYTES) + align(lists + 8) + align((tokens + blocks) * 4)

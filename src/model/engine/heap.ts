@@ -5,7 +5,7 @@ const page = 65_536
 /** Where the first array lies; below are the control words, the plan and the job list. */
 const start = 32_768
 
-/** Four gigabytes, as far as addresses go: only what is touched takes real memory. */
+/** Four gigabytes of address space: only pages that are used take real memory. */
 const maximumPages = 65_536
 
 /**

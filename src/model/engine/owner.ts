@@ -23,12 +23,12 @@ export interface OwnerPort {
 
 type Message<K extends ToOwner['kind']> = Extract<ToOwner, { kind: K }>
 
-/** What has to happen one at a time, in the order it was asked for. */
+/** Messages that are handled one at a time, in order. */
 type Exclusive = Exclude<ToOwner, { kind: 'sample' | 'abort' | 'backward' }>
 
 /**
- * Owns a model: takes messages, samples a step at a time, and does everything else in between.
- * What changes the weights waits until no sample is under way, and new samples wait for it.
+ * Owns a model: takes messages, samples one step at a time, and handles everything else in between.
+ * Messages that change the weights wait until no sample is under way, and new samples wait for them.
  */
 export class Owner {
   readonly #port: OwnerPort
@@ -85,7 +85,7 @@ export class Owner {
     })
   }
 
-  /** One turn: what is due of the queue, then a step of sampling. */
+  /** One turn: the messages that are due, then a step of sampling. */
   #turn(): void {
     while (this.#isDue(this.#queue[0])) this.#perform(this.#queue.shift()!)
     const admit = !this.#wantsQuiet(this.#queue[0])
@@ -217,7 +217,7 @@ function countMasked(rows: readonly RowOrder[]): number {
   return rows.reduce((sum, { mask }) => mask.reduce((some, wanted) => some + wanted, sum), 0)
 }
 
-/** Whether samples under way would be torn by it: their keys and values belong to old weights. */
+/** Whether a message changes the weights; keys and values of samples under way would then be wrong. */
 function changesWeights({ kind }: Exclusive): boolean {
   return kind === 'update' || kind === 'import' || kind === 'import-optimizer' || kind === 'close'
 }

@@ -27,10 +27,10 @@ export type Dict = Map<Value, Value>
 /** Arguments given by name. */
 export type Named = ReadonlyMap<string, Value>
 
-/** Seen by the room of Python's values, which knows none of the objects here. */
+/** Casts for the functions of `python`, which do not know the objects here. */
 export const plain = (value: Value): PythonValue => value as PythonValue
 
-/** Whatever is no value of Python's own; `type` is the name of its class. */
+/** An object that is not one of Python's built-in values; `type` is the name of its class. */
 export abstract class ProgramObject {
   abstract get type(): string
 }
@@ -152,7 +152,7 @@ export class ProgramClass extends ProgramObject {
   readonly bases: readonly Value[]
   readonly kind: ClassKind
   readonly attributes: Map<string, Value>
-  /** Of the class body alone, in order. */
+  /** Annotations of this class body only, in order. */
   readonly annotations: ReadonlyMap<string, Value>
   readonly doc: string | null
   /** This class and those it inherits from, nearest first. */
@@ -255,7 +255,7 @@ export class Property extends ProgramObject {
   }
 }
 
-/** A method of the class itself, or of nothing at all. */
+/** A `classmethod` or a `staticmethod`. */
 export class ClassMethod extends ProgramObject {
   readonly called: Value
   readonly takesClass: boolean
@@ -379,7 +379,7 @@ export const isCallable = (value: Value): value is Callable =>
   value instanceof BuiltinClass ||
   value instanceof ExceptionClass
 
-/** A value, or another where there is none; `None` is a value, which `??` takes for none. */
+/** A value, or another if it is undefined; unlike `??` it keeps `None`, which is null here. */
 export const orElse = <T extends Value | undefined>(
   value: Value | undefined,
   other: T,

@@ -3,7 +3,7 @@ import { type Dict, Instance, ProgramClass, type Value } from './values.ts'
 /** What can change while a program runs. */
 export type Mutable = Value[] | Dict | Instance | ProgramClass
 
-/** Which states are recorded in while a program runs; programs run one at a time. */
+/** The states that changes are recorded in; programs run one at a time. */
 let recorder: Versions | undefined
 
 /** To be called before an object changes. */
@@ -17,7 +17,7 @@ type Contents = Value[] | Map<Value, Value> | Map<string, Value>
 /** A state of all objects of a program: how it differs from the state it came from. */
 export class Version {
   readonly parent: Version | undefined
-  /** Of each object changed since: what it holds in the other state than the one in force. */
+  /** For each object changed since: its contents in this or the parent state, whichever is not in force. */
   readonly changed = new Map<Mutable, Contents>()
   /** Whether others came from it, so that it must stay as it is. */
   isFrozen = false
@@ -30,8 +30,8 @@ export class Version {
 
 /**
  * The states that the objects of a program can be in. There is one set of objects; entering a state
- * puts into them what they hold there. That costs what the states differ in, so a world can be opened
- * or forked at no cost, whatever the size of its database.
+ * swaps their contents for those of that state. The cost is the difference between the states, so
+ * opening or forking a world is free, whatever the size of its database.
  */
 export class Versions {
   readonly root = new Version()
@@ -62,7 +62,7 @@ export class Versions {
     if (this.#shared.has(object) && !changed.has(object)) changed.set(object, copyOf(object))
   }
 
-  /** From now on, changes of what hangs on these values are recorded. */
+  /** From now on, changes of everything reachable from these values are recorded. */
   share(values: Iterable<Value>): void {
     const pending = [...values]
     while (pending.length > 0) {
@@ -73,7 +73,7 @@ export class Versions {
     }
   }
 
-  /** A state that begins as `version` is, which from now on stays as it is. */
+  /** A state that begins as a copy of `version`, which is frozen from now on. */
   branch(version: Version): Version {
     if (!version.isFrozen) {
       version.isFrozen = true
@@ -101,7 +101,7 @@ export class Versions {
     this.#current = target
   }
 
-  /** Every object that a state holds otherwise than the root does. */
+  /** Every object whose contents in this state differ from the root's. */
   changedIn(version: Version): ReadonlySet<Mutable> {
     const objects = new Set<Mutable>()
     for (let one: Version | undefined = version; one; one = one.parent) {
@@ -127,7 +127,7 @@ function copyOf(object: Mutable): Contents {
   return Array.isArray(contents) ? [...contents] : new Map<Value, Value>(contents)
 }
 
-/** Exchanges what the objects hold with what is recorded of them. */
+/** Exchanges the contents of objects with the recorded ones. */
 function swap({ changed }: Version): void {
   for (const [object, recorded] of changed) {
     const before = copyOf(object)
