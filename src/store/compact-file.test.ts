@@ -17,7 +17,12 @@ it('[P1] is written anew without what is of no more use, and keeps all that is l
   const path = join(await mkdtemp(join(tmpdir(), 'espalier-compact-')), 'unfinished.frames')
   const live = new Set<string>(['slow/0'])
   const isLive = (tree: TreeId): boolean => live.has(tree)
-  const file = await openCompactFile(path, { isLive, onEntry: () => {}, smallest: 20_000 })
+  const file = await openCompactFile(path, {
+    isLive,
+    onEntry: () => {},
+    smallest: 20_000,
+    apart: 0,
+  })
   for (let round = 0; round < 100; round++) {
     live.add(`quick-${round}/0`)
     // The slow one's entries lie in frames of their own, and among those of the others.
@@ -40,4 +45,25 @@ it('[P1] is written anew without what is of no more use, and keeps all that is l
   expect(found.filter(({ tree }) => tree === 'slow/0')).toEqual(
     Array.from({ length: 20 }, (_, turn) => entry('slow/0', turn)),
   )
+})
+
+it('writes nothing of an attempt that was over within a moment, and all that is live when it closes', async () => {
+  const path = join(await mkdtemp(join(tmpdir(), 'espalier-compact-')), 'unfinished.frames')
+  const live = new Set<string>(['quick/0', 'slow/0'])
+  const isLive = (tree: TreeId): boolean => live.has(tree)
+  const file = await openCompactFile(path, { isLive, onEntry: () => {}, apart: 60_000 })
+  await file.append(entry('slow/0', 0))
+  await new Promise(setImmediate)
+  // A minute passes between two writes: these are still waiting when the quick one ends.
+  await file.append(entry('quick/0', 0))
+  await file.append(entry('slow/0', 1))
+  live.delete('quick/0')
+  file.waste(1)
+  await file[Symbol.asyncDispose]()
+
+  const found: AttemptEntry[] = []
+  await openCompactFile(path, { isLive: () => true, onEntry: each => found.push(each) }).then(
+    again => again.remove(),
+  )
+  expect(found).toEqual([entry('slow/0', 0), entry('slow/0', 1)])
 })

@@ -2,14 +2,16 @@ import { rename, rm } from 'node:fs/promises'
 import type { TreeId } from '../core/ids.ts'
 import { type AttemptEntry, entriesFromFrame, entriesToFrame } from './attempt-record.ts'
 import { decodeFrame } from './frame.ts'
+import { openGathering } from './gathering.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { type FramePlace, openToRead, readBytes, readJournal } from './read-journal.ts'
 
 /** A file of entries that is written anew without what is of no more use, before most of it is that. */
 export interface CompactFile extends AsyncDisposable {
   /**
-   * Writes an entry with the next turn of the event loop; gives something to wait for where too many
-   * wait for the disk. Does nothing once the disk refused: trees are what counts, and they will say so.
+   * Writes an entry within a moment, unless its attempt is over by then; gives something to wait for
+   * where too many wait for the disk. Does nothing once the disk refused: trees are what counts, and
+   * they will say so.
    */
   append(entry: AttemptEntry): Promise<void> | undefined
   /** So many entries are of no more use. */
@@ -24,8 +26,15 @@ export interface CompactFileOptions {
   readonly onEntry: (entry: AttemptEntry) => void
   /** Below this size a file is never written anew. @default 32 MiB */
   readonly smallest?: number
+  /** Milliseconds between two writes. @default 5 */
+  readonly apart?: number
 }
 
+/**
+ * No longer than a busy event loop takes for one turn. Every write has its price, whatever it holds,
+ * and a thousand turns of attempts a second make as many without this.
+ */
+const momentMilliseconds = 5
 /** Entries that are written as one frame; larger ones would hold the event loop. */
 const mostTogether = 64
 /** Entries that may wait for the disk before attempts wait too. */
@@ -34,31 +43,32 @@ const mostWaiting = 2048
 /** Opens the file; what is of no more use is left behind at once. */
 export async function openCompactFile(
   path: string,
-  { isLive, onEntry, smallest = 32 * 1024 * 1024 }: CompactFileOptions,
+  { isLive, onEntry, smallest = 32 * 1024 * 1024, apart = momentMilliseconds }: CompactFileOptions,
 ): Promise<CompactFile> {
   let { journal, frames }: Compacted = await compact(path, await readFrames(path, onEntry), isLive)
   let { count, wasted } = countIn(frames, isLive)
   let compacting: Promise<void> | undefined
   let isOver = false
-  /** The entries that still come into the next frame. */
-  let together: AttemptEntry[] | undefined
   let waiting = 0
-  let writing: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
-  async function write(entries: readonly AttemptEntry[]): Promise<void> {
+  const gathering = openGathering<AttemptEntry>(apart, async gathered => {
+    const entries = gathered.filter(({ tree }) => isLive(tree))
+    // Nobody needs what was over before it was written.
+    count -= gathered.length - entries.length
+    wasted -= gathered.length - entries.length
     try {
       while (compacting) await compacting
-      const place = await journal.append(() => {
-        if (together === entries) together = undefined
-        return entriesToFrame(entries)
-      })
-      frames.push({ place, trees: treesIn(entries) })
+      await Promise.all(piecesOf(entries, mostTogether).map(writeFrame))
     } catch {
       isOver = true
     } finally {
-      waiting -= entries.length
+      waiting -= gathered.length
     }
+  })
+  async function writeFrame(entries: readonly AttemptEntry[]): Promise<void> {
+    const place = await journal.append(entriesToFrame(entries))
+    frames.push({ place, trees: treesIn(entries) })
   }
   async function shrink(): Promise<void> {
     await journal[Symbol.asyncDispose]()
@@ -70,7 +80,7 @@ export async function openCompactFile(
   async function shut(): Promise<void> {
     isOver = true
     await compacting
-    await writing
+    await gathering.flush()
     await journal[Symbol.asyncDispose]()
   }
   const close = (): Promise<void> => {
@@ -80,15 +90,10 @@ export async function openCompactFile(
   return {
     append(entry) {
       if (isOver) return undefined
-      if (!together) {
-        together = []
-        writing = write(together)
-      }
       count++
       waiting++
-      // Another frame begins with the next one.
-      if (together.push(entry) >= mostTogether) together = undefined
-      return waiting > mostWaiting ? writing : undefined
+      gathering.add(entry)
+      return waiting > mostWaiting ? gathering.flush() : undefined
     },
     waste(entries) {
       wasted += entries
@@ -110,6 +115,13 @@ export async function openCompactFile(
 interface NotedFrame {
   readonly place: FramePlace
   readonly trees: readonly TreeId[]
+}
+
+/** A list in pieces of at most so many. */
+function piecesOf<Item>(items: readonly Item[], most: number): readonly (readonly Item[])[] {
+  return Array.from({ length: Math.ceil(items.length / most) }, (_, piece) =>
+    items.slice(piece * most, (piece + 1) * most),
+  )
 }
 
 function treesIn(entries: readonly AttemptEntry[]): readonly TreeId[] {

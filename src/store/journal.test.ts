@@ -38,21 +38,37 @@ describe('a journal', () => {
     expect(await read(path)).toEqual(numbers(43))
   })
 
-  it('[P1] writes a frame that grows as it is when its turn comes; one without bytes fails alone', async () => {
+  it('[P1] a frame without a form as bytes fails alone', async () => {
     const path = scratch()
     {
       await using journal = await openJournal(path)
-      let number = 1
-      const grown = journal.append(() => frame(number))
-      const bad = journal.append(() => {
-        throw new Error('no bytes')
-      })
+      const first = journal.append(frame(1))
+      const bad = journal.append({ header: {}, arrays: [new BigInt64Array(1) as never] })
       const last = journal.append(frame(3))
-      number = 2
-      await expect(bad).rejects.toThrow('no bytes')
-      await Promise.all([grown, last])
+      await expect(bad).rejects.toThrow('a frame cannot carry a BigInt64Array')
+      await Promise.all([first, last])
     }
-    expect(await read(path)).toEqual([2, 3])
+    expect(await read(path)).toEqual([1, 3])
+  })
+
+  it('[P1] lets the event loop turn between batches of what was appended at once, and syncs it all', async () => {
+    const path = scratch()
+    await using journal = await openJournal(path)
+    let turns = 0
+    let isOver = false
+    const turn = (): void => {
+      turns++
+      if (!isOver) setImmediate(turn)
+    }
+    setImmediate(turn)
+    const large = { header: { number: 1 }, arrays: [new Int32Array(30_000)] }
+    let written = 0
+    for (let count = 0; count < 40; count++) void journal.append(large).then(() => written++)
+    await journal.sync()
+    isOver = true
+    expect(written).toBe(40)
+    // 4.8 MB in batches of at most 256 KiB and a frame.
+    expect(turns).toBeGreaterThan(12)
   })
 
   it('[P1] torn anywhere, it keeps every whole frame and is appended to after them', async () => {

@@ -8,11 +8,10 @@ import { StoreError } from './store-error.ts'
 /** An append-only file of frames. One writer, any number of readers. */
 export interface Journal extends AsyncDisposable {
   /**
-   * Resolves when the frame is written; a crash of this process can no longer lose it. One that is
-   * given as a function is asked for when it is about to be written, and may grow until then; one
-   * that was read from another journal is given as its bytes.
+   * Resolves when the frame is written; a crash of this process can no longer lose it. One that was
+   * read from another journal is given as its bytes.
    */
-  append(frame: Frame | Buffer | (() => Frame)): Promise<FramePlace>
+  append(frame: Frame | Buffer): Promise<FramePlace>
   /** Resolves when all that was appended would survive a power cut. */
   sync(): Promise<void>
   /** Bytes that are written. */
@@ -26,7 +25,7 @@ export interface JournalOptions {
 }
 
 interface Waiting {
-  readonly frame: Frame | Buffer | (() => Frame)
+  readonly frame: Frame | Buffer
   readonly resolve: (place: FramePlace) => void
   readonly reject: (error: unknown) => void
 }
@@ -39,21 +38,16 @@ export async function openJournal(
   path: string,
   { syncEvery = 1 }: JournalOptions = {},
 ): Promise<Journal> {
-  const handle = await openToAppend(path)
-  let end = await findEnd(handle, path).catch(async (error: unknown) => {
-    await handle.close()
-    throw error
-  })
+  const { handle, ...found } = await openToAppend(path)
+  let { end } = found
   // One batch is written at a time, so that they can share it.
   const buffer = openFrameBuffer()
   let isDirty = false
   let broken: StoreError | undefined
-  let waiting: Waiting[] = []
+  const waiting: Waiting[] = []
   let writing: Promise<void> | undefined
 
-  async function writeBatch(waiters: readonly Waiting[]): Promise<void> {
-    const batch = encodeAll(waiters, buffer)
-    if (batch.length === 0) return
+  async function writeBatch(batch: readonly Encoded[]): Promise<void> {
     try {
       if (broken) throw broken
       await writeAll(handle, buffer.bytes())
@@ -71,25 +65,36 @@ export async function openJournal(
     }
   }
 
-  async function writeWaiting(): Promise<void> {
-    // All that is appended in this turn of the event loop is written at once.
+  /**
+   * Writes at once what was appended in this turn of the event loop, up to a batch: the trees of
+   * thousands of attempts that end together would hold the loop.
+   */
+  async function writeNext(): Promise<void> {
     await setImmediate()
-    while (waiting.length > 0) {
-      const batch = waiting
-      waiting = []
-      await writeBatch(batch)
-    }
-    writing = undefined
+    const batch = takeBatch(waiting, buffer)
+    if (batch.length > 0) await writeBatch(batch)
+    writing = waiting.length > 0 ? writeNext() : undefined
   }
 
-  async function sync(): Promise<void> {
-    await writing
+  const append = (frame: Waiting['frame']): Promise<FramePlace> =>
+    new Promise((resolve, reject) => {
+      waiting.push({ frame, resolve, reject })
+      writing ??= writeNext()
+    })
+
+  async function syncWritten(): Promise<void> {
     if (!isDirty) return
     isDirty = false
     await handle.datasync()
   }
-  const timer = setInterval(() => void sync().catch(fail), syncEvery * 1000)
-  timer.unref()
+
+  async function sync(): Promise<void> {
+    // Nothing is written when all before it is. Whoever appends meanwhile is not waited for: under
+    // load somebody always does.
+    if (writing) await append(Buffer.alloc(0)).catch(() => {})
+    await syncWritten()
+  }
+  const timer = setInterval(() => void syncWritten().catch(fail), syncEvery * 1000).unref()
 
   function fail(cause: unknown): void {
     broken ??= new StoreError(path, { cause, keeps: true })
@@ -99,11 +104,7 @@ export async function openJournal(
     get size() {
       return end
     },
-    append: frame =>
-      new Promise((resolve, reject) => {
-        waiting.push({ frame, resolve, reject })
-        writing ??= writeWaiting()
-      }),
+    append,
     sync,
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
@@ -120,28 +121,42 @@ interface Encoded {
   readonly size: number
 }
 
-function encodeAll(waiters: readonly Waiting[], buffer: FrameBuffer): readonly Encoded[] {
+/** Takes frames off a list and into the buffer until they are a batch. */
+function takeBatch(waiters: Waiting[], buffer: FrameBuffer): readonly Encoded[] {
   buffer.clear()
-  return waiters.flatMap(each => encodeWaiting(each, buffer))
+  const encoded: Encoded[] = []
+  let taken = 0
+  let size = 0
+  while (taken < waiters.length && size < smallWrite) {
+    const waiting = waiters[taken++]!
+    const added = encodeWaiting(waiting, buffer)
+    if (added === undefined) continue
+    encoded.push({ waiting, size: added })
+    size += added
+  }
+  waiters.splice(0, taken)
+  return encoded
 }
 
-/** Puts a frame into the buffer; one that has no form as bytes fails alone. */
-function encodeWaiting(waiting: Waiting, buffer: FrameBuffer): readonly Encoded[] {
-  const { frame, reject } = waiting
+/** Puts a frame into the buffer and gives its size; one that has no form as bytes fails alone. */
+function encodeWaiting({ frame, reject }: Waiting, buffer: FrameBuffer): number | undefined {
   try {
-    if (Buffer.isBuffer(frame)) return [{ waiting, size: buffer.addBytes(frame) }]
-    return [{ waiting, size: buffer.add(typeof frame === 'function' ? frame() : frame) }]
+    return Buffer.isBuffer(frame) ? buffer.addBytes(frame) : buffer.add(frame)
   } catch (error) {
     reject(error)
-    return []
+    return undefined
   }
 }
 
-async function openToAppend(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'a+')
-  } catch (cause) {
+async function openToAppend(path: string): Promise<{ handle: FileHandle; end: number }> {
+  const handle = await open(path, 'a+').catch((cause: unknown) => {
     throw new StoreError(path, { cause })
+  })
+  try {
+    return { handle, end: await findEnd(handle, path) }
+  } catch (error) {
+    await handle.close()
+    throw error
   }
 }
 
