@@ -1,5 +1,4 @@
-import type { Group } from '../core/group.ts'
-import { isUseful } from '../core/group.ts'
+import { type Group, isUseful, type Unscored } from '../core/group.ts'
 import type { GroupId, TaskId } from '../core/ids.ts'
 import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
@@ -27,6 +26,8 @@ export interface Fed {
   /** Groups that had grown too old, and those that filters had emptied. */
   readonly stale: number
   readonly emptied: number
+  /** Attempts that failed outside the policy, in these groups and in those that were emptied. */
+  readonly unscored: Group['unscored']
 }
 
 /** Rolls groups while others are learned from; a slow one comes out with a later step. */
@@ -74,10 +75,12 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
       const groups: Group[] = []
       let stale = 0
       let emptied = 0
+      const unscored: Unscored[] = []
       fill(done)
       while (groups.length < tasksPerStep * perJob && pipeline.pending > 0) {
         const group = await pipeline.next()
         taken.delete(group.id)
+        unscored.push(...group.unscored)
         const isOld = ageOfGroup(group, history) > maxStaleness
         if (!isOld && isUseful(group)) {
           groups.push(group)
@@ -88,7 +91,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
         refused++
         if (stale + emptied <= tasksPerStep * perJob * options.refill) fill(done)
       }
-      return { groups, stale, emptied }
+      return { groups, stale, emptied, unscored }
     },
     [Symbol.asyncDispose]: () => pipeline[Symbol.asyncDispose](),
   }

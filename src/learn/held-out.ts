@@ -1,5 +1,5 @@
 import type { Task } from '../core/environment.ts'
-import type { Filter } from '../core/group.ts'
+import { type Filter, reasonsUnscored, type Unscored } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Reward } from '../core/reward.ts'
 import type { Trajectory } from '../core/trajectory.ts'
@@ -18,6 +18,8 @@ export interface Evaluation {
   readonly scored: number
   /** Attempts that failed outside the policy; they count neither way. */
   readonly unscored: number
+  /** The most frequent reason of those failures. */
+  readonly failure?: string
   readonly meanReward: number
   readonly sampledTokens: number
   readonly attempts: readonly EvaluatedAttempt[]
@@ -92,17 +94,24 @@ export async function evaluateHeldOut<Data>(
   })
   const attempts: EvaluatedAttempt[] = []
   const endings: Ending[] = []
-  let unscored = 0
+  const unscored: Unscored[] = []
   while (pipeline.pending > 0) {
     const group = await pipeline.next()
-    if (group.members.length === 0) unscored++
+    if (group.members.length === 0) unscored.push(...group.unscored)
     for (const { reward, trajectory, tree } of group.members) {
       const isSolved = reward.total >= successAt
       attempts.push({ task: group.task, isSolved, reward, trajectory })
       endings.push({ tree, share: trajectory.share, isSolved, reward: reward.total })
     }
   }
-  return { ...summarise(endings), sampledTokens: tokensOf(attempts), unscored, attempts }
+  const [first] = reasonsUnscored({ unscored })
+  return {
+    ...summarise(endings),
+    sampledTokens: tokensOf(attempts),
+    unscored: unscored.length,
+    ...(first && { failure: first.reason }),
+    attempts,
+  }
 }
 
 interface Ending {

@@ -136,6 +136,25 @@ describe('a training run', () => {
     expect(second.counts.requests).toBe(2 * 4 + 1)
   })
 
+  it.each([
+    { maxStaleness: 0, from: 0, which: 'at a held-out task' },
+    { maxStaleness: 0, from: 3, which: 'of step 3' },
+    { maxStaleness: 1, from: 4, which: 'of step 4' },
+  ])('ends when every attempt fails: $which', async ({ maxStaleness, from, which }) => {
+    const { trainer, parts, learned } = openLearning()
+    const policy: typeof parts.policy = {
+      ...parts.policy,
+      async sample(request, call) {
+        if (learned.length + 1 >= from) throw new Error('the server is away')
+        return await parts.policy.sample(request, call)
+      },
+    }
+    const options = { ...plan, evaluateEvery: 100, maxStaleness, trainer }
+    await expect(trainParts(tasks, { ...parts, policy }, options)).rejects.toThrow(
+      `No attempt ${which} could be scored: failed in policy: the server is away`,
+    )
+  })
+
   it('that rolls ahead learns from what is at most so many steps old', async () => {
     for (const maxStaleness of [1, 2]) {
       const { trainer, parts, sampling, learned } = openLearning({ delay: ({ seed }) => seed % 7 })

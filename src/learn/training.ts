@@ -1,5 +1,5 @@
 import type { Task } from '../core/environment.ts'
-import type { Group } from '../core/group.ts'
+import { type Group, reasonsUnscored } from '../core/group.ts'
 import { type GroupId, seatGroup, type TaskId } from '../core/ids.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 import { attemptMeans } from '../math/attempts.ts'
@@ -166,6 +166,7 @@ async function begin<Data>(
 ): Promise<TrainingState> {
   await keep.save(0)
   const before = await evaluateAt(0, plan, parts)
+  if (before.scored === 0) refuseFailures('at a held-out task', before.failure)
   const state = { step: 0, version: 0, before, after: before, sampledTokens: 0 }
   await keep.state(state)
   return state
@@ -217,11 +218,10 @@ function openSteps<Data>(
     maxStaleness > 0
       ? openFeed(parts, { ...plan, maxStaleness, onUpdate, history, first })
       : undefined
-  const inTurn = async (step: number): Promise<Fed> => ({
-    groups: await rollStep(step, plan, parts),
-    stale: 0,
-    emptied: 0,
-  })
+  const inTurn = async (step: number): Promise<Fed> => {
+    const groups = await rollStep(step, plan, parts)
+    return { groups, stale: 0, emptied: 0, unscored: groups.flatMap(group => group.unscored) }
+  }
   let isLearning = false
   return {
     isLearning: () => isLearning,
@@ -229,6 +229,10 @@ function openSteps<Data>(
       const started = performance.now()
       const fed = await (feed ? feed.take(step) : inTurn(step))
       const { stale } = fed
+      if (!fed.groups.some(group => group.members.length > 0)) {
+        const [first] = reasonsUnscored(fed)
+        refuseFailures(`of step ${step}`, first?.reason)
+      }
       const off = readImportance(plan.importance ?? [])
       const groups = scaleBatch(fed.groups, parts).map(group =>
         weighImportance(group, off, history.newest()),
@@ -255,6 +259,11 @@ function openSteps<Data>(
       await feed?.[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Ends training where every attempt failed outside the policy: going on would only lose time. */
+function refuseFailures(attempts: string, failure: string | undefined): void {
+  if (failure !== undefined) throw new Error(`No attempt ${attempts} could be scored: ${failure}`)
 }
 
 /** A step's groups, scaled over all of them where the comparison is over batches. */

@@ -4,7 +4,7 @@ import { commandLine } from '../../names/program-name.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
-import { claimRunFolder } from '../../store/run-folder.ts'
+import { claimRunFolder, isRun } from '../../store/run-folder.ts'
 import { RunStoppedError, resumeLine } from '../../watch/stopped.ts'
 import type { Command, Invocation } from '../command.ts'
 import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
@@ -90,8 +90,10 @@ export async function trainWith(
     tell,
     ...elsewhereOf(values, { out, tell }),
   }).catch((error: unknown) => {
-    if (signal.aborted) tell(`\`${commandLine('resume', out)}\` goes on from here`)
-    return stoppedIn(error)
+    // A spent budget is a planned end; everything else is an error.
+    if (error instanceof RunStoppedError) return error
+    if (isRun(out)) tell(`\`${commandLine('resume', out)}\` goes on from here`)
+    throw error
   })
   if (trained instanceof RunStoppedError) {
     tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind)}\` goes on`)
@@ -107,12 +109,6 @@ export async function trainWith(
   tell(`next  ${commandLine('view', out)}`)
   tell(`      ${commandLine('show', out)}`)
   return 0
-}
-
-/** The planned stop, such as a spent budget, in an error; rethrows anything else. */
-function stoppedIn(error: unknown): RunStoppedError {
-  if (error instanceof RunStoppedError) return error
-  throw error
 }
 
 /** What training gave, as one JSON object. */
