@@ -114,7 +114,9 @@ function tauRows(given: Given): readonly Row[] {
       words: () => [`tau:${domain},root=${given['tau-bench']},${user}`, '--tasks', '2'],
     }),
   )
-  const root = `root=${given['tau2-bench']}`
+  // Copies of tau2-bench without large files need the older checkout for one of them.
+  const older = given['tau-bench'] === undefined ? '' : `,predecessor=${given['tau-bench']}`
+  const root = `root=${given['tau2-bench']}${older}`
   const second = ['airline', 'retail', 'telecom', 'telecom-workflow', 'banking_knowledge'].map(
     (domain): Row => ({
       name: `tau2:${domain}`,

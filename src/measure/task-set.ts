@@ -60,10 +60,11 @@ function countBands(measured: readonly MeasuredTask[]): Readonly<Record<Band, nu
 }
 
 async function findLeaks(run: string, heldOut: readonly Task[], options: LikenessOptions) {
-  const index = new LikenessIndex(options)
-  for (const task of heldOut) index.add(task)
   await using reader = await openRunReader(run)
-  return reader.tasks().flatMap(task => {
+  const tasks = reader.tasks()
+  const index = new LikenessIndex(options, [...tasks, ...heldOut])
+  for (const task of heldOut) index.add(task)
+  return tasks.flatMap(task => {
     const like = index.find(task)
     return like ? [{ id: task.id as string, of: like.of, share: like.share }] : []
   })

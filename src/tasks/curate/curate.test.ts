@@ -29,8 +29,42 @@ describe('a set of tasks', () => {
       { id: 'd', because: 'repeated', of: 'a', kind: 'n-grams' },
       { id: 'f', because: 'held-out', of: 'h', kind: 'n-grams', share: 1 },
     ])
-    expect(dedupeTasks(tasks, held, { overlap: 1 }).kept.map(({ id }) => id)).toContain('d')
+    const strict = dedupeTasks([task('a', long), task('b', `the ${long.slice(4)} too`)], [], {
+      overlap: 1,
+    })
+    expect(strict.kept).toHaveLength(2)
     expect(() => dedupeTasks(tasks, held, { overlap: 0 })).toThrow(/above 0/)
+  })
+
+  it('leaks by a held-out task that is only a part of another, and in scripts without spaces', () => {
+    const whole = task(
+      'w',
+      `${'Read what the ledger of the harbour says about it. '.repeat(9)}${long}`,
+    )
+    expect(dedupeTasks([whole], [task('h', long)]).leftOut).toMatchObject([
+      { id: 'w', because: 'held-out', of: 'h', kind: 'n-grams', share: 1 },
+    ])
+    const asked = '请问这座桥是哪一年建成的呢'
+    const again = '请问：这座桥是哪一年建成的？谢谢'
+    expect(dedupeTasks([task('again', again)], [task('asked', asked)]).kept).toEqual([])
+  })
+
+  it('may share an instruction: what most tasks have tells none of them apart', () => {
+    const tasks = Array.from({ length: 20 }, (_, at) =>
+      task(String(at), `${long}. Now say how the word number ${at} of the list is spelled.`),
+    )
+    expect(dedupeTasks(tasks, []).kept).toHaveLength(20)
+  })
+
+  it('keeps together what is like two tasks that are not alike', () => {
+    const second = 'on the way home the same customer counts all his coins once more'
+    const tasks = [task('1', long), task('2', second), task('3', `${long} and ${second}`)]
+    const parts = partTasks(tasks, { train: 0.5, test: 0.5 }, { seed: 1 })
+    expect(
+      Object.values(parts)
+        .map(part => part.length)
+        .sort(),
+    ).toEqual([0, 3])
   })
 
   it('is parted by shares, and what is alike stays together', () => {

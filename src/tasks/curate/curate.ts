@@ -15,9 +15,10 @@ export function dedupeTasks<Data>(
   heldOut: readonly Task[],
   options: LikenessOptions = {},
 ): { readonly kept: readonly Task<Data>[]; readonly leftOut: readonly LeftOut[] } {
-  const guarded = new LikenessIndex(options)
+  const all = [...tasks, ...heldOut]
+  const guarded = new LikenessIndex(options, all)
   for (const task of heldOut) guarded.add(task)
-  const seen = new LikenessIndex(options)
+  const seen = new LikenessIndex(options, all)
   const kept: Task<Data>[] = []
   const leftOut: LeftOut[] = []
   for (const task of tasks) {
@@ -59,18 +60,21 @@ export function partTasks<Data>(
   return parts
 }
 
+/** Tasks that are alike, and those that are like the same one, are one family. */
 function familiesOf<Data>(
   tasks: readonly Task<Data>[],
   options: LikenessOptions,
 ): readonly (readonly Task<Data>[])[] {
-  const index = new LikenessIndex(options)
+  const index = new LikenessIndex(options, tasks)
   const families = new Map<string, Task<Data>[]>()
   for (const task of tasks) {
-    const like = index.find(task)
-    const family = like ? families.get(like.of) : undefined
-    if (family) family.push(task)
-    const joined = family ?? [task]
-    families.set(task.id, joined)
+    const alike = new Set(index.findAll(task).map(({ of }) => families.get(of)!))
+    // The largest takes in the others, so that a task seldom changes its family.
+    const [family = [], ...others] = [...alike].sort((one, other) => other.length - one.length)
+    for (const member of [...others.flat(), task]) {
+      family.push(member)
+      families.set(member.id, family)
+    }
     index.add(task)
   }
   return [...new Set(families.values())]

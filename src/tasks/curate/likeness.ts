@@ -5,7 +5,7 @@ import { wordsOfTask } from './task-text.ts'
 export interface LikenessOptions {
   /** Words of a piece that is looked for elsewhere. @default 8 */
   readonly nGram?: number
-  /** The share of a task's pieces that another one has, from which on they are alike. @default 0.5 */
+  /** The share of the shorter task's pieces in the longer one, from which on they are alike. @default 0.5 */
   readonly overlap?: number
 }
 
@@ -13,63 +13,98 @@ export interface LikenessOptions {
 export interface Likeness {
   readonly of: string
   readonly kind: 'same-text' | 'n-grams'
-  /** The share of its pieces that the other one has. */
+  /** The share of the shorter one's pieces that the longer one has. */
   readonly share: number
 }
+
+/** Fewest tasks of which something can be said that most of them share. */
+const fewest = 8
 
 /** Tasks that others are compared with. */
 export class LikenessIndex {
   readonly #nGram: number
   readonly #overlap: number
+  /** Pieces of what most tasks share, such as an instruction: they tell no two of them apart. */
+  readonly #shared: ReadonlySet<string>
   readonly #texts = new Map<string, string>()
-  readonly #pieces = new Map<string, string[]>()
+  /** Who has a piece. */
+  readonly #owners = new Map<string, string[]>()
+  readonly #sizes = new Map<string, number>()
 
-  constructor({ nGram = 8, overlap = 0.5 }: LikenessOptions = {}) {
+  /** `all` are the tasks that will be added or looked for. */
+  constructor({ nGram = 8, overlap = 0.5 }: LikenessOptions, all: readonly Task[]) {
     if (!Number.isInteger(nGram) || nGram < 1) throw new RangeError(`n-grams of ${nGram} words`)
     if (!(overlap > 0 && overlap <= 1)) {
       throw new RangeError(`an overlap of ${overlap}; it is a share above 0, at most 1`)
     }
     this.#nGram = nGram
     this.#overlap = overlap
+    this.#shared = sharedPieces(all, nGram)
   }
 
   add(task: Task): void {
     const words = wordsOfTask(task)
     this.#texts.set(words.join(' '), task.id)
-    for (const piece of this.#piecesOf(words)) {
-      const owners = this.#pieces.get(piece)
+    const pieces = this.#piecesOf(words)
+    this.#sizes.set(task.id, pieces.size)
+    for (const piece of pieces) {
+      const owners = this.#owners.get(piece)
       if (owners) owners.push(task.id)
-      else this.#pieces.set(piece, [task.id])
+      else this.#owners.set(piece, [task.id])
     }
   }
 
   /** The task that this one is most like; nothing where it is like none. */
   find(task: Task): Likeness | undefined {
+    return this.findAll(task).reduce<Likeness | undefined>(
+      (best, each) => (best && best.share >= each.share ? best : each),
+      undefined,
+    )
+  }
+
+  /** Every task that this one is like, one with the same text first. */
+  findAll(task: Task): readonly Likeness[] {
     const words = wordsOfTask(task)
     const same = this.#texts.get(words.join(' '))
-    if (same !== undefined) return { of: same, kind: 'same-text', share: 1 }
+    const found: Likeness[] = same === undefined ? [] : [{ of: same, kind: 'same-text', share: 1 }]
     const pieces = this.#piecesOf(words)
     const counts = new Map<string, number>()
     for (const piece of pieces) {
-      for (const owner of this.#pieces.get(piece) ?? []) {
+      for (const owner of this.#owners.get(piece) ?? []) {
         counts.set(owner, (counts.get(owner) ?? 0) + 1)
       }
     }
-    let best: Likeness | undefined
     for (const [of, count] of counts) {
-      const share = count / pieces.size
-      if (share >= this.#overlap && share > (best?.share ?? 0))
-        best = { of, kind: 'n-grams', share }
+      const share = count / Math.min(pieces.size, this.#sizes.get(of)!)
+      if (of !== same && share >= this.#overlap) found.push({ of, kind: 'n-grams', share })
     }
-    return best
+    return found
   }
 
-  /** Every run of so many words; a shorter text has none, and is compared as a whole alone. */
   #piecesOf(words: readonly string[]): ReadonlySet<string> {
-    const pieces = new Set<string>()
-    for (let at = 0; at + this.#nGram <= words.length; at++) {
-      pieces.add(words.slice(at, at + this.#nGram).join(' '))
-    }
+    const pieces = piecesOf(words, this.#nGram)
+    for (const piece of this.#shared) pieces.delete(piece)
     return pieces
   }
+}
+
+/** Every run of so many words; a shorter text has none, and is compared as a whole alone. */
+function piecesOf(words: readonly string[], nGram: number): Set<string> {
+  const pieces = new Set<string>()
+  for (let at = 0; at + nGram <= words.length; at++) {
+    pieces.add(words.slice(at, at + nGram).join(' '))
+  }
+  return pieces
+}
+
+/** Pieces that more than half of the tasks have. */
+function sharedPieces(tasks: readonly Task[], nGram: number): ReadonlySet<string> {
+  const counts = new Map<string, number>()
+  if (tasks.length < fewest) return new Set()
+  for (const task of tasks) {
+    for (const piece of piecesOf(wordsOfTask(task), nGram)) {
+      counts.set(piece, (counts.get(piece) ?? 0) + 1)
+    }
+  }
+  return new Set([...counts].flatMap(([piece, count]) => (count > tasks.length / 2 ? piece : [])))
 }

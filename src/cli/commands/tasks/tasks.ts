@@ -202,10 +202,13 @@ function write(file: string, tasks: readonly Task[]): number {
 function tellWritten(
   { terminal, json, own }: Invocation,
   counts: Readonly<Record<string, number>>,
-  more: object = {},
+  more: { readonly files?: Readonly<Record<string, string>>; readonly leftOut?: unknown } = {},
 ): number {
-  const told = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
+  const { files } = more
+  const told = Object.entries(counts).map(
+    ([name, count]) => `${name} ${count}${files ? ` in ${files[name]}` : ''}`,
+  )
   if (json) terminal.print(JSON.stringify({ ...counts, ...more, out: own.out }))
-  else terminal.print(`${told.join('  ')}  in ${own.out}`)
+  else terminal.print(`${told.join('  ')}${files ? '' : `  in ${own.out}`}`)
   return 0
 }
