@@ -24,9 +24,9 @@ const names: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * An embedded model as a GGUF file, which llama.cpp and Ollama run. Its words become tokens that are
- * found wherever they stand: a server that is given text may cut a word that the vocabulary does not
- * have otherwise than we do; given ids, it computes the same.
+ * An embedded model as a GGUF file, which llama.cpp and Ollama run. Its words become tokens that match
+ * anywhere, so a server may tokenize unknown words of a text differently than we do; for the same
+ * ids it computes the same.
  */
 export function writeGguf({ shape, tensors, files }: Checkpoint, name: string): Uint8Array {
   const writer = openWriter()
@@ -132,7 +132,7 @@ function tokenizerFacts(files: Checkpoint['files']): readonly Fact[] {
     (JSON.parse(read('tokenizer_config.json')) as { eos_token: string }).eos_token,
   )
   return [
-    // Bytes by GPT-2's alphabet, and nothing that joins them: words are found as they are.
+    // Bytes in GPT-2's alphabet without merges: words are matched as whole tokens.
     ['tokenizer.ggml.model', 'string', 'gpt2'],
     ['tokenizer.ggml.pre', 'string', 'gpt-2'],
     ['tokenizer.ggml.tokens', 'strings', tokens.map(token => nameOf(token, words))],
@@ -153,7 +153,7 @@ function byteOf(token: string): number | undefined {
   return found ? Number.parseInt(found[1]!, 16) : undefined
 }
 
-/** A token's name in the file. No two may be alike: a byte that is also a word keeps its own name. */
+/** A token's name in the file. Names must be unique, so a byte that is also a word keeps its `<0x…>` name. */
 function nameOf(token: string, words: ReadonlySet<string>): string {
   const byte = byteOf(token)
   if (byte === undefined) return token

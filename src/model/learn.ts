@@ -23,7 +23,7 @@ export interface SampledRow extends TrainingRow {
   readonly tree: number
 }
 
-/** What is learned from: rows that hold each token once, and the trajectories over their tokens. */
+/** The training data: rows that hold each token once, and the trajectories over their tokens. */
 export interface Lesson {
   readonly rows: readonly SampledRow[]
   /** Over the tokens of all rows, laid end to end. */
@@ -58,7 +58,7 @@ export interface Learned {
   readonly gradientNorm: number
   readonly entropy: number
   readonly updates: number
-  /** What the weights before the first update said of its rows. */
+  /** Log-probabilities of the first update's rows under the weights before it. */
   readonly before: ScoredRows
 }
 
@@ -144,9 +144,9 @@ interface Part {
 }
 
 /**
- * The trajectories of some trees. One that is worth as much as its siblings everywhere has no
- * gradient unless a bonus or a penalty gives it one: it counts in every mean, but rows that only such
- * trajectories pass through are not gone over.
+ * The trajectories of some trees. One whose advantage is zero everywhere has no gradient unless a
+ * bonus or a penalty gives it one: it counts in every mean, but rows that only such trajectories pass
+ * through are skipped.
  */
 function partOf(
   { rows, paths, trees }: Lesson,
@@ -171,7 +171,7 @@ function partOf(
   return { rows: needed, paths: { ...live, tokens: live.tokens.map(t => place[t]!) }, whole }
 }
 
-/** Whether any token of a path is worth more or less than nothing to it. */
+/** Whether any token of a path has an advantage other than zero. */
 function isTeaching({ offsets, advantages }: TokenPaths, path: number): boolean {
   return advantages.subarray(offsets[path], offsets[path + 1]).some(value => value !== 0)
 }

@@ -116,7 +116,7 @@ export interface EmbeddedModel extends AsyncDisposable {
   loadOptimizer(folder: string): Promise<void>
 }
 
-/** What everything that waits is given: the signal that stops it. */
+/** Options of everything asynchronous: the signal that stops it. */
 export interface ModelCall {
   readonly signal: AbortSignal
 }

@@ -5,7 +5,7 @@ import { draw, tokenizerOf } from './draw.ts'
 import type { EmbeddedModel } from './model.ts'
 import { isByteToken } from './vocabulary.ts'
 
-/** What an embedded policy is told besides its model. */
+/** Options of an embedded policy. */
 export interface EmbeddedPolicyOptions {
   /** The folder its tokenizer and template lie in, for whoever renders for it. */
   readonly folder?: string
@@ -13,7 +13,7 @@ export interface EmbeddedPolicyOptions {
   readonly clock?: () => number
   /** Whether disposing of the policy ends the model too. @default true */
   readonly ownsModel?: boolean
-  /** Told once where an opening is in words that the model does not know. */
+  /** Called once if an opening consists of words that the model does not know. */
   readonly warn?: (message: string) => void
 }
 
@@ -78,10 +78,10 @@ const capabilities: PolicyCapabilities = {
   stream: true,
 }
 
-/** The most of an opening that may be spelled in bytes before somebody should know. */
+/** If a larger share of an opening is spelled in bytes, a warning is given. */
 const bearableBytes = 0.2
 
-/** What share of an opening are bytes, in words; nothing where it is bearable. */
+/** In words, the share of an opening that is spelled in bytes; undefined if it is small. */
 function strangeWords(model: EmbeddedModel, opening: Int32Array): string | undefined {
   const tokenizer = tokenizerOf(model)
   const bytes = opening.filter(id => isByteToken(tokenizer.tokenOf(id))).length

@@ -26,7 +26,7 @@ import {
 
 /** Starts the thread that owns a model and waits until it is ready. */
 export async function startModel(start: OwnerStart, facts: ModelFacts): Promise<EmbeddedModel> {
-  // Flags of the main program, a loader or --input-type, are not for this plain file.
+  // Flags of the main program, such as a loader or --input-type, must not apply to this plain file.
   const line = new OwnerLine(new Worker(workerFile, { workerData: start, execArgv: [] }))
   await line.ready
   return new RemoteModel(line, start, facts)
@@ -46,7 +46,7 @@ interface Pending extends Waiting {
   readonly onToken: ((token: TokenNews) => void) | undefined
 }
 
-/** The line to the owner: what is sent in one go travels in one message. */
+/** The line to the owner: messages sent in one turn of the event loop travel together. */
 class OwnerLine {
   readonly ready: Promise<unknown>
   readonly #line: Line<ToOwner, FromOwner, Pending>
@@ -63,7 +63,7 @@ class OwnerLine {
     this.ready = once(worker, 'message').then(() => worker.unref())
   }
 
-  /** Asks and waits for the answer; `id` is told at once, for aborting. */
+  /** Asks and waits for the answer; `onId` gets the id at once, for aborting. */
   ask(message: Asked, options: AskOptions = {}): Promise<Answer> {
     const { onToken, id: earlier } = options
     return new Promise<Answer>((resolve, reject) => {
@@ -103,7 +103,7 @@ class OwnerLine {
     else pending?.resolve(news)
   }
 
-  /** Shows a token to whoever watches; a watcher that throws ends its sample. */
+  /** Passes a token to the watcher; a watcher that throws ends its sample. */
   #show(id: number, token: TokenNews): void {
     const pending = this.#line.question(id)
     try {

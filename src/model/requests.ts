@@ -36,7 +36,7 @@ export function toSampleOrder(request: EmbeddedSampleRequest, shape: ModelShape)
   checkNumber('minP', minP, { least: 0, most: 1 })
   checkNumber('topLogprobs', topLogprobs, { least: 0, most: shape.vocabulary, whole: true })
   return {
-    // A copy: a view would take its whole buffer along, and the caller may write over it.
+    // A copy: sending a view would send its whole buffer, and the caller may overwrite it.
     prompt: prompt.slice(),
     maxTokens,
     temperature,

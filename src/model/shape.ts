@@ -23,7 +23,7 @@ const limits: Readonly<Record<keyof ModelShape, number>> = {
 
 const parameterLimit = 16_000_000
 
-/** Refuses a shape that the kernels cannot compute, saying what would do. */
+/** Refuses a shape that the kernels cannot compute, and says what is possible. */
 export function checkShape(shape: ModelShape): ModelShape {
   for (const [name, limit] of Object.entries(limits)) {
     const size = shape[name as keyof ModelShape]

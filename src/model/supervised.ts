@@ -85,7 +85,7 @@ export interface SupervisedOptions {
   readonly weightDecay?: number
   readonly onStep?: (step: SupervisedStep) => void
   readonly signal?: AbortSignal
-  /** Rows that are never trained, only measured: training stops before it learns the others by heart. */
+  /** Validation rows, measured but never trained: training stops before it memorises the others. */
   readonly apart?: readonly TrainingRow[]
   readonly onApart?: (measured: MeasuredApart) => void
 }
@@ -99,14 +99,14 @@ export interface SupervisedStep {
   readonly tokens: number
 }
 
-/** How rows that are not trained went, beside those that are. */
+/** The loss on validation rows, beside that on trained rows. */
 export interface MeasuredApart {
   readonly step: number
   readonly steps: number
-  /** Mean −log π of what is trained, since it was last measured, and of what is kept apart. */
+  /** Mean −log π of trained rows since the last measurement, and of validation rows. */
   readonly trained: number
   readonly apart: number
-  /** The step whose weights are taken in the end, where training stops here. */
+  /** If training stops here: the step whose weights are used. */
   readonly stoppedFor?: number
 }
 

@@ -22,13 +22,13 @@ export interface TeachModelOptions extends SupervisedOptions, ModelSettings {
   readonly vocabulary?: VocabularyOptions
   /** Texts whose words the vocabulary should have beside those of the demonstrations. */
   readonly texts?: readonly string[]
-  /** Keeps a tenth of the demonstrations apart, to stop before the others are learned by heart. @default false */
+  /** Keeps a tenth of the demonstrations for validation, to stop before the others are memorised. @default false */
   readonly keepsApart?: boolean
-  /** Told how many demonstrations are longer than the context, and so left out. */
+  /** Called with the number of demonstrations that are left out because they exceed the context. */
   readonly onLeftOut?: (count: number) => void
 }
 
-/** The sizes where nothing else is said: about 150,000 parameters. */
+/** The default sizes: about 150,000 parameters. */
 export const defaultShape = { width: 64, layers: 3, heads: 4, hidden: 128, context: 1024 } as const
 
 /** Makes a model from demonstrations: a vocabulary of their words, then supervised training. */
@@ -82,6 +82,6 @@ function vocabularyFiles(
 
 /** The renderer of an embedded model's own files. */
 export function rendererFor(name: string, files: ReadonlyMap<string, Uint8Array>): ModelRenderer {
-  // The template writes no date, so that any day will do.
+  // The template writes no date, so any date will do.
   return createRenderer(toModelFiles(name, files), { toolFormat, clock: () => new Date(0) })
 }

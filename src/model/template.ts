@@ -1,4 +1,4 @@
-/** The control tokens of the embedded model's way of writing. */
+/** The control tokens of the embedded model's chat template. */
 export const controlTokens = [
   '<|end|>',
   '<|system|>',

@@ -2,8 +2,8 @@ import type { ModelFiles } from '../chat/model-folder.ts'
 import { chatTemplate, controlTokens } from './template.ts'
 
 /**
- * Words with the one character before them, numbers of up to three digits, runs of signs, white
- * space. Numbers take no blank along, so that a number is the same token in a text and in a call.
+ * Words with the one character before them, numbers of up to three digits, runs of punctuation, white
+ * space. Numbers do not include a space, so that a number is the same token in a text and in a call.
  */
 const piecePattern =
   '[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+'
@@ -16,7 +16,7 @@ export interface VocabularyOptions {
   readonly words?: number
 }
 
-/** Whole words for what the texts say, and all bytes for everything else. */
+/** Whole words of the texts, and all bytes for everything else. */
 export interface Vocabulary {
   /** Tokens by their id: control tokens, bytes, then words, the most frequent first. */
   readonly tokens: readonly string[]

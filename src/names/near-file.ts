@@ -2,10 +2,10 @@ import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearest } from './nearest.ts'
 
-/** What an error about a file that is not there adds: a question with the nearest name beside it, or nothing. */
+/** A hint for an error about a missing file: a question with the nearest name in its folder, or ''. */
 export function nearFile(path: string): string {
   const folder = dirname(path)
-  // Where the folder is not there either, it is the folder's name that is wrong.
+  // If the folder is missing too, its name is what is wrong.
   if (!existsSync(folder) && folder !== path) return nearFile(folder)
   try {
     const near = nearest(basename(path), readdirSync(folder))
@@ -13,7 +13,7 @@ export function nearFile(path: string): string {
     const found = join(folder, near)
     return ` Did you mean ${path.startsWith('./') ? `./${found}` : found}?`
   } catch {
-    // Without a folder there is nothing beside it.
+    // The folder cannot be read, so there is no hint.
     return ''
   }
 }

@@ -10,7 +10,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked && ranked.distance <= most ? ranked.candidate : undefined
 }
 
-/** What an error about a misspelt word adds: a question with the nearest known one, or nothing. */
+/** A hint for an error about a misspelt word: a question with the nearest known one, or ''. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const near = nearest(word, known)
   return near === undefined ? '' : ` Did you mean "${near}"?`

@@ -6,7 +6,7 @@ export type OptionKind = keyof typeof numberKinds | 'text' | 'switch' | readonly
 /** Options by name, as they were read. */
 export type OptionValues = Readonly<Record<string, number | string | boolean>>
 
-/** What can be said about a part behind its name. */
+/** The options that a part takes after its name. */
 export interface PartShape {
   readonly options: Readonly<Record<string, OptionKind>>
   /** What may stand as its first item, without a name. */
@@ -27,7 +27,7 @@ const numberKinds = {
   /** Zero of them is possible. */
   whole: wholeFrom(0),
   count: wholeFrom(1),
-  /** For what is no repetition when it happens once. */
+  /** At least 2, such as a number of repetitions. */
   several: wholeFrom(2),
   amount: { wanted: 'a number from 0 on', fits: number => number >= 0 },
   number: { wanted: 'a number', fits: () => true },
@@ -38,13 +38,13 @@ const numberKinds = {
   },
 } satisfies Record<string, NumberKind>
 
-/** A part that was found by its name, with what was said about it. */
+/** A part that was found by its name, with its options. */
 export interface FoundPart<Factory> extends Pick<PartName, 'name' | 'variant'> {
   readonly factory: Factory
   readonly values: OptionValues
 }
 
-/** Finds what `NAME[:ITEM,…]` names among some and reads its options; what is not possible says what is. */
+/** Finds the part that `NAME[:ITEM,…]` names and reads its options; errors list what is possible. */
 export function findPart<Factory extends PartShape>(
   kind: string,
   text: string,

@@ -9,7 +9,7 @@ export function programName(): string {
   return word
 }
 
-/** npx puts the folders of a project on the path of what it runs, not on that of the person. */
+/** Ignores the project folders that npx adds to PATH, which the user's own shell does not have. */
 function isOnPath(path: string): boolean {
   return path
     .split(delimiter)

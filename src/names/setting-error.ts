@@ -1,4 +1,4 @@
-/** A value that no setting takes, with where it came from. */
+/** A wrong value of a setting, with where it came from. */
 export class SettingError extends Error {
   override name = 'SettingError'
 }

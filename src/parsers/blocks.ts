@@ -36,7 +36,7 @@ export interface Blocks {
   readonly section?: { readonly open: string; readonly close: string }
   /** A way of writing calls that counts only where the message begins. */
   readonly opening?: Unit
-  /** Framing that is no text of the message. */
+  /** Framing that is not part of the message's text. */
   readonly framing?: readonly string[]
   /** Framing with variable text in it. */
   readonly header?: { readonly open: string; readonly end: string }
@@ -72,8 +72,8 @@ interface BlockReading {
   readonly calls: StageReader | undefined
 }
 
-// Coroutines of one function have one shape. A function made for each parser would give them as
-// many shapes as there are parsers, and the engine would compile all that runs them anew.
+// One function for all parsers, so that its coroutines share one hidden class: a function made per
+// parser would make the JavaScript engine compile everything that runs them anew.
 function* readBlocks(source: Source, sink: Sink, reading: BlockReading): Reader<void> {
   const { seen, frames, header, thinking, think, begin, calls } = reading
   if (think && thinking?.inside) yield* think(source, sink)

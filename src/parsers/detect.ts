@@ -15,7 +15,7 @@ interface Rule<Format> {
   readonly lacks?: readonly string[]
 }
 
-/** From the telling to the common: the first rule that fits decides. */
+/** From specific to general: the first rule that fits decides. */
 const toolRules: readonly Rule<ToolFormat>[] = [
   { format: 'apertus2509', has: ['<|tools_prefix|>'] },
   { format: 'cohere_command4', has: ['<|START_ACTION|>'] },
@@ -82,9 +82,9 @@ const thinkingWith: Readonly<Partial<Record<ToolFormat, ReasoningFormat>>> = {
 }
 
 /**
- * Which formats a chat template speaks. Its source decides; only for a template that offers tools
- * and leaves it to the model how to call them do the vocabulary's control strings. Whether a prompt
- * ends within a thinking block is not told here: rendering one shows it.
+ * Which formats a chat template uses. Its source decides; if it offers tools without showing how to
+ * call them, the vocabulary's control strings decide. Whether a prompt ends within a thinking block
+ * is not decided here: rendering one shows it.
  */
 export function detectFormats(template: string, controls: readonly string[]): DetectedFormats {
   // Line breaks are written as escapes within the strings of a template.

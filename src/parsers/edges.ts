@@ -8,7 +8,7 @@ const leading = /^[ \t\r\n]*/
 const content = /[^ \t\r\n]/
 
 /**
- * Takes the layout off raw values: blanks and line breaks that a model sets between a tag and a
+ * Removes the layout from raw values: blanks and line breaks that a model writes between a tag and a
  * value, and that do not belong to the value.
  *
  * No grammar tells the two apart, so all values of one call are looked at together. Layout is the
@@ -26,7 +26,7 @@ export function withoutLayout(values: readonly { raw: string; isText: boolean }[
   return raws.map(raw => raw.slice(lead.length, Math.max(lead.length, raw.length - trail.length)))
 }
 
-/** Takes one line break off each side, as formats have it that set values on lines of their own. */
+/** Removes one line break from each side, for formats that put values on lines of their own. */
 export function withoutLines(raw: string): string {
   const start = raw.startsWith('\n') ? 1 : 0
   const end = raw.length > start && raw.endsWith('\n') ? raw.length - 1 : raw.length

@@ -26,14 +26,14 @@ const endings = markers(
 
 const blanks = /[ \t\r\n]*/y
 
-/** Keeps the tokens that end a turn back for as long as nothing but blanks follows them. */
+/** Holds back tokens that end a turn as long as only blanks follow them. */
 export class EndKeeper {
   readonly #emit: (text: string) => void
   /** Whether text was made from token ids, so that only tokens end a turn. */
   readonly #byTokens: boolean
   /** Ends of turns and blanks after them: text only if more text follows. */
   #held: string[] = []
-  /** What is not known yet to be an end of a turn. */
+  /** Text that may still become an end of a turn. */
   #open = ''
 
   constructor(emit: (text: string) => void, byTokens: boolean) {
@@ -52,7 +52,7 @@ export class EndKeeper {
     }
   }
 
-  /** What can be told already was told when it was added. */
+  /** Nothing to do: what is certain was passed on when it was added. */
   run(): void {}
 
   /** Something other than text follows: what was held is text. */

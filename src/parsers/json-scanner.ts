@@ -24,7 +24,7 @@ type Expected =
 
 /** Reads one JSON value strictly, as its text arrives; every character is looked at once. */
 export class JsonScanner {
-  /** Why what was read is no JSON. */
+  /** Why the text is not JSON. */
   problem: string | undefined = undefined
   /** Where keys, values and items within the outermost brackets begin and end in the value. */
   readonly edges: number[] = []
@@ -34,7 +34,7 @@ export class JsonScanner {
   #scalar = ''
   #text = ''
   #at = 0
-  /** What an index of the text is to be added to for its place in the value. */
+  /** The place in the value of the text's first character. */
   #before = 0
   #ended = false
 
@@ -53,7 +53,7 @@ export class JsonScanner {
     return this.#at
   }
 
-  /** Reads one piece of the value: false where there is no more to read for now. */
+  /** Reads one piece of the value; false if there is no more to read for now. */
   #step(): boolean {
     if (this.#expected === 'rest of scalar') return this.#readScalar()
     if (this.#expected === 'rest of string' || this.#expected === 'rest of key') {

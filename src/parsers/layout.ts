@@ -1,4 +1,4 @@
-/** Where the first character stands that is no space, tab or line break. */
+/** The place of the first character that is not a space, tab or line break. */
 export function behindLayout(text: string, from: number): number {
   let index = from
   while (index < text.length && isLayout(text.charCodeAt(index))) index++

@@ -8,7 +8,7 @@ export class Markers {
   readonly #pattern: RegExp
 
   constructor(strings: readonly string[]) {
-    // The longest first, so that of two markers at one place the more telling one is found.
+    // The longest first, so that of two markers at one place the more specific one is found.
     this.strings = [...strings].sort((left, right) => right.length - left.length)
     this.longest = this.strings[0]?.length ?? 0
     const literals = this.strings.map(marker => marker.replace(special, '\\$&'))

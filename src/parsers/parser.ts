@@ -8,9 +8,9 @@ export type { ReasoningFormat } from './formats/reasoning-formats.ts'
 export type { ToolFormat } from './formats/tool-formats.ts'
 
 /**
- * Parsers: what a policy sampled → reasoning, content and calls.
+ * A parser turns what a policy sampled into reasoning, content and calls.
  *
- * One policy holds for every format.
+ * The same rules hold for every format:
  *
  * 1. Reasoning is split off first. A call within a thinking block is not a call, except in formats
  *    whose calls end or interrupt thinking by their grammar (apertus2509, inkling, kimi_k3). A block
@@ -22,7 +22,7 @@ export type { ToolFormat } from './formats/tool-formats.ts'
  * 3. A call that is cut off or breaks its grammar is kept as `malformed`: its raw text up to its own
  *    closing marker, the next opening one or the end, and what is wrong with it. It is never
  *    repaired and never completed. What follows it is read as if it had been well-formed.
- * 4. Text before, between and after calls is content, in order. Framing of channels is no text, nor
+ * 4. Text before, between and after calls is content, in order. Framing of channels is not text, nor
  *    are end-of-turn tokens at the very end.
  * 5. A marker within a JSON, Python or quoted string is text. In raw parameter values the first
  *    closing tag closes. In text made from token ids, a marker that is a control token of the
@@ -125,7 +125,7 @@ export const reasoningFormats: readonly ReasoningFormat[] = Object.keys(
   reasoningReadings,
 ) as ReasoningFormat[]
 
-/** A format was asked for that no parser reads. */
+/** Thrown for a format that no parser reads. */
 export class UnknownFormatError extends Error {
   override name = 'UnknownFormatError'
   constructor(kind: string, format: string, known: readonly string[]) {

@@ -7,7 +7,7 @@ export interface Reader<Result> extends Iterator<undefined, Result, undefined> {
   [Symbol.iterator](): Reader<Result>
 }
 
-/** The reader of what is known at once: nothing waits, so no coroutine has to be made. */
+/** A reader whose result is known at once, so that no coroutine is needed. */
 export class Known<Result> {
   readonly done = true
   readonly value: Result
@@ -35,8 +35,8 @@ export interface Collector {
   text(): string
   close(): void
   /**
-   * Gives everything back that was consumed since; this collector and all later ones are closed.
-   * Refused, with false, once much more was read again than there is: hostile text then costs
+   * Gives back everything that was consumed since; this collector and all later ones are closed.
+   * Returns false, and gives nothing back, once too much was read again: hostile text then costs
    * precision, never more than linear time.
    */
   giveBack(): boolean
@@ -113,7 +113,7 @@ export class Source {
     return this.#offset + this.#window.length > before
   }
 
-  /** Asks at once, and whenever text has arrived, until there is an answer: at the end there is. */
+  /** Calls `answer` now, and whenever text has arrived, until it gives a result; at the end it must. */
   when<Result>(answer: () => Reader<Result> | undefined): Reader<Result> {
     return answer() ?? this.#later(answer)
   }
@@ -231,7 +231,7 @@ export class Source {
 
   collect(): Collector {
     const collecting: Collecting = { parts: [], from: this.#at }
-    // When all text is there, none will have to be gathered from several windows.
+    // If all text is there already, nothing has to be collected from several windows.
     if (!this.#ended) this.#collecting.push(collecting)
     return {
       text: () => this.#collected(collecting),
@@ -266,7 +266,7 @@ export class Source {
     const length = before + this.#at - from
     this.#collecting.length = 0
     this.#furthest = Math.max(this.#furthest, this.position)
-    // What nothing was consumed of is always given back, so that refusing means having moved on.
+    // Never refuse if nothing was consumed, so that a refusal always means progress.
     if (length > 0 && this.#reread + length > 8 * this.#furthest + 4096) return false
     this.#reread += length
     if (before > 0) {
@@ -289,7 +289,7 @@ export class Source {
     }
   }
 
-  /** Whether a marker that began no later, and is still arriving, may win over this one. */
+  /** Whether another marker that began no later and is still arriving may win over this one. */
   #isOvertaken({ index }: Found, set: Markers): boolean {
     if (this.#ended || index + set.longest <= this.#window.length) return false
     return this.#unsure(set) <= index

@@ -39,7 +39,7 @@ function* readThinking(source: Source, sink: Sink, reading: ThinkingReading): Re
   const marker = yield* source.until(stops, sink.reasoning)
   if (marker === undefined || ends.includes(marker)) return
   if (marker !== close) {
-    // Only if the block is never closed did the call end it.
+    // The call ends the block only if the block is never closed.
     const held = source.collect()
     const isClosed = (yield* source.until(closes)) !== undefined
     const text = held.text()

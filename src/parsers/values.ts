@@ -7,14 +7,14 @@ import { type ParameterType, type Schema, schemaTypes } from './schema.ts'
 export interface ValueRule {
   /**
    * A parameter that the schema does not declare. Objects, lists, flags and null are read as such;
-   * what looks like a number is `text`, or `json` where the format's writers mean it so.
+   * what looks like a number is `text`, or `json` in formats whose models mean numbers.
    */
   readonly undeclared: 'text' | 'json'
   /** A parameter that may be a string or something else: text, or the other type where it fits. */
   readonly union: 'text' | 'typed' | 'json'
   /**
-   * What is taken off the edges of a value that stays text though its schema does not say that it
-   * is text: all white space, line breaks, or nothing. @default nothing
+   * What is removed from the ends of a value that is read as text although its schema does not declare
+   * a string: all white space, line breaks, or nothing. @default nothing
    */
   readonly strips?: 'space' | 'lines'
   /** Whether values may be written as Python writes them, besides JSON. @default true */

@@ -19,7 +19,7 @@ export function vocabularyOf(controls: readonly string[]): Vocabulary {
   return vocabulary
 }
 
-/** How many markers are kept; some formats make markers of names, which are without number. */
+/** How many markers are cached; some formats make markers of names, of which there is no end. */
 const MOST_MARKERS = 256
 
 /** The control strings that a marker is made of: it counts only where all of them are tokens. */

@@ -4,22 +4,22 @@ import type { Edge } from './syntax.ts'
 /** A match: where it begins and where it ends. */
 export type Span = readonly [start: number, end: number]
 
-/** Cells that may be kept of one text; each is a byte, or four for what is never given back. */
+/** Most memory cells for one text; a cell has one byte, or four for atomic parts. */
 const mostCells = 2 ** 26
 
-/** A text that is too long for a pattern. */
+/** Thrown if a text is too long for a pattern. */
 export class LongTextError extends Error {
   override name = 'LongTextError'
 }
 
 const failed = 1
-/** From this on, a cell is where a match from there ended. */
+/** Cell values from here on say where a match ended. */
 const matched = 2
 
 /**
- * Finds the matches that a backtracking engine finds, in time that is in proportion to the text: from a
- * fork at a place nothing can become of a match what did not before, so that each is tried once. This holds
- * since nothing refers to what was matched before.
+ * Finds the same matches as a backtracking engine, in linear time: a fork that failed at a place once will
+ * always fail there, so each pair of fork and place is tried once. This is true because the patterns here
+ * have no back-references.
  */
 export class Matcher {
   readonly #text: string
@@ -64,7 +64,7 @@ export class Matcher {
   #match(program: Program, start: number): number {
     const { instructions, forks } = program
     const cells = this.#cellsOf(program)
-    /** The forks that were passed on the way here, and what is left to try with how many of them. */
+    /** The forks passed so far, and the alternatives left, each with the number of forks passed before it. */
     const path: number[] = []
     const left: number[] = []
     let [step, at] = [0, start]
@@ -156,7 +156,7 @@ interface Matched {
   readonly end: number
 }
 
-/** Remembers of each fork on the way that it led to this end, or forgets that it was tried. */
+/** Records for each fork on the path that it led to this end, or clears that it was tried. */
 function keep({ keeps }: Program, { cells, path, end }: Matched): number {
   const value = keeps === 'end' ? end + matched : keeps === 'success' ? matched : 0
   for (const cell of path) cells[cell] = value

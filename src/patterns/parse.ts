@@ -1,14 +1,13 @@
 import { type Edge, isNullable, type Part } from './syntax.ts'
 
-/** Parts within parts: deeper than any pattern that a person wrote. */
+/** The deepest nesting that is read: deeper than any pattern that a person wrote. */
 const deepest = 100
-/** Sets of characters that are remembered, each in 64 kilobytes. */
+/** Most character sets that are cached, each in 64 kilobytes. */
 const mostSets = 256
 
 /**
- * Reads an expression with the flag `u` or `v`, whose syntax is known to be right. Undefined where it
- * holds what cannot be matched in linear time (references to what was matched), or what is so rare
- * that it is not worth knowing here.
+ * Reads an expression with the flag `u` or `v` whose syntax is known to be right. Undefined if it
+ * contains back-references, which cannot be matched in linear time, or syntax too rare to support.
  */
 export function parsePattern({ source, flags }: RegExp): Part | undefined {
   if (!/[uv]/.test(flags)) return undefined
@@ -21,7 +20,7 @@ export function parsePattern({ source, flags }: RegExp): Part | undefined {
   }
 }
 
-/** Something that is not known here. */
+/** Thrown for syntax that is not supported here. */
 class Unknown extends Error {}
 
 interface Reader {
@@ -57,7 +56,7 @@ function readRepeated(reader: Reader): Part {
   const [, sign, low, comma, high, lazy] = found
   const least = sign === '+' ? 1 : Number(low ?? 0)
   const most = mostOf(sign!, { least, comma, high })
-  // An iteration of nothing is undone: a rule that needs to know more than the place.
+  // JavaScript undoes an empty iteration, which cannot be decided from the place alone.
   if (most > least && isNullable(part)) throw new Unknown()
   return { kind: 'repeat', part, least, most, isLazy: lazy === '?' }
 }
@@ -96,7 +95,7 @@ function readGroup(reader: Reader): Part {
   const atom = takeMatch(reader, /\(\?:\(\?=\(\?<(atom\d+)>/y)
   if (atom) {
     const part = readChoice(reader)
-    // Captured by a lookahead and consumed by a reference: never given back.
+    // `(?=(?<name>…))\k<name>` is the idiom for an atomic group.
     if (!take(reader, `))\\k<${atom[1]}>)`)) throw new Unknown()
     return { kind: 'atomic', part }
   }

@@ -3,9 +3,9 @@ import { parsePattern } from './parse.ts'
 import { compilePart } from './program.ts'
 import { isTame } from './syntax.ts'
 
-/** A regular expression of others, matched in linear time. */
+/** A foreign regular expression, matched in linear time. */
 export interface Pattern {
-  /** Whether the engine of JavaScript matches it: it is linear by itself. */
+  /** Whether JavaScript's own engine matches it, because it is linear there. */
   readonly isNative: boolean
   /** Whether it matches anywhere in a text. */
   test(text: string): boolean
@@ -14,8 +14,8 @@ export interface Pattern {
 }
 
 /**
- * The same matches as an expression finds, in time that is in proportion to the text whatever the
- * expression is. Undefined where none can promise that: it refers to what it matched before, or is a rarity.
+ * Finds the same matches as the expression, in time linear in the text. Undefined if that cannot be
+ * promised: it has back-references or rare syntax.
  */
 export function linearPattern(expression: RegExp): Pattern | undefined {
   const part = parsePattern(expression)

@@ -3,7 +3,7 @@ import type { Edge, Part } from './syntax.ts'
 /** One thing to do at a place of a text. */
 export type Instruction =
   | { readonly do: 'take'; readonly accepts: (point: number) => boolean }
-  /** Goes on at `first`, and where that leads nowhere at `second`; `number` counts the forks. */
+  /** Goes on at `first`, and if that fails at `second`; `number` counts the forks. */
   | { readonly do: 'fork'; first: number; second: number; readonly number: number }
   | { readonly do: 'jump'; to: number }
   | { readonly do: 'look'; readonly program: Program; readonly isNegated: boolean }
@@ -15,13 +15,13 @@ export type Instruction =
 export interface Program {
   readonly instructions: readonly Instruction[]
   readonly forks: number
-  /** Whether it reads from right to left, as what stands behind a place is. */
+  /** Whether it reads from right to left, as lookbehinds do. */
   readonly isBackward: boolean
-  /** What is worth keeping of a place from which it matched. */
+  /** What is remembered about a place where it matched. */
   readonly keeps: 'nothing' | 'success' | 'end'
 }
 
-/** More than any pattern that a person wrote; repetitions with an end are written out. */
+/** More than any pattern that a person wrote needs; bounded repetitions are written out. */
 const mostInstructions = 20_000
 
 /** A pattern that is too large. */
@@ -71,7 +71,7 @@ function write(writer: Writer, part: Part): void {
   } else writeApart(writer, part)
 }
 
-/** Looks and atomic parts are programs of their own. */
+/** Lookarounds and atomic parts become programs of their own. */
 function writeApart(writer: Writer, part: Extract<Part, { kind: 'look' | 'atomic' }>): void {
   const { budget, isBackward } = writer
   if (part.kind === 'atomic') {
@@ -111,7 +111,7 @@ function writeRepeat(writer: Writer, { part, least, most, isLazy }: Repeat): voi
   for (const close of closing) close()
 }
 
-/** Writes a part that may be left out; where that leads is known when all is written. */
+/** Writes an optional part; the returned function sets its jump target once that is known. */
 function openOptional(writer: Writer, part: Part, isLazy: boolean): () => void {
   const fork = addFork(writer)
   const inside = writer.instructions.length

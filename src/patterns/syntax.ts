@@ -13,14 +13,14 @@ export type Part =
       readonly most: number
       readonly isLazy: boolean
     }
-  /** What must stand, or must not stand, ahead of or behind a place. */
+  /** A lookahead or lookbehind, positive or negative. */
   | {
       readonly kind: 'look'
       readonly part: Part
       readonly isAhead: boolean
       readonly isNegated: boolean
     }
-  /** What is never given back once it is matched. */
+  /** An atomic part: once matched, it is not tried in another way. */
   | { readonly kind: 'atomic'; readonly part: Part }
   | { readonly kind: 'edge'; readonly of: Edge }
 
@@ -52,8 +52,8 @@ export function isNullable(part: Part): boolean {
 }
 
 /**
- * Whether a backtracking engine needs no more time than is in proportion to the text: what repeats
- * without end is the last thing of its alternative, so that nothing behind it can fail.
+ * Whether a backtracking engine needs only linear time: every unbounded repetition is the last part
+ * of its alternative, so that nothing after it can fail.
  */
 export function isTame(part: Part): boolean {
   const options = part.kind === 'choice' ? part.parts : [part]

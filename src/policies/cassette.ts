@@ -37,7 +37,7 @@ export function scoreName(ids: Int32Array, from: number, temperature: number): s
   return JSON.stringify([digestOf(ids), from, temperature])
 }
 
-/** What an error was, so that a replay fails in the same words. */
+/** A recorded error, so that a replay fails with the same message. */
 export interface RecordedError {
   readonly name: string
   readonly message: string
@@ -74,7 +74,7 @@ export function scoreLine(name: string, { logprobs, basis, version }: Scores): s
   return `{"score":${name},"version":${rangeText(version)},"basis":"${basis}","logprobs":${floatsText(logprobs)}}`
 }
 
-/** The line of what the server said of itself. */
+/** The line of a server's description. */
 export function describeLine(description: PolicyDescription): string {
   return `{"describe":${JSON.stringify(description)}}`
 }
@@ -167,7 +167,7 @@ export function readScore(fields: Fields, where: string): Scores {
   }
 }
 
-/** A candidate without a number is impossible; a sampled token without one is not known. */
+/** Null means -Infinity for a candidate, which is impossible, and NaN for a sampled token, which is unknown. */
 function readFloats(
   value: unknown,
   where: string,

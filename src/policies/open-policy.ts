@@ -39,9 +39,9 @@ export interface PolicyOptions {
   readonly logprobs?: NonNullable<VllmOptions['logprobs']>
   /** How a vLLM server is given tokens. @default whichever is open */
   readonly endpoint?: NonNullable<VllmOptions['endpoint']>
-  /** The version of the weights, for servers that do not tell. @default 0 */
+  /** The version of the weights, for servers that do not report it. @default 0 */
   readonly version?: () => number
-  /** `false`: a failure is a failure. @default the defaults of `withRetries` */
+  /** `false`: nothing is retried. @default the defaults of `withRetries` */
   readonly retries?: RetryOptions | false
   /** Requests at one time. @default as many as are asked */
   readonly limit?: number | Lane
@@ -53,7 +53,7 @@ export interface PolicyOptions {
   readonly schemes?: Readonly<Record<string, OpenScheme>>
 }
 
-/** Opens what stands behind a scheme: `rest` is what follows the colon. */
+/** Opens the policy of a scheme; `rest` is what follows the colon. */
 export type OpenScheme = (rest: string, options: PolicyOptions) => Promise<Policy> | Policy
 
 type Opening = PolicyOptions & {
@@ -64,8 +64,8 @@ type Opening = PolicyOptions & {
 
 /**
  * Opens a policy: `sglang:URL`, `vllm:URL`, `llama-cpp:URL`, `openai:URL`, `scripted:FILE`,
- * `replay:FILE`. Several balance. Servers are retried when they are busy or broken. Behind a
- * server's address may stand parameters and the served model: `vllm:URL?logprobs=processed#NAME`.
+ * `replay:FILE`. Several share the load. Servers are retried when they are busy or broken. A
+ * server's address may end with parameters and the served model: `vllm:URL?logprobs=processed#NAME`.
  */
 export async function openPolicy(
   uri: string | readonly string[],

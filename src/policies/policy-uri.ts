@@ -4,20 +4,20 @@ import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
 import type { UpdateMode } from './servers/weight-sync.ts'
 import { type TinkerServerName, tinkerServers } from './tinker/server-kind.ts'
 
-/** What a policy's URI says besides the address: `vllm:URL?logprobs=processed`, `openai:URL#MODEL`. */
+/** What a policy's URI contains besides the address: `vllm:URL?logprobs=processed`, `openai:URL#MODEL`. */
 export interface PolicyParameters {
   readonly logprobs?: 'raw' | 'processed'
   readonly endpoint?: VllmEndpoint
   /** Asks for the experts that served each token, of a model with so many layers and experts per token. */
   readonly experts?: ExpertShape
   readonly servedModel?: string
-  /** What requests under way do when weights change. */
+  /** What happens to requests under way when weights change. */
   readonly update?: UpdateMode
   /** Which program speaks Tinker's API there. */
   readonly server?: TinkerServerName
 }
 
-/** An address, and what was said behind it. */
+/** An address and its parameters. */
 export interface PolicyAddress {
   readonly address: string
   readonly parameters: PolicyParameters
@@ -38,8 +38,8 @@ const known: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
 }
 
 /**
- * Takes parameters and the served model off the end of a URI. Other schemes name files, in which
- * these characters are ordinary ones.
+ * Splits parameters and the served model off the end of a URI. Other schemes name files, in which `?`
+ * and `#` are ordinary characters.
  */
 export function readAddress(scheme: string, rest: string, uri: string): PolicyAddress {
   const names = Object.hasOwn(known, scheme) ? known[scheme] : undefined

@@ -85,7 +85,7 @@ function keyText({ task, member, branch, turn }: SampleKey, nth: number): string
   return `task "${task}", member ${member}${path}, turn ${turn}${again}`
 }
 
-/** What there is of the same task, so that the reader sees how far off the question was. */
+/** What is recorded for the same task, for the error message. */
 function nearest({ samples }: Recorded, { task, member }: SampleKey): string {
   const names = [...samples.keys()].map(
     name => JSON.parse(name) as [string, number, string, number],

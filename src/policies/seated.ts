@@ -1,8 +1,8 @@
 import type { Policy } from '../core/policy.ts'
 
 /**
- * A policy that lets others answer for their seats. What a run puts around its policy, such as a
- * budget or a record, then holds for every seat.
+ * A policy that passes requests of other seats to their players. What a run wraps around its policy,
+ * such as a budget or a record, then applies to every seat.
  */
 export function seatedPolicy(
   policy: Policy,

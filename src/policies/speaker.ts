@@ -12,8 +12,8 @@ export interface SpeakerOptions {
 }
 
 /**
- * A speaker made of a renderer and a policy. What is asked of the policy is keyed by the
- * conversation itself, so that recorded answers are found again in whatever order they are needed.
+ * A speaker made of a renderer and a policy. Requests are keyed by the conversation itself, so that a
+ * replay finds recorded answers in whatever order they are needed.
  */
 export function speakerOf(
   renderer: Renderer,

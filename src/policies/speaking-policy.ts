@@ -6,10 +6,10 @@ import type { Speaker } from '../core/speaker.ts'
 /** Says something in answer to a conversation: a rule, a script, somebody's own program. */
 export type SayFunction = (messages: readonly Message[]) => string | Promise<string>
 
-/** More than any context holds. */
+/** A bound on the answer: more than any context holds. */
 const mostCharacters = 2 ** 24
 
-/** A function of a conversation as somebody who speaks. */
+/** A function of a conversation as a speaker. */
 export function functionSpeaker(name: string, say: SayFunction): Speaker {
   return {
     name,
@@ -30,7 +30,7 @@ export function functionSpeaker(name: string, say: SayFunction): Speaker {
   }
 }
 
-/** Somebody who speaks, in the place of a policy: there are words and calls, and no tokens of its own. */
+/** A speaker as a policy: it gives words and calls, and no tokens of its own. */
 export function speakingPolicy(speaker: Speaker): Policy {
   return {
     name: speaker.name,
@@ -39,7 +39,7 @@ export function speakingPolicy(speaker: Speaker): Policy {
       const { temperature } = sampling
       const { tools } = prompt
       const asked = { signal, temperature, maxTokens, seed, tools }
-      // Somebody's own function need not listen to a signal.
+      // A user's function may ignore the signal.
       const saying = speaker.say(prompt.messages, asked)
       const { message, finish, usage } = await unlessStopped({ signal }, saying)
       return {

@@ -13,7 +13,7 @@ interface TensorPlace {
   readonly offset: number
   readonly shape: readonly number[]
   readonly stride: number
-  /** How far fresh weights are from zero, as a standard deviation. */
+  /** The standard deviation of fresh weights. */
   readonly spread: number
 }
 
@@ -46,7 +46,7 @@ function layerPlaces(
   const at = offsets.layers + layer * offsets.layerStride
   const prefix = `model.layers.${layer}`
   const inward = Math.sqrt(0.4 / width)
-  // What is added to the residual stream starts smaller the more layers add to it.
+  // Weights that write to the residual stream start smaller the more layers there are.
   const outward = inward / Math.sqrt(2 * layers)
   const weight = (name: string, offset: number, sizes: Sizes): TensorPlace => {
     const { inputs, outputs, stride, spread } = sizes

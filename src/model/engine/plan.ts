@@ -99,7 +99,7 @@ export function makePlan(heap: Heap, kernels: Kernels, options: PlanOptions): Pl
 interface PlanOptions {
   readonly shape: ModelShape
   readonly threads: number
-  /** Bytes of the key-value cache; room for two whole contexts there is always. */
+  /** Bytes of the key-value cache, raised where needed to hold two whole contexts. */
   readonly cacheBytes: number
 }
 
@@ -130,7 +130,7 @@ function writeParameterOffsets(heap: Heap, shape: ModelShape): void {
   setWord(heap, layout.FINAL_NORM, offsets.finalNorm * 4)
 }
 
-/** Every weight lies twice in panels, as it is and turned; gives the bytes of all of them. */
+/** Every weight is stored as panels twice, straight and transposed; returns the bytes of all panels. */
 function writePanelOffsets(heap: Heap, shape: ModelShape): number {
   const { width, hidden, layers } = shape
   const embedding = up8(shape.vocabulary) * width * 4

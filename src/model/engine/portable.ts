@@ -1,5 +1,5 @@
-// Sine, cosine and powers from additions and multiplications alone: the engine's own `Math.sin`
-// gives other bits in other versions of Node, and positions must not.
+// Sine, cosine and powers from additions and multiplications only: `Math.sin` gives different bits in
+// different versions of Node, and rotary positions must not change.
 
 const halfPi = 1.5707963267948966
 /** π/2 less the double above. */

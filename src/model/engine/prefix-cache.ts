@@ -8,11 +8,11 @@ export interface CacheNode {
   readonly block: number
   readonly parent: CacheNode | undefined
   readonly tokens: Int32Array
-  /** Tokens that are decided. */
+  /** Tokens that are chosen, whether or not they are computed. */
   known: number
   /** Tokens whose keys and values are computed; only these may be used by others. */
   filled: number
-  /** Sequences and sessions that stand on this block. */
+  /** Sequences and sessions that use this block. */
   references: number
   /** What follows, by its first token. */
   readonly children: Map<number, CacheNode[]>
@@ -20,13 +20,13 @@ export interface CacheNode {
 
 /** The longest usable beginning of a prompt. */
 export interface Match {
-  /** Whole blocks, to stand on as they are. */
+  /** Whole blocks, to be used as they are. */
   readonly path: readonly CacheNode[]
   /** A block whose first tokens agree, to be copied: it differs, or is still growing. */
   readonly partial?: { readonly node: CacheNode; readonly tokens: number }
   /** Tokens of the beginning in all. */
   readonly tokens: number
-  /** Another sequence is computing more of this prompt right now: waiting a step is cheaper. */
+  /** Whether another sequence is computing more of this prompt right now: waiting a step is cheaper. */
   readonly pending: boolean
 }
 
@@ -34,13 +34,13 @@ export interface Match {
 const worthWaiting = 4
 
 /**
- * Blocks of keys and values by the tokens they stand for, so that prompts with a common beginning
- * compute it once. Blocks nobody stands on stay until their space is needed, oldest first.
+ * Blocks of keys and values by their tokens, so that a common beginning of prompts is computed once.
+ * Unused blocks stay until their space is needed; the oldest go first.
  */
 export class PrefixCache {
   readonly #roots = new Map<number, CacheNode[]>()
   readonly #free: number[]
-  /** Childless blocks that nobody stands on, the longest unused first. */
+  /** Unused blocks without children, the longest unused first. */
   readonly #idle = new Set<CacheNode>()
   #unreferenced = 0
 
@@ -48,7 +48,7 @@ export class PrefixCache {
     this.#free = Array.from({ length: blocks }, (_, index) => blocks - 1 - index)
   }
 
-  /** Blocks that can be had, some by forgetting what nobody stands on. */
+  /** Blocks that are free or can be freed because nobody uses them. */
   get available(): number {
     return this.#free.length + this.#unreferenced
   }
@@ -72,7 +72,7 @@ export class PrefixCache {
     }
   }
 
-  /** Stands on these blocks: they stay until released as often. */
+  /** Marks these blocks as used: they stay until released as often. */
   acquire(path: readonly CacheNode[]): void {
     for (const node of path) {
       if (node.references++ > 0) continue
@@ -81,7 +81,7 @@ export class PrefixCache {
     }
   }
 
-  /** Stops standing on these blocks, given from the root on. */
+  /** Releases these blocks, given from the root on. */
   release(path: readonly CacheNode[]): void {
     for (const node of [...path].reverse()) {
       node.references--
@@ -93,7 +93,7 @@ export class PrefixCache {
     }
   }
 
-  /** A new block below `parent`, beginning with `first`, that the caller stands on. */
+  /** A new block below `parent`, beginning with `first`, which the caller uses. */
   add(parent: CacheNode | undefined, first: number): CacheNode {
     const block = this.#takeBlock()
     const node: CacheNode = {
@@ -113,7 +113,7 @@ export class PrefixCache {
     return node
   }
 
-  /** Forgets everything; nobody may stand on anything. */
+  /** Forgets everything; no block may be in use. */
   clear(): void {
     while (this.#unreferenced > 0) this.#forgetOldest()
   }
@@ -142,7 +142,7 @@ export class PrefixCache {
   }
 }
 
-/** The child that agrees longest with `wanted`, and how much of it another one promises. */
+/** The child that agrees with `wanted` longest, and how much more another one is about to compute. */
 function bestChild(
   children: ReadonlyMap<number, readonly CacheNode[]>,
   wanted: Int32Array,

@@ -17,7 +17,7 @@ import {
 } from './step.ts'
 import type { Threads } from './threads.ts'
 
-/** What a sampler stands on. */
+/** What a sampler needs. */
 export interface SamplerParts {
   readonly heap: Heap
   readonly plan: Plan
@@ -38,7 +38,7 @@ export class Sampler {
   readonly #cache: PrefixCache
   readonly #waiting = new Map<number, SampleOrder>()
   readonly #running = new Map<number, Sequence>()
-  /** The blocks each session stood on last, the longest unused first. */
+  /** The blocks each session used last, the longest unused session first. */
   readonly #sessions = new Map<string, readonly CacheNode[]>()
   readonly #freeSlots = Array.from({ length: slotLimit }, (_, index) => slotLimit - 1 - index)
 
@@ -111,7 +111,7 @@ export class Sampler {
     const match = this.#cache.match(prompt, prompt.length - 1)
     if (match.pending) return 'pending'
     const capacity = Math.min(prompt.length + maxTokens, context)
-    // Held from here on, so that making room cannot take what was just found.
+    // Hold the match, so that making room cannot free it.
     const held = match.partial ? [...match.path, match.partial.node] : match.path
     this.#cache.acquire(held)
     if (!this.#makeRoom(Math.ceil(capacity / BLOCK) - match.path.length)) {
@@ -125,7 +125,7 @@ export class Sampler {
     return 'admitted'
   }
 
-  /** Whether `blocks` more can be promised besides what running sequences may still take. */
+  /** Whether `blocks` more can be reserved beside what running sequences may still need. */
   #makeRoom(blocks: number): boolean {
     let promised = blocks
     for (const sequence of this.#running.values()) promised += blocksToCome(sequence)
@@ -167,7 +167,7 @@ export class Sampler {
     return sequence
   }
 
-  /** A block that agrees at its beginning is copied whole; the rest is written over later. */
+  /** Copies a block that agrees at its beginning; the rest is overwritten later. */
   #copyPartial(sequence: Sequence, { node, tokens }: NonNullable<Match['partial']>): void {
     const { heap, plan } = this.#parts
     const start = sequence.path.length * BLOCK
@@ -214,9 +214,9 @@ export class Sampler {
     })
   }
 
-  /** Lets go of a sequence's blocks, except for those that its session keeps standing on. */
+  /** Releases a sequence's blocks, except those that its session keeps. */
   #leavePath({ order: { session }, path }: Sequence): void {
-    // Nobody will compute what was only decided: whoever waits for it would wait forever.
+    // Tokens that were chosen but not computed never will be: take them back, or others would wait for them forever.
     for (const node of path) node.known = node.filled
     if (session !== undefined) {
       const kept = path.filter(node => node.filled > 0)

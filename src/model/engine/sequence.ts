@@ -3,7 +3,7 @@ import { BLOCK } from '../kernels/layout.ts'
 import type { SampleOrder } from '../protocol.ts'
 import type { CacheNode, PrefixCache } from './prefix-cache.ts'
 
-/** One running sample: its tokens, the blocks it stands on, and what it has drawn. */
+/** One running sample: its tokens, its blocks, and what it has drawn. */
 export interface Sequence {
   readonly order: SampleOrder
   readonly seed: Seed
@@ -12,7 +12,7 @@ export interface Sequence {
   readonly path: CacheNode[]
   /** The place of its block table and its row of logits. */
   readonly slot: number
-  /** Tokens that are decided. */
+  /** Tokens that are chosen. */
   length: number
   /** Tokens whose keys and values are in the blocks. */
   computed: number

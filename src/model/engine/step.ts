@@ -89,7 +89,7 @@ export function planParts(sequences: readonly Sequence[], memory: StepMemory): P
 export function writeStep(heap: Heap, context: StepContext, parts: readonly Part[]): number[] {
   const { memory, threads } = context
   const total = parts.reduce((sum, part) => sum + part.count, 0)
-  // Two for each thread, so that one who is late is helped out; one thread reads the weights once.
+  // Two jobs per thread, so that others can take work from a slow one; a single thread gets one job and reads the weights once.
   const fair = Math.ceil(total / (threads === 1 ? 1 : threads * 2))
   const size = Math.min(Math.max(fair, smallestJob), jobTokens - spanLimit)
   const jobs: number[] = []
@@ -161,7 +161,7 @@ function writeRow(
   heap.f64[(row + layout.ROW_RANDOM) / 8] = nextRandom(sequence)
 }
 
-/** What a row says after the step. */
+/** The result of a row after the step. */
 export function readRow(heap: Heap, row: number): { id: number; logprob: number; entropy: number } {
   const at = row / 4
   return {

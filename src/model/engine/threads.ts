@@ -46,7 +46,7 @@ export class Threads {
     }
   }
 
-  /** Lets the helpers end; they finish what they are at. */
+  /** Ends the helpers after their current jobs. */
   stop(): void {
     Atomics.store(this.#heap.i32, QUIT / 4, 1)
     Atomics.add(this.#heap.i32, BELL / 4, 1)
@@ -62,7 +62,7 @@ interface HelperStart {
   readonly module: CompiledKernels
 }
 
-/** The life of a helping thread: serves until told to end, and reports a failure to the others. */
+/** The main loop of a helper: works until told to end, and reports a failure to the others. */
 export function serve(kernels: Kernels, { index, memory }: ThreadStart): void {
   try {
     kernels.configure(index)

@@ -16,13 +16,13 @@ import type { Kernels } from './webassembly.ts'
 /** Numbers of a parameter array that one job works on. */
 const rangeNumbers = 8 * layout.NORM_BLOCK
 
-/** What a trainer stands on. */
+/** What a trainer needs. */
 export interface TrainerParts {
   readonly heap: Heap
   readonly plan: Plan
   readonly kernels: Kernels
   readonly threads: Threads
-  /** Bytes of activations that a gradient keeps; rows beyond are computed a second time. */
+  /** Bytes of activations kept for the backward pass; for rows beyond that, forward runs again. */
   readonly keptBudget: number
 }
 

@@ -194,7 +194,7 @@ function scoreGradients(
 
 /**
  * Gradients of a whole row's queries, keys and values for one head, from the gradient of its
- * output; probabilities are made again, sixteen queries at a time. Keys here are rotated already.
+ * output; probabilities are recomputed, sixteen queries at a time. Keys here are rotated already.
  */
 function headBackward(
   qkv: usize, out: usize, stats: usize, dout: usize, dqkv: usize, count: usize, scratch: usize,
@@ -213,7 +213,7 @@ function headBackward(
   const panel = headSize << 5
   const key = qkv + (width << 2)
   const value = key + (width << 2)
-  // Columns past the end meet probabilities of zero, and zero times garbage may not be zero.
+  // Clear columns past the end: they are multiplied by zero, but zero times NaN is not zero.
   memory.fill(turnedKeys + (count >> 3) * panel, 0, panel)
   memory.fill(turnedValues + (count >> 3) * panel, 0, panel)
   packRows(key, side, keyPanels, count << 5, count, headSize)

@@ -1,7 +1,7 @@
 // Matrix products. The right-hand matrix always comes in panels: eight columns wide, the eight
 // numbers of a row side by side, rows in order. Each element of a product is one chain of
 // additions over the inner index, in order, in every tile shape: so a row's result has the same
-// bits whatever stands in the rows beside it.
+// bits whatever is in the rows beside it.
 
 import { madd } from './simd'
 
@@ -71,7 +71,7 @@ function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
   v128.store(c, s1, 16)
 }
 
-/** One row by two panels: four sums side by side, so that none waits for its own last addition. */
+/** One row by two panels: four independent sums, so that additions do not wait for each other. */
 function tile1by2(
   a: usize, b: usize, bStride: usize, inner: usize, c: usize, add: bool,
 ): void {
@@ -269,7 +269,7 @@ export function gradientScratch(rows: usize, columns: usize): usize {
 
 /**
  * A weight's gradient, c += aᵀ·b over tokens: a is tokens × rows, b is tokens × columns.
- * Both are laid out anew first: strides that are powers of two would fight for the same cache sets.
+ * Both are repacked first: strides that are powers of two would compete for the same cache sets.
  */
 export function addGradient(
   a: usize, b: usize, c: usize, tokens: usize, rows: usize, columns: usize, scratch: usize,

@@ -113,7 +113,7 @@ export function gatedUnit(gateUp: usize, y: usize, rows: usize): void {
   }
 }
 
-/** The gated unit once more, for its gradient: keeps sigmoid(gate) where that of the gate will stand. */
+/** Recomputes the gated unit for its gradient; stores sigmoid(gate) where the gate's gradient will go. */
 export function gatedUnitAgain(gateUp: usize, y: usize, dGateUp: usize, rows: usize): void {
   const half = hidden << 2
   for (let row: usize = 0; row < rows; row++) {

@@ -61,7 +61,7 @@ export function run(count: i32): bool {
   }
 }
 
-/** A helping thread's life: works when the bell rings, sleeps otherwise, ends when told to. */
+/** A helper's main loop: works when notified, sleeps otherwise, ends when told to. */
 export function serve(): void {
   while (atomic.load<i32>(QUIT) == 0) {
     const bell = atomic.load<i32>(BELL)

@@ -59,7 +59,7 @@ export function channelReader(format: Channels): StageReader {
 
 const nothing = markers()
 
-/** A sink that holds back what may be the beginning of a marker, and drops it where all ends with it. */
+/** A sink that holds back what may begin a marker, and drops it if the output ends there. */
 function withoutCutMarker(sink: Sink, cut: readonly string[]): { sink: Sink; end(): void } {
   if (cut.length === 0) return { sink, end: () => {} }
   const reasoning = holdTail(sink.reasoning, cut)
@@ -82,7 +82,7 @@ function withoutCutMarker(sink: Sink, cut: readonly string[]): { sink: Sink; end
   }
 }
 
-/** Passes text on, but for an end of it that one of the texts in `cut` begins with. */
+/** Passes text on, but holds back an end that may begin one of the texts in `cut`. */
 function holdTail(emit: (text: string, start: number) => void, cut: readonly string[]) {
   const longest = Math.max(...cut.map(({ length }) => length))
   let held = ''

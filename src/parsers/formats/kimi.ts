@@ -6,7 +6,7 @@ import type { ParsedCall } from '../parser.ts'
 /** The id that Kimi K2 writes before the arguments: `functions.NAME:3`, or only the counter. */
 const id = /^(?:functions\.)?(.*?)(?::(\d+))?$/s
 
-/** A call from its id and arguments. A bare counter names no tool: the arguments must tell. */
+/** A call from its id and arguments. If the id is a bare counter, the arguments must identify the tool. */
 export function kimiCall(
   head: string,
   object: string,

@@ -8,7 +8,7 @@ const opens = [...'abcdefghijklmnopqrstuvwxyz'].map(letter => `<${letter}`)
 const end = markers('>')
 const isTag = (text: string): boolean => /^[a-z][a-z0-9_]{0,63}$/.test(text)
 
-/** Tags of documents and of thinking, which name no tool. */
+/** Tags of documents and of thinking, which are not names of tools. */
 const documents: ReadonlySet<string> = new Set(
   `a abbr article aside b blockquote body br button code dd details div dl dt em footer form h1 h2 h3
   h4 h5 h6 head header hr html i iframe img input kbd label li link main mark meta nav ol option p
@@ -18,7 +18,7 @@ const documents: ReadonlySet<string> = new Set(
 
 /**
  * Cline's tags: `<tool_name><key>text</key>…</tool_name>`, every value text without its edges.
- * No marker sets them off, so what breaks counts as a call only if it names an offered tool.
+ * No marker introduces them, so a broken one counts as a call only if it names an offered tool.
  */
 export function clineUnit(schemas: readonly ToolDefinition[]): Unit {
   const offered = new Set(schemas.map(schema => schema.function.name))

@@ -15,7 +15,7 @@ export const mistralUnit: Unit = {
   opens: [open],
   closes: [],
   *read(source) {
-    // A name with its arguments is never further away than a name is long.
+    // `[ARGS]` can only follow within the length of a name.
     const compact = yield* source.spot(nameEnd, { from: open.length })
     const head = compact?.marker === args ? compact.text : undefined
     if (head === undefined || /[[{]/.test(head.replace(callId, ''))) return yield* list.read(source)

@@ -79,7 +79,7 @@ function* readContent(source: Source, name: string, depth: number): Reader<Eleme
 
 /** A parameter that nobody declared is text. */
 const top: ValueRule = { undeclared: 'text', union: 'text' }
-/** Within a value that is no text, what looks like a number or a flag is one. */
+/** Within an object or list, what looks like a number or a flag is one. */
 const inner: ValueRule = { undeclared: 'json', union: 'json' }
 
 function toJson(element: Element, schema: Schema, rule: ValueRule): string {

@@ -17,7 +17,7 @@ const lists = [...' \n_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'].ma
   next => `[${next}`,
 )
 
-/** Python calls. Without markers, what breaks counts as a call only if it names an offered tool. */
+/** Python calls. Without markers, a broken one counts as a call only if it names an offered tool. */
 export function pythonUnit({ wrap }: PythonUnit, schemas: readonly ToolDefinition[]): Unit {
   const offered = new Set(schemas.map(schema => schema.function.name))
   return {
@@ -100,7 +100,7 @@ const quotes = /^(?:[rRbBuU]{0,2})('''|"""|'|")/
 
 /**
  * The text of one Python literal. Strings and brackets are followed, so that whatever is in them is
- * passed over; whether it is a valid literal is for the reader of the text to say.
+ * passed over; whether it is a valid literal is checked later.
  */
 function* scanLiteral(source: Source): Reader<string | undefined> {
   const parts: string[] = []

@@ -1,7 +1,7 @@
 import type { Generated } from './generated.ts'
 import { readGeneratedBody } from './sglang-answer.ts'
 
-/** How a whole answer is to be read: said in plain data, for it may be read in another thread. */
+/** How to read a whole answer, as plain data, since another thread may read it. */
 export interface Reading {
   /** The name of its reader. */
   readonly kind: string
@@ -9,7 +9,7 @@ export interface Reading {
   readonly width: number
 }
 
-/** Readers by name: a thread is told the name, for functions cannot be sent to it. */
+/** Readers by name, since functions cannot be sent to a thread. */
 const readers: ReadonlyMap<string, typeof readGeneratedBody> = new Map([
   ['sglang-generate', readGeneratedBody],
 ])
@@ -21,7 +21,7 @@ export function readAnswer(body: Buffer, { kind, width }: Reading, where: string
   return read(body, where, width)
 }
 
-/** What was read, as it is handed from thread to thread: a list and one piece of memory cost least. */
+/** An answer as it is passed between threads: a list with one piece of memory is cheapest. */
 export type PackedAnswer = readonly [
   tokens: ArrayBuffer,
   finish: Generated['finish'],

@@ -100,7 +100,7 @@ async function firstModel(server: Server, call: Call): Promise<string> {
   }
 }
 
-/** Everything is stated; what only some servers know is left out for those that refuse it. */
+/** All sampling fields are stated; those that only some servers know are left out for servers that refuse them. */
 function bodyOf(request: ChatRequest, model: string, dialect: Dialect): object {
   const { sampling, tools, stopStrings } = request
   if (!dialect.isExtended && (sampling.topK !== 0 || sampling.minP !== 0)) {

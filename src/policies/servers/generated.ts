@@ -1,7 +1,7 @@
 import type { Finish } from '../../core/policy.ts'
 import type { TopLogprobs } from '../../core/segment.ts'
 
-/** What a server's answer to one sample says, checked; every server's own reader makes it. */
+/** A server's answer to one sample, checked; each kind of server has its own reader for it. */
 export interface Generated {
   readonly ids: Int32Array
   readonly logprobs: Float32Array
@@ -17,7 +17,7 @@ export interface Generated {
 
 /**
  * The names of the weights that sampled an answer, in their order, from the spans that newer servers
- * tell; nothing where they tell none, or changed nothing.
+ * report; undefined if they report none, or if nothing changed.
  */
 export function spanNames(spans: unknown): readonly unknown[] | undefined {
   if (!Array.isArray(spans) || spans.length < 2) return undefined

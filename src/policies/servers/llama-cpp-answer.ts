@@ -19,7 +19,7 @@ import { TokenBuffer } from '../transport/token-buffer.ts'
 /** What a llama.cpp server drew, checked. */
 export interface LlamaDraw {
   readonly ids: Int32Array
-  /** NaN where a character lies across tokens: the server gives a number for its last one only. */
+  /** NaN where a character spans several tokens: the server gives a number for the last one only. */
   readonly logprobs: Float32Array
   readonly top: TopLogprobs | undefined
   /** Whether the numbers are of the plain distribution, not of the one that was sampled from. */
@@ -59,11 +59,11 @@ export function readLlamaAnswer(answer: unknown, asked: LlamaAsked): LlamaDraw {
 
 /** Puts the events of one streamed sample together. */
 export interface LlamaStream {
-  /** Takes one event's data; tells whether it brought tokens. */
+  /** Takes one event's data; returns whether it brought tokens. */
   take(data: string): boolean
   /** A view of the ids so far. */
   readonly ids: Int32Array
-  /** What came, or how many tokens were sampled where some of them were not streamed. */
+  /** The whole draw, or, if some tokens were not streamed, how many were sampled. */
   finish(stopped?: Finish): LlamaDraw | LossyDraw
 }
 
@@ -119,7 +119,7 @@ export function openLlamaStream(asked: LlamaAsked): LlamaStream {
   }
 }
 
-/** What is said of one sampled token. */
+/** One sampled token as the server reports it. */
 interface Entry {
   readonly id: unknown
   /** A log-probability, or with `isRaw` false the logarithm of a probability. */
@@ -154,7 +154,7 @@ function bytesOf({ bytes, token }: Fields): Buffer {
   return Buffer.from(typeof token === 'string' ? token : '')
 }
 
-/** Whether a text can be a character that lies across tokens. */
+/** Whether a text can be a character that spans several tokens. */
 const isWide = ({ bytes }: Entry): boolean => bytes.some(byte => byte > 127)
 
 function checkEntries(ids: Int32Array, entries: readonly Entry[], where: string): void {
@@ -181,10 +181,10 @@ function wrongCount(ids: Int32Array, entries: readonly Entry[], where: string): 
 }
 
 /**
- * The place of the token that each entry is of. Of a character that lies across tokens the server
- * tells the last one only, with the whole character as its text; a sample may also end inside one.
- * Where an entry could be of several tokens, as in a goat that ends in two equal tokens after
- * another goat, its place is −1: no number is better than that of another token.
+ * The token that each entry belongs to. For a character that spans several tokens the server reports
+ * only the last one, with the whole character as its text; a sample may also end inside one. If an
+ * entry could belong to several tokens (an emoji of two equal tokens after the same emoji), its place
+ * is −1: no number is better than another token's.
  */
 function alignEntries(
   ids: Int32Array,
@@ -227,7 +227,7 @@ function reach(
   })
 }
 
-/** Takes away, from the end, places that nothing behind them follows; −1 where several are left. */
+/** Removes, from the end, places that nothing after them can follow; −1 if several are left. */
 function narrow(
   entries: readonly Entry[],
   places: readonly (readonly number[])[],
@@ -249,7 +249,7 @@ function narrow(
   return found
 }
 
-/** Entries, and the places of the tokens they are of. */
+/** Entries, and the places of their tokens. */
 interface Aligned {
   readonly entries: readonly Entry[]
   readonly places: Int32Array
@@ -307,7 +307,7 @@ function endOfText(stops: readonly string[], { entries, places }: Aligned): numb
   let text = Buffer.alloc(0)
   for (const [index, { bytes }] of entries.entries()) {
     text = Buffer.concat([text, bytes])
-    // An entry without a sure place belongs to the token before the next one that has it.
+    // An entry without a certain place counts for the token before the next certain one.
     if (wanted.some(stop => text.includes(stop))) return placeFrom(places, index) + 1
   }
   return undefined

@@ -34,7 +34,7 @@ export interface LlamaCppOptions extends ServerOptions {
    * @default false
    */
   readonly stream?: boolean
-  /** The version of the weights, for callers that know it: the server does not tell. @default 0 */
+  /** The version of the weights, for callers that know it: the server does not report it. @default 0 */
   readonly version?: () => number
   readonly clock?: Clock
 }
@@ -122,8 +122,8 @@ async function drawStreamed(
 }
 
 /**
- * Draws again, whole and with the same seed, what a stream lost tokens of; as many tokens as it
- * had. What was aborted is kept as far as it is known.
+ * Draws again, whole and with the same seed and number of tokens, a sample whose stream lost tokens.
+ * An aborted one is kept up to the first loss.
  */
 async function drawAgain(
   llama: LlamaCpp,
@@ -148,7 +148,7 @@ function bodyOf({ writer }: LlamaCpp, request: SampleRequest, stream: boolean): 
   return writer.write(pathOf(request), request.prompt.ids, { head: '{"prompt":[', tail })
 }
 
-/** All that the server would else set by itself; greedy samples have no distribution after it. */
+/** States every setting that the server would otherwise choose itself. Greedy samples have no distribution after sampling. */
 function rest(request: SampleRequest, stream: boolean): object {
   const { sampling, topLogprobs = 0 } = request
   return {

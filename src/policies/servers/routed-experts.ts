@@ -13,7 +13,7 @@ export function readExpertShape(text: string): ExpertShape | undefined {
   return layers && top ? { layers: Number(layers), top: Number(top) } : undefined
 }
 
-/** What a sample's experts have to fit to. */
+/** What a sample's experts must match. */
 export interface ExpertPlace {
   readonly where: string
   readonly prompt: number
@@ -23,8 +23,8 @@ export interface ExpertPlace {
 }
 
 /**
- * The experts of a sample as servers tell them: base64 of 32-bit numbers (SGLang), of a NumPy file or of bytes with
- * their shape (vLLM). They end at the last token but one; what was not asked for is left off.
+ * Reads the experts of a sample: base64 of 32-bit numbers (SGLang), of a NumPy file or of bytes with
+ * their shape (vLLM). They end at the last token but one; those that were not asked for are dropped.
  */
 export function readExperts(
   value: unknown,

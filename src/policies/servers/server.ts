@@ -85,7 +85,7 @@ function openHere(address: string, options: ServerOptions): Server {
   return server
 }
 
-/** What an address says, checked: where to connect, what every path begins with, and both. */
+/** Checks an address and splits it: the origin, the prefix of every path, and both together. */
 export function addressOf(address: string): { origin: string; base: string; url: string } {
   if (!URL.canParse(address)) {
     throw new Error(`"${address}" is not a URL. Expected one like http://localhost:30000.`)

@@ -3,11 +3,11 @@ import type { Clock } from '../transport/clock.ts'
 import type { Exchange } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
 
-/** Ends samples on an SGLang server before their time. */
+/** Aborts samples on an SGLang server. */
 export interface SglangAborts {
   /** The answer of an exchange; when the signal aborts, what the server hands back early. */
   answerOf<T>(exchange: Exchange<T>, rids: readonly string[], call: Call): Promise<T>
-  /** Tells the server to stop a sample whose answer nobody awaits. */
+  /** Stops a sample whose answer nobody awaits. */
   abort(rid: string): void
   /** Waits for what is under way. */
   settle(): Promise<void>

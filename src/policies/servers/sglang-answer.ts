@@ -28,7 +28,7 @@ export function readGeneratedBody(body: Buffer, where: string, width: number): G
   return readGenerated(parseJson(text, where), where, width)
 }
 
-/** Whether what was taken had its place where it belongs: there an empty list is left. */
+/** Whether the tokens were cut out of the right field: an empty list must be left there. */
 function isTakenFrom({ meta_info: meta }: { readonly meta_info?: Fields | null }): boolean {
   const left = meta?.output_token_logprobs
   return Array.isArray(left) && left.length === 0
@@ -50,7 +50,7 @@ export function readGenerated(answer: unknown, where: string, width: number): Ge
 interface GeneratedParts {
   readonly where: string
   readonly width: number
-  /** Its tokens, where they were taken out of it before. */
+  /** Its tokens, if they were cut out of the body before parsing. */
   readonly taken?: Tokens
 }
 
@@ -95,7 +95,7 @@ export function readScores(
 
 /** Puts the events of one streamed sample together. */
 export interface GeneratedStream {
-  /** Takes one event's data; tells whether there are new tokens to look at. */
+  /** Takes one event's data; returns whether there are new tokens to look at. */
   take(data: string): boolean
   /** A view of the ids so far. */
   readonly ids: Int32Array
@@ -132,7 +132,7 @@ export function openGeneratedStream(where: string, width: number): GeneratedStre
     checkIds(event, isWhole ? buffer.ids : buffer.ids.subarray(before), where)
     const candidates = asArray(meta.output_top_logprobs ?? [], where, 'output_top_logprobs')
     for (const row of candidates.slice(isWhole ? tops.length : 0)) tops.push(row)
-    // The first event is whole in both ways of streaming; a later one tells which it is.
+    // The first event looks the same in both ways of streaming; the second one decides.
     repeats = isWhole && before > 0
     weights.push(meta.weight_version)
     if (weights.length > 2) weights.splice(1, 1)

@@ -31,7 +31,7 @@ function adapterText(adapter: string | undefined): string {
   return adapter === undefined ? '' : `"lora_path":${JSON.stringify(adapter)},`
 }
 
-/** Requests of one run share their sampling and stops, so the last text is nearly always right. */
+/** Requests of one run share their sampling and stops, so the last text can nearly always be used again. */
 function openCommon(): (request: SampleRequest) => string {
   let last: SampleRequest | undefined
   let text = ''
@@ -56,7 +56,7 @@ export interface SeveralFrame extends Pick<GenerateFrame, 'adapter'> {
   readonly rids: readonly string[]
 }
 
-/** The body of several samples of one prompt: a batch, for only so has each its own seed. */
+/** The body of several samples of one prompt: a batch, because only then each has its own seed. */
 export function severalBody(
   request: SampleRequest,
   prompt: Buffer,

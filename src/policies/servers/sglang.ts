@@ -48,7 +48,7 @@ export interface SglangOptions extends ServerOptions {
   readonly graceSeconds?: number
   /** Shared by the servers of one policy, so that equal names give equal versions. */
   readonly versions?: Versions
-  /** What requests under way do when weights change: end first, or at once. @default 'drain' */
+  /** Whether requests under way are finished first (`drain`) or aborted when weights change. @default 'drain' */
   readonly update?: UpdateMode
   readonly clock?: Clock
 }
@@ -244,7 +244,7 @@ function finish(attempt: SampleState, generated: Generated): TokenSample {
   const names = Array.isArray(weights) ? weights : [weights]
   const numbers = names.map(name => sglang.versions.read(name))
   const version = numbers.at(-1)!
-  // Spans tell with which weights it began; without them that is what was last seen before.
+  // Spans say with which weights it began; without them, use the version last seen before.
   const began = names.length > 1 ? numbers[0] : attempt.version
   const name = names.at(-1)
   const place = { where: sglang.where, prompt: sent, sampled: ids.length }
@@ -313,7 +313,7 @@ async function describe(sglang: Sglang, call: Call): Promise<PolicyDescription> 
   }
 }
 
-/** A router has no settings of its own to tell. */
+/** A router has no such endpoint. */
 async function serverInfo(server: Server, call: Call): Promise<Fields> {
   try {
     return await getObject(server, ['/server_info', '/get_server_info'], call)

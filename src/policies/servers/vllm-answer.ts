@@ -52,7 +52,7 @@ export function readChoices(answer: unknown, asked: VllmAsked): readonly VllmCho
   return choices.map(({ read }) => read)
 }
 
-/** Prompt tokens that were in the server's cache, where it tells. */
+/** Prompt tokens that were in the server's cache, if it reports them. */
 export function cachedTokens(answer: unknown, where: string): number | undefined {
   const usage = (answer as Fields | null)?.usage as Fields | null | undefined
   const details = usage?.prompt_tokens_details as Fields | null | undefined
@@ -61,7 +61,7 @@ export function cachedTokens(answer: unknown, where: string): number | undefined
 
 /** A choice that may come in pieces. */
 export interface OpenChoice {
-  /** Takes a choice or a piece of one; tells whether it brought tokens. */
+  /** Takes a choice or a piece of one; returns whether it brought tokens. */
   take(choice: Fields): boolean
   /** Takes one event's data. */
   takeEvent(data: string): boolean
@@ -125,7 +125,7 @@ interface Candidate {
   readonly logprob: number
 }
 
-/** What is said of one sampled token. */
+/** One sampled token as the server reports it. */
 interface SampledToken {
   readonly id: number | undefined
   readonly logprob: unknown
@@ -171,7 +171,7 @@ function columns(logprobs: Fields, where: string): readonly SampledToken[] {
   )
 }
 
-/** Servers name tokens as `token_id:123` when asked to; other names are texts and say nothing. */
+/** Servers name tokens as `token_id:123` when asked to; other names are plain texts without an id. */
 function tokenId(token: unknown): number | undefined {
   if (isId(token)) return token
   if (typeof token !== 'string' || !token.startsWith('token_id:')) return undefined

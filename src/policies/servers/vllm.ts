@@ -57,9 +57,9 @@ export interface VllmOptions extends ServerOptions {
   readonly experts?: ExpertShape
   /** Streams every sample, so that what was sampled is kept when one is aborted. @default false */
   readonly stream?: boolean
-  /** The version of the weights, for callers that know it: the server does not tell. @default 0 */
+  /** The version of the weights, for callers that know it: the server does not report it. @default 0 */
   readonly version?: () => number
-  /** What requests under way do when weights change: end first, or at once. @default 'drain' */
+  /** Whether requests under way are finished first (`drain`) or aborted when weights change. @default 'drain' */
   readonly update?: UpdateMode
   readonly clock?: Clock
 }
@@ -69,7 +69,7 @@ interface Vllm {
   readonly options: VllmOptions
   readonly writer: PromptWriter
   readonly clock: Clock
-  /** Numbers of the names that spans of an answer have. */
+  /** Version numbers for the weight names in an answer's spans. */
   readonly versions: Versions
   version: () => number
   /** The name under which the model is served, or the adapter that was loaded last. */
@@ -318,7 +318,7 @@ function score(
   })
 }
 
-/** `generate` tells them beside its choices, `completions` within them. */
+/** `generate` has them beside its choices, `completions` within them. */
 function promptLogprobs(answer: Fields, where: string): unknown {
   if (answer.prompt_logprobs) return answer.prompt_logprobs
   const [choice] = asArray(answer.choices, where, 'choices')
@@ -341,7 +341,7 @@ async function describe(
 ): Promise<PolicyDescription> {
   const where = `GET ${server.url}/v1/models`
   const { data } = await getObject(server, ['/v1/models'], call).catch(cause => {
-    // Named by the caller, the model need not be asked for.
+    // If the caller named the model, the list of models is not needed.
     if (servedModel !== undefined && isBroken(cause)) return { data: [{ id: servedModel }] }
     throw isBroken(cause) ? noModels(where, cause) : cause
   })

@@ -4,10 +4,10 @@ import { asObject, type Fields, parseJson } from '../transport/reading.ts'
 import { ask, getObject } from './ask.ts'
 import type { Server } from './server.ts'
 
-/** What requests do that are under way on an engine when its weights change. */
+/** Whether requests under way are finished or aborted when an engine's weights change. */
 export type UpdateMode = 'drain' | 'abort'
 
-/** The engine's ways to change weights; how they are put together is the same for all. */
+/** The steps by which an engine changes weights; `openWeightSync` puts them in order for all engines. */
 export interface EngineSteps {
   /** No sample runs from here on; with `abort` the running ones end at once. */
   pause(mode: UpdateMode, call: Call): Promise<void>
@@ -17,20 +17,20 @@ export interface EngineSteps {
   unloadAdapter(name: string, call: Call): Promise<void>
   /** Gives the weights that are served their name. */
   nameVersion(version: string, call: Call): Promise<void>
-  /** The name that the engine gives its weights; nothing where it does not tell. */
+  /** The engine's name for its weights; undefined if it has none. */
   version(call: Call): Promise<string | undefined>
 }
 
-/** What is told of an update once it has ended. */
+/** The result of an update. */
 export interface Updated {
   readonly version: number
-  /** The name under which the adapter is asked for; nothing where the model itself changed. */
+  /** The name under which the adapter is requested; undefined if the model itself changed. */
   readonly adapter: string | undefined
 }
 
 /**
- * Weights of an engine: paused, loaded, named, resumed, whatever goes wrong, and then asked for their
- * name, so that no sample is ever taken for one of weights that were not there.
+ * Changes an engine's weights: pauses, loads, names and, whatever fails, resumes; then asks for their
+ * name, so that no sample is attributed to weights that were not loaded.
  */
 export function openWeightSync(
   steps: EngineSteps,
@@ -75,7 +75,7 @@ async function checkVersion(
   throw new Error(`the engine serves version "${told}" after ${path} was loaded as "${version}"`)
 }
 
-/** Sends JSON and reads the object that comes back; engines that answer in words answered well. */
+/** Sends JSON and reads the object that comes back; a plain-text answer also means success. */
 async function post(server: Server, path: string, body: object, call: Call): Promise<Fields> {
   const answer = await ask(server, { path, body: Buffer.from(JSON.stringify(body)) }, call)
   const where = `POST ${server.url}${path}`
@@ -83,7 +83,7 @@ async function post(server: Server, path: string, body: object, call: Call): Pro
   return text.startsWith('{') ? asObject(parseJson(answer, where), where, 'the answer') : {}
 }
 
-/** SGLang's ways (0.5). */
+/** SGLang's steps (0.5). */
 export function sglangSteps(server: Server): EngineSteps {
   const succeed = async (path: string, body: object, call: Call): Promise<void> => {
     const { success, message, error_message: error } = await post(server, path, body, call)
@@ -91,7 +91,7 @@ export function sglangSteps(server: Server): EngineSteps {
     throw new Error(`POST ${server.url}${path}: ${message ?? error ?? 'it did not succeed'}`)
   }
   return {
-    // To drain, nothing is paused: an update waits for what runs, and what comes waits for it.
+    // Draining needs no pause: the server's update waits for running samples, and new ones wait for it.
     async pause(mode, call) {
       if (mode === 'abort') await post(server, '/pause_generation', { mode }, call)
     },
@@ -121,7 +121,7 @@ export function sglangSteps(server: Server): EngineSteps {
   }
 }
 
-/** vLLM's ways (0.32): with VLLM_SERVER_DEV_MODE=1, and for adapters VLLM_ALLOW_RUNTIME_LORA_UPDATING=1. */
+/** vLLM's steps (0.32); it needs VLLM_SERVER_DEV_MODE=1, and for adapters VLLM_ALLOW_RUNTIME_LORA_UPDATING=1. */
 export function vllmSteps(server: Server): EngineSteps {
   return {
     async pause(mode, call) {

@@ -18,37 +18,37 @@ export interface TinkerApi {
   readonly url: string
   /** The first pause between two tries, in milliseconds. */
   readonly pauseMs: number
-  /** Sends once: whoever asks knows which answers mean what. */
+  /** Sends once; the caller interprets the answer. */
   send(request: TinkerRequest, call: Call): Promise<TinkerAnswer>
   get(path: string, call: Call): Promise<Readonly<Record<string, unknown>>>
   /** Sends, and again while the server is busy or cannot be reached. */
   post(path: string, body: object, call: Call): Promise<Readonly<Record<string, unknown>>>
-  /** Sends what takes long, and asks for its result until it is there. */
+  /** Sends a long-running request, and asks for its result until it is there. */
   result(path: string, body: object, call: Call): Promise<Readonly<Record<string, unknown>>>
-  /** The same, where `submit` sends it: again, where the server has lost it. */
+  /** The same for a task whose `submit` sends the request, again if the server lost it. */
   resultOf(task: TinkerTask, call: Call): Promise<TinkerAnswer>
-  /** Sends with retries and gives the id to ask for its result with. */
+  /** Sends with retries and returns the id of the result. */
   submit(request: TinkerRequest, call: Call, options?: SubmitOptions): Promise<string>
 }
 
-/** What is done with a server that is too busy: wait here, or leave that to the caller. */
+/** What to do if the server is too busy: wait here, or throw and let the caller wait. */
 export interface SubmitOptions {
   /** @default 'wait' */
   readonly busy?: 'wait' | 'throw'
-  /** Hears what was answered at once, before the result is there. */
+  /** Called with the immediate answer, before the result is there. */
   readonly heard?: (answer: Readonly<Record<string, unknown>>) => void
 }
 
 /** Where the API is, and who asks. */
 export interface TinkerApiOptions {
   readonly key?: string
-  /** Seconds for which a request is tried again that failed for no fault of its own. @default 300 */
+  /** Seconds for which a request is retried that failed through no fault of its own. @default 300 */
   readonly retrySeconds?: number
   /** The first pause between two tries, in milliseconds; each next one is twice as long. @default 500 */
   readonly pauseMs?: number
 }
 
-/** Codes that mean: later. */
+/** Whether an error means that trying later may help. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof TinkerError)) return true
   return error.code === 408 || error.code === 425 || error.code === 429 || error.code >= 500

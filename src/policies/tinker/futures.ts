@@ -7,7 +7,7 @@ import {
   type TinkerTask,
 } from './request.ts'
 
-/** How often a plain 400 is taken for a proxy's, and how often what was lost is asked for anew. */
+/** How often a plain 400 is blamed on a proxy and retried, and how often a lost request is sent again. */
 const mostBadRequests = 3
 const mostSubmissions = 3
 const longestPauseMs = 30_000
@@ -16,7 +16,7 @@ interface Asking {
   send(request: TinkerRequest, call: Call): Promise<TinkerAnswer>
   /** The first pause where connections break, in milliseconds. */
   readonly pauseMs: number
-  /** Seconds without a good answer after which a server is given up. */
+  /** Seconds without a good answer after which to give up. */
   readonly retrySeconds: number
 }
 
@@ -67,7 +67,7 @@ async function poll(
   }
 }
 
-/** Counts what went wrong: says after how many milliseconds to ask again, or nothing to give up. */
+/** Counts errors; returns after how many milliseconds to ask again, or undefined to give up. */
 function openTroubles({ pauseMs, retrySeconds }: Asking) {
   let broken = 0
   let bad = 0
@@ -110,7 +110,7 @@ function wayOn(error: unknown): Way {
   return error.code === 400 ? 'thrice' : 'stop'
 }
 
-/** The work was done, and failed. */
+/** The server did the work and reported that it failed. */
 class FailedError extends TinkerError {}
 
 function failed(path: string, answer: Readonly<Record<string, unknown>>): FailedError {
@@ -118,7 +118,7 @@ function failed(path: string, answer: Readonly<Record<string, unknown>>): Failed
   return new FailedError(path, 400, typeof error === 'string' ? error : JSON.stringify(error))
 }
 
-/** The same error under the name of what was asked for. */
+/** The same error with the path of the request. */
 function named({ path }: TinkerTask, error: unknown): unknown {
   if (!(error instanceof TinkerError) || error instanceof FailedError) return error
   const words = error.message.replace(/^retrieve_future answered \d+: /, '')
@@ -128,6 +128,6 @@ function named({ path }: TinkerTask, error: unknown): unknown {
 function cancel({ send }: Asking, id: string): void {
   const call = { signal: AbortSignal.timeout(10_000) }
   send({ path: 'cancel_future', body: { request_id: id } }, call).catch(() => {
-    // A server that cannot cancel goes on and nobody asks for what it made.
+    // A server that cannot cancel goes on; its result is ignored.
   })
 }

@@ -149,7 +149,7 @@ export function readForwardBackward(bytes: Uint8Array): ForwardBackwardOutput {
 function readRecord(record: WireFields): readonly Record<string, readonly number[]>[] {
   const tensors = bytesOf(record, 2).map(readWire).map(readTensor)
   const count = numberOf(record, 3)
-  // A count costs no bytes, so what is made of it is held to what was sent.
+  // A large count costs a server no bytes, so it is bounded by what was actually sent.
   const begun = Math.max(1, ...tensors.map(({ offsets }) => offsets.length))
   if (!Number.isInteger(count) || count < 0 || count > begun) {
     throw new Error(`protobuf: a record of ${count} data tells where ${begun} begin`)
@@ -221,7 +221,7 @@ export interface SampleOutput {
     readonly logprobs: Float32Array | null
     readonly finish: 'stop' | 'length'
   }[]
-  /** NaN where there is none, as for the first token; nothing where they were not asked for. */
+  /** NaN where there is none, as for the first token; undefined if they were not asked for. */
   readonly promptLogprobs?: Float32Array
   readonly cached?: number
 }
@@ -253,7 +253,7 @@ const isId = (value: unknown): boolean => typeof value === 'number' && value >>>
 
 const noTokens = 'asample gave a sequence without tokens'
 
-/** Whatever a server wrote its answer in, its tokens are ids and each has its number. */
+/** Checks that tokens are ids and that each has a log-probability, in JSON and protobuf alike. */
 function checkSequence(tokens: ArrayLike<unknown>, logprobs: ArrayLike<unknown> | null): void {
   if (!Array.from(tokens).every(isId)) throw new Error(noTokens)
   if (logprobs === null) return

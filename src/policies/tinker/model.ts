@@ -2,14 +2,14 @@ import type { Call } from '../../core/call.ts'
 import type { TinkerApi } from './api.ts'
 import { fieldsOf, textField } from './request.ts'
 
-/** The part of a base model's maps that an adapter changes. */
+/** The weight matrices of a base model that an adapter changes. */
 export type TinkerTarget = 'attention' | 'mlp' | 'unembed'
 
 /** What a fresh adapter is like. */
 export interface TinkerAdapter {
   readonly rank: number
   readonly seed: number
-  /** Which maps it changes. @default all that the server lets be changed */
+  /** Which matrices it changes. @default all that the server allows */
   readonly targets?: readonly TinkerTarget[]
 }
 
@@ -59,7 +59,7 @@ function targetFlags(targets: readonly TinkerTarget[]) {
 /** Weights to sample from: a sampling session, or a path to open one with. */
 export type PublishedWeights = { readonly samplingSession: string } | { readonly path: string }
 
-/** Makes what a model has learned available to samples. */
+/** Makes a model's current weights available for sampling. */
 export async function publish(
   home: ModelHome,
   model: TinkerModel,
@@ -78,7 +78,7 @@ export async function publish(
   throw new Error('save_weights_for_sampler gave neither a path nor a sampling_session_id')
 }
 
-/** Gives a model's place on the server free; one that cannot be told keeps it until it times out. */
+/** Frees a model's place on the server; if the request fails, the server's own timeout frees it. */
 export async function unload(home: ModelHome, model: TinkerModel): Promise<void> {
   const call = { signal: AbortSignal.timeout(10_000) }
   const body = { type: 'unload_model', model_id: model.id }

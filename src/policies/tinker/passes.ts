@@ -46,7 +46,7 @@ export function openPasses({
       call.signal.throwIfAborted()
       if (!isRefusal(refused)) return await api.submit(asProtobuf(pass), call)
       const id = await api.submit(asJson(pass), call).catch(error => {
-        // A server that wants no JSON had another reason the first time.
+        // The server refuses JSON too, so the first error was the real one.
         throw isCode(error, 415) ? refused : error
       })
       encoding = 'json'
@@ -65,7 +65,7 @@ export function openPasses({
   }
 }
 
-/** Answers of servers that do not read protobuf: some say so, some stumble over it. */
+/** Errors of servers that do not read protobuf: some say so, others fail while parsing it. */
 function isRefusal(error: unknown): boolean {
   return [400, 415, 422, 500, 501].some(code => isCode(error, code))
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Where a run of tokens comes from, as Tinker's API has it: a piece of the prompt of a sequence that the
- * server sampled, or of what it sampled.
+ * Where a run of tokens comes from, in Tinker's API: a part of the prompt or of the answer of a
+ * sequence that the server sampled.
  */
 export interface ProvenanceSpan {
   readonly kind: 'prompt' | 'sampled'
@@ -12,12 +12,12 @@ export interface ProvenanceSpan {
   readonly length: number
 }
 
-/** Which of the server's sequences tokens were sampled as; kept once somebody wants to know. */
+/** Which of the server's sequences tokens come from; recorded only after `keep`. */
 export interface Provenance {
   /** From now on samples are remembered. */
   keep(): void
   remember(prompt: Int32Array, sampled: Int32Array, sequence: string): void
-  /** The spans that tile a row, or nothing where any of its tokens is of no known sequence. */
+  /** The spans that tile a row, or undefined if one of its tokens belongs to no known sequence. */
   spansOf(
     ids: Int32Array,
     sampled: readonly { readonly start: number; readonly end: number }[],
@@ -78,7 +78,7 @@ function isBeginning(ids: Int32Array, whole: Int32Array): boolean {
   return ids.length <= whole.length && ids.every((id, at) => id === whole[at])
 }
 
-/** The spans of the tokens `[start, end)` of what spans tile. */
+/** The part of some spans that covers the tokens `[start, end)`. */
 export function cutSpans(
   spans: readonly ProvenanceSpan[],
   start: number,

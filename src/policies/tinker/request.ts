@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib'
 import { type Call, joinSignals } from '../../core/call.ts'
 
-/** What a Tinker server answered instead of doing what was asked. */
+/** An error answer of a Tinker server. */
 export class TinkerError extends Error {
   override name = 'TinkerError'
   readonly code: number
@@ -25,7 +25,7 @@ export interface TinkerRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Something that takes long. */
+/** A long-running request. */
 export interface TinkerTask {
   readonly path: string
   /** Asks for it; gives the id of the request. */
@@ -114,7 +114,7 @@ function readJson(path: string, text: string): Readonly<Record<string, unknown>>
   } catch {
     throw new TinkerError(path, 502, `no JSON: ${text.slice(0, 200)}`)
   }
-  // Some calls answer null, since they have nothing to say.
+  // Some calls answer null.
   return fieldsOf(path, answer ?? {})
 }
 

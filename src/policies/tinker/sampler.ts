@@ -24,7 +24,7 @@ export interface SamplerSession {
   version(): number
   /** A sampler of the base model, for samples before any weights were published. */
   openBase(call: Call): Promise<string>
-  /** A sampler of a fresh adapter, which does the same, where the base model itself is refused. */
+  /** A sampler of a fresh adapter, which equals the base model, for servers that refuse to sample that. */
   openFresh(call: Call): Promise<string>
   close(): PromiseLike<void>
 }
@@ -41,17 +41,17 @@ interface Sampled {
   readonly id: string
   readonly isBase: boolean
   requests: number
-  /** What is asked in its place, once the server has refused it. */
+  /** The session used instead, once the server has refused this one. */
   instead?: Promise<Sampled>
 }
 
 interface State extends SamplerSession {
   current: Promise<Sampled> | undefined
-  /** No sample is sent before this time: the server has had enough for now. */
+  /** No sample is sent before this time, because the server was too busy. */
   pausedUntil: number
 }
 
-/** Bodies above this wait longer after the server has had enough. */
+/** Bytes above which a body waits longer after the server was too busy. */
 const largeBody = 128 * 1024
 
 /** Opens the sampler of a session. */
@@ -68,7 +68,7 @@ export function openSampler(session: SamplerSession): Sampler {
       score: kind.scores,
     },
     sample: async (request, call) => (await draw(state, { request, count: 1 }, call))[0]!,
-    // The samples of one request share its seed: the server makes one of it for each.
+    // The samples of one request share its seed: the server derives one for each.
     sampleSeveral: (request, seeds, call) =>
       draw(state, { request: { ...request, seed: seeds[0]! }, count: seeds.length }, call),
     ...(kind.scores && {
@@ -157,8 +157,8 @@ function promptOf(ids: Int32Array) {
 }
 
 /**
- * Where a sample ends: texts or ids; the API takes one of both, and a sample with texts is cut at ids afterwards. Nothing is left out
- * rather than sent as an empty list, which would turn the model's own end off.
+ * Where a sample ends: the API takes either texts or ids; with texts, the sample is cut at ids afterwards. Without
+ * stops the field is left out, as an empty list would turn the model's own end off.
  */
 function stopOf({ stopIds, stopStrings }: SampleRequest): { readonly stop?: readonly unknown[] } {
   if (stopStrings.length > 0) return { stop: stopStrings }
@@ -183,7 +183,7 @@ function basisAt(temperature: number): LogprobBasis {
   return temperature === 1 ? 'tempered' : 'raw'
 }
 
-/** The log-probabilities of a prompt, which the server tells beside one sampled token. */
+/** The log-probabilities of a prompt, which the server returns together with one sampled token. */
 async function score(
   state: State,
   scored: {
@@ -205,7 +205,7 @@ async function score(
     sampling_params: { max_tokens: 1, seed: 0, temperature: 1, top_p: 1, top_k: -1 },
   }
   const { promptLogprobs } = await ask(state, body, call)
-  // Some count the first token, which has none, and some leave it out.
+  // Some servers list the first token, which has no log-probability, and some leave it out.
   const missing = ids.length - (promptLogprobs?.length ?? 0)
   if (!promptLogprobs || missing < 0 || missing > 1) {
     throw new Error('asample gave no prompt_logprobs: this server cannot score given tokens')
@@ -217,7 +217,7 @@ async function score(
   }
 }
 
-/** What was sampled, and the server's names of the sequences, where it tells them. */
+/** What was sampled, and the server's names of the sequences, if it gives them. */
 type Asked = SampleOutput & { readonly names: readonly string[] }
 
 async function ask(state: State, asked: object, call: Call): Promise<Asked> {
@@ -230,7 +230,7 @@ async function ask(state: State, asked: object, call: Call): Promise<Asked> {
   }
 }
 
-/** Many samples may be refused at once: the first opens what all of them are drawn from. */
+/** Many samples may be refused at once: the first opens the replacement that all of them use. */
 async function insteadOf(state: State, base: Sampled, call: Call): Promise<Sampled> {
   base.instead ??= state.openFresh(call).then(id => ({ id, isBase: false, requests: 0 }))
   try {
@@ -278,7 +278,7 @@ async function askOf(
 
 const backpressure = { 'x-tinker-sampling-backpressure': '1' }
 
-/** Sends a sample; when the server has had enough, all samples of the session wait. */
+/** Sends a sample; if the server is too busy, all samples of the session wait. */
 async function submitGently(
   state: State,
   { request, heard }: { readonly request: TinkerRequest } & Pick<SubmitOptions, 'heard'>,

@@ -1,12 +1,12 @@
 import type { Call } from '../../core/call.ts'
 
-/** Programs that speak Tinker's API, each with ways of its own. */
+/** Programs that serve Tinker's API, each with its own deviations. */
 export type TinkerServerName = 'tinker' | 'skyrl' | 'tuft' | 'twinkle'
 
 /** What has to be known of a server, since it does not say so itself. */
 export interface TinkerServerKind {
   readonly name: TinkerServerName
-  /** Losses it has under these names; any other it refuses, or takes for something else. */
+  /** The losses it has; it refuses other names, or silently uses another loss. */
   readonly losses: readonly string[]
   /**
    * Whether its cross-entropy is the plain sum of log-probabilities times weights of either sign, so
@@ -27,7 +27,7 @@ export interface TinkerServerKind {
   readonly takesTargets: boolean
   /** Whether it takes the largest norm of a gradient. */
   readonly clipsGradients: boolean
-  /** Whether it tells the log-probabilities of a prompt. */
+  /** Whether it returns log-probabilities of a prompt. */
   readonly scores: boolean
   /** Whether the same seed gives the same sample. */
   readonly usesSeeds: boolean
@@ -55,7 +55,7 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
     ...plain,
     name: 'skyrl',
     losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo'],
-    // Its JAX backend divides by the sum of the weights, which slopes of both signs make anything.
+    // Its JAX backend divides by the sum of the weights, which is meaningless for slopes of both signs.
     takesSlopes: false,
     divides: 'trained',
     takesWeights: true,
@@ -72,22 +72,22 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
   twinkle: {
     ...plain,
     name: 'twinkle',
-    // Any other name is trained as cross-entropy there, without a word.
+    // Any other name is silently trained as cross-entropy there.
     losses: ['cross_entropy', 'importance_sampling'],
     takesSlopes: false,
     divides: 'trained',
     averagesRequests: true,
     takesWeights: true,
     evenRows: true,
-    // It never passes the wish for a prompt's numbers on to its sampler.
+    // It does not pass the request for a prompt's log-probabilities on to its sampler.
     scores: false,
     usesSeeds: false,
   },
 }
 
 /**
- * Which server it is, by the description of its paths that the open ones publish. One that publishes
- * none is taken for Tinker's own service, whose ways are the documented ones.
+ * Which server it is, by the OpenAPI description that the open-source ones publish. A server without
+ * one is taken for Tinker's own service.
  */
 export async function findServerKind(base: string, call: Call): Promise<TinkerServerKind> {
   for (const place of ['openapi.json', 'api/v1/openapi.json']) {

@@ -20,15 +20,15 @@ import {
 } from './server-kind.ts'
 
 /**
- * A session with a Tinker server: the policy that samples from it and the trainer that changes its
- * weights share one, so that after every step samples come from what was learned.
+ * A session with a Tinker server. The policy that samples and the trainer that changes the weights
+ * share one, so that after every step samples come from the new weights.
  */
 export interface TinkerSession extends AsyncDisposable, ModelHome {
   readonly url: string
   readonly kind: TinkerServerKind
   /** Whether bodies of passes should be compressed: the server says so. */
   readonly zstd: boolean
-  /** Which of the server's sequences tokens were sampled as. */
+  /** Which of the server's sequences tokens come from. */
   readonly provenance: Provenance
   /** How many times the weights were changed. */
   readonly version: number
@@ -65,7 +65,7 @@ export async function openTinkerSession(
   options: TinkerSessionOptions = {},
 ): Promise<TinkerSession> {
   const call = { signal: AbortSignal.timeout(60_000) }
-  // Whether anybody is there is not worth minutes of trying.
+  // Only a few seconds of retries here: a wrong address should fail soon.
   const opening = openTinkerApi(url, { retrySeconds: 5, ...options })
   const baseModel = options.baseModel ?? (await firstModel(opening, call))
   const zstd = await wantsZstd(opening, call)
@@ -88,7 +88,7 @@ type Opened = Pick<TinkerSession, 'url' | 'api' | 'id' | 'baseModel' | 'kind' | 
 
 function startSession(opened: Opened): TinkerSession {
   const { api, id, baseModel, kind } = opened
-  // One counter for all that samplers are made from: servers name samplers by it.
+  // One counter for all samplers, since servers name samplers by it.
   const state = { version: 0, samplers: 0, models: 0, fresh: [] as TinkerModel[] }
   const openSamplingSession = async (model: object, own: Call): Promise<string> => {
     const body = {
@@ -146,7 +146,7 @@ function startHeartbeat(api: TinkerApi, id: string) {
     const quiet = { signal: AbortSignal.timeout(heartbeatSeconds * 1000) }
     const body = { session_id: id, type: 'session_heartbeat' }
     api.send({ path: 'session_heartbeat', body }, quiet).catch(error => {
-      // One that is lost is followed by the next; 410 says that there is no session any more.
+      // A lost heartbeat is followed by the next; 410 means that the session is over.
       if (error instanceof TinkerError && error.code === 410) clearInterval(beat)
     })
   }, heartbeatSeconds * 1000).unref()
@@ -183,7 +183,7 @@ async function firstModel(api: TinkerApi, call: Call): Promise<string> {
   throw new Error('the server names no model it supports: say which with --served-model')
 }
 
-/** What the server would have of its clients; the ones that do not know the question want nothing. */
+/** Whether the server asks its clients to compress; servers without this endpoint do not. */
 async function wantsZstd(api: TinkerApi, call: Call): Promise<boolean> {
   try {
     const body = { sdk_version }

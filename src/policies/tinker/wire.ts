@@ -50,13 +50,13 @@ function varint(value: number): Uint8Array {
   return Uint8Array.of(...bytes, left)
 }
 
-/** What a message says in one field: a number, or bytes that are a text, a tensor or a message. */
+/** The value of a field: a number, or bytes that are a text, a tensor or a message. */
 export type WireValue = number | Uint8Array
 
 /** A message that was read: the values of each field, in their order. */
 export type WireFields = ReadonlyMap<number, readonly WireValue[]>
 
-/** Reads a message. Fields nobody asks for are kept and do no harm. */
+/** Reads a message. Unknown fields are kept and ignored. */
 export function readWire(bytes: Uint8Array): WireFields {
   const fields = new Map<number, WireValue[]>()
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -133,7 +133,7 @@ function ownBuffer(bytes: Uint8Array, size: number): ArrayBuffer {
   return new Uint8Array(bytes).buffer
 }
 
-/** The bytes of numbers as they lie. */
+/** The bytes of numbers in memory order. */
 export function rawBytes(numbers: Int32Array | Float32Array): Uint8Array {
   return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
 }

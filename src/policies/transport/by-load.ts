@@ -3,9 +3,8 @@ import type { Exchange } from './exchange.ts'
 import type { ServerThread } from './thread/thread.ts'
 
 /**
- * Requests under way up to which the caller's own thread serves them: handing a request over and its
- * answer back takes longer than the little that the caller has to do meanwhile. `npm run bench -- thread`
- * shows it.
+ * Up to this many requests under way, the caller's own thread serves them: passing a request and its
+ * answer between threads then costs more than it saves. `npm run bench -- thread` shows it.
  */
 const few = 2
 
