@@ -1,6 +1,7 @@
 import { asNumber } from '../python/compare.ts'
 import { PythonFloat, PythonSet, PythonTuple } from '../python/value.ts'
 import { methodsOf } from './methods/methods.ts'
+import { DICT_METHODS } from './methods/methods-container.ts'
 import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
 import { charge, spend } from './run.ts'
@@ -22,27 +23,35 @@ import {
 
 /** Jinja's `object.name`: an attribute first, then an item. */
 export function getAttribute(object: Value, name: string): Value {
+  const found = lookUpAttribute(object, name)
+  return found === undefined ? undefinedMember(object, name) : found
+}
+
+/** What `object.name` is, if it is anything. */
+export function lookUpAttribute(object: Value, name: string): Value | undefined {
   if (object instanceof Undefined) object.raise()
   const attribute = findAttribute(object, name)
   if (attribute !== undefined) return attribute
-  if (object instanceof Map) {
-    const item = object.get(name)
-    if (item !== undefined) return item
-  }
-  return undefinedMember(object, name)
+  return object instanceof Map ? object.get(name) : undefined
 }
 
 /** Jinja's `object[key]`: an item first, then an attribute. */
 export function getItem(object: Value, key: Value): Value {
+  const found = lookUpItem(object, key)
+  return found === undefined ? undefinedMember(object, key) : found
+}
+
+/** What `object[key]` is, if it is anything. */
+export function lookUpItem(object: Value, key: Value): Value | undefined {
   if (object instanceof Undefined) object.raise()
   const item = findItem(object, key)
-  if (item !== undefined) return item
-  if (isText(key)) {
-    const attribute = findAttribute(object, plain(key))
-    if (attribute !== undefined) return attribute
-  }
-  return undefinedMember(object, key)
+  if (item !== undefined || !isText(key)) return item
+  return findAttribute(object, plain(key))
 }
+
+/** Whether a dict has under this name what it holds there and nothing else: no method, nothing refused. */
+export const isPlainMember = (name: string): boolean =>
+  !INTERNAL.has(name) && !DICT_METHODS.has(name)
 
 /** Names that every Python object answers to and no template may use. */
 const INTERNAL = new Set(

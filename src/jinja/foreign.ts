@@ -77,10 +77,12 @@ export function rememberKey(dict: Dict, key: Text): void {
 export function holdsForeign(value: Value): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (value instanceof TemplateText) return value.foreign.length > 0
-  const items = sequenceItems(value)
-  if (items) return items.some(holdsForeign)
-  if (!(value instanceof Map)) return false
-  return foreignKeys.has(value) || [...value.values()].some(holdsForeign)
+  if (value instanceof Map) {
+    if (foreignKeys.has(value)) return true
+    for (const item of value.values()) if (holdsForeign(item)) return true
+    return false
+  }
+  return sequenceItems(value)?.some(holdsForeign) ?? false
 }
 
 /** A copy of a dict that keeps which keys came from outside. */

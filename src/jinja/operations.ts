@@ -47,6 +47,8 @@ export function isTrue(value: Value): boolean {
 }
 
 function isTrueObject(value: Exclude<Value, null>): boolean {
+  if (value instanceof Map) return value.size > 0
+  if (Array.isArray(value)) return value.length > 0
   if (value instanceof PythonFloat) return value.value !== 0
   if (value instanceof Undefined) return false
   if (value instanceof TemplateText) return askText(value, isFilled)
@@ -121,7 +123,8 @@ export function isIn(run: Run, item: Value, container: Value): boolean {
   const items = sequenceItems(container)
   if (items) {
     charge(run, container)
-    return items.some(each => each === item || isEqual(run, each, item))
+    for (const each of items) if (each === item || isEqual(run, each, item)) return true
+    return false
   }
   if (!isIterable(container)) typeError(`argument of type '${typeOf(container)}' is not iterable`)
   for (const each of walk(run, container)) {

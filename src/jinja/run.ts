@@ -4,6 +4,7 @@ import { TemplateText } from './template-text.ts'
 import { appendText, emptyText, sizeOf, type Written, writtenText } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { Namespace, TemplateObject } from './value.ts'
+import type { Variables } from './variables.ts'
 
 /** How much a rendering may do before it is stopped. */
 export interface Limits {
@@ -26,12 +27,10 @@ export interface Moment {
 
 /** The state of one rendering. */
 export interface Run {
-  readonly variables: ReadonlyMap<string, Value>
+  readonly variables: Variables
   readonly limits: Limits
   readonly clock: (() => Date) | undefined
   readonly onLong: (() => void) | undefined
-  /** Whether any value given to the template holds characters from outside. */
-  readonly foreign: boolean
   /** The output of the template itself, under all buffers. */
   readonly root: Written
   /** The offsets of text made inside generation blocks. */
@@ -90,8 +89,8 @@ export function charge(run: Run, value: Value): void {
 }
 
 function chargeObject(run: Run, value: object): void {
-  if (Array.isArray(value)) spend(run, value.length)
-  else if (value instanceof Map) spend(run, value.size)
+  if (value instanceof Map) spend(run, value.size)
+  else if (Array.isArray(value)) spend(run, value.length)
   else if (value instanceof TemplateText) spend(run, sizeOf(value) >> 3)
   else if (value instanceof PythonTuple) spend(run, value.items.length)
 }
@@ -101,12 +100,12 @@ export function chargeDeeply(run: Run, value: Value): void {
   charge(run, value)
   if (typeof value !== 'object' || value === null) return
   spend(run, 1)
-  for (const item of itemsInside(value)) chargeDeeply(run, item)
+  if (value instanceof Map) for (const item of value.values()) chargeDeeply(run, item)
+  else for (const item of itemsInside(value)) chargeDeeply(run, item)
 }
 
 function itemsInside(value: object): Iterable<Value> {
   if (Array.isArray(value)) return value
-  if (value instanceof Map) return value.values()
   if (value instanceof PythonTuple) return value.items
   if (value instanceof Namespace) return value.attributes.values()
   return (value instanceof TemplateObject && value.behaviour.items?.(value.state)) || []

@@ -1,5 +1,4 @@
 import { PythonError } from '../python/error.ts'
-import { fromJavaScript } from '../python/value.ts'
 import { visitStatements } from './compile/analyze.ts'
 import { compileStatements } from './compile/compile-statement.ts'
 import type { CompilePlace } from './compile/place.ts'
@@ -7,7 +6,6 @@ import type { FunctionScope } from './compile/scope.ts'
 import { newFunction, newSymbols } from './compile/scope.ts'
 import { placeOf, TemplateError, TemplateSyntaxError } from './error.ts'
 import type { TemplateInput } from './foreign.ts'
-import { holdsForeign } from './foreign.ts'
 import type { Execute, RunFrame } from './frame.ts'
 import { compileEntry, openFrame } from './frame.ts'
 import type { Hole } from './hidden.ts'
@@ -15,9 +13,8 @@ import { normalizeSource, tokenize } from './parse/lexer.ts'
 import { parseTemplate } from './parse/parse-statement.ts'
 import type { Statement } from './parse/syntax.ts'
 import { type Limits, type Moment, portion, type Run } from './run.ts'
-import { TemplateText } from './template-text.ts'
 import { emptyText } from './text.ts'
-import type { Value } from './value.ts'
+import { type GivenVariables, Variables } from './variables.ts'
 
 /** Settings of one rendering. */
 export interface RenderOptions {
@@ -110,26 +107,14 @@ function hasBlocks(statements: readonly Statement[]): boolean {
   })
 }
 
-function toVariables(variables: TemplateVariables): ReadonlyMap<string, Value> {
-  if (variables instanceof Map) return variables as ReadonlyMap<string, Value>
-  const values = new Map<string, Value>()
-  for (const [name, value] of Object.entries(variables)) {
-    if (value === undefined) continue
-    values.set(name, fromJavaScript(value, { keep: each => each instanceof TemplateText }) as Value)
-  }
-  return values
-}
-
 function render(program: Program, variables: TemplateVariables, options: RenderOptions): Rendering {
-  const given = toVariables(variables)
   const limits = options.limits ? { ...DEFAULT_LIMITS, ...options.limits } : DEFAULT_LIMITS
   const root = emptyText()
   const run: Run = {
-    variables: given,
+    variables: new Variables(variables as GivenVariables),
     limits,
     clock: options.clock,
     onLong: options.onLong,
-    foreign: [...given.values()].some(holdsForeign),
     root,
     generated: [],
     exports: new Map(),

@@ -314,18 +314,17 @@ function writeDict(writer: Writer, dict: PythonDict, depth: number): void {
   const inner = lineBreak(writer, depth + 1)
   const between = writer.item + inner
   writer.text += `{${inner}`
-  let first = true
-  for (const key of writer.sortKeys ? sortedKeys(dict) : dict.keys()) {
-    if (!first) writer.text += between
-    first = false
-    writer.text += writer.encode(keyText(key)) + writer.pair
-    write(writer, dict.get(key) as PythonValue, depth + 1)
+  let before = ''
+  for (const [key, item] of writer.sortKeys ? sortedEntries(dict) : dict) {
+    writer.text += before + writer.encode(keyText(key)) + writer.pair
+    before = between
+    write(writer, item, depth + 1)
   }
   writer.text += `${lineBreak(writer, depth)}}`
 }
 
-function sortedKeys(dict: PythonDict): PythonKey[] {
-  return [...dict.keys()].sort((left, right) =>
+function sortedEntries(dict: PythonDict): [PythonKey, PythonValue][] {
+  return [...dict].sort(([left], [right]) =>
     compare('<', left, right) ? -1 : compare('<', right, left) ? 1 : 0,
   )
 }
@@ -354,9 +353,25 @@ function encodeFloat(value: number): string {
 
 /** A string as `json.dumps` writes it with `ensure_ascii` off. */
 export function encodeText(text: string): string {
+  if (isWrittenPlainly(text)) return `"${text}"`
   const encoded = JSON.stringify(text)
   // JavaScript escapes lone surrogates, Python leaves them
   return LONE_SURROGATE.test(text) ? encoded.replace(ESCAPED_SURROGATE, unescapeSurrogate) : encoded
+}
+
+/** Up to here looking at each unit takes less time than starting a pattern. */
+const SHORT = 48
+const NOT_PLAIN = /[^ !#-[\]-\ud7ff\ue000-\uffff]/
+
+/** Whether a string needs nothing but quotes around it. */
+function isWrittenPlainly(text: string): boolean {
+  if (text.length > SHORT) return !NOT_PLAIN.test(text)
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit < 0x20 || unit === 0x22 || unit === 0x5c) return false
+    if (unit >= 0xd800 && unit <= 0xdfff) return false
+  }
+  return true
 }
 
 const LONE_SURROGATE = /\p{Cs}/u

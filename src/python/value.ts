@@ -96,7 +96,7 @@ const tooManyDigits = (): PythonError =>
 
 /** Lets values of a richer kind through `fromJavaScript` untouched. */
 export interface ConversionOptions {
-  readonly keep?: (value: object) => boolean
+  keep?(value: object): boolean
 }
 
 /**
@@ -104,10 +104,10 @@ export interface ConversionOptions {
  * (`undefined` members are left out, as JSON does), Python values stay what they are.
  */
 export function fromJavaScript(value: unknown, options: ConversionOptions = {}): PythonValue {
-  return convert(value, options.keep, 0)
+  return convert(value, options, 0)
 }
 
-function convert(value: unknown, keep: ConversionOptions['keep'], depth: number): PythonValue {
+function convert(value: unknown, options: ConversionOptions, depth: number): PythonValue {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -119,7 +119,7 @@ function convert(value: unknown, keep: ConversionOptions['keep'], depth: number)
     case 'undefined':
       return null
     case 'object':
-      return value === null ? null : convertObject(value, keep, depth)
+      return value === null ? null : convertObject(value, options, depth)
     default:
       throw new PythonError('TypeError', `A ${typeof value} has no Python value.`)
   }
@@ -130,50 +130,46 @@ function fromNumber(value: number): PythonValue {
   return Number.isSafeInteger(value) ? value + 0 : BigInt(value)
 }
 
-function convertObject(value: object, keep: ConversionOptions['keep'], depth: number): PythonValue {
+function convertObject(value: object, options: ConversionOptions, depth: number): PythonValue {
   if (depth > MAXIMUM_DEPTH) {
     throw new PythonError('RecursionError', `The value nests deeper than ${MAXIMUM_DEPTH} levels.`)
   }
   if (Array.isArray(value)) {
     const items = new Array<PythonValue>(value.length)
     for (let index = 0; index < value.length; index++) {
-      items[index] = convert(value[index], keep, depth + 1)
+      items[index] = convert(value[index], options, depth + 1)
     }
     return items
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) {
-    return convertMembers(value as Record<string, unknown>, keep, depth)
+    return convertMembers(value as Record<string, unknown>, options, depth)
   }
-  return convertInstance(value, keep, depth)
+  return convertInstance(value, options, depth)
 }
 
 function convertMembers(
   value: Record<string, unknown>,
-  keep: ConversionOptions['keep'],
+  options: ConversionOptions,
   depth: number,
 ): PythonDict {
   const dict: PythonDict = new Map()
   for (const key of Object.keys(value)) {
     const member = value[key]
-    if (member !== undefined) dict.set(key, convert(member, keep, depth + 1))
+    if (member !== undefined) dict.set(key, convert(member, options, depth + 1))
   }
   return dict
 }
 
-function convertInstance(
-  value: object,
-  keep: ConversionOptions['keep'],
-  depth: number,
-): PythonValue {
+function convertInstance(value: object, options: ConversionOptions, depth: number): PythonValue {
   if (value instanceof PythonFloat || value instanceof PythonSet) return value
-  if (keep?.(value)) return value as PythonValue
+  if (options.keep?.(value)) return value as PythonValue
   if (value instanceof PythonTuple) {
-    return new PythonTuple(value.items.map(item => convert(item, keep, depth + 1)))
+    return new PythonTuple(value.items.map(item => convert(item, options, depth + 1)))
   }
   if (value instanceof Map) {
     const dict: PythonDict = new Map()
-    for (const [key, item] of value) dict.set(key, convert(item, keep, depth + 1))
+    for (const [key, item] of value) dict.set(key, convert(item, options, depth + 1))
     return dict
   }
   const name = value.constructor?.name ?? 'object'

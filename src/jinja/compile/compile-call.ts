@@ -3,7 +3,7 @@ import { FILTERS } from '../filters/filters.ts'
 import { TESTS } from '../filters/tests.ts'
 import { keyValues } from '../foreign.ts'
 import type { Decide, Evaluate, RunFrame } from '../frame.ts'
-import { callValue, compileRead, unknownName } from '../frame.ts'
+import { callValue, unknownName } from '../frame.ts'
 import { toList } from '../iteration.ts'
 import { methodsOf } from '../methods/methods.ts'
 import type { CallArguments, Expression } from '../parse/syntax.ts'
@@ -13,9 +13,9 @@ import { plain } from '../text.ts'
 import type { Input, Value } from '../value.ts'
 import { isText, typeError, typeOf, Undefined } from '../value.ts'
 import { compileAll, compileExpression } from './compile-expression.ts'
+import { compileFind } from './compile-member.ts'
 import type { CompilePlace } from './place.ts'
 import { refuse } from './place.ts'
-import { findReference } from './scope.ts'
 
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 
@@ -150,17 +150,11 @@ export function compileTest(place: CompilePlace, expression: Of<'test'>): Decide
   }
 }
 
-/** Whether a value is there, without making an undefined value for a name that is not. */
+/** Whether a value is there. */
 function compileDefined(place: CompilePlace, expression: Expression): Decide {
-  const reference =
-    expression.kind === 'name' ? findReference(place.symbols, expression.name) : undefined
-  if (reference) {
-    const read = compileRead(place.symbols.owner, reference)
-    return frame => {
-      const value = read(frame)
-      return value !== undefined && !(value instanceof Undefined)
-    }
+  const find = compileFind(place, expression)
+  return frame => {
+    const value = find(frame)
+    return value !== undefined && !(value instanceof Undefined)
   }
-  const value = compileExpression(place, expression)
-  return frame => !(value(frame) instanceof Undefined)
 }

@@ -4,6 +4,7 @@ import type { Comparison, ComparisonOperator, Expression } from '../parse/syntax
 import type { Value } from '../value.ts'
 import { compileTest } from './compile-call.ts'
 import { compileExpression } from './compile-expression.ts'
+import { compileFind } from './compile-member.ts'
 import type { CompilePlace } from './place.ts'
 
 /** Compiles an expression of which only the truth counts. */
@@ -30,8 +31,11 @@ export function compileCondition(place: CompilePlace, expression: Expression): D
     case 'test':
       return compileTest(place, expression)
   }
-  const value = compileExpression(place, expression)
-  return frame => isTrue(value(frame))
+  const find = compileFind(place, expression)
+  return frame => {
+    const value = find(frame)
+    return value !== undefined && isTrue(value)
+  }
 }
 
 function compileComparison(

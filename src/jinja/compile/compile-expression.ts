@@ -1,20 +1,19 @@
 import { PythonTuple } from '../../python/value.ts'
 import type { SliceBounds } from '../access.ts'
-import { getAttribute, getItem, getSlice } from '../access.ts'
+import { getSlice } from '../access.ts'
 import { fromEntries } from '../dict.ts'
-import type { Evaluate, RunFrame } from '../frame.ts'
-import { compileRead } from '../frame.ts'
+import type { Evaluate } from '../frame.ts'
 import { add, applySign, calculate, isTrue } from '../operations.ts'
 import type { Expression } from '../parse/syntax.ts'
-import { charge, spendText } from '../run.ts'
+import { spendText } from '../run.ts'
 import { printable } from '../show.ts'
 import { joinTexts, sizeOf } from '../text.ts'
 import type { Text, Value } from '../value.ts'
-import { isText, Undefined, undefinedName } from '../value.ts'
+import { Undefined } from '../value.ts'
 import { compileCall, compileFilter, compileTest } from './compile-call.ts'
 import { compileCondition } from './compile-condition.ts'
+import { compileAttribute, compileItem, compileName } from './compile-member.ts'
 import type { CompilePlace } from './place.ts'
-import { findReference } from './scope.ts'
 
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 
@@ -28,11 +27,8 @@ export function compileExpression(place: CompilePlace, expression: Expression): 
     }
     case 'name':
       return compileName(place, expression)
-    case 'attribute': {
-      const object = compileExpression(place, expression.object)
-      const { name } = expression
-      return frame => getAttribute(object(frame), name)
-    }
+    case 'attribute':
+      return compileAttribute(place, expression)
     case 'item':
       return compileItem(place, expression)
     case 'slice':
@@ -65,6 +61,9 @@ function compileMaking(place: CompilePlace, expression: Making): Evaluate {
     }
     case 'list': {
       const items = compileAll(place, expression.items)
+      const constants = constantItems(expression.items)
+      // nothing can change a list once it is made
+      if (constants) return () => constants
       return frame => items.map(item => item(frame))
     }
     case 'dict':
@@ -80,35 +79,18 @@ function compileMaking(place: CompilePlace, expression: Making): Evaluate {
   }
 }
 
+function constantItems(expressions: readonly Expression[]): readonly Value[] | undefined {
+  const values: Value[] = []
+  for (const expression of expressions) {
+    if (expression.kind !== 'constant') return undefined
+    values.push(expression.value)
+  }
+  return values
+}
+
 /** Compiles expressions one by one. */
 export const compileAll = (place: CompilePlace, expressions: readonly Expression[]): Evaluate[] =>
   expressions.map(expression => compileExpression(place, expression))
-
-function compileName(place: CompilePlace, { name }: Of<'name'>): Evaluate {
-  const reference = findReference(place.symbols, name)
-  // a name that the analysis did not see is in an argument that Jinja does not analyse either
-  if (!reference) return () => undefinedName(name)
-  const read = compileRead(place.symbols.owner, reference)
-  return frame => {
-    const value = read(frame)
-    return value === undefined ? undefinedName(name) : value
-  }
-}
-
-function compileItem(place: CompilePlace, expression: Of<'item'>): Evaluate {
-  const object = compileExpression(place, expression.object)
-  if (expression.key.kind === 'constant') {
-    const key = expression.key.value
-    return frame => getCharged(frame, object(frame), key)
-  }
-  const key = compileExpression(place, expression.key)
-  return frame => getCharged(frame, object(frame), key(frame))
-}
-
-function getCharged(frame: RunFrame, object: Value, key: Value): Value {
-  if (isText(object)) charge(frame.run, object)
-  return getItem(object, key)
-}
 
 function compileSlice(place: CompilePlace, expression: Of<'slice'>): Evaluate {
   const object = compileExpression(place, expression.object)

@@ -62,7 +62,7 @@ const tojson: MethodBody<Value> = (value, values, run) => {
   const text = dumps(value as PythonValue, options)
   spendText(run, text.length)
   spend(run, text.length)
-  return run.foreign && holdsForeign(value) ? foreignText(text) : text
+  return run.variables.foreign && holdsForeign(value) ? foreignText(text) : text
 }
 
 function toIndent(run: Run, indent: Value): string | null {
