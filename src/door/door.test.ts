@@ -4,8 +4,9 @@ import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isLoopback } from './address.ts'
-import { type DoorLimits, type DoorOptions, openDoor } from './door.ts'
-import { depthOf } from './json-body.ts'
+import type { DirectRoutes } from './direct-routes.ts'
+import { type DoorLimits, type DoorOptions, type DoorRoutes, openDoor } from './door.ts'
+import { depthOf, type RefusedRequest } from './json-body.ts'
 
 const closing: AsyncDisposable[] = []
 afterEach(async () => {
@@ -13,7 +14,7 @@ afterEach(async () => {
 })
 
 /** A door with one route that tells and one that changes something; counts what was changed. */
-async function listening(options: Partial<DoorOptions & DoorLimits> = {}) {
+async function listening(options: Partial<DoorOptions & DoorLimits & DoorRoutes> = {}) {
   const server = openDoor({ host: '127.0.0.1', ...options })
   let changes = 0
   server.get('/tell', async () => ({ changes }))
@@ -150,6 +151,39 @@ describe('H2: a door', () => {
       }),
       { seed: 3 },
     )
+  })
+
+  it('holds routes beside the router to the same rules', async () => {
+    const direct: DirectRoutes<{ readonly path: string }> = {
+      find: (_method, path) => (path === '/direct' ? { path } : undefined),
+      answer: async (_found, { body, query }, reply) =>
+        reply.send(200, 'application/json', JSON.stringify({ body, query })),
+      refuse: (_found, _head, { cause, reply }) =>
+        reply.send((cause as RefusedRequest).statusCode, 'text/plain', (cause as Error).message),
+    }
+    const allowedOrigins = ['https://my.app']
+    const { ask } = await listening({ direct, bodyBytes: 1000, allowedOrigins, token: 'secret' })
+    const post = (headers: Record<string, string | undefined>, body = '{"a":[1]}', query = '') =>
+      ask(
+        `/direct${query}`,
+        { 'content-type': 'application/json', ...headers },
+        { method: 'POST', body },
+      )
+    const answer = await post({ origin: 'https://my.app' }, '{"a":[1]}', '?b=1')
+    expect([answer.code, answer.text]).toEqual([200, '{"body":{"a":[1]},"query":{"b":"1"}}'])
+    expect(answer.headers['access-control-allow-origin']).toBe('https://my.app')
+    expect((await post({})).headers['x-content-type-options']).toBe('nosniff')
+    expect(await codeOf(post({ host: 'evil.example' }))).toBe(421)
+    expect(await codeOf(post({ origin: 'https://evil.example' }))).toBe(403)
+    expect(await codeOf(post({ 'content-type': 'text/plain' }))).toBe(415)
+    expect(await codeOf(post({ 'content-type': 'text/csv' }))).toBe(415)
+    expect(await codeOf(post({}, '{}', '?b=1&b=2'))).toBe(400)
+    expect(await codeOf(post({}, '{'))).toBe(400)
+    expect(await codeOf(post({}, `${'['.repeat(200)}${']'.repeat(200)}`))).toBe(400)
+    const long = await post({}, `"${'a'.repeat(2000)}"`)
+    expect([long.code, long.headers.connection]).toEqual([413, 'close'])
+    expect(await codeOf(ask('/direct', {}, { method: 'POST' }))).toBe(200)
+    expect(await codeOf(ask('/elsewhere'))).toBe(401)
   })
 
   it('ends a request whose body never comes whole', async () => {

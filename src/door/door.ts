@@ -1,9 +1,10 @@
-import type { IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { keepSecret, withoutSecrets } from '../core/process/secrets.ts'
 import { hostNameOf, isLoopback, isOwnHost } from './address.ts'
-import { RefusedRequest, readJsonBodies } from './json-body.ts'
+import { type DirectHead, type DirectRoutes, openDirect } from './direct-routes.ts'
+import { mediaTypeOf, RefusedRequest, readJsonBodies } from './json-body.ts'
 import { bearerOf, isSameSecret } from './token.ts'
 
 declare module 'fastify' {
@@ -44,28 +45,45 @@ export interface DoorLimits {
   readonly connections?: number
 }
 
+/** What is asked so often that it is answered beside the router. */
+export interface DoorRoutes {
+  /** They find out themselves who may use them: the door asks for no token there. @default none */
+  readonly direct?: DirectRoutes
+}
+
 /**
  * Makes an HTTP server that checks every request by the same rules (see `guardDoor`) and limits.
  * Add routes, then `listen`.
  */
-export function openDoor(options: DoorOptions & DoorLimits): FastifyInstance {
+export function openDoor(options: DoorOptions & DoorLimits & DoorRoutes): FastifyInstance {
   const { bodyBytes = 64 * 1024 * 1024, requestSeconds = 60, connections = 4096 } = options
+  const { direct } = options
+  const tryDirect =
+    direct && openDirect(direct, { bodyBytes, enter: (...given) => enterDirect(...given, options) })
+  const http = {
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: Math.min(requestSeconds, 20) * 1000,
+    connectionsCheckingInterval: Math.min(requestSeconds, 5) * 1000,
+    requestTimeout: requestSeconds * 1000,
+    keepAliveTimeout: keepAliveSeconds * 1000,
+  }
   // Loaded with the first door: most programs that load this module never open one.
   const { fastify } = createRequire(import.meta.url)('fastify') as typeof import('fastify')
   const server = fastify({
     bodyLimit: bodyBytes,
     forceCloseConnections: true,
-    requestTimeout: requestSeconds * 1000,
-    http: {
-      maxHeaderSize: 16 * 1024,
-      headersTimeout: Math.min(requestSeconds, 20) * 1000,
-      connectionsCheckingInterval: Math.min(requestSeconds, 5) * 1000,
-    },
+    serverFactory: route =>
+      createServer(http, (request, response) => {
+        if (!tryDirect?.(request, response)) route(request, response)
+      }),
   })
   server.server.maxConnections = connections
   guardDoor(server, options)
   return server
 }
+
+/** Seconds that a connection is kept for the next request. */
+const keepAliveSeconds = 72
 
 /**
  * Holds every request to the rules of a door: a Host that is its own, an Origin that is its own or
@@ -90,9 +108,10 @@ export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
       reply.header('cross-origin-resource-policy', 'same-origin')
       checkHost(request, options)
       checkOrigin(request, options)
+      allowOrigin(request, reply, options)
       if (answerPreflight(request, reply, options)) return
       checkToken(request, reply, options)
-      checkContentType(request)
+      checkContentType(request, request.routeOptions.config.changesNothing)
       checkQuery(request)
     } catch (cause) {
       done(cause as Error)
@@ -100,6 +119,23 @@ export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
     }
     done()
   })
+}
+
+/** Holds a request beside the router to the same rules. */
+function enterDirect(head: DirectHead, reply: HeaderTaker, options: DoorOptions): void {
+  reply.header('x-content-type-options', 'nosniff')
+  checkHost(head, options)
+  checkOrigin(head, options)
+  if (!allowOrigin(head, reply, options)) {
+    reply.header('cross-origin-resource-policy', 'same-origin')
+  }
+  checkContentType(head, true)
+  checkQuery(head)
+}
+
+/** Where the headers of an answer are written. */
+interface HeaderTaker {
+  header(name: string, value: string): unknown
 }
 
 /** The parts of a request that the rules read. */
@@ -147,17 +183,26 @@ function checkOrigin(
     throw new RefusedRequest(403, 'pages of others may not use this service')
 }
 
+/** Tells a browser that an allowed page may read the answer; whether it came from one. */
+function allowOrigin(
+  { headers: { origin } }: Entering,
+  reply: HeaderTaker,
+  { allowedOrigins = [] }: DoorOptions,
+): boolean {
+  if (origin === undefined || !allowedOrigins.includes(origin)) return false
+  reply.header('access-control-allow-origin', origin)
+  reply.header('vary', 'origin')
+  reply.header('cross-origin-resource-policy', 'cross-origin')
+  return true
+}
+
 /** Answers what a browser asks before it lets an allowed page send a request. */
 function answerPreflight(
-  { method, headers }: FastifyRequest,
+  { method, headers: { origin } }: FastifyRequest,
   reply: FastifyReply,
   { allowedOrigins = [] }: DoorOptions,
 ): boolean {
-  const { origin } = headers
-  if (origin === undefined || !allowedOrigins.includes(origin)) return false
-  reply.header('access-control-allow-origin', origin).header('vary', 'origin')
-  reply.header('cross-origin-resource-policy', 'cross-origin')
-  if (method !== 'OPTIONS') return false
+  if (method !== 'OPTIONS' || origin === undefined || !allowedOrigins.includes(origin)) return false
   reply.header('access-control-allow-methods', 'GET, POST, PUT, DELETE')
   reply.header('access-control-allow-headers', 'authorization, content-type, last-event-id')
   void reply.code(204).send()
@@ -176,17 +221,17 @@ function checkToken(request: FastifyRequest, reply: FastifyReply, options: DoorO
 const forms = ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']
 
 /** A form on any page can POST to any address, but only with one of three content types or none. */
-function checkContentType({ method, headers, routeOptions }: FastifyRequest): void {
+function checkContentType({ method, headers }: Entering, changesNothing = false): void {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return
-  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  const type = mediaTypeOf(headers)
   if (type !== undefined && type !== '' && !forms.includes(type)) return
   // No form sends other methods than POST, so those may come without a body and its type.
-  if (type === undefined && (method !== 'POST' || routeOptions.config.changesNothing)) return
+  if (type === undefined && (method !== 'POST' || changesNothing)) return
   const got = type === undefined ? 'no content type' : type
   throw new RefusedRequest(415, `send Content-Type: application/json, not ${got}`)
 }
 
-function checkQuery({ query }: FastifyRequest): void {
+function checkQuery({ query }: { readonly query: unknown }): void {
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (typeof value === 'string') continue
     throw new RefusedRequest(400, `${JSON.stringify(name.slice(0, 100))} is given more than once`)

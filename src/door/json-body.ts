@@ -34,16 +34,25 @@ export function readJsonBodies(server: FastifyInstance): void {
   server.removeContentTypeParser('application/json')
   server.addContentTypeParser(
     'application/json',
-    (request: FastifyRequest, payload: IncomingMessage) => readBody(request, payload, memory),
+    ({ routeOptions: { bodyLimit } }: FastifyRequest, payload: IncomingMessage) =>
+      readJsonBody(payload, { limit: bodyLimit ?? Number.POSITIVE_INFINITY, memory }),
   )
 }
 
-async function readBody(
-  { headers, url, routeOptions }: FastifyRequest,
+/** How bodies are read. */
+export interface BodyOptions {
+  /** The most bytes that one may have. */
+  readonly limit: number
+  /** What is known of the bodies before. */
+  readonly memory: BodyMemory
+}
+
+/** The body of a request as JSON. */
+export async function readJsonBody(
   payload: IncomingMessage,
-  memory: BodyMemory,
+  { limit, memory }: BodyOptions,
 ): Promise<unknown> {
-  const limit = routeOptions.bodyLimit ?? Number.POSITIVE_INFINITY
+  const { headers, url = '' } = payload
   const announced = Number(headers['content-length'])
   if (announced > limit) throw tooLong(limit)
   const sender = announced < worthKnowing ? undefined : senderOf(url, headers)
@@ -53,6 +62,12 @@ async function readBody(
   const { value, known } = reader.read(readJson)
   if (known) memory.keep(sender, known)
   return value
+}
+
+/** What kind of content a request says it has, without parameters. */
+export function mediaTypeOf({ 'content-type': type }: IncomingHttpHeaders): string | undefined {
+  if (type === undefined || type === 'application/json') return type
+  return type.split(';')[0]!.trim().toLowerCase()
 }
 
 /** The sender of a request: its path and whatever header identifies an attempt or an account. */

@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { type Answerer, answerRoute, type Outlet } from '../capture/dialects/answer.ts'
 import { eventStream } from '../capture/dialects/dialect.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import { type DialectRoute, routeOf } from '../capture/dialects/routes.ts'
+import type { DirectReply } from '../door/direct-reply.ts'
+import { problemIn } from './tell-problems.ts'
 
 /** A request of a dialect over HTTP. */
 export interface HttpExchange {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
+  readonly method: string
   /** The path as the dialect has it. */
   readonly path: string
+  readonly query: Readonly<Record<string, unknown>>
+  readonly headers: IncomingHttpHeaders
+  readonly body: unknown
+  readonly reply: DirectReply
   /** What answers it; `id` names the answer. */
   readonly answererOf: (
     route: DialectRoute,
@@ -18,26 +23,39 @@ export interface HttpExchange {
   ) => Answerer & { readonly requestId?: string }
 }
 
-/** Answers a request of a dialect, as one body or as a stream. */
-export async function answerOverHttp(exchange: HttpExchange): Promise<FastifyReply> {
-  const { request, reply, path } = exchange
-  const route = routeOf(request.method, path, request.headers)
-  if (!route) {
-    throw new RequestProblem('not-found', `no ${request.method} ${path.slice(0, 200)} here`)
+/** Answers a request of a dialect, as one body or as a stream. What is wrong is told in its shape. */
+export async function answerOverHttp(exchange: HttpExchange): Promise<void> {
+  const { reply, method, path, headers, body } = exchange
+  try {
+    const route = routeOf(method, path, headers)
+    if (!route) throw new RequestProblem('not-found', `no ${method} ${path.slice(0, 200)} here`)
+    const id = randomUUID().replaceAll('-', '')
+    const answerer = exchange.answererOf(route, id)
+    const { requestId } = answerer
+    reply.header('x-request-id', id)
+    const outlet = outletOf(reply, route, exchange.query)
+    const now = Math.floor(Date.now() / 1000)
+    const given = { body, id, now, ...(requestId !== undefined && { requestId }) }
+    await answerRoute(route, given, { answerer, outlet })
+  } catch (cause) {
+    tellProblem(cause, exchange, reply)
   }
-  const id = randomUUID().replaceAll('-', '')
-  const answerer = exchange.answererOf(route, id)
-  const { requestId } = answerer
-  reply.header('x-request-id', id)
-  const outlet = outletOf(reply, route, request.query as Readonly<Record<string, unknown>>)
-  const now = Math.floor(Date.now() / 1000)
-  const given = { body: request.body, id, now, ...(requestId !== undefined && { requestId }) }
-  await answerRoute(route, given, { answerer, outlet })
-  return reply
 }
 
+/** Tells what is wrong in the shape of the dialect that has such a path. */
+export function tellProblem(
+  cause: unknown,
+  asked: Pick<HttpExchange, 'method' | 'path' | 'headers'>,
+  reply: DirectReply,
+): void {
+  const { status, body } = problemIn(cause, asked)
+  reply.send(status, json, JSON.stringify(body))
+}
+
+const json = 'application/json; charset=utf-8'
+
 /** Aborts when the client goes away before it was answered. */
-export function abortWhenGone({ raw }: FastifyReply): AbortController {
+export function abortWhenGone({ raw }: { readonly raw: ServerResponse }): AbortController {
   const controller = new AbortController()
   raw.on('close', () => {
     if (!raw.writableFinished) controller.abort(new Error('the client went away'))
@@ -47,7 +65,7 @@ export function abortWhenGone({ raw }: FastifyReply): AbortController {
 
 /** Google streams a JSON list unless it is asked for events; all others stream events. */
 function outletOf(
-  reply: FastifyReply,
+  reply: DirectReply,
   { dialect }: DialectRoute,
   { alt }: Readonly<Record<string, unknown>>,
 ): Outlet {
@@ -56,16 +74,10 @@ function outletOf(
   let pieces = 0
   return {
     body(status, body) {
-      void reply.code(status).header('content-type', 'application/json; charset=utf-8')
-      if (status === 429 || status === 503 || status === 529) void reply.header('retry-after', '1')
-      void reply.send(JSON.stringify(body))
+      if (status === 429 || status === 503 || status === 529) reply.header('retry-after', '1')
+      reply.send(status, json, JSON.stringify(body))
     },
-    begin() {
-      reply.hijack()
-      const headers = reply.getHeaders() as Record<string, string>
-      const type = isList ? 'application/json; charset=utf-8' : eventStream
-      raw.writeHead(200, { ...headers, 'content-type': type, 'cache-control': 'no-cache' })
-    },
+    begin: () => reply.begin(isList ? json : eventStream),
     send(text) {
       if (text === '' || raw.destroyed) return
       if (!isList) raw.write(text)

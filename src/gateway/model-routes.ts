@@ -1,62 +1,67 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Answerer } from '../capture/dialects/answer.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import type { DialectRoute } from '../capture/dialects/routes.ts'
 import type { TaskId } from '../core/ids.ts'
-import { abortWhenGone, answerOverHttp } from './answer-http.ts'
+import type { DirectReply } from '../door/direct-reply.ts'
+import type { DirectHead, DirectRequest, DirectRoutes } from '../door/direct-routes.ts'
+import { abortWhenGone, answerOverHttp, tellProblem } from './answer-http.ts'
 import { checkName } from './attempt-names.ts'
 import { type GatewayAttempt, liveOf } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
+import { type ModelPath, modelPathOf } from './model-path.ts'
 import { checkSecret, credentialOf } from './secrets.ts'
 
-/** Where the paths of the dialects begin, and where in them an attempt is named. */
-const prefixes = ['', '/attempts/:attempt', '/rllm', '/rllm/sessions/:attempt', '/openenv']
-const versions = ['/v1', '/v1beta', '/v1alpha']
-
-interface Named {
-  Params: { readonly attempt?: string; readonly '*': string }
-}
-
-/** Adds the paths that agents ask the model on. */
-export function addModelRoutes(server: FastifyInstance, gateway: Gateway): void {
-  for (const prefix of prefixes) {
-    for (const version of versions) {
-      server.route<Named>({
-        method: ['GET', 'POST'],
-        url: `${prefix}${version}/*`,
-        config: { needsNoToken: true, changesNothing: true },
-        handler: (request, reply) =>
-          answer(gateway, request, { reply, path: `${version}/${request.params['*']}` }),
-      })
-    }
-    // Clients whose base URL ends before the version, or leaves it out.
-    for (const path of ['/chat/completions', '/responses', '/messages', '/models']) {
-      server.route<Named>({
-        method: ['GET', 'POST'],
-        url: `${prefix}${path}`,
-        config: { needsNoToken: true, changesNothing: true },
-        handler: (request, reply) => answer(gateway, request, { reply, path }),
-      })
-    }
+/** The paths that agents ask the model on. */
+export function modelRoutes(gateway: Gateway): DirectRoutes<ModelPath> {
+  return {
+    find: (method, path) => (method === 'POST' || method === 'GET' ? modelPathOf(path) : undefined),
+    answer: (found, request, reply) => answer(gateway, decoded(found), { request, reply }),
+    refuse: ({ path }, { method, headers }, { cause, reply }) =>
+      tellProblem(cause, { method, path, headers }, reply),
   }
 }
+
+/** The same, with the names in it as they were meant. */
+function decoded({ path, attempt }: ModelPath): ModelPath {
+  const named = path.includes('%') ? unescaped(path) : path
+  return attempt === undefined ? { path: named } : { path: named, attempt: unescaped(attempt) }
+}
+
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new RequestProblem('invalid', `${JSON.stringify(part.slice(0, 200))} is no part of a URL`)
+  }
+}
+
+/** A request of an agent, and the attempt that its path names. */
+type Named = Pick<DirectHead, 'headers' | 'url'> & Pick<ModelPath, 'attempt'>
 
 /** Answers in the attempt that the request belongs to. */
 function answer(
   gateway: Gateway,
-  request: FastifyRequest<Named>,
-  { reply, path }: { readonly reply: FastifyReply; readonly path: string },
-): Promise<FastifyReply> {
+  { path, attempt: name }: ModelPath,
+  { request, reply }: { readonly request: DirectRequest; readonly reply: DirectReply },
+): Promise<void> {
+  const { method, query, headers, body } = request
   return answerOverHttp({
-    request,
-    reply,
+    method,
     path,
+    query,
+    headers,
+    body,
+    reply,
     answererOf(route, id) {
-      const attempt = admit(gateway, request, route)
+      const attempt = admit(
+        gateway,
+        name === undefined ? request : { ...request, attempt: name },
+        route,
+      )
       if (attempt) reply.header('x-espalier-attempt', encodeURIComponent(attempt.id))
       const requestId =
         attempt && route.kind === 'answer'
-          ? liveOf(attempt).retries.nameOf(request.headers, request.body)
+          ? liveOf(attempt).retries.nameOf(headers, body)
           : undefined
       return {
         ...answererOf(gateway, attempt, { id, reply }),
@@ -70,16 +75,12 @@ function answer(
  * The attempt that a request belongs to: by its token, or, for clients with the model secret, by its
  * path or a header. Models are listed to everybody who may use one.
  */
-function admit(
-  gateway: Gateway,
-  request: FastifyRequest<Named>,
-  route: DialectRoute,
-): GatewayAttempt | undefined {
+function admit(gateway: Gateway, request: Named, route: DialectRoute): GatewayAttempt | undefined {
   const { attempts, secrets } = gateway
   const credential = credentialOf(request.headers)
   const own = credential === undefined ? undefined : attempts.byToken(credential)
   const header = request.headers['x-espalier-attempt']
-  const named = request.params.attempt ?? (typeof header === 'string' ? header : undefined)
+  const named = request.attempt ?? (typeof header === 'string' ? header : undefined)
   if (own) {
     if (named === undefined || named === own.id) return own
     throw new RequestProblem('forbidden', 'this token is good for another attempt')
@@ -97,7 +98,7 @@ function admit(
 }
 
 /** Opens the attempt that a path names if it does not exist yet, for agents that only know a base URL. */
-function openNamed(gateway: Gateway, id: string, request: FastifyRequest): GatewayAttempt {
+function openNamed(gateway: Gateway, id: string, request: Named): GatewayAttempt {
   const { attempts, readTask } = gateway
   const task = request.headers['x-espalier-task']
   const name = (typeof task === 'string' ? task : id) as TaskId
@@ -108,7 +109,7 @@ function openNamed(gateway: Gateway, id: string, request: FastifyRequest): Gatew
 function answererOf(
   gateway: Gateway,
   attempt: GatewayAttempt | undefined,
-  { id, reply }: { readonly id: string; readonly reply: FastifyReply },
+  { id, reply }: { readonly id: string; readonly reply: DirectReply },
 ): Answerer {
   const { attempts, model, images, decode } = gateway
   const asked = (): GatewayAttempt => {

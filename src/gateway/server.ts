@@ -1,7 +1,7 @@
 import { openDoor } from '../door/door.ts'
 import { addControlRoutes } from './control-routes.ts'
 import type { Gateway } from './gateway.ts'
-import { addModelRoutes } from './model-routes.ts'
+import { modelRoutes } from './model-routes.ts'
 import { addOpenEnvRoutes } from './openenv-routes.ts'
 import { addRllmRoutes } from './rllm-routes.ts'
 import { tellProblems } from './tell-problems.ts'
@@ -31,12 +31,12 @@ export async function serveGateway(
   const { control } = gateway.secrets
   const server = openDoor({
     host,
+    direct: modelRoutes(gateway),
     ...(control !== undefined && { token: control }),
     ...(bodyBytes !== undefined && { bodyBytes }),
     ...(allowedHosts && { allowedHosts }),
   })
   tellProblems(server, 'words')
-  addModelRoutes(server, gateway)
   addControlRoutes(server, gateway)
   addRllmRoutes(server, gateway)
   addOpenEnvRoutes(server, gateway)

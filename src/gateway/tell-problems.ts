@@ -1,31 +1,38 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import type { DialectProblem } from '../capture/dialects/dialect.ts'
 import { openAiChat } from '../capture/dialects/openai/openai-chat.ts'
 import { RequestProblem, statusOfProblem, toProblem } from '../capture/dialects/problem.ts'
 import { routeOf } from '../capture/dialects/routes.ts'
+import { modelPathOf } from './model-path.ts'
 
 /** Writes errors in the shape of the request's dialect; on other paths in OpenAI's shape or as plain text. */
 export function tellProblems(server: FastifyInstance, elsewhere: 'openai' | 'words'): void {
-  server.setErrorHandler(async (cause, request, reply) => {
-    const problem = problemOf(cause)
-    const path = dialectPath(request.url)
-    const route = path === undefined ? undefined : routeOf(request.method, path, request.headers)
-    if (path !== undefined || elsewhere === 'openai') {
-      const { status, body } = (route?.dialect ?? openAiChat).problem(problem)
-      return await reply.code(status).send(body)
+  server.setErrorHandler(async (cause, { method, url, headers }, reply) => {
+    const path = modelPathOf(url.split('?')[0]!)?.path
+    if (path === undefined && elsewhere === 'words') {
+      const problem = problemOf(cause)
+      return await reply.code(statusOfProblem(problem.kind)).send({ error: problem.message })
     }
-    return await reply.code(statusOfProblem(problem.kind)).send({ error: problem.message })
+    const { status, body } = problemIn(cause, { method, path: path ?? '', headers })
+    return await reply.code(status).send(body)
   })
   server.setNotFoundHandler(async ({ method, url }, reply) => {
     await reply.code(404).send({ error: `no ${method} ${url.slice(0, 200)} here` })
   })
 }
 
-/** The part of a path that a dialect has; nothing where none does. */
-function dialectPath(url: string): string | undefined {
-  const path = url.split('?')[0]!
-  const match =
-    /^(?:\/attempts\/[^/]+|\/rllm(?:\/sessions\/[^/]+)?|\/openenv)?(\/v1(?:beta|alpha)?\/.*|\/(?:chat\/completions|responses|messages|models))$/
-  return match.exec(path)?.[1]
+/** What is wrong, in the shape of the dialect that has such a path; OpenAI's where none has. */
+export function problemIn(
+  cause: unknown,
+  asked: {
+    readonly method: string
+    readonly path: string
+    readonly headers: IncomingHttpHeaders
+  },
+): DialectProblem {
+  const { dialect } = routeOf(asked.method, asked.path, asked.headers) ?? { dialect: openAiChat }
+  return dialect.problem(problemOf(cause))
 }
 
 const kinds = {

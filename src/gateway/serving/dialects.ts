@@ -6,6 +6,7 @@ import { ResponseMemory } from '../../capture/dialects/openai/response-memory.ts
 import { steadySeconds } from '../../core/call.ts'
 import type { GroupId, TaskId } from '../../core/ids.ts'
 import type { Renderer } from '../../core/renderer.ts'
+import { DirectReply } from '../../door/direct-reply.ts'
 import { embeddedPolicy } from '../../model/policy.ts'
 import { plainContext } from '../../rollout/shared.ts'
 import { abortWhenGone, answerOverHttp } from '../answer-http.ts'
@@ -18,7 +19,7 @@ import type { Served } from './generation.ts'
 export function addDialects(server: FastifyInstance, served: Served, renderer: Renderer): void {
   const memory = new ResponseMemory()
   const context = contextOf(served, renderer)
-  const answererOf = (reply: FastifyReply): Answerer => ({
+  const answererOf = (reply: DirectReply): Answerer => ({
     model: served.name,
     memory,
     decode: id => renderer.decode(Int32Array.of(id)),
@@ -33,15 +34,24 @@ export function addDialects(server: FastifyInstance, served: Served, renderer: R
     server.route<{ Params: { readonly '*': string } }>({
       method: ['GET', 'POST'],
       url: `${version}/*`,
-      handler: (request, reply) =>
-        answerOverHttp({
-          request,
-          reply,
-          path: `${version}/${request.params['*']}`,
-          answererOf: () => answererOf(reply),
-        }),
+      handler({ method, params, query, headers, body }, reply) {
+        const direct = takeOver(reply)
+        const path = `${version}/${params['*']}`
+        const asked = { method, path, query: query as Record<string, unknown>, headers, body }
+        return answerOverHttp({ ...asked, reply: direct, answererOf: () => answererOf(direct) })
+      },
     })
   }
+}
+
+/** Takes an answer over from the router, with the headers that it has so far. */
+function takeOver(reply: FastifyReply): DirectReply {
+  reply.hijack()
+  const headers = Object.entries(reply.getHeaders())
+  return new DirectReply(
+    reply.raw,
+    headers.flatMap(([name, value]) => [name, String(value)]),
+  )
 }
 
 /** Limits as large as the model's context: each request sets its own. */
