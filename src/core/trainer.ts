@@ -27,7 +27,14 @@ export interface TrainerStep {
 export interface Trainer extends AsyncDisposable {
   readonly name: string
   step(groups: readonly Group[], call: Call): Promise<TrainerStep>
-  /** Writes weights and all state that `load` needs to go on. */
+  /**
+   * Makes the policy sample from what was learned last. A trainer with this method must not change
+   * the sampled weights during `step`: sampling then goes on during the step if training data may be
+   * stale. Without this method, sampling waits for the whole step.
+   */
+  publish?(call: Call): Promise<void>
+  /** Writes what was learned last and all state that `load` needs to go on. */
   save(folder: string, call: Call): Promise<void>
+  /** Goes on from there; samples come from these weights once it has ended. */
   load(folder: string, call: Call): Promise<Pick<TrainerStep, 'version' | 'weights'>>
 }

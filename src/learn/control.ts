@@ -22,6 +22,7 @@ export function withControl(trainer: Trainer, control: Control, seed: number): T
       const changed = control === 'noise' ? withNoise(groups, draw) : withShuffled(groups, draw)
       return trainer.step(changed, call)
     },
+    ...(trainer.publish && { publish: call => trainer.publish!(call) }),
     save: (folder, call) => trainer.save(folder, call),
     load: (folder, call) => trainer.load(folder, call),
     [Symbol.asyncDispose]: () => trainer[Symbol.asyncDispose](),

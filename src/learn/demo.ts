@@ -25,7 +25,7 @@ const limits = { turns: 10, tokens: 160, newTokens: 24 } as const
 
 /** What can be chosen about a demo. */
 export interface DemoOptions
-  extends Pick<LearningOptions, 'onStep' | 'onEvaluation' | 'out'>,
+  extends Pick<LearningOptions, 'onStep' | 'onEvaluation' | 'out' | 'maxStaleness' | 'onUpdate'>,
     Pick<AttemptOptions, 'listen'> {
   readonly seed?: number
   readonly steps?: number
@@ -58,6 +58,7 @@ export interface Example {
 export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
   const settings = { ...demoDefaults, ...options }
   const { seed, steps, tasksPerStep, strategy, leaves, heldOut, control } = settings
+  const ahead = aheadOf(settings)
   await using policy = await openEmbedded()
   const learning = learningOf(settings)
   const trainer = control && withControl(embeddedTrainer(policy.model, learning), control, seed)
@@ -73,6 +74,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
     tasksPerStep,
     heldOut,
     limits,
+    ...ahead,
     config: {
       environment: 'desk',
       policy: ['embedded'],
@@ -83,6 +85,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
       maxTurns: limits.turns,
       maxNewTokens: limits.newTokens,
       maxRolloutTokens: limits.tokens,
+      ...ahead,
     },
     ...pickWatchers(options),
   })
@@ -103,6 +106,11 @@ function learningOf({
     entropy: 0,
     seed,
   } as const
+}
+
+/** How far rolling runs ahead of learning, where it does. */
+function aheadOf({ maxStaleness = 0, onUpdate }: Pick<DemoOptions, 'maxStaleness' | 'onUpdate'>) {
+  return maxStaleness > 0 ? { maxStaleness, ...(onUpdate && { onUpdate }) } : {}
 }
 
 function pickWatchers({ onStep, onEvaluation, signal, out, listen }: DemoOptions) {

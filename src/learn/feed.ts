@@ -16,8 +16,9 @@ export interface FeedOptions<Data> {
   readonly maxStaleness: number
   readonly onUpdate: OnUpdate
   readonly history: VersionHistory
-  /** The first step that is fed. */
+  /** The first step that is fed, and the last. */
   readonly first: number
+  readonly last: number
 }
 
 /** What a step learns from. */
@@ -41,10 +42,10 @@ export interface Feed extends AsyncDisposable {
 /**
  * Opens a feed. Groups are begun while fewer than (staleness + steps done + 1) × groups per step were
  * accepted or are running (AReaL's rule), so that training data is at most that many steps old. Groups
- * that grew older anyway are refused and counted.
+ * that grew older anyway are refused and counted. No group is begun after the last step has enough.
  */
 export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data>): Feed {
-  const { tasks, tasksPerStep, maxStaleness, history, first } = options
+  const { tasks, tasksPerStep, maxStaleness, history, first, last } = options
   const gate = openWeightsGate(options.onUpdate)
   const pipeline = openRollPipeline({
     ...parts,
@@ -65,7 +66,8 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
   }
   const { perJob } = pipeline
   function fill(done: number): void {
-    while (begun - refused / perJob < (maxStaleness + done + 1) * tasksPerStep) submit()
+    const steps = Math.min(maxStaleness + done + 1, last - first + 1)
+    while (begun - refused / perJob < steps * tasksPerStep) submit()
   }
 
   return {

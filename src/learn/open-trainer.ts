@@ -1,9 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Task } from '../core/environment.ts'
 import type { Trainer } from '../core/trainer.ts'
-import { type EmbeddedModel, openModel } from '../model/model.ts'
+import { copyModel } from '../model/model.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { tinkerSessionOf } from '../policies/tinker/session.ts'
@@ -16,6 +13,7 @@ import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
 import { readTinkerUri } from './tinker/options.ts'
 import { openTinkerTrainer } from './tinker/trainer.ts'
 import type { LearningOptions } from './train-options.ts'
+import { openTrainerApart } from './trainer-apart.ts'
 import { withWeightSync } from './weight-sync.ts'
 
 /** What a trainer is opened for: the parts that are rolled, how it learns, and from which tasks. */
@@ -65,11 +63,19 @@ async function openEmbeddedTrainer<Data>(learning: Learning<Data>): Promise<Trai
   const isScored = learning.parts.scorers?.reference !== undefined
   const copy = isPenalised && !isScored ? await copyModel(policy.model) : undefined
   const reference = isPenalised && isScored ? 'scored' : copy
-  const trainer = embeddedTrainer(policy.model, {
+  const { maxStaleness = defaults.maxStaleness } = learning.options
+  const open = maxStaleness > 0 ? openTrainerApart : embeddedTrainer
+  const trainer = await open(policy.model, {
     ...embeddedOptions(learning),
     ...(reference && { kl: { penalty: { coefficient: klPenalty }, reference } }),
   })
-  return { ...trainer, [Symbol.asyncDispose]: async () => copy?.[Symbol.asyncDispose]() }
+  return {
+    ...trainer,
+    async [Symbol.asyncDispose]() {
+      await trainer[Symbol.asyncDispose]()
+      await copy?.[Symbol.asyncDispose]()
+    },
+  }
 }
 
 function embeddedOptions<Data>({ parts, options, tasks }: Learning<Data>): EmbeddedTrainerOptions {
@@ -116,15 +122,4 @@ async function openTinkerNamed<Data>(
   const { weighting, seed } = parts
   const learning = withoutUndefined({ learningRate, loss, epochs, seed, weighting, ...given })
   return await openNamed(`--loss ${loss}`, () => openTinkerTrainer(session, learning))
-}
-
-/** A separate model with a copy of the current weights. */
-async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
-  const folder = await mkdtemp(join(tmpdir(), 'espalier-reference-'))
-  try {
-    await model.save(folder)
-    return await openModel({ folder }, { threads: model.threads, kernel: model.kernel })
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
 }

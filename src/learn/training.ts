@@ -15,6 +15,7 @@ import { readImportance, weighImportance } from '../weigh/importance.ts'
 import { type Fed, openFeed } from './feed.ts'
 import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './held-out.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
+import { type ChangeWeights, learnStep } from './learn-step.ts'
 import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
 import type { TrainingState } from './training-state.ts'
 
@@ -216,11 +217,15 @@ function openSteps<Data>(
   const { maxStaleness = 0, onUpdate = 'abort' } = plan
   const feed =
     maxStaleness > 0
-      ? openFeed(parts, { ...plan, maxStaleness, onUpdate, history, first })
+      ? openFeed(parts, { ...plan, maxStaleness, onUpdate, history, first, last: plan.steps })
       : undefined
   const inTurn = async (step: number): Promise<Fed> => {
     const groups = await rollStep(step, plan, parts)
     return { groups, stale: 0, emptied: 0, unscored: groups.flatMap(group => group.unscored) }
+  }
+  const change: ChangeWeights = work => {
+    const everywhere = () => changeElsewhere(parts.elsewhere, work)
+    return feed ? feed.change(everywhere) : everywhere()
   }
   let isLearning = false
   return {
@@ -239,10 +244,8 @@ function openSteps<Data>(
       )
       const rolled = performance.now()
       const staleness = stalenessOf(groups, history)
-      const learn = (): Promise<TrainerStep> =>
-        changeElsewhere(parts.elsewhere, () => trainer.step(groups, { signal }))
       isLearning = true
-      const { version, metrics, ...more } = await (feed ? feed.change(learn) : learn())
+      const { version, metrics, ...more } = await learnStep(groups, { trainer, change }, { signal })
       isLearning = false
       history.push(version)
       parts.listen?.({ kind: 'step-end', step, metrics })

@@ -3,8 +3,9 @@ import type { Policy } from '../core/policy.ts'
 import type { Trainer, TrainerStep } from '../core/trainer.ts'
 
 /**
- * Makes the policy's engines load the weights that a trainer writes to disk, after each step and after
- * a checkpoint is loaded. A trainer that shares its weights with the policy is returned unchanged.
+ * Makes the policy's engines load the weights that a trainer writes to disk: after each step, or when
+ * the trainer publishes, and after a checkpoint is loaded. A trainer that shares its weights with the
+ * policy is returned unchanged.
  */
 export function withWeightSync(trainer: Trainer, policy: Policy): Trainer {
   async function follow<T extends Pick<TrainerStep, 'version' | 'weights'>>(
@@ -24,9 +25,29 @@ export function withWeightSync(trainer: Trainer, policy: Policy): Trainer {
   }
   return {
     name: trainer.name,
-    step: async (groups, call) => await follow(await trainer.step(groups, call), call),
+    ...(trainer.publish
+      ? publishing(trainer, follow)
+      : { step: async (groups, call) => await follow(await trainer.step(groups, call), call) }),
     save: (folder, call) => trainer.save(folder, call),
     load: async (folder, call) => await follow(await trainer.load(folder, call), call),
     [Symbol.asyncDispose]: () => trainer[Symbol.asyncDispose](),
+  }
+}
+
+/** Steps during which the engines still serve the weights before; they load the new ones on `publish`. */
+function publishing(
+  trainer: Trainer,
+  follow: (step: TrainerStep, call: Call) => Promise<TrainerStep>,
+): Pick<Trainer, 'step' | 'publish'> {
+  let learned: TrainerStep | undefined
+  return {
+    async step(groups, call) {
+      learned = await trainer.step(groups, call)
+      return learned
+    },
+    async publish(call) {
+      await trainer.publish?.(call)
+      if (learned) await follow(learned, call)
+    },
   }
 }

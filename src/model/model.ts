@@ -6,6 +6,7 @@ import { loadKernel } from './kernel-file.ts'
 import type { Kernel, SampleNews, TokenNews } from './protocol.ts'
 import { startModel } from './remote.ts'
 import { checkShape, type ModelShape } from './shape.ts'
+import type { Tensor } from './tensor.ts'
 
 export type { Kernel } from './protocol.ts'
 export type { ModelShape } from './shape.ts'
@@ -106,6 +107,10 @@ export interface EmbeddedModel extends AsyncDisposable {
   ): Promise<G>
   /** Updates the weights by the gradient so far, after samples under way have ended. */
   applyGradient(options: UpdateOptions): Promise<{ gradientNorm: number; version: number }>
+  /** The current weights with their version, for `take` of another model of the same shape. */
+  weights(): Promise<ModelWeights>
+  /** Replaces all weights at once, and the version with them, after running samples have ended. */
+  take(weights: ModelWeights): Promise<void>
   /** Writes config, weights and companion files to a folder. */
   save(folder: string): Promise<void>
   /** Takes over the weights of a folder of the same shape. */
@@ -114,6 +119,12 @@ export interface EmbeddedModel extends AsyncDisposable {
   saveOptimizer(folder: string): Promise<void>
   /** Goes on with what `saveOptimizer` wrote, version included. */
   loadOptimizer(folder: string): Promise<void>
+}
+
+/** All weights of a model at one time. */
+export interface ModelWeights {
+  readonly version: number
+  readonly tensors: readonly Tensor[]
 }
 
 /** Options of everything asynchronous: the signal that stops it. */
@@ -151,6 +162,23 @@ export async function openModel(
   const { shape, files, weights } = await readSource(source)
   const { kernel, module } = await loadKernel(settings.kernel)
   return startModel({ kind: 'owner', module, threads, shape, weights }, { kernel, files })
+}
+
+/** Opens a second model, on its own threads, with the current weights and version of another. */
+export async function copyModel(
+  model: EmbeddedModel,
+  { threads = model.threads }: Pick<ModelSettings, 'threads'> = {},
+): Promise<EmbeddedModel> {
+  const weights = await model.weights()
+  const { kernel, module } = await loadKernel(model.kernel)
+  const { shape, files } = model
+  const { tensors } = weights
+  const copy = await startModel(
+    { kind: 'owner', module, threads, shape, weights: { kind: 'tensors', tensors } },
+    { kernel, files },
+  )
+  await copy.take(weights)
+  return copy
 }
 
 async function readSource(source: ModelSource) {

@@ -69,7 +69,13 @@ export type ToOwner =
   | { readonly kind: 'backward'; readonly id: number; readonly gradients: RowGradients | undefined }
   | { readonly kind: 'update'; readonly id: number; readonly order: UpdateOrder }
   | { readonly kind: 'export'; readonly id: number }
-  | { readonly kind: 'import'; readonly id: number; readonly tensors: readonly Tensor[] }
+  | {
+      readonly kind: 'import'
+      readonly id: number
+      readonly tensors: readonly Tensor[]
+      /** Their version; the next one if it is missing. */
+      readonly version?: number
+    }
   | { readonly kind: 'export-optimizer'; readonly id: number }
   | { readonly kind: 'import-optimizer'; readonly id: number; readonly state: OptimizerState }
   | { readonly kind: 'close'; readonly id: number }
@@ -119,7 +125,12 @@ export type FromOwner =
       readonly gradientNorm: number
       readonly version: number
     }
-  | { readonly kind: 'tensors'; readonly id: number; readonly tensors: readonly Tensor[] }
+  | {
+      readonly kind: 'tensors'
+      readonly id: number
+      readonly tensors: readonly Tensor[]
+      readonly version: number
+    }
   | { readonly kind: 'optimizer'; readonly id: number; readonly state: OptimizerState }
   | { readonly kind: 'done'; readonly id: number; readonly version: number }
   | { readonly kind: 'failed'; readonly id: number; readonly message: string }

@@ -10,6 +10,7 @@ import type {
   EmbeddedSampleRequest,
   LossGradient,
   ModelCall,
+  ModelWeights,
   TokenNumbers,
   TrainingRow,
   UpdateOptions,
@@ -207,8 +208,17 @@ class RemoteModel implements EmbeddedModel {
     return { gradientNorm, version }
   }
 
+  async weights(): Promise<ModelWeights> {
+    const { tensors, version } = expectKind(await this.#line.ask({ kind: 'export' }), 'tensors')
+    return { tensors, version }
+  }
+
+  async take({ tensors, version }: ModelWeights): Promise<void> {
+    this.#moveTo(await this.#line.ask({ kind: 'import', tensors, version }))
+  }
+
   async save(folder: string): Promise<void> {
-    const { tensors } = expectKind(await this.#line.ask({ kind: 'export' }), 'tensors')
+    const { tensors } = await this.weights()
     await writeCheckpoint(folder, { shape: this.shape, tensors, files: this.files })
   }
 

@@ -1,6 +1,7 @@
 import { isHeldOut } from '../../core/group.ts'
 import { type Demo, demoDefaults, runDemo } from '../../learn/demo.ts'
 import { commandLine } from '../../names/program-name.ts'
+import { withoutUndefined } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Listen } from '../../watch/events.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -22,8 +23,15 @@ export const demoCommand: Command = {
     'evaluates it before and after on 512 held-out tasks at temperature 1. Needs no GPU, key or\n' +
     'download. Ends with one task that it failed before and solved after, and leaves a run folder\n' +
     'with every trajectory.',
-  examples: ['espalier demo', 'espalier demo --seed 3 --json'],
-  settings: ['seed', 'steps', 'strategy', 'leaves', 'learningRate', 'oracleBonus', 'out'],
+  examples: [
+    'espalier demo',
+    'espalier demo --seed 3 --json',
+    'espalier demo --max-staleness 1   # samples while it learns',
+  ],
+  settings: [
+    ...['seed', 'steps', 'strategy', 'leaves', 'learningRate', 'oracleBonus'],
+    ...['maxStaleness', 'onUpdate', 'out'],
+  ] as const,
   defaults,
   isCommon: true,
   words: [0, 0],
@@ -41,6 +49,8 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
     leaves = defaults.leaves,
     learningRate = defaults.learningRate,
     oracleBonus = defaults.oracleBonus,
+    maxStaleness,
+    onUpdate,
   } = flags
   terminal.tell(
     `A small model serves a desk: ${steps} steps of ${tasksPerStep} tasks, ${group} attempts each; seed ${seed}.`,
@@ -55,6 +65,7 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
     leaves,
     learningRate,
     oracleBonus,
+    ...withoutUndefined({ maxStaleness, onUpdate }),
     out,
     signal,
     ...display,

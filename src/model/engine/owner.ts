@@ -127,7 +127,7 @@ export class Owner {
       case 'update':
         return [this.#update(message)]
       case 'export':
-        return [{ kind: 'tensors', id, tensors: toTensors(this.#parameters(), this.#plan.shape) }]
+        return [this.#export(message)]
       case 'import':
         return [this.#import(message)]
       case 'export-optimizer':
@@ -188,10 +188,15 @@ export class Owner {
     return { kind: 'updated', id, gradientNorm, version: this.#version }
   }
 
-  #import({ id, tensors }: Message<'import'>): FromOwner {
+  #export({ id }: Message<'export'>): FromOwner {
+    const tensors = toTensors(this.#parameters(), this.#plan.shape)
+    return { kind: 'tensors', id, tensors, version: this.#version }
+  }
+
+  #import({ id, tensors, version }: Message<'import'>): FromOwner {
     fromTensors(this.#parameters(), this.#plan.shape, tensors)
     this.#trainer.pack()
-    this.#version++
+    this.#version = version ?? this.#version + 1
     this.#sampler.forget()
     return this.#done(id)
   }

@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { missedOf } from './expectation.ts'
+
+const program = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const seeds = [1, 2, 3]
+/** How far rolling may run ahead of learning on either side. */
+const sides = [0, 1] as const
+/** What success may differ by: the demo's own spread over seeds is about this. */
+const bearable = 0.02
+
+/** One demo as it came out. */
+interface Run {
+  readonly seed: number
+  readonly staleness: (typeof sides)[number]
+  /** Of the whole program, its start included. */
+  readonly seconds: number
+  readonly before: number
+  readonly after: number
+}
+
+/** The demo with sampling and learning in turn, and with sampling one step ahead. */
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-overlap-'))
+  const runs: Run[] = []
+  if (!json) console.log('seed  staleness  seconds  before  after')
+  try {
+    for (const [index, seed] of seeds.entries()) {
+      // Who goes first changes, so that what else the machine does falls on both.
+      for (const staleness of index % 2 === 0 ? sides : sides.toReversed()) {
+        const run = await runDemo({ seed, staleness, out: join(folder, `${seed}-${staleness}`) })
+        runs.push(run)
+        if (!json) show(run)
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const of = (staleness: number) => runs.filter(run => run.staleness === staleness)
+  const ratios = seeds.map(
+    seed =>
+      of(1).find(run => run.seed === seed)!.seconds / of(0).find(run => run.seed === seed)!.seconds,
+  )
+  const gained = meanAfter(of(1)) - meanAfter(of(0))
+  if (!json) {
+    const each = ratios.map(ratio => ratio.toFixed(2)).join(', ')
+    console.log(`seconds one step ahead against in turn: ${each}; success ${signed(gained)}`)
+  }
+  return {
+    cores: availableParallelism(),
+    runs,
+    ratios,
+    gained,
+    missed: missedOf([
+      { what: 'seconds one step ahead against in turn', value: median(ratios), atMost: 0.99 },
+      { what: 'success gained by running ahead', value: gained, atLeast: -bearable },
+    ]),
+  }
+}
+
+async function runDemo({
+  seed,
+  staleness,
+  out,
+}: Pick<Run, 'seed' | 'staleness'> & { readonly out: string }): Promise<Run> {
+  const { ESPALIER_OVERLAP_STEPS: steps } = process.env
+  const words = ['--seed', String(seed), '--max-staleness', String(staleness), '--out', out]
+  const started = performance.now()
+  const child = spawn(
+    process.execPath,
+    [program, 'demo', '--json', ...words, ...(steps === undefined ? [] : ['--steps', steps])],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  )
+  let said = ''
+  child.stdout.on('data', chunk => {
+    said += chunk
+  })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`espalier demo ${words.join(' ')} ended with ${code}`)
+  const { successBefore: before, successAfter: after } = JSON.parse(said) as Demo
+  return { seed, staleness, seconds: (performance.now() - started) / 1000, before, after }
+}
+
+interface Demo {
+  readonly successBefore: number
+  readonly successAfter: number
+}
+
+function meanAfter(runs: readonly Run[]): number {
+  return runs.reduce((sum, { after }) => sum + after, 0) / runs.length
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`
+
+function show({ seed, staleness, seconds, before, after }: Run): void {
+  const row = [
+    String(seed).padStart(4),
+    String(staleness).padStart(9),
+    seconds.toFixed(1).padStart(7),
+  ]
+  console.log([...row, before.toFixed(3).padStart(6), after.toFixed(3).padStart(5)].join('  '))
+}
