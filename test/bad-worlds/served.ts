@@ -155,7 +155,7 @@ interface Asked {
 
 const result = (id: unknown, value: object): string =>
   JSON.stringify({ jsonrpc: '2.0', id, result: value })
-const tool = (name: string, type = 'object') => ({ name, inputSchema: { type, properties: {} } })
+const tool = (name: string) => ({ name, inputSchema: { type: 'object', properties: {} } })
 const text = (said: string) => ({ content: [{ type: 'text', text: said }] })
 
 /** What a server that speaks MCP answers to what is not bad. */

@@ -26,13 +26,17 @@ const messages = z.array(
 )
 const begun = z.object({
   opening: messages.min(1),
-  tools: z.array(
-    z.object({
-      name: z.string().min(1),
-      description: z.string().default(''),
-      parameters: z.record(z.string(), z.unknown()).default({}),
+  tools: z
+    .array(
+      z.object({
+        name: z.string().min(1),
+        description: z.string().default(''),
+        parameters: z.record(z.string(), z.unknown()).default({}),
+      }),
+    )
+    .refine(tools => new Set(tools.map(({ name }) => name)).size === tools.length, {
+      error: 'two tools have one name',
     }),
-  ),
 })
 const stepped = z.object({ observed: messages, reward: z.number().nullish(), done: z.boolean() })
 const finished = z.object({ reward: z.number().nullish() })

@@ -76,6 +76,23 @@ it('says which server could not be reached', async () => {
   )
 })
 
+it.each([
+  [['add', 'add'], /it lists two tools called add/],
+  [[' '], /it lists a tool without a name/],
+])('refuses a server whose tools cannot be told apart: %j', async (names, reason) => {
+  const tools = names.map(name => ({ name, inputSchema: { type: 'object' } }))
+  const about = { capabilities: { tools: {} }, serverInfo: { name: 'twice', version: '1' } }
+  const answers = `line => {
+    const { id, method, params } = JSON.parse(line)
+    const { protocolVersion } = params ?? {}
+    const result = method === 'tools/list' ? { tools: ${JSON.stringify(tools)} } : { protocolVersion, ...${JSON.stringify(about)} }
+    if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  }`
+  const server = `require('node:readline').createInterface(process.stdin).on('line', ${answers})`
+  const command: [string, ...string[]] = [process.execPath, '-e', server]
+  await expect(openMcpTools({ command }, { signal })).rejects.toThrow(reason)
+})
+
 it('opens as an environment by name, and leaves no session behind', async () => {
   const environment = await openEnvironment(`tool-loop:mcp=${http.url},match=number`)
   const before = http.sessions.size

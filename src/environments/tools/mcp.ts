@@ -177,9 +177,20 @@ async function listTools(client: Client, { signal }: Call): Promise<ListedTool[]
     const answer = await client.listTools(cursor === undefined ? {} : { cursor }, { signal })
     listed.push(...answer.tools)
     cursor = answer.nextCursor
-    if (cursor === undefined) return listed
+    if (cursor === undefined) return withNames(listed)
   }
   throw new Error(`the list of its tools has no end within ${mostPages} pages`)
+}
+
+/** A call says no more than a name, so each tool needs one of its own. */
+function withNames(listed: ListedTool[]): ListedTool[] {
+  const names = new Set<string>()
+  for (const { name } of listed) {
+    if (name.trim() === '') throw new Error('it lists a tool without a name')
+    if (names.has(name)) throw new Error(`it lists two tools called ${name}`)
+    names.add(name)
+  }
+  return listed
 }
 
 function choose(
