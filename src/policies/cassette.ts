@@ -167,7 +167,7 @@ export function readScore(fields: Fields, where: string): Scores {
   }
 }
 
-/** Null means -Infinity for a candidate, which is impossible, and NaN for a sampled token, which is unknown. */
+/** Null means −Infinity for a candidate, which cannot be drawn, and NaN for a sampled token, whose number is unknown. */
 function readFloats(
   value: unknown,
   where: string,

@@ -2,13 +2,13 @@ import type { Call } from '../core/call.ts'
 import type { Policy, SampleRequest, TokenSample } from '../core/policy.ts'
 import { plainSampling } from '../core/policy.ts'
 
-/** What a policy does, found out by drawing tokens from it and scoring them again. */
+/** How a policy behaves, found by drawing tokens from it and scoring them again. */
 export interface Trial {
   /** Tokens that were drawn at temperature 1. */
   readonly ids: readonly number[]
   /** The largest difference between a token's log-probability when drawn and when scored. */
   readonly difference: number | undefined
-  /** What its numbers are at other temperatures; undefined where it cannot be told. */
+  /** What its log-probabilities are at other temperatures; undefined if that cannot be found out. */
   readonly logprobs: 'raw' | 'processed' | undefined
   /** Whether the same seed draws the same tokens. */
   readonly repeatsSeeds: boolean
@@ -18,7 +18,7 @@ export interface Trial {
 const drawn = 16
 /** Far from 1, so that raw and processed numbers lie far apart. */
 const otherTemperature = 2
-/** Numbers of one distribution differ by less, whatever the precision of the server's cache. */
+/** Log-probabilities of one distribution differ by less, whatever the precision of the server's cache. */
 const sameWithin = 0.05
 
 /** Draws a few tokens behind a prompt, at two temperatures and twice with one seed. */

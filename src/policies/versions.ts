@@ -42,7 +42,7 @@ export function openVersions(): Versions {
   }
 }
 
-/** What a sample's version can be: seen before it was asked for, told when it was answered. */
+/** The range of a sample's version: from the one seen before the request to the one in the answer. */
 export function versionRange(before: number | undefined, answered: number): VersionRange {
   return { from: Math.min(before ?? answered, answered), to: answered }
 }

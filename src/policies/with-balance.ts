@@ -91,7 +91,7 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
     describe: call => describeAll(policies, call),
     ...(policies.every(({ weights }) => weights) && {
       weights: {
-        // One after the other: with all of them paused at once, a failure would leave none.
+        // One server after the other: if all were paused at once, a failure would leave none running.
         async update(written, call) {
           for (const { weights } of policies) await weights!.update(written, call)
         },
@@ -138,7 +138,7 @@ function openChoice(
     const now = clock.now()
     const isUp = (member: Member): boolean => member.restsUntil <= now
     const awake = members.filter(isUp)
-    // With all of them down, the one that rested longest is as good a guess as any.
+    // If all are down, try the one that rested longest.
     const least = awake.length > 0 ? leastBusy(awake) : firstAwake(members)
     const home = session === '' ? undefined : homes.get(session)
     const stays = home && isUp(home) && home.running <= least.running + slack
@@ -187,7 +187,7 @@ function commonCapabilities(policies: readonly Policy[]): PolicyCapabilities {
   )
 }
 
-/** What they say of themselves; one that does not answer is passed over, one that differs is not. */
+/** Their common description; a server that does not answer is skipped, one that differs is an error. */
 async function describeAll(policies: readonly Policy[], call: Call): Promise<PolicyDescription> {
   const settled = await Promise.allSettled(policies.map(async policy => policy.describe?.(call)))
   const told = settled.flatMap((result, index) =>

@@ -117,7 +117,7 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
   }
 }
 
-/** A line that a crash has torn is cut off, so that the next one does not go on in it. */
+/** Removes a half-written last line, so that the next line does not continue it. */
 async function mend(handle: FileHandle, header: string): Promise<void> {
   const { size } = await handle.stat()
   const piece = Buffer.alloc(65_536)

@@ -4,7 +4,7 @@ import { randomAt, seedOf } from '../math/random.ts'
 import { type Clock, systemClock } from './transport/clock.ts'
 import { isPassing, ServerError } from './transport/server-error.ts'
 
-/** One thing that is asked of a policy. */
+/** One request to a policy. */
 export interface Operation {
   readonly kind: 'sample' | 'several' | Question<unknown>['kind']
   /** The tree it belongs to; '' where it belongs to none. */
@@ -25,7 +25,7 @@ export interface RetryOptions {
   readonly clock?: Clock
   /** Spreads the waits: a number in [0, 1). @default a function of the sample's key */
   readonly random?: (operation: Operation, attempt: number) => number
-  /** Told of every retry before it waits. */
+  /** Called with every retry before it waits. */
   readonly onRetry?: (retry: Retry) => void
 }
 

@@ -34,7 +34,7 @@ export function parseLiteral(text: string): PythonValue {
   return value
 }
 
-/** Reads the literal that begins at `offset` of a larger text and tells where it ended. */
+/** Reads the literal that begins at `offset` of a larger text, and returns where it ended. */
 export function readLiteral(text: string, offset: number): { value: PythonValue; end: number } {
   const cursor: Cursor = { text, offset, depth: 0 }
   skipSpace(cursor, true)
@@ -211,7 +211,7 @@ function readKey(cursor: Cursor): PythonKey {
 
 function readBraces(cursor: Cursor): PythonValue {
   open(cursor)
-  // a dict serves as set as well: equal keys fall together
+  // a dict serves as a set too: equal keys become one
   const dict: PythonDict = new Map()
   let isSet = false
   while (cursor.text[cursor.offset] !== '}') {

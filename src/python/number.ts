@@ -4,7 +4,7 @@ import { PythonFloat, toInt } from './value.ts'
 /** A Python number of either type. */
 export type PythonNumber = number | bigint | PythonFloat
 
-/** A number split into its type: `int` holds a safe number or a bigint, `float` a double. */
+/** Whether a number is a `float`; an `int` is a safe number or a bigint. */
 const isFloat = (value: PythonNumber): boolean =>
   value instanceof PythonFloat || (typeof value === 'number' && !Number.isInteger(value))
 
@@ -112,7 +112,7 @@ function floatPower(left: number, right: number): number {
   return power
 }
 
-/** Bits an exact power may have; more is a runaway, not arithmetic. */
+/** Most bits of an exact power; larger ones are refused, as no real calculation needs them. */
 const MAXIMUM_POWER_BITS = 20_000
 
 function intArithmetic(

@@ -4,8 +4,8 @@ import type { RewardFunction } from '../core/reward.ts'
 const closed: ReadonlySet<string> = new Set(['yes', 'no', 'noanswer'])
 
 /**
- * How many words the final answer shares with the task's `answer`, the best of several: the F1 of
- * SQuAD, which drops punctuation and articles. Yes and no match wholly or not at all.
+ * SQuAD's F1 between the words of the final answer and the task's `answer`, the best if there are
+ * several; punctuation and articles are dropped. Yes and no must match exactly.
  */
 export function f1(): RewardFunction {
   return ({ answer, task }) => {

@@ -5,12 +5,12 @@ import { type Message, textOf } from '../core/message.ts'
 import type { RewardFunction, RewardInput } from '../core/reward.ts'
 import type { Speaker } from '../core/speaker.ts'
 
-/** Who judges, by what, and how often it is asked for a verdict that can be read. */
+/** Who judges, by which rubric, and how often it is asked for a readable verdict. */
 export interface JudgeOptions {
   readonly speaker: Speaker
   /** What a full score means. @default that the last answer fulfils the first request */
   readonly rubric?: string
-  /** Verdicts are whole or broken numbers from 0 to this; the reward is their share of it. @default 10 */
+  /** Verdicts are numbers from 0 to this, fractions allowed; the reward is the verdict divided by it. @default 10 */
   readonly scale?: number
   /** @default 3 */
   readonly tries?: number
@@ -63,7 +63,7 @@ async function ask(
   { signal }: Call,
 ): Promise<string> {
   try {
-    // Asked the same way, a judge at temperature 0 would only repeat what could not be read.
+    // At temperature 0 the judge would only repeat its unreadable answer.
     const temperature = attempt === 0 ? 0 : 0.7
     const speech = await speaker.say(messages, { signal, maxTokens, temperature, seed: attempt })
     return textOf(speech.message.content)

@@ -97,7 +97,7 @@ export const builtInRewards: Readonly<Record<string, RewardFactory>> = {
   },
 }
 
-/** An assertion about the calls as it is named; `goal-success` is for a judge to decide. */
+/** Opens a named assertion about the calls; `goal-success` needs a judge. */
 function openTrajectory({ variant, options }: PartName, { speaker }: RewardNeeds): RewardFunction {
   const bounds = numbersOf(options, ['min', 'max'])
   const needed = (key: string): string => {
@@ -150,7 +150,7 @@ function modeOf<Mode extends string>(
   throw new TypeError(`mode is "${mode}"; it is ${[usual, ...others].join(' or ')}.`)
 }
 
-/** `key=value+key=value`; a value that reads as JSON is that, any other is a text. */
+/** Reads `key=value+key=value`; a value is JSON if it parses as that, otherwise text. */
 function argumentsIn(text: string): Readonly<Record<string, unknown>> {
   const entries = text.split('+').map((entry): [string, unknown] => {
     const [key = '', ...rest] = entry.split('=')

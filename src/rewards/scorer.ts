@@ -1,18 +1,18 @@
 import type { Call } from '../core/call.ts'
 import type { RewardFunction, RewardInput } from '../core/reward.ts'
 
-/** What scorers of other frameworks are asked about. */
+/** What scorers of other frameworks get. */
 export interface Scored {
   /** What the task asked: its `input`, `prompt` or `question`, else all of its data. */
   readonly input: unknown
-  /** What came of it: the text that an agent returned, else the policy's last words. */
+  /** The result: the text that an agent returned, else the policy's last words. */
   readonly output: unknown
-  /** What should have: the task's `expected` or `answer`. */
+  /** The right result: the task's `expected` or `answer`. */
   readonly expected: unknown
 }
 
 /**
- * A scorer as people have them: a function of `{ input, output, expected }` (evalite, autoevals,
+ * A scorer in one of the usual shapes: a function of `{ input, output, expected }` (evalite, autoevals,
  * Braintrust), an object with one (evalite), or one with `run` (Mastra). It gives a number or an
  * object with a `score`.
  */
@@ -21,7 +21,7 @@ export type ScorerLike =
   | { readonly scorer: (asked: never) => unknown }
   | { run(asked: never): unknown }
 
-/** Says what a scorer is asked about, where the usual fields are not the ones. */
+/** Where a scorer's fields come from, if not from the usual ones. */
 export type ScorerFields = { readonly [Name in keyof Scored]?: (input: RewardInput) => unknown }
 
 /** A scorer of another framework as a reward, unchanged. */
@@ -51,7 +51,7 @@ export function isScorer(value: unknown): value is ScorerLike {
 type Ask = (asked: RewardInput & Scored & { groundTruth: unknown }, call: Call) => unknown
 
 function askerOf(scored: ScorerLike): Ask {
-  // What a scorer reads of it is the scorer's to say; ours read the second argument too.
+  // Pass both arguments; a foreign scorer reads only the first.
   if (typeof scored === 'function')
     return (asked, call) => Reflect.apply(scored, null, [asked, call])
   if ('scorer' in scored) return askerOf(scored.scorer)

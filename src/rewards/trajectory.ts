@@ -33,9 +33,9 @@ type Plain =
         ({ readonly args: unknown } | { readonly arguments: unknown }) & {
           /** Whether further arguments may be there. @default 'partial' */
           readonly mode?: 'partial' | 'exact'
-          /** Arguments that are left out of account where they have this value. */
+          /** Arguments that are ignored if they have this value. */
           readonly defaults?: Arguments
-          /** Arguments that are left out of account; `*` and `?` as in names. */
+          /** Arguments that are ignored; `*` and `?` as in names. */
           readonly ignore?: string | readonly string[]
         }
     }
@@ -46,7 +46,7 @@ type Plain =
 
 type Step = string | WhichCalls
 
-/** In order, others may stand between; `exact`: these and no others. */
+/** `in_order`: in this order, other calls may come between; `exact`: these calls and no others. */
 type SequenceMode = 'in_order' | 'exact'
 
 /** The same with `not-` before its name: 1 where it does not hold. */
@@ -71,7 +71,7 @@ export const trajectoryAssertions = [
 export function assertion(asserted: TrajectoryAssertion): RewardFunction {
   const isNot = asserted.type.startsWith('not-')
   const plain = { ...asserted, type: asserted.type.replace(/^not-/, '') } as Plain
-  // No tool of a list that is forbidden may be used, not merely one of them unused.
+  // A negated list forbids all of its tools; it is not enough that one is unused.
   const holds =
     isNot && plain.type === 'trajectory:tool-used' && isNames(plain.value)
       ? anyUsed(plain.value)
@@ -179,8 +179,8 @@ function matcherOf(which: Step): (call: CallRecord) => boolean {
 }
 
 /**
- * Whether a name is a pattern's. What stands behind a star is looked for from its first place on, and only
- * the last star is ever gone back to, so that many of them cost no more than few.
+ * Whether a name matches a pattern. Only the last star is ever retried, so that patterns with many stars
+ * stay fast.
  */
 function isLike(name: string, pattern: string): boolean {
   const [given, wanted] = [name.toLowerCase(), pattern.toLowerCase()]
@@ -215,7 +215,7 @@ function without(value: unknown, isLeftOut: (entry: Entry) => boolean): unknown 
   return Object.fromEntries(Object.entries(value).filter(entry => !isLeftOut(entry)))
 }
 
-/** Whether all that `part` says is also said by `whole`; lists are as long as each other. */
+/** Whether `whole` contains everything in `part`; lists must have equal length. */
 function isPart(part: unknown, whole: unknown): boolean {
   if (Array.isArray(part)) {
     const isAsLong = Array.isArray(whole) && whole.length === part.length

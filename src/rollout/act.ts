@@ -32,7 +32,7 @@ export async function act(walk: Walk, reply: Reply): Promise<Outcome | undefined
   return undefined
 }
 
-/** What the world did with a reply: it ended the attempt, or said something. */
+/** The world's reaction to a reply: it ended the attempt, or answered. */
 export type Reaction =
   | { readonly kind: 'end'; readonly outcome: Outcome }
   | { readonly kind: 'observed'; readonly observed: readonly Message[] }

@@ -21,7 +21,7 @@ export interface Limits {
   readonly seconds: number
 }
 
-/** The limits where nothing else is said. */
+/** The default limits. */
 export const defaultLimits: Limits = {
   turns: 16,
   tokens: 8192,
@@ -41,7 +41,7 @@ export interface CondenseSettings {
   readonly trainSummaries: boolean
 }
 
-/** What running out of wall-clock time is: nobody's fault, or the policy's. */
+/** Whether running out of wall-clock time counts as the policy's fault (`graded`) or as nobody's. */
 export type OnTime = 'ungraded' | 'graded'
 
 /** Everything that attempts of one run share. */
@@ -60,19 +60,19 @@ export interface RolloutContext {
   readonly lanes: Lanes
   /** Seconds on a clock that never runs backwards. */
   readonly clock: () => number
-  /** Made once per run; contexts made from this one carry the same. */
+  /** Made once per run; contexts derived from this one share it. */
   readonly shared: SharedState
   /** Watchers that stop samples and attempts early. */
   readonly guards?: readonly Guard[]
   readonly condense?: CondenseSettings
-  /** Who plays seats of the environment that the policy does not. */
+  /** The players of seats that the policy does not play. */
   readonly seats?: Seating
 }
 
-/** Who plays a seat without learning from it. */
+/** A player of a seat that does not learn. */
 export interface SeatPlayer {
   readonly policy: Policy
-  /** What turns this seat's messages into its player's tokens. */
+  /** Turns this seat's messages into its player's tokens. */
   readonly renderer: Renderer
 }
 
@@ -87,9 +87,9 @@ export interface Attempt {
   /** The run's seed. */
   readonly seed: number
   readonly signal: AbortSignal
-  /** Tells this making of the attempt from others in the same process. */
+  /** Distinguishes this making of the attempt from others in the same process. */
   readonly making?: string
 }
 
-/** Puts something of the run around what one attempt is rolled with: its policy, its environment. */
+/** Wraps what one attempt is rolled with, its policy or environment, for instance with a budget or a record. */
 export type Instrument = (context: RolloutContext, attempt: Attempt) => RolloutContext

@@ -55,6 +55,6 @@ export interface BranchPolicy {
   widthBefore?(point: BranchPoint): number
   /** Continuations of a turn after its first one was sampled, that one included. @default 1 */
   widthAfter?(point: BranchPoint): number
-  /** Where to grow on when every path has ended; nothing ends the tree. */
+  /** Where to grow on when every path has ended; an empty list ends the tree. */
   grow?(grown: GrownTree): readonly Growth[] | Promise<readonly Growth[]>
 }

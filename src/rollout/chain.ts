@@ -49,7 +49,7 @@ export async function walkToEnd(walk: Walk): Promise<Outcome> {
   }
 }
 
-/** An attempt whose signal also runs out of time, and how to stop its clock. */
+/** An attempt whose signal also aborts when its time is up, and a function that stops the timer. */
 export function withTime(
   attempt: Attempt,
   { limits: { seconds }, onTime = 'ungraded' }: Pick<RolloutContext, 'limits' | 'onTime'>,
@@ -58,12 +58,12 @@ export function withTime(
   const timer = new AbortController()
   const handle = setTimeout(() => timer.abort(new TimeIsUp(seconds, onTime)), seconds * 1000)
   const signal = AbortSignal.any([attempt.signal, timer.signal])
-  // The paths of a tree all listen to it.
+  // All paths of a tree listen to this signal, which is not a leak.
   setMaxListeners(0, signal)
   return { attempt: { ...attempt, signal }, clear: () => clearTimeout(handle) }
 }
 
-/** Disposing is the last thing that happens to a world; where it fails, the attempt stands. */
+/** Disposing comes last; if it fails, the attempt still counts. */
 async function dispose(world: World | undefined, walk: Walk | undefined): Promise<void> {
   try {
     await world?.[Symbol.asyncDispose]()

@@ -8,7 +8,7 @@ import type { Place } from '../core/tree.ts'
 import type { Attempt, OnTime } from './attempt.ts'
 import { sampledEnd, type Walk } from './walk.ts'
 
-/** How an attempt ended, before it is known how many others share its tree. */
+/** An ended attempt before its id and its share in the tree are known. */
 export type Ending = Omit<Trajectory, 'id' | 'share'>
 
 /** Ends the only walk of a tree. */
@@ -51,18 +51,18 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
   }
 }
 
-/** Where time is up and part of the task, the world still reports. */
+/** The world's report; also if time is up and time is part of the task. */
 async function reportUnlessStopped(world: World, attempt: Attempt): Promise<Json | undefined> {
   const reporting = world.report!()
   return await (attempt.signal.aborted ? reporting : unlessStopped(attempt, reporting))
 }
 
-/** An observation that does not fit the context was never seen by the policy: it is in no row. */
+/** The end of the walk, without an observation that did not fit the context: the policy never saw it. */
 function endOf(walk: Walk): Place {
   return walk.tokens.length > walk.context.limits.context ? sampledEnd(walk) : walk.place
 }
 
-/** Only what was condensed is kept: what a step shows follows from the conversation. */
+/** Only condensed views are stored: the views of steps follow from the conversation. */
 function condensedViews({ views }: Walk): Pick<Trajectory, 'views'> {
   const condensed = views.filter(({ by }) => by === 'condenser')
   return condensed.length > 0 ? { views: condensed } : {}
@@ -83,8 +83,8 @@ export function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
 }
 
 /**
- * An attempt is aborted with this reason when its time is up. A slow server is not the policy's fault, so that it is not
- * graded unless somebody says that time is part of the task.
+ * The reason with which an attempt is aborted when its time is up. A slow server is not the policy's fault, so the
+ * attempt is not graded unless `onTime` says that time is part of the task.
  */
 export class TimeIsUp extends Error {
   override name = 'TimeIsUp'

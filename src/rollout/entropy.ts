@@ -1,9 +1,9 @@
 import type { SampledSegment } from '../core/segment.ts'
 
 /**
- * Mean entropy of the first tokens of a turn, as a share of ln(vocabulary): from the policy where
- * it tells, else from its top candidates with all the rest as one bucket. `undefined` where the
- * policy tells neither.
+ * Mean entropy of the first tokens of a turn, as a share of ln(vocabulary): from the policy if it
+ * reports it, else from its top candidates with the rest as one bucket. `undefined` if the policy
+ * reports neither.
  */
 export function turnEntropy(
   segments: readonly SampledSegment[],

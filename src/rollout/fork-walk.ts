@@ -19,7 +19,7 @@ export async function forkWalk(walk: Walk, branch: string): Promise<Walk> {
 /** Where a walk goes on from a path that has ended. */
 export interface EarlierPlace {
   readonly turn: number
-  /** Inside that turn; its start where nothing is said. */
+  /** A place inside that turn. @default its start */
   readonly place?: Place
   readonly branch: string
 }
@@ -77,7 +77,7 @@ function sampledBefore({ tree }: Walk, { ending }: Grown, turn: number): number 
     .reduce((sum, { from, end }) => sum + lengthTo(tree, end) - tree.nodes[from]!.start, 0)
 }
 
-/** A walk of its own at the same place. */
+/** A separate walk at the same place. */
 export function copyWalk(
   walk: Walk,
   parts: { readonly branch: string; readonly world: World },

@@ -18,7 +18,7 @@ export function openWatch({ guards, renderer }: RolloutContext): Watch | undefin
   }
 }
 
-/** What of an attempt guards look back on. */
+/** The part of an attempt that guards review. */
 interface Reviewed extends Pick<Walk, 'messages'> {
   readonly context: Pick<RolloutContext, 'guards'>
 }

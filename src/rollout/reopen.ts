@@ -30,18 +30,18 @@ export interface Reopening {
   readonly edit?: Int32Array
 }
 
-/** What a walk goes on with. */
+/** What a reopened walk needs. */
 export interface ReopenParts {
   readonly world: World
   readonly of: Reopening
   readonly branch: string
-  /** What condenses it, with the memory of what was condensed; without it nothing is condensed any more. */
+  /** Its condenser, with the memory of what was condensed; without it nothing more is condensed. */
   readonly condensing?: Condensing
 }
 
 /**
- * A walk in a new tree that stands where an ended one once stood, in a world that was brought there.
- * All that came before is given now: nothing of it is trained again.
+ * A walk in a new tree at a place of an ended one, in a world brought to that place. Everything before
+ * it counts as observed, so nothing is trained again.
  */
 export function reopenWalk(context: RolloutContext, attempt: Attempt, parts: ReopenParts): Walk {
   const { of, branch } = parts
@@ -68,7 +68,7 @@ export function reopenWalk(context: RolloutContext, attempt: Attempt, parts: Reo
     })),
     calls: trajectory.calls.filter(call => call.turn < turn),
     forks: trajectory.fidelity.forks.slice(0, pathEnds(of.tree, place).length - 1),
-    // What was condensed before this turn is shown already.
+    // The condensed context before this turn is shown already.
     ...(walk.condensing && { condensing: lookedBefore(walk.condensing, turn) }),
     isReencoded: trajectory.fidelity.kind === 're-encoded',
     next: isInside ? { begun: numbers.get(begun.from)! } : {},
@@ -133,8 +133,8 @@ export function walkBeside(walk: Walk, world: World, branch: string): Walk {
 }
 
 /**
- * Lets walks of one tree that stand at one place go to their ends, each on its own; their first
- * samples are drawn together. The tree's endings stand in the order of the walks.
+ * Rolls several walks from one place of a tree to their ends; their first samples are drawn together.
+ * The tree's endings are in the order of the walks.
  */
 export async function continueWalks(
   walks: readonly Walk[],
@@ -171,12 +171,12 @@ async function goOn(
   }
 }
 
-/** Whether an edit made a whole turn: it ends as turns do. */
+/** Whether an edit completed a turn, by ending with a stop token. */
 function endsTurn({ next, tokens, context }: Walk): boolean {
   return next.begun !== undefined && context.renderer.stopIds.includes(tokens.view().at(-1)!)
 }
 
-/** Lets the world answer a turn that was written, not sampled. */
+/** Lets the world answer a turn that was edited in, not sampled. */
 async function takeEdit(walk: Walk): Promise<Outcome | undefined> {
   const from = takeBegun(walk.next)!
   const { renderer } = walk.context

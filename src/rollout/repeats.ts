@@ -1,7 +1,7 @@
 import type { Repeat } from '../core/segment.ts'
 import { type Place, repeatsOf, type Tree } from '../core/tree.ts'
 
-/** Shorter matches say nothing: they are scaffold that stands everywhere. */
+/** Shorter matches are ignored: they are template text that occurs everywhere. */
 const shortest = 8
 
 /**

@@ -17,7 +17,7 @@ import { openWatch, reviewTurn } from './guard.ts'
 import { takeBegun, takeDrawn } from './next-turn.ts'
 import { addTurn, extend, hear, markReencoded, note, seedFor, type Walk } from './walk.ts'
 
-/** What a turn's sampling came to: something to act on, or the end of the trajectory. */
+/** The result of sampling a turn: a reply to act on, or the end of the trajectory. */
 export type Sampled =
   | { readonly kind: 'reply'; readonly reply: Reply }
   | { readonly kind: 'end'; readonly outcome: Outcome }
@@ -39,9 +39,9 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const begun = takeBegun(walk.next)
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
-  // Answers come in swarms; while one is read, the others wait for the event loop.
+  // Many answers can arrive at once: yield, so that reading them does not hold the event loop.
   await context.shared.yielding.whenDue()
-  // A turn begins here, or where the path that this one forked from began it.
+  // A turn begins here, or on the path that this one forked from.
   const from = begun ?? first
   addTurn(walk, { from, finish })
   const reply = text ? replyOf(text) : readReply(walk, turnStart)
@@ -77,7 +77,7 @@ export interface SampledSegments {
   readonly first: number
 }
 
-/** Says something else in a request than its walk does. */
+/** Changes the request that a walk would send. */
 export type ChangeRequest = (request: SampleRequest) => SampleRequest
 
 /** Samples until the turn is over; a sample stopped for new weights goes on under them. */
@@ -88,7 +88,7 @@ export async function sampleSegments(
 ): Promise<SampledSegments> {
   const { signal } = walk.attempt
   let left = room
-  // Known once it is there: siblings append to the same tree meanwhile.
+  // Known only after the append: siblings append to the same tree meanwhile.
   let first: number | undefined
   for (let part = 0; ; part++) {
     const asked = requestOf(walk, left, part)
@@ -178,7 +178,7 @@ function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
   }
 }
 
-/** Models have up to so many rows more than their tokenizer has ids, to make sizes round. */
+/** A model may have up to this many more rows than its tokenizer has ids, as padding. */
 const usualPadding = 1024
 
 function strangeId(

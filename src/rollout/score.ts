@@ -20,7 +20,7 @@ export interface ScoreContext {
   readonly reward: Environment['reward']
   readonly lanes: Pick<Lanes, 'reward'>
   readonly signal: AbortSignal
-  /** Those that may have stopped attempts: some set the reward of what they stopped. */
+  /** Guards that may have stopped attempts: some set the reward of those. */
   readonly guards?: readonly Guard[] | undefined
 }
 
@@ -83,7 +83,7 @@ function guardReward({ outcome }: Gradable, { guards = [] }: ScoreContext): Rewa
   return toReward([{ name: outcome.limit, score: guard.reward, weight: 1 }])
 }
 
-/** Without a reward function, what the environment said of the steps is the reward. */
+/** Without a reward function, the reward is the sum of the environment's step rewards. */
 function stepReward(trajectory: Trajectory): Reward {
   const steps = trajectory.turns.filter(turn => turn.reward !== undefined)
   if (steps.length === 0) {

@@ -24,15 +24,15 @@ interface GrownWalk extends Grown {
   readonly walk: Walk
 }
 
-/** A path that is to begin, and what it is where its world cannot be had. */
+/** A path that is about to begin, and its ending if its world cannot be forked. */
 interface Fork {
   open(): Promise<Walk>
   failed(): Walk
 }
 
 /**
- * A search tree while it grows. Its paths move turn by turn together and are asked about in the
- * order of their names, so that the same answers always give the same tree (S1).
+ * A search tree while it grows. All paths take a turn together, and decisions are made in the order
+ * of their names, so that the same answers always give the same tree (S1).
  */
 export class Search implements AsyncDisposable {
   readonly #options: SearchOptions
@@ -94,7 +94,7 @@ export class Search implements AsyncDisposable {
   async #branchBefore(active: readonly Walk[]): Promise<readonly Walk[]> {
     const { branch } = this.#options
     const all: Walk[] = []
-    // Before they fork, so that siblings share what was condensed; whoever samples sees a failure.
+    // Condense before forking, so that siblings share the result; a failure shows when the walk samples.
     await Promise.allSettled(active.map(condenseWalk))
     for (const walk of active) {
       const turn = walk.turns.length
@@ -137,7 +137,7 @@ export class Search implements AsyncDisposable {
     return going.filter(walk => walk !== undefined).sort(byBranch)
   }
 
-  /** Up to `wanted` forks, as far as there are endings left; their names tell where they began. */
+  /** Up to `wanted` forks, as long as endings are left; their names say where they began. */
   async #fork(walk: Walk, turn: number, wanted: number): Promise<readonly Walk[]> {
     const count = this.#reserve(wanted)
     const names = Array.from({ length: count }, (_, index) => `${walk.branch}/${turn}.${index + 1}`)
@@ -149,7 +149,7 @@ export class Search implements AsyncDisposable {
     )
   }
 
-  /** Opens forks side by side; one whose world cannot be brought there is an ending that says why. */
+  /** Opens forks side by side; one whose world cannot be forked becomes a failed ending with the reason. */
   async #open(forks: readonly Fork[]): Promise<readonly Walk[]> {
     const opened = await Promise.all(
       forks.map(async ({ open, failed }) => {

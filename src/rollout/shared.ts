@@ -7,8 +7,8 @@ import { openToolLists, type ToolLists } from './tool-lists.ts'
 import { openYielding, type Yielding } from './yielding.ts'
 
 /**
- * What the attempts of one run share and change. It is made once per run and carried by the run's
- * context: instruments put a new context around every attempt, and all of those pass it on.
+ * Mutable state that the attempts of one run share. It is made once per run and is part of the
+ * context: instruments make a new context for every attempt, and all of these carry the same state.
  */
 export interface SharedState {
   readonly tools: ToolLists
@@ -20,7 +20,7 @@ export function openSharedState(clock: () => number): SharedState {
   return { tools: openToolLists(), yielding: openYielding(clock) }
 }
 
-/** What attempts outside a run are made with. */
+/** What attempts outside a run need. */
 export interface PlainParts {
   readonly policy: Policy
   readonly renderer: Renderer

@@ -13,13 +13,13 @@ export function sharesOf(tree: Tree, ends: readonly Place[]): readonly number[] 
   return shares
 }
 
-/** How far into which node a route goes before it goes on elsewhere. */
+/** A node of a route, and how far the route goes into it. */
 interface Step {
   readonly node: number
   readonly length: number
 }
 
-/** The way to an ending, over all paths that its context was rewritten from. */
+/** The route to an ending, including the paths that its context was rewritten from. */
 interface Route {
   readonly index: number
   readonly steps: readonly Step[]
@@ -31,7 +31,7 @@ function stepsTo(tree: Tree, end: Place): readonly Step[] {
   )
 }
 
-/** Gives each way its share, and divides it further where the way is that of several routes. */
+/** Gives each way its share, and divides it further among several routes. */
 function divide(
   ways: readonly (readonly Route[])[],
   { each, depth }: { readonly each: number; readonly depth: number },

@@ -3,7 +3,7 @@ import { outcomeOf } from './end-walk.ts'
 import { requestOf, roomOf, type Sampled, sampleTurn } from './sample-turn.ts'
 import type { Walk } from './walk.ts'
 
-/** A walk with what its turn came to. */
+/** A walk with the result of its turn. */
 export interface Stepped {
   readonly walk: Walk
   readonly step: Sampled
@@ -50,7 +50,7 @@ function drawSeveral(walks: readonly Walk[]): void {
   )
   walks.forEach((walk, index) => {
     const own = drawn.then(samples => samples[index]!)
-    // Whoever takes it sees its failure; until then it must not count as nobody's.
+    // The walk that takes it handles a failure; until then it must not count as unhandled.
     own.catch(() => {})
     walk.next.drawn = own
   })

@@ -16,7 +16,7 @@ export async function openWorld(context: RolloutContext, attempt: Attempt): Prom
   const { environment, lanes, clock } = context
   const { signal, task } = attempt
   const seed = seedFor(attempt, 'world')
-  // One that opens after its attempt was stopped is disposed of by nobody else.
+  // A world that opens after its attempt was stopped must be disposed of here.
   const tooLate = (world: World): void =>
     void world[Symbol.asyncDispose]().then(undefined, () => {})
   return await across('environment', attempt, () =>
@@ -45,7 +45,7 @@ export async function startWalk(
   return walk
 }
 
-/** Where the policy itself condensed the opening, the first path replaces those it did that on. */
+/** If the policy itself condensed the opening, the first path rewrites the summary's path. */
 function lineageOf(walk: Walk): Lineage {
   const summaryEnd = takeSummaryEnd(walk.condensing)
   if (!summaryEnd) return { kind: 'extends' }

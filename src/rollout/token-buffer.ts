@@ -6,7 +6,7 @@ export interface TokenBuffer {
   append(ids: Int32Array): void
   /** The tokens so far; no copy is made. */
   view(from?: number): Int32Array
-  /** CRC-32 of the first `length` tokens; only what came since it was last asked for is read. */
+  /** CRC-32 of the first `length` tokens; only tokens since the last call are read. */
   digest(length: number): number
   /** A buffer of its own with the first `length` tokens. */
   fork(length: number): TokenBuffer

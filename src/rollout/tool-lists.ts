@@ -5,8 +5,8 @@ const listsKept = 256
 /** The tool lists of a run's worlds, each kept once. */
 export interface ToolLists {
   /**
-   * The same list for tools that read the same. Every world brings a list of its own; what is made
-   * from one, template values and parsers, is then made once and not for every attempt.
+   * Returns one shared list for equal tools. Every world brings its own list; with a shared one, the
+   * template values and parsers made from it are made once and not for every attempt.
    */
   same(tools: readonly ToolDefinition[]): readonly ToolDefinition[]
 }
@@ -27,7 +27,7 @@ export function openToolLists(): ToolLists {
   }
 }
 
-/** Whether worlds share their tools, so that nothing has to be compared. */
+/** Whether the lists hold the same objects, so that nothing has to be compared. */
 function isSame(one: readonly ToolDefinition[], other: readonly ToolDefinition[]): boolean {
   return one.length === other.length && one.every((tool, index) => tool === other[index])
 }

@@ -17,7 +17,7 @@ export interface TreeOptions {
   readonly branch: BranchPolicy
   /** Most endings of one tree. */
   readonly leaves: number
-  /** What ended paths are worth, for branch policies that look at it. @default the environment's */
+  /** The reward of ended paths, for branch policies that use it. @default the environment's */
   readonly reward?: Environment['reward']
 }
 
@@ -52,7 +52,7 @@ async function growTree(walk: Walk, options: TreeOptions): Promise<Tree> {
   return search.finish()
 }
 
-/** What the branch policy needs and the policy cannot do is refused, naming both. */
+/** Throws if the branch policy needs something that the policy cannot do, naming both. */
 function checkNeeds({ name, needs }: BranchPolicy, { policy }: RolloutContext): void {
   const missing = needs?.(policy.capabilities)
   if (!missing) return
@@ -61,7 +61,7 @@ function checkNeeds({ name, needs }: BranchPolicy, { policy }: RolloutContext): 
   )
 }
 
-/** The first walk; where its world did not open it has ended already, in a tree without branches. */
+/** The first walk; if its world did not open, the attempt has ended already, in a tree without branches. */
 async function openWalk(context: RolloutContext, attempt: Attempt): Promise<Walk> {
   try {
     const world = await openWorld(context, attempt)
@@ -87,7 +87,7 @@ async function scoreEnding(
   const trajectory = { ...ending, outcome, id: trajectoryId(tree.id, 0), share: 1 }
   const { lanes, guards } = context
   const scoring = { reward, lanes, guards, signal: attempt.signal }
-  // A reward that fails is found and told when the trajectory is scored for good.
+  // A failing reward is reported later, when the trajectory is finally scored.
   return await scoreTrajectory(trajectory, attempt.task, scoring).then(
     ({ total }) => total,
     () => undefined,

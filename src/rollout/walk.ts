@@ -12,7 +12,7 @@ import { type CondensingState, openCondensingState } from './condensing/state.ts
 import type { NextTurn } from './next-turn.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
 
-/** A walk as this file sees it: everybody else asks the functions below to change it. */
+/** A walk as this file sees it: other files change it only through the functions below. */
 interface GrowingWalk {
   readonly context: RolloutContext
   readonly attempt: Attempt
@@ -22,11 +22,11 @@ interface GrowingWalk {
   readonly branch: string
   place: Place
   tokens: TokenBuffer
-  /** Everything that was said. */
+  /** The whole conversation. */
   messages: Message[]
   /** What the policy is shown of it: all, unless something was condensed or left out. */
   shown: Message[]
-  /** From which turn on something else was shown: these messages, then all from number `from` on. */
+  /** From a turn on, other messages are shown: those of the view, then the conversation from number `from` on. */
   views: View[]
   turns: Turn[]
   calls: CallRecord[]
@@ -35,21 +35,21 @@ interface GrowingWalk {
   openingEvents: number
   forks: Fork[]
   isReencoded: boolean
-  /** What this path took; shared with the paths on which its policy summarises. */
+  /** What this path used; shared with the paths on which its policy summarises. */
   readonly used: Used
   /** Set where something condenses this attempt's context. */
   readonly condensing?: CondensingState
   readonly next: NextTurn
 }
 
-/** One path of a tree while it is walked: what the loops of all strategies move forward. */
+/** One path of a tree while it grows; the loops of all strategies advance it. */
 export type Walk = {
   readonly [Key in keyof GrowingWalk]: GrowingWalk[Key] extends (infer Item)[]
     ? readonly Item[]
     : GrowingWalk[Key]
 }
 
-/** What a path took. */
+/** What a path used. */
 export interface Used {
   readonly seconds: { policy: number; tools: number; environment: number; reward: number }
   readonly servers: Set<string>
@@ -66,7 +66,7 @@ export function nothingUsed(): Used {
 
 const growing = (walk: Walk): GrowingWalk => walk as GrowingWalk
 
-/** A 31-bit seed for one draw of an attempt: a function of what it is for, never of when it happens. */
+/** A 31-bit seed for one draw of an attempt; it depends on what the draw is for, never on when it happens. */
 export function seedFor(attempt: Attempt, ...parts: readonly (string | number)[]): number {
   const { seed, task, member } = attempt
   return seedOf(seed, task.id, member, ...parts).low >>> 1
@@ -128,7 +128,7 @@ export function emptyWalk(
   return condensing ? { ...walk, condensing: openCondensingState(condensing) } : walk
 }
 
-/** The world of attempts that never got one. */
+/** The world of attempts whose world never opened. */
 const nowhere: World = {
   opening: [{ role: 'user', content: '' }],
   tools: [],
@@ -172,18 +172,18 @@ export function turnBack(
   extend(walk, replacement.segment, replacement.lineage)
 }
 
-/** Counts a place from which on the path is another one. */
+/** Records a fork of the path. */
 export function addFork(walk: Walk, fork: Fork): void {
   growing(walk).forks.push(fork)
 }
 
-/** A turn was sampled, or written by somebody, and ends where the walk stands. */
+/** Adds a turn, sampled or edited in, that ends where the walk is. */
 export function addTurn(walk: Walk, turn: Pick<Turn, 'from' | 'finish'>): void {
   const { place, messages } = walk
   growing(walk).turns.push({ ...turn, end: place, messages: messages.length })
 }
 
-/** Adds what the world said of the last turn: its calls, and what it was worth. */
+/** Adds the world's verdict on the last turn: its calls and its reward. */
 export function judgeTurn(
   walk: Walk,
   calls: readonly CallRecord[],
@@ -196,17 +196,17 @@ export function judgeTurn(
   }
 }
 
-/** What happened so far belongs to the opening: it stays with every walk that goes back. */
+/** Marks the events so far as belonging to the opening: walks that go back keep them. */
 export function endOpening(walk: Walk): void {
   growing(walk).openingEvents = walk.events.length
 }
 
-/** Some of the path's tokens were made from text that a server gave without ids. */
+/** Marks that some tokens were encoded from text, because the server gave no ids. */
 export function markReencoded(walk: Walk): void {
   growing(walk).isReencoded = true
 }
 
-/** Counts something that happened on a walk. */
+/** Records an event of a walk. */
 export function note(
   walk: Walk,
   kind: string,
@@ -218,8 +218,8 @@ export function note(
 }
 
 /**
- * The end of what a walk sampled on its path. What was observed after it was never sampled from,
- * and belongs to no row where the walk goes on elsewhere.
+ * The end of the last sample on a walk's path. Observations after it were never sampled from, and
+ * belong to no row if the walk goes on elsewhere.
  */
 export function sampledEnd({ tree, place }: Walk): Place {
   let end = place

@@ -5,7 +5,7 @@ import type { Listen } from '../watch/events.ts'
 
 /** How the number of requests at one time follows what the server can take. */
 export interface AdaptiveOptions {
-  /** The lane that is moved; its limit is the most there will ever be. */
+  /** The lane whose limit is changed; its first limit is the maximum. */
   readonly lane: ReturnType<typeof openLane>
   readonly listen?: Listen | undefined
   /** Requests at one time to begin with. @default 32 */
@@ -14,7 +14,7 @@ export interface AdaptiveOptions {
   readonly clock: () => number
 }
 
-/** Moves the concurrency of a run; hears of retries, and times every sample. */
+/** Adjusts the concurrency of a run by its retries and the time of every sample. */
 export interface Adaptive {
   readonly instrument: Instrument
   readonly listen: Listen
@@ -40,7 +40,7 @@ export function openAdaptive(options: AdaptiveOptions): Adaptive {
     listen?.({ kind: 'concurrency-change', from, to: next, reason })
   }
 
-  /** A window is long enough that every place in the lane has been through a sample. */
+  /** Judges a window, which lasts until every place in the lane has seen a sample. */
   function judgeWindow(): void {
     const seconds = clock() - window.from
     if (window.samples < 2 * lane.limit || seconds <= 0) return

@@ -10,13 +10,12 @@ import type { RolloutContext } from '../rollout/attempt.ts'
 import { outcomeOf } from '../rollout/end-walk.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 
-/** The policies that score what another one sampled, by what they are to it. */
+/** The policies that score what another one sampled, by their role. */
 export type Scorers = Readonly<Partial<Record<ScorerName, Policy>>>
 
 /**
- * Rolls as a strategy does and then lets other policies score every sampled token, all paths at once as far as the
- * policy lane has room. A policy that cannot be asked fails the attempt, as data: it is never trained without its
- * numbers.
+ * Rolls with a strategy, then lets other policies score every sampled token, all paths at once as far as the policy
+ * lane has room. If a scorer cannot be reached, the attempt fails, as data: it is never trained without its scores.
  */
 export function withScorers(strategy: Strategy, scorers: Scorers): Strategy {
   const all = Object.entries(scorers) as [ScorerName, Policy][]
@@ -66,7 +65,7 @@ async function scoreTree(tree: Tree, policy: Policy, scoring: Scoring): Promise<
   const reached = new Map<number, number>()
   const ends = tree.trajectories.filter(isGradable).flatMap(({ end }) => pathEnds(tree, end))
   const wanted = ends.flatMap(end => {
-    // What an earlier path has up to here is not scored again.
+    // Tokens that an earlier path shares are not scored again.
     const spans = pathTo(tree, end).filter(
       ({ node, length }) =>
         tree.nodes[node]!.segment.origin === 'sampled' && (reached.get(node) ?? 0) < length,
@@ -128,7 +127,7 @@ function withOthers(
   return restoreTree(tree, nodes, tree.trajectories)
 }
 
-/** The same tree, nothing of which can be scored any more. */
+/** The same tree with this outcome for every gradable trajectory, so that none is scored. */
 function withOutcome(tree: Tree, outcome: Outcome): Tree {
   const trajectories = tree.trajectories.map(each =>
     isGradable(each) ? { ...each, outcome } : each,

@@ -27,23 +27,23 @@ export interface Spent {
   readonly money: number
 }
 
-/** Counts what a run costs before it is paid for, and stops it where a limit is reached. */
+/** Reserves what a run will cost before it is spent, and stops the run at a limit. */
 export interface Budget extends Disposable {
-  /** Aborts with a `RunStoppedError` when something is spent. */
+  /** Aborts with a `RunStoppedError` when a limit is spent. */
   readonly signal: AbortSignal
   /** Reserves tokens and money around every sample. */
   readonly instrument: Instrument
-  /** Sets aside trajectories for a group; says whether there were so many left. */
+  /** Reserves trajectories for a group; returns whether that many were left. */
   admit(trajectories: number): boolean
-  /** Counts what a group came to, out of what was set aside for it. */
+  /** Counts the trajectories that a group used, and releases the rest of its reservation. */
   settle(reserved: number, used: number): void
-  /** Sets aside what an attempt elsewhere may cost; nothing where samples are not counted. */
+  /** Reserves the most that an attempt elsewhere may cost; undefined if samples are not counted. */
   lend(most: LoanLimits, signal: AbortSignal): Promise<Loan | undefined>
   /** Ends the run: gives the error that says which limit was reached. */
   end(kind: SpentKind): RunStoppedError
 }
 
-/** What bounds an attempt: the most it can cost follows from it. */
+/** The bounds of an attempt, from which its highest cost follows. */
 export interface LoanLimits {
   readonly limits: Limits
   /** Most trajectories of one tree. */
@@ -53,7 +53,7 @@ export interface LoanLimits {
 /** What an attempt elsewhere may cost. */
 export interface Loan {
   readonly allowance: BudgetLimits
-  /** Counts what it did cost, and gives back the rest. */
+  /** Counts its real cost, and gives back the rest. */
   settle(used: { readonly prompt: number; readonly sampled: number }): void
   end(kind: SpentKind): RunStoppedError
 }
@@ -130,7 +130,7 @@ function worstCost(limits: BudgetLimits, { limits: bounds, leaves }: LoanLimits)
   return { tokens, money: Math.min(own, moneyOf(limits, { prompt, sampled: tokens })) }
 }
 
-/** Lends an attempt what it costs at most; less only where nobody can give something back. */
+/** Lends an attempt the most it can cost; less only if no other reservation can be given back. */
 async function lend(
   want: Amounts,
   { account, limits, end }: Omit<Drawing, 'own'>,
@@ -220,7 +220,7 @@ function reserve(
 const perSeed = (tokens: number, seeds: readonly number[]): number =>
   Math.floor(tokens / seeds.length)
 
-/** What an attempt that cannot pay for another token is given. */
+/** The empty sample for an attempt that cannot pay for another token. */
 const stoppedSample: Sample = {
   kind: 'tokens',
   segment: sampled({
@@ -251,14 +251,14 @@ function affordable({ price }: BudgetLimits, money: number, prompt: number): num
 
 type Account = ReturnType<typeof openAccount>
 
-/** What somebody asks to be set aside. */
+/** A request for a reservation. */
 interface Asking<T extends Amounts> {
   isShort(left: Amounts): boolean
-  /** What is taken of it where nobody can give anything back, or there is enough. */
+  /** The amount to take, given what is left; called if there is enough or nobody can give anything back. */
   grant(left: Amounts): T
 }
 
-/** What is spent and what is set aside. Nothing is granted that another one might still use. */
+/** Tracks what is spent and what is reserved. Reserved amounts are never granted twice. */
 function openAccount(limits: BudgetLimits, before?: Spent) {
   const spent = { tokens: 0, trajectories: 0, money: 0, ...before }
   const reserved = { tokens: 0, trajectories: 0, money: 0, holders: 0 }
@@ -272,7 +272,7 @@ function openAccount(limits: BudgetLimits, before?: Spent) {
   })
   return {
     spent,
-    /** Waits while there is too little and others may give something back; sets aside what there is then. */
+    /** Waits while there is too little and others may give something back; then reserves what there is. */
     async setAside<T extends Amounts>(asking: Asking<T>, signal: AbortSignal): Promise<T> {
       while (asking.isShort(left()) && reserved.holders > 0) {
         signal.throwIfAborted()

@@ -9,7 +9,7 @@ import type { SentTree } from '../store/later-tree.ts'
 import type { CountedTree, Listen, RunEvent } from '../watch/events.ts'
 import type { BudgetLimits, SpentKind } from './budget.ts'
 
-/** One attempt that is to be made elsewhere. What it gives is a function of this and of the run's settings. */
+/** One attempt to be made elsewhere. Its result depends only on this and on the run's settings. */
 export interface Work {
   readonly group: GroupId
   readonly member: number
@@ -27,7 +27,7 @@ export interface Work {
 /** What became of it. */
 export type Returned =
   | Made
-  /** Nobody could make it: whoever tried died, or broke, as often as is tried. */
+  /** Every try failed: the worker died or threw each time. */
   | { readonly kind: 'poisoned'; readonly reason: string }
   /** Its allowance did not suffice. */
   | { readonly kind: 'spent'; readonly of: SpentKind }
@@ -37,12 +37,12 @@ export interface Made {
   readonly kind: 'made'
   /** One, or that of every seat. */
   readonly trees: readonly Tree[]
-  /** The same as they were sent by a thread, in which case the trees themselves are read when looked into. */
+  /** The same as bytes from a thread; the trees themselves are then decoded only when read. */
   readonly sent?: readonly SentTree[]
-  /** The same in numbers, where whoever made them has counted. */
+  /** Their counts, if the maker has counted them. */
   readonly counted?: readonly CountedTree[]
   readonly members: readonly (Scored | Unscored)[]
-  /** What there was to tell of it. */
+  /** Its events. */
   readonly events: readonly RunEvent[]
 }
 
@@ -52,19 +52,19 @@ export interface Elsewhere {
   readonly isOpen?: boolean
   /** Attempts that may be there at one time, waiting ones included. */
   readonly room: number
-  /** Tells who works there, now and then, and whenever `room` has changed. */
+  /** Reports the workers there regularly, and whenever `room` has changed. */
   watch(listen: Listen): () => void
-  /** Has an attempt made, once, however often it is asked for; aborting withdraws it. */
+  /** Has an attempt made once, even if it is asked for several times; aborting withdraws it. */
   make(work: Work, call: Call): Promise<Returned>
-  /** The journal has it: it may be forgotten there. */
+  /** Called when the journal has the attempt, so that it can be forgotten there. */
   taken(attempt: TreeId): void
-  /** No sample is begun any more, and none is under way, when this resolves. */
+  /** Resolves when no sample is under way and none is begun any more. */
   pause(): Promise<void>
-  /** Samples go on, under this version of the weights where one is named. */
+  /** Lets sampling go on, under this version of the weights if one is given. */
   resume(version?: number): Promise<void>
 }
 
-/** Runs what changes the weights while nothing is sampled elsewhere, and says which version they are. */
+/** Runs what changes the weights while nothing is sampled elsewhere, and announces the new version. */
 export async function changeElsewhere<T extends { readonly version: number }>(
   elsewhere: Elsewhere | undefined,
   work: () => Promise<T>,

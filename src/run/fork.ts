@@ -57,7 +57,7 @@ export interface Forked {
   readonly before: number | undefined
 }
 
-/** What the state is worth under the policy: the mean reward of the continuations, with its 95 % interval. */
+/** The value of a state under the policy: the mean reward of the continuations, with its 95 % interval. */
 export interface Value extends Interval {
   readonly mean: number
   readonly samples: number
@@ -128,7 +128,7 @@ async function findTrajectory(run: string, id: string): Promise<Found> {
   )
 }
 
-/** The turn that is sampled anew, and the place where; one that cannot be is refused with what can. */
+/** The turn that is sampled anew, and its place; an impossible one is refused with the possible ones. */
 export function resolvePlace(
   tree: Tree,
   trajectory: Trajectory,
@@ -204,7 +204,7 @@ async function openWalks(
   const { tree, trajectory, turn } = reopening
   const { lanes, clock, renderer } = context
   const { task, signal } = attempt
-  // The world opens as it did then: by the seed of the attempt that is taken up.
+  // Use the seed of the stored attempt, so that the world opens as it did then.
   const seed = seedFor({ ...attempt, seed: tree.seed, member: tree.member }, 'world')
   const opening = { signal, seed, lanes, clock }
   const replyAt = (index: number) => {

@@ -7,19 +7,19 @@ import type { Strategy } from '../rollout/strategy.ts'
 import type { Unfinished } from '../store/unfinished.ts'
 import type { Listen } from '../watch/events.ts'
 
-/** What one member of a group is made with, wherever it is made. */
+/** What making one member of a group needs, wherever it is made. */
 export interface MemberOptions {
   readonly context: RolloutContext
   readonly strategy: Strategy
   readonly reward: RolloutContext['environment']['reward']
   readonly listen?: Listen
-  /** Put around every attempt, the first innermost. */
+  /** Instruments around every attempt, the first innermost. */
   readonly instruments?: readonly Instrument[]
-  /** Keeps what unfinished attempts came to. */
+  /** Records attempts while they are unfinished. */
   readonly unfinished?: Unfinished
 }
 
-/** Rolls one attempt with everything that is put around it; gives the tree of every seat. */
+/** Rolls one attempt with its instruments; returns the tree of every seat. */
 export async function rollAttempt(
   options: MemberOptions,
   which: Attempt,
@@ -30,7 +30,7 @@ export async function rollAttempt(
   return [await rolling].flat() as readonly Tree[]
 }
 
-/** Scores what an attempt came to. */
+/** Scores the trees of an attempt. */
 export async function scoreAttempt(
   trees: readonly Tree[],
   task: Task,
@@ -46,7 +46,7 @@ export async function scoreAttempt(
   return (await Promise.all(trees.map(score))).flat()
 }
 
-/** What an attempt comes to that could not be made: its world does not open, for this reason. */
+/** The failed attempt for one that could not be made: its world does not open, for this reason. */
 export async function rollShut(
   { context, strategy }: MemberOptions,
   which: Attempt,

@@ -46,15 +46,15 @@ export interface OpenedParts<Data = unknown> extends AsyncDisposable {
 /** What parts are opened with. */
 export interface PartsOptions extends RollOptions {
   /**
-   * Whether servers are asked in a thread of their own. Handing a request over and its answer back
-   * takes time that somebody waits for at a door. @default true where there are several cores
+   * Whether requests to servers go through a thread. Passing them between threads adds latency, which
+   * clients of a door would notice. @default true on several cores
    */
   readonly serverThread?: boolean
 }
 
 /**
- * Opens everything that options name: the one place where the parts of a run come from. What was
- * given opened is used as it is and left open.
+ * Opens everything that options name; all parts of a run are opened here. Parts that are passed as
+ * objects are used as they are and stay open.
  */
 export async function openRollParts<Data>(
   environment: Environment<Data> | string,
@@ -117,7 +117,7 @@ export async function openRollParts<Data>(
   }
 }
 
-/** Which walls stand around code that the policy writes, loud where there are none. */
+/** The line that says which walls protect this machine from the policy's code; a warning if there are none. */
 function isolationLine({ by, standing, missing }: Isolation): string {
   const held = by === undefined ? '' : ` (${by})`
   if (standing.includes('network')) return `walls around code: ${standing.join(', ')}${held}`
@@ -133,7 +133,7 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
   return typeof strategy === 'function' ? (leaves ?? 1) : 1
 }
 
-/** The options that name parts which neither sample nor ask anybody. */
+/** The options that name parts without a model or a server behind them. */
 export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
@@ -141,7 +141,7 @@ export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
     readonly heldOut?: TaskSource<never>
   }
 
-/** Opens what neither samples nor asks anybody, all of it checked. */
+/** Opens and checks the parts without a model or a server behind them. */
 export async function openPlainParts<Data>(
   given: Environment<Data> | string,
   tasks: TaskSource<Data> | undefined,
@@ -174,7 +174,7 @@ async function checkTasks<Data>(
 ): Promise<void> {
   const { name, splits } = environment
   for (const [flag, source] of Object.entries(sources)) {
-    // Held-out tasks may be so many of those that are given.
+    // A number of held-out tasks may also be taken from the given tasks.
     const isMade = typeof source === 'number' && flag === 'tasks'
     if (isMade && !environment.makeTasks) throw makesNone(name)
     if (typeof source !== 'string') continue
@@ -274,7 +274,7 @@ export async function openRewards(
   return parts
 }
 
-/** What a part is called in results: its export or name, with its variant where that alone is taken. */
+/** A part's label in results: its export or name, with its variant if the name alone is in use. */
 function rewardLabel(name: string, taken: Readonly<Record<string, RewardPart>>): string {
   if (isUserPart(name)) return name.split('#')[1] ?? name
   const { name: plain, variant } = parsePartName(name)
@@ -296,7 +296,7 @@ function toRewardPart(name: string, part: unknown): RewardPart {
 const isNames = (reward: NonNullable<AttemptOptions['reward']>): reward is readonly string[] =>
   Array.isArray(reward)
 
-/** What an agent shows its model is the agent's own affair: nothing here may rewrite it. */
+/** Throws for agents: they decide themselves what their model sees. */
 function refuseCondensing(environment: Environment): void {
   if (!isAgent(environment)) return
   throw new SettingError(
@@ -330,7 +330,7 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
   if (servedModel !== undefined) refuseTwoModels(uris)
   // Servers are greeted before a tokenizer is looked for.
   await greetServers(uris, { keyVariable, ...(key !== undefined && { key }) })
-  // The named model is opened before the policy: scripted ones are written in its tokens.
+  // Open the model before the policy: scripted policies need its tokenizer.
   const named =
     typeof model === 'string'
       ? await openNamed(undefined, () => openRenderer(model, rendering))
@@ -369,14 +369,14 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
   return settled({ policy, renderer, signals, isOwn: true }, options)
 }
 
-/** A policy that names its model is not given another name besides. */
+/** Throws if both the policy's URI and `--served-model` name a model. */
 function refuseTwoModels(uris: readonly string[]): void {
   const named = uris.find(uri => uri.includes('#'))
   if (named === undefined) return
   throw new SettingError(`--policy ${named} names its model, and so does --served-model: give one`)
 }
 
-/** Finds out what a server's log-probabilities are where it makes a difference. */
+/** Finds out whether a server's log-probabilities are raw or processed, if that makes a difference. */
 async function settled(
   opened: Sampling,
   { sampling, signal = new AbortController().signal }: RollOptions,

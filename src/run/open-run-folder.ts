@@ -31,7 +31,7 @@ export interface RunRecord {
   readonly config: Readonly<Record<string, unknown>>
   /** Whether it goes on with what the folder already holds. */
   readonly resumes?: boolean
-  /** What becomes of attempts that an interruption cut. @default 'continue' */
+  /** Whether interrupted attempts are continued or restarted. @default 'continue' */
   readonly unfinished?: 'continue' | 'restart'
 }
 
@@ -46,7 +46,7 @@ export async function* rollIntoRun<Data>(
     yield* rollGroups(tasks, { ...parts, ...run.parts })
   } catch (error) {
     run.fail(error)
-    // A planned end: what is left stays for a resumed run that is allowed more.
+    // A planned end: the rest is left for a resumed run with a larger budget.
     if (!(error instanceof RunStoppedError)) throw error
     if (error.kind !== 'keep') {
       parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
@@ -64,7 +64,7 @@ export interface OpenRun extends AsyncDisposable {
     'writer' | 'unfinished' | 'known' | 'finished' | 'spent' | 'before'
   >
   finish(): Promise<void>
-  /** Says why it will be left unfinished. */
+  /** Records why the run is left unfinished. */
   fail(error: unknown): void
 }
 
@@ -94,14 +94,14 @@ export async function openRun(
     const before = resumes ? await readFinished(out) : undefined
     const unfinished = await openRecord(policy, record, before && finishedIn(before, seats))
     const { reason: _reason, finished: _finished, ...begun } = await readManifest(out)
-    // What is added to a run of an earlier format is written as this program writes.
+    // A resumed run of an earlier format continues in the current one.
     const manifest = { ...begun, format: runFormat }
     await writeManifest(out, { ...manifest, status: 'running' })
     const finished = before?.finishedTrees.size ?? 0
     listen?.({ kind: 'run-start', run: out, command: kind, finished })
     const close = async (ending: Partial<RunManifest>): Promise<void> => {
       await unfinished?.[Symbol.asyncDispose]()
-      // Where the disk is full the folder keeps saying that it runs, and is resumed all the same.
+      // If the disk is full, the manifest still says `running`; the run can be resumed all the same.
       await writeManifest(out, { ...manifest, ...ending }).catch(() => {})
       await writer[Symbol.asyncDispose]()
     }
@@ -137,7 +137,7 @@ export async function openRun(
         if (isClosed) return
         await close({ status: 'stopped', reason: ending.reason! })
         listen?.(ending)
-        // Nobody looks for a run that failed before anything of it was finished.
+        // A run that failed before anything was finished leaves no folder.
         if (isNew && ending.status === 'failed') await removeUnbegun(out)
       },
     }
@@ -159,7 +159,7 @@ async function removeUnbegun(folder: string): Promise<void> {
   if (!isBegun) await rm(folder, { recursive: true, force: true })
 }
 
-/** Only servers are worth a record: what else there is gives the same answer again, at once. */
+/** Only servers are recorded: other policies give the same answer again at once. */
 async function openRecord(
   policy: Policy,
   { out, unfinished = 'continue' }: RunRecord,

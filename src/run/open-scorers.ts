@@ -34,7 +34,7 @@ export async function openShaping(options: ShapingNames): Promise<Shaping> {
   return await openNamed(flag, () => readShaping({ overlong, distill, klPenalty, klIn, has }))
 }
 
-/** Opens the policies that score what is sampled; those that were given opened are left open. */
+/** Opens the policies that score what is sampled; those passed as objects stay open. */
 export async function openScorers(
   { reference, teacher, proximal, keyVariable, deadline, retries }: RollOptions,
   policy: Policy,

@@ -15,13 +15,13 @@ import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { isRun } from '../store/run-folder.ts'
 import { pastPolicy } from './past-policy.ts'
 
-/** Who plays a seat: a name as on the command line, a policy, somebody who speaks, or a rule. */
+/** Who plays a seat: a name as on the command line, a policy, a speaker, or a function. */
 export type SeatChoice = string | Policy | Speaker | SayFunction
 
 /** Seats and who plays them: `NAME=POLICY` as on the command line, or by name. */
 export type SeatChoices = readonly string[] | Readonly<Record<string, SeatChoice>>
 
-/** What seats are opened beside. */
+/** What opening seats needs. */
 export interface SeatOptions {
   readonly environment: Pick<Environment, 'name' | 'seats'>
   /** The policy that learns, and its renderer. */
@@ -34,14 +34,14 @@ export interface SeatOptions {
 
 /** Opened seats. Disposing of them closes what was opened for them. */
 export interface OpenedSeats extends AsyncDisposable {
-  /** Nothing where the policy plays all of them. */
+  /** Undefined if the policy plays all of them. */
   readonly seats: Seating | undefined
 }
 
 /** The name that means the policy which learns. */
 const ownName = 'policy'
 
-/** Opens whoever plays the seats of an environment that the policy does not. */
+/** Opens the players of seats that the policy does not play. */
 export async function openSeats(
   given: SeatChoices = [],
   options: SeatOptions,
@@ -122,7 +122,7 @@ async function openPlayer(
   return await withRenderer(policy, options)
 }
 
-/** Words without tokens are read by the run's own renderer; tokens are those of their own model. */
+/** A player without token ids uses the run's renderer; one with ids needs its own model's. */
 async function withRenderer(policy: Policy, { renderer }: SeatOptions): Promise<SeatPlayer> {
   if (!policy.capabilities.ids) return { policy, renderer }
   const model = isEmbedded(policy) || policy.describe ? await openModelOf(policy) : undefined
@@ -144,7 +144,7 @@ async function toPlayer(place: string, part: unknown, options: SeatOptions): Pro
   )
 }
 
-/** Checkpoints that are there by default: enough that the oldest is not only the start. */
+/** The default number of past checkpoints. */
 const usualLast = 8
 
 /** Reads `past`, `past:RUN` and `past:last=N`. */

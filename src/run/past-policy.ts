@@ -16,12 +16,12 @@ export interface PastOptions {
   readonly meanwhile: Policy
 }
 
-/** Attempts whose checkpoint is remembered, so that it stays theirs when a newer one is written. */
+/** Most attempts whose checkpoint is remembered, so that it does not change when a newer one is written. */
 const mostRemembered = 4096
 
 /**
- * The past of a policy as an opponent: every attempt meets one of the newest checkpoints, which one
- * is the seed's choice. Who learns against many of them does not only learn to beat the last.
+ * A policy's past as an opponent: every attempt meets one of the newest checkpoints, chosen by the
+ * seed. Training against many of them avoids learning to beat only the last.
  */
 export function pastPolicy({ run, last, seed, meanwhile }: PastOptions): Policy {
   const opened = new Map<string, Promise<Policy>>()

@@ -2,7 +2,7 @@ import { aroundPolicy } from '../core/around.ts'
 import { onAbort } from '../core/call.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 
-/** What samples that are under way do when weights change. */
+/** Whether samples under way are aborted or finished when weights change. */
 export type OnUpdate = 'abort' | 'finish'
 
 /** Keeps sampling and changes of the weights apart. */
@@ -46,7 +46,7 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
                 signal: cuts ? AbortSignal.any([call.signal, signal]) : call.signal,
               })
             } catch (error) {
-              // It was cut before it had begun: there is nothing to keep, and it begins again.
+              // It was cut before its first token: nothing to keep, so it is sent again.
               if (!signal.aborted || call.signal.aborted || error !== signal.reason) throw error
             } finally {
               leave()

@@ -28,9 +28,9 @@ export interface PipelineOptions extends GatherOptions, MemberOptions {
   readonly onClose?: () => void
   /** Makes attempts in other places than this process. */
   readonly elsewhere?: Elsewhere
-  /** The policy that is named to those places, where it is not the run's own. */
+  /** The policy's URI for those places, if it is not the run's own. */
   readonly endpoint?: string
-  /** Sets aside what an attempt elsewhere may cost. */
+  /** Reserves what an attempt elsewhere may cost. */
   readonly lend?: Budget['lend']
   /** Most trajectories of one tree. */
   readonly leaves?: number
@@ -48,7 +48,7 @@ export interface Job {
 }
 
 /**
- * Rolls groups side by side; each comes out as soon as it is complete, slow ones delay nobody.
+ * Rolls groups side by side; each is delivered as soon as it is complete, so a slow one delays no other.
  * Disposing of it stops what is still running and waits until it has stopped.
  */
 export interface Pipeline extends AsyncDisposable {
@@ -61,7 +61,7 @@ export interface Pipeline extends AsyncDisposable {
   readonly pending: number
   /** Groups that are complete and can be taken without waiting. */
   readonly ready: number
-  /** Attempts that were submitted and are not over: a group's last one does not count for eight. */
+  /** Attempts that were submitted and have not ended; counted singly, not by whole groups. */
   readonly attempts: number
   /** Resolves when the next attempt is over or the next group complete. */
   change(): Promise<void>
@@ -71,7 +71,7 @@ export interface Pipeline extends AsyncDisposable {
 export function openPipeline(given: PipelineOptions): Pipeline {
   const stop = new AbortController()
   const options = { ...given, signal: AbortSignal.any([given.signal, stop.signal]) }
-  // Hundreds of attempts wait on one signal; that is no leak.
+  // Hundreds of attempts listen to one signal, which is not a leak.
   setMaxListeners(0, options.signal)
   const running = new Set<Promise<SeatGroups>>()
   const perJob = seatsOf(options.context).filter(seat => !options.context.seats?.has(seat)).length
@@ -122,7 +122,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
         running.delete(groups)
         for (let seat = 0; seat < perJob; seat++) deliver(groupOf(groups, seat))
       }
-      // Delivered once settled, so that whoever takes one never waits for a slow one.
+      // Deliver only settled groups, so that `next` never waits for a slow one.
       groups.then(settle, settle)
     },
     async next() {
@@ -153,7 +153,7 @@ function openRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptio
   return lane
 }
 
-/** One of the groups that a job makes. Whoever takes it hears of its failure; nobody has to. */
+/** One of the groups that a job makes. Its failure is reported when it is taken, and is never unhandled. */
 function groupOf(groups: Promise<SeatGroups>, seat: number): Promise<Group> {
   const group = groups.then(({ learning }) => learning[seat]!)
   group.catch(() => {})
@@ -163,9 +163,9 @@ function groupOf(groups: Promise<SeatGroups>, seat: number): Promise<Group> {
 /** What the groups of a pipeline share. */
 interface Shared {
   readonly lane: Lane
-  /** Ends the run: its store failed. */
+  /** Ends the run because its store failed. */
   fail(error: unknown): void
-  /** An attempt is over. */
+  /** Called when an attempt has ended. */
   over(): void
 }
 
@@ -265,7 +265,7 @@ async function keepTrees(
 
 type Away = PipelineOptions & { readonly elsewhere: Elsewhere }
 
-/** Has an attempt made elsewhere, and writes it down as one that was made here. */
+/** Has an attempt made elsewhere, and stores it like one made here. */
 async function rollAway(
   job: Job,
   member: number,
@@ -289,7 +289,7 @@ async function rollAway(
   return await scoreAttempt(trees, task, options)
 }
 
-/** Asks for an attempt with as much of the budget as it may need, and settles what it took. */
+/** Requests an attempt with as much of the budget as it may need, and settles its real cost. */
 async function askElsewhere(
   { id: group, task }: Job,
   member: number,

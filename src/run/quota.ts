@@ -17,9 +17,9 @@ export interface QuotaOptions {
 export interface Quota {
   /** Groups that may be under way at one time. */
   readonly ahead: number
-  /** Counts a group that is begun; says whether refilling has not gone on for long enough. */
+  /** Counts a group that is begun; returns false if no more refills are allowed. */
   begin(): boolean
-  /** What to end with where no further group may be begun. */
+  /** The error for a run that may begin no further group. */
   exhausted(): RunStoppedError
   take(group: Group): void
   /** Why the run should end now, if it should. */

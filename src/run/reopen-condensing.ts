@@ -6,8 +6,8 @@ import type { CondenseSettings } from '../rollout/attempt.ts'
 import type { Reopening } from '../rollout/reopen.ts'
 
 /**
- * What condenses a trajectory that is taken up again, with the memory it had then: what was condensed
- * can be recalled. Nothing where the policy was never offered the tool for it.
+ * The condenser of a reopened trajectory, with the memory it had then, so that condensed blocks can be
+ * recalled. Undefined if the policy was never offered the recall tool.
  */
 export async function reopenCondensing(
   { condenser }: CondenseSettings,

@@ -77,9 +77,9 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly budget?: BudgetLimits
   /** What it had cost before it was interrupted. */
   readonly spent?: Spent
-  /** Lets the server's signals move the requests at one time. @default false */
+  /** Adjusts the number of concurrent requests to the server's signals. @default false */
   readonly adaptive?: boolean
-  /** What the policy tells besides its answers. */
+  /** The policy's signals, such as retries. */
   readonly signals?: Signals
   readonly guards?: readonly Guard[]
   /** Makes attempts in other places than this process. @default none */
@@ -139,7 +139,7 @@ export async function* rollGroups<Data>(
       stopWhereMet()
     }
     pipeline.submit(job)
-    // Attempts are counted, not groups: one that waits for its last member leaves room for others.
+    // Count attempts, not groups: a group that waits for its last member leaves room for others.
     while (pipeline.attempts >= most() || pipeline.pending >= quota.ahead || pipeline.ready > 0) {
       if (pipeline.ready === 0) await pipeline.change()
       else yield await next()
@@ -158,7 +158,7 @@ export function withBudget<Data>(parts: RollParts<Data>, budget: Budget): RollPa
   return {
     ...parts,
     signal: signal ? AbortSignal.any([signal, budget.signal]) : budget.signal,
-    // Innermost: what is fed back from a record costs nothing.
+    // Innermost, so that samples replayed from a record cost nothing.
     instruments: [budget.instrument, ...instruments],
     lend: budget.lend,
   }
@@ -174,7 +174,7 @@ function readingOf({
 /** Opens the pipeline that these parts make. */
 export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline {
   const signal = parts.signal ?? new AbortController().signal
-  // Every attempt that waits listens to it; that is no leak.
+  // Every waiting attempt listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
   const lanes = openLanes(laneLimits(parts))
   const member = memberOptions(parts, lanes)
@@ -242,7 +242,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
   }
 }
 
-/** Passes on what the policy tells, and lets it move the concurrency where that is wanted. */
+/** Passes the policy's signals on, and lets them adjust the concurrency if `adaptive` is set. */
 function hearSignals(
   { adaptive, signals, listen }: Pick<RollParts, 'adaptive' | 'signals' | 'listen'>,
   { lane, clock }: Pick<AdaptiveOptions, 'lane' | 'clock'>,
@@ -252,7 +252,7 @@ function hearSignals(
   return { instruments: moved ? [moved.instrument] : [], stop: () => stop?.() }
 }
 
-/** How many pieces of work run at one time where nothing is said of their lane. */
+/** The default width of a lane. */
 const width = defaults.concurrency as number
 
 /** How many attempts run at one time. */

@@ -18,7 +18,7 @@ import type { RollParts } from './roll-groups.ts'
 
 /** What samples, and how it is reached. */
 export interface PolicyOptions {
-  /** The policy: its URI as on the command line, several of which balance, or an opened one. */
+  /** The policy: its URI as on the command line, several URIs that share the load, or an opened policy. */
   readonly policy: Policy | string | readonly string[]
   /** The name the server knows its model by. @default what it serves */
   readonly servedModel?: string
@@ -56,13 +56,13 @@ export interface RendererOptions {
   readonly toolInstruction?: { readonly find: string; readonly replace: string }
 }
 
-/** Who watches a run, and what is told to whom. */
+/** Who observes a run. */
 export interface WatchOptions {
-  /** Told of everything that happens, as it happens. */
+  /** Called with every event as it happens. */
   readonly listen?: Listen
-  /** Told lines for people, such as warnings. @default nobody */
+  /** Called with lines for people, such as warnings. @default none */
   readonly tell?: (line: string) => void
-  /** Put around every attempt, the first innermost. @default none */
+  /** Instruments around every attempt, the first innermost. @default none */
   readonly instruments?: readonly Instrument[]
   /** Warn about silent failures; needs a run folder. @default true */
   readonly sentinels?: boolean
@@ -88,7 +88,7 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly leaves?: number
   /** Turns of the past that a step is shown. @default 3 */
   readonly stepHistory?: number
-  /** How long contexts are condensed: a name with options, or an opened condenser. @default not */
+  /** The condenser for long contexts: a name with options, or an opened one. @default none */
   readonly condense?: string | CondenseSettings
   /** Watchers that stop a sample early, by name or your own. @default none */
   readonly guards?: readonly (string | Guard)[]
@@ -96,7 +96,7 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly sampling?: Partial<Sampling>
   /** What ends an attempt: turns, tokens, context, seconds. */
   readonly limits?: Partial<Limits>
-  /** What a turn that was cut by its token limit does. @default 'end' */
+  /** Whether a turn cut by its token limit ends the attempt. @default 'end' */
   readonly onLength?: 'end' | 'continue'
   /** Whether an attempt that ran out of wall-clock time may be scored. @default 'ungraded' */
   readonly onTime?: 'ungraded' | 'graded'
@@ -110,7 +110,7 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly judge?: string
   /** Rollouts and requests at one time: one number, or lane by lane. @default 64 */
   readonly concurrency?: number | Partial<LaneLimits & { readonly rollouts: number }>
-  /** Lets the server's signals move the requests at one time. @default false */
+  /** Adjusts the number of concurrent requests to the server's signals. @default false */
   readonly adaptive?: boolean
   /** What the whole run may cost. @default no limit */
   readonly budget?: BudgetLimits
@@ -126,11 +126,11 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly resumes?: boolean
   /** What a resumed run does with attempts that were cut. @default 'continue' */
   readonly unfinished?: 'continue' | 'restart'
-  /** Threads that the attempts are spread over, whose parts are all named. @default 'auto': when this one is busy all the time */
+  /** Threads that share the attempts; all parts must be given by name. @default 'auto': started when this thread is always busy */
   readonly threads?: number | 'auto'
   /** Opens other places that make the attempts, such as those of `openCluster`. @default this process */
   readonly elsewhere?: OpenElsewhere
-  /** What the run folder remembers of the settings, for people and for `espalier resume`. */
+  /** The settings to record in the run folder, for people and for `espalier resume`. */
   readonly config?: Readonly<Record<string, unknown>>
 }
 
@@ -157,9 +157,9 @@ export interface GroupOptions {
   readonly klIn?: 'loss' | 'reward'
   /** A penalty on rewards of long trajectories. @default none */
   readonly overlong?: string
-  /** Where ratios start from; `recompute` keeps what the policy gives its finished tokens. @default 'recorded' */
+  /** Where ratios start from; `recompute` lets the policy score its finished tokens and keeps that. @default 'recorded' */
   readonly proximal?: 'recorded' | 'recompute'
-  /** Weights against tokens that were sampled otherwise than they are learned from; exports carry them. @default none */
+  /** Importance weights, which correct for tokens sampled from other weights than those that learn; exports carry them. @default none */
   readonly importance?: readonly string[]
   /** Judges that drop trajectories, by name or your own. @default none */
   readonly filters?: readonly (string | Filter)[]
@@ -169,7 +169,7 @@ export interface GroupOptions {
   readonly refill?: number
 }
 
-/** How groups are rolled. Only the policy has to be named; a setting's default is its flag's. */
+/** How groups are rolled. Only the policy is required; defaults are those of the flags. */
 export interface RollOptions extends AttemptOptions, GroupOptions {
   /** Stop early when so many groups have something to train on. @default every task's */
   readonly keep?: number

@@ -13,7 +13,7 @@ import { type RollParts, rollGroups } from './roll-groups.ts'
 import type { RollOptions } from './roll-options.ts'
 
 /**
- * Rolls a group of attempts for every task; groups come out as they are complete.
+ * Rolls a group of attempts for every task; yields each group as soon as it is complete.
  *
  * @example
  * for await (const group of roll(calculator(), 16, { policy: 'sglang:http://localhost:30000' })) …
@@ -26,7 +26,7 @@ export async function* roll<Data>(
   yield* rollAs('roll', environment, tasks, options)
 }
 
-/** Rolls for a command: its name is what a run folder says it was made by. */
+/** Rolls for a command, whose name is recorded in the run folder. */
 export async function* rollAs<Data>(
   kind: string,
   environment: Environment<Data> | string,
@@ -42,7 +42,7 @@ export async function* rollAs<Data>(
   }
 }
 
-/** Rolls into a run folder with everything that options ask to watch it; gives what was noticed. */
+/** Rolls into a run folder with all observers that options ask for; returns what they noticed. */
 async function* rollObserved<Data>(
   tasks: TaskSource<Data>,
   parts: RollParts<Data>,
@@ -59,7 +59,7 @@ async function* rollObserved<Data>(
   return observers.notes()
 }
 
-/** What a run folder remembers of options that did not come from settings. */
+/** The recorded settings for options that did not come from settings. */
 function configOf<Data>(
   { environment, policy }: RollParts<Data>,
   { advantage = defaults.advantage, seed = defaults.seed }: RollOptions,
@@ -67,7 +67,7 @@ function configOf<Data>(
   return { environment: environment.name, policy: policy.name, advantage, seed }
 }
 
-/** A spent budget is an end like any other where nothing is kept that could go on. */
+/** Without a run folder nothing can be resumed, so a spent budget is an ordinary end. */
 async function* withinBudget(groups: AsyncGenerator<Group>): AsyncGenerator<Group> {
   try {
     yield* groups

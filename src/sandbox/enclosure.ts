@@ -1,4 +1,4 @@
-/** What a process inside is given, whoever builds the walls. */
+/** What a process inside can use, whichever builder is used. */
 export interface Enclosed {
   /** Paths that can be read inside, at the same place; none can be written. */
   readonly readable: readonly string[]
@@ -18,7 +18,7 @@ export interface Bind {
   readonly to: string
 }
 
-/** What the system bounds, where hostile code cannot reach. */
+/** Limits that the operating system enforces, out of reach of hostile code. */
 export interface Limits {
   /** Mebibytes of address space of each process. */
   readonly memory?: number

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Bind, Enclosed, Limits } from './enclosure.ts'
 import { type Builder, findBuilder, type Walls } from './walls.ts'
 
-/** What is let inside a sandbox, and how much of it. */
+/** What a sandbox lets in, and its limits. */
 export interface SandboxOptions {
   /** Paths that can be read inside besides programs and their libraries. @default [] */
   readonly readable?: readonly string[]
@@ -22,7 +22,7 @@ export interface SandboxOptions {
   readonly builder?: Builder
 }
 
-/** A place where commands run that are not trusted. */
+/** A place to run untrusted commands. */
 export interface Sandbox {
   /** Which walls stand around what is started here. */
   readonly walls: Walls
@@ -30,7 +30,7 @@ export interface Sandbox {
   spawn(command: readonly string[]): ChildProcess
 }
 
-/** Opens a sandbox with as many walls as this machine can build; who needs more looks at `walls`. */
+/** Opens a sandbox with as many walls as this machine can build; check `walls` if you need a certain one. */
 export function openSandbox(options: SandboxOptions = {}): Sandbox {
   const { readable = [], writable = [], network = 'none', workingFolder = '/' } = options
   const { walls, enclose } = options.builder ?? findBuilder()
@@ -56,7 +56,7 @@ export function openSandbox(options: SandboxOptions = {}): Sandbox {
   }
 }
 
-/** A parent that was gone before the system could be told to watch it is noticed by its number. */
+/** The parent's process id is checked too, in case it ended before the system began to watch it. */
 function endWithParent(words: readonly string[], walls: Walls): readonly string[] {
   if (!walls.diesWithParent) return words
   const script = `[ "$PPID" = ${process.pid} ] || exit 1; exec "$@"`

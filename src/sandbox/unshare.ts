@@ -57,7 +57,7 @@ function newRootScript(enclosed: Enclosed): string {
     'rmdir /old',
     'mount -o remount,bind,ro /',
     `cd ${quote(workingFolder)}`,
-    // Not as the first process of the namespace, which signals treat in a way of their own.
+    // Not as the first process of the namespace, because signals work differently there.
     '"$@" || exit $?',
   ].join('\n')
 }

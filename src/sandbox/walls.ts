@@ -3,7 +3,7 @@ import { bubblewrapWords } from './bubblewrap.ts'
 import type { Enclosed } from './enclosure.ts'
 import { unshareWords } from './unshare.ts'
 
-/** What stands between a process inside and this machine. */
+/** The walls between a process inside and this machine. */
 export interface Walls {
   /** What builds them; undefined where nothing can. */
   readonly by: 'unshare' | 'bubblewrap' | undefined
@@ -15,7 +15,7 @@ export interface Walls {
   readonly processes: boolean
   /** Address space, CPU time and file size are bounded by the system. */
   readonly limits: boolean
-  /** How many processes there may be is bounded; the system bounds it for no one who is its own user. */
+  /** The number of processes is bounded; the system does not enforce this for root. */
   readonly processCount: boolean
   /** The system ends it when the process that started it ends, however that ends. */
   readonly diesWithParent: boolean
@@ -45,7 +45,7 @@ const builders: readonly Builder[] = [
     walls: { by: 'bubblewrap', ...standing },
     enclose: bubblewrapWords,
   },
-  // Where namespaces of users are off, who is the system's own user can still make the others.
+  // Without user namespaces, root can still make the others.
   {
     walls: { by: 'unshare', ...standing },
     enclose: (enclosed, command) => unshareWords(enclosed, command, { asRoot: true }),
@@ -65,7 +65,7 @@ export function findWalls(): Walls {
   return findBuilder().walls
 }
 
-/** Whether a command runs inside, and only its own files are there. */
+/** Whether a command runs inside and sees only its own files. */
 function works({ enclose }: Builder): boolean {
   const enclosed: Enclosed = {
     readable: [],

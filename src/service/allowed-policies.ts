@@ -2,8 +2,8 @@
 const servers = ['sglang', 'vllm', 'llama-cpp', 'openai']
 
 /**
- * Tells whether a client may name a policy. Only endpoints that the operator has named are sampled
- * from: what is sent there carries the operator's key.
+ * Whether a client may name a policy. Only endpoints that the operator listed are allowed, because
+ * requests to them carry the operator's key.
  */
 export function openAllowedPolicies(named: readonly string[]): (uri: string) => void {
   const allowed = new Set(named.filter(uri => servers.includes(schemeOf(uri))).map(normal))
@@ -23,7 +23,7 @@ function schemeOf(uri: string): string {
   return uri.slice(0, Math.max(0, uri.indexOf(':')))
 }
 
-/** The same address in one spelling. */
+/** An address in its normal form. */
 function normal(uri: string): string {
   const at = uri.indexOf(':')
   try {

@@ -6,7 +6,7 @@ import { openSelection } from '../sinks/selection.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
 import type { RolloutJob } from './rollouts-entry.ts'
 
-/** Weighs a group as the trainer behind a format should have it. */
+/** Weighs a group for the trainer of a format. */
 export type WeighFor = (group: Group, format: Format) => Group
 
 interface Answering {

@@ -47,7 +47,7 @@ export const submissionStatus = z.strictObject({
   reason: z.string().optional().describe('Why it failed'),
 })
 
-/** How far a submission is, as the API tells it. */
+/** The status of a submission in the API. */
 export type SubmissionStatus = z.output<typeof submissionStatus>
 
 /** A finished group as clients get it. */
@@ -73,7 +73,7 @@ export const takenGroups = z.strictObject({
   state: submissionStatus.shape.state,
 })
 
-/** What a client has. */
+/** The cursor up to which a client has received groups. */
 export const acknowledgement = z.strictObject({
   cursor: z.int().min(0).describe('The last group the client has'),
 })

@@ -16,7 +16,7 @@ export interface RolloutJob {
 /** A submission while it is worked on, and after it. */
 export interface Entry {
   readonly submission: Submission
-  /** What tells whether a submission of the same name is the same. */
+  /** A digest, to see whether a second submission of this name is the same. */
   readonly digest: string
   readonly format: Format
   readonly stop: AbortController
@@ -33,7 +33,7 @@ export interface Entry {
   state: SubmissionStatus['state']
   reason?: string
   readonly results: FinishedGroup[]
-  /** Those who wait for a result. */
+  /** Callbacks of requests that wait for a result. */
   readonly waiting: Set<() => void>
 }
 
@@ -41,7 +41,7 @@ export interface Entry {
 export interface TakeOptions {
   /** Gives groups after this cursor. @default 0 */
   readonly after?: number
-  /** Whether groups up to `after` are let go of. @default true */
+  /** Whether groups up to `after` are forgotten. @default true */
   readonly acknowledges?: boolean
   /** Seconds to wait where there is none. @default 0 */
   readonly wait?: number
@@ -50,7 +50,7 @@ export interface TakeOptions {
   readonly signal?: AbortSignal
 }
 
-/** How far a submission is, as the API tells it. */
+/** The status of a submission in the API. */
 export function statusOf(entry: Entry): SubmissionStatus {
   const { submission, state, jobs, finished, taken, reason } = entry
   return {
@@ -63,7 +63,7 @@ export function statusOf(entry: Entry): SubmissionStatus {
   }
 }
 
-/** Lets go of what the client has; gives how many groups that were. */
+/** Forgets the groups that the client has; returns how many. */
 export function acknowledge(entry: Entry, after: number): number {
   const gone = entry.results.filter(({ cursor }) => cursor <= after).length
   entry.results.splice(0, gone)
@@ -71,7 +71,7 @@ export function acknowledge(entry: Entry, after: number): number {
   return gone
 }
 
-/** Tells everyone who waits that there is something new. */
+/** Wakes every waiting request. */
 export function wake({ waiting }: Entry): void {
   for (const tell of waiting) tell()
   waiting.clear()

@@ -1,4 +1,4 @@
-/** A request that cannot be done, with the code of its answer. */
+/** A refused request, with its HTTP status. */
 export class RolloutsError extends Error {
   override name = 'RolloutsError'
   readonly code: 400 | 404 | 409 | 429

@@ -90,7 +90,7 @@ export function openEntry(
       seed,
       sampling,
       signal,
-      // Whoever makes attempts elsewhere opens the policy there.
+      // Workers elsewhere open the policy themselves, by this URI.
       ...(submission.policy !== undefined && { endpoint: submission.policy }),
     }),
     pending: [...more.jobs],

@@ -4,15 +4,15 @@ import type { Policy, Sample } from '../core/policy.ts'
 import type { Elsewhere } from '../run/elsewhere.ts'
 import { withVersions } from '../run/served/with-versions.ts'
 
-/** What a trainer says of the weights: which version they are, and whether they are being changed. */
+/** Tracks what a trainer announces of the weights: their version, and whether they are being changed. */
 export interface WeightsDesk {
   readonly isPaused: boolean
-  /** `null` until somebody told. */
+  /** `null` until a trainer announced one. */
   readonly version: number | null
-  /** Starts no sample any more; resolves when everybody who makes attempts elsewhere has said so too. */
+  /** Stops sampling; resolves when everybody who makes attempts elsewhere has confirmed it too. */
   pause(): Promise<void>
   resume(): Promise<void>
-  /** Says that the weights are another version from now on. */
+  /** Announces the new version of the weights. */
   announce(version: number, options?: { readonly interrupt?: boolean }): Promise<void>
   /**
    * A policy that starts no sample while the weights are changed. Where it keeps what an aborted
@@ -21,7 +21,7 @@ export interface WeightsDesk {
   watch(policy: Policy): Policy
 }
 
-/** Opens a desk at which nothing was said yet; attempts that are made elsewhere are told what is said. */
+/** Opens a desk without any announcement yet; announcements are passed on to `elsewhere`. */
 export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>): WeightsDesk {
   let version: number | null = null
   let cut = new AbortController()
@@ -69,7 +69,7 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
       })
     },
     watch(policy) {
-      // Who does not tell its version may have taken new weights at any token since the sample began.
+      // A server that does not report versions may have changed weights at any token of the sample.
       const labelled = (sample: Sample, began: number | null): Sample =>
         withVersions(policy, sample, { began, ended: version })
       return aroundPolicy(policy, {
@@ -97,7 +97,7 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
   }
 }
 
-/** Tells those elsewhere one thing after the other. */
+/** Sends announcements elsewhere one after the other. */
 function openTelling<To>(to: To | undefined): (say: (to: To) => Promise<void>) => Promise<void> {
   let told: Promise<void> = Promise.resolve()
   return async say => {

@@ -19,7 +19,7 @@ type Line =
   | { readonly kind: 'taken'; readonly id: string; readonly cursor: number }
   | { readonly kind: 'ended'; readonly id: string; readonly state: SubmissionStatus['state'] }
 
-/** What a service was asked for and how far it is, so that one that is killed goes on where it was. */
+/** The submissions of a service and their progress, so that a killed service can go on. */
 export interface RolloutsRecord {
   /** Submissions of the service before, of which something is left to roll or to take. */
   readonly left: readonly LeftSubmission[]

@@ -89,7 +89,7 @@ function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
   })
 }
 
-/** Finished groups as events. A connection that is slow takes no more than it has read. */
+/** Finished groups as events. A slow connection is sent no more than it reads. */
 async function streamGroups(
   rollouts: Rollouts,
   reply: FastifyReply,

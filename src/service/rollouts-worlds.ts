@@ -17,7 +17,7 @@ export interface WorldsOptions {
   readonly idleSeconds?: number
 }
 
-/** What a call came to. */
+/** The result of a call. */
 export interface Stepped {
   /** What the caller is shown. */
   readonly content: string
@@ -49,7 +49,7 @@ export class Worlds implements AsyncDisposable {
   /** Opens a world; gives how it begins and the tools it offers. */
   async open(task: Task, seed = 0) {
     const { environment, reward, most } = this.#options
-    // Those that are being opened count too, so that many at once are no more than may be.
+    // Worlds being opened count too, so that many requests at once cannot exceed the limit.
     if (this.#open.size + this.#beingOpened >= most) {
       throw new RolloutsError(429, `${most} worlds are open already`)
     }
@@ -109,7 +109,7 @@ export class Worlds implements AsyncDisposable {
   }
 }
 
-/** What a world does wrong is told to who called it. */
+/** Passes a world's error on to the caller. */
 function tellCaller(cause: unknown): never {
   if (cause instanceof WorldOverError) {
     throw new RolloutsError(409, 'this world has ended; close it for its reward')

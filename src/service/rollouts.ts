@@ -37,9 +37,9 @@ export interface RolloutsOptions {
   readonly idleSeconds?: number
   /** Where submissions are kept, so that a service that is killed goes on where it was. */
   readonly record?: RolloutsRecord
-  /** Weighs a group as the trainer behind a format should have it: importance weights, shaped rewards. */
+  /** Weighs a group for the trainer of a format: importance weights, shaped rewards. */
   readonly weigh?: WeighFor
-  /** Finds a finished group of the run that is gone on with. */
+  /** Finds a finished group of the resumed run. */
   findGroup?(id: GroupId): Promise<Group | undefined>
 }
 
@@ -54,8 +54,8 @@ export interface Taken {
 const remembered = 10_000
 
 /**
- * Rolls what clients submit and keeps it until they have taken it. What waits to be rolled and what
- * waits to be taken are both bounded: the first by refusing, the second by rolling no further.
+ * Rolls what clients submit and keeps the results until they are taken. Both queues are bounded: new
+ * submissions are refused if too much waits to be rolled, and rolling stops if too much waits to be taken.
  */
 export class Rollouts implements AsyncDisposable {
   readonly weights: WeightsDesk
@@ -63,7 +63,7 @@ export class Rollouts implements AsyncDisposable {
   readonly #entries = new Map<string, Entry>()
   readonly #active = new Set<Entry>()
   readonly #opening = new Map<string, Promise<SubmissionStatus>>()
-  /** What is left of submissions that were taken whole. */
+  /** What is remembered of completely taken submissions. */
   readonly #done = new Map<string, { readonly digest: string; readonly status: SubmissionStatus }>()
   readonly #policies: ClientPolicies
   readonly #counts = {
@@ -121,7 +121,7 @@ export class Rollouts implements AsyncDisposable {
     return this.#done.get(id)?.status ?? statusOf(this.#find(id))
   }
 
-  /** Gives finished groups after a cursor; those up to it are let go of. */
+  /** Returns finished groups after a cursor; those up to it are forgotten. */
   async take(id: string, options: TakeOptions = {}): Promise<Taken> {
     const { after = 0, max = 64, acknowledges = true } = options
     if (acknowledges) this.acknowledge(id, after)
@@ -134,7 +134,7 @@ export class Rollouts implements AsyncDisposable {
     return { groups, cursor: groups.at(-1)?.cursor ?? after, state: entry.state }
   }
 
-  /** Lets go of the groups up to a cursor: the client has them. */
+  /** Forgets the groups up to a cursor: the client has them. */
   acknowledge(id: string, cursor: number): SubmissionStatus {
     const done = this.#done.get(id)
     if (done) return done.status
@@ -160,7 +160,7 @@ export class Rollouts implements AsyncDisposable {
     return statusOf(entry)
   }
 
-  /** Submissions that name no policy are sampled from here from now on. */
+  /** From now on, submissions that name no policy are sampled from this one. */
   async moveTo(uri: string): Promise<void> {
     const before = this.#policy
     this.#policy = await this.#policies.lend(uri)
@@ -238,7 +238,7 @@ export class Rollouts implements AsyncDisposable {
     const digest = digestOf(submission)
     const entry = await this.#enter(submission, { digest, format, jobs, parts })
     this.#counts.queued += jobs.length
-    // A group may be in the journal though its line was not written any more.
+    // A group may be in the journal although the record was cut before its line.
     for (const index of new Set([...finished, ...jobs.keys()])) {
       const group = await findGroup?.(jobs[index]!.id)
       if (!group) continue
@@ -253,11 +253,11 @@ export class Rollouts implements AsyncDisposable {
     }
     entry.taken = taken
     if (entry.finished === jobs.length) this.#end(entry, 'finished')
-    // What was finished and is lost, as by a power cut, is rolled again.
+    // A finished group that was lost, for instance in a power cut, is rolled again.
     else if (state === 'cancelled' || state === 'failed') this.#end(entry, state)
   }
 
-  /** Writes down how far a submission is. What is not written is found again, so nobody waits for it. */
+  /** Records the progress of a submission. Not awaited, because a lost line can be recovered. */
   #note(line: Parameters<RolloutsRecord['write']>[0]): void {
     if (this.#isClosed) return
     void this.#options.record?.write(line).catch(() => undefined)
@@ -325,7 +325,7 @@ export class Rollouts implements AsyncDisposable {
     this.#forget(entry)
   }
 
-  /** Of a submission that was taken whole only its name is kept, and its end. */
+  /** Of a completely taken submission only the name and the end are kept. */
   #forget(entry: Entry): void {
     const { submission, digest } = entry
     if (entry.state === 'running' || entry.taken < entry.finished) return

@@ -116,7 +116,7 @@ const conditions: readonly {
   },
 ]
 
-/** A flag that would be ignored is refused; in a config file it may wait for another profile. */
+/** Refuses a flag that would be ignored; in a config file it may be meant for another profile. */
 function refuseIdle(flags: SettingsInput, values: Settings): void {
   for (const { name, needs, isMet } of conditions) {
     if (flags[name] === undefined || isMet(values)) continue

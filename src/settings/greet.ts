@@ -17,16 +17,15 @@ const servers = /^(?:sglang|vllm|llama-cpp|openai):(?=https?:)/
 const patience = { connecting: 2, answering: 10 }
 
 /**
- * Asks every server what it serves, once and without repeating, so that one that is not up or wants
- * a key is said at once: not after all retries of the first attempts, nor after its tokenizer was
- * looked for.
+ * Asks every server what it serves, once and without retries, so that a server that is down or needs
+ * a key is reported at once, before a tokenizer is looked for and before any attempt is retried.
  */
 export async function greetServers(uris: readonly string[], options: GreetOptions): Promise<void> {
   await Promise.all(uris.filter(uri => servers.test(uri)).map(uri => greetServer(uri, options)))
 }
 
 async function greetServer(uri: string, { keyVariable, ...options }: GreetOptions): Promise<void> {
-  // Behind # stands the name of the model: who is told it would have nothing to ask.
+  // Without the model's name after #, so that the server is really asked.
   const [asked = ''] = uri.split('#')
   if (!URL.canParse(asked.replace(servers, ''))) return
   await reach(uri, new URL(asked.replace(servers, '')))
@@ -69,6 +68,6 @@ async function greet(policy: Policy, uri: string, keyVariable: string): Promise<
         { status: 401 },
       )
     }
-    // Whatever else it says, rolling will meet it with its retries and say it better.
+    // Other errors are left to rolling, which retries and reports them better.
   }
 }

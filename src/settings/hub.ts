@@ -8,7 +8,7 @@ export interface FetchOptions {
   /** The address of the hub. */
   readonly hub: string
   readonly folder: string
-  /** A key of the hub, for models that not everyone may read; no other server gets to see it. */
+  /** A key of the hub, for private models; it is sent to no other server. */
   readonly key?: string
 }
 
@@ -27,7 +27,7 @@ export async function fetchModel(model: string, options: FetchOptions): Promise<
     }
   }
   await mkdir(options.folder, { recursive: true })
-  // The tokenizer comes last: its presence means that the folder is whole.
+  // The tokenizer is written last: its presence means that the folder is complete.
   for (const [name, bytes] of files.reverse()) {
     const part = join(options.folder, `${name}.${process.pid}.part`)
     await writeFile(part, bytes)

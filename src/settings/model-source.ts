@@ -16,7 +16,7 @@ export interface ModelSourceOptions {
   readonly offline?: boolean
   /** @default 'https://huggingface.co' */
   readonly hub?: string
-  /** Told before anything is fetched. */
+  /** Called before anything is fetched. */
   readonly tell?: (line: string) => void
 }
 
@@ -30,12 +30,12 @@ export async function openRenderer(
 ): Promise<ModelRenderer> {
   const { offline = false, hub, tell, ...rest } = options
   const folder = await findModel(model, { offline, ...(hub && { hub }), ...(tell && { tell }) })
-  // One day for the whole run, so that a template that writes the date writes the same one.
+  // One date for the whole run, so that templates always write the same one.
   const today = new Date()
   return createRenderer(await readModelFolder(folder), { clock: () => today, ...rest })
 }
 
-/** What options of a run say of how its model folder is found and used. */
+/** The options of a run that say how its model folder is found and used. */
 export interface RenderingOptions extends Omit<ModelSourceOptions, 'tell'> {
   readonly history?: RendererOptions['history']
   readonly markers?: RendererOptions['markers']

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 const common = {
-  /** What is told here. */
+  /** Which events are sent here. */
   on: z
     .array(z.enum(['failure', 'warning', 'end']))
     .min(1)
@@ -12,7 +12,7 @@ const text = z.string().min(1)
 const hidden = { urlFile: text.optional(), urlVariable: text.optional() }
 const signed = { secretFile: text.optional(), secretVariable: text.optional() }
 
-/** How people are told: by a webhook of some dialect, or by a program. */
+/** How people are notified: by a webhook of some dialect, or by a program. */
 export const channelSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('webhook'),

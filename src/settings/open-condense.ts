@@ -8,8 +8,8 @@ import { openSpeaker } from './open-speaker.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
 
 /**
- * The condenser that `--condense` names with its options, or the user's own: what contexts are
- * condensed with. A name or option that does not exist is the flag's fault.
+ * Opens the condenser that `--condense` names with its options, or the user's own. An unknown name or
+ * option is a wrong value of the flag.
  */
 export function openCondense(
   name: string,

@@ -4,8 +4,8 @@ import type { Settings } from './settings.ts'
 import { UserCodeError } from './user-part.ts'
 
 /**
- * Opens what somebody named. What cannot be opened was named wrongly, and says where (`--policy x`);
- * servers that do not answer and code of the user's own that breaks are failures of another kind.
+ * Opens a part by its name. If that fails, the name is a wrong setting, and the error says where
+ * (`--policy x`); unreachable servers and errors in the user's own code are failures instead.
  */
 export async function openNamed<T>(
   place: string | undefined,
@@ -21,7 +21,7 @@ export async function openNamed<T>(
   }
 }
 
-/** The value of a setting that something cannot do without. */
+/** The value of a required setting. */
 export function needed<Name extends keyof Settings>(
   values: Settings,
   name: Name,
@@ -54,7 +54,7 @@ function reasonOf(cause: unknown): string {
 
 const networkCodes = /^(?:ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|EPIPE|UND_ERR)/
 
-/** Whether something on the other side of a network is behind an error. */
+/** Whether an error comes from the network or a server. */
 function isUnreachable(cause: unknown): boolean {
   for (let each = cause, depth = 0; each instanceof Error && depth < 8; depth++) {
     if (each.name === 'ServerError' || each.name === 'TimeoutError') return true

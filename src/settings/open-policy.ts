@@ -21,15 +21,15 @@ export function isEmbeddedUri(uri: string): boolean {
 
 /**
  * Opens a policy by its URI: `embedded`, `embedded:DIR`, `sglang:URL`, `vllm:URL`, `llama-cpp:URL`,
- * `openai:URL`, `tinker:URL`, `scripted:FILE`, `replay:FILE`. Several balance. `model` names the folder that texts of a script
- * are encoded with.
+ * `openai:URL`, `tinker:URL`, `scripted:FILE`, `replay:FILE`. Several share the load. `model` names the folder whose
+ * tokenizer encodes the texts of a script.
  */
 export async function openPolicy(
   uri: string | readonly string[],
   options: PolicyOptions & { readonly model?: string } = {},
 ): Promise<Policy> {
   const { model = byteModel, ...given } = options
-  // Inside this program nothing is busy or broken, and trainers need the model behind the policy.
+  // Embedded policies need no retries, and a wrapper would hide their model from trainers.
   const rest = [uri].flat().every(isEmbeddedUri) ? { ...given, retries: false as const } : given
   const isScripted = [uri].flat().some(each => each.startsWith('scripted:'))
   if (!isScripted || rest.encode) return await openByScheme(uri, { schemes, ...rest })

@@ -4,9 +4,9 @@ import { openModelOf, openRenderer } from './model-source.ts'
 import { openPolicy } from './open-policy.ts'
 
 /**
- * Opens a model that judges, condenses or plays a user, by its URI: `openai:URL` speaks in messages;
- * every other policy is spoken to through the renderer of the model it serves. Behind a `#` stands
- * the name it is served under.
+ * Opens a model that judges, condenses or plays a user, by its URI: `openai:URL` is sent messages;
+ * every other policy is used through the renderer of the model it serves. The served name may follow
+ * after a `#`.
  */
 export async function openSpeaker(text: string): Promise<Speaker> {
   const [uri = '', served] = text.split('#')

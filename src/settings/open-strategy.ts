@@ -27,7 +27,7 @@ export interface OpenedStrategy {
   readonly topLogprobs: number
 }
 
-/** What says how an attempt is rolled; what is not said is the setting's default. */
+/** How an attempt is rolled; missing fields have the setting's default. */
 export interface StrategyOptions {
   readonly strategy?: Settings['strategy'] | Strategy
   readonly branch?: string | BranchPolicy | undefined

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** One setting: what it may be, and how people are told about it. */
+/** One setting: its values, and its help. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema
   readonly help: string
@@ -10,7 +10,7 @@ export interface Setting<Schema extends z.ZodType = z.ZodType> {
   readonly flag?: string
   /** Given several times, or separated by commas in a list. */
   readonly isList?: boolean
-  /** What it is where nothing else is said. */
+  /** Its default. */
   readonly default?: unknown
 }
 
@@ -18,7 +18,7 @@ export interface Setting<Schema extends z.ZodType = z.ZodType> {
 export const count = z.int().min(1)
 /** A part of a whole. */
 export const share = z.number().min(0).max(1)
-/** A text that says something. */
+/** A text that is not empty. */
 export const text = z.string().min(1)
 /** Several of them. */
 export const texts = z.array(text)

@@ -378,10 +378,10 @@ export function withDefaults(input: SettingsInput): Settings {
   return Object.fromEntries(filled) as Settings
 }
 
-/** What every setting is where nothing else is said; the only place where defaults stand. */
+/** The default of every setting; defaults are defined nowhere else. */
 export const defaults: Settings = withDefaults({})
 
-/** How many tasks an environment makes where nobody says. */
+/** How many tasks an environment makes by default. */
 export const defaultTasks = 16
 
 /** The fields that have a value, so that none overwrites a default. */

@@ -9,7 +9,7 @@ export function tauServices(): TauServices {
   return {
     openSpeaker: async text => patientSpeaker(await openSpeaker(text)),
     ask: (text, { signal }) => {
-      // One person can answer one question at a time, however many conversations go on.
+      // One question at a time, since one person answers for all conversations.
       const answer = asking.then(() => askPerson(text, signal))
       asking = answer.catch(() => undefined)
       return answer
@@ -28,7 +28,7 @@ async function askPerson(text: string, signal: AbortSignal): Promise<string> {
   process.stderr.write(`\n${text}\n> `)
   input.ref?.()
   const { value, done } = await lines.next()
-  // A program that has nothing left to ask ends, whether or not somebody could still type.
+  // Reading stdin must not keep the program alive.
   input.unref?.()
   if (done) throw new Error('nobody is there to answer: the input has ended')
   return value

@@ -4,7 +4,7 @@ import { openClient } from './client.ts'
 /** One request as undici dispatches it. */
 export type Dispatched = Dispatcher.DispatchOptions
 
-/** A handler that tells when its connection is free again. */
+/** A handler that reports when its connection is free again. */
 export interface FreeingHandler extends Dispatcher.DispatchHandler {
   /** Called once, when nothing of the request is under way any more. */
   onFree: (() => void) | undefined

@@ -19,7 +19,7 @@ export interface ExchangeOptions {
   readonly deadlineSeconds: number
   /** Takes the body piece by piece where the server answers with an event stream. */
   readonly onEvents?: ((chunk: Buffer) => void) | undefined
-  /** What must not be quoted. */
+  /** A secret that error messages must not quote. */
   readonly key?: string | undefined
 }
 
@@ -133,7 +133,7 @@ export class HttpExchange implements Exchange, FreeingHandler {
   }
 }
 
-/** An answer without the secrets that a server may have echoed. */
+/** An answer with secrets removed that a server may have echoed. */
 function unsaid(body: Buffer): Buffer {
   const text = body.toString('latin1')
   const shown = withoutSecrets(text)
@@ -150,7 +150,7 @@ export function excerptOf(body: Buffer, key?: string): string {
 
 function describeBreak(cause: Error): string {
   const { code } = cause as { readonly code?: unknown }
-  // Node gives several refused addresses as one error without words of its own.
+  // Node reports several refused addresses as one error with an empty message.
   const message = cause.message || (cause instanceof AggregateError && cause.errors.join(', '))
   if (!message) return String(code ?? 'no message')
   return typeof code !== 'string' || message.includes(code) ? message : `${message} (${code})`

@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.ts'
 export interface Following {
   readonly where: string
   readonly start: (onEvents: (chunk: Buffer) => void) => Exchange
-  /** Takes one event's data; tells whether it brought tokens. */
+  /** Takes one event's data; returns whether it brought tokens. */
   readonly take: (data: string) => boolean
   /** A view of the ids so far. */
   readonly ids: () => Int32Array
@@ -17,7 +17,7 @@ export interface Following {
 /** How following ended: the stream was stopped, or the server closed it. */
 export interface Followed {
   readonly stopped: Finish | undefined
-  /** What a server answered that was asked for a stream and did not give one; else empty. */
+  /** The body, if the server did not answer with a stream; otherwise empty. */
   readonly body: Buffer
 }
 
@@ -31,7 +31,7 @@ export async function follow(following: Following, { signal }: Call): Promise<Fo
 
   const exchange = start(
     readEvents(where, data => {
-      // What had arrived when a sample was aborted still comes in; behind a guard nothing does.
+      // After an abort, tokens that had arrived are still taken; after a guard's stop none are.
       if (stopped?.kind === 'guard' || !take(data) || stopped || !watch) return
       const guard = watch({ ids: ids() })
       if (guard !== undefined) stop({ kind: 'guard', guard })

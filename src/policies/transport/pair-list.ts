@@ -14,9 +14,9 @@ export interface TakenPairs extends Tokens {
 
 /**
  * Takes the list `"name":[[log-probability, id, null], …]` out of the text of an answer. Such a list
- * is most of an answer, and reading it straight into typed arrays costs a third of building its
- * values first. Gives nothing where the list is not exactly of this form or not the only one of its
- * name: the answer is then read like any other JSON, to the same end.
+ * is most of an answer, and reading it straight into typed arrays costs a third of parsing it as
+ * JSON. Undefined if the list does not have exactly this form or occurs twice: the answer is then
+ * read as ordinary JSON, with the same result.
  */
 export function takePairs(text: string, name: string): TakenPairs | undefined {
   const key = `"${name}":[`
@@ -29,7 +29,7 @@ export function takePairs(text: string, name: string): TakenPairs | undefined {
   return { ...copyPairs(count), rest: text.slice(0, open) + text.slice(scanner.at) }
 }
 
-/** Where pairs lie until they are counted: ids, and their log-probabilities. */
+/** Buffers for pairs until their number is known: ids, and their log-probabilities. */
 let ids = new Int32Array(1024)
 let logprobs = new Float32Array(1024)
 
@@ -64,7 +64,7 @@ const nine = 57
 const comma = 44
 const opening = 91
 const closing = 93
-/** So many digits are exact in a double, and so are the powers of ten that they are divided by. */
+/** Up to this many digits, a double holds the digits and the power of ten exactly. */
 const exactDigits = 15
 const powers = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
 const anyNumber = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
@@ -99,8 +99,8 @@ class Scanner {
   }
 
   /**
-   * A number as JSON writes it, NaN where there is none. One of many digits is rounded to 32 bits
-   * as it would be by way of 64: its first digits, and those raised by one, round to the same.
+   * A number as JSON writes it, NaN if there is none. One with many digits is used if its first digits,
+   * and those plus one, round to the same 32-bit float: the remaining digits then cannot matter.
    */
   #readNumber(): number {
     const text = this.#text

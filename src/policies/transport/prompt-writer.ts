@@ -1,14 +1,14 @@
 import type { SampleRequest } from '../../core/policy.ts'
 import { idWidth, widestId, writeIds } from './id-digits.ts'
 
-/** What stands before and after the ids in a body. */
+/** The text before and after the ids in a body. */
 export interface BodyFrame {
   /** In ASCII, at most 32 characters. */
   readonly head: string
   readonly tail: string
 }
 
-/** A body in the memory it was written in, which the path's next one is going to reuse. */
+/** A body in memory that the path's next body will reuse. */
 export interface Body {
   readonly bytes: Buffer
   /** Hands the memory back to its path: the server has answered, so it has read all of it. */
@@ -21,7 +21,7 @@ export interface PromptWriter {
   write(path: string, ids: Int32Array, frame: BodyFrame): Body
 }
 
-/** The name of a request's path: those of one tree differ behind their forks. */
+/** The name of a request's path; paths of one tree differ by their branch. */
 export function pathOf({ session, key }: SampleRequest): string {
   return key.branch === '' ? session : `${session}/${key.branch}`
 }
@@ -40,12 +40,12 @@ interface Written {
 }
 
 const longestHead = 32
-/** So many prompts that were forgotten leave their memory to new ones. */
+/** Most buffers of forgotten prompts that are kept for new ones. */
 const mostSpare = 256
 /** A unit of UTF-16 takes at most three bytes of UTF-8. */
 const widestUnit = 3
 
-/** So much is always kept, in bytes. */
+/** Bytes that are always kept. */
 const leastKept = 8 * 2 ** 20
 
 /**
@@ -95,7 +95,7 @@ export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
   }
 }
 
-/** What holds nothing, in memory that was used before where there is some. */
+/** An empty prompt, in used memory if there is some. */
 function emptied(spare: Written | undefined): Written {
   const { ids, bytes, text } = spare ?? nothing
   return { ids, bytes, count: 0, text, length: longestHead }
@@ -116,7 +116,7 @@ function framed({ text, length }: Written, { head, tail }: BodyFrame): Buffer {
   return text.subarray(start, end)
 }
 
-/** Turns what was written into `ids`, keeping the text of what both begin with. */
+/** Rewrites a prompt as `ids`, keeping the text of the common beginning. */
 function rewrite(written: Written, ids: Int32Array, tailRoom: number): void {
   cutToShared(written, ids)
   const from = written.count

@@ -1,7 +1,7 @@
 import { excerptOf } from './exchange.ts'
 import { ServerError } from './server-error.ts'
 
-/** What a server sent, with the words that say where it came from. */
+/** The fields of an object that a server sent. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** No token has an id above this: ids are stored in 32 bits. */
@@ -58,7 +58,7 @@ export function asText(value: unknown, where: string, path: string): string {
   throw wrong(where, `${path} must be a string, got ${shown(value)}`)
 }
 
-/** The value as a count, where the server tells it. */
+/** The value as a count; undefined if the server did not send it. */
 export function asCount(value: unknown, where: string, path: string): number | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
@@ -87,24 +87,24 @@ export function asIds(value: unknown, where: string, path: string): Int32Array {
   return ids
 }
 
-/** The error of a log-probability that is none. */
+/** The error for a value that is not a log-probability. */
 export function wrongLogprob(where: string, path: string, value: unknown): ServerError {
   return wrong(where, `${path} must be the log-probability of a sampled token, got ${shown(value)}`)
 }
 
-/** Refuses a prompt that the server says it shortened: the sample would not continue our path. */
+/** Throws if the server reports fewer prompt tokens than were sent: the sample would not continue our path. */
 export function checkPromptCount(counted: number | undefined, sent: number, where: string): void {
   if (counted === undefined || counted === 0 || counted >= sent) return
   throw wrong(where, `the server read ${counted} prompt tokens where ${sent} were sent`)
 }
 
-/** Refuses to score what has no log-probability: the first token, and what is not there. */
+/** Throws for tokens that cannot be scored: the first one, and those beyond the end. */
 export function checkScored(from: number, length: number): void {
   if (Number.isInteger(from) && from >= 1 && from <= length) return
   throw new RangeError(`Scoring ${length} tokens must begin at place 1 to ${length}, got ${from}.`)
 }
 
-/** The error that a server reports in mid-stream, where no status can tell of it any more. */
+/** The error that a server reports within a stream, after its status was sent. */
 export function eventError(error: unknown, where: string): ServerError {
   const { message, code } = asObject(error, where, 'error')
   const status = typeof code === 'number' ? { status: code } : {}

@@ -12,7 +12,7 @@ export interface ServerErrorDetails {
   readonly cause?: unknown
 }
 
-/** A server that failed us. Retries and balancing look at `problem` and `status`. */
+/** A failed request to a server. Retries and balancing look at `problem` and `status`. */
 export class ServerError extends Error {
   override name = 'ServerError'
   readonly problem: ServerProblem

@@ -11,7 +11,7 @@ const patience = 1.1
 
 /**
  * Condenses what a walk is shown when it takes more than its share of the context, at most once
- * before each turn. What comes back no shorter is not shown: where it does not fit, the next
+ * before each turn. A result that is not shorter is not used: if the context does not fit, the next
  * sample ends the attempt by `context`.
  */
 export async function condenseWalk(walk: Walk): Promise<void> {
@@ -27,7 +27,7 @@ export async function condenseWalk(walk: Walk): Promise<void> {
 async function condenseOnce(walk: Walk, condensing: CondensingState): Promise<void> {
   const { limits, condense } = walk.context
   const before = walk.tokens.length
-  // Inside a turn that was begun elsewhere nothing may change before it.
+  // In a turn that another path began, the context before it must not change.
   if (!condense || walk.next.begun !== undefined) return
   if (before <= Math.max(limits.context * condense.above, condensing.from)) return
   const condensed = await askCondenser(walk, condensing)
@@ -50,7 +50,7 @@ async function condenseOnce(walk: Walk, condensing: CondensingState): Promise<vo
   showInstead(walk, condensed.messages, { by: 'condenser', reason })
 }
 
-/** The walk goes on with what it was shown; a summary that the policy wrote in vain stays trained. */
+/** The walk goes on with its old context; a summary that the policy wrote in vain is still trained. */
 function giveUp(
   walk: Walk,
   condensing: CondensingState,
@@ -118,7 +118,7 @@ async function askCondenser(walk: Walk, { by }: CondensingState): Promise<Conden
   return condensed
 }
 
-/** What follows counts on the opening's messages being as many as they were. */
+/** Throws if the condenser changed the number of opening messages, on which later code relies. */
 function checkOpening(
   name: string,
   opening: readonly Message[],

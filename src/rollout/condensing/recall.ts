@@ -29,7 +29,7 @@ async function stepBesideRecall(
   return merge(action, answers, others)
 }
 
-/** How many of a walk's first turns its world was stepped with: those that did not only recall. */
+/** How many of the first `turns` turns reached the world: those that did more than recall. */
 export function worldSteps(calls: readonly CallRecord[], turns: number): number {
   const recalling = new Set<number>()
   const acting = new Set<number>()

@@ -1,11 +1,11 @@
 import type { Condensing } from '../../core/condenser.ts'
 import type { Place } from '../../core/tree.ts'
 
-/** How far the condensing of one walk's context has come. */
+/** The state of condensing one walk's context. */
 export interface CondensingState {
   /** What condenses it, with the memory of what it condensed. */
   readonly by: Condensing
-  /** The last turn before which the context was looked at, and when that is done. */
+  /** The last turn before which condensing was considered, and a promise of its end. */
   looked?: { readonly turn: number; readonly done: Promise<void> }
   /** The fewest tokens with which it is tried again after it did not help. */
   from: number
@@ -23,7 +23,7 @@ export function forkCondensingState(state: CondensingState, turns: number): Cond
   return { ...state, by: state.by.fork(turns) }
 }
 
-/** The state in which nothing more is condensed before a turn: its context is what it was then. */
+/** The state with which nothing more is condensed before this turn: its context must stay as it was. */
 export function lookedBefore(state: CondensingState, turn: number): CondensingState {
   return { ...state, looked: { turn, done: Promise.resolve() } }
 }

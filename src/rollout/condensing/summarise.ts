@@ -10,11 +10,11 @@ import { openTokenBuffer } from '../token-buffer.ts'
 import { addFork, markReencoded, note, sampledEnd, type Walk } from '../walk.ts'
 
 /**
- * The walk's own policy as a speaker. What it says is sampled as everything else is, on a path of
- * its own that the walk's next path replaces, so that it is trained with the trajectory.
+ * The walk's own policy as a speaker. Its words are sampled like all others, on a separate path that
+ * the walk's next path replaces, so that they are trained with the trajectory.
  */
 export function selfSpeaker(walk: Walk, isTrained: boolean): Speaker {
-  // One after the other: the n-th thing said is the n-th path, whatever takes how long.
+  // One after the other, so that the n-th request is the n-th path, however long each takes.
   let last: Promise<unknown> = Promise.resolve()
   return {
     name: walk.context.policy.name,
@@ -54,7 +54,7 @@ async function sayAside(
   return { message, finish: finish.kind === 'stop' ? 'stop' : 'length', usage: figures }
 }
 
-/** What a summary may take of the context and of the tokens that are left. */
+/** How many tokens a summary may have, by the context and the tokens that are left. */
 function roomFor({ context, used }: Walk, prompt: number, wanted = 1024): number {
   const { limits } = context
   return Math.min(wanted, limits.newTokens, limits.context - prompt, limits.tokens - used.sampled)
@@ -62,7 +62,7 @@ function roomFor({ context, used }: Walk, prompt: number, wanted = 1024): number
 
 const reason = 'the policy summarises'
 
-/** A walk of its own that shares what it can of the path, and forgets what it has no use for. */
+/** A separate walk that shares as much of the path as it can, and keeps only what summarising needs. */
 function stepAside(
   walk: Walk,
   asked: {

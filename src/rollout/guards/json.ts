@@ -1,6 +1,6 @@
 import type { Guard } from '../../core/guard.ts'
 
-/** Between two looks at the text, so that a long sample is not decoded at every token. */
+/** Tokens between two checks, so that a long sample is not decoded at every token. */
 const stride = 16
 
 /** Stops a sample whose call can no longer become JSON. */
@@ -16,7 +16,7 @@ export function jsonGuard(): Guard {
   }
 }
 
-/** Whether a text can begin no JSON value; what follows a complete value is not looked at. */
+/** Whether no JSON value can begin with this text; anything after a complete value is ignored. */
 export function isImpossibleJson(text: string): boolean {
   const stack: ('{' | '[')[] = []
   let expects: 'value' | 'key' | 'colon' | 'comma' = 'value'

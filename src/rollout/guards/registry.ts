@@ -10,7 +10,7 @@ interface GuardFactory extends PartShape {
   open(options: OptionValues): Guard
 }
 
-/** What an attempt that a guard stopped is worth; every guard can say it. */
+/** The reward of an attempt that the guard stopped; an option of every guard. */
 const reward = 'number'
 
 /** The guards that can be named. */

@@ -15,7 +15,7 @@ export function thinkingGuard({ tokens = 4096 }: { readonly tokens?: number } = 
   return {
     name: 'thinking',
     watch(sample) {
-      // Asked at this length only: a thought that ends in time is never looked at again.
+      // Checked at this length only: a thought that ended before it is fine.
       if (sample.ids.length !== tokens) return false
       const text = sample.text()
       return !closers.some(closer => text.includes(closer))

@@ -5,7 +5,7 @@ import type { Message } from '../../core/message.ts'
 /** Characters that a world may say at one time: more than any context holds. */
 const mostCharacters = 2 ** 24
 
-/** Throws where a world floods, or says what is no message: nothing that the policy did. */
+/** Throws if a world says too much, or something that is not a message: not the policy's fault. */
 export function checkSaid(messages: readonly Message[]): void {
   let characters = 0
   for (const message of messages) {
@@ -19,7 +19,7 @@ export function checkSaid(messages: readonly Message[]): void {
   throw broken(`said ${characters} characters at one time; ${mostCharacters} are read`)
 }
 
-/** Throws where what a world answers a step with cannot be one. */
+/** Throws if a world's answer to a step is not a valid transition. */
 export function checkTransition({ observed = [], reward, kind }: Transition): void {
   if (kind === 'continue' && observed.length === 0) throw broken('goes on without saying anything')
   checkSaid(observed)

@@ -5,7 +5,7 @@ import type { Gradable } from '../../core/trajectory.ts'
 import type { Tree } from '../../core/tree.ts'
 import { isScored } from '../../rollout/score.ts'
 
-/** What a trajectory was worth, or why nothing can be said of that; its tree is sent beside it. */
+/** A trajectory's reward, or why it has none; its tree is sent beside it. */
 export type ScoreRecord =
   | { readonly trajectory: TrajectoryId; readonly reward: Reward }
   | { readonly trajectory: TrajectoryId; readonly outcome: Unscored['outcome'] }
@@ -18,7 +18,7 @@ export function toScoreRecord(member: Scored | Unscored): ScoreRecord {
     : { trajectory: id, outcome: member.outcome }
 }
 
-/** The member that a record says, of these trees. */
+/** The member that a record describes, with its tree. */
 export function toMember(score: ScoreRecord, trees: readonly Tree[]): Scored | Unscored {
   for (const tree of trees) {
     const trajectory = tree.trajectories.find(({ id }) => id === score.trajectory)

@@ -16,19 +16,19 @@ import { laneLimits, memberOptions, type RollParts } from '../roll-groups.ts'
 import type { RollOptions } from '../roll-options.ts'
 import { openServedWeights, type ServedWeights } from './served-weights.ts'
 
-/** What became of an attempt that was made, wherever that was. */
+/** The result of an attempt, wherever it was made. */
 export type Served = Exclude<Returned, { readonly kind: 'poisoned' }>
 
 /** A run that a worker has opened: it makes attempts as the coordinator itself would. */
 export interface ServedRun extends AsyncDisposable, Pick<ServedWeights, 'pause' | 'resume'> {
   /**
-   * Makes one attempt and scores it. `making` is the name of this time: the same attempt may come
-   * again, and must then be answered as if it had never been here.
+   * Makes one attempt and scores it. `making` names this try: the same attempt may come again, and must
+   * then be made as if for the first time.
    */
   make(work: Work, call: Call & { readonly making: string }): Promise<Served>
 }
 
-/** Attempts at one time in one place, and what of them each lane lets run. */
+/** Attempts at one time in one place, and the limit of each lane. */
 export type Width = NonNullable<RollParts['concurrency']>
 
 /** How a run is served. */
@@ -36,7 +36,7 @@ export interface ServingOptions {
   readonly concurrency: Width
   readonly onUpdate: OnUpdate
   readonly tell: (line: string) => void
-  /** Whether every single sample is told of. @default true */
+  /** Whether an event is sent for every sample. @default true */
   readonly tellsSamples?: boolean
 }
 

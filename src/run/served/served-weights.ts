@@ -8,7 +8,7 @@ import { withVersions } from './with-versions.ts'
 
 /** The weights that a worker samples from, as the coordinator last announced them. */
 export interface ServedWeights {
-  /** Put around every attempt: samples wait while weights change, and are labelled with their version. */
+  /** Instruments around every attempt: samples wait while weights change, and are labelled with their version. */
   readonly instruments: readonly Instrument[]
   /** Begins no sample, and calls `onIdle` when none is under way. */
   pause(onIdle: () => Promise<void>): void
@@ -16,7 +16,7 @@ export interface ServedWeights {
   resume(news: News): Promise<void>
 }
 
-/** What is new of the weights. */
+/** An announcement of weights. */
 export interface News {
   readonly version: number | null
   /** The weights themselves, asked for where the policy runs inside. */
@@ -50,7 +50,7 @@ export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWei
         await onIdle()
         await opened
       }
-      // Where nobody can be told, the worker is as good as lost, and notices by its heartbeat.
+      // If the confirmation cannot be sent, the worker counts as lost and notices by its heartbeat.
       gate.change(wait).catch(() => undefined)
     },
     async resume(news) {
@@ -65,7 +65,7 @@ export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWei
   }
 }
 
-/** A model that runs inside counts its versions in each process for itself. */
+/** Labels samples with the announced version: an embedded model counts versions per process. */
 function labelled(policy: Policy): Policy {
   if (!isEmbedded(policy)) return policy
   return { ...policy, capabilities: { ...policy.capabilities, version: false } }

@@ -5,7 +5,7 @@ import { deserialize, serialize } from 'node:v8'
 import type { Policy } from '../../core/policy.ts'
 import { isEmbedded } from '../../model/policy.ts'
 
-/** The weights of a policy that runs inside; nothing for one that is served elsewhere. */
+/** The weights of an embedded policy; undefined for one on a server. */
 export async function packWeights(policy: Policy): Promise<Buffer | undefined> {
   if (!isEmbedded(policy)) return undefined
   return await inFolder(async folder => {

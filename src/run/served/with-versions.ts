@@ -2,8 +2,8 @@ import type { Policy, Sample } from '../../core/policy.ts'
 import { sampled } from '../../core/segment.ts'
 
 /**
- * The versions that were announced when a sample began and when it ended, for servers that do not tell theirs. One that
- * began before anything was announced may be of any version up to the last.
+ * Labels samples with the versions announced when they began and ended, for servers that do not report theirs. A
+ * sample that began before any announcement may be of any version up to the last.
  */
 export function withVersions(
   policy: Policy,

@@ -11,7 +11,7 @@ import type { RollThread } from './thread.ts'
 export interface CrewOptions {
   /** Attempts at one time in each thread. */
   readonly widths: readonly number[]
-  /** Starts the thread of a place; `onLost` is told when it dies. */
+  /** Starts the thread of a place; `onLost` is called when it dies. */
   start(place: number, onLost: () => void): RollThread
   /** The weights of the run's policy, where it runs inside. */
   packWeights(): Promise<Uint8Array | null>
@@ -37,7 +37,7 @@ interface Place {
   readonly held: Set<Asked>
   thread: RollThread
   isReady: boolean
-  /** It makes one attempt alone, or is about to. */
+  /** Whether it makes one attempt alone, or is about to. */
   isAlone: boolean
   done: number
   sampled: number
@@ -52,7 +52,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   readonly #options: CrewOptions
   readonly #places: readonly Place[]
   readonly #waiting: Asked[] = []
-  /** Threads died with them: each is made alone. */
+  /** Attempts during which threads died; each is made alone. */
   readonly #suspects: Asked[] = []
   readonly #listeners = new Set<Listen>()
   readonly #timer: NodeJS.Timeout
@@ -114,7 +114,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
     })
   }
 
-  /** Nothing is kept of what the journal has. */
+  /** Nothing to forget: results are not kept here. */
   taken(): void {}
 
   async pause(): Promise<void> {
@@ -136,7 +136,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
     await this.#each(thread => thread.close())
   }
 
-  /** Asks all threads; one that dies meanwhile has nothing to say, and its heir is told the same. */
+  /** Asks all threads; one that dies meanwhile counts as answered, and its replacement gets the same state. */
   async #each(ask: (thread: RollThread) => Promise<void>): Promise<void> {
     await Promise.all(this.#places.map(({ thread }) => ask(thread).catch(() => undefined)))
   }
@@ -154,7 +154,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
     )
   }
 
-  /** A thread that cannot open the run: nobody can make its attempts as they would be made here. */
+  /** Fails the run: a thread could not open it, so attempts would differ from those made here. */
   #fail(error: unknown): void {
     if (this.#isClosed) return
     this.#failure ??= error
@@ -163,7 +163,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
     }
   }
 
-  /** Gives what waits to those that have least to do. */
+  /** Sends waiting attempts to the least busy threads. */
   #dispatch(): void {
     this.#dispatchSuspect()
     while (this.#waiting.length > 0) {
@@ -224,7 +224,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
     this.#enter(place)
   }
 
-  /** Whoever made it died or broke: others try it, as often as is tried. */
+  /** The thread died or threw: try again, up to the limit of tries. */
   #tryAgain(asked: Asked, error: unknown): void {
     asked.tries++
     const { message } = error as Error

@@ -11,7 +11,7 @@ export interface ThreadStart extends Pick<ServingOptions, 'onUpdate' | 'concurre
   /** Every part of the run by its name. */
   readonly options: RollOptions
   readonly tellsSamples: boolean
-  /** What must never be written, as it is known where the run began. */
+  /** The secrets known to the main thread, which must never be written. */
   readonly secrets: readonly string[]
 }
 
@@ -22,7 +22,7 @@ export interface WeightsOrder {
   readonly weights: Uint8Array | null
 }
 
-/** What a thread is told. */
+/** Messages to a thread. */
 export type ToThread =
   | { readonly kind: 'make'; readonly id: number; readonly making: string; readonly work: Work }
   | { readonly kind: 'withdraw'; readonly id: number }
@@ -30,7 +30,7 @@ export type ToThread =
   | ({ readonly kind: 'resume'; readonly id: number } & WeightsOrder)
   | { readonly kind: 'close'; readonly id: number }
 
-/** What a thread says; `id` is what it was told under. */
+/** Messages from a thread; `id` is that of the order. */
 export type FromThread =
   | { readonly kind: 'ready' }
   /** It cannot open the run. */
@@ -38,11 +38,11 @@ export type FromThread =
   | MadeBatch
   | { readonly kind: 'spent'; readonly id: number; readonly of: SpentKind }
   | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
-  /** What was ordered is done: it samples nothing, has the weights, or is closed. */
+  /** The order is done: it has paused, has the weights, or is closed. */
   | { readonly kind: 'done'; readonly id: number }
   | { readonly kind: 'line'; readonly line: string }
 
-/** Names one time that an attempt is made. */
+/** The name of one try of an attempt. */
 export function makingOf(group: GroupId, member: number, tries: number): string {
   return `${group}/${member} ${tries}`
 }

@@ -15,18 +15,18 @@ import { ownFiles, reasonToStay, type Spreading, threadOptions } from './spreadi
 import { canStart, startThread } from './thread.ts'
 import { openWhenBusy } from './when-busy.ts'
 
-/** The thread that gathers needs a core of its own: two threads on two cores made no more than one. */
+/** The gathering thread needs its own core: on two cores, two threads made no more attempts than one. */
 const leastCores = 3
 
-/** More threads than this are a mistake. */
+/** Most threads; more are surely a mistake. */
 export const mostThreads = 256
 
 type Widths = LaneLimits & { readonly rollouts: number }
 
 /**
- * Opens the threads that the attempts of these parts are spread over; nothing where they stay in this
- * one. By default that is decided while the run goes on: they are started when this thread is busy all
- * the time, and not where it waits for a server.
+ * Opens the threads that share the attempts of these parts; undefined if they stay in this one. By
+ * default that is decided during the run: threads are started when this one is always busy, and not
+ * while it waits for a server.
  */
 export function openThreads(
   spreading: Spreading,
@@ -45,7 +45,7 @@ export function openThreads(
     return most < 2 ? undefined : openCrew(Math.min(threads, most), { spreading, parts, widths })
   }
   const count = Math.min(most, availableParallelism(), 1 + Math.floor(freemem() / memoryOfOne()))
-  // A model inside computes on all cores already; copies of it on one core each are slower until there are many.
+  // An embedded model uses all cores already; copies on one core each are slower unless there are many.
   const hasOwnThreads = isEmbedded(parts.policy)
   if (reason !== undefined || hasOwnThreads || count < leastCores || !canStart()) return undefined
   const files = ownFiles(spreading)
@@ -56,7 +56,7 @@ export function openThreads(
   })
 }
 
-/** A thread opens what this one has opened. */
+/** A thread needs about as much memory as this one, since it opens the same parts. */
 const memoryOfOne = (): number => process.memoryUsage.rss()
 
 const hintOf = (count: number, file: string): string =>
@@ -106,7 +106,7 @@ function widthsOf(parts: RollParts): Widths {
   return { ...laneLimits(parts), rollouts: rolloutsOf(parts) }
 }
 
-/** A thread's share of every lane: together they let run what the lane does. */
+/** A thread's share of every lane; the shares add up to the lane's limit. */
 function shareOf(widths: Widths, index: number, count: number): Widths {
   const share = (width: number): number => Math.floor((width + count - 1 - index) / count)
   return {

@@ -2,8 +2,8 @@ import { isUserPart } from '../../settings/user-part.ts'
 import type { RollOptions } from '../roll-options.ts'
 
 /**
- * Whose business an option is: that of the threads, which open it again by its name; that of the run,
- * which stays where it began; or of something that watches every sample in one thread.
+ * Who uses an option: the threads, which open it again by its name; the run itself, in the main
+ * thread; or something that sees every sample and so keeps the run in one thread.
  */
 const whose: Readonly<Record<keyof RollOptions, 'threads' | 'run' | 'one thread'>> = {
   policy: 'threads',
@@ -89,7 +89,7 @@ export function threadOptions(options: RollOptions): RollOptions {
   return Object.fromEntries(own) as Partial<RollOptions> as RollOptions
 }
 
-/** Why a run stays in one thread, in words; nothing where it may spread. */
+/** Why a run stays in one thread, in words; undefined if it may use several. */
 export function reasonToStay({ environment, options }: Spreading): string | undefined {
   if (typeof environment !== 'string') {
     return 'its environment was given as an object, and a thread opens what it uses by name: give it as ./file.ts#export'
@@ -107,7 +107,7 @@ export function reasonToStay({ environment, options }: Spreading): string | unde
   return seatsOfPast(options) ? 'seats that past policies play are drawn in one thread' : undefined
 }
 
-/** The user's own files that a run is made of: what they keep between attempts, each thread has of its own. */
+/** The user's own files in a run: each thread has its own copy of their module state. */
 export function ownFiles({ environment, options }: Spreading): readonly string[] {
   return [environment, Object.values(threadOptions(options))]
     .flat(3)

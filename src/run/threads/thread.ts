@@ -6,7 +6,7 @@ import type { Served } from '../served/served-run.ts'
 import { type MadeBatch, readMadeBatch } from './made-batch.ts'
 import type { FromThread, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
 
-/** The thread is gone, and with it what it was making. */
+/** The thread died, and with it the attempts it was making. */
 export class ThreadLostError extends Error {
   override name = 'ThreadLostError'
 }
@@ -20,7 +20,7 @@ export interface RollThread {
   /** Resolves when it samples nothing. */
   pause(): Promise<void>
   resume(weights: WeightsOrder): Promise<void>
-  /** Ends it; code that does not listen to its signal is not waited for. */
+  /** Ends it; code that ignores its signal is not waited for. */
   close(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ function workerFile(): URL {
   return new URL(`./worker${pathname.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
 }
 
-/** Whether threads can be started without more ado; sources need a loader for TypeScript. */
+/** Whether threads can be started directly; from source they need a loader for TypeScript. */
 export function canStart(): boolean {
   return workerFile().pathname.endsWith('.js')
 }
@@ -41,10 +41,10 @@ const never = new AbortController().signal
 /** Milliseconds that a thread gets to close what it has opened. */
 const closingTime = 3000
 
-/** Who hears of a thread. */
+/** The callbacks of a thread. */
 export interface ThreadListener {
   readonly tell: (line: string) => void
-  /** It has died, before whoever waits for its attempts hears of it. */
+  /** Called when it has died, before its attempts reject. */
   readonly onLost: () => void
 }
 
@@ -119,12 +119,12 @@ class Thread implements RollThread {
     const why = cause ? cause.message : 'it ended by itself'
     const lost = new ThreadLostError(`the thread that made it is gone: ${why}`)
     this.#refuse(lost)
-    // Told once: a thread that failed also ends.
+    // Call `onLost` once: a failed thread emits an exit too.
     if (!this.#line.failure) this.#listener.onLost()
     return lost
   }
 
-  /** From now on the program stays alive for open questions, and not for the thread's sake. */
+  /** From now on only open requests keep the program alive, not the thread itself. */
   #enter(): void {
     const { done } = this.#line.numbers()[Symbol.iterator]().next()
     if (done) this.#line.worker.unref()

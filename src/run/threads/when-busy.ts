@@ -8,10 +8,10 @@ interface Opened extends Elsewhere, AsyncDisposable {
   ready(): Promise<void>
 }
 
-/** How threads are opened that may not be needed. */
+/** How to open threads that may not be needed. */
 export interface WhenBusyOptions {
   open(): Opened
-  /** Told in place of opening them. */
+  /** If set, printed instead of opening them. */
   readonly hint: string | undefined
   readonly tell: (line: string) => void
   /** The share of the time that this thread was busy since it was last asked. @default that of its event loop */
@@ -20,9 +20,9 @@ export interface WhenBusyOptions {
   readonly every?: number
 }
 
-/** A thread that waits for a server is idle in between; one that is busier than this has no time to spare. */
+/** A thread that waits for a server is idle in between; one busier than this share is the bottleneck. */
 const busyShare = 0.9
-/** So many looks in a row find it busy: about what it costs to start a thread is spent by then. */
+/** It must be busy in this many checks in a row, about as long as starting a thread takes. */
 const looks = 6
 
 /** Makes attempts here until this thread has been busy for a while, and in threads from then on. */
@@ -42,7 +42,7 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
     for (const listen of listeners.keys()) listeners.set(listen, crew.watch(listen))
     await crew.ready()
     if (isPaused) await crew.pause()
-    // Weights may have changed once more while the last were taken over.
+    // Weights may change again while the last ones are loaded.
     for (let taken: number | undefined; taken !== version; ) {
       taken = version
       if (!isPaused) await crew.resume(taken)
@@ -53,7 +53,7 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
     busy = measure() >= busyShare ? busy + 1 : 0
     if (busy < looks || opening) return
     clearInterval(timer)
-    // Where no thread can be started, the run goes on as it did.
+    // If no thread can be started, the run stays in this one.
     if (hint !== undefined) tell(hint)
     else opening = spread().catch(error => tell(`threads could not be started: ${error.message}`))
   }

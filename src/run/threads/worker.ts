@@ -1,4 +1,4 @@
-// What a thread runs that makes attempts: it opens the run by the names of its parts and serves it.
+// The program of a thread that makes attempts: it opens the run by the names of its parts and serves it.
 import { parentPort, workerData } from 'node:worker_threads'
 import { describeCause } from '../../core/failure.ts'
 import { openLane } from '../../core/lane.ts'
@@ -15,13 +15,13 @@ const send = openOutbox<FromThread>(news => port.postMessage(news))
 const sendMade = openMadePost(batch =>
   port.postMessage([batch], [batch.frames.buffer as ArrayBuffer]),
 )
-/** A few more are sent than may be open at one time, so that it never waits for the next one. */
+/** A few more attempts are sent than may run at one time, so that the thread never waits for the next. */
 const lane = openLane('rollouts', rolloutsOf(start))
 const underWay = new Map<number, AbortController>()
 
 for (const secret of start.secrets) keepSecret(secret)
 
-/** Lines are for people; whoever began the run has told those of opening it. */
+/** The main thread has already printed the lines of opening the run, so these are dropped. */
 let isOpen = false
 const opening = openServedRun(start.environment, start.options, {
   concurrency: start.concurrency,
@@ -69,7 +69,7 @@ async function follow(run: ServedRun, order: ToThread): Promise<void> {
 
 port.on('message', (orders: readonly ToThread[]) => {
   for (const order of orders) {
-    // What is withdrawn may not have begun: its signal is there before the run is.
+    // An attempt may be withdrawn before the run is open, so its signal is made at once.
     if (order.kind === 'make') underWay.set(order.id, new AbortController())
     if (order.kind === 'withdraw') underWay.get(order.id)?.abort(new Error('it was withdrawn'))
     void opening.then(

@@ -2,10 +2,10 @@ import type { PackedAnswer, Reading } from '../../servers/answer-reading.ts'
 import type { ServerOptions } from '../../servers/server.ts'
 import { ServerError, type ServerProblem } from '../server-error.ts'
 
-/** What of a server's options can be told to another thread. */
+/** The options of a server that can be sent to another thread. */
 export type PlainServerOptions = Omit<ServerOptions, 'thread'>
 
-/** What the thread is told; `server` and `id` are numbers that the teller gives. */
+/** Messages to the thread; the sender chooses the numbers `server` and `id`. */
 export type ToThread =
   | {
       readonly kind: 'open'
@@ -16,14 +16,14 @@ export type ToThread =
   | { readonly kind: 'cancel'; readonly id: number }
   | StartOrder
 
-/** A request. What is sent most often is a list: an object would take its names along each time. */
+/** A request. The most frequent message, so a list: an object would send its field names each time. */
 export type StartOrder = readonly [
   id: number,
   server: number,
   path: string,
   headers: readonly string[] | undefined,
   deadlineSeconds: number | undefined,
-  /** Memory that is shared is not copied; of it, only the bytes in [from, to) are meant. */
+  /** Shared memory is not copied; only its bytes in [from, to) are the body. */
   body: string | Uint8Array | ArrayBufferLike | undefined,
   from: number,
   to: number,
@@ -33,7 +33,7 @@ export type StartOrder = readonly [
   width: number,
 ]
 
-/** What the thread tells; each is about one exchange. */
+/** Messages from the thread, each about one exchange. */
 export type FromThread =
   | { readonly kind: 'events'; readonly id: number; readonly chunk: Uint8Array }
   | { readonly kind: 'failure'; readonly id: number; readonly failure: PlainFailure }
@@ -42,7 +42,7 @@ export type FromThread =
 /** An answer, as it came or packed. */
 export type AnswerNews = readonly [id: number, answer: Uint8Array | PackedAnswer]
 
-/** An error as plain data: what callers act on does not survive the way between threads by itself. */
+/** An error as plain data: class and fields of an error are lost between threads. */
 export interface PlainFailure {
   readonly message: string
   readonly problem?: ServerProblem

@@ -29,8 +29,8 @@ export interface ServerThread {
 const workerFile = new URL('./built/worker.js', import.meta.url)
 
 /**
- * Makes a thread; it starts with the first request. One that dies is replaced: what was under way
- * has failed as broken connections do, and what is asked for next goes on.
+ * Makes a thread; it starts with the first request. A thread that dies is replaced: its requests fail
+ * like broken connections, and the next request starts a new thread.
  */
 export function openServerThread(
   startWorker: () => Worker = () => new Worker(workerFile, { execArgv: [], name: 'servers' }),
@@ -74,7 +74,7 @@ export function openServerThread(
   }
 }
 
-/** What of the options is the server's; those of policies hold functions, which cannot be sent. */
+/** Only the server's own options; those of policies contain functions, which cannot be sent. */
 function plainOptions(given: ServerOptions): PlainServerOptions {
   const { key, headers, connections, deadlineSeconds } = given
   return {
@@ -91,7 +91,7 @@ interface Asked {
   readonly reading?: Reading
 }
 
-/** One who waits for the answer to a request. */
+/** A request that waits for its answer. */
 interface Pending extends Waiting {
   readonly onEvents: ((chunk: Buffer) => void) | undefined
   /** Why nobody wants the answer any more. */
@@ -155,7 +155,7 @@ class ThreadLine {
     else pending?.resolve(answerOf(news) as never)
   }
 
-  /** Whoever takes events may throw at what they say: that ends the exchange. */
+  /** If the receiver of events throws, the exchange ends. */
   #pass(id: number, chunk: Buffer): void {
     try {
       this.#line.question(id)?.onEvents?.(chunk)

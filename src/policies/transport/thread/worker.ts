@@ -40,7 +40,7 @@ function bodyOf(body: NonNullable<StartOrder[5]>, from: number, to: number): str
   return Buffer.from(body, from, to - from)
 }
 
-/** A view takes all of its memory along when it is sent, and sockets read into large pieces. */
+/** A copy: sending a view would send its whole buffer, and sockets read into large ones. */
 function copyOf(chunk: Buffer): Uint8Array {
   return Uint8Array.prototype.slice.call(chunk)
 }
