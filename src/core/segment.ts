@@ -108,15 +108,19 @@ export function sampled(parts: SampledParts): SampledSegment {
       `sampled segment has ${ids.length} ids but ${top.ids.length} top ids of width ${top.width}`,
     )
   }
-  for (const [name, values] of Object.entries(parts.others ?? {})) {
-    if (values.length === ids.length) continue
-    throw new RangeError(`sampled segment has ${ids.length} ids but ${values.length} of ${name}`)
-  }
+  if (parts.others) checkOthers(ids, parts.others)
   if (parts.experts) checkExperts(parts.experts, ids.length)
   if (version.from > version.to) {
     throw new RangeError(`policy version range runs backwards: ${version.from} to ${version.to}`)
   }
   return { basis: 'tempered', ...parts, origin: 'sampled' } as SampledSegment
+}
+
+function checkOthers(ids: Int32Array, others: OtherLogprobs): void {
+  for (const [name, values] of Object.entries(others)) {
+    if (values.length === ids.length) continue
+    throw new RangeError(`sampled segment has ${ids.length} ids but ${values.length} of ${name}`)
+  }
 }
 
 function checkLogprobs(ids: Int32Array, logprobs: Float32Array): void {

@@ -82,10 +82,18 @@ export interface GrowingTree extends Tree {
 
 /** Plants a tree. */
 export function plantTree(header: TreeHeader): GrowingTree {
+  const { id, task, member, seat, seed, sampling, tools, renderer } = header
   const nodes: TreeNode[] = [rootNode]
   const trajectories: Trajectory[] = []
   return {
-    ...header,
+    id,
+    task,
+    member,
+    ...(seat !== undefined && { seat }),
+    seed,
+    sampling,
+    tools,
+    renderer,
     nodes,
     trajectories,
     append(at, segment, lineage = { kind: 'extends' }) {

@@ -106,20 +106,15 @@ async function openWorld<Data, Report>(
   const cleanUp = openCleanUp()
   try {
     const { data, id } = task
-    const opened = await definition.open({ ...call, data, id, defer: cleanUp.defer })
+    const opened = await definition.open({ data, id, defer: cleanUp.defer, ...call })
     if (opened.dispose) cleanUp.defer(() => opened.dispose?.())
     call.signal.throwIfAborted()
     const { opening } = opened
     if (!isNonEmpty(opening))
       throw new Error(`A world of "${definition.name}" opened with no message.`)
-    return await toWorld(opened, {
-      ...definition,
-      ...call,
-      opening,
-      cleanUp,
-      misses: 0,
-      isOver: false,
-    })
+    // What is spread stands last: Node 20 takes many times as long to add to what was spread.
+    const state = { opening, cleanUp, misses: 0, isOver: false, ...definition, ...call }
+    return await toWorld(opened, state)
   } catch (cause) {
     return await cleanUp.runAfter(cause)
   }

@@ -5,12 +5,15 @@ export class Markers {
   readonly strings: readonly string[]
   /** The length of the longest. */
   readonly longest: number
+  /** The characters that markers begin with. */
+  readonly #firsts: string
   readonly #pattern: RegExp
 
   constructor(strings: readonly string[]) {
     // The longest first, so that of two markers at one place the more specific one is found.
     this.strings = [...strings].sort((left, right) => right.length - left.length)
     this.longest = this.strings[0]?.length ?? 0
+    this.#firsts = [...new Set(this.strings.map(marker => marker.charAt(0)))].join('')
     const literals = this.strings.map(marker => marker.replace(special, '\\$&'))
     this.#pattern = new RegExp(literals.length > 0 ? literals.join('|') : '(?!)', 'g')
   }
@@ -34,15 +37,14 @@ export class Markers {
   /** Where the tail of `text` begins that may still grow into a marker; its length if none may. */
   unsure(text: string, from: number): number {
     for (let index = Math.max(from, text.length - this.longest + 1); index < text.length; index++) {
-      if (this.strings.some(marker => couldBecome(text, index, marker))) return index
+      if (!this.#firsts.includes(text.charAt(index))) continue
+      const tail = text.slice(index)
+      const couldBecome = (marker: string): boolean =>
+        tail.length < marker.length && marker.startsWith(tail)
+      if (this.strings.some(couldBecome)) return index
     }
     return text.length
   }
-}
-
-function couldBecome(text: string, index: number, marker: string): boolean {
-  if (text.charCodeAt(index) !== marker.charCodeAt(0)) return false
-  return text.length - index < marker.length && marker.startsWith(text.slice(index))
 }
 
 /** Markers of the given strings, to be made once per format. */

@@ -179,8 +179,10 @@ export function addFork(walk: Walk, fork: Fork): void {
 
 /** Adds a turn, sampled or edited in, that ends where the walk is. */
 export function addTurn(walk: Walk, turn: Pick<Turn, 'from' | 'finish'>): void {
-  const { place, messages } = walk
-  growing(walk).turns.push({ ...turn, end: place, messages: messages.length })
+  const { from, finish } = turn
+  const { place: end, messages } = walk
+  // Written out: Node 20 takes microseconds for a literal that spreads first and goes on.
+  growing(walk).turns.push({ from, finish, end, messages: messages.length })
 }
 
 /** Adds the world's verdict on the last turn: its calls and its reward. */

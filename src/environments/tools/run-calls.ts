@@ -57,13 +57,17 @@ async function runAll(
 ): Promise<CallResults> {
   // Node warns of a leak from the eleventh listener on.
   if (attempts.length > 8) setMaxListeners(0, call.signal)
-  const running = attempts.map((attempt, index) => runOne(attempt, { ...call, index }, given))
+  const running = attempts.map((attempt, index) => runOne(attempt, numbered(call, index), given))
   const records = running.length === 1 ? [await running[0]!] : await all(running)
   const observed = records.map(({ id, tool, output }): ToolMessage => {
     if (!given.ready.has(tool)) return { role: 'tool', tool_call_id: id, content: output }
     return { role: 'tool', tool_call_id: id, name: tool, content: output }
   })
   return { observed, records }
+}
+
+function numbered({ signal, messages, turn, replay }: StepCall, index: number): OneCall {
+  return { signal, messages, turn, index, ...(replay && { replay }) }
 }
 
 /** All results, once every promise has settled; then throws the first failure in their order. */

@@ -155,9 +155,20 @@ function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
 }
 
 function begin(sglang: Sglang, asked: SampleRequest): SampleState {
-  const { expertsFrom = 0, ...plain } = asked
-  const request = sglang.experts ? { ...plain, expertsFrom } : plain
-  return { sglang, request, time: sglang.clock.now(), version: sglang.versions.latest }
+  return {
+    sglang,
+    request: withExperts(asked, sglang.experts),
+    time: sglang.clock.now(),
+    version: sglang.versions.latest,
+  }
+}
+
+/** Experts are asked for where the server tells them, and not where it does not; mostly nothing changes. */
+function withExperts(asked: SampleRequest, experts: ExpertShape | undefined): SampleRequest {
+  if (experts) return { expertsFrom: 0, ...asked }
+  if (asked.expertsFrom === undefined) return asked
+  const { expertsFrom: _, ...plain } = asked
+  return plain
 }
 
 /** Routers keep requests with one key on one worker, where their prefix is cached. */
