@@ -13,6 +13,8 @@ const alike: readonly SettingName[] = [
   'maxRolloutTokens',
   'maxContext',
   'temperature',
+  'successAt',
+  'seed',
 ]
 
 /** The best of a training run's models, and what policies did before it. */
@@ -52,7 +54,8 @@ function modelLines(folder: string, config: Config): readonly string[] {
 
 /** The command that evaluates a model on held-out tasks, as far as the run records them. */
 function evalLine(folder: string, config: Config): string {
-  const { environment, agent, tasks, heldOut } = config
+  const { environment, agent, tasks, heldOut, seats } = config
+  const players = Array.isArray(seats) ? seats.flatMap(seat => ['--seat', String(seat)]) : []
   const where = agent === undefined ? ['--environment', environment ?? 'NAME'] : ['--agent', agent]
   const source =
     typeof heldOut === 'string' ? heldOut : typeof tasks === 'string' ? tasks : (heldOut ?? 64)
@@ -68,6 +71,7 @@ function evalLine(folder: string, config: Config): string {
     ...where.map(String),
     '--tasks',
     String(source),
+    ...players,
     ...limits,
   )
 }
