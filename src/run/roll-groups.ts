@@ -21,6 +21,7 @@ import {
 } from '../rollout/attempt.ts'
 import { openSharedState } from '../rollout/shared.ts'
 import type { Strategy } from '../rollout/strategy.ts'
+import { openYielding } from '../rollout/yielding.ts'
 import { defaults } from '../settings/settings.ts'
 import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
@@ -124,6 +125,7 @@ export async function* rollGroups<Data>(
     throw end
   }
   const seats = seatsOf(parts)
+  const yielding = openYielding(steadySeconds)
   let order = 0
   for await (const task of readTasks(parts.environment, tasks, readingOf(parts))) {
     const job: Job = { id: task.id as string as GroupId, task, order: order++ }
@@ -138,6 +140,8 @@ export async function* rollGroups<Data>(
       yield await next()
       stopWhereMet()
     }
+    // Thousands of attempts may begin at once.
+    await yielding.whenDue()
     pipeline.submit(job)
     // Count attempts, not groups: a group that waits for its last member leaves room for others.
     while (pipeline.attempts >= most() || pipeline.pending >= quota.ahead || pipeline.ready > 0) {

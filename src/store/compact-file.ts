@@ -1,7 +1,7 @@
 import { rename, rm } from 'node:fs/promises'
 import type { TreeId } from '../core/ids.ts'
 import { type AttemptEntry, entriesFromFrame, entriesToFrame } from './attempt-record.ts'
-import { decodeFrame } from './frame.ts'
+import { checkFrame, viewFrame } from './frame.ts'
 import { openGathering } from './gathering.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { type FramePlace, openToRead, readBytes, readJournal } from './read-journal.ts'
@@ -155,8 +155,8 @@ interface Compacted {
   readonly frames: NotedFrame[]
 }
 
-/** Frames that are copied before others are read. */
-const copiedTogether = 64
+/** Frames that are copied before the event loop turns and others are read. */
+const copiedTogether = 4
 
 /** Writes the file anew with what is live. Where that is most of a frame, its bytes are copied. */
 async function compact(
@@ -200,7 +200,8 @@ async function copyLive(
   if (trees.filter(isLive).length > trees.length / 2) {
     return { place: await journal.append(bytes), trees }
   }
-  const all = entriesFromFrame(decodeFrame(bytes, place.offset))
+  checkFrame(bytes, place.offset)
+  const all = entriesFromFrame(viewFrame(bytes))
   const entries = all.filter(({ tree }) => isLive(tree))
   return { place: await journal.append(entriesToFrame(entries)), trees: treesIn(entries) }
 }
