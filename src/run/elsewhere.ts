@@ -6,7 +6,7 @@ import type { Sampling } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Limits } from '../rollout/attempt.ts'
 import type { SentTree } from '../store/later-tree.ts'
-import type { CountedTree, Listen, RunEvent } from '../watch/events.ts'
+import type { Listen, RunEvent } from '../watch/events.ts'
 import type { BudgetLimits, SpentKind } from './budget.ts'
 
 /** One attempt to be made elsewhere. Its result depends only on this and on the run's settings. */
@@ -39,8 +39,8 @@ export interface Made {
   readonly trees: readonly Tree[]
   /** The same as bytes from a thread; the trees themselves are then decoded only when read. */
   readonly sent?: readonly SentTree[]
-  /** Their counts, if the maker has counted them. */
-  readonly counted?: readonly CountedTree[]
+  /** The lines of `events.jsonl` of their ends, if they were sent. */
+  readonly lines?: readonly string[]
   readonly members: readonly (Scored | Unscored)[]
   /** Its events. */
   readonly events: readonly RunEvent[]

@@ -251,15 +251,15 @@ async function rollFresh(
 
 async function keepTrees(
   attempt: TreeId,
-  { trees, sent, counted: all }: Pick<Made, 'trees' | 'sent' | 'counted'>,
+  { trees, sent, lines }: Pick<Made, 'trees' | 'sent' | 'lines'>,
   { writer, unfinished, listen, context }: PipelineOptions,
 ): Promise<void> {
   for (const [index, tree] of trees.entries()) await writer?.writeTree(tree, sent?.[index])
   unfinished?.forget(attempt)
   for (const [index, tree] of trees.entries()) {
     const isOther = tree.seat !== undefined && context.seats?.has(tree.seat) === true
-    const counted = all?.[index]
-    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...(counted && { counted }) })
+    const line = lines?.[index]
+    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...(line && { line }) })
   }
 }
 

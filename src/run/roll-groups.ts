@@ -108,7 +108,8 @@ export async function* rollGroups<Data>(
   await using pipeline = openRollPipeline(withBudget(parts, budget))
   const quota = openQuota(parts)
   const { group = defaults.group, finished, leaves = 1, listen } = parts
-  const most = (): number => 2 * Math.max(rolloutsOf(parts), parts.elsewhere?.room ?? 0)
+  const most = (): number =>
+    rolloutsOf(parts) + Math.max(rolloutsOf(parts), parts.elsewhere?.room ?? 0)
   const reserved = group * leaves
   const next = async (): Promise<Group> => {
     const taken = await pipeline.next()

@@ -3,7 +3,6 @@ import type { Lanes } from '../core/lane.ts'
 import type { Finish } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { StopKind } from './stopped.ts'
-import type { TreeFigures } from './tree-figures.ts'
 
 /** What a run tells whoever listens, as it happens. */
 export type RunEvent =
@@ -30,15 +29,8 @@ export interface TreeEnd {
   readonly tree: Tree
   /** Set where somebody else than the policy played its seat: it says nothing about the policy. */
   readonly isOther?: boolean
-  /** The tree in numbers, where whoever made it has counted: the tree itself is then read when it is looked into. */
-  readonly counted?: CountedTree
-}
-
-/** What is told of a tree without looking into it. */
-export interface CountedTree {
-  /** Its line of `events.jsonl`, without the time and without secrets. */
-  readonly line: string
-  readonly figures: TreeFigures
+  /** Its line of `events.jsonl`, without time and secrets, from whoever made it: the tree is then read when it is looked into. */
+  readonly line?: string
 }
 
 /** Who makes the attempts of a run, where they are made elsewhere. */

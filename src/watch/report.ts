@@ -8,9 +8,8 @@ import { type CondenseReport, openCondenseReport } from './condense-report.ts'
 import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
 import {
   addFork,
-  countTree,
-  type FiguresOf,
   type ForkCost,
+  figuresOf,
   type TrajectoryFigures,
   type TreeFigures,
 } from './tree-figures.ts'
@@ -86,7 +85,7 @@ export interface Report {
 /** Adds up groups; nothing but numbers is kept of them. */
 export interface ReportBuilder {
   /** Adds a group; its trees are looked into where nobody has counted them. */
-  add(group: Group, figuresOf?: FiguresOf): void
+  add(group: Group): void
   report(): Report
 }
 
@@ -95,7 +94,7 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
   const tally = openTally(successAt)
   const condensing = openCondenseReport()
   return {
-    add(group, figuresOf = countTree) {
+    add(group) {
       tally.groups++
       const { members, unscored } = group
       const trees = new Map<Tree, TreeFigures>()

@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { type Group, isHeldOut } from '../core/group.ts'
-import type { Tree } from '../core/tree.ts'
 import { type RunManifest, runPaths } from '../store/run-folder.ts'
 import type { Listen } from './events.ts'
 import { openReport, type Report, type ReportBuilder } from './report.ts'
-import { countTree, type FiguresOf, type TreeFigures } from './tree-figures.ts'
 
 /** Held-out tasks as they went after a step of training; 0 is before the first. */
 export interface MeasuredStep extends Pick<Report, 'success' | 'reward' | 'trajectories'> {
@@ -13,7 +11,7 @@ export interface MeasuredStep extends Pick<Report, 'success' | 'reward' | 'traje
 
 /** Groups of a run added up, those of held-out tasks apart. */
 export interface GroupsTally {
-  add(group: Group, figuresOf?: FiguresOf): void
+  add(group: Group): void
   report(): Report & { readonly evaluations?: readonly MeasuredStep[] }
 }
 
@@ -29,7 +27,7 @@ export function openGroupsTally(successAt = 1): GroupsTally {
     return known
   }
   return {
-    add: (group, figuresOf) => builderOf(group).add(group, figuresOf),
+    add: group => builderOf(group).add(group),
     report: () => ({
       ...learned.report(),
       ...(heldOut.size > 0 && { evaluations: measuredSteps(heldOut) }),
@@ -61,18 +59,13 @@ export interface RunTally {
 /** Opens the tally of a run that is about to begin, or to go on. */
 export function openRunTally(run: string): RunTally {
   let tally: GroupsTally | undefined
-  /** Trees that others have counted, as long as somebody holds them. */
-  const counted = new WeakMap<Tree, TreeFigures>()
-  const figuresOf: FiguresOf = tree => counted.get(tree) ?? countTree(tree)
   const add: Listen = event => {
     if (event.kind === 'run-start') {
       // What was finished before is told by nobody.
       tally = event.finished === 0 ? openGroupsTally(successAtOf(run)) : undefined
       // Groups of seats that others play are written, and not told.
     } else if (event.kind === 'tree-end' && event.isOther) tally = undefined
-    else if (event.kind === 'tree-end' && event.counted) {
-      if (tally) counted.set(event.tree, event.counted.figures)
-    } else if (event.kind === 'group-end') tally?.add(event.group, figuresOf)
+    else if (event.kind === 'group-end') tally?.add(event.group)
   }
   return {
     listen(event) {

@@ -43,8 +43,18 @@ export interface ForkCost {
   readonly kept: number
 }
 
-/** Where figures of trees come from. */
-export type FiguresOf = (tree: Tree) => TreeFigures
+/** Where a tree carries what was counted of it; a map of all trees would cost more than they do. */
+const counted = Symbol('counted')
+
+/** A tree that need not be looked into to be counted. */
+export function withFigures(tree: Tree, figures: TreeFigures): Tree {
+  return Object.defineProperty(tree, counted, { value: figures })
+}
+
+/** What was counted of a tree, by whoever made it or now. */
+export function figuresOf(tree: Tree & { readonly [counted]?: TreeFigures }): TreeFigures {
+  return tree[counted] ?? countTree(tree)
+}
 
 /** Counts a tree that is at hand. */
 export function countTree(tree: Tree): TreeFigures {

@@ -253,8 +253,8 @@ export class Crew implements Elsewhere, AsyncDisposable {
 }
 
 /** A thread is sent this share of what it made between two looks: for so long it need not hear from here. */
-const sharedAhead = 1 / 8
-const mostSpare = 64
+const sharedAhead = 1 / 25
+const mostSpare = 32
 
 /**
  * Attempts that a thread is sent besides those that it makes, so that it goes on at once when one ends: a

@@ -2,8 +2,9 @@ import type { Tree } from '../../core/tree.ts'
 import { openFrameBuffer, toJson } from '../../store/frame.ts'
 import { type LaterTree, laterTree, treeAsSent } from '../../store/later-tree.ts'
 import { treeToRunFrame } from '../../store/tree-frame.ts'
-import type { CountedTree, RunEvent } from '../../watch/events.ts'
-import { toCountedTree } from '../../watch/telemetry/event-record.ts'
+import type { RunEvent } from '../../watch/events.ts'
+import { toTreeLine } from '../../watch/telemetry/event-record.ts'
+import { countTree, type TreeFigures, withFigures } from '../../watch/tree-figures.ts'
 import type { Made } from '../elsewhere.ts'
 import { type ScoreRecord, toMember, toScoreRecord } from '../served/score-record.ts'
 import type { Served } from '../served/served-run.ts'
@@ -33,7 +34,8 @@ interface SentAttempt {
 interface SentTreeRecord extends LaterTree {
   readonly from: number
   readonly size: number
-  readonly counted: CountedTree
+  readonly line: string
+  readonly figures: TreeFigures
 }
 
 type MadeHere = Extract<Served, { readonly kind: 'made' }>
@@ -54,7 +56,7 @@ export function openMadePost(
   function addTree(tree: Tree): SentTreeRecord {
     const from = frames.size
     const size = frames.add(treeToRunFrame(tree))
-    return { ...treeAsSent(tree), from, size, counted: toCountedTree(tree) }
+    return { ...treeAsSent(tree), from, size, line: toTreeLine(tree), figures: countTree(tree) }
   }
   function flush(): void {
     if (attempts.length === 0) return
@@ -88,9 +90,11 @@ export function readMadeBatch({
       bytes: memory.subarray(from, from + size),
       cost,
     }))
-    const read = trees.map((tree, index) => laterTree(tree, sent[index]!.bytes))
-    const counted = trees.map(tree => tree.counted)
+    const read = trees.map((tree, index) =>
+      withFigures(laterTree(tree, sent[index]!.bytes), tree.figures),
+    )
+    const lines = trees.map(({ line }) => line)
     const members = scores.map(score => toMember(score, read))
-    return { id, made: { kind: 'made', trees: read, sent, counted, members, events } }
+    return { id, made: { kind: 'made', trees: read, sent, lines, members, events } }
   })
 }

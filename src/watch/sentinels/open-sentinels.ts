@@ -38,7 +38,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
   const isSeen = openGlances()
   return event => {
     if (event.kind === 'tree-end') {
-      if (event.isOther || (event.counted && !isSeen())) return
+      if (event.isOther || (event.line !== undefined && !isSeen())) return
       for (const each of sentinels) raise(each.name, each.seeTree?.(event.tree))
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))

@@ -4,7 +4,6 @@ import { withoutSecrets } from '../../core/process/secrets.ts'
 import type { Tree } from '../../core/tree.ts'
 import type {
   ConcurrencyChanged,
-  CountedTree,
   CurvesDrawn,
   EarlyStop,
   LanesMoved,
@@ -16,7 +15,6 @@ import type {
   Warned,
   WorkersSeen,
 } from '../events.ts'
-import { countTree } from '../tree-figures.ts'
 
 /** One line of `events.jsonl`: an event as plain JSON, with the time it was told. */
 export type EventRecord = { readonly time: string } & (
@@ -69,15 +67,15 @@ export type WrittenEvent = Exclude<RunEvent, LanesMoved>
 
 /** An event as the line that is written of it. */
 export function toEventLine(event: WrittenEvent, time: string): string {
-  if (event.kind !== 'tree-end' || !event.counted) {
+  if (event.kind !== 'tree-end' || event.line === undefined) {
     return withoutSecrets(JSON.stringify(toEventRecord(event, time)))
   }
-  return `{"time":"${time}",${event.counted.line.slice(1)}`
+  return `{"time":"${time}",${event.line.slice(1)}`
 }
 
-/** Counts a tree where it was made. */
-export function toCountedTree(tree: Tree): CountedTree {
-  return { line: withoutSecrets(JSON.stringify(treeRecord(tree))), figures: countTree(tree) }
+/** What is written of a tree that ended, but for the time. */
+export function toTreeLine(tree: Tree): string {
+  return withoutSecrets(JSON.stringify(treeRecord(tree)))
 }
 
 /** An event as it is written. */

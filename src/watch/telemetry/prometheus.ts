@@ -1,7 +1,7 @@
 import type { Lanes } from '../../core/lane.ts'
 import type { Tree } from '../../core/tree.ts'
 import type { Listen, RunEvent, WorkerStatus } from '../events.ts'
-import { countTree, type TreeFigures } from '../tree-figures.ts'
+import { figuresOf } from '../tree-figures.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -135,8 +135,7 @@ const handlers: Handlers = {
   },
   retry: ({ status, problem }, { add }) =>
     add('espalier_retries_total', { problem: String(status ?? problem) }),
-  'tree-end': ({ tree, counted }, { add }) =>
-    addTree(tree, counted?.figures ?? countTree(tree), add),
+  'tree-end': ({ tree }, { add }) => addTree(tree, add),
   'group-end': ({ group }, counting) => {
     counting.add('espalier_groups_total')
     for (const { reward, dropped } of group.members) {
@@ -173,15 +172,17 @@ function count(event: RunEvent, counting: Counting): void {
   handle?.(event, counting)
 }
 
-function addTree({ trajectories }: Tree, figures: TreeFigures, add: Counting['add']): void {
-  for (const { outcome, volatile } of trajectories) {
+function addTree(tree: Tree, add: Counting['add']): void {
+  for (const { outcome, volatile } of tree.trajectories) {
     const boundary = outcome.kind === 'failed' ? { boundary: outcome.boundary } : {}
     add('espalier_trajectories_total', { outcome: outcome.kind, ...boundary })
     for (const [lane, seconds] of Object.entries(volatile.seconds)) {
       add('espalier_lane_seconds_total', { lane }, seconds)
     }
   }
-  for (const { tool, calls, problems } of figures.trajectories.flatMap(({ tools }) => tools)) {
+  for (const { tool, calls, problems } of figuresOf(tree).trajectories.flatMap(
+    ({ tools }) => tools,
+  )) {
     const broken = problems.reduce((sum, [, count]) => sum + count, 0)
     const all = broken < calls ? [...problems, ['none', calls - broken] as const] : problems
     for (const [problem, count] of all) {
