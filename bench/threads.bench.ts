@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { missedOf } from './expectation.ts'
+import { type Expectation, missedOf } from './expectation.ts'
 
 const program = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 /** Threads that are compared, as far as there are cores for them. */
@@ -14,6 +14,9 @@ const rounds = 5
 const group = 8
 /** The share of a run in which its threads start and their code is compiled: it is not counted. */
 const warmUp = 0.4
+
+/** Microseconds per rollout that the thread may take that gathers: with more, it would hold up 16 others. */
+const mostGathering = 40
 
 /** What is rolled, and how many tasks of it for every thread. */
 interface Case {
@@ -29,6 +32,8 @@ interface Figures {
   readonly ratio: number
   /** The smallest and the largest ratio of a round. */
   readonly spread: readonly [number, number]
+  /** Microseconds of the main thread's processor time per rollout; with threads it does nothing but gather. */
+  readonly main: number
 }
 
 /** The same run on 1, 2, 4, … threads: where the engine is the bottleneck, and with the model inside. */
@@ -43,17 +48,23 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
       show('a scripted policy, 8 turns with a tool: the engine is the bottleneck', engine)
       show('the embedded model, one copy and one core of it per thread', embedded)
     }
-    const expectations = engine
-      .filter(({ threads }) => threads > 1)
-      .map(({ threads, ratio: value }) => ({
-        what: `${threads} threads against one`,
-        value,
-        atLeast: (threads === 2 ? 0.9 : 0.7) * threads,
-      }))
-    return { cores, engine, embedded, missed: missedOf(expectations) }
+    return { cores, engine, embedded, missed: missedOf(expectationsOf(engine)) }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function expectationsOf(engine: readonly Figures[]): readonly Expectation[] {
+  const spread = engine.filter(({ threads }) => threads > 1)
+  const ratios = spread.map(({ threads, ratio: value }) => ({
+    what: `${threads} threads against one`,
+    value,
+    atLeast: (threads === 2 ? 0.9 : 0.7) * threads,
+  }))
+  const what = 'microseconds per rollout of the thread that gathers'
+  // Only Linux tells what a thread took.
+  const gathering = spread.slice(-1).filter(({ main }) => Number.isFinite(main))
+  return [...ratios, ...gathering.map(({ main }) => ({ what, value: main, atMost: mostGathering }))]
 }
 
 /** Seven calls of a tool and an answer, said at once: nothing is waited for. */
@@ -73,54 +84,89 @@ const embeddedCase: Case = {
   words: ['--policy', 'embedded', '--max-turns', '2', '--max-new-tokens', '24'],
 }
 
+/** What one run came to. */
+interface Measured {
+  readonly perSecond: number
+  readonly main: number
+}
+
 async function measure(
   { name, tasks, words }: Case,
   compared: readonly number[],
   folder: string,
 ): Promise<readonly Figures[]> {
-  const speeds = new Map<number, number[]>(compared.map(threads => [threads, []]))
+  const runs = new Map<number, Measured[]>(compared.map(threads => [threads, []]))
   for (let round = 0; round < rounds; round++) {
     for (const threads of compared) {
       const out = join(folder, `${name}-${threads}-${round}`)
-      await roll([...words, '--tasks', String(tasks * threads), '--threads', String(threads)], out)
-      speeds.get(threads)!.push(speedOf(out))
+      const all = [...words, '--tasks', String(tasks * threads), '--threads', String(threads)]
+      runs.get(threads)!.push(measureRun(out, await roll(all, out)))
       rmSync(out, { recursive: true, force: true })
     }
   }
-  const one = speeds.get(1)!
+  const one = runs.get(1)!
   return compared.map(threads => {
-    const own = speeds.get(threads)!
-    const ratios = own.map((speed, round) => speed / one[round]!)
+    const own = runs.get(threads)!
+    const ratios = own.map(({ perSecond }, round) => perSecond / one[round]!.perSecond)
     return {
       threads,
-      perSecond: median(own),
+      perSecond: median(own.map(({ perSecond }) => perSecond)),
       ratio: median(ratios),
       spread: [Math.min(...ratios), Math.max(...ratios)],
+      main: median(own.map(({ main }) => main)),
     }
   })
 }
 
-async function roll(words: readonly string[], out: string): Promise<void> {
+/** Processor time that the main thread of a program had taken at a moment. */
+interface Taken {
+  readonly at: number
+  readonly microseconds: number
+}
+
+async function roll(words: readonly string[], out: string): Promise<readonly Taken[]> {
   const all = ['roll', '--environment', 'calculator', '--group', String(group), '--out', out]
   const child = spawn(process.execPath, [program, ...all, ...words], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
+  const taken: Taken[] = []
+  const timer = setInterval(() => taken.push(...takenBy(child.pid!)), 20)
   let said = ''
   child.stderr.on('data', chunk => {
     said += chunk
   })
   const [code] = await once(child, 'close')
+  clearInterval(timer)
   if (code !== 0) throw new Error(`espalier roll ${words.join(' ')} ended with ${code}: ${said}`)
+  return taken
 }
 
-/** Rollouts per second after the run has warmed up, by the times that its events tell. */
-function speedOf(out: string): number {
+/** Linux tells the nanoseconds of every thread; the main thread has the number of its process. */
+function takenBy(process: number): readonly Taken[] {
+  try {
+    const text = readFileSync(`/proc/${process}/task/${process}/schedstat`, 'utf8')
+    return [{ at: Date.now(), microseconds: Number(text.split(' ')[0]) / 1000 }]
+  } catch {
+    return []
+  }
+}
+
+/** What a run came to after it has warmed up, by the times that its events tell. */
+function measureRun(out: string, taken: readonly Taken[]): Measured {
   const ends = readFileSync(join(out, 'events.jsonl'), 'utf8')
     .split('\n')
     .filter(line => line.includes('"tree-end"'))
     .map(line => Date.parse((JSON.parse(line) as { readonly time: string }).time))
-  const from = Math.floor(ends.length * warmUp)
-  return ((ends.length - from) * 1000) / (ends.at(-1)! - ends[from]!)
+  const warm = ends[Math.floor(ends.length * warmUp)]!
+  const end = ends.at(-1)!
+  const countIn = (from: number, to: number): number =>
+    ends.filter(time => time > from && time <= to).length
+  const perSecond = (countIn(warm, end) * 1000) / (end - warm)
+  const seen = taken.filter(({ at }) => at >= warm && at <= end)
+  const [first, last] = [seen[0], seen.at(-1)]
+  if (!first || !last) return { perSecond, main: Number.NaN }
+  const main = (last.microseconds - first.microseconds) / countIn(first.at, last.at)
+  return { perSecond, main }
 }
 
 function median(values: readonly number[]): number {
@@ -128,10 +174,18 @@ function median(values: readonly number[]): number {
 }
 
 function show(title: string, figures: readonly Figures[]): void {
-  console.log(`${title}\nthreads  rollouts/s  against one thread (of ${rounds} rounds)`)
-  for (const { threads, perSecond, ratio, spread } of figures) {
+  console.log(
+    `${title}\nthreads  rollouts/s  main thread, µs/rollout  against one thread (${rounds} rounds)`,
+  )
+  for (const { threads, perSecond, ratio, spread, main } of figures) {
     const [least, most] = spread.map(each => each.toFixed(2))
-    const row = [String(threads).padStart(7), perSecond.toFixed(0).padStart(10)]
+    const row = [
+      String(threads).padStart(7),
+      perSecond.toFixed(0).padStart(10),
+      main.toFixed(0).padStart(23),
+    ]
     console.log(`${row.join('  ')}  ${ratio.toFixed(2)} (${least} to ${most})`)
   }
+  const { main, threads } = figures.at(-1)!
+  if (threads > 1) console.log(`gathering thread: ${main.toFixed(0)} µs per rollout`)
 }
