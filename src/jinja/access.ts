@@ -5,9 +5,10 @@ import { DICT_METHODS } from './methods/methods-container.ts'
 import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
 import { charge, spend } from './run.ts'
+import type { Method } from './signature.ts'
 import { TemplateText } from './template-text.ts'
 import { characterOffsets, isNarrow, joinTexts, plain, sliceText, toMarkup } from './text.ts'
-import type { Dict, Text, Value } from './value.ts'
+import type { Behaviour, Dict, Text, Value } from './value.ts'
 import {
   isText,
   Namespace,
@@ -75,10 +76,25 @@ export function findAttribute(object: Value, name: string): Value | undefined {
   const method = methods?.get(name)
   if (method === undefined) return numberAttribute(object, name) ?? groupAttribute(object, name)
   if (method.isRefused) return refusedAttribute(object, name)
-  return new TemplateObject('builtin_function_or_method', {
-    call: (run, input) => method.call(run, object, input),
-    show: () => `<built-in method ${name} of ${typeOf(object)} object>`,
-  })
+  return new TemplateObject('builtin_function_or_method', BOUND, { method, object, name })
+}
+
+/** A method with the object it was read from. */
+interface BoundMethod {
+  readonly method: Method
+  readonly object: Value
+  readonly name: string
+}
+
+const BOUND: Behaviour = {
+  call: (run, input, state) => {
+    const { method, object } = state as BoundMethod
+    return method.call(run, object, input)
+  },
+  show: state => {
+    const { name, object } = state as BoundMethod
+    return `<built-in method ${name} of ${typeOf(object)} object>`
+  },
 }
 
 /** The pairs that `groupby` made, whose halves have names. */

@@ -35,8 +35,11 @@ export const itemPair = (dict: Dict, key: PythonKey): [Value, Value] => [
 /** The pairs of a dict, as tuples. */
 export function itemTuples(dict: Dict): Value[] {
   const keys = keyValues(dict)
-  let index = 0
-  return Array.from(dict.values(), value => new PythonTuple([keys[index++] as Value, value]))
+  const tuples: Value[] = []
+  for (const value of dict.values()) {
+    tuples.push(new PythonTuple([keys[tuples.length] as Value, value]))
+  }
+  return tuples
 }
 
 const view = (part: string, items: (dict: Dict) => readonly Value[]): Behaviour => ({

@@ -62,7 +62,7 @@ export function keyValue(dict: Dict, key: PythonKey): Value {
 /** The keys of a dict as values. */
 export function keyValues(dict: Dict): Value[] {
   const marked = foreignKeys.get(dict)
-  const keys = Array.from(dict.keys()) as Value[]
+  const keys: Value[] = [...dict.keys()]
   if (!marked) return keys
   return keys.map(key => (typeof key === 'string' && marked.has(key) ? foreignText(key) : key))
 }

@@ -1,6 +1,5 @@
 import { PythonError } from '../python/error.ts'
 import type { FunctionScope, Reference, Symbols } from './compile/scope.ts'
-import { GLOBALS } from './globals.ts'
 import type { Run } from './run.ts'
 import type { Input, Value } from './value.ts'
 import { TemplateObject, typeError, typeOf, Undefined } from './value.ts'
@@ -29,16 +28,19 @@ export type Assign = (frame: RunFrame, value: Value) => void
 
 /** The value of a name given to the template or known to all. */
 export function lookUpName(run: Run, name: string): Value | undefined {
-  const exported = run.exports.get(name)
-  if (exported !== undefined) return exported
-  const given = run.variables.get(name)
-  return given === undefined ? GLOBALS.get(name) : given
+  const exported = run.exports.size > 0 ? run.exports.get(name) : undefined
+  return exported === undefined ? run.variables.get(name) : exported
 }
 
 /** A frame for one call of a function, its names looked up. */
 export function openFrame(scope: FunctionScope, parent: RunFrame | undefined, run: Run): RunFrame {
-  const slots = new Array<Value | undefined>(scope.size).fill(undefined)
-  for (const { slot, name } of scope.lookups) slots[slot] = lookUpName(run, name)
+  const { size, lookups } = scope
+  const slots: (Value | undefined)[] = []
+  for (let slot = 0; slot < size; slot++) slots.push(undefined)
+  for (let index = 0; index < lookups.length; index++) {
+    const { slot, name } = lookups[index] as FunctionScope['lookups'][number]
+    slots[slot] = lookUpName(run, name)
+  }
   return { slots, parent, run }
 }
 

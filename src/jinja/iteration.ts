@@ -4,7 +4,7 @@ import type { Run } from './run.ts'
 import { spend } from './run.ts'
 import { TemplateText } from './template-text.ts'
 import { characters, countCharacters } from './text.ts'
-import type { Value } from './value.ts'
+import type { Behaviour, Value } from './value.ts'
 import {
   isText,
   sequenceItems,
@@ -39,7 +39,8 @@ export function toIterable(value: Value): readonly Value[] | Iterator<Value> {
   if (value instanceof TemplateText) return characters(value).values()
   const items = itemsAtHand(value)
   if (items) return items
-  const iterator = value instanceof TemplateObject ? value.behaviour.iterate?.() : undefined
+  const iterator =
+    value instanceof TemplateObject ? value.behaviour.iterate?.(value.state) : undefined
   return iterator ?? typeError(`'${typeOf(value)}' object is not iterable`)
 }
 
@@ -59,9 +60,11 @@ export function* walk(run: Run, value: Value): Generator<Value> {
   }
 }
 
+const ITERATOR: Behaviour = { iterate: state => state as Iterator<Value> }
+
 /** An iterator object of a template: it can be walked once. */
 export function iteratorObject(iterator: Iterator<Value>, type = 'generator'): TemplateObject {
-  return new TemplateObject(type, { iterate: () => iterator })
+  return new TemplateObject(type, ITERATOR, iterator)
 }
 
 /** Python's `len`, or `undefined` for what has none. */

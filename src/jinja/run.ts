@@ -152,12 +152,17 @@ export function capture(run: Run, work: () => void): Text {
 /** How deep macros and recursive loops may call each other; Python stops at about this depth too. */
 const MAXIMUM_CALLS = 180
 
-/** Works one call deeper, and gives the position of the caller back afterwards. */
-export function callDeeper<T>(run: Run, work: () => T): T {
-  const { at } = run
+/** Counts a call that begins. */
+export function goDeeper(run: Run): void {
   if (++run.depth > MAXIMUM_CALLS) {
     throw new PythonError('RecursionError', 'maximum recursion depth exceeded')
   }
+}
+
+/** Works one call deeper, and gives the position of the caller back afterwards. */
+export function callDeeper<T>(run: Run, work: () => T): T {
+  const { at } = run
+  goDeeper(run)
   const value = work()
   run.depth--
   run.at = at

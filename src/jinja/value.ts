@@ -58,7 +58,7 @@ export interface Behaviour {
   /** Its items, if all of them are at hand. */
   readonly items?: (state: unknown) => readonly Value[]
   /** A walk that makes items as it goes. */
-  readonly iterate?: () => Iterator<Value>
+  readonly iterate?: (state: unknown) => Iterator<Value>
   readonly length?: (state: unknown) => number
   readonly item?: (index: number) => Value | undefined
   /** So many items from the first on, `step` apart. */

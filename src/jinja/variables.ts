@@ -1,5 +1,6 @@
 import { fromJavaScript } from '../python/value.ts'
 import { holdsForeign } from './foreign.ts'
+import { GLOBALS } from './globals.ts'
 import { TemplateText } from './template-text.ts'
 import type { Value } from './value.ts'
 
@@ -17,11 +18,12 @@ export class Variables {
     this.#given = given
   }
 
-  /** The value of a name, if it was given one. */
+  /** The value of a name that was given one or that every template knows. */
   get(name: string): Value | undefined {
     const known = this.#values.get(name)
     if (known !== undefined || this.#values.has(name)) return known
-    const value = this.#given instanceof Map ? this.#read(this.#given, name) : this.#convert(name)
+    const given = this.#given instanceof Map ? this.#read(this.#given, name) : this.#convert(name)
+    const value = given === undefined ? GLOBALS.get(name) : given
     this.#values.set(name, value)
     return value
   }

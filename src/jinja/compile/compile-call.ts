@@ -5,32 +5,47 @@ import { keyValues } from '../foreign.ts'
 import type { Decide, Evaluate, RunFrame } from '../frame.ts'
 import { callValue, unknownName } from '../frame.ts'
 import { toList } from '../iteration.ts'
-import { methodsOf } from '../methods/methods.ts'
+import { methodNamed } from '../methods/methods.ts'
 import type { CallArguments, Expression } from '../parse/syntax.ts'
 import type { Run } from '../run.ts'
 import { charge } from '../run.ts'
 import { plain } from '../text.ts'
 import type { Input, Value } from '../value.ts'
 import { isText, typeError, typeOf, Undefined } from '../value.ts'
-import { compileAll, compileExpression } from './compile-expression.ts'
+import { compileAll, compileExpression, constantValues } from './compile-expression.ts'
 import { compileFind } from './compile-member.ts'
 import type { CompilePlace } from './place.ts'
 import { refuse } from './place.ts'
 
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 
-const NO_INPUT: Input = { positional: [], named: undefined }
+/** The input of a call whose arguments are all constants. */
+function constantInput(input: CallArguments): Input | undefined {
+  if (input.unpacked || input.unpackedNamed) return undefined
+  const positional = constantValues(input.positional)
+  const values = constantValues(input.named.map(({ value }) => value))
+  if (!positional || !values) return undefined
+  const named = input.named.map(({ name }, index): [string, Value] => [
+    name,
+    values[index] as Value,
+  ])
+  return { positional, named: named.length > 0 ? new Map(named) : undefined }
+}
 
 /** Compiles the arguments of a call. */
 export function compileArguments(
   place: CompilePlace,
   input: CallArguments,
 ): (frame: RunFrame) => Input {
+  const constants = constantInput(input)
+  if (constants) {
+    place.template.cost += input.positional.length + input.named.length
+    return () => constants
+  }
   const positional = compileAll(place, input.positional)
   if (input.named.length === 0 && !input.unpacked && !input.unpackedNamed) {
     const [only] = positional
-    if (!only) return () => NO_INPUT
-    if (positional.length === 1) {
+    if (only && positional.length === 1) {
       return frame => ({ positional: [only(frame)], named: undefined })
     }
     return frame => ({ positional: positional.map(each => each(frame)), named: undefined })
@@ -84,9 +99,10 @@ function compileMethodCall(
   const { name } = callee
   const owner = compileExpression(place, callee.object)
   const values = compileArguments(place, input)
+  const find = methodNamed(name)
   return frame => {
     const object = owner(frame)
-    const method = methodsOf(object)?.get(name)
+    const method = find(object)
     if (method !== undefined && !method.isRefused) {
       charge(frame.run, object)
       return method.call(frame.run, object, values(frame))

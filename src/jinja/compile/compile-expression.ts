@@ -61,7 +61,7 @@ function compileMaking(place: CompilePlace, expression: Making): Evaluate {
     }
     case 'list': {
       const items = compileAll(place, expression.items)
-      const constants = constantItems(expression.items)
+      const constants = constantValues(expression.items)
       // nothing can change a list once it is made
       if (constants) return () => constants
       return frame => items.map(item => item(frame))
@@ -79,7 +79,8 @@ function compileMaking(place: CompilePlace, expression: Making): Evaluate {
   }
 }
 
-function constantItems(expressions: readonly Expression[]): readonly Value[] | undefined {
+/** The values of expressions that are all constants. */
+export function constantValues(expressions: readonly Expression[]): readonly Value[] | undefined {
   const values: Value[] = []
   for (const expression of expressions) {
     if (expression.kind !== 'constant') return undefined
@@ -135,10 +136,30 @@ function compileUnary(place: CompilePlace, expression: Of<'unary'>): Evaluate {
 
 function compileArithmetic(place: CompilePlace, expression: Of<'arithmetic'>): Evaluate {
   const { operator } = expression
+  if (operator === '+') return compileSum(place, expression)
   const left = compileExpression(place, expression.left)
   const right = compileExpression(place, expression.right)
-  if (operator === '+') return frame => add(frame.run, left(frame), right(frame))
   return frame => calculate(frame.run, operator, [left(frame), right(frame)])
+}
+
+/** Compiles `a + b + c …` as one walk over the terms. */
+function compileSum(place: CompilePlace, expression: Of<'arithmetic'>): Evaluate {
+  const terms: Expression[] = []
+  let first: Expression = expression
+  while (first.kind === 'arithmetic' && first.operator === '+') {
+    terms.push(first.right)
+    first = first.left
+  }
+  place.template.cost += terms.length - 1
+  const start = compileExpression(place, first)
+  const rest = compileAll(place, terms.reverse())
+  return frame => {
+    let sum = start(frame)
+    for (let index = 0; index < rest.length; index++) {
+      sum = add(frame.run, sum, (rest[index] as Evaluate)(frame))
+    }
+    return sum
+  }
 }
 
 function compileConcatenation(place: CompilePlace, expression: Of<'concatenation'>): Evaluate {

@@ -3,7 +3,8 @@ import type { Evaluate, Execute, RunFrame } from '../frame.ts'
 import { compileEntry, openFrame } from '../frame.ts'
 import type { MacroBody } from '../parse/syntax.ts'
 import type { Run } from '../run.ts'
-import { callDeeper, capture, spend } from '../run.ts'
+import { goDeeper, spend } from '../run.ts'
+import { emptyText, writtenText } from '../text.ts'
 import type { Behaviour, Dict, Input, Value } from '../value.ts'
 import { TemplateObject, typeError, Undefined } from '../value.ts'
 import { readsName, visitExpression, visitStatements } from './analyze.ts'
@@ -112,13 +113,17 @@ function invoke({ macro, outer }: BoundMacro, run: Run, input: Input): Value {
   spend(run, macro.cost)
   const frame = openFrame(macro.scope, outer, run)
   fillSlots(macro, frame, input)
-  return callDeeper(run, () =>
-    capture(run, () => {
-      macro.entry?.(frame)
-      fillDefaults(macro, frame)
-      macro.body(frame)
-    }),
-  )
+  const { at, output } = run
+  goDeeper(run)
+  run.output = emptyText()
+  macro.entry?.(frame)
+  fillDefaults(macro, frame)
+  macro.body(frame)
+  const text = writtenText(run.output)
+  run.output = output
+  run.depth--
+  run.at = at
+  return text
 }
 
 function fillSlots(macro: Macro, frame: RunFrame, { positional, named }: Input): void {

@@ -1,10 +1,10 @@
-import { getItem, isPlainMember, lookUpAttribute, lookUpItem } from '../access.ts'
+import { getAttribute, getItem, isPlainMember, lookUpAttribute, lookUpItem } from '../access.ts'
 import type { Evaluate, RunFrame } from '../frame.ts'
 import { compileRead } from '../frame.ts'
 import type { Expression } from '../parse/syntax.ts'
 import { charge } from '../run.ts'
 import type { Value } from '../value.ts'
-import { isText, undefinedMember, undefinedName } from '../value.ts'
+import { isText, TemplateObject, undefinedMember, undefinedName } from '../value.ts'
 import { compileExpression } from './compile-expression.ts'
 import type { CompilePlace } from './place.ts'
 import { findReference } from './scope.ts'
@@ -49,6 +49,13 @@ export function compileName(place: CompilePlace, { name }: Of<'name'>): Evaluate
   const reference = findReference(place.symbols, name)
   // a name that the analysis did not see is in an argument that Jinja does not analyse either
   if (!reference) return () => missing
+  const { slot, owner } = reference
+  if (owner === place.symbols.owner) {
+    return frame => {
+      const value = frame.slots[slot]
+      return value === undefined ? missing : value
+    }
+  }
   const read = compileRead(place.symbols.owner, reference)
   return frame => {
     const value = read(frame)
@@ -60,10 +67,10 @@ export function compileName(place: CompilePlace, { name }: Of<'name'>): Evaluate
 export function compileAttribute(place: CompilePlace, expression: Of<'attribute'>): Evaluate {
   const { name } = expression
   const owner = compileExpression(place, expression.object)
-  const lookUp = attributeLookUp(name)
+  if (!isPlainMember(name)) return frame => getAttribute(owner(frame), name)
   return frame => {
     const object = owner(frame)
-    const found = lookUp(object, frame)
+    const found = object instanceof Map ? object.get(name) : lookUpMember(object, name)
     return found === undefined ? undefinedMember(object, name) : found
   }
 }
@@ -73,6 +80,13 @@ export function compileItem(place: CompilePlace, expression: Of<'item'>): Evalua
   const owner = compileExpression(place, expression.object)
   if (expression.key.kind === 'constant') {
     const key = expression.key.value
+    if (typeof key === 'string' && isPlainMember(key)) {
+      return frame => {
+        const object = owner(frame)
+        const found = object instanceof Map ? object.get(key) : lookUpItem(object, key)
+        return found === undefined ? undefinedMember(object, key) : found
+      }
+    }
     const lookUp = itemLookUp(key)
     return frame => {
       const object = owner(frame)
@@ -90,7 +104,13 @@ export function compileItem(place: CompilePlace, expression: Of<'item'>): Evalua
 
 function attributeLookUp(name: string): LookUp {
   if (!isPlainMember(name)) return object => lookUpAttribute(object, name)
-  return object => (object instanceof Map ? object.get(name) : lookUpAttribute(object, name))
+  return object => (object instanceof Map ? object.get(name) : lookUpMember(object, name))
+}
+
+/** What `object.name` is, where the name is neither refused nor a method of dicts. */
+function lookUpMember(object: Value, name: string): Value | undefined {
+  if (object instanceof TemplateObject) return object.behaviour.attribute?.(name, object.state)
+  return lookUpAttribute(object, name)
 }
 
 function itemLookUp(key: Value): LookUp {

@@ -1,4 +1,5 @@
 import { PythonError } from '../../python/error.ts'
+import { PythonTuple } from '../../python/value.ts'
 import type { Assign, Evaluate, Execute, RunFrame } from '../frame.ts'
 import { callValue, compileEntry, distance, openFrame, outerFrame } from '../frame.ts'
 import { unpack } from '../iteration.ts'
@@ -22,30 +23,28 @@ type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
 
 /** Compiles statements to be run one after the other. */
 export function compileStatements(place: CompilePlace, statements: readonly Statement[]): Execute {
-  const steps = statements.map(statement => compileStatement(place, statement))
-  const [first, second] = steps
+  return inOrder(statements.map(statement => compileStatement(place, statement)))
+}
+
+/** Runs steps until one of them breaks off; a few at once, because a loop over them takes longer. */
+function inOrder(steps: readonly Execute[]): Execute {
+  const [first, second, third, fourth] = steps
   if (!first) return () => 0
   if (!second) return first
-  if (steps.length === 2) return frame => first(frame) || second(frame)
-  return frame => {
-    for (let index = 0; index < steps.length; index++) {
-      const flow = (steps[index] as Execute)(frame)
-      if (flow !== 0) return flow
-    }
-    return 0
+  if (!third) return frame => first(frame) || second(frame)
+  if (!fourth) return frame => first(frame) || second(frame) || third(frame)
+  if (steps.length === 4) {
+    return frame => first(frame) || second(frame) || third(frame) || fourth(frame)
   }
+  const rest = inOrder(steps.slice(3))
+  return frame => first(frame) || second(frame) || third(frame) || rest(frame)
 }
 
 function compileStatement(place: CompilePlace, statement: Statement): Execute {
   place.template.cost++
   switch (statement.kind) {
-    case 'data': {
-      const { text } = statement
-      return frame => {
-        writeString(frame.run, text)
-        return 0
-      }
-    }
+    case 'data':
+      return compileData(statement.text)
     case 'print':
       return compilePrint(place, statement)
     case 'if':
@@ -62,6 +61,13 @@ function compileStatement(place: CompilePlace, statement: Statement): Execute {
     }
     default:
       return compileBlock(place, statement)
+  }
+}
+
+function compileData(text: string): Execute {
+  return frame => {
+    writeString(frame.run, text)
+    return 0
   }
 }
 
@@ -99,6 +105,10 @@ function compileBlock(place: CompilePlace, statement: BlockStatement): Execute {
 }
 
 function compilePrint(place: CompilePlace, { value, at }: Of<'print'>): Execute {
+  if (value.kind === 'constant' && typeof value.value === 'string') {
+    place.template.cost++
+    return compileData(value.value)
+  }
   const evaluate = compileExpression(place, value)
   return frame => {
     const { run } = frame
@@ -118,6 +128,14 @@ function compileIf(place: CompilePlace, statement: Of<'if'>): Execute {
     body: compileStatements(soft, branch.body),
   }))
   const otherwise = compileStatements(soft, statement.otherwise)
+  const [only] = branches
+  if (only && branches.length === 1) {
+    const { at, test, body } = only
+    return frame => {
+      frame.run.at = at
+      return test(frame) ? body(frame) : otherwise(frame)
+    }
+  }
   return frame => {
     for (let index = 0; index < branches.length; index++) {
       const branch = branches[index] as (typeof branches)[number]
@@ -144,10 +162,11 @@ export function compileAssign(place: CompilePlace, target: Target): Assign {
     case 'tuple': {
       const items = target.items.map(item => compileAssign(place, item))
       return (frame, value) => {
-        const values = unpack(frame.run, value, items.length)
-        items.forEach((assign, index) => {
-          assign(frame, values[index] as Value)
-        })
+        const isReady = value instanceof PythonTuple && value.items.length === items.length
+        const values = isReady ? value.items : unpack(frame.run, value, items.length)
+        for (let index = 0; index < items.length; index++) {
+          ;(items[index] as Assign)(frame, values[index] as Value)
+        }
       }
     }
   }
@@ -179,9 +198,16 @@ function compileSet(place: CompilePlace, statement: Of<'set'>): Execute {
   const assign = compileAssign(place, statement.target)
   const check = compileNamespaceCheck(place, statement.target)
   const { at } = statement
+  if (!check) {
+    return frame => {
+      frame.run.at = at
+      assign(frame, value(frame))
+      return 0
+    }
+  }
   return frame => {
     frame.run.at = at
-    check?.(frame)
+    check(frame)
     assign(frame, value(frame))
     return 0
   }

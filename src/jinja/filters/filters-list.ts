@@ -193,12 +193,12 @@ function* columns(
   }
 }
 
-const items: MethodBody<Value> = value => iteratorObject(itemPairs(value))
+const items: MethodBody<Value> = value =>
+  iteratorObject(value instanceof Map ? itemTuples(value).values() : noPairs(value))
 
-function* itemPairs(value: Value): Generator<Value> {
-  if (value instanceof Undefined) return
-  if (!(value instanceof Map)) typeError('Can only get item pairs from a mapping.')
-  yield* itemTuples(value)
+// biome-ignore lint/correctness/useYield: what is no mapping is refused when it is walked
+function* noPairs(value: Value): Generator<Value> {
+  if (!(value instanceof Undefined)) typeError('Can only get item pairs from a mapping.')
 }
 
 const attr: MethodBody<Value> = (value, [name]) => {

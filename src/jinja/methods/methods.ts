@@ -14,6 +14,16 @@ const STR_METHODS: ReadonlyMap<string, Method> = new Map([
   ...FORMAT_METHODS,
 ])
 
+/** Finds the method of this name that a value has. */
+export function methodNamed(name: string): (value: Value) => Method | undefined {
+  const ofText = STR_METHODS.get(name)
+  const ofDict = DICT_METHODS.get(name)
+  return value => {
+    if (typeof value === 'string') return ofText
+    return value instanceof Map ? ofDict : methodsOf(value)?.get(name)
+  }
+}
+
 /** The methods of a value's class, if it is a class with methods. */
 export function methodsOf(value: Value): ReadonlyMap<string, Method> | undefined {
   if (typeof value === 'string') return STR_METHODS
