@@ -201,7 +201,9 @@ export async function trainParts<Data>(
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })
   const { trainer } = learner
-  const training = await keepRun(options, bounded(parts), kept => runTraining(plan, kept, trainer))
+  const training = await keepRun(options, listening(parts), kept =>
+    runTraining(plan, kept, trainer),
+  )
   const { before, after, sampledTokens, best, mismatch } = training
   return {
     successBefore: before.success,
@@ -223,14 +225,11 @@ function leftOutLine(count: number): string {
   return `${count} of the tasks that were made to train on are held out too and are left out of training`
 }
 
-/** The parts with limits that the model's own context sets. */
-function bounded<Data>(parts: RollParts<Data>): RollParts<Data> {
-  const { policy, limits = {}, signal = new AbortController().signal } = parts
-  // Hundreds of attempts listen to one signal, which is not a leak.
+/** The parts with a signal that hundreds of attempts may listen to, which is not a leak. */
+function listening<Data>(parts: RollParts<Data>): RollParts<Data> {
+  const { signal = new AbortController().signal } = parts
   setMaxListeners(0, signal)
-  if (!isEmbedded(policy)) return { ...parts, signal }
-  const context = Math.min(policy.model.shape.context, limits.context ?? Number.POSITIVE_INFINITY)
-  return { ...parts, signal, limits: { ...limits, context } }
+  return { ...parts, signal }
 }
 
 /** The renderer that an embedded policy's own files make. */

@@ -3,11 +3,13 @@ import { type AgentFunction, isAgent, plainAgent } from '../capture/agent.ts'
 import type { Environment, Isolation } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
+import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { RewardPart } from '../core/reward.ts'
 import { type LateFactory, openEnvironment } from '../environments/registry.ts'
 import { checkOutputFile, refuseFolder } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
+import { isEmbedded } from '../model/policy.ts'
 import { nearFile } from '../names/near-file.ts'
 import { parsePartName } from '../names/part-name.ts'
 import { SettingError } from '../names/setting-error.ts'
@@ -15,7 +17,7 @@ import { findLogprobs } from '../policies/trial.ts'
 import type { Retry } from '../policies/with-retries.ts'
 import { openReward } from '../rewards/registry.ts'
 import { isScorer, scorer } from '../rewards/scorer.ts'
-import type { CondenseSettings } from '../rollout/attempt.ts'
+import type { CondenseSettings, Limits } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
@@ -97,6 +99,7 @@ export async function openRollParts<Data>(
       ...(scorers && { scorers }),
       ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
       policy,
+      limits: limitsFor(policy, options.limits),
       reward: reward ?? plain.environment.reward,
       condense,
       ...(seats && { seats }),
@@ -125,6 +128,13 @@ function isolationLine({ by, standing, missing }: Isolation): string {
     `WARNING: code of the policy runs without walls of the system against ${missing.join(', ')}${held}. ` +
     'Roll only policies that you trust here, or see docs/threat-model.md'
   )
+}
+
+/** The limits of attempts: none is longer than the context of a model that runs inside. */
+function limitsFor(policy: Policy, limits: Partial<Limits> = {}): Partial<Limits> {
+  if (!isEmbedded(policy)) return limits
+  const { context } = policy.model.shape
+  return { ...limits, context: Math.min(context, limits.context ?? context) }
 }
 
 /** Most endings of one tree: one, unless trees are rolled, or a strategy that says how many. */
