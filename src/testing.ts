@@ -1,4 +1,4 @@
-// For tests of environments and of whatever stands on Espalier.
+// For tests of environments and of code that uses Espalier.
 
 import { scripted as play, type ScriptedAnswer, type ScriptedPolicy } from './policies/scripted.ts'
 import { byteModel, openRenderer } from './settings/model-source.ts'
@@ -13,7 +13,7 @@ export interface ScriptOptions {
   readonly model?: string
 }
 
-/** A policy that says what it is told to say; it keeps its requests for tests to look at. */
+/** A policy that gives these answers in order; it keeps its requests for tests to inspect. */
 export async function scripted(
   answers: readonly ScriptedAnswer[],
   { model = byteModel }: ScriptOptions = {},

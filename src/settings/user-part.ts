@@ -44,7 +44,7 @@ export async function importFile(path: string): Promise<Record<string, unknown>>
     return await compileAndImport(file)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    // What the compiler cannot read: its message repeats the place on further lines.
+    // For a syntax error, the compiler's message repeats the place on further lines; drop them.
     const said = describeCause(cause).replace(/^ParseError: ([^\n]*)[\s\S]*$/, 'cannot be read: $1')
     const Kind = code === 'ERR_UNKNOWN_FILE_EXTENSION' ? SettingError : UserCodeError
     throw new Kind(`${path}${lineIn(file, cause)}: ${said.trim()}`, { cause })
@@ -61,7 +61,7 @@ async function compileAndImport(file: string): Promise<Record<string, unknown>> 
   return await jiti.import(file)
 }
 
-/** A user's file and the program that runs it share one Espalier. */
+/** The user's file gets this same instance of Espalier. */
 async function ourModules(): Promise<Record<string, unknown>> {
   return {
     espalier: await import('../index.ts'),

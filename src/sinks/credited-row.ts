@@ -4,9 +4,9 @@ import { RefusedError } from './format.ts'
 import { isUnscored, type MemberRow } from './row-record.ts'
 
 /**
- * A row for trainers that know one advantage per row: all its trained tokens are worth the same.
- * The credit is the advantage times the weight; a clipped policy loss of `weight` times a token is
- * that of the token with `weight` times its advantage.
+ * A row for trainers with one advantage per row: all its trained tokens have the same credit, which is
+ * advantage times weight. That is exact: `weight` times a token's clipped policy loss equals the loss
+ * with `weight` times its advantage.
  */
 export interface CreditedRow extends MemberRow {
   readonly mask: Uint8Array
@@ -16,9 +16,9 @@ export interface CreditedRow extends MemberRow {
 }
 
 /**
- * Splits a row by what its tokens are worth: one row for each value, the other tokens being context
- * there. Each token is still trained once, and a trainer that takes one advantage per row computes
- * the same gradient. Most rows have one value and stay whole.
+ * Splits a row by credit: one row for each value, in which the other tokens are context. Each token is
+ * still trained once, and a trainer with one advantage per row computes the same gradient. Most rows
+ * have one value and stay whole.
  */
 export function splitByCredit(source: MemberRow): readonly CreditedRow[] {
   const { row, member } = source
@@ -65,7 +65,7 @@ function worthOf(row: Row): Float64Array {
   return worth
 }
 
-/** What a token is worth to all trajectories through it together, each by its own importance. */
+/** The total credit of a token over all trajectories through it, each with its own importance. */
 export function passagesWorth(passages: readonly Passage[]): number {
   return passages.reduce(
     (sum, { advantage, weight, share, importance = 1 }) =>
@@ -91,12 +91,12 @@ export function trainedMask({ row, member }: MemberRow): Uint8Array {
   return isTrained ? row.mask : new Uint8Array(row.mask.length)
 }
 
-/** Refuses a row of which no sampled token has a log-probability: its trainer would divide by made-up ones. */
+/** Refuses a row without any log-probability: its trainer would compute ratios with made-up ones. */
 export function needLogprobs(format: string, { row }: MemberRow): void {
   refuseUnknown(format, row.trajectory.id, row)
 }
 
-/** Refuses tokens to train of which none has a log-probability. */
+/** Refuses trained tokens if none of them has a log-probability. */
 export function refuseUnknown(
   format: string,
   trajectory: string,

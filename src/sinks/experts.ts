@@ -24,7 +24,7 @@ export function writtenExperts(
   }
 }
 
-/** The experts of a row that a trainer replays: all tokens that its trained ones look back on have theirs. */
+/** The experts of a row for replay; they must be known for all tokens up to the last trained one. */
 export function replayedExperts(
   format: string,
   { row }: MemberRow,
@@ -41,7 +41,7 @@ export function replayedExperts(
   )
 }
 
-/** Refuses to leave experts out of rows whose trainer would then route tokens otherwise than they were sampled. */
+/** Refuses to drop experts silently: the trainer would route tokens differently than when they were sampled. */
 export function refuseExperts({ name, training, carries }: Format, group: Group): void {
   if (!training || carries.includes('routed experts')) return
   const routed = group.members.find(({ tree }) => tree.nodes.some(({ segment }) => segment.experts))

@@ -3,7 +3,7 @@ import { untemperedTokens } from '../core/tree.ts'
 import type { LossReport } from './lost.ts'
 import { isUnscored } from './row-record.ts'
 
-/** What a run knows that a format may or may not have a place for. */
+/** Data of a run that a format may or may not have a field for. */
 export type Feature =
   | 'tokens'
   | 'advantages'
@@ -22,7 +22,7 @@ export type Feature =
   | 'other policies'
   | 'routed experts'
 
-/** What the neutral formats carry: everything but what is told of single tokens besides their own. */
+/** What the neutral formats carry: everything except entropies and candidates of tokens. */
 export const neutralFeatures: readonly Feature[] = [
   'tokens',
   'advantages',

@@ -19,7 +19,7 @@ export interface ExportGroup {
   readonly order: number
 }
 
-/** What every format is told besides the groups. */
+/** What every format gets besides the groups. */
 export interface FormatOptions {
   /** The name of the run. */
   readonly run: string
@@ -52,14 +52,14 @@ export interface Format {
   readonly carries: readonly Feature[]
   /** How its trainer reads rows; absent where no policy loss is computed from them. */
   readonly training?: Training
-  /** Whether its trainer compares rewards itself: then who is dropped from the loss only is written too. */
+  /** Whether its trainer compares rewards itself; then members that were dropped from the loss only are written too. */
   readonly comparesRewards?: boolean
   open(output: Output, options: FormatOptions): FormatWriter
-  /** The lines that load the file where it is read. */
+  /** Lines of code that load the file in its trainer. */
   loading(file: string): readonly string[]
 }
 
-/** A run that a format cannot carry without training something else than was rolled. */
+/** Thrown for a run that a format cannot carry without changing what is trained. */
 export class RefusedError extends Error {
   override name = 'RefusedError'
 

@@ -13,18 +13,18 @@ export interface Training {
   readonly form: RowForm
   /** Why, in words that follow "because". */
   readonly because: string
-  /** What it takes for a sequence in means: a row, or all rows of a trajectory. `reader`: who reads decides. */
+  /** What counts as a sequence in its means: a row, or all rows of a trajectory. `reader`: the reader decides. */
   readonly sequence: 'row' | 'trajectory' | 'reader'
-  /** Whether rows whose tokens are worth different things are cut into several. */
+  /** Whether rows whose tokens have different credit are cut into several. */
   readonly cuts?: boolean
   /**
-   * Which importance weights reach its loss: all (`tokens`), those that a row has one of (`rows`), those by age only
-   * (`age`, where its ratios start from recorded log-probabilities). @default none
+   * Which importance weights reach its loss: all (`tokens`), those that are equal within a row (`rows`), or only those by
+   * age (`age`, if its ratios start from recorded log-probabilities). @default none
    */
   readonly importance?: 'tokens' | 'rows' | 'age'
 }
 
-/** Refuses importance weights that a format's trainer would leave out or count a second time. */
+/** Refuses importance weights that a format's trainer would ignore or apply twice. */
 export function refuseImportance(
   { name, training }: { readonly name: string; readonly training?: Training },
   { members }: Group,
@@ -60,7 +60,7 @@ function isWeighedAlike({ factor, nodes }: TrajectoryImportance): boolean {
   return factor === 1 && [...nodes.values()].every(weights => weights.every(each => each === 1))
 }
 
-/** What the rows of a group are asked to be. */
+/** The wanted form of a group's rows. */
 export interface FormOptions {
   readonly weighting: LeafWeighting
   readonly form: RowForm
@@ -69,8 +69,8 @@ export interface FormOptions {
 }
 
 /**
- * The rows of a group in a form, for a trainer. Refuses what would train something else than the
- * loss over every trajectory's full path.
+ * The rows of a group in a form, for a trainer. Refuses rows whose training would differ from the loss
+ * over every trajectory's full path.
  */
 export function rowsFor(
   { name, training }: { readonly name: string; readonly training: Training },
@@ -143,13 +143,13 @@ function refuseSeveral(
   )
 }
 
-/** What a form makes a trainer work on. */
+/** How many tokens a form gives a trainer. */
 export interface FormTokens {
   /** Tokens of the rows, context included. */
   readonly tokens: number
   /** Tokens in the loss. */
   readonly trained: number
-  /** Tokens in the loss where each sampled token is trained once. */
+  /** Tokens that would be in the loss if each sampled token were trained once. */
   readonly once: number
   /** Sampled tokens that several trajectories pass through. */
   readonly shared: number

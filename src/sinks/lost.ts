@@ -7,9 +7,9 @@ export interface Lost {
 /** Counts what a format could not carry while it writes. */
 export interface LossReport {
   add(what: string, count?: number): void
-  /** Says what whoever reads the file has to know, once. */
+  /** Adds a note for the reader of the file, once. */
   note(what: string): void
-  /** In the order in which each was first met. */
+  /** In the order of their first occurrence. */
   entries(): readonly Lost[]
   notes(): readonly string[]
 }

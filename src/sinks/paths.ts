@@ -8,11 +8,11 @@ export interface PathRow {
   readonly row: Pick<Row, 'passages' | 'importance'>
   /** How many of its tokens are laid there, all trained ones among them. */
   readonly length: number
-  /** Added to what a token is worth. */
+  /** Added to the advantage of tokens. */
   readonly bonus?: RowBonus
 }
 
-/** What tokens of a row are worth on top of their advantage, and to which of the trajectories through them. */
+/** A bonus on the advantage of a row's tokens, and which trajectories through them get it. */
 export interface RowBonus {
   readonly values: Float64Array
   readonly trajectories: ReadonlySet<TrajectoryId>

@@ -25,7 +25,7 @@ export interface ReadPath {
   readonly spans: readonly ReadSpan[]
 }
 
-/** A trajectory as a foreign file tells it. */
+/** A trajectory as read from a foreign file. */
 export interface ReadTrajectory {
   readonly group: string
   readonly task: string
@@ -65,7 +65,7 @@ export interface FormatReader {
   read(records: AsyncIterable<Fields>): AsyncGenerator<ReadTrajectory>
 }
 
-/** What a trajectory is where a format has no word for it. */
+/** The values for what a format does not record. */
 export const unknownParts = {
   tools: [] as readonly ToolDefinition[],
   messages: [] as readonly Message[],
@@ -84,16 +84,16 @@ export function plainReward(total: number | null): Reward | null {
   return total === null ? null : { total, parts: [{ name: 'reward', score: total, weight: 1 }] }
 }
 
-/** The part of a reward that stands for none: somebody showed how it is done. */
+/** The reward part of demonstrations, which have no reward of their own. */
 export const shownPart = 'shown'
 
-/** What counts as worth learning from though nobody rated it. */
+/** The reward of demonstrations: 1, so that they are learned from. */
 export const shownReward: Reward = {
   total: 1,
   parts: [{ name: shownPart, score: 1, weight: 1 }],
 }
 
-/** Named scores as a reward; what they do not sum to is kept in a part of its own. */
+/** Named scores as a reward; a difference from the total becomes a part of its own. */
 export function namedReward(
   total: number | null,
   scores: Readonly<Record<string, number>>,
@@ -102,7 +102,7 @@ export function namedReward(
   const entries = Object.entries(scores)
   if (entries.length === 0) return plainReward(total)
   const isSum = Math.abs(entries.reduce((sum, [, score]) => sum + score, 0) - total) < 1e-9
-  // Weights are not written; where the scores do not sum to the total they are metrics beside it.
+  // Files do not contain weights; if the scores do not sum to the total, they count as metrics.
   const parts = entries.map(([name, score]) => ({ name, score, weight: isSum ? 1 : 0 }))
   return { total, parts: isSum ? parts : [...parts, { name: 'total', score: total, weight: 1 }] }
 }

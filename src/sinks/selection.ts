@@ -27,8 +27,8 @@ interface Item {
 }
 
 /**
- * Reads a selection once; what it gives is used group by group. With `comparesRewards`, members that a
- * filter dropped from the loss only are kept: whoever compares rewards needs theirs.
+ * Reads a selection once; the returned function is used group by group. With `comparesRewards`, members
+ * that a filter dropped from the loss only are kept, as the trainer needs their rewards.
  */
 export function openSelection(
   { where, best, include = [] }: Selection,

@@ -8,7 +8,7 @@ export interface GroupShape {
   readonly trees: number
   /** Trajectories with more than one row. */
   readonly severalRows: number
-  /** Rows whose tokens are not all worth the same. */
+  /** Rows whose tokens have different credit. */
   readonly unevenRows: number
 }
 

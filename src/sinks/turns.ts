@@ -27,7 +27,7 @@ export interface TurnTokens {
 /** The credit of every node of a tree, as `creditByNode` gives it. */
 export type NodeCredit = ReadonlyMap<number, readonly CreditSpan[]>
 
-/** The turns of a trajectory with their tokens, oldest first; a turn cut by a fork has what is left of it. */
+/** The turns of a trajectory with their tokens, oldest first; a turn cut by a fork has only its kept tokens. */
 export function turnTokens(
   tree: Tree,
   trajectory: Trajectory,

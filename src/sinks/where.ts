@@ -1,10 +1,10 @@
 /** A value that a condition compares. */
 export type WhereValue = string | number | boolean | null
 
-/** Gives the value of a field; `undefined` where there is no such field. */
+/** Gives the value of a field; `null` if it has none. */
 export type FieldReader<Item> = (item: Item) => WhereValue
 
-/** The fields a condition may name. `rewards.` stands for every name after it. */
+/** The fields a condition may name. */
 export interface WhereFields<Item> {
   readonly fields: Readonly<Record<string, FieldReader<Item>>>
   /** Fields with a free name behind a dot, such as `rewards.exact`. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** What a frame is: a part of a message, or a word between the two ends. */
+/** Kinds of frames: parts of messages, and control frames. */
 export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
 /** One frame of RFC 6455, its payload unmasked. */
@@ -10,7 +10,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** What the other end did against the protocol, with the code that closes a socket for it. */
+/** A violation of the protocol by the other end, with the close code for it. */
 export class FrameError extends Error {
   override name = 'FrameError'
   readonly code: number
@@ -71,7 +71,7 @@ export class FrameReader {
   }
 }
 
-/** The head of a frame, or how many bytes it takes to know it. */
+/** The head of a frame, or how many bytes are needed to read it. */
 function readHead(bytes: Buffer, { isMasked, bytes: most }: FrameRules): Head | number {
   const [first = 0, second = 0] = bytes
   const opcode = first & 0x0f
@@ -102,7 +102,7 @@ function readLength(bytes: Buffer, width: 2 | 8): number {
 }
 
 function unmask(payload: Buffer, mask: Buffer | undefined): Buffer {
-  // Copied in any case: what arrived is shared with the frames around it.
+  // Always copied: the received bytes are shared with other frames.
   const plain = Buffer.from(payload)
   if (mask) for (let at = 0; at < plain.length; at++) plain[at]! ^= mask[at & 3]!
   return plain

@@ -18,7 +18,7 @@ export interface ConnectOptions {
   readonly bytes?: number
 }
 
-/** Opens a WebSocket as a client; throws what the other side answered where it opens none. */
+/** Opens a WebSocket as a client; throws with the server's answer if it refuses. */
 export function connectSocket(url: string, options: ConnectOptions): Promise<TextSocket> {
   const { protocol, href } = new URL(url)
   const isSecure = protocol === 'wss:' || protocol === 'https:'
@@ -29,7 +29,7 @@ export function connectSocket(url: string, options: ConnectOptions): Promise<Tex
     signal.throwIfAborted()
     const request = (isSecure ? tlsRequest : plainRequest)(target, {
       signal,
-      // A socket is nobody else's connection, and no pool keeps it.
+      // A connection of its own, not from a pool.
       agent: false,
       headers: {
         ...headers,
@@ -56,7 +56,7 @@ export function connectSocket(url: string, options: ConnectOptions): Promise<Tex
   })
 }
 
-/** Why a request does not open a WebSocket; nothing where it does. */
+/** Why a request is not a valid WebSocket handshake; undefined if it is. */
 export function refusalOf({ method, headers }: IncomingMessage): string | undefined {
   if (method !== 'GET') return 'a WebSocket is opened by GET'
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'only WebSockets are opened here'

@@ -7,10 +7,10 @@ export interface SocketEnd {
   readonly reason: string
 }
 
-/** What somebody does with what arrives. */
+/** The callbacks of a socket. */
 export interface SocketListener {
   text(text: string): void
-  /** Told once; nothing arrives after it. */
+  /** Called once; nothing arrives after it. */
   ended(end: SocketEnd): void
 }
 
@@ -28,8 +28,8 @@ const closeMilliseconds = 2000
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * One end of a WebSocket that carries texts (RFC 6455, without extensions), within limits: what
- * goes against the protocol, or is too long, ends it with the code that says so.
+ * One end of a WebSocket that carries texts (RFC 6455, without extensions), within limits: a violation
+ * of the protocol, or a message that is too long, closes it with the code for that.
  */
 export class TextSocket {
   readonly #stream: Duplex
@@ -70,7 +70,7 @@ export class TextSocket {
     if (this.isOpen) this.#write(opcodes.text, Buffer.from(text))
   }
 
-  /** Says that this end is done, and waits a little for the other to say so too. */
+  /** Sends a close frame, and waits a little for the other end's. */
   close(code = 1000, reason = ''): void {
     if (!this.isOpen) return
     this.#hasSentClose = true
@@ -92,7 +92,7 @@ export class TextSocket {
     if (this.#end) return
     this.#end = end
     this.#parts = []
-    // Written frames still leave; what comes after an error must not throw.
+    // Written frames are still sent; errors after the end must not throw.
     this.#stream.on('error', () => {})
     this.#stream.end(() => this.#stream.destroy())
     setTimeout(() => this.#stream.destroy(), closeMilliseconds).unref()

@@ -5,19 +5,19 @@ import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/pol
 import type { Frame, FrameArray } from './frame.ts'
 import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
 
-/** What is on record of an attempt that is not finished. */
+/** The record of an unfinished attempt. */
 export interface AttemptRecord {
   opening?: Opened
   /** What the world answered, turn by turn. */
   readonly steps: Transition[]
-  /** By `keyOf` their request. */
+  /** By the `keyOf` of their requests. */
   readonly samples: Map<string, Sample>
 }
 
-/** How a world opened, and what that took. */
+/** How a world opened, and the tokens used for it. */
 type Opened = Pick<World, 'opening' | 'spent'>
 
-/** One thing that is put on record. */
+/** One entry of the record. */
 export type AttemptEntry =
   | ({ readonly kind: 'opening'; readonly tree: TreeId } & Opened)
   | {
@@ -32,10 +32,10 @@ export type AttemptEntry =
       readonly key: string
       readonly sample: Sample
     }
-  /** The record before it led elsewhere than the attempt did. */
+  /** The attempt diverged: everything recorded for it before this entry is void. */
   | { readonly kind: 'restart'; readonly tree: TreeId }
 
-/** A sample is what was drawn for this seed from exactly this prompt. */
+/** The key of a sample: its seed and its exact prompt. */
 export function keyOf({ prompt }: SampleRequest, seed: number): string {
   const { ids } = prompt
   const digest =
@@ -97,7 +97,7 @@ interface TokensRecord extends SampledRecord {
   readonly ids?: number
 }
 
-/** Tokens that are on record and need not be paid for again. */
+/** Recorded tokens, which need not be sampled again. */
 export function tokensOf(sample: Sample): number {
   return sample.kind === 'tokens' ? sample.segment.ids.length : textTokens(sample)
 }

@@ -6,7 +6,7 @@ import { openGathering } from './gathering.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { type FramePlace, openToRead, readBytes, readJournal } from './read-journal.ts'
 
-/** A file of entries that is written anew without what is of no more use, before most of it is that. */
+/** A file of entries that is rewritten without obsolete entries before they are most of it. */
 export interface CompactFile extends AsyncDisposable {
   /**
    * Writes an entry within a moment, unless its attempt is over by then; gives something to wait for
@@ -14,7 +14,7 @@ export interface CompactFile extends AsyncDisposable {
    * they will say so.
    */
   append(entry: AttemptEntry): Promise<void> | undefined
-  /** So many entries are of no more use. */
+  /** Reports that this many entries are obsolete. */
   waste(entries: number): void
   remove(): Promise<void>
 }
@@ -22,7 +22,7 @@ export interface CompactFile extends AsyncDisposable {
 /** How such a file is opened. */
 export interface CompactFileOptions {
   readonly isLive: (tree: TreeId) => boolean
-  /** Called with all that the file holds, before it is asked what of it is live. */
+  /** Called with every entry of the file, before it is asked which are live. */
   readonly onEntry: (entry: AttemptEntry) => void
   /** Below this size a file is never written anew. @default 32 MiB */
   readonly smallest?: number
@@ -40,7 +40,7 @@ const mostTogether = 64
 /** Entries that may wait for the disk before attempts wait too. */
 const mostWaiting = 2048
 
-/** Opens the file; what is of no more use is left behind at once. */
+/** Opens the file and drops obsolete entries at once. */
 export async function openCompactFile(
   path: string,
   { isLive, onEntry, smallest = 32 * 1024 * 1024, apart = momentMilliseconds }: CompactFileOptions,
@@ -149,7 +149,7 @@ function countIn(
   return { count: trees.length, wasted: trees.filter(tree => !isLive(tree)).length }
 }
 
-/** A file that was written anew, and what it holds. */
+/** A rewritten file, and its contents. */
 interface Compacted {
   readonly journal: Journal
   readonly frames: NotedFrame[]

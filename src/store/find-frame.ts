@@ -17,8 +17,8 @@ interface Candidate {
 }
 
 /**
- * Where the first whole frame begins in a stretch of a file that begins where a frame could. Looking
- * must not take long: where too much only looks like frames, the next that does is taken for one.
+ * Where the first whole frame begins in a part of a file. The search is bounded: after too many false
+ * candidates, the next candidate is taken for a frame.
  */
 export async function findFrame(
   handle: FileHandle,
@@ -38,7 +38,7 @@ export async function findFrame(
   return undefined
 }
 
-/** Lengths that fit each other, and a header that begins as JSON does that we write. */
+/** A frame's plausible beginning: consistent lengths, and a header that begins like our JSON. */
 function candidateIn(window: Buffer, at: number, offset: number): Candidate | undefined {
   const size = window.readUInt32LE(at)
   const header = window.readUInt32LE(at + prefixSize)

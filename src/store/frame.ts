@@ -36,7 +36,7 @@ export class DamagedFrameError extends Error {
   }
 }
 
-/** Writes a frame as bytes, in memory of their own that can be handed to another thread. */
+/** Writes a frame as bytes, in separate memory that can be transferred to another thread. */
 export function encodeFrame(frame: Frame): Buffer {
   single ??= openFrameBuffer()
   single.clear()
@@ -45,26 +45,26 @@ export function encodeFrame(frame: Frame): Buffer {
   return bytes
 }
 
-/** What one frame is put together in. */
+/** The buffer in which single frames are built. */
 let single: FrameBuffer | undefined
 
 /** Frames one behind another, in memory that is used again once they are written. */
 export interface FrameBuffer {
-  /** Puts a frame behind those before it; gives its size. One that has no form as bytes leaves nothing. */
+  /** Appends a frame; returns its size. A frame that cannot be encoded throws and leaves nothing behind. */
   add(frame: Frame): number
   /** The same with a frame that is bytes already. */
   addBytes(frame: Buffer): number
-  /** What was put together since it was last cleared; good until then. */
+  /** The bytes since the last clear; valid until the next. */
   bytes(): Buffer
   /** How many these are. */
   readonly size: number
   clear(): void
 }
 
-/** More than this is given back after it was needed once. */
+/** Memory above this is released after use. */
 const mostKept = 4 << 20
 
-/** Opens a buffer of frames: fresh memory for every frame costs more than filling it. */
+/** Opens a reusable buffer of frames: allocating memory for every frame costs more than filling it. */
 export function openFrameBuffer(size = 1 << 16): FrameBuffer {
   let bytes = Buffer.allocUnsafeSlow(size)
   let end = 0
@@ -77,7 +77,7 @@ export function openFrameBuffer(size = 1 << 16): FrameBuffer {
   return {
     add(frame) {
       const parts = partsOf(frame)
-      // A character takes three bytes at most: counting them first would be another pass.
+      // Reserve three bytes per character, the maximum: counting them would need another pass.
       reserve(prefixSize + 8 + 3 * parts.header.length + parts.size)
       const size = fill(bytes, end, parts)
       end += size
@@ -170,8 +170,7 @@ export function decodeFrame(bytes: Buffer, offset: number): Frame {
 }
 
 /**
- * Reads a frame that another thread has written into memory of its own: what it holds is looked at
- * there, and not copied.
+ * Reads a frame that another thread wrote into separate memory; its arrays are views, not copies.
  */
 export function viewFrame(bytes: Buffer): Frame {
   return readBody(bytes, 0, (memory, from) => [memory, from])
@@ -223,10 +222,10 @@ function pad(size: number, to: number): number {
   return Math.ceil(size / to) * to
 }
 
-/** Tools may hand over integers beyond 2^53; JSON has no word for them, so they become strings. */
+/** Tools may give bigints, which JSON does not have, so they become strings. */
 export function toJson(value: unknown): string {
   try {
-    // Several times as fast as with a function that looks at every value.
+    // Without a replacer, which is several times as fast.
     return JSON.stringify(value)
   } catch {
     return JSON.stringify(value, (_key, each: unknown) =>

@@ -5,7 +5,7 @@ import type { GroupId, TrajectoryId } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Reward } from '../core/reward.ts'
 
-/** A finished group as the journal has it: its trees lie in frames of their own. */
+/** A finished group as stored in the journal; its trees are in frames of their own. */
 export interface GroupRecord {
   readonly id: GroupId
   /** The place of its task in the run's order, for exports. */
@@ -17,7 +17,7 @@ export interface GroupRecord {
   readonly unscored: readonly { readonly trajectory: TrajectoryId; readonly outcome: Outcome }[]
 }
 
-/** A member of such a group: its trajectory by name, and what it is worth. */
+/** A member of such a group: its trajectory by id, with its reward and credit. */
 export interface MemberRecord {
   readonly trajectory: TrajectoryId
   readonly reward: Reward

@@ -24,7 +24,7 @@ export interface TreeCost {
   readonly prompt: number
 }
 
-/** What a journal holds, its trees by their places alone. */
+/** The contents of a journal, with its trees given by place only. */
 export interface JournalContents {
   readonly trees: Map<TreeId, TreePlace>
   readonly records: Map<GroupId, GroupRecord>
@@ -36,11 +36,11 @@ export interface JournalPaths {
   readonly index: string
 }
 
-/** What is noted of a stretch of the journal. */
+/** The index of one part of the journal. */
 interface IndexPart {
   readonly from: number
   readonly to: number
-  /** Where its last frame lies, and its length and checksum: another journal has others there. */
+  /** Where its last frame lies, and its length and checksum, by which another journal is noticed. */
   readonly last: number
   readonly mark: string
   readonly trees: readonly NotedTree[]
@@ -55,12 +55,12 @@ type NotedTree = readonly [
   prompt: number,
 ]
 
-/** A stretch of so many bytes is noted; a shorter one is as quickly read again. */
+/** Parts of at least this many bytes are indexed; shorter ones are read again as quickly. */
 const worthNoting = 4 << 20
 
 /**
- * Lists what a journal holds. An index beside it saves reading it whole; where that is missing, or
- * is of another journal, the journal is read and the index written anew.
+ * Lists what a journal holds. An index beside it saves reading it whole; if that is missing, or belongs
+ * to another journal, the journal is read and the index is rewritten.
  */
 export async function readContents(
   paths: JournalPaths,
@@ -78,20 +78,20 @@ export async function readContents(
   return contents
 }
 
-/** Takes notes of what is appended to a journal, and writes them beside it. */
+/** Collects index entries for what is appended to a journal, and writes them beside it. */
 export interface IndexNotes {
   /** The byte that the notes reach. */
   readonly end: number
   add(frame: Frame, place: FramePlace): void
-  /** The same of a tree whose frame is not at hand. */
+  /** The same for a tree without its frame. */
   addTree(cost: TreeCost, place: FramePlace): void
-  /** Writes what was noted if it is worth it, and forgets it; `onPart` sees it all the same. */
+  /** Writes the entries if there are enough, and forgets them; `onPart` gets them in any case. */
   write(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
   /** The same, once there is enough of it. */
   writeFull(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
 }
 
-/** Goes on with the notes of a journal that is about to grow; there are none where they lag behind. */
+/** Continues the index of a journal that is about to grow; undefined if the index is behind. */
 export async function continueNotes(
   paths: JournalPaths,
   size: number,
@@ -101,7 +101,7 @@ export async function continueNotes(
   return Math.max(end, journalMagic.length) >= size ? openNotes(paths, end, least) : undefined
 }
 
-/** So many groups are kept in memory before they are written. */
+/** Most groups in memory before they are written. */
 const fullNotes = 4096
 
 function openNotes(paths: JournalPaths, start: number, least: number): IndexNotes {
@@ -148,7 +148,7 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
 
 function addPart({ trees, records }: JournalContents, part: Omit<IndexPart, 'mark'>): void {
   for (const [id, offset, size, sampled, prompt] of part.trees) {
-    // A tree that was written again cost what it did the first time.
+    // For a tree that was written twice, the first cost counts.
     const cost = trees.get(id) ?? { sampled, prompt }
     trees.set(id, { offset, size, sampled: cost.sampled, prompt: cost.prompt })
   }
@@ -161,7 +161,7 @@ async function readParts({ journal, index }: JournalPaths): Promise<readonly Ind
   try {
     for await (const { frame } of readJournal(index)) {
       const part = frame.header as IndexPart
-      // Two readers may have noted the same stretch.
+      // Two readers may have indexed the same part.
       if (part.from === (parts.at(-1)?.to ?? 0)) parts.push(part)
     }
     const last = parts.at(-1)
@@ -173,7 +173,7 @@ async function readParts({ journal, index }: JournalPaths): Promise<readonly Ind
   return []
 }
 
-/** Writes what follows the last part; where somebody else has noted that stretch, nothing. */
+/** Appends a part to the index, unless somebody else has indexed it meanwhile. */
 async function writePart(paths: JournalPaths, part: Omit<IndexPart, 'mark'>): Promise<void> {
   const end = (await readParts(paths)).at(-1)?.to ?? 0
   if (end !== part.from) return
@@ -196,7 +196,7 @@ async function markAt(journal: string, offset: number): Promise<string> {
   }
 }
 
-/** What is looked at of a tree that is not loaded. */
+/** The fields read of a tree that is not loaded. */
 interface StoredTree {
   readonly header: { readonly id: TreeId }
   readonly nodes: readonly { readonly origin: string; readonly ids: number }[]
@@ -214,7 +214,7 @@ function costOf({ header, nodes, trajectories }: StoredTree, { arrays }: Frame):
   return { id: header.id, sampled, prompt }
 }
 
-/** The same of a tree that is at hand. */
+/** The same for a loaded tree. */
 export function costOfTree({ id, nodes, trajectories }: Tree): TreeCost {
   let sampled = 0
   let prompt = 0

@@ -52,7 +52,7 @@ export async function openJournal(
       if (broken) throw broken
       await writeAll(handle, buffer.bytes())
     } catch (cause) {
-      // What stands behind the last whole frame would hide all that came later.
+      // Cut off what follows the last whole frame: it would hide all later frames.
       if (!broken) await handle.truncate(end).catch(() => {})
       broken ??= new StoreError(path, { cause, keeps: true })
       for (const { waiting } of batch) waiting.reject(broken)
@@ -108,7 +108,7 @@ export async function openJournal(
     sync,
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
-      // Whoever appended was told of a failure; closing has nothing to add.
+      // The append has reported the failure already.
       await sync().catch(fail)
       await handle.close()
     },
@@ -160,7 +160,7 @@ async function openToAppend(path: string): Promise<{ handle: FileHandle; end: nu
   }
 }
 
-/** Up to so many bytes are handed to the system at once: waking a thread for them takes longer. */
+/** Up to this many bytes are written synchronously: an asynchronous write takes longer. */
 const smallWrite = 256 * 1024
 
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {

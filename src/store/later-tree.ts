@@ -6,7 +6,7 @@ import { treeFromBytes } from './tree-frame.ts'
 /** What of a trajectory is only read with its tree. */
 type Long = 'turns' | 'messages' | 'views' | 'calls' | 'events'
 
-/** What of a trajectory is known before its tree is read. */
+/** The fields of a trajectory that are known before its tree is decoded. */
 type Known = Omit<Trajectory, Long> & { readonly hasViews: boolean }
 
 /** What of a tree is asked first, as plain JSON; the rest is read from the bytes that the journal has of it. */
@@ -39,8 +39,8 @@ function knownOf(trajectory: Trajectory): Known {
 }
 
 /**
- * A tree whose bytes are read when something is asked that they alone tell: most trees are written to
- * a journal, compared by their rewards, and never looked into where they are gathered.
+ * A tree whose bytes are decoded only when needed: most trees are written to the journal, compared by
+ * their rewards, and never read by the gathering thread.
  */
 export function laterTree({ known, trajectories, cost }: LaterTree, bytes: Buffer): Tree {
   let whole: Tree | undefined

@@ -5,11 +5,11 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { StoreError } from './store-error.ts'
 
-/** Who holds a lock: a process of a machine, told apart from later ones with the same number. */
+/** The holder of a lock: a process on a machine; `started` distinguishes it from later ones with the same id. */
 interface Owner {
   readonly pid: number
   readonly host: string
-  /** When the process started, in ticks since boot, where the system tells. */
+  /** When the process started, in ticks since boot, if the system reports it. */
   readonly started: string
 }
 
@@ -32,7 +32,7 @@ export async function lockFile(path: string): Promise<AsyncDisposable> {
       const place = end ? nextPlace(path, end.text) : path
       if (!(await tryLink(draft, place))) continue
       if (!end || (await isStill(path, chain[0]!.text))) return release(path, [...chain, { place }])
-      // What was taken over had been given back in between, and may be somebody's again.
+      // The lock was released in between, and may belong to somebody else now.
       await rm(place, { force: true })
     }
   } catch (cause) {
@@ -43,13 +43,13 @@ export async function lockFile(path: string): Promise<AsyncDisposable> {
   }
 }
 
-/** Of the chain, the lock itself goes first: from then on nobody follows the rest. */
+/** Removes the lock itself first: from then on nobody follows the rest of the chain. */
 function release(path: string, chain: readonly { readonly place: string }[]): AsyncDisposable {
   return {
     async [Symbol.asyncDispose]() {
       const takeovers = chain.map(({ place }) => place).filter(place => place !== path)
       await removeLeftovers(path, new Set(takeovers))
-      // Once and no more: a moment later the lock may be somebody else's.
+      // Only once: a moment later the lock may belong to somebody else.
       await rm(path, { force: true })
       for (const place of takeovers) await rm(place, { force: true })
     },
@@ -57,8 +57,8 @@ function release(path: string, chain: readonly { readonly place: string }[]): As
 }
 
 /**
- * Takeovers of processes that died while they gave a lock back. They are removed while the lock is
- * still held: afterwards, a takeover that is no part of this chain may be part of the next one.
+ * Removes takeovers of processes that died while releasing a lock. This must happen while the lock is
+ * held: later, a takeover outside this chain may belong to the next one.
  */
 async function removeLeftovers(path: string, own: ReadonlySet<string>): Promise<void> {
   const prefix = `${basename(path)}.over.`
@@ -68,7 +68,7 @@ async function removeLeftovers(path: string, own: ReadonlySet<string>): Promise<
   }
 }
 
-/** A run that somebody else is writing. */
+/** Thrown if another process is writing the run. */
 export class LockedError extends Error {
   override name = 'LockedError'
 }
@@ -111,13 +111,13 @@ async function tryLink(draft: string, path: string): Promise<boolean> {
   }
 }
 
-/** What file systems without hard links answer. */
+/** Error codes of file systems without hard links. */
 const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
 async function refuseLiving(path: string, text: string): Promise<void> {
   const owner = readOwner(text)
   if (!owner) {
-    // Without links a lock is there before its text is: whoever writes it needs no longer than this.
+    // Without links a lock exists before its text: wait until it has been written.
     await setTimeout(20)
     return
   }

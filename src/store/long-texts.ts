@@ -10,9 +10,9 @@ export interface Lifted {
   readonly places: readonly (readonly [path: TextPath, text: number])[]
 }
 
-/** From so many characters on a text is worth a place of its own. */
+/** From this many characters on, a text is stored separately. */
 const longText = 400
-/** Nothing is looked for further down. */
+/** The deepest level that is searched for long texts. */
 const deepest = 12
 
 /** Takes the long texts out of a header; the header itself is not changed. */
@@ -22,7 +22,7 @@ export function liftTexts(header: unknown): Lifted {
   const path: (string | number)[] = []
   const lift = (value: unknown): unknown => {
     if (typeof value === 'string') {
-      // JSON keeps half characters, plain text cannot.
+      // Plain UTF-8 cannot hold lone surrogates, JSON can.
       if (value.length < longText || !value.isWellFormed()) return value
       const text = known.get(value) ?? known.size
       known.set(value, text)
@@ -47,7 +47,7 @@ export function liftTexts(header: unknown): Lifted {
     return copy ?? items
   }
   const liftFields = (fields: object): object => {
-    // What says itself how it is written, such as a date, is left to that.
+    // Objects with their own `toJSON`, such as dates, are left alone.
     if (Object.getPrototypeOf(fields) !== Object.prototype || 'toJSON' in fields) return fields
     let copy: Record<string, unknown> | undefined
     for (const key in fields) {
@@ -69,7 +69,7 @@ function mayHold(value: unknown): boolean {
   return typeof value === 'string' ? value.length >= longText : typeof value === 'object'
 }
 
-/** Puts long texts back where they were. Throws where a place is not there: nothing is taken on trust. */
+/** Puts long texts back where they were. Throws if a place does not exist: the file may be damaged. */
 export function putTexts(header: unknown, texts: readonly string[], places: unknown): unknown {
   const whole = { header }
   for (const place of listOf(places)) {
@@ -91,7 +91,7 @@ function listOf(value: unknown): readonly unknown[] {
   return value
 }
 
-/** Only what is an object's own: a key such as `__proto__` leads nowhere else. */
+/** Own properties only, so that a key such as `__proto__` does no harm. */
 function ownOf(value: unknown, key: unknown): unknown {
   if (typeof value === 'object' && value !== null && Object.hasOwn(value, key as PropertyKey)) {
     return (value as Record<PropertyKey, unknown>)[key as PropertyKey]

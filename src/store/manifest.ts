@@ -8,7 +8,7 @@ export function packageVersion(): string {
   return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version
 }
 
-/** The manifest of a run that begins now. Of a policy that runs inside, it names the kernel. */
+/** The manifest of a run that begins now. For an embedded policy it names the kernel. */
 export function newManifest(
   kind: string,
   config: Readonly<Record<string, unknown>>,

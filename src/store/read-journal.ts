@@ -18,7 +18,7 @@ export interface JournalEntry {
 }
 
 /**
- * Reads a journal from its beginning, or from a place on. A torn last frame ends it quietly: its
+ * Reads a journal from its beginning, or from a place on. An incomplete last frame is ignored: its
  * writer is still at work, or died.
  */
 export async function* readJournal(path: string, from = 0): AsyncGenerator<JournalEntry> {
@@ -34,7 +34,7 @@ export async function* readJournal(path: string, from = 0): AsyncGenerator<Journ
   }
 }
 
-/** Opens a journal for reading; a run whose writer has not got to it yet has none. */
+/** Opens a journal for reading; undefined if its writer has not created it yet. */
 export async function openToRead(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, 'r')
@@ -99,7 +99,7 @@ export async function* readPlaces(
     const bytes = buffer.subarray(offset - start, offset - start + wanted)
     const problem = problemOf(bytes, offset)
     if (problem) {
-      // Where zeros begin in the last frame and go on to the end, a power cut left them.
+      // Zeros from within the last frame to the end are what a power cut leaves.
       const isCut = await isZeroFrom(handle, offset + wanted - 1, size)
       if (isCut && offset + wanted < size) {
         yield { place: { offset, size: size - offset }, bytes, isTorn: true }
@@ -150,7 +150,7 @@ interface Suspect {
   readonly reason: string
 }
 
-/** What a crash tears is the last frame: where a whole one follows, something else damaged it. */
+/** A crash damages only the last frame; if a whole one follows, the damage has another cause. */
 async function refuseHidden(handle: FileHandle, suspect: Suspect): Promise<void> {
   const { offset, size, path, reason } = suspect
   const follows = await findFrame(handle, { from: offset + 8, to: size })

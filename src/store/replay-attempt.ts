@@ -7,8 +7,8 @@ import type { RolloutContext } from '../rollout/attempt.ts'
 import { type AttemptEntry, type AttemptRecord, keyOf } from './attempt-record.ts'
 
 /**
- * Puts every sample and every answer of the world on record. They are written before this turn of the
- * event loop is over; the attempt waits only where `append` asks it to, since the disk is behind.
+ * Records every sample and every answer of the world. They are written within this turn of the event
+ * loop; the attempt waits only if `append` asks it to, because the disk is behind.
  */
 export function recording(
   context: RolloutContext,
@@ -21,7 +21,7 @@ export function recording(
       async draw({ request, seeds, call, ask }) {
         const keys = seeds.map(seed => keyOf(request, seed))
         const samples = await ask()
-        // What an interruption cut is drawn again whole, so that a resumed run gives the same rows.
+        // An interrupted sample is not recorded: it is drawn again whole, so that a resumed run gives the same rows.
         if (call.signal.aborted) return samples
         for (const [index, sample] of samples.entries()) {
           const isBehind = append({ kind: 'sample', tree, key: keys[index]!, sample })
@@ -49,21 +49,21 @@ export function recording(
   }
 }
 
-/** A record that is being fed back. */
+/** A record that is being replayed. */
 export interface Replay {
   readonly record: AttemptRecord
-  /** Whether everything so far came from the record; recorded answers fit only then. */
+  /** Whether everything so far came from the record; only then do recorded answers apply. */
   isFaithful: boolean
-  /** Whether the world answered otherwise than it had. */
+  /** Whether the world gave another answer than the recorded one. */
   hasDiverged: boolean
 }
 
-/** Begins to feed back a record. */
+/** Begins to replay a record. */
 export function openReplay(record: AttemptRecord): Replay {
   return { record, isFaithful: true, hasDiverged: false }
 }
 
-/** Feeds back what is on record: samples whose prompt is the same, and the world's answers to them. */
+/** Replays a record: samples whose prompt is the same, and the world's answers to them. */
 export function replaying(context: RolloutContext, replay: Replay): RolloutContext {
   const { opening: opened, steps, samples } = replay.record
   return {
@@ -98,13 +98,13 @@ export function replaying(context: RolloutContext, replay: Replay): RolloutConte
   }
 }
 
-/** Ends the attempt: the loop that rolls it sees an error, whoever began the replay sees why. */
+/** Ends the attempt with an error; `hasDiverged` says why to the code that began the replay. */
 function diverge(replay: Replay, place: string): never {
   replay.hasDiverged = true
   throw new Error(`the world did not repeat ${place}`)
 }
 
-/** Calls are left out: how long they took differs. So is what was spent: older records have none. */
+/** Ignores calls, whose times differ, and what was spent, which older records lack. */
 function isSame(then: Transition, now: Transition): boolean {
   const [before, after] = [then, now].map(({ calls: _calls, spent: _spent, ...rest }) => rest)
   return isDeepStrictEqual(before, stored(after))

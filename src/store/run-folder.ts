@@ -13,7 +13,7 @@ import { StoreError } from './store-error.ts'
 /** The version of the run folder's layout that this program writes; it reads all up to it. */
 export const runFormat = 3
 
-/** What a run folder says of itself, in `run.json`. */
+/** The manifest of a run folder, `run.json`. */
 export interface RunManifest {
   readonly format: number
   /** The command that made it. */
@@ -21,11 +21,11 @@ export interface RunManifest {
   /** Every setting as it was resolved. */
   readonly config: Readonly<Record<string, Json>>
   readonly versions: Readonly<Record<string, string>>
-  /** `running` also where its writer died; `stopped` where it ended in order before its end. */
+  /** `running` also if its writer died; `stopped` if it ended early in an orderly way. */
   readonly status: 'running' | 'stopped' | 'finished'
   /** Why it was stopped. */
   readonly reason?: string
-  /** What stood between code that the policy wrote and this machine, where such code was run. */
+  /** The isolation of code that the policy wrote, if such code was run. */
   readonly isolation?: Isolation
   /** The folder it was begun in, which the paths in its settings are relative to. */
   readonly directory?: string
@@ -48,7 +48,7 @@ export function runPaths(folder: string) {
   }
 }
 
-/** The file that is written last into a checkpoint: where it is, the checkpoint is whole. */
+/** The file that is written last into a checkpoint: its presence means that the checkpoint is complete. */
 export const checkpointMark = 'training.json'
 
 /** Whether a folder holds a run. */
@@ -87,7 +87,7 @@ export async function claimRunFolder(given?: string, parent = 'runs'): Promise<C
     return {
       out,
       async [Symbol.asyncDispose]() {
-        // Neither goes where something lies in it.
+        // Neither folder is removed if it is not empty.
         await rmdir(out).catch(() => undefined)
         if (madeParent !== undefined) await rmdir(parent).catch(() => undefined)
       },
@@ -96,8 +96,8 @@ export async function claimRunFolder(given?: string, parent = 'runs'): Promise<C
 }
 
 /**
- * Makes a run folder; one that already holds a run is refused. Gives the lock of its writer, which is
- * taken before anything is looked at or written: of two at once one begins the run.
+ * Makes a run folder; one that already holds a run is refused. Returns the writer's lock, which is
+ * taken before anything is read or written, so that of two processes only one begins the run.
  */
 export async function createRun(folder: string, manifest: RunManifest): Promise<AsyncDisposable> {
   const paths = runPaths(folder)
@@ -141,7 +141,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** What a folder without a run may be instead, or where runs are. */
+/** A hint for a folder without a run: what it is instead, or where runs are. */
 function whatInstead(folder: string): string {
   if (existsSync(join(folder, 'model.safetensors'))) {
     return `it is the folder of a model; \`${commandLine('doctor', folder)}\` looks at one`
@@ -152,7 +152,7 @@ function whatInstead(folder: string): string {
   return `there is no such folder. Runs lie in runs/ unless --out said otherwise.${nearFile(folder)}`
 }
 
-/** Reads what a run folder says of itself. */
+/** Reads the manifest of a run folder. */
 export async function readManifest(folder: string): Promise<RunManifest> {
   const { manifest: path } = runPaths(folder)
   if (!existsSync(path)) {

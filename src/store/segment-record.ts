@@ -19,8 +19,8 @@ export interface SampledRecord extends Pick<SampledSegment, 'basis' | 'version'>
 }
 
 /**
- * Adds a sampled segment to a record; `keep` puts an array into the frame and gives its index. The
- * record itself is filled, since one is made for every turn of every attempt.
+ * Adds a sampled segment to a record; `keep` puts an array into the frame and returns its index. The
+ * record is filled in place, which saves an object for every turn of every attempt.
  */
 export function addSampled<Fields extends object>(
   fields: Fields,
@@ -69,7 +69,7 @@ export function fromSampledRecord(
   })
 }
 
-/** Frames keep bytes; what needs two of them for each number is kept as twice as many. */
+/** Frames store bytes; 16-bit numbers are stored as two bytes each. */
 function toExpertsRecord(
   { layers, top, before, data }: RoutedExperts,
   keep: (array: FrameArray) => number,
@@ -83,7 +83,7 @@ function fromExpertsRecord(
   arrays: readonly FrameArray[],
 ): RoutedExperts {
   const kept = arrays[at] as Uint8Array
-  // Copied, since two bytes of a file need not lie where a number may begin.
+  // Copied, because the bytes may not be aligned for 16-bit numbers.
   const data = bytes === 1 ? kept : new Uint16Array(kept.slice().buffer)
   return { layers, top, before, data }
 }

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { commandLine } from '../names/program-name.ts'
 
-/** What the system's codes mean to somebody whose run stopped, and what to do about it. */
+/** What the system's error codes mean for a run, and what to do about them. */
 const meanings: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full; make room',
   EDQUOT: 'the disk quota is used up; make room',

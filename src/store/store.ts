@@ -16,13 +16,13 @@ import { treeFromFrame, treeToFrame } from './tree-frame.ts'
 
 /** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
 export interface RunWriter extends AsyncDisposable {
-  /** Writes a tree; one that was sent by whoever made it has its bytes already. */
+  /** Writes a tree; `sent` has its bytes already, if another thread made it. */
   writeTree(tree: Tree, sent?: SentTree): Promise<void>
   writeGroup(group: Group, task: Task, order: number): Promise<void>
   sync(): Promise<void>
 }
 
-/** Writes groups also where only their record was kept and their trees were let go. */
+/** Can also write groups of which only the record is left in memory. */
 export interface RecordWriter extends RunWriter {
   writeRecord(record: GroupRecord): Promise<void>
 }
@@ -143,7 +143,7 @@ export async function openRunReader(folder: string): Promise<RunReader> {
   }
 }
 
-/** Passes one group of those that the seats of the same attempts make. */
+/** Whether a group is the first of those that the seats of the same attempts form. */
 function isFirstSeat(): (record: GroupRecord) => boolean {
   const seen = new Set<string>()
   return ({ seat, step = '', order }) => {

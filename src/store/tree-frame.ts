@@ -11,7 +11,7 @@ import {
 import { type Frame, type FrameArray, viewFrame } from './frame.ts'
 import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
 
-/** A node as JSON; what only sampled segments have is there for those. */
+/** A node as JSON, with extra fields for sampled segments. */
 interface NodeRecord extends Partial<SampledRecord> {
   readonly parent: readonly [node: number, offset: number]
   readonly origin: Segment['origin']

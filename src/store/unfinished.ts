@@ -20,11 +20,11 @@ import { openReplay, recording, replaying } from './replay-attempt.ts'
  */
 export interface Unfinished extends AsyncDisposable {
   roll(strategy: Strategy, context: RolloutContext, attempt: Attempt): ReturnType<Strategy>
-  /** The trees of an attempt were written: its record is of no more use. */
+  /** Called when the trees of an attempt are written, so that its record is obsolete. */
   forget(tree: TreeId): void
   /** Tokens of what was on record when it was opened. */
   readonly usage: Usage
-  /** Attempts that went on from their record, and those whose world did not repeat itself. */
+  /** Attempts continued from their record, and those restarted because their world diverged. */
   readonly counts: { readonly continued: number; readonly restarted: number }
   /** Tokens that each attempt which is under way has sampled so far. */
   lengths(): readonly number[]
@@ -32,7 +32,7 @@ export interface Unfinished extends AsyncDisposable {
   remove(): Promise<void>
 }
 
-/** Opens the record of unfinished attempts; what belongs to finished trees is left behind. */
+/** Opens the record of unfinished attempts; entries of finished trees are dropped. */
 export async function openUnfinished(
   path: string,
   isFinished: (tree: TreeId) => boolean,

@@ -16,9 +16,9 @@ export interface TaskOutcome {
 /** What is remembered of a task that was tried: the newest counts most. */
 interface TaskRecord {
   readonly draws: number
-  /** Success of late: half of it is the newest. */
+  /** Recent success: a moving average in which the newest result counts half. */
   readonly fast: number
-  /** Success over a longer time: a tenth of it is the newest. */
+  /** Success over a longer time: a moving average in which the newest result counts a tenth. */
   readonly slow: number
   /** Successes and failures, the older ones faded. */
   readonly wins: number
@@ -35,13 +35,13 @@ export interface TaskSamplingReport {
   /** How many of them were tried at all. */
   readonly tried: number
   readonly draws: number
-  /** Of the tasks that were tried, how many succeed of late never, sometimes and always. */
+  /** Of the tried tasks, how many recently succeeded never, sometimes and always. */
   readonly success: { readonly never: number; readonly sometimes: number; readonly always: number }
 }
 
-/** Draws the tasks of a training run, some of them by how they went before. */
+/** Draws the tasks of a training run; some methods use earlier results. */
 export interface TaskSampler<Data = unknown> extends TaskStream<Data> {
-  /** Remembers how tasks went. Draws depend on it, so it is told of whole steps, in their order. */
+  /** Records how tasks went. Draws depend on it, so call it with whole steps, in their order. */
   learn(outcomes: readonly TaskOutcome[]): void
   memory(): TaskMemory
   /** Goes on from what was remembered. */

@@ -4,7 +4,7 @@ import { commandLine } from '../names/program-name.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { readTasks, type TaskSource } from './tasks.ts'
 
-/** What tasks are split by. */
+/** How tasks are split. */
 export interface SplitOptions<Data> {
   readonly seed: number
   /** Which split of the environment to train on. */
@@ -13,7 +13,7 @@ export interface SplitOptions<Data> {
   readonly heldOut?: TaskSource<Data>
 }
 
-/** Tasks to train on, and others to evaluate on that none of them equals. */
+/** Tasks to train on, and different ones to evaluate on. */
 export interface SplitTasks<Data = unknown> {
   readonly train: readonly Task<Data>[]
   readonly heldOut: readonly Task<Data>[]
@@ -24,12 +24,12 @@ export interface SplitTasks<Data = unknown> {
 /** The split that an environment makes for evaluation, by the names people give it. */
 const heldOutNames = ['held-out', 'test', 'validation']
 
-/** Held-out tasks that are made where nobody says how many. */
+/** How many held-out tasks are made by default. */
 const madeHeldOut = 512
 
 /**
- * Splits tasks. What is trained on is never evaluated on: tasks are the same where their data are, or
- * what the environment says of them. Tasks that people gave twice are refused with the way out; of tasks that an
+ * Splits tasks so that none is both trained and evaluated on. Tasks are equal if their data are, or if the
+ * environment's `taskKey` says so. Given tasks that are in both parts are refused, with a hint; of tasks that an
  * environment makes, those that are held out are not trained on.
  */
 export async function splitTasks<Data>(
@@ -63,7 +63,7 @@ export async function splitTasks<Data>(
   return holdOut(all, { seed, keyOf, wanted: heldOut })
 }
 
-/** What is said where a run would train on the split that others are measured by. */
+/** The error for training on the split that benchmarks are measured by. */
 function evaluationSplit(
   { name, splits = [] }: Pick<Environment, 'name' | 'splits'>,
   split: string,
@@ -76,7 +76,7 @@ function evaluationSplit(
   )
 }
 
-/** The same fields with the same values are the same task, in whatever order and under whatever id they stand. */
+/** A key of a task's data, which ignores its id and the order of fields. */
 function keyOfData({ id, data }: Task): string {
   const { id: own, ...rest } = Object(data) as { readonly id?: unknown }
   return JSON.stringify(own === id ? rest : data, (_, value: unknown) =>
@@ -107,7 +107,7 @@ function refuseShared<Data>(tasks: SplitTasks<Data>, keyOf: KeyOf<Data>): SplitT
   )
 }
 
-/** Of made tasks, those that are held out are not trained on; splits that are mostly the same are none. */
+/** Removes held-out tasks from the training tasks; refuses splits that are mostly the same. */
 function withoutShared<Data>(
   tasks: Pick<SplitTasks<Data>, 'train' | 'heldOut'>,
   { keyOf, split, name }: { keyOf: KeyOf<Data>; split: string | undefined; name: string },
@@ -128,7 +128,7 @@ interface HoldOut<Data> {
   readonly wanted: number | undefined
 }
 
-/** Sets aside tasks that are never trained on; which ones is the seed's choice. Equal ones stay together. */
+/** Sets aside tasks that are never trained on, chosen by the seed. Equal ones stay together. */
 function holdOut<Data>(
   tasks: readonly Task<Data>[],
   { seed, keyOf, wanted }: HoldOut<Data>,

@@ -4,7 +4,7 @@ import { random, seedOf, shuffle } from '../math/random.ts'
 
 /** Tasks one after the other without end: every pass over them has an order of its own. */
 export interface TaskStream<Data = unknown> {
-  /** The task at a place; those that are taken are drawn again only where no other is left. */
+  /** The task at a place; tasks in `taken` are drawn again only if no other is left. */
   at(place: number, taken?: ReadonlySet<TaskId>): Task<Data>
 }
 

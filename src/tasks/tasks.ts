@@ -48,7 +48,7 @@ export async function* readTasks<Data>(
   }
 }
 
-/** As many tasks as are looked at before a run begins; reading more would keep people waiting. */
+/** Most tasks that are checked before a run begins; reading more would take too long. */
 const checkedTasks = 20_000
 
 /** Refuses a file or run that holds no task or wrong ones, before anything is made for it. */
@@ -88,7 +88,7 @@ export async function countTasks(source: TaskSource<never>): Promise<number | un
   return lines
 }
 
-/** An environment was asked for tasks that has only those of files. */
+/** The error for an environment that cannot make tasks. */
 export function makesNone(environment: string): SettingError {
   return new SettingError(
     `environment "${environment}" makes no tasks of its own: name a file with --tasks`,
@@ -138,7 +138,7 @@ function toTask<Data>(
   }
 }
 
-/** What is to become a task, and where it stands: a blank line is none, but counts as a line. */
+/** The data of a task, and its place; blank lines are skipped but counted. */
 interface Entry {
   readonly entry: unknown
   readonly place: string

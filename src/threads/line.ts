@@ -1,22 +1,22 @@
 import type { Worker } from 'node:worker_threads'
 import { type OutboxOptions, openOutbox } from './outbox.ts'
 
-/** One who waits for an answer. */
+/** A question that waits for its answer. */
 export interface Waiting {
   readonly resolve: (answer: never) => void
   readonly reject: (reason: unknown) => void
 }
 
-/** What the end of a line does with what it hears. */
+/** How this end of a line handles messages. */
 export interface LineEnd<News> {
   take(news: News): void
-  /** The error of all who wait when the thread is gone; without a cause it was closed. */
+  /** The error for open questions when the thread is gone; without a cause it was closed. */
   failure(cause?: Error): Error
 }
 
 /**
  * The line to a thread: questions by number, sent together, each answered or failed once. The
- * program stays alive while a question is open, and not for the thread's sake.
+ * program stays alive while a question is open; the thread itself does not keep it alive.
  */
 export class Line<Order, News, Question extends Waiting> {
   readonly send: (order: Order) => void
@@ -36,7 +36,7 @@ export class Line<Order, News, Question extends Waiting> {
     worker.on('exit', () => this.#fail(end.failure()))
   }
 
-  /** Numbers a question; one that goes on keeps its number. */
+  /** Gives a question its number; a continued one keeps its own. */
   open(question: Question, id: number = this.#next++): number {
     if (this.#open.size === 0) this.worker.ref()
     this.#open.set(id, question)

@@ -1,12 +1,12 @@
-/** When what was collected goes. */
+/** When collected items are sent. */
 export interface OutboxOptions {
-  /** So many go at once; with more, the other side would be without work meanwhile. @default 8 */
+  /** Items per message; with more, the other side would be idle meanwhile. @default 8 */
   readonly together?: number
-  /** Calls back when the rest goes. @default at the end of this turn of the event loop */
+  /** Schedules sending the rest. @default at the end of this turn of the event loop */
   readonly later?: (flush: () => void) => void
 }
 
-/** Opens the way to another thread: waking it costs more than an item does, so a few go together. */
+/** Sends items to another thread a few at a time: waking it costs more than an item does. */
 export function openOutbox<T>(
   post: (items: readonly T[]) => void,
   { together = 8, later = setImmediate }: OutboxOptions = {},

@@ -1,4 +1,4 @@
-/** Room that a very long text has left behind is given back when it is more than this. */
+/** Memory above this, left by a very long text, is released. */
 const KEPT = 1 << 20
 
 /** Ids that are still being gathered. */
@@ -34,8 +34,8 @@ export class IdBuffer {
 }
 
 /**
- * Pieces of a text as `[start, end)` in UTF-16 units, one behind the other. Whoever makes them keeps
- * one list for all texts: a list per text would cost more than cutting a short one.
+ * Pieces of a text as `[start, end)` in UTF-16 units, in order. One list is reused for all texts: a
+ * list per text would cost more than cutting a short one.
  */
 export class Cuts {
   /** Starts at the even places, ends at the odd ones. */

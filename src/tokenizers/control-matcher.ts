@@ -10,8 +10,8 @@ export interface ControlStretch {
 }
 
 /**
- * Cuts a text at its control strings. What touches a foreign character is no control string; runs of
- * white space, which some vocabularies have among their control tokens, tell nothing and stay.
+ * Cuts a text at its control strings. A string that touches a foreign character is not a control string,
+ * except for runs of white space, which some vocabularies list as control tokens and which do no harm.
  */
 export type ControlMatcher = (input: Marked) => readonly ControlStretch[]
 
@@ -104,8 +104,8 @@ function longestAt({ text, foreign }: Marked, start: number, root: Node): Found 
 }
 
 /**
- * Applies the token's flags; undefined where it would have to be a word of its own and is not. What
- * an earlier token has taken as its white space leaves nothing of a token of white space.
+ * Applies the token's flags; undefined if it must be a single word and is not, or if it is white space
+ * that an earlier token has already taken.
  */
 function widen(text: string, found: Found, done: number): Found | undefined {
   const { control } = found

@@ -23,8 +23,8 @@ export const tokenRoles = [
 
 /**
  * All added tokens with their ids, by ascending id: those of tokenizer.json, then what the config
- * says, then the extra ones. An id is what the vocabulary has for the string, else the next one
- * free, as the reference deals them out; the id that a file writes beside a token is not asked.
+ * says, then the extra ones. An id is the vocabulary's for the string, else the next free one, as in
+ * the reference; the id that a file writes beside a token is ignored.
  */
 export function gatherControls(
   added: readonly AddedToken[],

@@ -91,7 +91,7 @@ function replace(fields: Fields): Decoder {
   return tokens => tokens.map(token => replaceEach(token, expression, () => content))
 }
 
-/** Takes up to so many of one character off both ends of each token. */
+/** Removes up to so many of one character from both ends of each token. */
 function strip(fields: Fields): Decoder {
   const content = readText(fields.content, 'content of a Strip')
   const most = (name: 'start' | 'stop') =>

@@ -27,7 +27,7 @@ export function byteDecoding(bytesOf: (id: number) => Uint8Array | undefined): D
   }
 }
 
-/** Ids that are kept lie in pages: a list with gaps would be a dictionary to the runtime. */
+/** Cached ids are kept in pages: JavaScript engines turn an array with gaps into a slow dictionary. */
 const pageBits = 12
 const pageSize = 1 << pageBits
 
@@ -39,7 +39,7 @@ function remembering(
     const found = pages[id >> pageBits]?.[id & (pageSize - 1)]
     if (found !== undefined) return found
     const bytes = bytesOf(id)
-    // Only ids that exist are kept: the list must not grow with what a caller makes up.
+    // Only existing ids are cached, so that made-up ones do not grow the cache.
     if (bytes !== undefined) keep(pages, id, bytes)
     return bytes
   }
@@ -61,7 +61,7 @@ function gather(
   bytesOf: (id: number) => Uint8Array | undefined,
   isSkipped: (id: number) => boolean,
 ): number {
-  // What a very long text needed is not kept.
+  // Release the memory of a very long text.
   if (scratch.length > 1 << 20) scratch = Buffer.alloc(1 << 14)
   let length = 0
   for (let index = 0; index < ids.length; index++) {
@@ -77,7 +77,7 @@ function gather(
   return length
 }
 
-/** Bytes that are no UTF-8 become U+FFFD, one for each maximal part; a byte order mark stays. */
+/** Invalid UTF-8 becomes U+FFFD, one for each maximal part; a byte order mark stays. */
 function toText(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
 }

@@ -8,7 +8,7 @@ import {
   readText,
 } from './fields.ts'
 
-/** What a tokenizer.json says, its outer shape checked; each part is read by who builds it. */
+/** A tokenizer.json with its outer shape checked; each part is read where it is built. */
 export interface Definition {
   readonly modelType: string
   readonly model: Fields
@@ -18,7 +18,7 @@ export interface Definition {
   readonly addedTokens: readonly AddedToken[]
 }
 
-/** An added token as written down; the id is only a wish until the vocabulary has been asked. */
+/** An added token as the file has it; the vocabulary may give it another id. */
 export interface AddedToken {
   readonly id: number | undefined
   readonly content: string
@@ -61,7 +61,7 @@ export function readAddedToken(value: unknown, where: string): AddedToken {
   }
 }
 
-/** Files written before models were tagged are told apart by the fields they have. */
+/** Older files do not name the model's type; it is recognised by its fields. */
 function typeOfModel(model: Fields): string {
   if (model.type !== undefined && model.type !== null) return readText(model.type, 'model.type')
   if (model.merges !== undefined) return 'BPE'

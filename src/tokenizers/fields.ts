@@ -1,4 +1,4 @@
-/** A JSON object of which nothing is known yet but that it is one. */
+/** A JSON object whose fields are not checked yet. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** A part of a tokenizer.json that is not built here, though another implementation may know it. */
@@ -6,7 +6,7 @@ export class UnsupportedPartError extends Error {
   override name = 'UnsupportedPartError'
 }
 
-/** Takes a JSON object, or says where something else stood. */
+/** Takes a JSON object, or throws with the place where something else is. */
 export function readFields(value: unknown, where: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
   throw mismatch(value, where, 'an object')

@@ -16,8 +16,8 @@ const loadPackage = createRequire(import.meta.url)
 type LibraryTokenizer = libraryPackage.Tokenizer
 
 /**
- * A model of `@huggingface/tokenizers`. The library is never shown a control token: it would
- * recognise them in data, and its way with their white space is not the reference's.
+ * A model of `@huggingface/tokenizers`. The library is never given the control tokens: it would
+ * recognise them in data, and it treats their white space differently than the reference.
  */
 export function openLibraryModel(definition: Definition): TextModel {
   refuseSlowParts(definition)
@@ -47,8 +47,8 @@ export function openLibraryModel(definition: Definition): TextModel {
 const longestWord = 1000
 
 /**
- * The library matches with JavaScript's engine, and so only what that matches in linear time is
- * left to it. Ours would have been asked before where the part is known here.
+ * The library uses JavaScript's regular expressions, so only patterns that these match in linear time
+ * are left to it.
  */
 function refuseSlowParts({ model, normalizer, preTokenizer, decoder }: Definition): void {
   for (const pattern of regexesIn([normalizer, preTokenizer, decoder], 0)) {
@@ -81,7 +81,7 @@ function readVocabulary({ modelType, model }: Definition): Vocabulary {
   )
 }
 
-/** Our own decoders where we have them: the library's read invalid bytes in another way. */
+/** Our own decoders where we have them: the library's read invalid bytes differently. */
 function openLibraryDecoder(definition: Definition, library: LibraryTokenizer): Decoder {
   try {
     return openDecoder(definition.decoder)
@@ -104,7 +104,7 @@ function openLibraryNormalizer(
       const normalized = library.normalizer?.(text) ?? text
       if (foreign === undefined) return { text: normalized }
       if (normalized === text) return { text, foreign }
-      // Which characters came from where is not told, so one foreign character makes all foreign.
+      // The library does not say which characters came from where, so one foreign character makes all foreign.
       const mark = foreign.includes(1) ? 1 : 0
       return { text: normalized, foreign: new Uint8Array(normalized.length).fill(mark) }
     }

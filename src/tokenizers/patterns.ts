@@ -1,7 +1,7 @@
 import { linearPattern, nativePattern, type Pattern } from '../patterns/pattern.ts'
 import { pinned } from './unicode.ts'
 
-/** A regular expression of tokenizer.json, which takes no longer than the text is long. */
+/** A regular expression of tokenizer.json, matched in linear time. */
 export function toPattern(pattern: string): Pattern {
   const linear = linearPattern(toRegExp(pattern))
   if (linear) return linear
@@ -99,12 +99,12 @@ function readQuantified(reader: PatternReader, ignoreCase: boolean): string {
   if (quantifier === undefined) return atom
   if (take(reader, '?')) return `${atom}${quantifier}?`
   if (!take(reader, '+')) return `${atom}${quantifier}`
-  // Behind braces Oniguruma reads + as "again", elsewhere as "never give back".
+  // In Oniguruma, + after braces repeats once more; elsewhere it makes the quantifier possessive.
   if (quantifier.startsWith('{')) return `(?:${atom}${quantifier})+`
   return atomic(reader, `${atom}${quantifier}`)
 }
 
-/** Once matched, never given back: a lookahead captures it and a reference consumes it. */
+/** An atomic group, written as a lookahead that captures and a reference that consumes. */
 function atomic(reader: PatternReader, source: string): string {
   reader.atoms++
   return `(?:(?=(?<atom${reader.atoms}>${source}))\\k<atom${reader.atoms}>)`
@@ -160,7 +160,7 @@ function readMember(reader: PatternReader, ignoreCase: boolean): string {
   return rangeOf(first, last, ignoreCase)
 }
 
-/** Ranges under (?i: are met in split patterns only among the letters of ASCII. */
+/** In split patterns, ranges under (?i: occur only among ASCII letters. */
 function rangeOf(first: string, last: string, ignoreCase: boolean): string {
   const range = `${escaped(first)}-${escaped(last)}`
   if (!ignoreCase || !/^(?:[a-z]{2}|[A-Z]{2})$/.test(first + last)) return range

@@ -5,7 +5,7 @@ import type { Marked, Normalizer } from './normalizers.ts'
 import type { ControlToken, EncodeOptions, Tokenizer } from './tokenizer.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
-/** What a kind of model brings to a tokenizer; control tokens are the same for all. */
+/** The model-specific part of a tokenizer; control tokens work the same for all models. */
 export interface TextModel {
   readonly vocabulary: Vocabulary
   readonly normalize: Normalizer | undefined
@@ -106,7 +106,7 @@ function matcherOf(
   return openControlMatcher(wanted.map(control => [spellingOf(control, model), control]))
 }
 
-/** How a control token stands in the text that it is looked for in, and in decoded text. */
+/** How a control token is spelled in the text that is searched, and in decoded text. */
 function spellingOf({ content, normalized }: ControlToken, { normalize }: TextModel): string {
   return normalized && normalize !== undefined ? normalize({ text: content }).text : content
 }

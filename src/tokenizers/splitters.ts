@@ -125,7 +125,7 @@ function toBehaviour(value: unknown): Behaviour {
   )
 }
 
-/** The patterns with a scanner match every character, so that what is left over is nothing. */
+/** Patterns with a scanner match every character, so that nothing is left over. */
 function scan(scanner: Scanner): Splitter {
   const cuts = new Cuts()
   return ({ units }, pieces) => {

@@ -2,7 +2,7 @@ import { type Decoder, isByteToken } from './decoders.ts'
 import type { Decoding } from './decoding.ts'
 import type { StreamDecoder } from './tokenizer.ts'
 
-/** Text as what a decoder makes of the tokens; ids that are no tokens are left out. */
+/** Decodes ids with a decoder; ids that are not tokens are left out. */
 export function tokenDecoding(
   decoder: Decoder,
   tokenOf: (id: number) => string | undefined,
@@ -18,8 +18,8 @@ export function tokenDecoding(
 }
 
 /**
- * Decoders treat the first token in a special way, and bytes in runs. So each part is decoded behind
- * the last token already told, and a run of bytes is held until it ends.
+ * Decoders treat the first token specially, and bytes in runs. So each part is decoded together with the
+ * last token before it, and a run of bytes is held back until it ends.
  */
 function openTokenStream(
   tokensOf: (ids: ArrayLike<number>) => readonly string[],

@@ -18,7 +18,7 @@ export interface Tokenizer {
   encodeParts(parts: readonly (MarkedText | Int32Array)[]): Int32Array
   /** Text as data: no control string is recognised, whatever the text says. */
   encodeOrdinary(text: string): Int32Array
-  /** Bytes that are no UTF-8 become U+FFFD and unknown ids are skipped, as in the reference. */
+  /** Invalid UTF-8 becomes U+FFFD and unknown ids are skipped, as in the reference. */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string
   /** A decoder for ids that arrive in parts; joined, its answers are what `decode` gives for all. */
   openDecoder(options?: DecodeOptions): StreamDecoder

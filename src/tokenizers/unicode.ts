@@ -1,5 +1,5 @@
-// The reference was built against tables of fixed Unicode versions, and Node brings its own: what
-// came later is taken out again, so that the same text gives the same tokens on every Node.
+// The reference uses tables of fixed Unicode versions, and Node has its own: characters assigned later
+// are excluded, so that the same text gives the same tokens on every Node.
 
 /** Assigned after Unicode 16, which the reference's regular expressions know. */
 const AFTER_16 = `558 58b-58c 5c8-5c9 88f b53-b54 c5c cdc 1acf-1af0 208f 209d-209f 20c1-20c4 2b96

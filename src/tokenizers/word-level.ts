@@ -63,7 +63,7 @@ function openPlainEncoder(split: Splitter, { ids, lookUp, onUnknown }: Words): P
   }
 }
 
-/** The id of a piece, but for tokens that data must not become. */
+/** The id of a piece, except for tokens that plain text must not become. */
 function openLookUp(
   vocabulary: Vocabulary,
   controls: readonly ControlToken[],
@@ -104,7 +104,7 @@ function byteTokens(vocabulary: Vocabulary): readonly number[] {
   })
 }
 
-/** Bytes make characters only where tokens are put together with nothing between them. */
+/** Throws unless the decoder joins tokens without anything between them, which bytes need. */
 function requireFusing(decoder: Fields | undefined): void {
   const steps = decoder?.type === 'Sequence' ? decoder.decoders : [decoder]
   const types = readList(steps, 'decoders of a Sequence').map(step => (step as Fields)?.type)

@@ -30,7 +30,7 @@ export interface Progress {
   readonly damage?: string
 }
 
-/** One worker of a cluster, as it was last told of. */
+/** One worker of a cluster, as last reported. */
 export interface WorkerRow {
   readonly id: string
   /** Its machine and process. */
@@ -43,7 +43,7 @@ export interface WorkerRow {
   readonly refused: number
   readonly perMinute: number
   readonly tokensPerSecond: number
-  /** Seconds between its last heartbeat and the time at which it was told of. */
+  /** Seconds between its last heartbeat and the report. */
   readonly silent: number
   readonly time?: string
   readonly isLeaving: boolean
@@ -95,7 +95,7 @@ export interface Curves {
   readonly evaluations: readonly EvaluationPoint[]
 }
 
-/** What the page of a run tells. */
+/** The data of a run's page. */
 export interface RunAnswer extends RunEntry {
   readonly folder: string
   readonly progress: Progress
@@ -107,7 +107,7 @@ export interface RunAnswer extends RunEntry {
   readonly warnings: readonly Warning[]
   /** Who makes its attempts, where a cluster does. */
   readonly workers: readonly WorkerRow[]
-  /** What `report.json` says; nothing while the run goes on. */
+  /** The contents of `report.json`; null while the run goes on. */
   readonly report: Json
   /** Sums over what was looked at. */
   readonly sums: RunSums
@@ -159,7 +159,7 @@ export interface GroupRow {
   readonly dropped: number
   readonly isEvaluation: boolean
   readonly mean: number | null
-  /** The highest reward less the lowest. */
+  /** The highest reward minus the lowest. */
   readonly spread: number | null
   readonly outcomes: readonly string[]
   /** Filters that dropped members, with their reasons. */
@@ -237,7 +237,7 @@ export interface PairRow {
   readonly difference: number
 }
 
-/** What one side of a comparison came to on a task. */
+/** The result of one side of a comparison on a task. */
 export interface PairSide {
   readonly success: number
   readonly reward: number

@@ -3,15 +3,15 @@ import { importRun } from '../exchange/import.ts'
 import type { FormatReader } from '../sinks/reader.ts'
 import { readerNamed, readers } from '../sinks/readers/registry.ts'
 
-/** A file that none of the readers could make anything of. */
+/** Thrown for a file that no reader can read. */
 export class UnknownFormatError extends Error {
   override name = 'UnknownFormatError'
   readonly statusCode = 422
 }
 
 /**
- * Makes a run of a file that another program wrote. Where its format is not named, the readers that
- * fit its first bytes are tried, those that know most first; the first that reads all of it is right.
+ * Makes a run of a foreign file. If its format is not named, the readers that fit its first bytes are
+ * tried, the most specific first; the first that reads the whole file is taken.
  */
 export async function importForeign(
   file: string,
@@ -60,7 +60,7 @@ async function kindOf(file: string): Promise<Kind> {
 
 function readersFor(kind: Kind): readonly FormatReader[] {
   const fitting = readers.filter(reader => reader.kind === kind)
-  // Formats of messages alone ask for least, so that they would take what others know more of.
+  // Message-only formats accept almost anything, so they are tried last.
   return fitting.toSorted(
     (a, b) => Number(a.hasOnlyMessages ?? false) - Number(b.hasOnlyMessages ?? false),
   )

@@ -7,7 +7,7 @@ import type { RunEntry } from './answers.ts'
 import { importForeign } from './foreign.ts'
 import { NotFoundError, shownFolder, ViewedRun } from './viewed-run.ts'
 
-/** A run that was named, whether it is open or cannot be. */
+/** A run in the library, opened or not. */
 interface Shelved {
   readonly name: string
   readonly folder: string
@@ -114,7 +114,7 @@ export class Library implements AsyncDisposable {
   }
 }
 
-/** What is neither a run nor a file is refused before a page is opened for it. */
+/** Throws for a path that is neither a run nor a file, before a page is opened. */
 export function checkSource(path: string, exists: (path: string) => boolean): void {
   if (exists(path)) return
   throw new SettingError(`no run or file ${path}; runs lie in runs/ unless --out said otherwise`)

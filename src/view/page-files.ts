@@ -29,7 +29,7 @@ const types: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** Reads the built page; a checkout that was not built is told how. */
+/** Reads the built page; in a checkout without a build, the error says how to build it. */
 export function readPage(): PageFiles {
   const folder = places.find(each => existsSync(join(each, 'index.html')))
   if (folder === undefined) throw new Error('the page is not built: npm run build')
@@ -46,7 +46,7 @@ export function readPage(): PageFiles {
   return { html: readFileSync(join(folder, 'index.html'), 'utf8'), files }
 }
 
-/** Nothing runs or is loaded but what this program itself serves. */
+/** Content security policy: only what this program serves may run or be loaded. */
 export const servedPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -73,7 +73,7 @@ export function inlinePage({ html, files }: PageFiles, data: string): string {
   const script = [...html.matchAll(/<script type="module"[^>]*src="([^"]+)"[^>]*><\/script>/g)]
     .map(([, path]) => text(path!))
     .join('\n')
-    // A script ends at the first closing tag, wherever that stands.
+    // A script element ends at the first closing tag, even inside a string.
     .replaceAll('</script', '<\\/script')
   const policy = [
     "default-src 'none'",

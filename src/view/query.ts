@@ -13,7 +13,7 @@ export const sortKeys = [
 ] as const
 export type SortKey = (typeof sortKeys)[number]
 
-/** Which groups are wanted and in which order. The same question works on a server and in a file. */
+/** Which groups are wanted and in which order. The same query works on a server and in a file. */
 export interface GroupQuery {
   readonly sort: SortKey
   readonly isDescending: boolean
@@ -30,7 +30,7 @@ export interface GroupQuery {
   readonly contrast?: 'some' | 'none'
   /** Held-out tasks, or all others. */
   readonly part?: 'evaluation' | 'rolled'
-  /** What a message says somewhere. */
+  /** A text that some message contains. */
   readonly text?: string
 }
 
@@ -38,7 +38,7 @@ export const plainQuery: GroupQuery = { sort: 'order', isDescending: false }
 
 type Params = Readonly<Record<string, string | undefined>>
 
-/** Reads a question from the parameters of a link; what makes no sense is left out. */
+/** Reads a query from the parameters of a link; invalid values are ignored. */
 export function readQuery(params: Params): GroupQuery {
   const number = (name: string): number | undefined => {
     const value = params[name]
@@ -66,7 +66,7 @@ export function readQuery(params: Params): GroupQuery {
   })
 }
 
-/** The parameters of a link that ask this question. */
+/** The parameters of a link for this query. */
 export function writeQuery(query: GroupQuery): Readonly<Record<string, string>> {
   const { sort, isDescending, fromStep, toStep, fromReward, toReward, ...texts } = query
   return compact({
@@ -87,7 +87,7 @@ function compact<T extends object>(value: T): Compact<T> {
   return Object.fromEntries(entries) as Compact<T>
 }
 
-/** The groups a question asks for, in its order. `hits` are those that hold its text. */
+/** The groups that match a query, in its order. `hits` are those that contain its text. */
 export function queryGroups(
   rows: readonly GroupRow[],
   query: GroupQuery,
@@ -132,7 +132,7 @@ const comparers: Readonly<Record<SortKey, Compare>> = {
   turns: by(row => row.turns),
 }
 
-/** What is not known comes last, whichever way is up. */
+/** Unknown values come last in either direction. */
 function by(value: (row: GroupRow) => number | null): Compare {
   return (a, b, sign) => {
     const [left, right] = [value(a), value(b)]
@@ -147,7 +147,7 @@ function byOrder(a: GroupRow, b: GroupRow): number {
   )
 }
 
-/** What the table can be narrowed by. */
+/** The filters of the table, with their counts. */
 export function facetsOf(rows: readonly GroupRow[]): Facets {
   return {
     outcomes: count(rows, row => row.outcomes),

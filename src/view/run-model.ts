@@ -12,8 +12,8 @@ export interface RunModel {
 }
 
 /**
- * Opens the tokenizer of the model that a run was rolled with: the one that was named, the run's
- * own, or that of the policy inside. Nothing is fetched: what is not on this machine is not there.
+ * Opens the tokenizer of the model that a run was rolled with: the one that was named, the run's own,
+ * or the embedded policy's. Nothing is downloaded; only files on this machine are used.
  */
 export async function openRunModel(
   { config, directory }: RunManifest,

@@ -22,7 +22,7 @@ export interface ServeViewOptions {
   readonly host?: string
   /** @default 0: any free one */
   readonly port?: number
-  /** Beyond loopback there has to be one. */
+  /** Required if the server listens beyond loopback. */
   readonly token?: string
   /** Names besides its address that it may be called by. */
   readonly allowedHosts?: readonly string[]
@@ -75,7 +75,7 @@ function tokenOf(request: FastifyRequest): string | undefined {
   return bearerOf(request.headers) ?? inLink ?? (cookie && decoded(cookie))
 }
 
-/** A cookie's text; as it is where it spells nothing. */
+/** A cookie's text, decoded if possible. */
 function decoded(cookie: string): string {
   try {
     return decodeURIComponent(cookie)
@@ -98,7 +98,7 @@ function addPage(
   server.get('/', async (request, reply) => {
     const given = request.query as { readonly token?: string }
     if (token !== undefined && given.token !== undefined) {
-      // Kept where scripts cannot read it, and out of the address that people copy.
+      // In a cookie that scripts cannot read, and no longer in the address that people copy.
       reply.header(
         'set-cookie',
         `${cookieName}=${encodeURIComponent(token)}; HttpOnly; SameSite=Strict; Path=/`,

@@ -41,8 +41,8 @@ export async function writeStatic(
 }
 
 /**
- * Data that no browser takes for a script: base64 has no character that could end its element, and
- * its type is none that is run.
+ * Data that a browser cannot run: base64 has no character that could end the element, and its type is
+ * not a script's.
  */
 function dataBlocks(runs: readonly StaticRun[], parcels: readonly string[]): string {
   const block = (id: string, content: string): string =>
@@ -99,7 +99,7 @@ async function packRun(
   }
 }
 
-/** The rows in an order whose every beginning is spread evenly over them: by reversed bits of the place. */
+/** The rows in bit-reversed order, so that every prefix of the list is spread evenly over the run. */
 function spread(rows: readonly GroupRow[]): readonly GroupRow[] {
   const bits = Math.ceil(Math.log2(Math.max(2, rows.length)))
   const reversed = (place: number): number => {

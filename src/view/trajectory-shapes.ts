@@ -79,7 +79,7 @@ export interface TokenPage {
   readonly total: number
   readonly offset: number
   readonly ids: readonly number[]
-  /** `null` where no tokenizer is there to tell. */
+  /** `null` without a tokenizer. */
   readonly texts: readonly (string | null)[]
   readonly controls: readonly boolean[]
   /** 0 prompt, 1 observed, 2 sampled. */
@@ -147,7 +147,7 @@ export interface TreeAnswer {
 /** One side of the place where two siblings part. */
 export interface PartingSide {
   readonly id: string
-  /** Nothing where it ends there; its log-probability where it was sampled and the policy told it. */
+  /** Undefined if the path ends there; with a log-probability if it was sampled and the policy reported one. */
   readonly token: {
     readonly id: number
     readonly text: string

@@ -7,7 +7,7 @@ import type { TryAnswer, TryRequest } from './answers.ts'
 import type { Library } from './library.ts'
 import { shownFolder } from './viewed-run.ts'
 
-/** Runs `espalier fork` with these words in a process of its own; gives what it printed and told. */
+/** Runs `espalier fork` with these arguments in a separate process; returns its stdout and stderr. */
 export type RunFork = (
   words: readonly string[],
   call: { readonly signal: AbortSignal; readonly tell: (line: string) => void },
@@ -82,7 +82,7 @@ export class Tries implements AsyncDisposable {
     folder: string,
     request: TryRequest & { runName: string },
   ): Promise<void> {
-    // A fork enters the folder that its run was begun in: both are named from anywhere.
+    // The fork's process changes to the run's own directory, so both paths are absolute.
     await using claimed = await claimRunFolder(undefined, dirname(folder))
     const { out } = claimed
     const words = [
@@ -132,7 +132,7 @@ function checkRequest({ id, at, samples, policy }: TryRequest, policies: readonl
   if (!Number.isInteger(samples) || samples < 1 || samples > mostSamples) {
     throw new BadTryError(`samples is a whole number from 1 to ${mostSamples}, not ${samples}`)
   }
-  // Whoever may look may not thereby send requests to any address.
+  // Only listed policies: viewers must not be able to make this machine send requests anywhere.
   if (policy !== undefined && !policies.includes(policy)) {
     throw new BadTryError(`a fork goes on with one of ${policies.join(', ')}`)
   }

@@ -34,7 +34,7 @@ import { treeAnswer } from './tell/tree-answer.ts'
 import { openCrew } from './tell/workers.ts'
 import type { PartingAnswer, TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
-/** There is nothing of that name. */
+/** Thrown if there is nothing of that name. */
 export class NotFoundError extends Error {
   override name = 'NotFoundError'
   readonly statusCode = 404
@@ -245,7 +245,7 @@ export class ViewedRun implements AsyncDisposable {
     return partingOf({ id: a, page: left }, { id: b, page: right })
   }
 
-  /** The stored trajectory itself, for who wants to see all of it. */
+  /** The stored trajectory itself, as raw JSON. */
   async raw(id: string): Promise<object> {
     const { member, group } = await this.#find(id)
     const { scored, outcome, trajectory, tree } = member
@@ -324,7 +324,7 @@ export class ViewedRun implements AsyncDisposable {
     }
   }
 
-  /** Warnings that were told as they came, and those that only the report has kept. */
+  /** Warnings from events, and those that only the report has. */
   #allWarnings(report: Json): readonly Warning[] {
     const kept =
       isRecord(report) && Array.isArray(report.warnings)
@@ -339,7 +339,7 @@ function isRecord(value: Json): value is { readonly [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** One line of JSON; half a line that a crash left is passed over. */
+/** One line of JSON; an incomplete line is ignored. */
 function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(line)
@@ -360,7 +360,7 @@ async function readReport(folder: string): Promise<Json> {
   }
 }
 
-/** A folder as people name it: from where they stand. */
+/** A folder relative to the working directory, if it lies in it. */
 export function shownFolder(folder: string): string {
   const from = relative('.', folder)
   return from !== '' && !from.startsWith('..') ? from : resolve(folder)

@@ -7,7 +7,7 @@ import {
   noCondensing,
 } from './condense-figures.ts'
 
-/** What condensing did in a run, and what it was worth. */
+/** What condensing did in a run, and its effect on rewards. */
 export interface CondenseReport {
   /** Trajectories in which something was condensed, of all. */
   readonly trajectories: number
@@ -18,17 +18,17 @@ export interface CondenseReport {
   /** Tokens of the contexts before and after; the ratio is before over after. */
   readonly tokens: { readonly before: number; readonly after: number; readonly ratio: number }
   readonly blocks: number
-  /** Chunks that could not be condensed and stand as they were. */
+  /** Chunks that could not be condensed and stayed as they were. */
   readonly failures: number
-  /** Tokens that other models took for it; what several attempts share is counted in each. */
+  /** Tokens that other models used for it; shared work is counted in each attempt. */
   readonly cost: { readonly prompt: number; readonly sampled: number }
-  /** Summaries that the policy wrote itself, and the tokens they took. */
+  /** Summaries that the policy wrote itself, and their tokens. */
   readonly summaries: { readonly count: number; readonly prompt: number; readonly sampled: number }
   readonly recalls: {
     readonly count: number
     readonly perTrajectory: number
     readonly characters: number
-    /** Tokens that asking for blocks and reading them took. */
+    /** Tokens used to ask for blocks and to read them. */
     readonly sampled: number
     readonly observed: number
   }
@@ -36,7 +36,7 @@ export interface CondenseReport {
   readonly reward: { readonly withRecall: number | null; readonly withoutRecall: number | null }
 }
 
-/** Adds up what condensing did; gives nothing where nothing was condensed. */
+/** Adds up what condensing did; undefined if nothing was condensed. */
 export interface CondenseReportBuilder {
   add(group: Group, figuresOf?: (member: Weighted | Unscored) => CondenseFigures | undefined): void
   report(): CondenseReport | undefined

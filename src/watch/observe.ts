@@ -20,33 +20,33 @@ import { openTensorBoard } from './telemetry/tensorboard.ts'
 import { openTraces } from './telemetry/traces.ts'
 import { watchSamples } from './telemetry/watch-samples.ts'
 
-/** Everything that watches a run and tells people about it. */
+/** Everything that observes a run and reports on it. */
 export interface Observers extends AsyncDisposable {
   readonly listen: Listen
   readonly instruments: readonly Instrument[]
-  /** What belongs into the report besides its groups. */
+  /** Notes for the report, besides its groups. */
   notes(): ObserverNotes
 }
 
-/** What was noticed while a run went on. */
+/** What observers noticed during a run. */
 export interface ObserverNotes {
   readonly warnings: readonly Omit<Warned, 'kind'>[]
   /** What depended on the clock, and so may differ in a repetition. */
   readonly clock: readonly string[]
   readonly retries: number
-  /** Seconds that rewards took, which trees cannot know. */
+  /** Seconds spent on rewards, which trees do not record. */
   readonly scoringSeconds: number
-  /** What all groups came to, where all were seen. */
+  /** The tally of all groups, if all were seen. */
   readonly tally?: GroupsTally
   /** Lengths of what was kept and what an early stop cut. */
   readonly earlyStop?: Omit<EarlyStop, 'kind'>
-  /** Everybody who made attempts, as last seen, where they were made elsewhere. */
+  /** All workers as last seen, if attempts were made elsewhere. */
   readonly workers?: readonly WorkerStatus[]
   readonly notices?: { readonly sent: number; readonly held: number; readonly failed: number }
   readonly spans?: { readonly sent: number; readonly lost: number }
 }
 
-/** The settings that observers look at; what is not said is the setting's default. */
+/** The settings that observers read; missing ones have their default. */
 export type ObserverSettings = Partial<
   Pick<Settings, 'metricsPort' | 'metrics' | 'traces' | 'notify' | 'sentinels'>
 >
@@ -57,7 +57,7 @@ export interface ObserverContext extends SentinelContext {
   readonly tell: (line: string) => void
 }
 
-/** Opens what settings ask for: events in the run folder always, all else where it is named. */
+/** Opens the observers that settings ask for; events in the run folder are always written. */
 export async function openObservers(
   settings: ObserverSettings,
   context: ObserverContext,
@@ -70,7 +70,7 @@ export async function openObservers(
   const notes = openNotes(out)
   let toldAll: Listen | undefined
   const tellAll: Listen = event => {
-    // Made once: something is told with every sample.
+    // Made once, because it is called with every sample.
     toldAll ??= listenAll(notes.listen, ...listeners)
     toldAll(event)
   }
@@ -87,7 +87,7 @@ export async function openObservers(
       tell(`metrics at ${served.url}`)
       closing.push(served)
       listeners.push(metrics.listen)
-      // Nobody else counts single samples, and watching each of them has its price.
+      // Only metrics count single samples; watching each of them costs time.
       instruments.push(watchSamples(metrics.listen))
     }
     if (settings.metrics !== undefined) {
@@ -131,7 +131,7 @@ export async function openObservers(
   return { listen: tellAll, instruments, notes: notes.take, [Symbol.asyncDispose]: close }
 }
 
-/** The standard's own variable holds the headers, keys among them. */
+/** Headers, which may include keys, come from OpenTelemetry's own environment variable. */
 function exporterOf(url: string, run: string) {
   const headers = Object.fromEntries(
     (process.env.OTEL_EXPORTER_OTLP_HEADERS ?? '').split(',').flatMap(pair => {

@@ -31,7 +31,7 @@ export interface ToolReport {
   readonly seconds: number
 }
 
-/** What a run came to, in numbers that people ask for. */
+/** The results of a run in numbers. */
 export interface Report {
   readonly groups: number
   readonly trees: number
@@ -74,9 +74,9 @@ export interface Report {
   readonly slowest: readonly Slow[]
   readonly versions: VersionReport
   readonly fidelity: Readonly<Record<string, number>>
-  /** What it cost that agents rewrote their conversations, by cause. */
+  /** The cost of conversations that agents rewrote, by cause. */
   readonly forks: Readonly<Record<string, ForkCost>>
-  /** Sampled tokens whose log-probabilities are not the tempered ones, by what they are instead. */
+  /** Sampled tokens whose log-probabilities are not tempered, by basis. */
   readonly untempered: Readonly<Record<string, number>>
   /** What condensing did, where contexts were condensed. */
   readonly condensing?: CondenseReport
@@ -188,7 +188,7 @@ function addUnscored(
   addTrajectory(tally, trajectory, counted)
 }
 
-/** Numbers and ids differ from failure to failure; what is left, and its line in code, tells them apart. */
+/** A failure's message without numbers and ids, so that equal failures are counted together. */
 function generalise(message: string): string {
   return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
 }
@@ -275,7 +275,7 @@ function toReport(tally: Tally): Report {
   }
 }
 
-/** What was imported without rewards was shown by somebody: nothing was solved or failed. */
+/** Whether all trajectories are demonstrations, imported without rewards: nothing was solved or failed. */
 function isShownOnly({ parts }: Tally): boolean {
   return parts.size === 1 && parts.has('shown')
 }
@@ -286,7 +286,7 @@ function partsOf({ parts }: Tally) {
   )
 }
 
-/** Sums of the same numbers are the same to the last bit, in whatever order groups ended. */
+/** Sorted, so that sums are equal to the last bit in whatever order groups ended. */
 function inOrder(values: readonly number[]): readonly number[] {
   return values.toSorted((one, other) => one - other)
 }

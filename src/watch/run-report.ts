@@ -5,7 +5,7 @@ import type { ObserverNotes } from './observe.ts'
 import type { Report } from './report.ts'
 import { type GroupsTally, type MeasuredStep, openGroupsTally, successAtIn } from './run-tally.ts'
 
-/** The report of a run folder: what it is, and what it came to. */
+/** The report of a run folder: what it is, and its results. */
 export interface RunReport
   extends Report,
     ReportNotes,
@@ -13,7 +13,7 @@ export interface RunReport
   readonly run: string
   readonly finished?: string
   readonly reason?: string
-  /** What was measured on held-out tasks while training, apart from what was learned from. */
+  /** Evaluations on held-out tasks during training. */
   readonly evaluations?: readonly MeasuredStep[]
 }
 
@@ -29,7 +29,7 @@ export async function reportRun(
   return await describedRun(run, tally)
 }
 
-/** What a run came to, with what its folder says of it. */
+/** A run's results, with its manifest. */
 async function describedRun(run: string, tally: GroupsTally): Promise<RunReport> {
   const { kind, status, started, finished, reason, isolation } = await readManifest(run)
   return {
@@ -56,7 +56,7 @@ const noteNames = [
   'training',
 ] as const
 
-/** What was noticed while the run went on; its groups do not tell it. */
+/** What observers noticed during the run, which its groups do not contain. */
 async function readNotes(run: string): Promise<ReportNotes> {
   try {
     const written = JSON.parse(await readFile(runPaths(run).report, 'utf8')) as ReportNotes
@@ -68,14 +68,14 @@ async function readNotes(run: string): Promise<ReportNotes> {
   }
 }
 
-/** What a report holds besides what its groups tell. */
+/** The parts of a report that do not come from its groups. */
 export interface ReportNotes extends Partial<Omit<ObserverNotes, 'tally'>> {
-  /** What training came to. */
+  /** The result of training. */
   readonly training?: object
 }
 
 /**
- * Writes `report.json` into a run folder; what else it holds there is kept. A run that was added up
+ * Writes `report.json` into a run folder; other fields in the file are kept. A run that was tallied
  * while it went on is not read again.
  */
 export async function writeReport(

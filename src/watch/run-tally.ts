@@ -52,7 +52,7 @@ export function successAtIn({ successAt }: RunManifest['config']): number {
 /** Adds a run up while it goes on. */
 export interface RunTally {
   readonly listen: Listen
-  /** Nothing where it has not seen the whole run: the journal has to be read then. */
+  /** Undefined if it has not seen the whole run: then the journal must be read. */
   whole(): GroupsTally | undefined
 }
 
@@ -61,9 +61,9 @@ export function openRunTally(run: string): RunTally {
   let tally: GroupsTally | undefined
   const add: Listen = event => {
     if (event.kind === 'run-start') {
-      // What was finished before is told by nobody.
+      // Groups finished before a resume cause no events.
       tally = event.finished === 0 ? openGroupsTally(successAtOf(run)) : undefined
-      // Groups of seats that others play are written, and not told.
+      // Groups of seats with other players are stored without an event.
     } else if (event.kind === 'tree-end' && event.isOther) tally = undefined
     else if (event.kind === 'group-end') tally?.add(event.group)
   }
@@ -79,7 +79,7 @@ export function openRunTally(run: string): RunTally {
   }
 }
 
-/** The manifest is there before a run tells that it begins. */
+/** The manifest exists before the run's first event. */
 function successAtOf(run: string): number {
   const text = readFileSync(runPaths(run).manifest, 'utf8')
   return successAtIn((JSON.parse(text) as RunManifest).config)

@@ -1,13 +1,13 @@
 import type { Listen, Retried, RunEvent } from './events.ts'
 
-/** What a policy tells besides its answers, to whoever wants to hear it. */
+/** Events of a policy besides its answers, such as retries. */
 export interface Signals {
   emit(event: Retried): void
-  /** Hears from now on; gives the way to stop. */
+  /** Listens from now on; the returned function stops it. */
   on(listen: Listen): () => void
 }
 
-/** Opens signals; they begin before anybody listens. */
+/** Opens signals, before there are listeners. */
 export function openSignals(): Signals {
   const listeners = new Set<Listen>()
   return {

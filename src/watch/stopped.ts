@@ -1,13 +1,13 @@
 import { commandLine } from '../names/program-name.ts'
 
-/** What a run can be stopped by before its tasks are over. */
+/** What can stop a run before its tasks are done. */
 export type StopKind = 'tokens' | 'seconds' | 'trajectories' | 'money' | 'keep' | 'refill'
 
-/** How a run that was stopped so goes on: the limit that it reached must be a larger one. */
+/** The command that resumes a stopped run, with a larger limit. */
 export function resumeLine(run: string, kind: StopKind): string {
   const resume = commandLine('resume', run)
   switch (kind) {
-    // Every stretch of a run has its own seconds.
+    // Seconds count anew after each resume, so the limit need not be larger.
     case 'seconds':
       return resume
     case 'keep':
@@ -22,7 +22,7 @@ export function resumeLine(run: string, kind: StopKind): string {
   }
 }
 
-/** A run that stops in order, as it was told to: what is left goes on when it is resumed. */
+/** A planned stop of a run, which can be resumed. */
 export class RunStoppedError extends Error {
   override name = 'RunStoppedError'
   readonly kind: StopKind

@@ -7,7 +7,7 @@ export interface VersionReport {
   readonly tokens: Readonly<Record<string, number>>
   /** Tokens of trees that mix versions. */
   readonly mixed: number
-  /** Sampled by older weights than the newest of their step. */
+  /** Tokens sampled by older weights than the newest of their step. */
   readonly stale: number
 }
 
@@ -18,7 +18,7 @@ export interface VersionTally {
   report(): VersionReport
 }
 
-/** Opens a tally; what belongs to no step is one step. */
+/** Opens a tally; groups without a step count as one step. */
 export function openVersionTally(): VersionTally {
   const tokens = openCounter()
   const steps = new Map<number, Map<number, number>>()

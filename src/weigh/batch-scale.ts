@@ -36,7 +36,7 @@ export function batchSpread(
   return weightedDeviation(rewards, { weights, kind: deviation }) + epsilon || 1
 }
 
-/** A group whose advantages are divided by the spread of its batch; one that compared nobody stays as it is. */
+/** A group with its advantages divided by the spread of its batch; unchanged if it compared nothing. */
 export function scaleGroup(group: Group, spread: number): Group {
   if (group.members.filter(isCompared).length < 2) return group
   return { ...group, members: group.members.map(member => scaleMember(member, spread)) }

@@ -23,7 +23,7 @@ export function openEstimate(text: string): Estimate {
   const given = Object.fromEntries([...options].map(([key, value]) => [key, toValue(value)]))
   switch (estimator.kind) {
     case 'trajectory':
-      // Computed of nothing, so that options nobody knows are refused before anything is rolled.
+      // Called once with no members, so that unknown options are refused before anything is rolled.
       estimator.compute([], given)
       if (given.scale === 'batch') return overBatch(estimator, given)
       return (group, weighting) => compareTrajectories(group, weighting, { estimator, given })

@@ -13,7 +13,7 @@ export interface GatherOptions {
   readonly weighting: LeafWeighting
 }
 
-/** What of a group is known before it is compared. */
+/** What is known of a group before it is compared. */
 export interface GatherHeader {
   readonly id: GroupId
   readonly task: Task

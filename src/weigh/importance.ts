@@ -5,7 +5,7 @@ import { type ImportanceSettings, importanceWeights, stalenessWeights } from '..
 import { findPart, type PartShape } from '../names/part-options.ts'
 import { SettingError } from '../names/setting-error.ts'
 
-/** How what was sampled otherwise than it learns is weighed. */
+/** How tokens sampled from other weights than those that learn are weighed. */
 export interface OffPolicy {
   /** Bounded ratios between the weights before learning and those that sampled. */
   readonly ratios: readonly Partial<ImportanceSettings>[]
@@ -15,7 +15,7 @@ export interface OffPolicy {
 
 interface WeightShape extends PartShape {
   readonly about: string
-  /** What a ratio's weight is bounded by; `undefined` where age decides. */
+  /** The bounds of a ratio's weight; `undefined` for weights by age. */
   readonly settings: Partial<ImportanceSettings> | undefined
 }
 
@@ -56,7 +56,7 @@ export const importanceParts: Readonly<Record<string, WeightShape>> = {
   },
 }
 
-/** Reads `--importance`, in which several multiply; `none` weighs nothing, whatever a run was set to. */
+/** Reads `--importance`; several names multiply, and `none` overrides a run's setting. */
 export function readImportance(names: readonly string[]): OffPolicy {
   const ratios: Partial<ImportanceSettings>[] = []
   let staleness: OffPolicy['staleness']
@@ -72,7 +72,7 @@ export function readImportance(names: readonly string[]): OffPolicy {
   return { ratios, ...(staleness && { staleness }) }
 }
 
-/** Refuses weights whose ratio the loss would count a second time. */
+/** Refuses weights whose ratio the loss already contains. */
 export function checkImportance(
   names: readonly string[],
   proximal: 'recorded' | 'recompute' | undefined,
@@ -91,9 +91,9 @@ export function weighs({ ratios, staleness }: OffPolicy): boolean {
 }
 
 /**
- * A group whose members carry importance weights, which rows and exports hand on. Ratios are between what the
- * sampling policy says of its finished tokens (`--proximal recompute`) and what was recorded while they were sampled;
- * ages count back from the version `current`.
+ * A group whose members have importance weights, which rows and exports carry. A ratio is between the policy's score
+ * of its finished tokens (`--proximal recompute`) and the log-probability recorded while sampling; ages count back
+ * from the version `current`.
  */
 export function weighImportance(group: Group, off: OffPolicy, current: number): Group {
   if (!weighs(off)) return group

@@ -77,7 +77,7 @@ interface Piece {
   readonly through: readonly number[]
 }
 
-/** The sampled tokens of a tree, cut wherever trajectories part; earlier nodes come first. */
+/** The sampled tokens of a tree, cut wherever trajectories diverge; earlier nodes come first. */
 function piecesOf(tree: Tree, members: readonly Judged[]): readonly Piece[] {
   const passing = new Map<number, { readonly member: number; readonly length: number }[]>()
   members.forEach((member, index) => {

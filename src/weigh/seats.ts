@@ -5,7 +5,7 @@ import { type GatherHeader, type GatherOptions, gather } from './gather.ts'
 /** The name of the filter that keeps seats from being trained. */
 export const seatFilter = 'seat'
 
-/** Keeps what a seat did in the journal and out of every loss: its player does not learn. */
+/** A filter for seats whose player does not learn: their trajectories are stored but in no loss. */
 function notLearning(reason: string): Filter {
   const dropped = { reason, from: 'loss-and-statistics' } as const
   return {
@@ -14,16 +14,16 @@ function notLearning(reason: string): Filter {
   }
 }
 
-/** The filters of a stored group that is judged again: a seat that did not learn still does not. */
+/** The filters for judging a stored group again; a seat that did not learn still does not. */
 export function filtersOf(group: Group, filters: readonly Filter[]): readonly Filter[] {
   const dropped = group.members[0]?.dropped
   return dropped?.filter === seatFilter ? [notLearning(dropped.reason)] : filters
 }
 
-/** One group of attempts, compared seat by seat: members of one seat only meet their own kind. */
+/** The groups of one task's attempts, one per seat: members are compared only within their seat. */
 export interface SeatGroups {
   readonly learning: readonly Group[]
-  /** Of seats whose players do not learn; kept to be looked at. */
+  /** Groups of seats whose players do not learn; kept for viewing. */
   readonly others: readonly Group[]
 }
 

@@ -6,23 +6,23 @@ import { type OverlongSettings, overlongPenalty } from '../math/overlong.ts'
 import type { Compared } from './compared.ts'
 import type { Estimate } from './estimate.ts'
 
-/** What the advantage of a token is by a teacher: alone, or on top of the comparison within the group. */
+/** How a teacher sets the advantage of tokens: alone, or added to the comparison within the group. */
 export interface Distillation {
   readonly mode: 'alone' | 'added'
-  /** What a nat between teacher and policy is worth. */
+  /** The advantage per nat of difference between teacher and policy. */
   readonly coefficient: number
 }
 
-/** What is done to rewards before they are compared, and to advantages after. Rewards as they are kept stay. */
+/** Changes of rewards before they are compared, and of advantages after. Stored rewards are not changed. */
 export interface Shaping {
-  /** Lengths, in sampled tokens, that cost. */
+  /** The penalty for long trajectories, in sampled tokens. */
   readonly overlong?: OverlongSettings
-  /** Takes the divergence from the reference off the reward, summed over sampled tokens. */
+  /** Subtracts the divergence from the reference, summed over sampled tokens, from the reward. */
   readonly kl?: KlPenalty
   readonly distillation?: Distillation
 }
 
-/** A comparison of shaped rewards, and with a teacher the advantages of tokens by its log-probabilities. */
+/** A comparison that uses shaped rewards and, with a teacher, its log-probabilities for token advantages. */
 export function shapedEstimate(estimate: Estimate, shaping: Shaping): Estimate {
   const { overlong, kl, distillation } = shaping
   if (!overlong && !kl && !distillation) return estimate
@@ -33,7 +33,7 @@ export function shapedEstimate(estimate: Estimate, shaping: Shaping): Estimate {
   return Object.assign(compare, estimate.batch && { batch: estimate.batch })
 }
 
-/** A group whose rewards are those that its members are compared by. */
+/** A group with the shaped rewards by which its members are compared. */
 export function withShapedRewards<Member extends Judged>(
   group: Group<Member>,
   shaping: Shaping,
@@ -48,7 +48,7 @@ function shapeReward<Member extends Judged>(member: Member, { overlong, kl }: Sh
   return { ...member, reward: { ...reward, total: reward.total + length - distance } }
 }
 
-/** The penalty of all sampled tokens of a trajectory, as the policy that sampled them stood. */
+/** The penalty summed over the sampled tokens of a trajectory, under the policy that sampled them. */
 function divergence(member: Judged, penalty: KlPenalty): number {
   const penaltyAt = klPenalty({ estimator: 'k1', ...penalty })
   let total = 0
@@ -59,8 +59,8 @@ function divergence(member: Judged, penalty: KlPenalty): number {
 }
 
 /**
- * On-policy distillation: each sampled token is worth how much likelier the teacher finds it, the reverse KL
- * divergence at that token, sampled and negated.
+ * On-policy distillation: a sampled token's advantage is how much likelier the teacher finds it, which is the
+ * negated one-sample estimate of the reverse KL divergence.
  */
 function distil(
   group: Group<Judged>,
@@ -82,7 +82,7 @@ function distil(
   })
 }
 
-/** What a comparison says of the tokens of a member. */
+/** The advantages of a member's tokens by a comparison. */
 function advantagesOf(
   { tree, trajectory }: Judged,
   { advantage, turns, stretches = [] }: Compared,

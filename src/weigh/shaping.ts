@@ -15,7 +15,7 @@ export interface ShapingOptions {
   readonly has: { readonly reference: boolean; readonly teacher: boolean }
 }
 
-/** Reads shaping; what it needs and was not named is refused with the way out. */
+/** Reads shaping; if a policy that it needs was not named, the error says how to name it. */
 export function readShaping({
   overlong,
   distill,

@@ -8,9 +8,9 @@ import { weightedMean } from '../math/statistics.ts'
 import { type Compared, comparedReward } from './compared.ts'
 
 /**
- * Compares a group turn by turn. A turn earns what the environment said of it; the last one also what
- * is missing from the trajectory's reward, so that its turns always sum to that. A member's own
- * advantage is the mean over its sampled tokens.
+ * Compares a group turn by turn. A turn earns the environment's step reward; the last one also gets the
+ * rest of the trajectory's reward, so that the turns always sum to it. A member's own advantage is the
+ * mean over its sampled tokens.
  */
 export function compareTurns(
   group: Group<Judged>,

@@ -25,7 +25,7 @@ export async function packFolder(
   return Buffer.concat(parts)
 }
 
-/** Unpacks a tar archive into a folder; what is not one is refused with what tar says of it. */
+/** Unpacks a tar archive into a folder; if it is not one, throws with tar's message. */
 export async function unpackFolder(
   archive: Buffer,
   folder: string,

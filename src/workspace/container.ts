@@ -22,7 +22,7 @@ export interface ContainerOptions {
 /** Seconds that building an image, and starting or copying a container, may take. */
 const engineSeconds = 1800
 
-/** Workspaces in containers of an engine that runs on this machine; refused where none answers. */
+/** Workspaces in containers of an engine on this machine; throws if none answers. */
 export function containerWorkspaces(options: ContainerOptions): Workspaces {
   const { engine } = options
   const { status, error } = spawnSync(engine, ['info'], { timeout: 20_000, stdio: 'ignore' })
@@ -66,7 +66,7 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
 
 type Ask = (words: readonly string[], call: Call) => Promise<string>
 
-/** Asks an engine for something; gives the last line it prints, or throws what it complained of. */
+/** Runs a command of the engine; returns the last line it prints, or throws with its stderr. */
 function openEngine({ engine }: ContainerOptions): Ask {
   return async (words, { signal }) => {
     const asked = { seconds: engineSeconds, outputBytes: 100_000, signal }
@@ -77,7 +77,7 @@ function openEngine({ engine }: ContainerOptions): Ask {
   }
 }
 
-/** The engine's program, run as it is: it is ours, what it runs is not. */
+/** Runs the engine's program itself, which is trusted; what it runs in containers is not. */
 function programOf(engine: string) {
   const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe']
   return {
@@ -101,7 +101,7 @@ function start(
   const { network = 'none' } = source
   const bounds = ['--memory', `${limits.memory}m`, '--pids-limit', String(limits.processes)]
   const reach = network === 'none' ? ['--network', 'none'] : []
-  // What waits as the first process hears no signal but the last one.
+  // The waiting first process reacts only to SIGKILL, so stopping need not wait.
   const rest = ['--security-opt', 'no-new-privileges', '--stop-timeout', '0']
   const first = ['--entrypoint', 'sleep', image, 'infinity']
   return ask(['run', '--detach', ...reach, ...bounds, ...rest, ...first], call)
@@ -110,7 +110,7 @@ function start(
 interface Contained extends ContainerOptions {
   readonly source: WorkspaceSource
   readonly ask: Ask
-  /** The image that this one was forked from, which goes with it. */
+  /** The image that this one was forked from, removed together with it. */
   readonly own?: string
 }
 
@@ -138,7 +138,7 @@ class Container implements Workspace {
       ...asked,
       ...(input !== undefined && { input }),
     })
-    // Whatever it left running ends with it; what waits as the first process is not reached.
+    // Kills everything the command left running; the waiting first process is not affected.
     const kill = ['exec', this.#id, 'sh', '-c', 'kill -9 -1 2>/dev/null; true']
     await ask(kill, { signal: AbortSignal.timeout(60_000) }).catch(() => '')
     signal.throwIfAborted()
@@ -171,7 +171,7 @@ class Container implements Workspace {
     const { ask, own } = this.#options
     const call = { signal: AbortSignal.timeout(60_000) }
     await ask(['rm', '--force', this.#id], call)
-    // The image that a Dockerfile made has no name either, and would go with its last copy.
+    // `--no-prune`: the image that a Dockerfile made has no name either, and would be removed with its last copy.
     if (own !== undefined) await ask(['rmi', '--force', '--no-prune', own], call)
   }
 }

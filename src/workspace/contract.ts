@@ -4,7 +4,7 @@ import type { Finished } from '../sandbox/run.ts'
 
 /** What bounds the commands of a workspace. */
 export interface WorkspaceLimits {
-  /** Seconds a command may take where nothing else is said. */
+  /** Seconds that a command may take by default. */
   readonly seconds: number
   /** Mebibytes of memory: of each process within walls of the system, of all in a container. */
   readonly memory: number
@@ -16,7 +16,7 @@ export interface WorkspaceLimits {
   readonly disk: number
 }
 
-/** The limits where nothing else is said. */
+/** The default limits. */
 export const usualLimits: WorkspaceLimits = {
   seconds: 30,
   memory: 4096,
@@ -25,7 +25,7 @@ export const usualLimits: WorkspaceLimits = {
   disk: 512,
 }
 
-/** The folder inside that an attempt begins in where nothing else is said; at the top, so that it can be put anew. */
+/** The default working folder inside; at the top level, so that it can be replaced with `put`. */
 export const usualFolder = '/agent'
 
 /** A folder of this machine that is put at a path inside. */
@@ -64,16 +64,16 @@ export interface Workspace extends AsyncDisposable {
   fork(call: Call): Promise<Workspace>
 }
 
-/** A way to keep workspaces apart: walls of the system, containers, another machine. */
+/** A way to isolate workspaces: walls of the system, containers, another machine. */
 export interface Workspaces extends AsyncDisposable {
   readonly name: string
   readonly isolation: Isolation
-  /** It makes workspaces from images, so that nobody follows a Dockerfile for it. */
+  /** Set if it builds images itself, so that no Dockerfile has to be interpreted here. */
   readonly buildsImages?: true
   open(source: WorkspaceSource, call: Call): Promise<Workspace>
 }
 
-/** Thrown where the place a workspace lives in broke, not what ran inside. */
+/** Thrown if the workspace itself failed, not the command inside it. */
 export class WorkspaceError extends Error {
   override name = 'WorkspaceError'
 }

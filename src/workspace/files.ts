@@ -3,8 +3,8 @@ import type { Finished } from '../sandbox/run.ts'
 import type { Workspace } from './contract.ts'
 
 /**
- * Files are read and written by commands inside: a link that leads out of the workspace leads
- * nowhere there.
+ * Files are read and written by commands inside, where a symbolic link out of the workspace leads
+ * nowhere.
  */
 const scripts = {
   read: 'cat -- "$1"',
@@ -13,7 +13,7 @@ const scripts = {
   size: 'du -sm "$@" 2>/dev/null | awk \'{ sum += $1 } END { print sum + 0 }\'',
 }
 
-/** Something a file operation was refused with: no such file, a folder, no room. */
+/** Why a file operation failed: no such file, a folder, no space. */
 export class FileProblem extends Error {
   override name = 'FileProblem'
 }

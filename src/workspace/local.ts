@@ -170,8 +170,8 @@ class LocalWorkspace implements Workspace {
 }
 
 /**
- * What a command gave, without the word that it had arrived inside. Where that word is missing the
- * walls could not be built: nothing that the policy did, and nothing that it is shown.
+ * A command's result, without the marker that says it started inside. If the marker is missing, the
+ * walls could not be built: not the policy's fault, and not shown to it.
  */
 function afterArrival(finished: Finished, arrival: string): Finished {
   const { complaints, end, code } = finished

@@ -19,18 +19,18 @@ export interface RemoteOptions {
   readonly url: string
   /** What is sent as bearer. */
   readonly key?: string | undefined
-  /** Seconds until a server that is full has to have room. @default 300 */
+  /** Seconds to wait for a full server. @default 300 */
   readonly patience?: number
 }
 
 /** The protocol of this client; a server that speaks another is refused. */
 export const sandboxProtocol = 1
 
-/** Bytes that a folder may have on its way, and an answer. */
+/** Most bytes of a sent folder, and of an answer. */
 export const mostArchive = 512 * 2 ** 20
 const mostAnswer = 64 * 2 ** 20
 
-/** Seconds beyond a command's own that its answer may take, and that anything else may. */
+/** Seconds that an answer may take beyond the command's own limit, and that other requests may take. */
 const graceSeconds = 60
 
 const about = z.object({
@@ -50,7 +50,7 @@ const finished: z.ZodType<Finished> = z.object({
 
 /**
  * Workspaces on another machine, kept by a server of `espalier sandbox serve` or one that speaks the
- * same few requests. What that machine or the way there does wrong is a `WorkspaceError`.
+ * same few requests. Failures of that machine or of the connection are `WorkspaceError`s.
  */
 export async function remoteWorkspaces(options: RemoteOptions): Promise<Workspaces> {
   keepSecret(options.key)
@@ -118,7 +118,7 @@ class RemoteWorkspace implements Workspace {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const signal = AbortSignal.timeout(graceSeconds * 1000)
-    // A server that is gone has taken its workspaces with it, and one that lives ends idle ones.
+    // If the server is gone, so are its workspaces; a living one ends idle ones itself.
     await this.#server.ask(z.unknown(), 'DELETE', this.#path, { signal }).catch(() => undefined)
   }
 }
@@ -142,7 +142,7 @@ class Server {
     this.#patience = patience
   }
 
-  /** Sends a folder of this machine; gives the id of what became of it. */
+  /** Sends a folder of this machine; returns the id that the server gave it. */
   async send(method: string, path: string, folder: string, call: Call): Promise<string> {
     const archive = await packFolder(folder, { most: mostArchive, signal: call.signal })
     return (await this.ask(opened, method, path, { ...call, archive, within: 1800 })).id
@@ -200,7 +200,7 @@ async function bounded(response: Response): Promise<string> {
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** The words of an answer that refuses. */
+/** The message of an error answer. */
 function told(text: string): string {
   const read = z.object({ error: z.string() }).safeParse(tryJson(text))
   return (read.success ? read.data.error : text).slice(0, 500)

@@ -23,8 +23,8 @@ const training: Training = {
  * ART's `TrajectoryGroup`, one per line (art/trajectories and art/preprocessing/tokenize.py of
  * openpipe-art 0.5). What the policy said is a `Choice` whose tokens are written as `token_id:N`;
  * ART renders the rest again and computes advantages from the rewards of the group, with the
- * deviation of a population. It has no field for an advantage, so trees weighed otherwise than evenly,
- * advantages by turn and contexts that were rewritten are refused.
+ * deviation of a population. It has no field for an advantage, so trees with uneven weights,
+ * advantages by turn and rewritten contexts are refused.
  */
 export const art = lineFormat({
   name: 'art',

@@ -7,14 +7,14 @@ import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import { isUnscored, type MemberRow, toTriples, versionNumber } from '../row-record.ts'
 
-/** Who reads neutral rows decides what to compute from them. */
+/** The reader of neutral rows decides what to compute from them. */
 export const neutralTraining: Training = {
   form: 'once',
   because: 'the rows carry the passages of trajectories, from which a reader gathers every path',
   sequence: 'reader',
 }
 
-/** The neutral format: every row with everything that is known of it, one JSON object per line. */
+/** The neutral format: every row with all its data, one JSON object per line. */
 export const jsonl = lineFormat({
   name: 'jsonl',
   summary: 'Every training row with all that is known of it, one JSON object per line',
@@ -63,7 +63,7 @@ function otherLogprobs({ others }: Row): Readonly<Record<string, Float32Array>> 
   )
 }
 
-/** What a row is worth, how it came about, and what was said. */
+/** A row's credit, its origin, and its messages. */
 export function rowTail(group: Group, { row, member, tree }: MemberRow, volatile: boolean) {
   const { trajectory } = row
   return {
@@ -94,7 +94,7 @@ function rewardFields(member: Weighted | Unscored) {
   }
 }
 
-/** Token by token only where the trajectory's own advantage and a weight of 1 do not say it all. */
+/** Credit token by token, unless the trajectory's own advantage with weight 1 is all there is. */
 function creditFields(row: Row, member: Weighted | Unscored) {
   if (isUnscored(member) || member.dropped) return {}
   return {
@@ -110,7 +110,7 @@ function creditFields(row: Row, member: Weighted | Unscored) {
   }
 }
 
-/** One trajectory of weight 1 that is worth the row's own advantage: `advantage` says it all. */
+/** Whether there is one trajectory, with weight 1 and the row's own advantage, so that `advantage` suffices. */
 function isPlain(passages: readonly Passage[], { advantage, trajectory }: Weighted): boolean {
   const [only, ...others] = passages
   return (

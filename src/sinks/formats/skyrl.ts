@@ -51,7 +51,7 @@ export const skyrl = lineFormat({
   ],
 })
 
-/** Every ending counts as much as any other to SkyRL, with all of its tokens. */
+/** Throws for trees that SkyRL would weigh differently: to it every ending counts the same, with all its tokens. */
 function refuseTrees(group: string, { form, weighting }: FormOptions): void {
   if (form === 'once') {
     throw new RefusedError(
@@ -68,7 +68,7 @@ function refuseTrees(group: string, { form, weighting }: FormOptions): void {
   )
 }
 
-/** What tells the trajectories of a group apart: their member, or in trees their place. */
+/** The number of each trajectory in its group: its member, or in trees its place. */
 function numberedBy(hasTrees: boolean, rows: readonly MemberRow[]): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>()
   for (const { row, tree } of rows) {

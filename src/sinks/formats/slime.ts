@@ -44,7 +44,7 @@ export const slime = lineFormat({
       for (const member of rowsFor({ name: 'slime', training }, source.group, options)) {
         const has = !lacksLogprobs(member)
         hasLogprobs ??= has
-        // slime looks at the first sample of a batch to decide for all of them.
+        // slime decides by the first sample of a batch for all of them.
         if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)
@@ -97,7 +97,7 @@ function toSample(source: ExportGroup, part: CreditedRow, numbers: SampleNumbers
     loss_mask: mask.subarray(start),
     weight_versions: row.versions.map(({ value }) => String(value.to)),
     rollout_log_probs: numbers.has ? row.logprobs.subarray(start) : null,
-    // slime wants one row less than tokens: the last one is read by nobody.
+    // slime wants one row fewer than tokens, as the last token is never an input.
     ...(row.experts && {
       rollout_routed_experts: replayedExperts('slime', part, row.ids.length - 1),
     }),

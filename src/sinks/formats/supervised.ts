@@ -66,7 +66,7 @@ function toExample(conversation: Conversation, lost: LossReport): object {
   }
 }
 
-/** The conversations that hold a reply; what supervised formats lose is counted. */
+/** The conversations that contain a reply; counts what supervised formats cannot carry. */
 function taughtIn({ group }: ExportGroup, options: FormatOptions): readonly Conversation[] {
   const all = conversationsOf(group, options)
   const taught = all.filter(({ turns }) => turns.length > 0)

@@ -58,7 +58,7 @@ function toEntry(source: ExportGroup, conversation: Conversation, taken: Set<str
   ])
 }
 
-/** A task that is gone through again has further trials; no trial of a task is there twice. */
+/** The trial number of an attempt; a task that is repeated gets further numbers, none is used twice. */
 export function takeTrial(task: number, member: number, taken: Set<string>): number {
   let trial = member
   while (taken.has(`${task}/${trial}`)) trial++
@@ -96,7 +96,7 @@ function tauInfo({ task, source, user_cost, reward_info }: Report): PythonDict {
   ])
 }
 
-/** Restores what JSON in JavaScript forgets: floats that are whole, and the order of numeric keys. */
+/** Restores what JavaScript's JSON loses: whole floats, and the order of numeric keys. */
 function rewardInfo(value: PythonValue, outputs: readonly string[]): PythonValue {
   if (!(value instanceof Map)) return value
   const info = value.get('info')

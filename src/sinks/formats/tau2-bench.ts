@@ -41,7 +41,7 @@ export const tau2Bench: Format = {
 
 type Report = Readonly<Record<string, unknown>>
 
-/** No clock is read where results are written, so that the same run gives the same file. */
+/** A fixed time, so that the same run gives the same file. */
 const NO_TIME = '1970-01-01T00:00:00'
 
 class Results {
@@ -76,7 +76,7 @@ class Results {
     this.#tasks.set(task, String(report.task))
   }
 
-  /** What stands beside the simulations. */
+  /** The rest of the file, beside the simulations. */
   rest(): string {
     const info = dict([
       ['git_commit', 'unknown'],
@@ -118,7 +118,7 @@ class Results {
 
 const dict = (pairs: readonly (readonly [string, PythonValue])[]): PythonDict => new Map(pairs)
 
-/** The policy inside of the agent's instructions. */
+/** The domain policy in the agent's instructions. */
 const policyIn = (system: string): string =>
   /<policy>\n([\s\S]*)\n<\/policy>/.exec(system)?.[1] ?? system
 
@@ -161,7 +161,7 @@ function simulation(
   ])
 }
 
-/** What the original gives a conversation that did not come to its end. */
+/** The original's record of a conversation that did not end. */
 const unfinished = (reason: string): object => ({
   reward: 0,
   reward_basis: null,

@@ -70,15 +70,15 @@ function sumsOnly(loss: string): RefusedError {
   )
 }
 
-/** Where ratios start: as sampled, or where the ratios of importance weights end. */
+/** The log-probabilities from which ratios start: as sampled, or where importance ratios end. */
 export function ratioStart({ row, member }: MemberRow): Float32Array {
   const weighed = isUnscored(member) ? undefined : member.importance
   return (weighed && weighed.ratios !== 'none' && row.others.proximal) || row.logprobs
 }
 
 /**
- * The datum of a row, its advantages times a factor; log-probabilities that are missing make their
- * tokens untrained. `weights` are 1 where a token is trained, for servers that have to be told.
+ * The datum of a row, its advantages times a factor; tokens without a log-probability are not trained.
+ * `weights` are 1 for trained tokens, for servers that need them.
  */
 export function toDatum(
   member: MemberRow,
@@ -110,8 +110,8 @@ export function toDatum(
 }
 
 /**
- * The datum of a row for the server's cross-entropy, whose gradient is given: `slopes` of the row's
- * tokens as weights, none for a pass that only looks.
+ * The datum of a row for the server's cross-entropy with a given gradient: `slopes` of the row's
+ * tokens as weights, or none for a forward pass only.
  */
 export function toSurrogate({ row: { ids } }: MemberRow, slopes?: Float64Array): Datum {
   const size = ids.length - 1

@@ -85,7 +85,7 @@ function toRow(
   }
 }
 
-/** How much the trained tokens of a row count; they count alike where they are worth the same. */
+/** The weight of a row's trained tokens, which is the same for all of them here. */
 function weightOf({ weights }: Row, mask: Uint8Array): number {
   return weights[mask.indexOf(1)] ?? 1
 }

@@ -161,7 +161,7 @@ function addPath(graph: Graph, conversation: Conversation, path: number): void {
   for (const turn of turns) {
     const given = conversation.messages.slice(said, turn.turn.messages)
     const context = turn.pathIds.subarray(read, turn.start)
-    // The messages of a rewritten context are not kept; its tokens hang on a message of their own.
+    // The messages of a rewritten context are not stored; its tokens get a message of their own.
     const messages = path > 0 && read === 0 ? [rewritten] : given
     messages.forEach((message, index) => {
       const isLast = index === messages.length - 1

@@ -15,9 +15,8 @@ const training: Training = {
 /**
  * verl's `AgentLoopOutput`, one per line, with the `uid` its estimators group by
  * (verl/experimental/agent_loop/agent_loop.py of 0.9.1). verl's own estimators sum one score per row,
- * so the reward stands where verl puts it, on the last token of the response; the advantage times the
- * weight of every token stands apart in `advantages`, which the estimator that `espalier_verl`
- * registers hands on.
+ * so the reward is where verl puts it, on the last token of the response; the advantage times weight of
+ * every token is in `advantages`, which the estimator registered by `espalier_verl` passes on.
  */
 export const verl = lineFormat({
   name: 'verl',
@@ -86,8 +85,8 @@ function toOutput(
 }
 
 /**
- * What tokens are worth, and apart from it their importance weights as verl's losses take them. Where trajectories
- * that are weighed differently share a token, the advantage holds both.
+ * Advantages, and separately the importance weights as verl's losses take them. If trajectories with different
+ * weights share a token, the advantage includes the weights.
  */
 function creditOf(part: MemberRow, start: number): object {
   const { row } = part

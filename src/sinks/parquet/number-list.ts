@@ -15,7 +15,7 @@ export interface NumberListColumn {
   readonly kind: NumberKind
   /** Whether a row may have no list at all. */
   readonly isOptional?: boolean
-  /** Whether NaN stands for a number that is not there. */
+  /** Whether NaN stands for a missing number. */
   readonly hasGaps?: boolean
 }
 

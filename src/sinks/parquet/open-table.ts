@@ -2,8 +2,8 @@ import type { Output } from '../format.ts'
 import type { Column, Table } from './table.ts'
 
 /**
- * Opens a Parquet file. What writes it is loaded with the first row: many modules, which most programs
- * that load this one never need.
+ * Opens a Parquet file. The writer's many modules are loaded with the first row, since most programs
+ * never need them.
  */
 export function openTable(
   output: Output,

@@ -8,7 +8,7 @@ import {
   unknownParts,
 } from '../reader.ts'
 
-/** OpenAI's supervised examples; there is no reward in them, and they count as worth 1. */
+/** OpenAI's supervised examples; they have no reward and get 1. */
 export const openaiSftReader: FormatReader = {
   name: 'openai-sft',
   kind: 'lines',
@@ -42,7 +42,7 @@ async function* readExamples(records: AsyncIterable<Fields>): AsyncGenerator<Rea
   }
 }
 
-/** ART's groups: what the policy said are choices, whose token ids alone do not make a sequence. */
+/** ART's groups: the policy's messages are choices with token ids, which alone do not make a sequence. */
 export const artReader: FormatReader = {
   name: 'art',
   kind: 'lines',
@@ -79,7 +79,7 @@ export function readMessages(record: Fields, name: string): readonly Message[] {
       throw new ReadError(`${message.place}: no role called "${role}"`)
     }
     const plain = Object.fromEntries(
-      // Libraries write out the fields a message does not have; only the words may be missing.
+      // Libraries write null for fields that a message does not have; drop them, except `content`.
       Object.entries(message.value).filter(
         ([name, value]) => name !== 'weight' && (value !== null || name === 'content'),
       ),

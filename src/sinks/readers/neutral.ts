@@ -90,7 +90,7 @@ function beginning({ ids, logprobs, spans }: ReadPath, end: number): ReadPath {
   }
 }
 
-/** A sequence of which another trajectory trains every token has no row; its beginning tells of it. */
+/** Adds sequences that have no row, because another trajectory trains all their tokens; they are restored from its row. */
 function withShared(own: readonly ReadPath[], shared: readonly SharedPath[]): readonly ReadPath[] {
   const missing = shared
     .map(({ path }) => path)
@@ -172,7 +172,7 @@ function toPath(row: Fields): ReadPath {
   return { ids, logprobs, spans }
 }
 
-/** A sample has a log-probability for each of its tokens or for none: neighbours are told apart. */
+/** Splits a span so that each part has log-probabilities for all of its tokens or for none. */
 function splitByKnown(span: ReadSpan, logprobs: Float32Array): readonly ReadSpan[] {
   const parts: ReadSpan[] = []
   let start = span.start
@@ -214,7 +214,7 @@ function checkTiling(row: Fields, spans: readonly ReadSpan[], length: number): v
   }
 }
 
-/** The weight of a trajectory itself: that of a token which no other passes through. */
+/** A trajectory's own weight, from a token that no other trajectory passes through. */
 function ownWeight(rows: readonly Fields[]): number {
   for (const row of rows) {
     if (!row.has('tokenWeights')) continue
@@ -229,7 +229,7 @@ function ownWeight(rows: readonly Fields[]): number {
   return 1
 }
 
-/** Advantages by turn, where a trajectory has the tree to itself and its tokens differ. */
+/** Advantages by turn, if the trajectory is alone in its tree and its tokens differ. */
 function turnAdvantages(
   rows: readonly Fields[],
   paths: readonly ReadPath[],

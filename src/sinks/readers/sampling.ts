@@ -1,7 +1,7 @@
 import type { Fields } from '../fields.ts'
 import type { ReadTrajectory } from '../reader.ts'
 
-/** How a trajectory was sampled, as our own records tell it. */
+/** How a trajectory was sampled, from our own records. */
 export function samplingIn(record: Fields): Pick<ReadTrajectory, 'sampling' | 'seed'> {
   const sampling = record.inner('sampling')
   return {

@@ -3,9 +3,9 @@ import { type Fields, ReadError } from '../fields.ts'
 import { type FormatReader, type ReadTrajectory, shownReward, unknownParts } from '../reader.ts'
 
 /**
- * Traces that people have: spans of the AI SDK's telemetry and of OpenTelemetry's GenAI conventions,
- * one span or one OTLP export per line. What a trace said to a model, and was answered, are its
- * conversations; nobody kept tokens, so they are encoded again, and count as worth 1.
+ * Traces: spans of the AI SDK's telemetry and of OpenTelemetry's GenAI conventions, one span or one
+ * OTLP export per line. The requests to models and their answers become conversations; traces have no
+ * tokens, so these are encoded again, and have reward 1.
  */
 export const otelReader: FormatReader = {
   name: 'otel',
@@ -14,10 +14,10 @@ export const otelReader: FormatReader = {
   read: readTraces,
 }
 
-/** The same under the name of the SDK that writes most of them in TypeScript. */
+/** The same reader under the AI SDK's name. */
 export const aiSdkReader: FormatReader = { ...otelReader, name: 'ai-sdk' }
 
-/** One request to a model as a span tells it. */
+/** One request to a model, from a span. */
 interface Exchange {
   readonly trace: string
   readonly start: string
@@ -63,7 +63,7 @@ function spansIn(record: Fields): readonly Fields[] {
     .flatMap(scope => scope.each('spans'))
 }
 
-/** A turn's request repeats the turns before it: only conversations that nobody goes on with are whole. */
+/** Each request repeats the turns before it, so only conversations that no other one continues are kept. */
 function wholeConversations(exchanges: readonly Exchange[]): readonly Exchange[] {
   const texts = exchanges.map(({ messages }) => messages.map(message => JSON.stringify(message)))
   return exchanges
@@ -117,7 +117,7 @@ function plainValue(value: unknown): unknown {
 
 type Said = Pick<Exchange, 'messages' | 'tools'>
 
-/** What the AI SDK notes of one call of a model. */
+/** The messages of one model call in the AI SDK's attributes. */
 function aiSdkMessages(attributes: Attributes, place: string): Said | undefined {
   const prompt = attributes['ai.prompt.messages']
   if (typeof prompt !== 'string') return undefined
@@ -132,7 +132,7 @@ function aiSdkMessages(attributes: Attributes, place: string): Said | undefined 
   }
 }
 
-/** What OpenTelemetry's conventions note of one call of a model. */
+/** The messages of one model call in OpenTelemetry's attributes. */
 function genAiMessages(attributes: Attributes, place: string): Said | undefined {
   const [input, output] = [
     attributes['gen_ai.input.messages'],

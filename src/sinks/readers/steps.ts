@@ -60,7 +60,7 @@ function advantageOf(steps: readonly Fields[]): number | null {
   return steps.some(step => step.has('advantage')) ? 0 : null
 }
 
-/** The outcome where the file kept ours; what failed has no reward. */
+/** Our own outcome, if the file kept it; a failed trajectory has no reward. */
 function outcomeOf(trajectory: Fields): Outcome {
   const info = trajectory.has('info') ? trajectory.inner('info') : undefined
   if (info?.has('outcome')) return info.inner('outcome').value as unknown as Outcome
@@ -173,7 +173,7 @@ function toCall(call: Fields): ToolCall {
   }
 }
 
-/** The ids of ours, where a file kept them; others are made from the task and the member. */
+/** Our own ids, if the file kept them; otherwise made from the task and the member. */
 export function idsOf(
   id: string | undefined,
   { task, member }: { readonly task: string; readonly member: string },

@@ -170,9 +170,9 @@ export const skyrlReader: FormatReader = {
 }
 
 interface RowFormat {
-  /** Rows of one trajectory have the same. */
+  /** Equal for the rows of one trajectory. */
   key(row: Fields): string
-  /** Rows of one sequence of it have the same: only their masks differ. */
+  /** Equal for the rows of one sequence, whose masks alone differ. */
   sequence(row: Fields): number
   row(row: Fields): TokenRow
   trajectory(
@@ -214,7 +214,7 @@ function readResponse(
   return { prompt: row.ids(prompt), response, mask, ...(logprobs && { logprobs }) }
 }
 
-/** The ids a row of ours keeps, or names made up for a foreign one. */
+/** The ids in a row of ours, or made-up ones for a foreign row. */
 function namesOf(known: Fields | undefined, group: string, count: number) {
   const id = known?.has('trajectory') ? known.text('trajectory') : undefined
   const tree = id?.slice(0, id.lastIndexOf('/'))

@@ -125,7 +125,7 @@ function stepsOf(branch: readonly Fields[]): readonly StepTokens[] {
       steps.push({
         prompt: path.subarray(0, read + start),
         response: ids.subarray(start),
-        // Only what is trained has them; a turn that is trained in part has too few.
+        // Only trained tokens have log-probabilities, so a partly trained turn has too few.
         ...(logprobs.length === ids.length - start && { logprobs }),
       })
     }

@@ -2,7 +2,7 @@ import type { Task } from '../../core/environment.ts'
 import { random, seedOf, shuffle } from '../../math/random.ts'
 import { type Likeness, LikenessIndex, type LikenessOptions } from './likeness.ts'
 
-/** A task that was left out, and for which other one. */
+/** A task that was left out, and the other task it is like. */
 export interface LeftOut extends Likeness {
   readonly id: string
   /** Whether it is like one that is held out, or like one before it. */
@@ -38,8 +38,8 @@ export function dedupeTasks<Data>(
 export type Shares = Readonly<Record<string, number>>
 
 /**
- * Parts a set by shares, in an order drawn by the seed. Tasks that are alike stay together, so that
- * no part leaks into another.
+ * Splits a set by shares, in an order drawn by the seed. Similar tasks stay together, so that no part
+ * leaks into another.
  */
 export function partTasks<Data>(
   tasks: readonly Task<Data>[],
@@ -50,7 +50,7 @@ export function partTasks<Data>(
   const parts = Object.fromEntries(Object.keys(shares).map(name => [name, [] as Task<Data>[]]))
   const total = Object.values(shares).reduce((sum, share) => sum + share, 0)
   for (const family of shuffle(families, random(seedOf('part', seed)))) {
-    // Each family goes where most is missing still.
+    // Each family of similar tasks goes to the part that is furthest from its share.
     const missing = Object.entries(shares).map(
       ([name, share]) => [name, (share / total) * tasks.length - parts[name]!.length] as const,
     )
@@ -80,7 +80,7 @@ function familiesOf<Data>(
   return [...new Set(families.values())]
 }
 
-/** How hard tasks are for a policy, from what its attempts came to. */
+/** How hard tasks are for a policy, by the results of its attempts. */
 export const bands = ['never', 'seldom', 'sometimes', 'often', 'always'] as const
 
 /** How often a policy succeeds at a task. */

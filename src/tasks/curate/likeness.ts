@@ -3,7 +3,7 @@ import { wordsOfTask } from './task-text.ts'
 
 /** When two tasks count as one. */
 export interface LikenessOptions {
-  /** Words of a piece that is looked for elsewhere. @default 8 */
+  /** Words per n-gram. @default 8 */
   readonly nGram?: number
   /** The share of the shorter task's pieces in the longer one, from which on they are alike. @default 0.5 */
   readonly overlap?: number
@@ -54,7 +54,7 @@ export class LikenessIndex {
     }
   }
 
-  /** The task that this one is most like; nothing where it is like none. */
+  /** The task that this one is most like; undefined if there is none. */
   find(task: Task): Likeness | undefined {
     return this.findAll(task).reduce<Likeness | undefined>(
       (best, each) => (best && best.share >= each.share ? best : each),
@@ -88,7 +88,7 @@ export class LikenessIndex {
   }
 }
 
-/** Every run of so many words; a shorter text has none, and is compared as a whole alone. */
+/** Every n-gram; a shorter text has none, and is only compared as a whole. */
 function piecesOf(words: readonly string[], nGram: number): Set<string> {
   const pieces = new Set<string>()
   for (let at = 0; at + nGram <= words.length; at++) {

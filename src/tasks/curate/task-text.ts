@@ -1,6 +1,6 @@
 import type { Task } from '../../core/environment.ts'
 
-/** Fields that say nothing of what a task asks. */
+/** Fields that are not part of a task's question. */
 const aside = new Set(['id', 'index', 'split', 'source', 'metadata'])
 
 /** Scripts that put no spaces between words: each of their letters is one. */
@@ -8,7 +8,7 @@ const unspaced =
   '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}]'
 const word = new RegExp(`${unspaced}|(?:(?!${unspaced})[\\p{L}\\p{M}\\p{N}])+|[-+*/=<>%^]`, 'gu')
 
-/** All words of a task, in order: lower case, without marks; numbers and signs of arithmetic are words too. */
+/** All words of a task, in order: lower case, without punctuation; numbers and arithmetic signs are words too. */
 export function wordsOfTask({ data }: Pick<Task, 'data'>): readonly string[] {
   const texts: string[] = []
   collect(data, texts, 0)

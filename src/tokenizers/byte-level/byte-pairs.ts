@@ -11,7 +11,7 @@ export interface BytePairOptions {
   readonly merges: Merges
   /** Whether a piece that is a token as a whole is that token, whatever the merges make of it. */
   readonly ignoreMerges: boolean
-  /** Whether an id is never made of data, even where `ignoreMerges` finds it. */
+  /** Whether plain text must never become this id, even if `ignoreMerges` finds it. */
   isForbidden(id: number): boolean
 }
 
@@ -23,10 +23,10 @@ interface Work extends JoinWork {
 /** Room for most pieces; longer ones get room of their own, which is not kept. */
 const SCRATCH = 4096
 
-/** Knowing the characters costs as much as so many units gain by it: some quotation marks in a prose are not worth it. */
+/** The character table pays off only after this many units: a few quotation marks are not worth building it. */
 const enoughWide = 2000
 
-/** Byte pair encoding over UTF-8, piece by piece, with the ids of pieces seen before at hand. */
+/** Byte pair encoding over UTF-8, piece by piece, with a cache of the ids of earlier pieces. */
 export class BytePairs {
   readonly #options: BytePairOptions
   readonly #ids: IdBuffer
@@ -35,7 +35,7 @@ export class BytePairs {
   readonly #cache = new PieceCache()
   readonly #scratch = openWork(SCRATCH)
   #characters: Characters | undefined
-  /** Units of pieces so far that could have been encoded from characters on. */
+  /** Units so far that could have been encoded from characters. */
   #wide = 0
 
   /** Whatever is encoded is added to `ids`. */
@@ -84,7 +84,7 @@ export class BytePairs {
     for (let at = 0; at < count; at++) this.#ids.ids[this.#ids.length++] = work.symbols[at]!
   }
 
-  /** Whether the piece was written down as characters; only worth it where they have three bytes. */
+  /** Whether the piece was written as characters; only worth it for three-byte characters. */
   #areCharacters(units: Uint16Array, start: number, end: number, work: Work): boolean {
     if (units[end - 1]! < 0x800) return false
     this.#wide += end - start

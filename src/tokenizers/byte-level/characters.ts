@@ -1,12 +1,12 @@
-// Scripts whose characters have three bytes are encoded from characters instead of bytes on, a third of the
-// symbols. That is exact where three things hold, which are looked up for each character: its bytes join to
-// one symbol; no merge uses that symbol before the last of those joins; and at its edges none of its parts
-// could join a neighbour before that.
+// Scripts with three-byte characters are encoded starting from characters instead of bytes, which are a third
+// of the symbols. That is exact if three conditions hold, which are checked for each character: its bytes join
+// to one symbol; no merge uses that symbol before the last of those joins; and none of its parts could join a
+// neighbour before that.
 
 import { type Merges, NO_RANK } from './merges.ts'
 import { isContinuation, type SymbolEnds, symbolEnds } from './spans.ts'
 
-/** A character that has to be encoded byte by byte. */
+/** Marks a character that must be encoded byte by byte. */
 const APART = -1
 
 /** The sets of bytes that neighbours may not have, by the symbol that could join them. */

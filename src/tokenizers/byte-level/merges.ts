@@ -25,7 +25,7 @@ export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
   const table = new Int32Array(3 << bits).fill(-1)
   const shift = 32 - bits
   const mask = (1 << bits) - 1
-  // Most pairs have no merge, and one bit says so of nearly all of them: these stay in a near cache.
+  // Most pairs have no merge; a bit set small enough for the CPU cache rules out nearly all of them.
   const seen = new Uint32Array(1 << Math.max(0, bits + 3 - 5))
   const seenShift = 32 - Math.max(5, bits + 3)
   const find = (left: number, right: number) => {

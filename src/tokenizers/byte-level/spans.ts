@@ -14,8 +14,8 @@ export function isContinuation(byte: number): boolean {
 }
 
 /**
- * Follows the merges from single bytes on. Where a merge joins what no merge before it has made, as no
- * training writes it, nothing is known and undefined is answered.
+ * Follows the merges from single bytes on. Undefined if a merge joins a symbol that no earlier merge
+ * has made, which training never writes.
  */
 export function symbolEnds(
   idOfByte: Int32Array,

@@ -22,12 +22,12 @@ export interface TreeFacts {
   readonly trajectories: ReadonlyMap<string, Facts>
   /** Sampled tokens, those of shared beginnings once. */
   readonly sampled: number
-  /** Sums over the sampled tokens of which the policy told it. */
+  /** Sums over the sampled tokens for which the policy reported it. */
   readonly entropy: { readonly sum: number; readonly count: number }
   readonly surprise: { readonly sum: number; readonly count: number }
 }
 
-/** A tree as its frame has it: what is looked at without building it. */
+/** The fields of a tree's frame that are read without building the tree. */
 interface StoredTree {
   readonly nodes: readonly {
     readonly origin: string
@@ -92,7 +92,7 @@ function trajectoryFacts(trajectory: Trajectory): Facts {
   }
 }
 
-/** An outcome without what differs from case to case. */
+/** An outcome without its details, for counting. */
 export function outcomeLabel(outcome: Outcome): string {
   if (outcome.kind === 'truncated') return `truncated by ${outcome.limit}`
   if (outcome.kind === 'failed') return `failed in ${outcome.boundary}`

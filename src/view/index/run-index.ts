@@ -21,8 +21,8 @@ const quote = 0x22
 const backslash = 0x5c
 
 /**
- * What lies where in a run's journal. First it learns the places of trees and what groups say; then
- * it looks into the trees, one after the other, and keeps a few numbers of each. Trees stay on disk.
+ * The index of a run's journal. First it reads the places of trees and the records of groups; then it
+ * reads the trees, one after the other, and keeps a few numbers of each. Trees stay on disk.
  */
 export class RunIndex implements AsyncDisposable {
   readonly path: string
@@ -55,7 +55,7 @@ export class RunIndex implements AsyncDisposable {
     }
   }
 
-  /** Learns the places of what was added since the last time. Damage ends it: what came before holds. */
+  /** Reads the places of what was added since the last call. It stops at damage; what came before stays valid. */
   async refresh(): Promise<void> {
     this.#handle ??= await openToRead(this.path)
     if (!this.#handle || this.#damage !== undefined) return
@@ -77,13 +77,13 @@ export class RunIndex implements AsyncDisposable {
     }
   }
 
-  /** Looks into trees that are placed and not looked into; gives whether there were any. */
+  /** Reads trees whose place is known but not their contents; returns whether there were any. */
   async look(signal: AbortSignal): Promise<boolean> {
     if (this.#looked >= this.#placed) return false
     try {
       await this.#lookOn(signal)
     } catch (error) {
-      // A frame that is whole may still hold what is no tree; the rest of the run can be read.
+      // A whole frame may still not hold a valid tree; the rest of the run can be read.
       this.#damage ??= (error as Error).message
       this.#looked = this.#placed
       this.#change()
@@ -148,7 +148,7 @@ export class RunIndex implements AsyncDisposable {
       if (id !== undefined) this.#see(id, factsOf(decodeFrame(bytes, place.offset)))
       this.#looked = place.offset + place.size
       if (signal.aborted) return
-      // Others are answered in between.
+      // Yield, so that other requests are answered in between.
       if (performance.now() - breath < 8) continue
       await new Promise(resolve => setImmediate(resolve))
       breath = performance.now()

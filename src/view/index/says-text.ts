@@ -1,7 +1,7 @@
 import { textOf } from '../../core/message.ts'
 import type { Trajectory } from '../../core/trajectory.ts'
 
-/** Whether a trajectory's messages, reasoning, calls or failure say a text, in whatever case. */
+/** Whether a trajectory's messages, reasoning, calls or failure contain a text, ignoring case. */
 export function saysText(
   { messages, outcome }: Pick<Trajectory, 'messages' | 'outcome'>,
   needle: string,

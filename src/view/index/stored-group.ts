@@ -11,7 +11,7 @@ import type { RunIndex } from './run-index.ts'
 export interface LoadedMember {
   readonly tree: Tree
   readonly trajectory: Trajectory
-  /** Nothing where it never got a reward. */
+  /** Undefined if it never got a reward. */
   readonly scored: MemberRecord | undefined
   readonly outcome: Outcome
 }

@@ -25,7 +25,7 @@ export class Tail {
     }
     try {
       const { size } = await handle.stat()
-      // A file that was cut begins anew: a resumed run drops the steps it takes again.
+      // If the file became shorter, read it from the start: a resumed run removes steps that it repeats.
       if (size < this.#offset) this.#restart()
       const buffer = Buffer.alloc(chunkSize)
       while (this.#offset < size) {

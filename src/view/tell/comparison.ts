@@ -42,7 +42,7 @@ function byTask({ rows, successAt }: Side): ReadonlyMap<string, TaskSide> {
   )
 }
 
-/** Two sides task by task: what changed places first, then by how much the reward changed. */
+/** Two sides task by task: first tasks that changed between solved and failed, then by the change of reward. */
 export function compareSides(
   before: Side,
   after: Side,

@@ -5,7 +5,7 @@ import type { TreeFacts } from '../index/facts.ts'
 /** One line of `metrics.jsonl`, as far as it is looked at. */
 export type Metrics = Readonly<Record<string, unknown>> & { readonly step: number }
 
-/** What was sampled in one second of the run, as its events tell. */
+/** What was sampled in one second of the run, from its events. */
 export interface Pace {
   readonly second: number
   readonly tokens: number
@@ -117,7 +117,7 @@ function outcomeCharts(buckets: readonly Bucket[], { successAt }: CurveSource): 
   ]
 }
 
-/** What trainers tell of each step, by the names they use. */
+/** Metrics that trainers report for each step, by their names. */
 const learned = [
   ['entropy', 'Entropy', 'Mean entropy of the policy over trained tokens, in nats.'],
   ['kl', 'KL', 'Mean divergence of the new weights from those that sampled, in nats per token.'],

@@ -1,8 +1,8 @@
 import type { Tokenizer } from '../../tokenizers/tokenizer.ts'
 
-/** What a token reads as. */
+/** The text of a token. */
 export interface TokenText {
-  /** `null` where no tokenizer is there to tell. */
+  /** `null` without a tokenizer. */
   readonly text: string | null
   readonly isControl: boolean
 }
@@ -14,7 +14,7 @@ export interface TokenTexts {
   join(ids: Int32Array): string
 }
 
-/** What there is without a tokenizer: ids. */
+/** The texts without a tokenizer: only ids. */
 export const plainTexts: TokenTexts = {
   of: () => ({ text: null, isControl: false }),
   join: ids => [...ids].join(' '),

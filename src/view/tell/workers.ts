@@ -1,16 +1,16 @@
 import type { WorkerRow } from '../answers.ts'
 
-/** The workers of a cluster, as the events of a run tell of them. */
+/** The workers of a cluster, from the events of a run. */
 export interface Crew {
-  /** How often they were told of. */
+  /** How many reports there were. */
   readonly told: number
-  /** Takes over what an event or a report says of them. */
+  /** Reads the workers in an event or a report. */
   hear(event: Readonly<Record<string, unknown>>): void
-  /** Those that events told of; a short run has them in its report only. */
+  /** The workers in events, or, for a short run, in its report. */
   rows(report: unknown): readonly WorkerRow[]
 }
 
-/** Opens the workers of a run; those that are not told of any more are shown as gone. */
+/** Opens the workers of a run; those that are missing from later reports are shown as gone. */
 export function openCrew(): Crew {
   const known = new Map<string, WorkerRow>()
   let told = 0

@@ -4,13 +4,13 @@ import { readFile } from 'node:fs/promises'
 import type { ChannelSettings } from '../../settings/notify-channel.ts'
 import type { Notice } from './notice.ts'
 
-/** A way to tell somebody. */
+/** A way to notify people. */
 export interface Channel {
   readonly name: string
   readonly on: readonly Notice['level'][]
-  /** Rejects where nobody was told. */
+  /** Rejects if the notice could not be delivered. */
   send(notice: Notice, signal: AbortSignal): Promise<void>
-  /** What must never be printed. */
+  /** Secrets that must never be printed. */
   readonly secrets: readonly string[]
 }
 
@@ -127,7 +127,7 @@ export function signFeishu(secret: string, seconds: number): { timestamp: string
   return { timestamp: String(seconds), sign }
 }
 
-/** DingTalk and Feishu answer 200 and say in the body that they refused. */
+/** DingTalk and Feishu answer 200 even for errors, which are in the body. */
 async function post({ url, body, headers }: Post, signal: AbortSignal): Promise<void> {
   const { request } = await import('undici')
   const answer = await request(url, {

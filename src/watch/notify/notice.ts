@@ -9,18 +9,18 @@ export interface Notice {
   readonly level: NoticeLevel
   readonly title: string
   readonly text: string
-  /** The same for what is the same problem, whatever its numbers. */
+  /** Equal for the same problem, whatever numbers are in its text. */
   readonly fingerprint: string
   readonly run: string
   readonly time: string
-  /** How often it happened since it was last told; 1 the first time. */
+  /** How often it happened since the last notice; 1 the first time. */
   readonly count: number
 }
 
-/** A notice before it is known when and how often. */
+/** A notice without its time and count. */
 export type Draft = Pick<Notice, 'level' | 'title' | 'text' | 'fingerprint'>
 
-/** A short name for a problem: numbers, ids and addresses in its words make no difference. */
+/** A short key for a problem that ignores numbers, ids and addresses in its text. */
 export function fingerprintOf(...words: readonly string[]): string {
   const general = words.map(word => word.replace(/0x[\da-f]+|[\da-f]{8,}|\d+/gi, '#'))
   return createHash('sha256').update(general.join('\0')).digest('hex').slice(0, 12)

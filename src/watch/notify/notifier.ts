@@ -4,24 +4,24 @@ import type { Listen, RunEvent } from '../events.ts'
 import type { Channel } from './channels.ts'
 import { type Draft, fingerprintOf, type Notice, noticeOfError } from './notice.ts'
 
-/** Tells people what went wrong, once per problem, without ever holding up the run. */
+/** Notifies people of problems, once per problem, without ever delaying the run. */
 export interface Notifier extends AsyncDisposable {
   readonly listen: Listen
   notify(draft: Draft): void
-  /** Notices that were sent, those that came too often or could not be sent. */
+  /** Notices that were sent, those held back because they came too often, and those that failed. */
   readonly counts: { readonly sent: number; readonly held: number; readonly failed: number }
 }
 
-/** How often and how much is told. */
+/** How often notices are sent. */
 export interface NotifierOptions {
   readonly run: string
   readonly channels: readonly Channel[]
   readonly redact: (text: string) => string
-  /** Seconds before a problem that repeats is told again, with its count. @default 600 */
+  /** Seconds before a repeated problem is sent again, with its count. @default 600 */
   readonly every?: number
   /** Notices per hour over all problems. @default 30 */
   readonly perHour?: number
-  /** Told where a channel cannot be reached, once per channel. */
+  /** Called once per channel that cannot be reached. */
   readonly tell?: (line: string) => void
   /** Seconds that closing waits for channels. @default 5 */
   readonly patience?: number
@@ -37,10 +37,10 @@ interface Problem {
 }
 
 const longest = 4000
-/** Different problems that are kept apart; more are told as they come. */
+/** Most problems that are tracked; further ones are sent each time. */
 const mostProblems = 500
 
-/** Opens a notifier; disposing of it tells the last counts and waits a few seconds at most. */
+/** Opens a notifier; disposing of it sends the last counts and waits a few seconds at most. */
 export function openNotifier(options: NotifierOptions): Notifier {
   const { every = 600, perHour = 30, clock = Date.now, channels, redact } = options
   const problems = new Map<string, Problem>()
@@ -143,7 +143,7 @@ function shorten(text: string): string {
   return text.length <= longest ? text : `${text.slice(0, longest)}\n… (${text.length} characters)`
 }
 
-/** What of a run's events is worth a notice. */
+/** The notice for an event, if it is worth one. */
 function draftOf(event: RunEvent): Draft | undefined {
   switch (event.kind) {
     case 'warning': {

@@ -3,8 +3,8 @@ import { untemperedTokens } from '../../core/tree.ts'
 import type { Alarm, Sentinel } from './sentinel.ts'
 
 /**
- * A chat server that gives texts alone, said with the first tree: most hosted models do. Answers that
- * were written beforehand have no log-probabilities either, and nobody expects them to.
+ * Warns with the first tree if a chat server gives texts only, as most hosted models do. Scripted
+ * answers have no log-probabilities either, but that is expected.
  */
 export function noLogprobs(): Sentinel {
   let isOver = false
@@ -29,8 +29,8 @@ export function noLogprobs(): Sentinel {
 }
 
 /**
- * Log-probabilities that are not those of the tempered distribution, said with the first tree: a
- * trainer that divides by them computes ratios of two different distributions.
+ * Warns with the first tree if log-probabilities are not those of the tempered distribution: a
+ * trainer would compute ratios of two different distributions.
  */
 export function untemperedLogprobs(): Sentinel {
   let isOver = false

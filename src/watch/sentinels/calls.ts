@@ -8,7 +8,7 @@ const enough = 24
 /** What calls look like in the formats people serve, where a parser left them in the text. */
 const marks = ['<tool_call', '<function', '<|tool_call', '[TOOL_CALLS]', '<｜tool', '"tool_calls"']
 
-/** Tools are offered and nobody calls one. */
+/** Warns if tools are offered and never called. */
 export function noToolCalls(): Sentinel {
   let trajectories = 0
   let marked = 0
@@ -40,10 +40,10 @@ function hasMark({ content }: { readonly content: Parameters<typeof textOf>[0] }
   return marks.some(mark => text.includes(mark))
 }
 
-/** A model that is merely bad at calls writes some that can be read; under a wrong parser none can be. */
+/** A model that is bad at calls still writes some readable ones; with the wrong parser hardly any are. */
 const hardlyAny = 0.95
 
-/** Hardly any call can be read. A model of ours writes the format that is read, however badly. */
+/** Warns if hardly any call can be read. Not for our embedded model, whose format is known to be right. */
 export function parserMismatch({ isOurs = false }: SentinelContext): Sentinel {
   let calls = 0
   let malformed = 0
@@ -78,7 +78,7 @@ export function parserMismatch({ isOurs = false }: SentinelContext): Sentinel {
   }
 }
 
-/** Tools that change something may well say `done` each time; what is short and no complaint is no sign. */
+/** Whether an output is suspicious if repeated: short answers such as `done` are not, errors are. */
 function isTelling(output: string): boolean {
   return output.length > 80 || complaint.test(output)
 }
@@ -86,7 +86,7 @@ function isTelling(output: string): boolean {
 const complaint =
   /error|fail|exception|refused|denied|unavailable|timed? ?out|cannot|can't|could not|not found|unknown|invalid|no connection|unauthori[sz]ed|forbidden/i
 
-/** A tool that complains of the same, or tells the same story, whatever it is asked. */
+/** Warns if a tool gives the same error or the same text, whatever it is asked. */
 export function constantObservations(): Sentinel {
   const tools = new Map<string, { calls: number; output: string; inputs: Set<string> } | 'varied'>()
   return {

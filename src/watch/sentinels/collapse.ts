@@ -8,7 +8,7 @@ import type { Alarm, Sentinel } from './sentinel.ts'
 
 const window = 64
 
-/** The first and the last values of a long row. */
+/** The first and the last values of a series. */
 function openWindows() {
   const first: number[] = []
   let last: number[] = []
@@ -27,8 +27,8 @@ function openWindows() {
 }
 
 /**
- * The policy has stopped exploring before it was good. One that solves its tasks may be as certain as
- * it likes.
+ * Warns if the policy stopped exploring before it was good. A policy that solves its tasks may be
+ * certain.
  */
 export function entropyCollapse(): Sentinel {
   const rewards = openRewards()
@@ -44,7 +44,7 @@ export function entropyCollapse(): Sentinel {
   return { ...drift, seeGroup: rewards.see }
 }
 
-/** What attempts that are learned from have been worth of late, against the best there was. */
+/** The recent mean reward of training attempts, against the best so far. */
 function openRewards() {
   let last: number[] = []
   let best = Number.NEGATIVE_INFINITY
@@ -63,7 +63,7 @@ function openRewards() {
   }
 }
 
-/** Answers have become much shorter or longer. */
+/** Warns if answers have become much shorter or longer. */
 export function lengthDrift(): Sentinel {
   const lengthOf = (tree: Tree): number =>
     mean(tree.trajectories.filter(isGradable).map(({ usage }) => usage.sampled))
@@ -107,7 +107,7 @@ function surpriseOf(tree: Tree): number {
   for (const { segment } of tree.nodes) {
     if (!isSampled(segment) || !segment.logprobs) continue
     const { logprobs } = segment
-    // By index: this is done for every token, and an iterator makes an object of each.
+    // By index, because this runs for every token and an iterator would allocate an object each.
     for (let at = 0; at < logprobs.length; at++) {
       const logprob = logprobs[at]!
       if (Number.isNaN(logprob)) continue
@@ -118,7 +118,7 @@ function surpriseOf(tree: Tree): number {
   return count === 0 ? Number.NaN : sum / count
 }
 
-/** Different tasks are all answered with the same words and calls. */
+/** Warns if different tasks are all answered with the same words and calls. */
 export function oneAnswer(): Sentinel {
   let answers: { readonly task: string; readonly answer: string }[] = []
   let isOver = false

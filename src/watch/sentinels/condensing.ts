@@ -1,6 +1,6 @@
 import type { Alarm, Sentinel } from './sentinel.ts'
 
-/** A condenser that left the first opening it was given as it was, said with that tree. */
+/** Warns if the condenser did not shorten the first opening it was given. */
 export function nothingCondensed(): Sentinel {
   let isOver = false
   return {

@@ -7,9 +7,9 @@ const enough = 2000
 const beyond = 6
 
 /**
- * Log-probabilities that the sampled tokens cannot have been drawn from. Where a token is drawn
- * from p, −log p(token) − H(p) and [token is the best] − p(best) both have mean zero; their sums,
- * over their spread, tell a wrong temperature or basis from chance.
+ * Warns if the sampled tokens cannot have been drawn from their log-probabilities. If a token is drawn
+ * from p, −log p(token) − H(p) and [token is the best] − p(best) both have mean zero; their sums over
+ * their standard deviation distinguish a wrong temperature or basis from chance.
  */
 export function oddLogprobs({ isOurs = false }: SentinelContext): Sentinel {
   const surprise = openDrift()
@@ -36,7 +36,7 @@ export function oddLogprobs({ isOurs = false }: SentinelContext): Sentinel {
   }
 }
 
-/** By index: this is done for every token, and an iterator makes an object of each. */
+/** By index, because this runs for every token and an iterator would allocate an object each. */
 function zerosIn(logprobs: Float32Array): number {
   let zeros = 0
   for (let at = 0; at < logprobs.length; at++) if (logprobs[at] === 0) zeros++

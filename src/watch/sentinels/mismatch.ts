@@ -1,9 +1,9 @@
 import type { Alarm, Sentinel } from './sentinel.ts'
 
-/** From here on what learns and what sampled are different policies: a tenth of the usual step of PPO. */
+/** Above these, trainer and sampler are different policies; the KL is a tenth of PPO's usual step. */
 const most = { kl: 0.02, lost: 0.3 }
 
-/** Training against sampling log-probabilities that are far apart: what is learned is not what was sampled. */
+/** Warns if the log-probabilities of trainer and sampler are far apart. */
 export function engineMismatch(): Sentinel {
   let isOver = false
   return {

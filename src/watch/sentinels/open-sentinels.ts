@@ -29,7 +29,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
   ]
 }
 
-/** Lets sentinels listen to a run; their alarms are told as warnings. */
+/** Lets sentinels listen to a run; their alarms become warnings. */
 export function openSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
   const sentinels = allSentinels(context)
   const raise = (sentinel: string, alarm: Alarm | undefined): void => {
@@ -48,10 +48,10 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
   }
 }
 
-/** Trees of threads that are all looked into, and how many of a second are after them: the rest is like those. */
+/** With threads, the first trees are all checked, and later only this many per second, as a sample. */
 const [firstTrees, treesPerSecond] = [256, 64]
 
-/** Whether to look into the next tree: where thousands end in a second, reading each would hold up the run. */
+/** Whether to check the next tree: if thousands end per second, decoding each would slow the run. */
 function openGlances(): () => boolean {
   let seen = 0
   let since = performance.now()

@@ -2,7 +2,7 @@ import { type Message, textOf } from '../../core/message.ts'
 import type { Tree } from '../../core/tree.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
-/** What the task says is not in the prompt that the policy saw. */
+/** Warns if the task's text is missing from the prompt that the policy saw. */
 export function missingOpening({ renderer }: SentinelContext): Sentinel {
   let looked = 0
   return {
@@ -24,7 +24,7 @@ export function missingOpening({ renderer }: SentinelContext): Sentinel {
   }
 }
 
-/** The first words of the last thing the user said; nothing where it was condensed away. */
+/** The first words of the user's last message; undefined if it was condensed. */
 function openingWords(tree: Tree): string | undefined {
   const { messages = [], turns = [], events = [] } = tree.trajectories[0] ?? {}
   if (events.some(({ kind }) => kind.startsWith('rewrite') || kind.startsWith('condense'))) {

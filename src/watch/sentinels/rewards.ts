@@ -1,7 +1,7 @@
 import { isHeldOut } from '../../core/group.ts'
 import type { Alarm, Sentinel } from './sentinel.ts'
 
-/** Every reward of the run is the same: nothing can be learned. */
+/** Warns if every reward of the run is the same: nothing can be learned. */
 export function equalRewards(): Sentinel {
   let groups = 0
   let count = 0
@@ -30,10 +30,10 @@ export function equalRewards(): Sentinel {
   }
 }
 
-/** Groups that are seen before it is said that none of them has contrast. */
+/** Groups that must be seen before the warning about missing contrast. */
 const enoughGroups = 24
 
-/** Within every group all rewards are equal, though groups differ: nothing can be learned. */
+/** Warns if rewards are equal within every group, though groups differ: nothing can be learned. */
 export function noContrast(): Sentinel {
   const means = new Set<number>()
   let groups = 0

@@ -2,7 +2,7 @@ import type { Group } from '../../core/group.ts'
 import type { Renderer } from '../../core/renderer.ts'
 import type { Tree } from '../../core/tree.ts'
 
-/** What a sentinel saw, and what is probably behind it. */
+/** What a sentinel saw, and the probable cause. */
 export interface Alarm {
   readonly message: string
   readonly likely: string
@@ -19,7 +19,7 @@ export interface Sentinel {
   seeStep?(metrics: Readonly<Record<string, number>>): Alarm | undefined
 }
 
-/** What sentinels may look things up in. */
+/** What sentinels know about the run. */
 export interface SentinelContext {
   readonly renderer: Pick<Renderer, 'decode'>
   /** Whether the policy is the embedded one: its numbers are exact and its formats our own. */

@@ -16,7 +16,7 @@ import type {
   WorkersSeen,
 } from '../events.ts'
 
-/** One line of `events.jsonl`: an event as plain JSON, with the time it was told. */
+/** One line of `events.jsonl`: an event as plain JSON, with its time. */
 export type EventRecord = { readonly time: string } & (
   | RunStart
   | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
@@ -62,7 +62,7 @@ export interface GroupRecord {
   readonly reasons?: readonly { readonly reason: string; readonly count: number }[]
 }
 
-/** Events that can be written; lanes are only for looking at. */
+/** Events that can be written; those with lanes are for live observers only. */
 export type WrittenEvent = Exclude<RunEvent, LanesMoved>
 
 /** An event as the line that is written of it. */

@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises'
 import type { Listen, RunEvent } from '../events.ts'
 import { toEventLine, type WrittenEvent } from './event-record.ts'
 
-/** Told in memory only: there are many of them and trees hold what they say, or they are no facts. */
+/** Events that are not written: too many, already in the trees, or only for live observers. */
 const unwritten: ReadonlySet<RunEvent['kind']> = new Set([
   'lanes-open',
   'lanes-close',
@@ -17,7 +17,7 @@ const isWritten = (event: RunEvent): event is WrittenEvent => !unwritten.has(eve
 /** Bytes that may wait for a slow disk before lines are dropped. */
 const mostWaiting = 16 * 1024 * 1024
 
-/** So long a line waits for others; whoever looks at the file does not see the difference. */
+/** How long a line waits for others, so short that readers of the file do not notice. */
 const momentMilliseconds = 50
 
 /** Appends events to a file of JSON lines. A disk that refuses them does not stop the run. */
@@ -27,7 +27,7 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
   let lines = ''
   let workersTold = Number.NEGATIVE_INFINITY
   let workersKnown = ''
-  /** How workers are doing is told every second, and kept every tenth or when others are there. */
+  /** Worker events come every second; only every tenth is written, or when the workers change. */
   const isTooSoon = (event: RunEvent): boolean => {
     if (event.kind !== 'workers') return false
     const known = event.workers.map(({ id }) => id).join(' ')
@@ -50,7 +50,7 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
       stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
       if (stream.writableLength > mostWaiting) return
       const line = toEventLine(event, new Date().toISOString())
-      // Each write wakes a thread: what is told within a moment is written together.
+      // Each write wakes a thread, so events of one moment are written together.
       if (lines === '') setTimeout(flush, momentMilliseconds).unref()
       lines += `${line}\n`
     },

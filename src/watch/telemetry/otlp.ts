@@ -50,7 +50,7 @@ function toSpan(span: Span): object {
   }
 }
 
-/** Beyond 2^53, so that it is put together as text. */
+/** Larger than 2^53, so it is built as text. */
 function nanoseconds(milliseconds: number): string {
   const whole = Math.floor(milliseconds)
   const part = Math.floor((milliseconds - whole) * 1e6)

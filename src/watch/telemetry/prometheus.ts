@@ -5,7 +5,7 @@ import { figuresOf } from '../tree-figures.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** A number that is told to whoever asks, in Prometheus' text format. */
+/** A metric in Prometheus' text format. */
 interface Family {
   readonly type: 'counter' | 'gauge' | 'summary'
   readonly help: string
@@ -41,7 +41,7 @@ const families = {
 
 type FamilyName = keyof typeof families
 
-/** Counts what a run tells. */
+/** Counts the events of a run. */
 export interface Metrics {
   readonly listen: Listen
   /** All of it in Prometheus' text format. */
@@ -86,7 +86,7 @@ export function openMetrics(): Metrics {
   }
 }
 
-/** Lanes are looked at when somebody asks; a training run may have several of one name open. */
+/** Measures lanes at the time of a request; a training run may have several of one name open. */
 function measureLanes(open: readonly Lanes[], set: Counting['set']): void {
   for (const lane of ['policy', 'tools', 'environment', 'reward'] as const) {
     const sum = (part: 'running' | 'waiting' | 'limit'): number =>
@@ -186,7 +186,7 @@ function addTree(tree: Tree, add: Counting['add']): void {
     const broken = problems.reduce((sum, [, count]) => sum + count, 0)
     const all = broken < calls ? [...problems, ['none', calls - broken] as const] : problems
     for (const [problem, count] of all) {
-      // Names that the policy made up would be labels without end.
+      // Made-up tool names would make endless labels.
       const name = problem === 'unknown-tool' ? '' : tool
       add('espalier_tool_calls_total', { tool: name, problem }, count)
     }

@@ -10,7 +10,7 @@ import type { Instrument, RolloutContext } from '../../rollout/attempt.ts'
 import type { Listen } from '../events.ts'
 import type { SpanExporter } from './otlp.ts'
 
-/** What traces are made of: something around every attempt, and something that hears it end. */
+/** The two parts of tracing: an instrument around every attempt, and a listener for its end. */
 export interface Traces {
   readonly instrument: Instrument
   readonly listen: Listen

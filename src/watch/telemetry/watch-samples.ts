@@ -2,7 +2,7 @@ import { aroundPolicy } from '../../core/around.ts'
 import type { Instrument } from '../../rollout/attempt.ts'
 import type { Listen } from '../events.ts'
 
-/** Tells of every sample that is drawn; what is fed back from a record is not. */
+/** Sends an event for every sample that is drawn, but not for replayed ones. */
 export function watchSamples(listen: Listen): Instrument {
   return context => ({
     ...context,
