@@ -4,7 +4,7 @@ import type { Finish } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { StopKind } from './stopped.ts'
 
-/** What a run tells whoever listens, as it happens. */
+/** An event of a run. */
 export type RunEvent =
   | RunStart
   | LanesMoved
@@ -27,7 +27,7 @@ export type RunEvent =
 export interface TreeEnd {
   readonly kind: 'tree-end'
   readonly tree: Tree
-  /** Set where somebody else than the policy played its seat: it says nothing about the policy. */
+  /** Set if another player had its seat, so that it says nothing about the policy. */
   readonly isOther?: boolean
   /** Its line of `events.jsonl`, without time and secrets, from whoever made it: the tree is then read when it is looked into. */
   readonly line?: string
@@ -44,7 +44,7 @@ export interface WorkerStatus {
   readonly id: string
   readonly host: string
   readonly process: number
-  /** Its number, where it is a thread of the run's own process. */
+  /** Its number, if it is a thread of this process. */
   readonly thread?: number
   /** Attempts that it may make at one time, and those that it makes now. */
   readonly concurrency: number
@@ -55,14 +55,14 @@ export interface WorkerStatus {
   readonly sampled: number
   /** Whether it ends when it has made what it holds. */
   readonly leaving: boolean
-  /** Seconds since it came, and since it last said that it is there. */
+  /** Seconds since it joined, and since its last heartbeat. */
   readonly seconds: number
   readonly silent: number
-  /** Why it does not take this run on. */
+  /** Why it refuses this run. */
   readonly refusal: string | null
 }
 
-/** A step of training, in the numbers of what learned. */
+/** A training step, with the trainer's metrics. */
 export interface StepEnd {
   readonly kind: 'step-end'
   readonly step: number
@@ -100,7 +100,7 @@ export interface SampleEnd {
   readonly seconds: number
   readonly prompt: number
   readonly sampled: number
-  /** Prompt tokens that the server had in its cache, where it tells. */
+  /** Prompt tokens that the server had in its cache, if it reports them. */
   readonly cached?: number
   readonly finish: Finish['kind']
   readonly server?: string
@@ -125,7 +125,7 @@ export interface Warned {
   readonly likely: string
 }
 
-/** The server's signals moved the number of requests at one time. */
+/** The number of concurrent requests was adjusted to the server's signals. */
 export interface ConcurrencyChanged {
   readonly kind: 'concurrency-change'
   readonly from: number
@@ -154,14 +154,14 @@ export interface RunEnd {
 /** Listens to a run; must not throw, and is never waited for. */
 export type Listen = (event: RunEvent) => void
 
-/** One listener for several; one that throws does not keep the others from hearing. */
+/** One listener for several; if one throws, the others are still called. */
 export function listenAll(...listeners: readonly (Listen | undefined)[]): Listen {
   return event => {
     for (const listen of listeners) {
       try {
         listen?.(event)
       } catch {
-        // Whoever listens must not break what it listens to.
+        // A listener must not break the run.
       }
     }
   }
