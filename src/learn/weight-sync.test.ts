@@ -52,6 +52,17 @@ it('engines load what a trainer wrote, after each step and where it goes on', as
   expect(loaded).toEqual(['checkpoints/1', 'checkpoints/7'])
 })
 
+it('engines load what a trainer wrote when it publishes, if it does', async () => {
+  await using server = await serveWeights('sglang')
+  await using policy = openSglang(server.url)
+  const trainer = withWeightSync({ ...writing(), publish: async () => {} }, policy)
+  const loaded = () => server.bodies.flatMap(({ model_path: path }) => path ?? [])
+  await trainer.step([], call)
+  expect(loaded()).toEqual([])
+  await trainer.publish?.(call)
+  expect(loaded()).toEqual(['checkpoints/1'])
+})
+
 it('a policy that cannot load weights is told of, before anything else is sampled from it', async () => {
   const trainer = withWeightSync(writing(), scripted([]))
   await expect(trainer.step([], call)).rejects.toThrow(
