@@ -14,7 +14,7 @@ import {
 } from './contract.ts'
 import { openDeltas } from './deltas.ts'
 import { type Drawn, drawTurn } from './draw.ts'
-import { messageKeys } from './message-key.ts'
+import { Keys, messageKeys } from './message-key.ts'
 import { otherSampling, requestSampling, shownBy } from './request.ts'
 import type { Share } from './room.ts'
 import type { Seat } from './seat.ts'
@@ -181,7 +181,7 @@ function keep(
     segments: drawn.segments,
     finish: drawn.sampled?.finish ?? { kind: 'abort' },
     message,
-    saidKeys: [...prompted.keys, ...messageKeys([message])],
+    saidKeys: new Keys(() => [...prompted.keys.list, ...messageKeys([message])]),
     began,
     ended: answering.order.tick(),
     isCut: !drawn.sampled,

@@ -70,14 +70,23 @@ class CapturedAttempt implements Capture, AttemptOrder {
     return this.#isFull ? { kind: 'truncated', limit: 'context' } : undefined
   }
 
-  async respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> {
+  respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> {
     const { requestId } = request
-    const before = requestId === undefined ? undefined : this.#asked?.get(requestId)
+    return requestId === undefined
+      ? this.#answer(request, call)
+      : this.#answerNamed(request, requestId, call)
+  }
+
+  async #answerNamed(
+    request: ChatRequest,
+    requestId: string,
+    call: ChatCall,
+  ): Promise<readonly ChatAnswer[]> {
+    const before = this.#asked?.get(requestId)
     if (before) {
       const again = await this.#sameAnswer(before, call)
       if (again) return again
     }
-    if (requestId === undefined) return this.#answer(request, call)
     const asked: Asked = { answers: this.#answer(request, call), isCut: false }
     this.#asked ??= new Map()
     this.#asked.set(requestId, asked)

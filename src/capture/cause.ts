@@ -10,7 +10,7 @@ export function findCause(known: readonly CapturedTurn[], asked: Compared): Fork
   let nearest: CapturedTurn | undefined
   let shared = -1
   for (const turn of known) {
-    const same = sharedKeys(turn.saidKeys, asked.keys)
+    const same = sharedKeys(turn.saidKeys.list, asked.keys.list)
     // Among equals take the newest: that is the one which was replaced.
     if (same < shared) continue
     nearest = turn
@@ -30,13 +30,15 @@ function sharedKeys(a: readonly string[], b: readonly string[]): number {
 
 /** Why a conversation differs from an earlier one whose first `shared` messages it repeats. */
 function causeOf(before: CapturedTurn, asked: Compared, shared: number): ForkReason {
-  const { messages, keys } = asked
+  const { messages } = asked
+  const keys = asked.keys.list
   const said: readonly Message[] = [...before.messages, before.message]
   if (!messages.slice(0, shared).some(({ role }) => role !== 'system' && role !== 'developer')) {
     return { cause: 'conversation', reason: 'a conversation of its own' }
   }
   if (shared === keys.length) return wholeCause(before, asked)
-  if (before.toolsKey !== asked.toolsKey && shared === before.saidKeys.length) return otherTools
+  if (before.toolsKey !== asked.toolsKey && shared === before.saidKeys.list.length)
+    return otherTools
   if (keys.length < said.length) {
     const reason = `${keys.length} messages stand where ${said.length} stood, from number ${shared + 1} on`
     return { cause: 'compaction', reason }

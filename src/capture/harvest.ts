@@ -160,8 +160,8 @@ function isMadeUpFor(cut: CapturedTurn, turns: readonly CapturedTurn[]): boolean
       turn !== cut &&
       turn.toolsKey === cut.toolsKey &&
       turn.began >= cut.ended &&
-      turn.keys.length === cut.keys.length &&
-      turn.keys.every((key, index) => key === cut.keys[index]),
+      turn.keys.list.length === cut.keys.list.length &&
+      turn.keys.list.every((key, index) => key === cut.keys.list[index]),
   )
 }
 

@@ -4,7 +4,7 @@ import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { commonLength } from '../rollout/act.ts'
 import { openTokenBuffer, type TokenBuffer } from '../rollout/token-buffer.ts'
-import { type Keyed, messageKeys, tokensKey } from './message-key.ts'
+import { type Keyed, Keys, messageKeys, tokensKey } from './message-key.ts'
 import { type CapturedTurn, type Prompted, promptLength, turnLength } from './turn.ts'
 
 /** What a request shows the policy: its messages and tools as they will be rendered. */
@@ -32,6 +32,8 @@ class KnownConversations implements Known {
   readonly #renderer: Renderer
   readonly turns: CapturedTurn[] = []
   readonly #said = new Step()
+  /** Turns that are not in `said` yet. */
+  readonly #unread: CapturedTurn[] = []
   /** The first turn behind each prompt; most have one. */
   #byTokens: Map<string, CapturedTurn> | undefined
   /** The last request: the next one repeats most of it. */
@@ -43,7 +45,8 @@ class KnownConversations implements Known {
 
   match(shown: Shown, call: Call): Prompted {
     const { tools, toolsKey: key } = shown
-    const keys = messageKeys(shown.messages, this.#last)
+    const last = this.#last
+    const keys = new Keys(() => messageKeys(shown.messages, last))
     const base = this.#findBase(keys, key)
     const messages = base ? withKnown(base, shown.messages) : shown.messages
     const asked: Asked = { messages, keys, tools, toolsKey: key }
@@ -61,9 +64,16 @@ class KnownConversations implements Known {
     const added = twin ? besideTwin(turn, twin) : turn
     this.turns.push(added)
     if (!twin && this.#byTokens) this.#byTokens.set(turn.tokensKey, added)
-    let end = this.#said.add(added.toolsKey)
-    for (const key of added.saidKeys) end = end.add(key)
-    end.turn = added
+    this.#unread.push(added)
+  }
+
+  /** Reads the turns that came since somebody last looked for one. */
+  #readTurns(): void {
+    for (const turn of this.#unread.splice(0)) {
+      let end = this.#said.add(turn.toolsKey)
+      for (const key of turn.saidKeys.list) end = end.add(key)
+      end.turn = turn
+    }
   }
 
   /** The first turn of the same prompt. A map by tokens is made only once there are many. */
@@ -77,11 +87,14 @@ class KnownConversations implements Known {
   }
 
   /** The turn with the longest conversation that the messages begin with. */
-  #findBase(keys: readonly string[], key: string): CapturedTurn | undefined {
+  #findBase(keys: Keys, key: string): CapturedTurn | undefined {
+    if (this.turns.length === 0) return undefined
+    this.#readTurns()
+    const { list } = keys
     let step = this.#said.next(key)
     let found: CapturedTurn | undefined
-    for (let index = 0; step && index < keys.length; index++) {
-      step = step.next(keys[index]!)
+    for (let index = 0; step && index < list.length; index++) {
+      step = step.next(list[index]!)
       found = step?.turn ?? found
     }
     return found

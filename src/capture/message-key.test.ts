@@ -27,7 +27,7 @@ describe('the keys of messages', () => {
     fc.assert(
       fc.property(conversation, conversation, fc.nat(8), (earlier, later, shared) => {
         const messages = [...earlier.slice(0, shared), ...later]
-        const known = { messages: earlier, keys: messageKeys(earlier) }
+        const known = { messages: earlier, keys: { list: messageKeys(earlier) } }
         expect(messageKeys(structuredClone(messages), known)).toEqual(messageKeys(messages))
       }),
       { seed: 5 },

@@ -9,20 +9,38 @@ import type { TokenBuffer } from '../rollout/token-buffer.ts'
  */
 export function messageKeys(messages: readonly Message[], before?: Keyed): readonly string[] {
   let calls: readonly ToolCall[] = []
+  const known = before?.keys.list ?? []
   let isSame = before !== undefined
   return messages.map((message, index) => {
     const answered = calls
     if (message.role !== 'tool') calls = callsOf(message)
     // Comparing a text is far cheaper than hashing it.
     isSame &&= isDeepStrictEqual(message, before?.messages[index])
-    return isSame ? before!.keys[index]! : messageKey(message, answered)
+    return isSame ? known[index]! : messageKey(message, answered)
   })
 }
 
-/** Messages whose keys are known. */
+/** Messages and their keys. */
 export interface Keyed {
   readonly messages: readonly Message[]
-  readonly keys: readonly string[]
+  readonly keys: Pick<Keys, 'list'>
+}
+
+/** The keys of a conversation, made when something is compared with it: often nothing ever is. */
+export class Keys {
+  #make: (() => readonly string[]) | undefined
+  #list: readonly string[] = []
+
+  constructor(make: () => readonly string[]) {
+    this.#make = make
+  }
+
+  get list(): readonly string[] {
+    if (!this.#make) return this.#list
+    this.#list = this.#make()
+    this.#make = undefined
+    return this.#list
+  }
 }
 
 const callsOf = (message: Message): readonly ToolCall[] =>

@@ -2,6 +2,7 @@ import type { AssistantMessage, Message, ToolDefinition } from '../core/message.
 import type { Finish } from '../core/policy.ts'
 import type { SampledSegment } from '../core/segment.ts'
 import type { TokenBuffer } from '../rollout/token-buffer.ts'
+import type { Keys } from './message-key.ts'
 
 /** Why a path does not go on from what was sampled before. */
 export const forkCauses = [
@@ -38,7 +39,7 @@ export interface Prompted {
   /** What the policy is shown, as messages. */
   readonly messages: readonly Message[]
   /** The key of each of them. */
-  readonly keys: readonly string[]
+  readonly keys: Keys
   /** How many of them were said before on the path that this one goes on from. */
   readonly known: number
   readonly tools: readonly ToolDefinition[]
@@ -67,7 +68,7 @@ export interface CapturedTurn extends Prompted {
   /** What was said back. */
   readonly message: AssistantMessage
   /** The keys of the conversation, the answer's included. */
-  readonly saidKeys: readonly string[]
+  readonly saidKeys: Keys
   /** Where it began and ended in the attempt's order of events. */
   readonly began: number
   readonly ended: number

@@ -30,6 +30,11 @@ export function whenAborted(signal: AbortSignal, listener: () => void): () => vo
   return () => {}
 }
 
+/** How many listen through `onAbort`, which has one entry in the signal; undefined where it has none. */
+export function listenerCount(signal: AbortSignal): number | undefined {
+  return listeners.get(signal)?.size
+}
+
 /**
  * The result of `work`, unless the signal aborts first: work that ignores its signal is then not
  * waited for, and `left` is called with what it gives later.

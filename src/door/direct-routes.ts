@@ -79,12 +79,17 @@ async function answer(
   { routes, found, entry, memory, reply }: Answering,
 ): Promise<void> {
   const { method, url, query, headers } = head
+  let isBodyLeft = false
   try {
     entry.enter(head, reply)
-    const hasBody = method !== 'GET' && isBodyTyped(headers)
-    const body = hasBody ? await bodyOf(request, reply, { entry, memory }) : undefined
+    isBodyLeft = method !== 'GET' && isBodyTyped(headers)
+    const options = { limit: entry.bodyBytes, memory }
+    const body = isBodyLeft ? await readJsonBody(request, options) : undefined
+    isBodyLeft = false
     await routes.answer(found, { method, url, query, headers, body }, reply)
   } catch (cause) {
+    // Whoever sent a body that is refused may be sending on.
+    if (isBodyLeft) reply.header('connection', 'close')
     routes.refuse(found, head, { cause, reply })
   }
 }
@@ -96,18 +101,4 @@ function isBodyTyped(headers: IncomingHttpHeaders): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
   if (type === undefined && encoding === undefined && length === '0') return false
   throw new RefusedRequest(415, 'send the body as application/json')
-}
-
-/** Reads a body; whoever sent one that is refused may be sending on, so the connection is closed. */
-async function bodyOf(
-  request: IncomingMessage,
-  reply: DirectReply,
-  { entry, memory }: Pick<Answering, 'entry' | 'memory'>,
-): Promise<unknown> {
-  try {
-    return await readJsonBody(request, { limit: entry.bodyBytes, memory })
-  } catch (cause) {
-    reply.header('connection', 'close')
-    throw cause
-  }
 }

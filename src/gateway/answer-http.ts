@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { getEventListeners } from 'node:events'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { type Answerer, answerRoute, type Outlet } from '../capture/dialects/answer.ts'
 import { eventStream } from '../capture/dialects/dialect.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import { type DialectRoute, routeOf } from '../capture/dialects/routes.ts'
+import { listenerCount } from '../core/call.ts'
 import type { DirectReply } from '../door/direct-reply.ts'
 import { problemIn } from './tell-problems.ts'
 
@@ -54,13 +57,31 @@ export function tellProblem(
 
 const json = 'application/json; charset=utf-8'
 
+/**
+ * Controllers of connections whose last request was answered. A new one and its listeners cost more
+ * than most of what a request needs, so the next request of the connection takes it over.
+ */
+const spare = new WeakMap<Socket, AbortController>()
+
 /** Aborts when the client goes away before it was answered. */
 export function abortWhenGone({ raw }: { readonly raw: ServerResponse }): AbortController {
-  const controller = new AbortController()
+  const { socket } = raw
+  const known = socket ? spare.get(socket) : undefined
+  const controller = known ?? new AbortController()
+  if (socket) spare.delete(socket)
   raw.on('close', () => {
     if (!raw.writableFinished) controller.abort(new Error('the client went away'))
+    else if (socket && isUnheard(controller.signal)) spare.set(socket, controller)
   })
   return controller
+}
+
+/** Whether a signal can begin anew: it did not abort, and nobody listens to it any more. */
+function isUnheard(signal: AbortSignal): boolean {
+  const own = listenerCount(signal)
+  const entries = own === undefined ? 0 : 1
+  const others = getEventListeners(signal, 'abort').length - entries
+  return !signal.aborted && others === 0 && (own ?? 0) === 0
 }
 
 /** Google streams a JSON list unless it is asked for events; all others stream events. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request as httpRequest } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openCountingPolicy } from '../../test/counting-policy.ts'
@@ -259,6 +259,48 @@ describe('requests', () => {
       turns: [{ finish: { kind: 'abort' } }],
       usage: { sampled: 1 },
     })
+  })
+
+  it('stops only what is under way of the attempts that share a connection', async () => {
+    const delays = [0, Number.POSITIVE_INFINITY, 0, Number.POSITIVE_INFINITY]
+    const { open, url, gateway, trees } = await openCounting(() => delays.shift()!)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const ask = (token: string) => {
+      const headers = { 'content-type': 'application/json', ...bearer(token) }
+      const path = `${url}/v1/chat/completions`
+      const request = httpRequest(path, { method: 'POST', agent, headers })
+      const code = new Promise<number>(resolve => {
+        request.on('response', answer =>
+          answer.resume().on('end', () => resolve(answer.statusCode!)),
+        )
+        request.on('error', () => resolve(0))
+      })
+      request.end(JSON.stringify(hello))
+      return { request, code }
+    }
+    const [first, second, third] = [await open('a'), await open('b'), await open('c')]
+    const attemptOf = ({ id }: { id: string }) => gateway.attempts.get(id)!
+    const running = async (attempt: ReturnType<typeof attemptOf>) => {
+      while (attempt.running === 0) await nextTurn()
+    }
+    expect(await ask(first.token).code).toBe(200)
+    const cut = ask(second.token)
+    await running(attemptOf(second))
+    await gateway.attempts.close(attemptOf(second), { reward: 0 })
+    expect(await cut.code).toBe(410)
+    expect(await ask(third.token).code).toBe(200)
+    const left = ask(third.token)
+    await running(attemptOf(third))
+    left.request.destroy()
+    expect(await left.code).toBe(0)
+    while (attemptOf(third).running > 0) await nextTurn()
+    await gateway.attempts.close(attemptOf(first), { reward: 0 })
+    await gateway.attempts.close(attemptOf(third), { reward: 0 })
+    agent.destroy()
+    const finishes = trees.map(({ trajectories }) =>
+      trajectories.flatMap(({ turns }) => turns.map(({ finish }) => finish.kind)),
+    )
+    expect(finishes).toEqual([['abort'], ['stop'], ['stop', 'abort']])
   })
 
   it('answers several at once, stops at texts, asks for forms in words, hides refused tools', async () => {

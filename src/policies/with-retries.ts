@@ -46,30 +46,57 @@ export function withRetries(policy: Policy, options: RetryOptions = {}): Policy 
   const settings = { attempts: 6, deadlineSeconds: 1800, clock: systemClock, ...options }
   const { attempts, deadlineSeconds, clock, onRetry } = settings
 
-  async function repeat<T>(operation: Operation, { call, ask }: Asked<T>): Promise<T> {
+  /** Asks until it is answered, or until asking again does not help. */
+  async function repeat<T>(operation: Operation, asked: Asked<T>): Promise<T> {
     const start = clock.now()
+    try {
+      return await asked.ask()
+    } catch (cause) {
+      return await again(cause, operation, { ...asked, start })
+    }
+  }
+
+  async function again<T>(failure: unknown, operation: Operation, asked: Failed<T>): Promise<T> {
+    let cause = failure
     for (let attempt = 1; ; attempt++) {
+      if (!isPassing(cause)) throw cause
+      const passed = (clock.now() - asked.start) / 1000
+      const waitSeconds = waitAfter(cause, { operation, attempt }, settings)
+      if (attempt >= attempts || passed + waitSeconds > deadlineSeconds) {
+        throw attempt === 1 ? cause : gaveUp(cause, attempt, passed)
+      }
+      onRetry?.({ operation, attempt, waitSeconds, cause })
+      await clock.sleep(waitSeconds * 1000, asked.call.signal)
       try {
-        return await ask()
-      } catch (cause) {
-        if (!isPassing(cause)) throw cause
-        const passed = (clock.now() - start) / 1000
-        const waitSeconds = waitAfter(cause, { operation, attempt }, settings)
-        if (attempt >= attempts || passed + waitSeconds > deadlineSeconds) {
-          throw attempt === 1 ? cause : gaveUp(cause, attempt, passed)
-        }
-        onRetry?.({ operation, attempt, waitSeconds, cause })
-        await clock.sleep(waitSeconds * 1000, call.signal)
+        return await asked.ask()
+      } catch (next) {
+        cause = next
       }
     }
   }
-  return aroundPolicy(policy, {
-    draw: draw => repeat(drawing(draw), draw),
-    question: question => repeat({ kind: question.kind, session: question.session }, question),
-  })
+  return {
+    ...aroundPolicy(policy, {
+      draw: draw => repeat(drawing(draw), draw),
+      question: question => repeat({ kind: question.kind, session: question.session }, question),
+    }),
+    // Most samples come at once, and there are many: only what failed is a draw that is repeated.
+    async sample(request, call) {
+      const start = clock.now()
+      try {
+        return await policy.sample(request, call)
+      } catch (cause) {
+        const ask = () => policy.sample(request, call)
+        const { session, key } = request
+        return await again(cause, { kind: 'sample', session, key }, { call, ask, start })
+      }
+    },
+  }
 }
 
 type Asked<T> = Pick<Question<T>, 'call' | 'ask'>
+
+/** What failed once; it was begun at `start`, in milliseconds. */
+type Failed<T> = Asked<T> & { readonly start: number }
 
 function drawing({ request: { session, key }, seeds }: Draw): Operation {
   return { kind: seeds.length > 1 ? 'several' : 'sample', session, key }

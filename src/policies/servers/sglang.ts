@@ -109,8 +109,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
       ...capabilitiesOf(logprobs === 'raw' ? 'raw' : 'tempered'),
       ...(options.experts && { experts: true }),
     },
-    async sample(request, call) {
-      call.signal.throwIfAborted()
+    sample(request, call) {
       const attempt = begin(sglang, request)
       return stream || request.watch ? sampleStreamed(attempt, call) : sampleWhole(attempt, call)
     },
@@ -177,6 +176,7 @@ function routing({ session }: SampleRequest): readonly string[] {
 }
 
 async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSample> {
+  call.signal.throwIfAborted()
   const { request } = attempt
   const { server, writer, frameOf, aborts, nextRid, adapter } = attempt.sglang
   const rid = nextRid()
@@ -192,6 +192,7 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
 }
 
 async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSample> {
+  call.signal.throwIfAborted()
   const { request } = attempt
   const { server, writer, frameOf, aborts, where, versions, nextRid, adapter } = attempt.sglang
   const rid = nextRid()
