@@ -1,4 +1,4 @@
-/** What a benchmark has to show; one that nothing can make fail would measure nothing. */
+/** What a benchmark must show, so that it can fail. */
 export interface Expectation {
   readonly what: string
   readonly value: number

@@ -37,7 +37,7 @@ export async function openFixedServer(
   }
 }
 
-/** An answer of SGLang's `/generate` with these tokens, and their text for who reads that. */
+/** An answer of SGLang's `/generate` with these tokens, and their text for clients that read it. */
 export function sglangAnswer(ids: readonly number[], text = '') {
   return {
     text,

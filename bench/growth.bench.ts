@@ -1,18 +1,18 @@
 // Cost against work: processor time as groups, turns, leaves, context, run length and journal grow to
-// a hundred times what is usual. Ends with 1 where it grows faster than the work without a reason.
+// a hundred times the usual size. Exits with 1 if cost grows faster than the work without a reason.
 import { openRenderer } from '../dist/index.js'
 import { sparkline } from '../src/cli/training-display.ts'
 import { missedOf } from './expectation.ts'
 import { type Axis, openAxes, type Work } from './growth/axes.ts'
 
 const factors = [1, 2.5, 6.3, 16, 40, 100]
-/** Sizes that the slope is taken from: in smaller ones, what is paid once hides it. */
+/** How many of the largest sizes the slope is taken from: in smaller ones, fixed costs hide it. */
 const fitted = 4
 const rounds = 3
-/** 1 is cost that grows as the work does; the rest is for what a machine does besides. */
+/** 1 means linear cost; the rest is tolerance for noise. */
 const steepest = 1.15
 
-/** What one axis cost at one size. */
+/** The cost of one axis at one size. */
 interface Point {
   readonly size: number
   readonly microseconds: number
@@ -53,7 +53,7 @@ async function measure(axis: Axis): Promise<readonly Point[]> {
   for (const factor of factors) {
     const size = Math.round(axis.usual * factor)
     await using work = await axis.prepare(size)
-    // The first one compiles code and fills what is kept.
+    // The first run compiles code and fills caches.
     if (factor === 1) await cost(work)
     const costs: number[] = []
     for (let round = 0; round < rounds; round++) costs.push(await cost(work))

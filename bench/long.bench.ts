@@ -79,7 +79,7 @@ function expectationsOf(growth: Growth, crowd: Crowd): readonly Expectation[] {
   ]
 }
 
-/** Both go through `roll()` into a run folder, as people roll. */
+/** Both go through `roll()` with a run folder, as users do. */
 async function inFolder<T>(work: (out: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'espalier-bench-run-'))
   try {
@@ -147,8 +147,8 @@ async function measureGrowth(renderer: ModelRenderer, out: string) {
   }
   const warm = marks.slice(40)
   const costs = lateTurns.map(turn => {
-    // Buffers double as they grow, and memory is collected now and then: over the second half of
-    // the way, and over all rollouts, each has its share of that. Single turns show all or nothing.
+    // Averaged over the second half of the way and over all rollouts, because buffers double and garbage is
+    // collected now and then: single turns would show all of that or nothing.
     const from = turn / 2
     const each = warm.map(rollout => (rollout[turn - 1]! - rollout[from - 1]!) / (turn - from))
     const tokens = lengths[turn - 1]!

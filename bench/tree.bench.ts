@@ -28,7 +28,7 @@ const leaves = 16
 const tasks = 12
 const environment = withFork(calculator())
 
-/** What is rolled with: a world, an engine that counts, and the tasks. */
+/** The setting of a measurement: a world, a counting engine, and the tasks. */
 interface Setting {
   readonly environment: Environment
   readonly renderer: ModelRenderer
@@ -240,10 +240,10 @@ function speech(seed: number, turn: number): string {
   return turn < 4 ? `${thought}${call('calculate', { expression })}` : `${thought}<|im_end|>`
 }
 
-/** Trees that are kept while memory is measured: one alone drowns in noise. */
+/** Trees kept while memory is measured: a single one would be lost in noise. */
 const kept = 10
 
-/** What a tree of 64 endings over a prefix of 30,000 tokens takes, against 64 rows of their own. */
+/** The memory of a tree of 64 endings over a prefix of 30,000 tokens, against 64 separate rows. */
 async function measureMemory(renderer: ModelRenderer): Promise<object> {
   const context = contextOf({
     environment,
@@ -255,7 +255,7 @@ async function measureMemory(renderer: ModelRenderer): Promise<object> {
   const attempt = attemptAt(environment, { prompt: 'x'.repeat(30_000), answer: '5' })
   setMaxListeners(0, attempt.signal)
   const roll = (): Promise<Tree> => rollTree({ branch, leaves: 64 })(context, attempt)
-  // The first one fills what is made once and kept.
+  // The first run fills caches.
   await roll()
   const before = await settledBytes()
   const trees: Tree[] = []

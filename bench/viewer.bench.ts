@@ -60,7 +60,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   }
 }
 
-/** Attempts at the desk, written again and again under other names. */
+/** Attempts at the desk, written many times under different names. */
 async function writeLongRun(run: string): Promise<void> {
   await using policy = await openEmbedded()
   const groups: Group[] = []

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { followTriage, wordsOf } from '../test/end-to-end/page-commands.ts'
 
-/** The first is the page as it stands; none of the others was tried while its settings were chosen. */
+/** The first is the page's own seed; the others were not tried while its settings were chosen. */
 const seeds = [0, 1, 2]
 
-/** The eight commands of docs/your-environment.md: how long each takes, and what they come to, by seed. */
+/** The eight commands of docs/your-environment.md: how long each takes, and the results, by seed. */
 export async function bench({ json }: { json: boolean }): Promise<object> {
   const figures = seeds.map(seed => measure(seed))
   if (!json) for (const figure of figures) print(figure)
@@ -17,10 +17,10 @@ interface Figure {
   readonly seed: number
   readonly seconds: number
   readonly commands: readonly { readonly command: string; readonly seconds: number }[]
-  /** Of the tickets that training held out, by sampling once. */
+  /** Success on the tickets that training held out, sampled once. */
   readonly before: number
   readonly after: number
-  /** Of tickets that nobody looked at. */
+  /** Success on fresh tickets. */
   readonly fresh: number
 }
 

@@ -1,5 +1,5 @@
 // A reward of several parts: one that decides, one that helps a little, one that is only measured,
-// and a judge, here a speaker that says what it is told. Prints what each answer earns and why.
+// and a judge, here a scripted speaker. Prints what each answer earns and why.
 //   npx tsx examples/104-rewards.ts
 import { environment, exactMatch, format, judge, roll, type Speaker } from 'espalier'
 import { scripted } from 'espalier/testing'

@@ -17,7 +17,7 @@ import { scripted } from 'espalier/testing'
 const model = fileURLToPath(new URL('../models/chatml-bytes', import.meta.url))
 const renderer = await openRenderer(model)
 
-// A policy of two minds: the seed of each sample says which one speaks.
+// A policy with two possible answers: the seed of each sample chooses one.
 const call = (expression: string): string =>
   `<tool_call>\n{"name": "calculate", "arguments": {"expression": "${expression}"}}\n</tool_call>`
 const careful = await scripted([call('17 * 23'), '391'])

@@ -9,7 +9,7 @@ import { z } from 'zod'
 const call = (name: string, input: object): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: input })}\n</tool_call>`
 
-// Which passages answer the question is known here, so that the script can ask for their blocks.
+// The script knows which passages answer the question, so it can ask for their blocks.
 const quiz = passages()
 const [task] = quiz.makeTasks!({ count: 1, seed: 4 })
 const { question, answer, supporting, passages: all } = task!.data

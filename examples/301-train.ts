@@ -1,6 +1,6 @@
 // From demonstrations to a better policy, in an environment of your own: a small model is taught by
-// somebody who knows the tools and is right seven times in ten, and learns the rest from its own
-// attempts. It is judged by pairs of numbers that nobody showed it and that it never tried.
+// a player that knows the tools and is right seven times in ten, and learns the rest from its own
+// attempts. It is evaluated on pairs of numbers that it was never shown and never tried.
 //   npx tsx examples/301-train.ts [STEPS]
 import { environment, random, seedOf, teach, tool, train } from 'espalier'
 import { z } from 'zod'
@@ -40,8 +40,8 @@ const tasks = pairs.slice(36)
 const started = performance.now()
 const seconds = (): string => `${((performance.now() - started) / 1000).toFixed(0)} s`
 
-// Every pair is shown many times, and six decisions in ten are guesses: what comes of it is a
-// policy that knows how, but not for sure when.
+// Every pair is shown many times, and six decisions in ten are guesses: the result is a policy that
+// knows how to answer, but not reliably which answer is right.
 const shown = Array.from({ length: 2000 }, (_, index) => tasks[index % tasks.length]!)
 const small = await teach(shop, shown, {
   seed: 1,
@@ -67,7 +67,7 @@ const trained = await train(shop, tasks, {
   tasksPerStep: 24,
   limits: { turns: 4, newTokens: 24 },
   learningRate: { kind: 'linear', from: 2e-3, to: 4e-4, steps },
-  // Four attempts at each: one says little about a policy that draws its words.
+  // Four attempts at each: one says little about a policy that samples.
   heldOut: heldOut.flatMap(task => Array.from({ length: 4 }, () => task)),
   onStep: ({ step, success }) => {
     if (step % 10 === 0) console.log(`step ${step}  success ${success.toFixed(2)}  ${seconds()}`)

@@ -22,7 +22,7 @@ const { signal } = new AbortController()
 const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
 const novice = novicePlayer(seed)
 
-/** A decision by chance that a hint gives away beforehand. */
+/** A random decision that a hint announces. */
 function hintedDecision(data: DeskTask): Decision {
   const { kind, order: id } = data.requests[0]!
   const { status, age, stock } = data.orders.find(order => order.id === id)!

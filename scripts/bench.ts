@@ -18,7 +18,7 @@ for (const each of name === undefined ? known : [name]) {
     json: argv.includes('--json'),
   })
   if (argv.includes('--json')) console.log(JSON.stringify({ bench: each, ...figures }))
-  // What a benchmark expects and did not see is told, and fails it.
+  // Unmet expectations are printed and fail the benchmark.
   for (const line of figures.missed ?? []) {
     console.error(`missed: ${line}`)
     process.exitCode = 1

@@ -1,5 +1,5 @@
-// What `dist/` was built from, as one number: npm prepares a package again whenever it links it, as the first
-// `npx espalier` of a checkout does, and what has not changed since need not be built again.
+// A hash of the sources that `dist/` was built from. npm builds a package again whenever it links it, as the
+// first `npx espalier` of a checkout does; with the hash, an unchanged checkout is not built twice.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ export function isBuilt() {
   return isWhole && readFileSync(stampFile, 'utf8') === stampOf()
 }
 
-/** Kept when all is made, so that half a build is never taken for a whole one. */
+/** Written last, so that a half-finished build never counts as whole. */
 export function keepStamp(stamp) {
   writeFileSync(stampFile, stamp)
 }

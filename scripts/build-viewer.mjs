@@ -7,8 +7,8 @@ const fonts = ['inter', 'source-serif-4', 'jetbrains-mono']
 const asked = "domEnv ? nav.language : 'en-US'"
 
 /**
- * The page is in English, and so are its numbers. uPlot asks the browser for its language, which is no valid
- * tag where a system has none (`en-US@posix`): the whole page would stay empty.
+ * The page is in English, and so are its numbers. uPlot uses the browser's language, which on some systems is
+ * not a valid tag (`en-US@posix`): the whole page would then stay empty.
  */
 const inEnglish = {
   name: 'in-english',
@@ -39,7 +39,7 @@ export async function buildViewer() {
   writeFileSync('dist/viewer/licenses.txt', licenses())
 }
 
-/** What the page is made of may be handed on with its licenses. */
+/** The licenses of the bundled packages, which must be distributed with them. */
 function licenses() {
   const of = name => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, 'utf8').trim()}\n`
   return ['preact', 'uplot', ...fonts.map(font => `@fontsource-variable/${font}`)]

@@ -29,6 +29,6 @@ if (existsSync('node_modules/.bin') && process.platform !== 'win32') {
   chmodSync('dist/cli/main.js', 0o755)
   rmSync('node_modules/.bin/espalier', { force: true })
   symlinkSync('../../dist/cli/main.js', 'node_modules/.bin/espalier')
-  // The newer Node that one test runs agents on must not take the place of the one people have.
+  // Remove the newer Node that one test installs, so that it does not replace the user's own.
   rmSync('node_modules/.bin/node', { force: true })
 }

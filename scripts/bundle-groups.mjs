@@ -9,8 +9,8 @@ const share = 0.15
 const marker = 'espalier-group:'
 
 /**
- * The groups of a graph: what each of `starts` loads at once, less what the groups before it have. Doors
- * are opened by people, who are not made to load more than they asked for.
+ * The groups of a graph: what each of `starts` loads statically, minus the groups before it. `doors`, the
+ * public entries, are never made to load more than they need.
  * `importsFor` gives the lines that an entry is to end with, and `plugin` knows what they name.
  */
 export function findGroups({ inputs }, { starts, doors }) {
@@ -28,7 +28,7 @@ export function findGroups({ inputs }, { starts, doors }) {
   return { importsFor: path => lines.get(path) ?? '', plugin: pluginOf(groups) }
 }
 
-/** The files of our own that a file loads at once, itself with them. */
+/** Our own files that a file loads statically, including itself. */
 function closureOf(inputs, start) {
   const seen = new Set()
   const rest = [start]
@@ -43,7 +43,7 @@ function closureOf(inputs, start) {
   return seen
 }
 
-/** The files of our own that are loaded later by somebody. */
+/** Our own files that are loaded by a dynamic import. */
 function entriesOf(inputs) {
   const imports = Object.values(inputs).flatMap(input => input.imports)
   const later = imports
@@ -52,7 +52,7 @@ function entriesOf(inputs) {
   return [...new Set(later)]
 }
 
-/** Whoever needs a group needs those before it: the imports of all up to the last that is needed. */
+/** The imports of all groups up to the last one that is needed, since a group needs those before it. */
 function linesFor(inputs, entry, groups) {
   const needed = closureOf(inputs, entry)
   const bytes = files => files.reduce((sum, file) => sum + inputs[file].bytes, 0)
@@ -61,7 +61,7 @@ function linesFor(inputs, entry, groups) {
     const part = bytes(files.filter(file => needed.has(file))) / bytes(files)
     return part >= share || files.some(file => loadsLater(inputs[file], entry))
   })
-  // What is in a group is also loaded at once by others, who are not made to load a later one.
+  // A file inside a group is also loaded statically by others, which must not load a later group.
   const own = groups.findIndex(group => group.has(entry))
   const count = own < 0 ? last + 1 : Math.min(own, last + 1)
   return Array.from({ length: count }, (_, index) => `import '${marker}${index}'`).join('\n')

@@ -7,12 +7,12 @@ import { findGroups } from './bundle-groups.mjs'
 
 const source = resolve('src')
 
-/** What people load: they and all that several of them share are made anew. */
+/** The entries that people load; they and the code they share are rewritten. */
 const doors = ['index', 'testing', 'math/index', 'cli/main', 'run/threads/worker']
 
 /**
- * The folder `dist/`, seen from every file that is made: some lie in folders of it, some do not. Where somebody's
- * bundle has taken our code elsewhere, also as CommonJS, it is that of the package as it is installed.
+ * Finds the folder `dist/` from every generated file, some of which lie in subfolders. If somebody's bundle has
+ * copied our code elsewhere, also as CommonJS, it is the `dist/` of the installed package.
  */
 const whereWeAre = `import { existsSync as espalierHas } from "node:fs";
 import { createRequire as espalierRequire } from "node:module";
@@ -28,7 +28,7 @@ const espalierFolder = (() => {
   }
 })();`
 
-/** Modules find their files beside themselves, wherever they were joined into. */
+/** Makes joined modules look for their files where the original module was. */
 function placed(groups) {
   return {
     name: 'placed',
@@ -39,7 +39,7 @@ function placed(groups) {
         const place = `(espalierFolder + ${JSON.stringify(built)})`
         const code = readFileSync(path, 'utf8')
           .replaceAll('import.meta.url', place)
-          // The same names, written so that what nobody uses of them is left out.
+          // The same names in a form that allows tree shaking.
           .replace("import { z } from 'zod'", "import * as z from 'zod'")
         const contents = built === 'index.js' ? openLater(code) : code
         return { contents: `${contents}\n${groups.importsFor(path)}`, loader: 'ts' }
@@ -49,7 +49,7 @@ function placed(groups) {
 }
 
 /**
- * A function that gives a promise anyway is loaded when it is first called: most programs call a few.
+ * Functions that return a promise anyway are loaded on their first call: most programs call only a few.
  * The declarations are not made from this text and stay as they are.
  */
 function openLater(index) {
@@ -63,7 +63,7 @@ function openLater(index) {
   })
 }
 
-/** How a file declares an asynchronous function or generator of this name; nothing for all else. */
+/** How a file declares an asynchronous function or generator of this name; undefined for others. */
 function kindIn(code, name) {
   const [, star] = new RegExp(`^export async function(\\*?) ${name}\\b`, 'm').exec(code) ?? []
   return star === undefined ? undefined : { keyword: star ? 'yield*' : 'return', star }
@@ -75,12 +75,12 @@ function lateFunction(name, { file, kind: { keyword, star } }) {
   }`
 }
 
-/** What every start loads of a library: one file of ours instead of a hundred of theirs. */
+/** Libraries that every start loads: joined into one file instead of a hundred. */
 const joined = {
   name: 'joined',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^zod$/ }, ({ kind }) =>
-      // Users' code that is handed ours gets all of it.
+      // User code that gets our zod gets all of it.
       kind === 'import-statement' ? { path: resolve('node_modules/zod/index.js') } : undefined,
     )
     // Messages are in English; the other languages are most of its files.
@@ -124,6 +124,6 @@ export async function bundle() {
   for (const door of required) writeFileSync(`dist/${door}.cjs`, requiring(door))
 }
 
-/** What CommonJS asks for: the same modules, required from within the package, where Node does not warn of it. */
+/** Entries for CommonJS: the same modules, required from within the package, where Node does not warn. */
 const required = ['index', 'testing', 'math/index']
 const requiring = door => `module.exports = require('./${door.split('/').at(-1)}.js')\n`

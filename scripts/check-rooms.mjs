@@ -1,5 +1,5 @@
-// Proves that no file imports a room or a package that rooms.json does not allow its room, that the rule has no cycle, and that no
-// folder has grown into a corridor.
+// Checks that no file imports a room or a package that rooms.json does not allow, that the rules have no cycle, and that no
+// folder has too many files.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -18,7 +18,7 @@ function findCycle(room, trail) {
   }
 }
 
-/** The user's own files import the front door, so whoever loads them has to know it. */
+/** The user's own files import `index.ts`, so the room that loads them may import it too. */
 function mayEnter(room, other) {
   return other === 'the front door' && rooms[room].loadsUserFiles === true
 }

@@ -8,7 +8,7 @@ const mode = process.argv[2] ?? 'quick'
 const folder = mkdtempSync(join(tmpdir(), 'espalier-check-'))
 let passed = 0
 let failed = 0
-/** What failed, told once more at the end, where people look first. */
+/** Failures, printed again at the end, where people look first. */
 const failures = []
 
 /** Runs a program of node_modules or a script; gives whether it succeeded. */
@@ -76,7 +76,7 @@ step('format and lint', () =>
 step('rooms', () => run('scripts/check-rooms.mjs'))
 const types = project => run('node_modules/typescript/bin/tsc', ['-p', project])
 step('types', () => types('tsconfig.json') && types('viewer/tsconfig.json'))
-/** Most of a small test's time is loading what it tests: files of a process share that, on all cores. */
+/** Small tests spend most of their time loading modules, so test files share a process, one per core. */
 const unit = ['src/', 'viewer/', '--no-isolate', '--maxWorkers=100%']
 if (mode === 'quick') step('unit', () => vitest(unit))
 else {

@@ -1,4 +1,4 @@
-// Runs the Claude Agent SDK against a gateway by its base URL, over a policy that makes one shell call and then answers, and tells what was
+// Runs the Claude Agent SDK against a gateway, with a policy that makes one shell call and then answers, and prints what was
 // captured: npx tsx scripts/claude-agent.ts FOLDER, where FOLDER was made with `npm i @anthropic-ai/claude-agent-sdk`.
 import { resolve } from 'node:path'
 import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
@@ -21,7 +21,7 @@ const { query } = (await import(module)) as { query: Query }
 const renderer = await openByteRenderer()
 let asked = 0
 
-/** What a model that knows its tools would say: it looks, then tells what it saw. */
+/** A scripted model's answers: first a tool call, then what it saw. */
 function textFor({ prompt: { messages, tools } }: SampleRequest): string {
   asked++
   if (messages.at(-1)?.role === 'tool') return 'There are three pears.<|im_end|>'

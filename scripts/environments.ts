@@ -23,7 +23,7 @@ Exit 1 where a check fails. It runs what was built: npm run build.
   --only TEXTS          rows whose names hold one of these texts, by commas
   --json                one JSON object per row`
 
-/** What became of a row. */
+/** The result of a row. */
 interface Outcome {
   readonly name: string
   readonly kind: 'passed' | 'failed' | 'not run'
@@ -52,7 +52,7 @@ if (values.help) {
   process.exit(0)
 }
 
-/** Runs a row; whatever goes wrong with it is its outcome. */
+/** Runs a row; an error becomes its outcome. */
 async function run(row: Row, given: Given): Promise<Outcome> {
   const { name } = row
   const missing = row.needs.filter(option => given[option] === undefined)

@@ -110,7 +110,7 @@ function typeChecks(version: string): void {
   }
   const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler']
   compile(esm, compiler, 'main.ts', ...bundler, '--noEmit')
-  // A static import of a module from CommonJS is understood from 5.8 on.
+  // TypeScript supports a static import of an ES module from CommonJS from 5.8 on.
   if (version.startsWith('5.4')) return
   compile(cjs, compiler, 'program.ts', '--module', 'nodenext', '--outDir', 'required')
   expectQuiet(run(cjs, process.execPath, '-e', "require('./required/program.js').main()"))
@@ -124,7 +124,7 @@ function withEsbuild(): void {
   expectQuiet(run(esm, process.execPath, 'lean.mjs'))
 }
 
-/** Everything in one file, ours and the packages we use; what is no code is found where Espalier is installed. */
+/** Everything bundled into one file; files that are not code are found where Espalier is installed. */
 function withOneFile(): void {
   const esm = join(folder, 'esm')
   const esbuild = resolve('node_modules/esbuild/bin/esbuild')
@@ -135,7 +135,7 @@ function withOneFile(): void {
   expectQuiet(run(esm, process.execPath, '-e', "require('./one.cjs').main()"))
 }
 
-/** `require` gives all three doors at once, and Node says nothing of it. */
+/** `require` loads all three entries synchronously, and Node prints no warning. */
 function withRequire(): void {
   const start = `const { roll } = require('espalier')
     const { scripted } = require('espalier/testing')

@@ -23,7 +23,7 @@ async function load<T>(path: string): Promise<T> {
   return (await import(resolve(folder!, 'node_modules', path))) as T
 }
 
-/** Counts and tells what our reward gives otherwise than the scorer itself. */
+/** Counts and prints where our reward differs from the scorer itself. */
 function compare(name: string, theirs: unknown, ours: unknown): void {
   if (Object.is(theirs, ours)) return
   different++
@@ -86,7 +86,7 @@ async function askScorer(
   return scores
 }
 
-/** A scorer that both of evalite and Mastra are given: how many letters are in their place. */
+/** A scorer for both evalite and Mastra: how many letters are in the right place. */
 function lettersInPlace(output: string, expected: string): number {
   const right = [...expected].filter((letter, index) => output[index] === letter)
   return right.length / expected.length

@@ -91,7 +91,7 @@ for (const { kind, path, version, apart } of changes) {
 const isBad = reports.some(({ failed }) => failed.length > 0)
 process.exit(isBad || [...reports, ...changes].some(({ apart }) => apart > 0.02) ? 1 : 0)
 
-/** Other weights and then the first again, each held against PyTorch with the same. */
+/** Loads other weights and then the first again, and compares each with PyTorch. */
 async function changeWeights(policy: Policy, kind: string, other: string) {
   const prompt = tokenizer.encode('The capital of France is')
   const changed: WeightsReport[] = []

@@ -42,7 +42,7 @@ interface Comparison {
   /** The largest difference of a slope, as a share of the largest slope. */
   readonly apart?: number
   readonly said?: string
-  /** A promise of our own GPU server that holds. */
+  /** A promise of our own GPU server that was checked. */
   readonly held?: string
   readonly refused?: string
   readonly absent?: string
@@ -185,7 +185,7 @@ function runNode(script: string, ...words: readonly string[]): void {
   if (status !== 0) throw new Error(`${script} failed: ${stderr.slice(-500)}`)
 }
 
-/** What a check printed; one that some of its lines failed has printed all the same. */
+/** What a check printed, even if some of its lines failed. */
 function runPython(script: string, words: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync(values.python, [script, ...words], {
     encoding: 'utf8',

@@ -8,7 +8,7 @@ const ticks = 100
 export function openCpu({ folder }: Pick<TestServer, 'folder'>) {
   const before = databaseTicks(folder)
   return {
-    /** Milliseconds of a core for each of so many; `null` where the system does not tell. */
+    /** Milliseconds of a core per item, for `count` items; `null` if the system does not report it. */
     spent(count: number): number | null {
       const after = databaseTicks(folder)
       if (before === null || after === null) return null
@@ -40,7 +40,7 @@ export function processSeconds(pid: number): number | null {
 
 function statOf(pid: number) {
   try {
-    // The name of the program may hold anything, brackets too.
+    // The program's name may contain anything, brackets too, so split after it.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
     const at = (index: number): number => Number(fields[index])
     return { parent: at(1), ticks: at(11) + at(12), ended: at(13) + at(14) }

@@ -12,18 +12,18 @@ const resultBytes = 20_000
 /** Attempts that go through together. */
 const batch = 16
 
-/** What an attempt's way through a queue costs. */
+/** The cost of one attempt in a queue. */
 export interface Passage {
   /** Milliseconds per attempt from placing to forgetting, one at a time and in batches of 16. */
   readonly alone: number
   readonly batched: number
-  /** Milliseconds of a core that the database spends on each in batches; nothing where it is not known. */
+  /** Milliseconds of a core that the database spends on each in batches; null if unknown. */
   readonly cpu: number | null
-  /** Milliseconds from placing until somebody idle has it. */
+  /** Milliseconds from placing until an idle worker has it. */
   readonly wakes: number
 }
 
-/** What workers cost the database that do nothing, in milliseconds of a core. */
+/** What idle workers cost the database, in milliseconds of a core. */
 export interface Presence {
   readonly beat: number | null
   readonly look: number | null
@@ -67,7 +67,7 @@ export async function throughBoss(server: TestServer): Promise<Passage> {
   const boss = new PgBoss({ connectionString: server.url.href, supervise: false, schedule: false })
   await boss.start()
   await boss.createQueue('bench')
-  // Results travel as JSON there: bytes have to be spelled.
+  // Results are JSON there, so bytes have to be encoded.
   const output = { result: Buffer.alloc(resultBytes, 7).toString('base64') }
   const pass: Pass = async names => {
     const work = Buffer.alloc(500).toString('base64')
@@ -130,7 +130,7 @@ function openHearing() {
   }
 }
 
-/** The usual time from placing until somebody has it. */
+/** The median time from placing until a worker has it. */
 async function wakesOf(
   heard: ReturnType<typeof openHearing>,
   place: (round: number) => Promise<() => Promise<void>>,

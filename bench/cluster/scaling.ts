@@ -5,7 +5,7 @@ import type { TestServer } from '../../test/end-to-end/cluster.ts'
 import { openFixedServer, sglangAnswer } from '../fixed-server.ts'
 import { processSeconds } from './cpu.ts'
 
-/** Rollouts per run against a server that takes a while, and how many a worker makes at one time. */
+/** Rollouts per run against a slow server, and how many a worker makes at one time. */
 const rollouts = 512
 const width = 8
 const latency = [250, 350] as const
@@ -15,7 +15,7 @@ export interface Pace {
   readonly workers: number
   readonly seconds: number
   readonly perSecond: number
-  /** Milliseconds of a core that whoever coordinates spends on each; `null` where it is not known. */
+  /** Milliseconds of a core that the coordinator spends on each; `null` if unknown. */
   readonly coordinator: number | null
 }
 
@@ -24,7 +24,7 @@ export interface Scaling {
   readonly width: number
   readonly alone: Pace
   readonly clustered: readonly Pace[]
-  /** Milliseconds that an attempt's place is taken longer on one worker than in one process. */
+  /** Milliseconds that an attempt takes longer on one worker than in one process. */
   readonly overhead: number
 }
 
@@ -70,7 +70,7 @@ async function startCrew(server: TestServer, folder: string, count: number) {
   return crew
 }
 
-/** From the first group to the end: starting a process is no part of rolling. */
+/** Measured from the first group to the end, without starting processes. */
 async function paceOf(
   workers: number,
   { child, finished }: ReturnType<typeof start>,

@@ -24,14 +24,14 @@ export interface Simulated {
   readonly lease: number
 }
 
-/** What it came to. */
+/** The result. */
 export interface Outcome {
   readonly perSecond: number
   /** Share of the places in which an attempt was being made, and of time that each was busy. */
   readonly working: number
   readonly database: number
   readonly coordinator: number
-  /** Seconds from the end of an attempt until the next one begins in its place: usual, and 99th of 100. */
+  /** Seconds from the end of an attempt until the next one begins in its place: median and 99th percentile. */
   readonly wait: { readonly median: number; readonly p99: number }
 }
 
@@ -85,11 +85,11 @@ export function simulate(costs: Costs, cluster: Simulated, seed = 1): Outcome {
   }
 }
 
-/** Something with so many hands that serves whoever came first. */
+/** A server with several workers and a first-come, first-served queue. */
 function openServer(hands: number) {
   const free = Array.from({ length: hands }, () => 0)
   return {
-    /** When something is done that comes now and takes so long. */
+    /** When a job that arrives now and takes this long is done. */
     serve(now: number, takes: number): number {
       let next = 0
       for (let hand = 1; hand < hands; hand++) if (free[hand]! < free[next]!) next = hand

@@ -26,7 +26,7 @@ export async function openProgram(file: string, words: readonly string[]): Promi
   }
 }
 
-/** Opens a gateway as its users do, with a run folder, over a server that speaks as SGLang. */
+/** Opens a gateway as users do, with a run folder, over a server with SGLang's protocol. */
 export async function openEspalier(upstream: string, model: string): Promise<Program> {
   const folder = await mkdtemp(join(tmpdir(), 'espalier-bench-'))
   const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -57,7 +57,7 @@ export function findLiteLlm(): string | undefined {
   return folders.map(folder => join(folder, 'litellm')).find(existsSync)
 }
 
-/** Opens LiteLLM's proxy over a server that speaks as OpenAI. */
+/** Opens LiteLLM's proxy over a server with OpenAI's protocol. */
 export async function openLiteLlm(program: string, upstream: string): Promise<Program> {
   const folder = await mkdtemp(join(tmpdir(), 'espalier-bench-'))
   const config = join(folder, 'config.yaml')
@@ -94,7 +94,7 @@ function isUp(url: string): Promise<boolean> {
   )
 }
 
-/** Milliseconds that a process and its threads have worked; nothing where the system does not tell. */
+/** CPU milliseconds of a process and its threads; undefined if the system does not report them. */
 export function cpuOf({ process: id }: Pick<Program, 'process'>): number | undefined {
   const file = `/proc/${id}/stat`
   if (!existsSync(file)) return undefined

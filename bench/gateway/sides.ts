@@ -25,12 +25,12 @@ export interface Side {
   ask(asking: Asking): Promise<Times>
 }
 
-/** What the model says to everything. */
+/** The model's fixed answer. */
 export const said =
   'The order was delivered on Monday and can be returned until the end of the month.'
 const filler = 'Where is the parcel that was sent on Monday, and who signed for it at the door? '
 
-/** Long conversations that are had side by side. */
+/** Long conversations held side by side. */
 const conversations = 8
 
 /** A conversation of about so many bytes: a long one has many messages, as agents' do. */
@@ -45,7 +45,7 @@ function messagesOf(size: Size): object[] {
 const bodyOf = (messages: readonly object[], stream: boolean): Buffer =>
   Buffer.from(JSON.stringify({ model: 'bench', stream, messages }))
 
-/** Asks a server as it is; it is sent the same each time. */
+/** Asks a server directly, with the same body each time. */
 export function plainSide(name: string, program: Program, agent: Agent): Side {
   const bodies = new Map<string, Buffer>()
   const keyOf = ({ size, isStream }: Asking): string => `${size} ${isStream}`

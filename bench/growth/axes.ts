@@ -57,7 +57,7 @@ export function openAxes(model: ModelRenderer): readonly Axis[] {
   const policy = fixedPolicy(model)
   const limits = { turns: 2, tokens: 1e6, context: 1e7 }
   const usual: RollOptions = { policy, model, group: 1, concurrency: 16, limits }
-  // As many at once in every size: those that are alone share no write with others.
+  // The same concurrency in every size, since rollouts share writes with others.
   const rollouts = 16
   return [
     rolling('groups', 'group', 30, size => {

@@ -67,7 +67,7 @@ export function generateAnswer(renderer: ModelRenderer): ReturnType<typeof sglan
 
 /** What the agent of tau-bench says in every turn; slime reads the text, and we the tokens. */
 export function tauAnswer({ tokenizer }: ModelRenderer): object {
-  // The thought keeps the template from rewriting the turn when the next one comes.
+  // With a thought, the template does not rewrite the turn when the next one comes.
   const text = `<think>\nI should look that up.\n</think>\n\nLet me look.\n<tool_call>
 {"name": "find_user_id_by_name_zip", "arguments": {"first_name": "Yusuf", "last_name": "Rossi", "zip": "19122"}}
 </tool_call><|im_end|>`

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { type Comparison, type Measure, ratioOf, spreadOf } from './line.ts'
 import type { Checkouts } from './lines.ts'
 
-/** A benchmark of `bench/` that runs a peer beside ours by itself, and where its figures stand. */
+/** A benchmark of `bench/` that includes a peer itself, and where its figures are. */
 export interface Benched {
   readonly bench: string
   readonly line: string
@@ -12,7 +12,7 @@ export interface Benched {
   /** Paths into what it prints. */
   readonly ours: string
   readonly theirs: string
-  /** What it needs besides Python; `undefined` where the person has not given it. */
+  /** What it needs besides Python; `undefined` if it was not given. */
   readonly environment: Readonly<Record<string, string>> | undefined
 }
 

@@ -1,4 +1,4 @@
-/** A figure that both sides of a line give, and how far ahead of a peer we promise to be in it. */
+/** A figure that both sides of a line give, and by how much we promise to beat the peer. */
 export interface Measure {
   /** Its key in what the programs print. */
   readonly figure: string
@@ -48,7 +48,7 @@ export interface Comparison {
   readonly reached: boolean
 }
 
-/** The middle of some figures and their two ends. */
+/** The median of some figures and their range. */
 export interface Spread {
   readonly least: number
   readonly median: number

@@ -3,7 +3,7 @@ import { chatAnswer, completionsAnswer, generateAnswer, tauAnswer } from './answ
 import { corpora } from './corpora.ts'
 import type { Line, Measure, Side } from './line.ts'
 
-/** What a person may have besides Python packages. */
+/** Checkouts that may be given besides Python packages. */
 export interface Checkouts {
   readonly slime?: string
   readonly tauBench?: string

@@ -9,7 +9,7 @@ export interface RunOptions {
   readonly python: string
   /** How often each side takes its turn. */
   readonly turns: number
-  /** Told before each side's turn. */
+  /** Called before each side's turn. */
   readonly onTurn?: (side: string, turn: number) => void
 }
 
@@ -22,7 +22,7 @@ export interface LineResult {
 /** A side that cannot run here exits with this, and says why on its standard error. */
 const cannotRun = 3
 
-/** Lets ours and each peer take turns at the same work, so that what else the machine does hits all. */
+/** Lets ours and each peer take turns at the same work, so that other load affects all of them. */
 export async function runLine(line: Line, options: RunOptions): Promise<LineResult> {
   await using server = line.answer ? await openFixedServer(line.answer) : undefined
   const work = JSON.stringify({ ...line.work, ...(server && { url: server.url }) })

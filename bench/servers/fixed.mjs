@@ -51,6 +51,6 @@ const server = createServer({ noDelay: true }, socket => {
   socket.on('error', () => socket.destroy())
 })
 server.listen(0, '127.0.0.1', () => process.send?.({ port: server.address().port }))
-// Asked what it has cost so far, it says so: on few cores that is part of what a client gets.
+// Reports its CPU time on request: on few cores it takes time away from the client.
 process.on('message', () => process.send?.({ cpu: process.cpuUsage() }))
 process.on('disconnect', () => process.exit(0))

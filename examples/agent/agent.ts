@@ -1,4 +1,4 @@
-// The same agent, made trainable: a task, the function that runs it, and what its result is worth.
+// The same agent, made trainable: a task, the function that runs it, and the reward of its result.
 // docs/agents.md has the two commands that teach and train it.
 import { agent, random, seedOf } from 'espalier'
 import { z } from 'zod'
@@ -40,14 +40,14 @@ export const run = agent({
   },
 })
 
-/** The shop's rules, which nobody tells the model. */
+/** The shop's rules, which the model is not shown. */
 function rightFor({ status }: Order): Help['done'] {
   if (status === 'lost') return 'refunded full'
   if (status === 'damaged') return 'replaced'
   return status === 'late' ? 'refunded half' : 'nothing'
 }
 
-/** All tasks in an order of their own; a fifth is held out, and some of the rest are shown. */
+/** All tasks, shuffled; a fifth is held out, and some of the rest are shown. */
 function pick(split: string) {
   const all = items.flatMap(item =>
     statuses.flatMap(status =>
@@ -66,7 +66,7 @@ function pick(split: string) {
       : mixed.slice(48)
 }
 
-/** Somebody who knows the tools and not the rules: looks at the order, then guesses. */
+/** A player that knows the tools and not the rules: looks at the order, then guesses. */
 export function show({ task, turn }: { task: { id: string }; turn: number }) {
   if (turn === 0) return { tool: 'order' }
   if (turn === 2) return 'done'

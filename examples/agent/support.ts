@@ -1,5 +1,5 @@
 // An ordinary AI SDK agent: it helps a customer of a shop with three tools. Nothing in here knows
-// that it may be trained; whoever runs it passes the model.
+// that it may be trained; the caller passes the model.
 import { generateText, type LanguageModel, stepCountIs, tool } from 'ai'
 import { z } from 'zod'
 
@@ -13,7 +13,7 @@ export interface Order {
 /** What was done for the customer. */
 export interface Help {
   readonly done: 'nothing' | 'replaced' | 'refunded half' | 'refunded full'
-  /** Whether anybody looked at the order. */
+  /** Whether the agent looked at the order. */
   readonly looked: boolean
   readonly text: string
 }

@@ -9,7 +9,7 @@ from openenv.core.env_server import create_app
 
 
 class Grid(GridWorldEnvironment):
-    # A world keeps all it knows in itself, and says nothing of it.
+    # A world keeps all its state in itself, so sessions may run side by side; the class does not declare that.
     SUPPORTS_CONCURRENT_SESSIONS = True
 
 

@@ -24,7 +24,7 @@ async function trade({ cost, worth }: Deal, sell: Say, buy: Say): Promise<Trade>
   const prices: number[] = []
   for (let round = 0; round < rounds; round++) {
     const asked = await sell(seller)
-    // Who names no price has ended it.
+    // An answer without a price ends the haggle.
     if (!/^[0-9]$/.test(asked.trim())) break
     prices.push(Number(asked))
     const hint = round === 0 ? `worth ${worth} to you, price ${asked}` : `price ${asked}`
@@ -37,7 +37,7 @@ async function trade({ cost, worth }: Deal, sell: Say, buy: Say): Promise<Trade>
   return { cost, worth, asked: prices, price: null }
 }
 
-/** What a seat gains or loses by a deal; nothing where there is none. */
+/** What a seat gains or loses by a deal; 0 without a deal. */
 function gain(seat: string, { cost, worth }: Deal, price: number | null): number {
   if (price === null) return 0
   return (seat === 'seller' ? price - cost : worth - price) / 10
@@ -79,8 +79,8 @@ export const haggle = agent({
 })
 
 /**
- * The same, each against somebody else: our buyer meets a shop, our seller a customer. Who those are
- * is said by `--seat`: somebody fixed, or the policy's own past.
+ * The same, each against another player: our buyer meets a shop, our seller a customer. `--seat`
+ * names their players: a fixed rule, or the policy's own past.
  */
 export const market = agent({
   ...common,
@@ -100,7 +100,7 @@ export const market = agent({
   },
 })
 
-/** Somebody who knows the words and not the game: any price, yes as often as no. */
+/** A player that knows the words and not the game: any price, yes as often as no. */
 export function show({ task, turn, seat }: { task: { id: string }; turn: number; seat?: string }) {
   const draw = random(seedOf('show', task.id, seat ?? '', turn))()
   const sells = seat === 'seller' || seat === 'shop'
@@ -113,7 +113,7 @@ export function fixedSeller(messages: readonly Message[]): string {
   return String(Math.min(9, cost + 3 - (messages.length > 1 ? 1 : 0)))
 }
 
-/** A buyer who takes everything that leaves something. */
+/** A buyer who accepts every price that leaves a gain. */
 export function fixedBuyer(messages: readonly Message[]): string {
   const worth = Number(/worth (\d)/.exec(String(messages[0]?.content))?.[1])
   const price = Number(/price (\d)/.exec(String(messages.at(-1)?.content))?.[1])

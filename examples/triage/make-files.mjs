@@ -1,5 +1,5 @@
-// Writes the files of this example again: tickets to train on, tickets held out while the settings of
-// the page were chosen, tickets that were looked at once they stood, and demonstrations.
+// Writes the files of this example: tickets to train on, tickets held out while the settings of the
+// page were chosen, fresh tickets that were used only after that, and demonstrations.
 // node make-files.mjs
 import { writeFileSync } from 'node:fs'
 
@@ -71,6 +71,6 @@ const tickets = numbered(400, 'ticket')
 write('tickets.jsonl', tickets)
 write('held-out.jsonl', numbered(64, 'held-out'))
 write('demonstrations.jsonl', tickets.slice(0, 120).map(demonstrate))
-// Drawn from another seed, and none of the others: what the model is measured on in the end.
+// Drawn from another seed, without repeating the others: the final test.
 state = 2027
 write('fresh.jsonl', numbered(128, 'fresh'))

@@ -18,11 +18,11 @@ PROTOCOL = 1
 
 
 class PolicyMistake(Exception):
-    """What the policy did wrong; it reads this."""
+    """A mistake of the policy, which is shown this message."""
 
 
 def plain(value):
-    """Anything as what JSON can hold."""
+    """Any value as plain JSON data."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, dict):
@@ -316,7 +316,7 @@ class VerifiersWorld:
         return float(self.state["reward"])
 
     async def until_asked(self):
-        """What it asks next; nothing where the rollout has ended."""
+        """Its next request; None if the rollout has ended."""
         asking = asyncio.ensure_future(self.asked.get())
         await asyncio.wait({asking, self.rollout}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
@@ -354,7 +354,7 @@ class VerifiersWorld:
         return {"observed": observed, "reward": None, "done": False}
 
     def finish(self):
-        """What the attempt would be worth if it were cut off here; it may still go on."""
+        """The reward if the attempt were cut off here; it may still go on."""
         if self.rollout.done() or not self.state or not self.state["trajectory"]:
             return None
 
@@ -376,7 +376,7 @@ class VerifiersWorld:
 
 
 class VerifiersEpisodes:
-    """A taskset of today's verifiers: its own episode runs, and what its program asks a model is answered by Espalier."""
+    """A taskset of verifiers from 0.2 on: its own episode runs, and Espalier answers its program's requests to a model."""
 
     def __init__(self, package, arguments):
         # Its programs are prepared by uv, which may stand beside this Python and not in PATH.
@@ -426,7 +426,7 @@ class VerifiersEpisodes:
 
 
 def completion_of(message, is_streamed):
-    """A message as an OpenAI server answers with it: whole, or as events of which one has all."""
+    """A message as an OpenAI server sends it: whole, or as a stream with one event for all of it."""
     if message is None:
         error = {"message": "the attempt was cut off", "type": "invalid_request_error"}
         return "application/json", json.dumps({"error": error}).encode()
@@ -472,7 +472,7 @@ class EpisodeWorld:
         self.seen = []
         self.traces = []
         self.episode = None
-        # What it was worth where it was cut off.
+        # The reward at the place where it was cut off.
         self.cut = None
 
     async def complete(self, body):
@@ -601,7 +601,7 @@ class Bridge:
 
 
 def main():
-    # What packages print must not get between the answers.
+    # Output that packages print must not mix with the answers.
     line = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr

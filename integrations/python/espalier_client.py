@@ -1,4 +1,4 @@
-"""A client for `espalier rollouts`: submit tasks, take finished groups, tell about new weights.
+"""A client for `espalier rollouts`: submit tasks, take finished groups, announce new weights.
 
 Standard library only. Answers that are refused for lack of room (429) and broken connections are
 tried again; every request may be repeated, because submissions have names and groups cursors.
@@ -12,7 +12,7 @@ import uuid
 
 
 class EspalierError(RuntimeError):
-    """What the service refused, in its own words."""
+    """An error of the service, with its message."""
 
     def __init__(self, code, message):
         super().__init__(f"{code}: {message}")
@@ -29,7 +29,7 @@ class Client:
         self.retries = retries
 
     def ask(self, path, body=None, method=None):
-        """One request, tried again where that can help; gives the JSON of the answer."""
+        """One request, retried if that can help; returns the JSON of the answer."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json"} if data is not None else {}
         if self.token:
@@ -88,7 +88,7 @@ class Client:
         return self.ask(f"/v1/rollouts/{submission}", method="DELETE")
 
     def announce(self, version, policy=None, interrupt=False):
-        """Says that the weights are another version from now on."""
+        """Announces the new version of the weights."""
         body = {"version": version, "interrupt": interrupt}
         return self.ask("/v1/weights", body if policy is None else {**body, "policy": policy})
 

@@ -52,7 +52,7 @@ ALPHA = 32  # LoRA's alpha, Tinker's convention: the adapter counts alpha / rank
 
 
 class Refused(Exception):
-    """What was asked for cannot be done, and whose fault it is: 4xx theirs, 5xx ours."""
+    """A request that cannot be done; `status` is 4xx if the client is at fault, 5xx if the server is."""
 
     def __init__(self, message, status=400):
         super().__init__(message)
@@ -318,7 +318,7 @@ class Adapter:
 
 
 def mask_of(starts, rank):
-    """Ones where an output row meets the columns of its own map."""
+    """A mask with ones where an output row meets the columns of its own map."""
     return starts.repeat_interleave(rank, 1)
 
 
@@ -755,7 +755,7 @@ class Linear(torch.autograd.Function):
 
 
 def linear_slopes(slope, wide, a, weight):
-    """The slopes of a map's input, of A and of B."""
+    """The gradients of a map's input, of A and of B."""
     size = a.shape[1]
     inner = slope @ weight[:, size:]
     to_a, to_b = inner.T @ wide[:, :size], slope.T @ wide[:, size:]
@@ -947,7 +947,7 @@ class Model:
 
     @torch.no_grad()
     def use(self, lora):
-        """Puts an adapter's B beside the maps; what reads them next multiplies with that adapter."""
+        """Copies an adapter's B beside the maps; from then on products use that adapter."""
         places = [wide.data[:, a.shape[1] : a.shape[1] + len(a)] for wide, (a, _) in zip(self.wides, lora)]
         torch._foreach_copy_(places, [b.data for _, b in lora])
 
@@ -1158,7 +1158,7 @@ class Prefixes:
         return sums[self.block - 1 :: self.block].tolist()
 
     def put(self, slot, adapter, marks, before):
-        """A slot holds other marks than before, of which it was told."""
+        """Updates the index after a slot's marks changed."""
         was, old = before
         same = was == adapter and marks[: len(old)] == old
         if not same:
@@ -1174,7 +1174,7 @@ class Prefixes:
             own.setdefault(mark, set()).add(slot)
 
     def leading(self, marks, known):
-        """How many marks from the first on are known; a known one has all before it known too."""
+        """How many of the first marks are known; if one is known, all before it are too."""
         low, high = 0, len(marks)
         while low < high:
             middle = (low + high + 1) // 2
@@ -1245,7 +1245,7 @@ class Sampler:
         return bool(batch)
 
     def gains_by_waiting(self, request, begun):
-        """Whether one that is about to be prefilled shares much more with it than any slot does yet."""
+        """Whether a request about to be prefilled shares much more with it than any slot does now."""
         shared = self.prefixes.leading(request.marks, begun) * Prefixes.block
         return shared > 64 and shared - self.longest(request)[0] > 64
 
@@ -1642,7 +1642,7 @@ class Row:
     inputs: dict
 
     def asked(self, skips):
-        """Which targets are computed: all, or only those that have anything to teach."""
+        """Which targets are computed: all, or only those with a weight or an advantage other than zero."""
         values = [self.inputs[name] for name in ("weights", "advantages") if name in self.inputs]
         if not skips or not values:
             return np.ones(len(self.targets), bool)
@@ -1799,13 +1799,13 @@ class ByToken:
 
 
 def on_device(array, device):
-    """An array on the GPU, copied from pinned memory so that nobody waits for what is computed there."""
+    """An array on the GPU, copied from pinned memory so that the copy does not wait for the GPU's work."""
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def split_back(now, asked):
-    """Numbers of the tokens asked for, as one array per row; what was not asked for is told as 0."""
+    """The wanted tokens' numbers as one array per row, with 0 for the other tokens."""
     sizes = [int(wanted.sum()) for wanted in asked]
     out = []
     for wanted, own in zip(asked, np.split(now, np.cumsum(sizes)[:-1])):
@@ -1845,7 +1845,7 @@ class Trainer:
                 sums.extend(slope_of.sums)
 
             self.each(rows, go)
-            # Only now is the GPU waited for: between micro-batches it never stands still.
+            # Wait for the GPU only now, so that it is never idle between micro-batches.
             nows, total = self.in_order(found), float(sum(sums))
         if backward:
             self.add(learner)
@@ -2004,7 +2004,7 @@ class Store:
         return os.path.join(self.folder, *(safe_name(part) for part in parts))
 
     def save(self, path, learner, optimiser=True, wait=True):
-        """Copies what is to be written now, and writes it now or behind the worker's back."""
+        """Copies the state now, and writes it now or in the background."""
         tensors = learner.adapter.tensors()
         record = {
             "model_id": learner.model_id, "base": self.base, "rank": learner.adapter.rank,
@@ -2050,7 +2050,7 @@ class Store:
         shutil.rmtree(old, ignore_errors=True)
 
     def find(self, path):
-        """The folder of a checkpoint; one that was being replaced when the power went is its old one."""
+        """The folder of a checkpoint; if it was being replaced during a power cut, the old one."""
         folder = self.place(path)
         if os.path.isdir(folder):
             return folder
@@ -2098,7 +2098,7 @@ def peft_config(base, record, tensors):
 
 
 class Future:
-    """What a client asks for again and again until it is there."""
+    """A result that a client polls for."""
 
     def __init__(self, kind):
         self.kind, self.ready = kind, threading.Event()
@@ -2388,7 +2388,7 @@ class Engine:
         else:
             key = f"{model_id}@{learner.step}"
             answer = {"sampling_session_id": session}
-            # What is promised here has to be there after `kill -9`: the step's state is written first.
+            # Write the step's state first, so that it is there after `kill -9`.
             self.store.writes.join()
             self.samplers[session] = key
             self.write_samplers()
@@ -3214,7 +3214,7 @@ def main():
     except (Refused, OSError) as error:
         print(f"espalier_gpu.py: {error}", file=sys.stderr)
         sys.exit(2)
-    # The worker lets go of the interpreter at every operation; HTTP threads shall give it back soon.
+    # The worker releases the GIL at every operation; HTTP threads should give it back soon.
     sys.setswitchinterval(1e-4)
     engine.thread.start()
     server = Server(engine, options)

@@ -5,10 +5,10 @@
     --custom-reward-post-process-path espalier_slime.post_process_rewards
 
 slime compares rewards by position, which is right only where every group has the same number of
-samples. `post_process_rewards` hands it the advantages of the run instead, so trajectories of
-several rows and trees are trained as they were weighed. `custom_generate` rolls attempts one by one,
-which nothing has compared yet: their rewards are compared here, each attempt once. ESPALIER_URL and ESPALIER_TOKEN name the
-service. `python espalier_slime.py rows.jsonl out_{rollout_id}.pt --batch N` makes files that
+samples. `post_process_rewards` gives it the run's advantages instead, so that trajectories of several
+rows and trees are trained as they were weighed. `custom_generate` rolls attempts one by one, without
+advantages: their rewards are compared here, each attempt once. ESPALIER_URL and ESPALIER_TOKEN name
+the service. `python espalier_slime.py rows.jsonl out_{rollout_id}.pt --batch N` makes files that
 --load-debug-rollout-data reads.
 """
 

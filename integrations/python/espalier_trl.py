@@ -7,8 +7,8 @@ TRL compares rewards by position, `num_generations` at a time. So groups have th
 and every trajectory is one row; the endings of a tree are trajectories of their own, with their full
 paths. A run whose trajectories have several rows, or whose endings do not count alike, is refused
 here. `rollout_samples` gives such rows with their advantages to `AsyncGRPOTrainer`, which takes them as
-they are. Members that a filter dropped from the loss only are in the rows, untrained: their rewards
-are compared with.
+they are. Members that a filter dropped from the loss only are in the rows, untrained, because their
+rewards are part of the comparison.
 """
 
 import json
@@ -130,7 +130,7 @@ def world_reward(client):
 
 
 def _method(client, tool):
-    """A method with the signature and the words that transformers makes a tool's schema of."""
+    """A method with the signature and the docstring from which transformers makes a tool's schema."""
     import inspect
 
     types = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}

@@ -19,9 +19,9 @@ export interface Given {
 /** One environment to check. */
 export interface Row {
   readonly name: string
-  /** The option without which it is not run. */
+  /** The options it needs; without them it is skipped. */
   readonly needs: readonly (keyof Given)[]
-  /** The words behind `espalier check`, told the address of what is served. */
+  /** The arguments of `espalier check`, given the address of what is served. */
   readonly words: (url: string) => readonly string[]
   /** What has to run beside it. */
   readonly serving?: Serving
@@ -121,7 +121,7 @@ function tauRows(given: Given): readonly Row[] {
     (domain): Row => ({
       name: `tau2:${domain}`,
       needs: ['tau2-bench'],
-      // A judge is a model, which nobody has to serve for this.
+      // `evaluation=env` needs no judge, which would be a model.
       words: () => [`tau2:${domain},${root},evaluation=env,${user}`, '--tasks', '2'],
     }),
   )

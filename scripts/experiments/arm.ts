@@ -61,7 +61,7 @@ export interface Budget {
   readonly teacher?: string
 }
 
-/** What one run of an arm came to. */
+/** The result of one run of an arm. */
 export interface Measured {
   readonly arm: string
   readonly seed: number
@@ -137,7 +137,7 @@ async function rollAll(
   })
   const groups: Group[] = []
   while (pipeline.pending > 0) groups.push(await pipeline.next())
-  // As they were submitted: learning must not depend on which one was ready first.
+  // In the order of submission: learning must not depend on which was ready first.
   return groups.sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }))
 }
 
@@ -183,12 +183,12 @@ async function partsOf(
   }
 }
 
-/** What was learned in steps is evaluated in steps, all else in chains. */
+/** Policies trained in steps are evaluated in steps, all others in chains. */
 function evaluationOf(arm: Arm, { strategy }: RollParts): NonNullable<RollParts['strategy']> {
   return arm.strategy === 'step' ? strategy! : rollChain
 }
 
-/** A policy that talks nonsense in a share of the attempts: tokens far off its own distribution. */
+/** A policy that samples nonsense in a share of the attempts: tokens far off its own distribution. */
 function withNoise(policy: Policy, chance: number): Policy {
   return {
     ...policy,
@@ -202,7 +202,7 @@ function withNoise(policy: Policy, chance: number): Policy {
   }
 }
 
-/** Adds up what a run shows of itself. */
+/** Adds up the figures of a run. */
 function openTally() {
   const curve: { tokens: number; reward: number }[] = []
   const norms: number[] = []

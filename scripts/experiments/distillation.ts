@@ -12,7 +12,7 @@ import { type Arm, type Budget, type Measured, measureArm } from './arm.ts'
 import { cell } from './table.ts'
 
 const folder = 'runs/experiments'
-/** Four times the parameters of the base model, and shown how customers are served by the book. */
+/** Four times the parameters of the base model, taught from correct demonstrations. */
 const shape = { width: 96, layers: 4, heads: 4, hidden: 256, context: 1024 }
 
 const arms: readonly Arm[] = [

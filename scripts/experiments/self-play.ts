@@ -46,7 +46,7 @@ const arms: readonly Arm[] = [
   },
 ]
 
-/** How games of one stretch of training went, over the seats that learn. */
+/** How the games of one part of training went, over the seats that learn. */
 interface Stretch {
   readonly step: number
   /** The first price over what the thing cost. */
@@ -58,7 +58,7 @@ interface Stretch {
   readonly unequal: number
 }
 
-/** What one run came to. */
+/** The result of one run. */
 interface Run {
   readonly arm: string
   readonly seed: number
@@ -78,7 +78,7 @@ export interface SelfPlayOptions {
   readonly single?: string
 }
 
-/** What becomes of two who learn from each other, and of those who learn from others. */
+/** Compares two seats that learn from each other with seats that learn from other opponents. */
 export async function selfPlay(options: SelfPlayOptions): Promise<void> {
   const { seeds = 3, steps = 30, jobs = 1, only, single } = options
   mkdirSync(folder, { recursive: true })
@@ -173,7 +173,7 @@ async function learn(
   else await train(haggle, 200, options)
 }
 
-/** What each seat gains on held-out deals from somebody who does not move. */
+/** What each seat gains on held-out deals against a fixed opponent. */
 async function measure(model: string): Promise<Pick<Run, 'buyer' | 'seller'>> {
   const meanOf = async (seats: SeatChoices): Promise<number> => {
     const options = { policy: `embedded:${model}`, seats, seed: 1, split: 'held-out', limits }
@@ -190,7 +190,7 @@ type Reported = Trade | { readonly bought: Trade; readonly sold: Trade }
 /** Into how many stretches a run is cut to be looked at. */
 const stretches = 5
 
-/** How the games went, stretch by stretch, read from what the run wrote down. */
+/** How the games went, part by part, read from the run folder. */
 async function stretchesOf(run: string, steps: number): Promise<readonly Stretch[]> {
   const found = Array.from({ length: stretches }, () => openTally())
   await using reader = await openRunReader(run)
@@ -201,7 +201,7 @@ async function stretchesOf(run: string, steps: number): Promise<readonly Stretch
     tally.add(members.map(({ reward }) => reward.total))
     for (const { trajectory } of members) {
       const report = trajectory.report as unknown as Reported | undefined
-      // One that a limit cut off has none.
+      // A game cut by a limit has no report.
       if (report === undefined) continue
       tally.played('asked' in report ? report : seat === 'buyer' ? report.bought : report.sold)
     }

@@ -35,7 +35,7 @@ function sequenceArms(updates: number): readonly Arm[] {
   ]
 }
 
-/** What is compared. Each block has its own question; the first arm of a block is what the others are held against. */
+/** The comparisons. Each block has its own question; its first arm is the baseline for the others. */
 const blocks: readonly {
   readonly title: string
   readonly question: string

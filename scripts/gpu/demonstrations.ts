@@ -30,7 +30,7 @@ interface Show {
   readonly turns: number
 }
 
-/** Somebody who says at once all that they want, and has nothing to add. */
+/** A user who says everything at once, and has nothing to add. */
 const frank: User = {
   open: async instruction => instruction,
   answer: async () => STOP,

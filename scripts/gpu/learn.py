@@ -50,7 +50,7 @@ def make_model(options, folder):
 
 
 def demonstrate(options, folder, kind, count, makers):
-    """Demonstrations of one environment from several seeds, made side by side: what is seen twice is learned by heart."""
+    """Demonstrations of one environment from several seeds, made in parallel: repeated ones would be memorised."""
     shown = os.path.join(options.out, f"{kind}.bin")
     if done(shown):
         return shown
@@ -112,7 +112,7 @@ class Server:
         self.process = subprocess.Popen(command, stdout=log, stderr=log)
 
     def wait(self):
-        """Until it answers; then its graphs are captured, so that nothing of that is timed."""
+        """Waits until it answers and its graphs are captured, so that neither is timed."""
         for _ in range(1200):
             if self.process.poll() is not None:
                 sys.exit(f"the server ended: see {self.state}.log")
@@ -179,7 +179,7 @@ class Run:
 
 
 def together(options, folder, runs):
-    """Runs at once, each with a server of its own on the same GPU; only one that is alone is worth timing."""
+    """Runs in parallel, each with its own server on the same GPU; timings mean something only for a single run."""
     runs = [run for run in runs if not done(os.path.join(options.out, f"{run.name}.json"))]
     servers = [Server(options, folder, run.name, run.port) for run in runs]
     before = [server.wait().stats() for server in servers]
@@ -312,7 +312,7 @@ def main():
     options = options_of()
     os.makedirs(options.out, exist_ok=True)
     folder = os.path.join(options.out, "model")
-    # A port belongs to a run for good, since a run that is resumed asks the same one.
+    # A run keeps its port, since a resumed run uses the same one.
     runs = [Run(f"seed-{seed}", seed) for seed in map(int, filter(None, options.seeds.split(",")))]
     shuffled = ["--trainer", f"{os.path.join(ROOT, 'scripts/gpu/shuffled.mjs')}#shuffled"]
     controls = [Run("rate-0", 1, ["--learning-rate", "0"]), Run("shuffled", 1, shuffled)]

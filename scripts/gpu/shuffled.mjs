@@ -1,4 +1,4 @@
-// A control: a Tinker trainer that is given advantages which belong to other attempts of its batch.
+// A control: a Tinker trainer that gets the advantages of other attempts in its batch.
 // `espalier train --trainer ./scripts/gpu/shuffled.mjs#shuffled --policy tinker:URL …`, with URL also
 // in SHUFFLED_URL and the learning rate in SHUFFLED_RATE. It needs `npm run build` first.
 import { withControl } from '../../dist/learn/control.js'

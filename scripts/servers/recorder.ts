@@ -14,7 +14,7 @@ export interface Exchange {
   readonly chunks?: readonly string[]
 }
 
-/** Stands before a server and keeps what both sides say; what is kept has no keys in it. */
+/** A proxy that records requests and answers of a server, without keys. */
 export async function openRecorder(target: string) {
   const exchanges: Exchange[] = []
   const base = new URL(target)

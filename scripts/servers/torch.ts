@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
-/** Scores tokens with PyTorch: the measure that servers are held against. */
+/** Scores tokens with PyTorch, as the reference for servers. */
 export interface Torch extends AsyncDisposable {
   /** Log-probabilities of `ids` from `from` on, at a temperature. */
   score(ids: readonly number[], from: number, temperature: number): Promise<readonly number[]>

@@ -3,8 +3,8 @@ import type { Policy, Sample } from '../../src/core/policy.ts'
 import { ask, type Report, samplePrompts, type TryOptions, temperatures } from './try-server.ts'
 
 /**
- * Asks a server that only chats for messages at two temperatures, and for one seed twice. Of tokens
- * nothing can be known unless it tells their ids.
+ * Asks a chat server for messages at two temperatures, and for one seed twice. Tokens can only be
+ * checked if it returns their ids.
  */
 export async function tryChat(policy: Policy, options: TryOptions): Promise<Report> {
   const { kind, samples, encode } = options

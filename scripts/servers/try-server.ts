@@ -7,13 +7,13 @@ import {
 } from '../../src/core/policy.ts'
 import type { Torch } from './torch.ts'
 
-/** What was found out of a server. */
+/** The findings about a server. */
 export interface Report {
   readonly kind: string
   readonly samples: number
   readonly failed: readonly string[]
   readonly tokens: number
-  /** Tokens for which the server told no log-probability. */
+  /** Tokens for which the server gave no log-probability. */
   readonly unnumbered: number
   /** The largest difference to the server's own scores, at temperature 1. */
   readonly byServer: number | undefined
@@ -21,7 +21,7 @@ export interface Report {
   readonly byTorch: Readonly<Record<string, number>>
   /** The largest of all these. */
   readonly apart: number
-  /** What its numbers at another temperature than 1 were recorded as. */
+  /** The basis recorded for its log-probabilities at another temperature than 1. */
   readonly basis: string
   readonly repeatsSeeds: boolean
 }
@@ -33,7 +33,7 @@ export interface TryOptions {
   readonly torch: Torch | undefined
 }
 
-/** What the servers are asked to go on from. */
+/** The prompts that servers continue. */
 export const samplePrompts = [
   'Say something about goats: 🐐',
   'The capital of France is',
@@ -136,7 +136,7 @@ export async function draw(
   throw new Error(`${policy.name} gives no token ids`)
 }
 
-/** The largest difference between two lists of numbers; one that is missing differs by nothing. */
+/** The largest difference between two lists of numbers; missing numbers are ignored. */
 export function furthest(truth: ArrayLike<number>, numbers: readonly number[]): number {
   return numbers.reduce((most, value, at) => {
     const apart = Math.abs(value - truth[at]!)

@@ -2,7 +2,7 @@ import type { Policy } from '../../src/core/policy.ts'
 import type { Torch } from './torch.ts'
 import { draw, furthest } from './try-server.ts'
 
-/** What came of letting a server load other weights. */
+/** The result of letting a server load other weights. */
 export interface WeightsReport {
   readonly kind: string
   readonly path: string

@@ -66,7 +66,7 @@ class FileContents {
     return { run: name, step, title, rows: rowsOfSide(rows, step), successAt: run.successAt }
   }
 
-  /** Groups in which somebody says a text. */
+  /** Groups in which some message contains a text. */
   async hits(name: string, rows: readonly GroupRow[], text: string): Promise<ReadonlySet<string>> {
     const hits = new Set<string>()
     const needle = text.toLowerCase()
@@ -122,7 +122,7 @@ export function openFileSource(): Source {
   }
 }
 
-/** A stretch of a whole path: each of its columns is cut. */
+/** A part of a path's tokens: each column is cut. */
 function cut({ path, total, ...columns }: TokenPage, offset: number, limit: number): TokenPage {
   const pieces = Object.entries(columns).map(([name, column]) => [
     name,

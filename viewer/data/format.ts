@@ -18,7 +18,7 @@ function trim(value: number): string {
   return value.toFixed(Math.abs(value) >= 100 ? 0 : 1)
 }
 
-/** Three digits that count; very small ones in powers of ten. */
+/** Three significant digits; very small numbers with an exponent. */
 export function formatNumber(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return missing
   if (value === 0) return '0'
@@ -29,7 +29,7 @@ export function formatNumber(value: number | null | undefined): string {
   return minus(Number(value.toFixed(digits)).toString())
 }
 
-/** With as many digits in every row, so that numbers stand under each other. */
+/** With a fixed number of decimals, so that numbers line up in a column. */
 export function formatFixed(value: number | null | undefined, digits = 2): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return missing
   return minus(value.toFixed(digits))
@@ -90,7 +90,7 @@ export function formatOutcome(outcome: Outcome): string {
   return outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : describeOutcome(outcome)
 }
 
-/** JSON that people read: indented, and text that is no JSON as it is. */
+/** Indented JSON for people; text that is not JSON stays as it is. */
 export function formatJson(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? 'undefined'
 }

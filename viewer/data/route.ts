@@ -16,7 +16,7 @@ export function readRoute(hash: string): Route {
   return { path: parts, params: Object.fromEntries(new URLSearchParams(search)) }
 }
 
-/** An address that somebody mistyped still opens something. */
+/** A mistyped address still opens a page. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -12,7 +12,7 @@ function linkTo(path: string, params: Params = {}): string {
   return `api/${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** Asks the program that serves the page; what it refuses is told in its own words. */
+/** Asks the program that serves the page; errors carry its own message. */
 async function ask<T>(link: string, init?: RequestInit): Promise<T> {
   let response: Response
   try {

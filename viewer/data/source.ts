@@ -18,7 +18,7 @@ import type {
   TreeAnswer,
 } from '../../src/view/trajectory-shapes.ts'
 
-/** A stretch of a long list. */
+/** A part of a long list. */
 export interface Stretch {
   readonly offset: number
   readonly limit: number
@@ -27,11 +27,11 @@ export interface Stretch {
 /** One side of a comparison that is asked for. */
 export interface SideRequest {
   readonly run: string
-  /** The step of an evaluation; the whole run where nothing is said. */
+  /** The step of an evaluation; without it, the whole run. */
   readonly step?: number
 }
 
-/** What is told of a run that is watched. */
+/** A change of a watched run. */
 export interface News {
   readonly version: number
   readonly status: string
@@ -52,7 +52,7 @@ export interface Source {
   parting(name: string, a: string, b: string): Promise<PartingAnswer>
   compare(before: SideRequest, after: SideRequest, stretch: Stretch): Promise<ComparisonAnswer>
   raw(name: string, id: string): Promise<unknown>
-  /** Says when a run has grown; gives a way to stop listening. */
+  /** Calls back when a run has grown; the returned function stops listening. */
   watch(name: string, onChange: (news: News) => void): () => void
   beginTry(name: string, request: TryRequest): Promise<string>
   tryAnswer(name: string): Promise<TryAnswer>

@@ -12,15 +12,15 @@ export function useSource(): Source {
   return useContext(SourceContext)!
 }
 
-/** What was asked for: not here yet, here, or why it will not come. */
+/** The state of a request: waiting, loaded, or failed with a reason. */
 export type Loaded<T> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'ready'; readonly value: T }
   | { readonly kind: 'failed'; readonly problem: string }
 
 /**
- * Asks when the key changes, and again when the run has grown: what was there stays meanwhile, so
- * that a growing run does not flicker.
+ * Loads when the key changes, and again when the run has grown; the old data stays visible meanwhile,
+ * so that a growing run does not flicker.
  */
 export function useData<T>(key: string, load: (source: Source) => Promise<T>): Loaded<T> {
   const source = useSource()

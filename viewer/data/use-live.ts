@@ -19,7 +19,7 @@ export function useLive(
     let shown: number | undefined
     const stop = source.watch(name, news => {
       newest = news.version
-      // What the page asked for when it opened is this version already.
+      // The data loaded with the page already has this version.
       shown ??= newest
       setNow(news.status)
     })

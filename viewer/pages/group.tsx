@@ -149,7 +149,7 @@ function Members({ name, group }: { name: string; group: GroupAnswer }) {
   )
 }
 
-/** The best and the worst member: what tells them apart is looked for first. */
+/** The best and the worst member, which are compared first. */
 function farthest(members: readonly MemberRow[]): readonly string[] {
   const scored = members.filter(({ reward }) => reward !== null)
   const sorted = scored.toSorted((a, b) => b.reward!.total - a.reward!.total)

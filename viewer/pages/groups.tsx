@@ -41,7 +41,7 @@ export function GroupsPage({
     goTo(hrefTo(['run', name, 'groups'], writeQuery(next)), { replace: true })
   const sortBy = (by: string): void => {
     const sort = by as SortKey
-    // Numbers are looked at from the top, names from the beginning.
+    // Numbers are first sorted descending, names ascending.
     const isDescending =
       query.sort === sort ? !query.isDescending : sort !== 'task' && sort !== 'order'
     change({ ...query, sort, isDescending })

@@ -17,7 +17,7 @@ import { Json } from '../parts/json.tsx'
 import { Empty, Show } from '../parts/states.tsx'
 import { Workers } from '../parts/workers.tsx'
 
-/** What a run came to so far. */
+/** The results of a run so far. */
 export function RunPage({ name }: { name: string }) {
   const run = useData(`run ${name}`, source => source.run(name))
   const curves = useData(`curves ${name}`, source => source.curves(name))
@@ -92,7 +92,7 @@ function Alarms({ run }: { run: RunAnswer }) {
   )
 }
 
-/** Few warnings are told whole; many are named in a line that opens. */
+/** A few warnings are shown in full; many are listed in lines that open. */
 function Warnings({ alarms }: { alarms: readonly Alarm[] }) {
   if (alarms.length === 0) return null
   const names = alarms.map(({ sentinel }) => sentinel.replaceAll('-', ' ')).join(', ')

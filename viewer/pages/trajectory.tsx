@@ -17,7 +17,7 @@ const tabs = [
   ['raw', 'Raw'],
 ] as const
 
-/** One attempt: what was said, token by token where one likes, and what it was worth. */
+/** One attempt: its conversation, its tokens on demand, and its reward. */
 export function TrajectoryPage({ name, params }: { name: string; params: Params }) {
   const id = params.id ?? ''
   const loaded = useData(`trajectory ${name} ${id}`, source => source.trajectory(name, id))

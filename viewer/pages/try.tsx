@@ -17,7 +17,7 @@ import { Show } from '../parts/states.tsx'
 
 type Params = Readonly<Record<string, string>>
 
-/** Goes on from a turn or a token in other ways, and shows them beside the old one. */
+/** Continues from a turn or a token in new branches, and shows them beside the old one. */
 export function TryPage({ name, params }: { name: string; params: Params }) {
   const id = params.id ?? ''
   const loaded = useData(`try ${name} ${id}`, async source => ({
@@ -175,7 +175,7 @@ function Asking({ run, trajectory, at, isWorking, onBegin }: AskingProps) {
   )
 }
 
-/** Messages before the place, so that one sees what is continued. */
+/** The messages before the place that is continued. */
 function Before({ trajectory, at }: { trajectory: TrajectoryAnswer; at: string }) {
   const turn = turnOf(trajectory, at)
   const until = trajectory.turns[turn]?.messages ?? trajectory.messages.length

@@ -80,7 +80,7 @@ function Legend({ chart }: { chart: ChartAnswer }) {
   )
 }
 
-/** The chart in words, for who cannot see it. */
+/** The chart in words, for screen readers. */
 function summaryOf({ title, series, x, form, about }: ChartAnswer, axis: string): string {
   const format = forms[form]
   const lines = series.map(({ name, values }) => {
@@ -137,14 +137,14 @@ function optionsOf(chart: ChartAnswer, width: number, axis: string): uPlot.Optio
   }
 }
 
-/** Labels of an axis: as few digits as tell them apart. */
+/** Labels of an axis, with as few digits as keep them distinct. */
 function shortOf(form: ChartAnswer['form'], value: number): string {
   if (form === 'share') return `${Math.round(value * 100)} %`
   if (Math.abs(value) >= 10_000) return `${Math.round(value / 1000)} k`
   return Number(value.toPrecision(3)).toString().replace('-', '−').replace(/e-/, 'e−')
 }
 
-/** Shares are drawn from 0 to 1; the rest as it lies, with some air. */
+/** Shares are drawn from 0 to 1; other values in their own range with a margin. */
 function rangeOf({ form }: ChartAnswer, low: number, high: number): [number, number] {
   if (form === 'share') return [0, 1]
   if (form === 'count') return [0, Math.max(1, high)]
@@ -152,7 +152,7 @@ function rangeOf({ form }: ChartAnswer, low: number, high: number): [number, num
   return [low >= 0 && low - air < 0 ? 0 : low - air, high + air]
 }
 
-/** Says the number under the pointer. */
+/** Shows the number under the pointer. */
 function hover(format: (value: number | null) => string, axis: string): uPlot.Plugin {
   let tip: HTMLElement | undefined
   return {

@@ -4,7 +4,7 @@ import { formatCount, formatNumber, formatOutcome, formatSigned } from '../data/
 import { hrefTo } from '../data/route.ts'
 import { MessageView } from './message.tsx'
 
-/** What was said, in order; where the policy was shown something else, that too. */
+/** The conversation in order, and what the policy was shown instead, where that differs. */
 export function Conversation({ name, trajectory }: { name: string; trajectory: TrajectoryAnswer }) {
   const { messages, turns, views, calls, outcome, id } = trajectory
   const turnAt = new Map(turns.map((turn, index) => [turn.messages, { turn, index }]))
@@ -41,7 +41,7 @@ interface TurnNoteProps {
   readonly turn: TurnAnswer
 }
 
-/** What is known of a turn, and the ways on from it. */
+/** The facts of a turn, and links to continue from it. */
 function TurnNote({ name, id, number, turn }: TurnNoteProps) {
   const { start, end, path, advantage, meanLogprob, version, finish } = turn
   return (
@@ -62,7 +62,7 @@ function TurnNote({ name, id, number, turn }: TurnNoteProps) {
   )
 }
 
-/** What the policy saw instead of what was said. */
+/** What the policy saw instead of the conversation. */
 function Shown({ view, before }: { view: View; before: number }) {
   const { by, shown, from } = view
   return (

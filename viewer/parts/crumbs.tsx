@@ -1,6 +1,6 @@
 import { hrefTo } from '../data/route.ts'
 
-/** The way here: the run's groups, the group, the trajectory. */
+/** Breadcrumbs: the run's groups, the group, the trajectory. */
 export function Crumbs({ run, group, here }: { run: string; group?: string; here: string }) {
   return (
     <nav class="crumbs" aria-label="Where this is">

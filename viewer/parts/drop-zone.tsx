@@ -8,7 +8,7 @@ type Drop =
   | { readonly kind: 'reading'; readonly name: string }
   | { readonly kind: 'failed'; readonly problem: string }
 
-/** Lets a file be dropped anywhere on the page: what `import` reads is opened as a run. */
+/** Accepts a file dropped anywhere on the page and opens it as a run, in any format that `import` reads. */
 export function DropZone() {
   const source = useSource()
   const [drop, setDrop] = useState<Drop>({ kind: 'idle' })

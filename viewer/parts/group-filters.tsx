@@ -11,7 +11,7 @@ interface FiltersProps {
 
 type Change = { readonly [Name in keyof GroupQuery]?: GroupQuery[Name] | undefined }
 
-/** What the table of groups is narrowed by. Everything said here is in the address. */
+/** The filters of the table of groups. All of them are in the address. */
 export function GroupFilters({ query, facets, onChange }: FiltersProps) {
   const set = (change: Change): void => {
     const entries = Object.entries({ ...query, ...change }).filter(
@@ -120,7 +120,7 @@ interface FieldProps {
   readonly onChange: (value: string | undefined) => void
 }
 
-/** A field that asks when one has stopped typing. */
+/** A field that reports its value when typing has stopped. */
 function TextField({ label, hint, value = '', onChange }: FieldProps & { hint: string }) {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])

@@ -1,6 +1,6 @@
 import { formatJson } from '../data/format.ts'
 
-/** JSON as text: whatever it says, it is only read. */
+/** JSON as plain text; nothing in it is run. */
 export function Json({ value }: { value: unknown }) {
   return (
     <pre class="json" tabIndex={0}>

@@ -5,7 +5,7 @@ import { formatArguments, formatCount, formatSeconds } from '../data/format.ts'
 
 interface MessageProps {
   readonly message: Message
-  /** Calls as they happened, to say what went wrong with one. */
+  /** The recorded calls, to show what went wrong with one. */
   readonly calls?: readonly CallRecord[]
   readonly note?: ComponentChildren
 }

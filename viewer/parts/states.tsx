@@ -22,7 +22,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   )
 }
 
-/** Lines where text will be. */
+/** Placeholder lines while text is loading. */
 export function Waiting({ what, lines = 4 }: { what: string; lines?: number }) {
   return (
     <div class="waiting" role="status">
@@ -34,7 +34,7 @@ export function Waiting({ what, lines = 4 }: { what: string; lines?: number }) {
   )
 }
 
-/** Shows what was loaded, or how far that is. */
+/** Shows what was loaded, or the state of loading. */
 export function Show<T>({
   of,
   what,

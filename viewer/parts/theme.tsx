@@ -9,7 +9,7 @@ function preferred(): Theme {
     const kept = localStorage.getItem(key)
     if (kept === 'light' || kept === 'dark') return kept
   } catch {
-    // Files may not keep anything.
+    // Pages opened from a file may have no storage.
   }
   return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'
 }
@@ -27,7 +27,7 @@ export function ThemeButton() {
     try {
       localStorage.setItem(key, other)
     } catch {
-      // Then it lasts as long as the page.
+      // Without storage, the choice lasts as long as the page.
     }
   }
   return (
@@ -45,7 +45,7 @@ export function ThemeButton() {
   )
 }
 
-/** The value of a colour in the theme of now. */
+/** The value of a colour in the current theme. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
 }

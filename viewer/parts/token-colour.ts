@@ -16,13 +16,13 @@ export const colouringTitles: Readonly<Record<Colouring, string>> = {
 
 export const originNames = ['prompt', 'observed', 'sampled'] as const
 
-/** A colour with how strong it is, from 0 to 1; the theme says how that looks. */
+/** A colour and its strength, from 0 to 1; the theme decides how that looks. */
 export interface Shade {
   readonly hue: 'accent' | 'counter' | 'muted'
   readonly strength: number
 }
 
-/** The colour of one token; none where the coloured thing does not apply to it. */
+/** The colour of one token; undefined if the colouring does not apply to it. */
 export function shadeOf(page: TokenPage, at: number, by: Colouring): Shade | undefined {
   const isSampled = page.origins[at] === 2
   switch (by) {

@@ -24,7 +24,7 @@ interface TokenViewProps {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** The tokens of a path, coloured by what one wants to know of them. */
+/** The tokens of a path, coloured by a chosen property. */
 export function TokenView({ name, trajectory, params }: TokenViewProps) {
   const { id, paths } = trajectory
   const path = Math.min(Number(params.path ?? paths.length - 1) || 0, paths.length - 1)

@@ -8,7 +8,7 @@ interface TopBarProps {
   readonly isLive: boolean
 }
 
-/** Where one is: the run, and its views. */
+/** The current run, and links to its views. */
 export function TopBar({ route, runs, isLive }: TopBarProps) {
   const [first, name, page] = route.path
   const run = first === 'run' ? name : undefined

@@ -8,7 +8,7 @@ import {
 } from '../data/format.ts'
 import { Bars } from './figure.tsx'
 
-/** What a trajectory was worth, how it ended, what it cost, and how true its tokens are. */
+/** A trajectory's reward, outcome, cost and fidelity. */
 export function TrajectoryFacts({ trajectory }: { trajectory: TrajectoryAnswer }) {
   const { reward, advantage, weight, dropped, outcome, usage, volatile, events, sampling } =
     trajectory
@@ -105,7 +105,7 @@ const meanings = {
     'The server gave no ids: tokens were made anew from the text and may differ from what was sampled.',
 } as const
 
-/** Whether the tokens are true, and why there are several paths. */
+/** Whether the tokens are exact, and why there are several paths. */
 function Fidelity({ trajectory: { fidelity, paths } }: { trajectory: TrajectoryAnswer }) {
   return (
     <section>

@@ -14,7 +14,7 @@ interface PictureProps {
 const lane = 34
 const margin = { left: 8, right: 150, top: 16 }
 
-/** The tree drawn from left to right; the chosen path is strong. */
+/** The tree drawn from left to right; the chosen path is highlighted. */
 export function TreePicture({ tree, layout, ending, pointed, onPoint, onChoose }: PictureProps) {
   const column = Math.max(22, Math.min(92, 900 / Math.max(1, layout.columns)))
   const width = margin.left + layout.columns * column + margin.right

@@ -21,7 +21,7 @@ export interface TablePage<Row> {
 
 interface VirtualTableProps<Row, Page extends TablePage<Row>> {
   readonly label: string
-  /** Names what is listed; another key begins anew at the top. */
+  /** Identifies the list; another value starts at the top again. */
   readonly of: string
   readonly columns: readonly Column<Row>[]
   /** The widths of the columns, as CSS has them. */
@@ -175,7 +175,7 @@ function Head<Row>({
   )
 }
 
-/** Up and down go from row to row. */
+/** The up and down keys move from row to row. */
 function moveFocus(event: KeyboardEvent): void {
   const step =
     event.key === 'ArrowDown'

@@ -1,4 +1,4 @@
-/** Characters that do not show, and what stands for them. */
+/** Invisible characters, and the signs shown for them. */
 const signs: Readonly<Record<string, string>> = {
   '\n': '↵',
   '\r': '␍',
@@ -7,14 +7,14 @@ const signs: Readonly<Record<string, string>> = {
   '\u200b': '∅',
 }
 
-/** Controls, and marks of direction that could make a text read as another. */
+/** Control characters, and direction marks that could disguise a text. */
 const isHidden = (code: number): boolean =>
   code < 0x20 ||
   code === 0x7f ||
   (code >= 0x202a && code <= 0x202e) ||
   (code >= 0x2066 && code <= 0x2069)
 
-/** The text in pieces: every second one is a character that does not show. */
+/** The text in pieces: every second one is an invisible character. */
 function piecesOf(text: string): readonly string[] {
   const pieces = ['']
   for (const character of text) {
@@ -25,7 +25,7 @@ function piecesOf(text: string): readonly string[] {
   return pieces
 }
 
-/** Text with its white space visible; what does not show is written as a sign or as its code. */
+/** Text with visible white space; invisible characters are shown as a sign or as their code. */
 export function Visible({ text }: { text: string }) {
   const pieces = piecesOf(text)
   return (
