@@ -159,7 +159,8 @@ export type SliceBounds = readonly [Value, Value, Value]
 /** Python's `object[start:stop:step]`. */
 export function getSlice(run: Run, object: Value, bounds: SliceBounds): Value {
   if (object instanceof Undefined) object.raise()
-  const [start, stop] = bounds.map(toBound) as [number | undefined, number | undefined]
+  const start = toBound(bounds[0])
+  const stop = toBound(bounds[1])
   const step = toBound(bounds[2]) ?? 1
   if (step === 0) valueError('slice step cannot be zero')
   if (isText(object)) return sliceOfText(run, object, { start, stop, step })
@@ -199,11 +200,12 @@ function toBound(value: Value): number | undefined {
 
 /** The indices that a slice covers: the first one, and how many. */
 function span(length: number, { start, stop, step }: Range): { first: number; count: number } {
-  const [low, high] = step > 0 ? [0, length] : [-1, length - 1]
-  const clamp = (bound: number): number =>
-    Math.min(high, Math.max(low, bound < 0 ? bound + length : bound))
-  const first = start === undefined ? (step > 0 ? low : high) : clamp(start)
-  const last = stop === undefined ? (step > 0 ? high : low) : clamp(stop)
+  const low = step > 0 ? 0 : -1
+  const high = low + length
+  const from = start ?? (step > 0 ? 0 : Number.POSITIVE_INFINITY)
+  const to = stop ?? (step > 0 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY)
+  const first = Math.min(high, Math.max(low, from < 0 ? from + length : from))
+  const last = Math.min(high, Math.max(low, to < 0 ? to + length : to))
   return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
 }
 
@@ -216,15 +218,19 @@ function pick(items: readonly Value[], range: Range): Value[] {
 function sliceOfText(run: Run, text: Text, range: Range): Text {
   const source = plain(text)
   charge(run, text)
-  const offsets = isNarrow(source) ? undefined : characterOffsets(source)
-  const offset = (index: number): number => (offsets ? (offsets[index] as number) : index)
-  const length = offsets ? offsets.length - 1 : source.length
-  const { first, count } = span(length, range)
+  if (isNarrow(source)) {
+    const { first, count } = span(source.length, range)
+    if (range.step === 1) return sliceText(text, first, first + count)
+    if (typeof text === 'string') {
+      spend(run, 4 * count)
+      return pickUnits(text, { first, count, step: range.step })
+    }
+  }
+  const offsets = characterOffsets(source)
+  const { first, count } = span(offsets.length - 1, range)
+  const offset = (index: number): number => offsets[index] as number
   if (range.step === 1) return sliceText(text, offset(first), offset(first + count))
-  spend(run, 4 * count)
-  if (typeof text === 'string' && !offsets)
-    return pickUnits(text, { first, count, step: range.step })
-  spend(run, 8 * count)
+  spend(run, 12 * count)
   const parts: Text[] = []
   for (let index = 0; index < count; index++) {
     const at = first + index * range.step

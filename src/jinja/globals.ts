@@ -36,19 +36,24 @@ const range: Callable = (_, { positional }) => {
 
 function rangeObject(start: number, step: number, length: number): TemplateObject {
   const stop = start + step * length
-  const item = (index: number): Value | undefined => {
-    const position = index < 0 ? index + length : index
-    return position >= 0 && position < length ? start + position * step : undefined
-  }
   return new TemplateObject('range', {
-    items: () => Array.from({ length }, (_, index) => start + index * step),
+    items: () => rangeItems(start, step, length),
     length: () => length,
-    item,
+    item: index => {
+      const position = index < 0 ? index + length : index
+      return position >= 0 && position < length ? start + position * step : undefined
+    },
     slice: (first, count, every) => rangeObject(start + first * step, step * every, count),
     attribute: name =>
       name === 'start' ? start : name === 'step' ? step : name === 'stop' ? stop : undefined,
     show: () => `range(${start}, ${stop}${step === 1 ? '' : `, ${step}`})`,
   })
+}
+
+function rangeItems(start: number, step: number, length: number): Value[] {
+  const items: Value[] = []
+  for (let index = 0; index < length; index++) items.push(start + index * step)
+  return items
 }
 
 /** What `dict(…)` and `namespace(…)` make of their arguments. */

@@ -1,4 +1,4 @@
-import { repr } from '../python/repr.ts'
+import { type ReprOptions, repr } from '../python/repr.ts'
 import type { PythonValue } from '../python/value.ts'
 import { holdsForeign } from './foreign.ts'
 import type { Run } from './run.ts'
@@ -10,7 +10,9 @@ import { Namespace, TemplateObject, Undefined } from './value.ts'
 
 /** Python's `repr` of a template value, whatever it costs. */
 export const reprValue = (value: Value): string =>
-  showOther(value) ?? repr(value as PythonValue, { other: each => showOther(each as Value) })
+  showOther(value) ?? repr(value as PythonValue, SHOWING)
+
+const SHOWING: ReprOptions = { other: value => showOther(value as Value) }
 
 function showOther(value: Value): string | undefined {
   if (value instanceof Undefined) return 'Undefined'
@@ -24,20 +26,21 @@ function showOther(value: Value): string | undefined {
 }
 
 /** Python's `str` of a value. Marks of texts inside it are kept by marking the whole. */
-function strValue(value: Value): Text {
+function strValue(run: Run, value: Value): Text {
   if (typeof value === 'string') return value
   if (value instanceof TemplateText) return fromMarkup(value)
   if (value instanceof Undefined) return ''
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   const text = reprValue(value)
-  return typeof value === 'object' && holdsForeign(value) ? foreignText(text) : text
+  const isForeign = typeof value === 'object' && run.variables.foreign && holdsForeign(value)
+  return isForeign ? foreignText(text) : text
 }
 
 /** Python's `str` of a value, paid for by the size of what had to be made. */
 export function printable(run: Run, value: Value): Text {
   if (typeof value === 'string') return value
   if (typeof value === 'object' && !(value instanceof TemplateText)) chargeDeeply(run, value)
-  const text = strValue(value)
+  const text = strValue(run, value)
   const length = sizeOf(text)
   spendText(run, length)
   if (typeof value === 'object' && !(value instanceof TemplateText)) spend(run, 2 * length)

@@ -271,10 +271,10 @@ function writeCompound(writer: Writer, value: Exclude<PythonValue, null>, depth:
   if (depth > MAXIMUM_DEPTH) {
     throw new PythonError('RecursionError', 'maximum recursion depth exceeded while encoding JSON')
   }
-  if (value instanceof PythonFloat) writer.text += encodeFloat(value.value)
+  if (value instanceof Map) writeDict(writer, value, depth)
   else if (Array.isArray(value)) writeList(writer, value, depth)
+  else if (value instanceof PythonFloat) writer.text += encodeFloat(value.value)
   else if (value instanceof PythonTuple) writeList(writer, value.items, depth)
-  else if (value instanceof Map) writeDict(writer, value, depth)
   else if (value instanceof PythonText) writer.text += writer.encode(value.text)
   else {
     const type = typeName(value)

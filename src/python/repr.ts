@@ -1,5 +1,5 @@
 import { PythonError } from './error.ts'
-import type { PythonValue } from './value.ts'
+import type { PythonDict, PythonValue } from './value.ts'
 import {
   formatInt,
   MAXIMUM_DEPTH,
@@ -50,21 +50,36 @@ function writeObject(value: Compound, other: ReprOptions['other'], depth: number
   if (depth > MAXIMUM_DEPTH) {
     throw new PythonError('RecursionError', 'maximum recursion depth exceeded in repr')
   }
-  const each = (item: PythonValue): string => write(item, other, depth + 1)
+  if (value instanceof Map) return `{${writePairs(value, other, depth + 1)}}`
+  if (Array.isArray(value)) return `[${writeItems(value, other, depth + 1)}]`
   if (value instanceof PythonFloat) return formatFloat(value.value)
-  if (Array.isArray(value)) return `[${value.map(each).join(', ')}]`
-  if (value instanceof Map) {
-    return `{${Array.from(value, ([key, item]) => `${each(key)}: ${each(item)}`).join(', ')}}`
-  }
   if (value instanceof PythonTuple) {
-    return value.items.length === 1
-      ? `(${each(value.items[0] as PythonValue)},)`
-      : `(${value.items.map(each).join(', ')})`
+    const end = value.items.length === 1 ? ',)' : ')'
+    return `(${writeItems(value.items, other, depth + 1)}${end}`
   }
   if (value instanceof PythonSet) {
-    return value.items.length === 0 ? 'set()' : `{${value.items.map(each).join(', ')}}`
+    return value.items.length === 0 ? 'set()' : `{${writeItems(value.items, other, depth + 1)}}`
   }
   return writeOther(value, other)
+}
+
+function writeItems(
+  items: readonly PythonValue[],
+  other: ReprOptions['other'],
+  depth: number,
+): string {
+  let text = ''
+  for (const item of items) text += (text === '' ? '' : ', ') + write(item, other, depth)
+  return text
+}
+
+function writePairs(dict: PythonDict, other: ReprOptions['other'], depth: number): string {
+  let text = ''
+  for (const [key, item] of dict) {
+    if (text !== '') text += ', '
+    text += `${write(key, other, depth)}: ${write(item, other, depth)}`
+  }
+  return text
 }
 
 function writeOther(value: unknown, other: ReprOptions['other']): string {

@@ -156,7 +156,8 @@ function convertMembers(
   const dict: PythonDict = new Map()
   for (const key of Object.keys(value)) {
     const member = value[key]
-    if (member !== undefined) dict.set(key, convert(member, options, depth + 1))
+    if (typeof member === 'string') dict.set(key, member)
+    else if (member !== undefined) dict.set(key, convert(member, options, depth + 1))
   }
   return dict
 }

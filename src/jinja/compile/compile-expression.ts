@@ -1,5 +1,4 @@
 import { PythonTuple } from '../../python/value.ts'
-import type { SliceBounds } from '../access.ts'
 import { getSlice } from '../access.ts'
 import { fromEntries } from '../dict.ts'
 import type { Evaluate } from '../frame.ts'
@@ -96,11 +95,13 @@ export const compileAll = (place: CompilePlace, expressions: readonly Expression
 function compileSlice(place: CompilePlace, expression: Of<'slice'>): Evaluate {
   const object = compileExpression(place, expression.object)
   const nothing: Evaluate = () => null
-  const bounds = expression.bounds.map(bound => (bound ? compileExpression(place, bound) : nothing))
+  const [start, stop, step] = [0, 1, 2].map(index => {
+    const bound = expression.bounds[index]
+    return bound ? compileExpression(place, bound) : nothing
+  }) as [Evaluate, Evaluate, Evaluate]
   return frame => {
     const sliced = object(frame)
-    const values = bounds.map(bound => bound(frame)) as unknown as SliceBounds
-    return getSlice(frame.run, sliced, values)
+    return getSlice(frame.run, sliced, [start(frame), stop(frame), step(frame)])
   }
 }
 

@@ -33,9 +33,10 @@ function mapper(run: Run, input: Input, findFilter: FindFilter): Getter {
   const [name, ...rest] = positional
   if (name === undefined) argumentError('map requires a filter argument')
   const filter = findFilter(nameOf(name)) ?? unknownName('filter', nameOf(name))
+  const given: Input = { positional: rest, named }
   return item => {
     charge(run, item)
-    return filter.call(run, item, { positional: rest, named })
+    return filter.call(run, item, given)
   }
 }
 
@@ -50,10 +51,11 @@ function chooser(run: Run, input: Input, byAttribute: boolean): (item: Value) =>
   const name = values.shift()
   if (name === undefined) return item => isTrue(get(item))
   const test = TESTS.get(nameOf(name)) ?? unknownName('test', nameOf(name))
+  const given: Input = { positional: values, named: input.named }
   return item => {
     const value = get(item)
     charge(run, value)
-    return test(run, value, { positional: values, named: input.named })
+    return test(run, value, given)
   }
 }
 

@@ -9,8 +9,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': '&#34;',
 }
 
+const SPECIAL = /[&<>'"]/g
+
 const escapeCharacters = (text: string): string =>
-  text.replace(/[&<>'"]/g, character => ENTITIES[character] as string)
+  text.replace(SPECIAL, character => ENTITIES[character] as string)
 
 /** Escapes a text for HTML, unless it is Markup already; the result is Markup. */
 export const escapeHtml = (text: Text): Text =>

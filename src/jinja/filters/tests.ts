@@ -31,7 +31,11 @@ const comparing = (
   compare: (run: Run, value: Value, other: Value) => boolean,
 ): Test => {
   const shape = signature(name, parameter)
-  return (run, value, input) => compare(run, value, bind(shape, input)[0] as Value)
+  return (run, value, input) => {
+    const { positional, named } = input
+    const isPlain = positional.length === 1 && named === undefined
+    return compare(run, value, (isPlain ? positional : bind(shape, input))[0] as Value)
+  }
 }
 
 const remainder = (run: Run, value: Value, divisor: Value): Value =>
