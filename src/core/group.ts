@@ -92,3 +92,11 @@ export function reasonsUnscored({
 export function isHeldOut({ id, step }: Pick<Group, 'id' | 'step'>): boolean {
   return step !== undefined && id.startsWith(`evaluation-${step}/`)
 }
+
+/** The name of the filter that keeps seats from being trained. */
+export const seatFilter = 'seat'
+
+/** Whether somebody who does not learn played this group's seat: it says nothing about the policy. */
+export function isOfAnother({ members }: Pick<Group, 'members'>): boolean {
+  return members[0]?.dropped?.filter === seatFilter
+}

@@ -1,11 +1,10 @@
-import type { Group } from '../core/group.ts'
+import { type Group, isOfAnother } from '../core/group.ts'
 import { attemptMeans, type Ending } from '../math/attempts.ts'
 import { bootstrapInterval, type Interval, wilsonInterval } from '../math/intervals.ts'
 import { passAtKOf, passHatKOf } from '../math/pass-at-k.ts'
 import { seedOf } from '../math/random.ts'
 import { mean } from '../math/statistics.ts'
 import { openRunReader } from '../store/store.ts'
-import { seatFilter } from '../weigh/seats.ts'
 
 /** How one task went. */
 export interface TaskResult {
@@ -178,15 +177,10 @@ function estimateMean(values: readonly number[]): Estimated {
   return { value: mean(values), ...interval, tasks: values.length }
 }
 
-/** Whether the policy itself played this group's seat: other players are not measured. */
-function isPlayed({ members }: Group): boolean {
-  return members[0]?.dropped?.filter !== seatFilter
-}
-
 /** Measures what a run folder holds, however often it was interrupted. */
 export async function measureRun(run: string, options: MeasureOptions = {}): Promise<Evaluated> {
   const measure = openMeasure(options)
   await using reader = await openRunReader(run)
-  for await (const { group } of reader.groups()) if (isPlayed(group)) measure.add(group)
+  for await (const { group } of reader.groups()) if (!isOfAnother(group)) measure.add(group)
   return measure.result()
 }

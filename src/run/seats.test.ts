@@ -24,6 +24,7 @@ import { replyOf } from '../environments/reply.ts'
 import { baseModel, openEmbedded } from '../model/embedded.ts'
 import { groupRows } from '../sinks/row-record.ts'
 import { openRunReader } from '../store/store.ts'
+import { reportRun } from '../watch/run-report.ts'
 import { pastPolicy } from './past-policy.ts'
 import { roll } from './roll.ts'
 
@@ -140,6 +141,14 @@ describe('seats', () => {
     })
     expect(groupRows(other)).toEqual([])
     expect(reader.tasks()).toHaveLength(1)
+    // What the other earned says nothing about the policy.
+    const [own] = groups
+    const earned = own!.members.map(({ reward }) => reward.total)
+    expect(await reportRun(out)).toMatchObject({
+      groups: 1,
+      trajectories: 3,
+      reward: { mean: expect.closeTo(earned.reduce((sum, each) => sum + each) / 3) },
+    })
     const events = readFileSync(join(out, 'events.jsonl'), 'utf8')
     expect(events).not.toContain('no-logprobs')
   })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type Group, isHeldOut } from '../core/group.ts'
+import { type Group, isHeldOut, isOfAnother } from '../core/group.ts'
 import { type RunManifest, runPaths } from '../store/run-folder.ts'
 import type { Listen } from './events.ts'
 import { openReport, type Report, type ReportBuilder } from './report.ts'
@@ -27,7 +27,9 @@ export function openGroupsTally(successAt = 1): GroupsTally {
     return known
   }
   return {
-    add: group => builderOf(group).add(group),
+    add(group) {
+      if (!isOfAnother(group)) builderOf(group).add(group)
+    },
     report: () => ({
       ...learned.report(),
       ...(heldOut.size > 0 && { evaluations: measuredSteps(heldOut) }),

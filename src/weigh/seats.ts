@@ -1,9 +1,6 @@
-import type { Filter, Group, Scored, Unscored } from '../core/group.ts'
+import { type Filter, type Group, type Scored, seatFilter, type Unscored } from '../core/group.ts'
 import { seatGroup } from '../core/ids.ts'
 import { type GatherHeader, type GatherOptions, gather } from './gather.ts'
-
-/** The name of the filter that keeps seats from being trained. */
-export const seatFilter = 'seat'
 
 /** A filter for seats whose player does not learn: their trajectories are stored but in no loss. */
 function notLearning(reason: string): Filter {

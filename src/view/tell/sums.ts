@@ -1,9 +1,10 @@
+import { seatFilter } from '../../core/group.ts'
 import { wilsonInterval } from '../../math/intervals.ts'
 import { mean } from '../../math/statistics.ts'
 import type { GroupRow, RunSums } from '../answers.ts'
 import type { Facts, TreeFacts } from '../index/facts.ts'
 
-/** Adds up a run's groups; evaluations are left out. */
+/** Adds up a run's groups; evaluations are left out, and of what others played only its seats are told. */
 export function sumsOf(
   rows: readonly GroupRow[],
   {
@@ -11,7 +12,8 @@ export function sumsOf(
     successAt,
   }: { readonly treesOf: (group: string) => readonly TreeFacts[]; readonly successAt: number },
 ): RunSums {
-  const rolled = rows.filter(row => !row.isEvaluation)
+  const all = rows.filter(row => !row.isEvaluation)
+  const rolled = all.filter(row => !isOfAnother(row))
   const rewards = rolled.flatMap(row => row.rewards)
   const compared = rolled.filter(row => row.rewards.length > 1)
   const trees = rolled.flatMap(({ id }) => treesOf(id))
@@ -43,8 +45,8 @@ export function sumsOf(
       reward: sum(({ seconds }) => seconds.reward),
     },
     outcomes: countsOf(facts, ({ outcome }) => [outcome]),
-    seats: seatsOf(rolled),
-    filters: countsOf(rolled, ({ reasons }) => reasons),
+    seats: seatsOf(all),
+    filters: countsOf(all, ({ reasons }) => reasons),
     tools: toolsOf(facts),
     fidelity: countsOf(facts, ({ fidelity }) => [fidelity]),
   }
@@ -61,11 +63,18 @@ function countsOf<T>(
   return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a))
 }
 
+/** Whether somebody who does not learn played the seat. */
+function isOfAnother({ reasons }: GroupRow): boolean {
+  return reasons.some(reason => reason.startsWith(`${seatFilter}: `))
+}
+
 function seatsOf(rows: readonly GroupRow[]): RunSums['seats'] {
   const rewards = new Map<string, number[]>()
   for (const { seat, rewards: own } of rows) {
     if (seat === undefined || own.length === 0) continue
-    rewards.set(seat, [...(rewards.get(seat) ?? []), ...own])
+    const known = rewards.get(seat) ?? []
+    rewards.set(seat, known)
+    known.push(...own)
   }
   return Object.fromEntries([...rewards].map(([seat, all]) => [seat, mean(all)]))
 }
