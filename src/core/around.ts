@@ -30,6 +30,8 @@ export interface Question<T> {
 export interface AroundPolicy {
   /** Takes over the drawing of samples; gives as many as there are seeds. */
   draw(draw: Draw): Promise<readonly Sample[]>
+  /** The same for a single sample, with less around it: nearly all requests are for one. */
+  drawOne?(request: SampleRequest, call: Call): Promise<Sample>
   question?<T>(question: Question<T>): Promise<T>
 }
 
@@ -37,15 +39,16 @@ export interface AroundPolicy {
 export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
   const { sampleSeveral, score, describe, takeLogprobs } = policy
   const question = around.question ?? (({ ask }) => ask())
+  const drawOne = async (request: SampleRequest, call: Call): Promise<Sample> => {
+    const ask: Draw['ask'] = async ({ maxTokens, signal } = {}) => [
+      await policy.sample(shortened(request, maxTokens), signal ? { signal } : call),
+    ]
+    const samples = await around.draw({ request, seeds: [request.seed], call, ask })
+    return samples[0]!
+  }
   return {
     ...policy,
-    async sample(request, call) {
-      const ask: Draw['ask'] = async ({ maxTokens, signal } = {}) => [
-        await policy.sample(shortened(request, maxTokens), signal ? { signal } : call),
-      ]
-      const samples = await around.draw({ request, seeds: [request.seed], call, ask })
-      return samples[0]!
-    },
+    sample: around.drawOne ?? drawOne,
     ...(sampleSeveral && {
       sampleSeveral: (request, seeds, call) =>
         around.draw({

@@ -64,6 +64,20 @@ function openedIn({ opening, spent }: Opened): Opened {
   return { opening, ...(spent !== undefined && { spent }) }
 }
 
+/** Sampled tokens on record. A class, so that nobody looks for long texts in it. */
+class DrawnRecord {
+  readonly kind = 'sample'
+  readonly tree: TreeId
+  readonly key: string
+  readonly sample: object
+
+  constructor({ tree, key }: { readonly tree: TreeId; readonly key: string }, sample: object) {
+    this.tree = tree
+    this.key = key
+    this.sample = sample
+  }
+}
+
 /** Entries as one frame: their tokens and numbers as arrays, all else as one piece of JSON. */
 export function entriesToFrame(entries: readonly AttemptEntry[]): Frame {
   const arrays: FrameArray[] = []
@@ -72,7 +86,7 @@ export function entriesToFrame(entries: readonly AttemptEntry[]): Frame {
     if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
     const { segment, ...rest } = entry.sample
     const tokens: TokensRecord = addSampled({ ids: keep(segment.ids) }, segment, keep)
-    return { ...entry, sample: { ...rest, tokens } }
+    return new DrawnRecord(entry, { ...rest, tokens })
   })
   return { header: { kind: 'entries', entries: records }, arrays }
 }

@@ -108,6 +108,23 @@ describe('the index of a journal', () => {
     expect(existsSync(paths.index)).toBe(true)
   })
 
+  it('is written by the writer once a stretch is worth it, however many frames that takes', async () => {
+    const paths = scratch()
+    const writer = await openJournal(paths.journal)
+    const notes = (await continueNotes(paths, writer.size, 100_000))!
+    const sizes = new Set<number>()
+    for (let group = 0; group < 900; group++) {
+      for (const frame of frames(group % 3)) notes.add(frame, await writer.append(frame))
+      await notes.writeFull()
+      sizes.add(existsSync(paths.index) ? readFileSync(paths.index).length : 0)
+    }
+    await writer[Symbol.asyncDispose]()
+    // Nothing at first, then more than one part.
+    expect(sizes.size).toBeGreaterThan(2)
+    expect(listed(await readContents(paths))).toEqual(await whole(paths))
+    expect(existsSync(paths.index)).toBe(true)
+  })
+
   it('is kept by the writer, which stops where it would lag behind', async () => {
     const paths = scratch()
     const writer = await openJournal(paths.journal)

@@ -1,4 +1,4 @@
-import { appendFile, type FileHandle, rm, writeFile } from 'node:fs/promises'
+import { appendFile, type FileHandle, rm, stat, writeFile } from 'node:fs/promises'
 import type { GroupId, TreeId } from '../core/ids.ts'
 import type { Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
@@ -101,8 +101,8 @@ export async function continueNotes(
   return Math.max(end, journalMagic.length) >= size ? openNotes(paths, end, least) : undefined
 }
 
-/** Most groups in memory before they are written. */
-const fullNotes = 4096
+/** Most trees and groups in memory before they are written; encoding more at once would hold the event loop. */
+const fullNotes = 512
 
 function openNotes(paths: JournalPaths, start: number, least: number): IndexNotes {
   let from = start
@@ -110,6 +110,8 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
   let last = start
   let trees: NotedTree[] = []
   let groups: GroupRecord[] = []
+  /** The index as it was left here: one of another size has been written by somebody else. */
+  let left: number | undefined
   const write: IndexNotes['write'] = async onPart => {
     if (end === from) return
     const part = { from, to: end, last, trees, groups }
@@ -117,7 +119,7 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
     ;[from, trees, groups] = [end, [], []]
     if (part.to - part.from < least) return
     // The index can always be made again: a disk that refuses it costs time, not data.
-    await writePart(paths, part).catch(() => {})
+    left = await writePart(paths, part, left).catch(() => undefined)
   }
   const reach = ({ offset, size }: FramePlace): void => {
     if (offset < end) return
@@ -141,7 +143,8 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
     },
     write,
     writeFull: async onPart => {
-      if (trees.length + groups.length >= fullNotes) await write(onPart)
+      // A short stretch is not written, and none behind it would be.
+      if (trees.length + groups.length >= fullNotes && end - from >= least) await write(onPart)
     },
   }
 }
@@ -173,14 +176,24 @@ async function readParts({ journal, index }: JournalPaths): Promise<readonly Ind
   return []
 }
 
-/** Appends a part to the index, unless somebody else has indexed it meanwhile. */
-async function writePart(paths: JournalPaths, part: Omit<IndexPart, 'mark'>): Promise<void> {
-  const end = (await readParts(paths)).at(-1)?.to ?? 0
-  if (end !== part.from) return
+/**
+ * Appends a part to the index, unless somebody else has indexed it meanwhile; returns the size of the
+ * index. The index is read only if its size is not the known one.
+ */
+async function writePart(
+  paths: JournalPaths,
+  part: Omit<IndexPart, 'mark'>,
+  known: number | undefined,
+): Promise<number | undefined> {
+  if (known === undefined || known !== (await stat(paths.index)).size) {
+    const end = (await readParts(paths)).at(-1)?.to ?? 0
+    if (end !== part.from) return undefined
+  }
   const mark = await markAt(paths.journal, part.last)
   const bytes = encodeFrame({ header: { ...part, mark }, arrays: [] })
-  if (end > 0) await appendFile(paths.index, bytes)
+  if (part.from > 0) await appendFile(paths.index, bytes)
   else await writeFile(paths.index, Buffer.concat([journalMagic, bytes]))
+  return (await stat(paths.index)).size
 }
 
 /** Length and checksum of the frame at a place, in one word. */

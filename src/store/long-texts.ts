@@ -47,7 +47,8 @@ export function liftTexts(header: unknown): Lifted {
     return copy ?? items
   }
   const liftFields = (fields: object): object => {
-    // Objects with their own `toJSON`, such as dates, are left alone.
+    // Objects with their own `toJSON`, such as dates, are left alone, and so are records with a class of
+    // their own, which hold no long texts.
     if (Object.getPrototypeOf(fields) !== Object.prototype || 'toJSON' in fields) return fields
     let copy: Record<string, unknown> | undefined
     for (const key in fields) {

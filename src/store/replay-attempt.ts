@@ -7,17 +7,18 @@ import type { RolloutContext } from '../rollout/attempt.ts'
 import { type AttemptEntry, type AttemptRecord, keyOf } from './attempt-record.ts'
 
 /**
- * Records every sample and every answer of the world. They are written within this turn of the event
- * loop; the attempt waits only if `append` asks it to, because the disk is behind.
+ * Records every sample and every answer of the world. They are written within a few milliseconds; the
+ * attempt waits only if `append` asks it to, because the disk is behind.
  */
 export function recording(
   context: RolloutContext,
   tree: TreeId,
   append: (entry: AttemptEntry) => Promise<void> | undefined,
 ): RolloutContext {
+  const { policy } = context
   return {
     ...context,
-    policy: aroundPolicy(context.policy, {
+    policy: aroundPolicy(policy, {
       async draw({ request, seeds, call, ask }) {
         const keys = seeds.map(seed => keyOf(request, seed))
         const samples = await ask()
@@ -28,6 +29,14 @@ export function recording(
           if (isBehind) await isBehind
         }
         return samples
+      },
+      async drawOne(request, call) {
+        const key = keyOf(request, request.seed)
+        const sample = await policy.sample(request, call)
+        if (call.signal.aborted) return sample
+        const isBehind = append({ kind: 'sample', tree, key, sample })
+        if (isBehind) await isBehind
+        return sample
       },
     }),
     environment: aroundWorlds(context.environment, {

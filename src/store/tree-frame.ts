@@ -53,18 +53,29 @@ export function treeFromBytes(bytes: Buffer): Tree {
   return treeFromFrame({ header: (header as { readonly tree: unknown }).tree, arrays })
 }
 
+/** A node that extends a path. A class, so that nobody looks for long texts in it: there are none. */
+class PlainNode implements NodeRecord {
+  readonly parent: NodeRecord['parent']
+  readonly origin: NodeRecord['origin']
+  readonly ids: number
+
+  constructor(parent: NodeRecord['parent'], origin: NodeRecord['origin'], ids: number) {
+    this.parent = parent
+    this.origin = origin
+    this.ids = ids
+  }
+}
+
 function toNodeRecord(
   { parent, segment, lineage }: TreeNode,
   keep: (array: FrameArray) => number,
 ): NodeRecord {
-  const record: { -readonly [Key in keyof NodeRecord]: NodeRecord[Key] } = {
-    parent: [parent.node, parent.offset],
-    origin: segment.origin,
-    ids: keep(segment.ids),
-  }
-  if (lineage.kind === 'rewrites') {
-    record.rewrites = { of: lineage.of, by: lineage.by, reason: lineage.reason }
-  }
+  const place = [parent.node, parent.offset] as const
+  const plain = new PlainNode(place, segment.origin, keep(segment.ids))
+  const record: { -readonly [Key in keyof NodeRecord]: NodeRecord[Key] } =
+    lineage.kind === 'rewrites'
+      ? { ...plain, rewrites: { of: lineage.of, by: lineage.by, reason: lineage.reason } }
+      : plain
   if (segment.origin === 'sampled') return addSampled(record, segment, keep)
   if (segment.repeats) record.repeats = segment.repeats
   return record

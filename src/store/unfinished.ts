@@ -57,8 +57,9 @@ export async function openUnfinished(
     }
   }
   const append = (entry: AttemptEntry): Promise<void> | undefined => {
-    const sofar = live.get(entry.tree) ?? { entries: 0, sampled: 0 }
-    live.set(entry.tree, sofar)
+    const known = live.get(entry.tree)
+    const sofar = known ?? { entries: 0, sampled: 0 }
+    if (!known) live.set(entry.tree, sofar)
     if (entry.kind === 'sample') sofar.sampled += tokensOf(entry.sample)
     sofar.entries++
     return file.append(entry)

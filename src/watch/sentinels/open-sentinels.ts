@@ -38,7 +38,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
   const isSeen = openGlances()
   return event => {
     if (event.kind === 'tree-end') {
-      if (event.isOther || (event.line !== undefined && !isSeen())) return
+      if (event.isOther || !isSeen()) return
       for (const each of sentinels) raise(each.name, each.seeTree?.(event.tree))
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
@@ -48,10 +48,10 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
   }
 }
 
-/** With threads, the first trees are all checked, and later only this many per second, as a sample. */
+/** The first trees are all checked, and later only this many per second, as a sample. */
 const [firstTrees, treesPerSecond] = [256, 64]
 
-/** Whether to check the next tree: if thousands end per second, decoding each would slow the run. */
+/** Whether to check the next tree: if thousands end per second, checking each would slow the run. */
 function openGlances(): () => boolean {
   let seen = 0
   let since = performance.now()

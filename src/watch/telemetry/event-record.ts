@@ -95,28 +95,22 @@ export function toEventRecord(event: WrittenEvent, time: string): EventRecord {
 }
 
 /** A tree in numbers. */
-function treeRecord(tree: Tree): TreeRecord {
-  const { trajectories } = tree
-  const sum = (value: (trajectory: (typeof trajectories)[number]) => number): number =>
-    trajectories.reduce((total, trajectory) => total + value(trajectory), 0)
-  const calls = trajectories.flatMap(trajectory => trajectory.calls)
-  return {
-    kind: 'tree-end',
-    tree: tree.id,
-    task: tree.task,
-    outcomes: trajectories.map(({ outcome }) => describeOutcome(outcome).slice(0, 300)),
-    turns: sum(({ turns }) => turns.length),
-    sampled: sum(({ usage }) => usage.sampled),
-    prompt: sum(({ usage }) => usage.prompt),
-    calls: calls.length,
-    problems: calls.filter(call => call.problem !== undefined).length,
-    seconds: {
-      policy: sum(({ volatile }) => volatile.seconds.policy),
-      tools: sum(({ volatile }) => volatile.seconds.tools),
-      environment: sum(({ volatile }) => volatile.seconds.environment),
-      reward: sum(({ volatile }) => volatile.seconds.reward),
-    },
+function treeRecord({ id, task, trajectories }: Tree): TreeRecord {
+  const seconds = { policy: 0, tools: 0, environment: 0, reward: 0 }
+  const record = { turns: 0, sampled: 0, prompt: 0, calls: 0, problems: 0 }
+  for (const { turns, usage, calls, volatile } of trajectories) {
+    record.turns += turns.length
+    record.sampled += usage.sampled
+    record.prompt += usage.prompt
+    record.calls += calls.length
+    for (const { problem } of calls) if (problem !== undefined) record.problems++
+    seconds.policy += volatile.seconds.policy
+    seconds.tools += volatile.seconds.tools
+    seconds.environment += volatile.seconds.environment
+    seconds.reward += volatile.seconds.reward
   }
+  const outcomes = trajectories.map(({ outcome }) => describeOutcome(outcome).slice(0, 300))
+  return { kind: 'tree-end', tree: id, task, outcomes, ...record, seconds }
 }
 
 function groupRecord({ id, task, step, members, unscored }: Group): GroupRecord {
