@@ -91,7 +91,7 @@ async function answerOnce(
   const { context, attempt, call, seat } = answering
   while (seat.room.isTaken) await seat.room.settled()
   const share = takeRoom(request, answering, one)
-  const deltas = openDeltas(call, { ...one, renderer: context.renderer, request })
+  const deltas = openDeltas(call, { renderer: context.renderer, request, ...one })
   const drawn = await drawTurn(one.prompted, {
     context,
     attempt,
@@ -106,7 +106,7 @@ async function answerOnce(
   })
   share.settle(drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0))
   count(answering, drawn)
-  const turn = keep(request, answering, { ...one, drawn })
+  const turn = keep(request, answering, { drawn, ...one })
   if (!drawn.sampled) throw drawn.error
   refuseGuarded(answering, turn, drawn.sampled.finish)
   endAtLength(answering, drawn.sampled.finish, share)

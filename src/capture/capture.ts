@@ -2,6 +2,7 @@ import { joinSignals } from '../core/call.ts'
 import { Failure } from '../core/failure.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
+import type { Attempt } from '../rollout/attempt.ts'
 import { outcomeOf } from '../rollout/end-walk.ts'
 import { type AttemptOrder, answerRequest } from './answer.ts'
 import { closeSeat } from './close.ts'
@@ -127,7 +128,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     try {
       const answers = await answerRequest(request, {
         context: seat.context,
-        attempt: { ...attempt, signal },
+        attempt: withSignal(attempt, signal),
         samplingFrom,
         call,
         seat,
@@ -206,4 +207,11 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const problem = name === '' ? 'a request names no seat' : `there is no seat "${name}"`
     throw new TypeError(`${problem}: ask as one of ${names}`)
   }
+}
+
+/** The attempt with the signal of one request. */
+function withSignal(attempt: Attempt, signal: AbortSignal): Attempt {
+  const own: { -readonly [Name in keyof Attempt]: Attempt[Name] } = { ...attempt }
+  own.signal = signal
+  return own
 }

@@ -85,12 +85,12 @@ function changeFor({ tokens }: Prompted, options: DrawOptions): ChangeRequest {
   // Keep the same array if nothing is added, so that what is cached by its identity is used again.
   const stopStrings = stop.length === 0 ? context.stopStrings : [...context.stopStrings, ...stop]
   return request => {
-    const changed: { -readonly [Name in keyof SampleRequest]: SampleRequest[Name] } = {
-      ...request,
-      key: { ...request.key, ...key },
-      sampling,
-      stopStrings,
-    }
+    // Node 20 takes 2 µs for every property that a literal adds behind a spread; none is added here.
+    const changed: { -readonly [Name in keyof SampleRequest]: SampleRequest[Name] } = { ...request }
+    const { making } = request.key
+    changed.key = making === undefined ? key : { making, ...key }
+    changed.sampling = sampling
+    changed.stopStrings = stopStrings
     if (seat !== '') changed.seat = seat
     if (seed !== undefined) changed.seed = seed
     if (watch) changed.watch = watchBoth(watch, request, start)

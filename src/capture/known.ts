@@ -213,8 +213,20 @@ type Placed = Omit<Prompted, keyof Asked | 'tokensKey' | 'rewrite'> & { readonly
 /** What was asked, with its place. Field by field, so that all have one shape, as in `openTurn`. */
 function prompted({ messages, keys, tools, toolsKey }: Asked, placed: Placed): Prompted {
   const { known, base, keep, given, tokens, depth, rewrite } = placed
-  const own = { known, base, keep, given, tokens, depth, rewrite, tokensKey: tokensKey(tokens) }
-  return { messages, keys, tools, toolsKey, ...own }
+  return {
+    messages,
+    keys,
+    known,
+    tools,
+    toolsKey,
+    base,
+    keep,
+    given,
+    tokens,
+    tokensKey: tokensKey(tokens),
+    depth,
+    rewrite,
+  }
 }
 
 /** The turn whose path begins with the most of these tokens, and how many that are. */

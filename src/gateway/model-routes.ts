@@ -55,7 +55,7 @@ function answer(
     answererOf(route, id) {
       const attempt = admit(
         gateway,
-        name === undefined ? request : { ...request, attempt: name },
+        name === undefined ? request : { attempt: name, ...request },
         route,
       )
       if (attempt) reply.header('x-espalier-attempt', encodeURIComponent(attempt.id))
@@ -63,10 +63,7 @@ function answer(
         attempt && route.kind === 'answer'
           ? liveOf(attempt).retries.nameOf(headers, body)
           : undefined
-      return {
-        ...answererOf(gateway, attempt, { id, reply }),
-        ...(requestId !== undefined && { requestId }),
-      }
+      return answererOf(gateway, attempt, { id, reply, requestId })
     },
   })
 }
@@ -106,11 +103,19 @@ function openNamed(gateway: Gateway, id: string, request: Named): GatewayAttempt
   return attempts.open({ id: checkName(id), task: readTask(checkName(name)), keepsTraces })
 }
 
+interface Naming {
+  /** Names the answer. */
+  readonly id: string
+  readonly reply: DirectReply
+  /** The same for every retry of one request. */
+  readonly requestId: string | undefined
+}
+
 function answererOf(
   gateway: Gateway,
   attempt: GatewayAttempt | undefined,
-  { id, reply }: { readonly id: string; readonly reply: DirectReply },
-): Answerer {
+  { id, reply, requestId }: Naming,
+): Answerer & { readonly requestId?: string } {
   const { attempts, model, images, decode } = gateway
   const asked = (): GatewayAttempt => {
     if (attempt) return attempt
@@ -120,12 +125,13 @@ function answererOf(
     model,
     images,
     decode,
-    ...(attempt?.live && { memory: attempt.live.memory }),
     respond(request, onDelta) {
       const controller = abortWhenGone(reply)
       const call = { signal: controller.signal, controller, id, model }
-      return attempts.respond(asked(), request, onDelta ? { ...call, onDelta } : call)
+      return attempts.respond(asked(), request, onDelta ? { onDelta, ...call } : call)
     },
     countTokens: request => liveOf(asked()).capture.countTokens(request),
+    ...(attempt?.live && { memory: attempt.live.memory }),
+    ...(requestId !== undefined && { requestId }),
   }
 }

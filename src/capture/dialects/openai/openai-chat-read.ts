@@ -56,10 +56,10 @@ export function readOpenAiChat(given: unknown, options: ReadOptions): Asked {
       maxTokens:
         numberIn(body, 'max_completion_tokens', { low: 1, high: most.tokens, whole: true }) ??
         numberIn(body, 'max_tokens', { low: 1, high: most.tokens, whole: true }),
-      ...readSampling(body),
       stop: textsIn(body, 'stop'),
       count: numberIn(body, 'n', { low: 1, high: most.answers, whole: true }),
       responseFormat: readFormat(body),
+      ...readSampling(body),
     }),
   }
   return {
