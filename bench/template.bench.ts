@@ -58,6 +58,30 @@ async function openJinja2Side(
   return { side, text: warm.text }
 }
 
+/** One template and the ways to render it. */
+interface Contest {
+  readonly name: string
+  readonly sides: Readonly<Record<'microseconds' | 'jinja2' | 'huggingface', Side | undefined>>
+  /** Whether ours is jinja2's text. */
+  readonly isSame: boolean
+}
+
+/** The sides of a template, warmed up; none where ours or jinja2 refuses the conversation. */
+async function openContest(
+  python: Jinja2,
+  name: string,
+  source: string,
+): Promise<Contest | undefined> {
+  const template = compileTemplate(source)
+  const render = (): string => template.render(conversation, { clock }).text
+  const microseconds = openSide(render)
+  const jinja2 = await openJinja2Side(python, name)
+  if (!microseconds || !jinja2) return undefined
+  const huggingface = openSide(peerRender(source))
+  const sides = { microseconds, jinja2: jinja2.side, huggingface }
+  return { name, sides, isSame: render() === jinja2.text }
+}
+
 /** Lets the sides take turns, so that what else the machine does hits all; the fastest round of each. */
 async function inTurns(
   sides: Readonly<Record<string, Side | undefined>>,
@@ -126,19 +150,19 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     sources[file.replace('.jinja', '')] = readFileSync(`${folder}/${file}`, 'utf8')
   }
   await using python = await openJinja2(sources, conversation)
-  const templates: Record<string, Readonly<Record<string, number>>> = {}
-  const differentText: string[] = []
+  // All are warmed up before any is measured: templates share most of the code that renders them.
+  const contests: Contest[] = []
   for (const [name, source] of Object.entries(sources)) {
-    const template = compileTemplate(source)
-    const microseconds = openSide(() => template.render(conversation, { clock }).text)
-    const jinja2 = await openJinja2Side(python, name)
-    if (!microseconds || !jinja2) continue
-    if (template.render(conversation, { clock }).text !== jinja2.text) differentText.push(name)
-    const huggingface = openSide(peerRender(source))
-    const figures = await inTurns({ microseconds, jinja2: jinja2.side, huggingface })
+    const contest = await openContest(python, name, source)
+    if (contest) contests.push(contest)
+  }
+  const templates: Record<string, Readonly<Record<string, number>>> = {}
+  for (const { name, sides } of contests) {
+    const figures = await inTurns(sides)
     templates[name] = figures
     if (!json) printLine(name, figures)
   }
+  const differentText = contests.flatMap(({ name, isSame }) => (isSame ? [] : [name]))
   const summary = {
     ratioToJinja2: ratios(Object.values(templates), 'jinja2'),
     ratioToHuggingface: ratios(Object.values(templates), 'huggingface'),

@@ -135,9 +135,9 @@ function convertObject(value: object, options: ConversionOptions, depth: number)
     throw new PythonError('RecursionError', `The value nests deeper than ${MAXIMUM_DEPTH} levels.`)
   }
   if (Array.isArray(value)) {
-    const items = new Array<PythonValue>(value.length)
+    const items: PythonValue[] = []
     for (let index = 0; index < value.length; index++) {
-      items[index] = convert(value[index], options, depth + 1)
+      items.push(convert(value[index], options, depth + 1))
     }
     return items
   }
@@ -154,7 +154,8 @@ function convertMembers(
   depth: number,
 ): PythonDict {
   const dict: PythonDict = new Map()
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue
     const member = value[key]
     if (typeof member === 'string') dict.set(key, member)
     else if (member !== undefined) dict.set(key, convert(member, options, depth + 1))
