@@ -1,6 +1,7 @@
 import { type Group, isUseful, type Unscored } from '../core/group.ts'
-import type { GroupId, TaskId } from '../core/ids.ts'
+import { type GroupId, seatGroup, type TaskId } from '../core/ids.ts'
 import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
+import { seatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { TaskStream } from '../tasks/task-stream.ts'
 import { ageOfGroup, type VersionHistory } from './staleness.ts'
@@ -33,7 +34,7 @@ export interface Fed {
 
 /** Rolls groups while others are learned from; a slow one comes out with a later step. */
 export interface Feed extends AsyncDisposable {
-  /** The first groups to be complete, as many as a step wants. */
+  /** The first groups to be complete, as many as a step wants, in the order of their tasks. */
   take(step: number): Promise<Fed>
   /** Runs what changes the weights, while nothing is sampled from them. */
   change<T>(work: () => Promise<T>): Promise<T>
@@ -51,16 +52,17 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
     ...parts,
     instruments: [gate.instrument, ...(parts.instruments ?? [])],
   })
-  const taken = new Map<GroupId, TaskId>()
+  const seats = seatsOf(parts).filter(seat => !parts.seats?.has(seat))
+  const running = new Map<GroupId, { readonly task: TaskId; readonly order: number }>()
   let begun = 0
   let refused = 0
 
   function submit(): void {
     const order = (first - 1) * tasksPerStep + begun
     const step = first + Math.floor(begun / tasksPerStep)
-    const task = tasks.at(order, new Set(taken.values()))
+    const task = tasks.at(order, new Set([...running.values()].map(each => each.task)))
     const id = `${step}/${begun % tasksPerStep}/${task.id}` as GroupId
-    taken.set(id, task.id)
+    for (const seat of seats) running.set(seatGroup(id, seat), { task: task.id, order })
     begun++
     pipeline.submit({ id, task, order, step })
   }
@@ -74,18 +76,19 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
     change: gate.change,
     async take(step) {
       const done = step - first
-      const groups: Group[] = []
+      const groups: { readonly group: Group; readonly order: number }[] = []
       let stale = 0
       let emptied = 0
       const unscored: Unscored[] = []
       fill(done)
       while (groups.length < tasksPerStep * perJob && pipeline.pending > 0) {
         const group = await pipeline.next()
-        taken.delete(group.id)
+        const { order } = running.get(group.id)!
+        running.delete(group.id)
         unscored.push(...group.unscored)
         const isOld = ageOfGroup(group, history) > maxStaleness
         if (!isOld && isUseful(group)) {
-          groups.push(group)
+          groups.push({ group, order })
           continue
         }
         if (isOld) stale++
@@ -93,7 +96,9 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
         refused++
         if (stale + emptied <= tasksPerStep * perJob * options.refill) fill(done)
       }
-      return { groups, stale, emptied, unscored }
+      // In the order of their tasks, so that equal groups are learned to equal bits.
+      const inOrder = groups.toSorted((a, b) => a.order - b.order).map(({ group }) => group)
+      return { groups: inOrder, stale, emptied, unscored }
     },
     [Symbol.asyncDispose]: () => pipeline[Symbol.asyncDispose](),
   }

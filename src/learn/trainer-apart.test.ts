@@ -27,6 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), 'espalier-apart-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const renderer = await openByteRenderer()
+const heldOut = [{ id: 'held', prompt: 'held out', answer: 'x' }]
 const questions = Array.from({ length: 30 }, (_, id) => ({ id, prompt: `task ${id}`, answer: 'x' }))
 
 /** Trains for some steps with a trainer whose every step lasts until a sample ends that began before it. */
@@ -36,12 +37,12 @@ async function trainWhileSampling(onUpdate: OnUpdate) {
   const events: string[] = []
   const learned: (readonly Group[])[] = []
   let ended: () => void = () => {}
-  // One sample of each group is under way until an update cuts it, or for long; the others end soon.
-  const asked = new Set<string>()
-  const delay = ({ key: { task, member } }: SampleRequest): number => {
-    const isSlow = member === 0 && Number(task) % 4 === 3 && !asked.has(task)
-    asked.add(task)
-    if (!isSlow) return 2
+  // One sample of each version but the last ones is under way until an update cuts it, or for long.
+  const slow = new Set<number>()
+  const delay = ({ key: { task } }: SampleRequest): number => {
+    const { version } = published
+    if (slow.has(version) || version > 5 || heldOut.some(({ id }) => id === task)) return 2
+    slow.add(version)
     return onUpdate === 'abort' ? Number.POSITIVE_INFINITY : 60
   }
   const { policy, counts } = openCountingPolicy({
@@ -91,7 +92,7 @@ async function trainWhileSampling(onUpdate: OnUpdate) {
   }
   const records: StepRecord[] = []
   await trainParts(questions, parts, {
-    ...{ steps: 8, tasksPerStep: 4, heldOut: 1, trainer, maxStaleness: 1, onUpdate },
+    ...{ steps: 8, tasksPerStep: 4, heldOut, trainer, maxStaleness: 1, onUpdate },
     onStep: record => records.push(record),
   })
   return { events, learned, records }

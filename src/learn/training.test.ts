@@ -139,7 +139,8 @@ describe('a training run', () => {
   it.each([
     { maxStaleness: 0, from: 0, which: 'at a held-out task' },
     { maxStaleness: 0, from: 3, which: 'of step 3' },
-    { maxStaleness: 1, from: 4, which: 'of step 4' },
+    // What was rolled ahead may suffice for one step more.
+    { maxStaleness: 1, from: 4, which: 'of step [45]' },
   ])('ends when every attempt fails: $which', async ({ maxStaleness, from, which }) => {
     const { trainer, parts, learned } = openLearning()
     const policy: typeof parts.policy = {
@@ -151,7 +152,7 @@ describe('a training run', () => {
     }
     const options = { ...plan, evaluateEvery: 100, maxStaleness, trainer }
     await expect(trainParts(tasks, { ...parts, policy }, options)).rejects.toThrow(
-      `No attempt ${which} could be scored: failed in policy: the server is away`,
+      new RegExp(`No attempt ${which} could be scored: failed in policy: the server is away`),
     )
   })
 

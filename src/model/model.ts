@@ -164,15 +164,12 @@ export async function openModel(
   return startModel({ kind: 'owner', module, threads, shape, weights }, { kernel, files })
 }
 
-/** Opens a second model, on its own threads, with the current weights and version of another. */
-export async function copyModel(
-  model: EmbeddedModel,
-  { threads = model.threads }: Pick<ModelSettings, 'threads'> = {},
-): Promise<EmbeddedModel> {
+/** Opens a second model, on as many threads of its own, with the current weights and version of another. */
+export async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
+  const { shape, threads, files } = model
   const weights = await model.weights()
-  const { kernel, module } = await loadKernel(model.kernel)
-  const { shape, files } = model
   const { tensors } = weights
+  const { kernel, module } = await loadKernel(model.kernel)
   const copy = await startModel(
     { kind: 'owner', module, threads, shape, weights: { kind: 'tensors', tensors } },
     { kernel, files },
