@@ -32,7 +32,8 @@ export interface Room {
 export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const { context } = walk
   if (walk.turns.length >= context.limits.turns) return truncated('turns')
-  await context.shared.yielding.whenDue()
+  const turn = context.shared.yielding.whenDue()
+  if (turn) await turn
   if (context.condense) await condenseWalk(walk)
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
@@ -40,7 +41,8 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
   // Many answers can arrive at once: yield, so that reading them does not hold the event loop.
-  await context.shared.yielding.whenDue()
+  const swarm = context.shared.yielding.whenDue()
+  if (swarm) await swarm
   // A turn begins here, or on the path that this one forked from.
   const from = begun ?? first
   addTurn(walk, { from, finish })

@@ -12,7 +12,8 @@ import { checkSaid } from './world/said.ts'
 
 /** Opens the world of an attempt through the environment's lane. */
 export async function openWorld(context: RolloutContext, attempt: Attempt): Promise<World> {
-  await context.shared.yielding.whenDue()
+  const turn = context.shared.yielding.whenDue()
+  if (turn) await turn
   const { environment, lanes, clock } = context
   const { signal, task } = attempt
   const seed = seedFor(attempt, 'world')
