@@ -1,13 +1,23 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import Anthropic from '@anthropic-ai/sdk'
+import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
 import { type Content, GoogleGenAI } from '@google/genai'
-import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from 'ai'
+import {
+  generateObject,
+  generateText,
+  jsonSchema,
+  type ModelMessage,
+  stepCountIs,
+  streamText,
+  tool,
+} from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openModelOf, openRenderer } from '../../src/settings/model-source.ts'
 import { openPolicy } from '../../src/settings/open-policy.ts'
 import { expectCaptured, withOwnRecord } from '../captured.ts'
 import { openDesk, openTestGateway } from '../gateway.ts'
+import { openByteRenderer, script } from '../rolling.ts'
 
 type Desk = Awaited<ReturnType<typeof openDesk>>
 type Gateway = Awaited<ReturnType<typeof openTestGateway>>
@@ -256,5 +266,86 @@ describe('agents of the official clients', () => {
         expect(calls).toBeGreaterThan(2)
       },
     )
+  })
+})
+
+/** What answers have to fit. */
+const form = {
+  type: 'object',
+  properties: { pears: { type: 'integer' } },
+  required: ['pears'],
+  additionalProperties: false,
+} as const
+const question = 'How many pears?'
+
+interface Place {
+  readonly url: string
+  readonly token: string
+}
+
+/** Asks for an answer that fits the schema, as the client's own pages say; gives what the client read. */
+type Asking = (place: Place) => Promise<unknown>
+
+const openAi = ({ url, token }: Place) => new OpenAI({ baseURL: `${url}/v1`, apiKey: token })
+
+const formClients: Readonly<Record<string, Asking>> = {
+  async 'OpenAI, chat completions'(place) {
+    const answer = await openAi(place).chat.completions.create({
+      model: 'm',
+      messages: [{ role: 'user', content: question }],
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'count', schema: form, strict: true },
+      },
+    })
+    return JSON.parse(answer.choices[0]!.message.content!)
+  },
+  async 'OpenAI, responses'(place) {
+    const answer = await openAi(place).responses.parse({
+      model: 'm',
+      input: question,
+      text: { format: { type: 'json_schema', name: 'count', schema: form, strict: true } },
+    })
+    return JSON.parse(answer.output_text)
+  },
+  async Anthropic({ url, token }) {
+    const client = new Anthropic({ baseURL: url, apiKey: token })
+    const answer = await client.messages.parse({
+      model: 'm',
+      max_tokens: 64,
+      messages: [{ role: 'user', content: question }],
+      output_config: { format: jsonSchemaOutputFormat(form) },
+    })
+    return answer.parsed_output
+  },
+  async Google({ url, token }) {
+    const client = new GoogleGenAI({ apiKey: token, httpOptions: { baseUrl: url } })
+    const config = { responseMimeType: 'application/json', responseJsonSchema: form }
+    const answer = await client.models.generateContent({ model: 'm', contents: question, config })
+    return JSON.parse(answer.text!)
+  },
+  async 'the AI SDK'({ url, token }) {
+    const provider = createOpenAI({ baseURL: `${url}/v1`, apiKey: token })
+    const { object } = await generateObject({
+      model: provider.chat('m'),
+      schema: jsonSchema<{ pears: number }>(form),
+      prompt: question,
+    })
+    return object
+  },
+}
+
+describe('answers of a form, asked for by the official clients', () => {
+  it.each(Object.entries(formClients))('%s', async (_name, ask) => {
+    const renderer = await openByteRenderer()
+    const policy = script(renderer, [{ text: '{"pears": 3}<|im_end|>' }])
+    await using gateway = await openTestGateway({ policy, renderer })
+    const { id, token } = await gateway.open('pears')
+    expect(await ask({ url: gateway.url, token })).toEqual({ pears: 3 })
+    await gateway.gateway.attempts.close(gateway.gateway.attempts.get(id)!, { reward: 1 })
+    const [tree] = gateway.trees
+    const shown = renderer.decode(tree!.nodes[1]!.segment.ids)
+    expect(shown).toContain('"pears":{"type":"integer"}')
+    expect(tree!.trajectories[0]!.events ?? []).toEqual([])
   })
 })
