@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { GroupId } from '../../core/ids.ts'
 import type { Work } from '../elsewhere.ts'
-import type { Served } from '../served/served-run.ts'
 import { Crew } from './crew.ts'
 import type { RollThread } from './thread.ts'
 
@@ -27,12 +26,13 @@ function openFakes(widths: readonly number[]) {
     threads.push(fake)
     return {
       ready: Promise.resolve(),
-      make: work =>
-        new Promise<Served>((resolve, reject) => {
-          const end = (error?: Error): void =>
-            error ? reject(error) : resolve({ kind: 'made', trees: [], members: [], events: [] })
-          fake.making.push({ work, end })
-        }),
+      make(work, _making, { resolve, reject }) {
+        const end = (error?: Error): void =>
+          error ? reject(error) : resolve({ kind: 'made', trees: [], members: [], events: [] })
+        const made = { work, end }
+        fake.making.push(made)
+        return () => void fake.making.splice(fake.making.indexOf(made), 1)
+      },
       pause: async () => void fake.paused++,
       resume: async () => {},
       close: async () => {},
@@ -113,6 +113,19 @@ describe('threads that make attempts', () => {
     for (const each of threads[0]!.making.splice(0)) each.end()
     await settle()
     expect(threads[0]!.making).toEqual([])
+  })
+
+  it('are told to leave an attempt that is withdrawn, and given another', async () => {
+    const { crew, threads } = openFakes([1])
+    await settle()
+    const stop = new AbortController()
+    const withdrawn = crew.make(workOf(0), { signal: stop.signal })
+    for (let member = 1; member < 3; member++) void crew.make(workOf(member), { signal })
+    const members = (): readonly number[] => threads[0]!.making.map(({ work }) => work.member)
+    expect(members()).toEqual([0, 1])
+    stop.abort(new Error('no more'))
+    await expect(withdrawn).rejects.toThrow('no more')
+    expect(members()).toEqual([1, 2])
   })
 
   it('are all paused, those that come in the place of dead ones too', async () => {

@@ -27,6 +27,8 @@ interface Asked extends Answering<Returned> {
   readonly work: Work
   readonly signal: AbortSignal
   tries: number
+  /** Takes it back from the thread that makes it. */
+  takeBack?: () => void
 }
 
 /** A thread's place: when the thread dies, another one takes it. */
@@ -110,6 +112,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
       return () => {
         remove(this.#waiting, asked)
         remove(this.#suspects, asked)
+        asked.takeBack?.()
       }
     })
   }
@@ -193,27 +196,38 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   #give(place: Place, asked: Asked): void {
-    const { work, signal, tries } = asked
-    const { thread } = place
+    const { work, tries } = asked
     place.held.add(asked)
-    const making = makingOf(work.group, work.member, tries)
-    thread
-      .make(work, making, signal)
-      .then(
-        served => {
-          place.done++
-          place.sampled += sampledIn(served)
-          asked.resolve(served)
-        },
-        error => this.#tryAgain(asked, error),
-      )
-      .finally(() => {
-        place.held.delete(asked)
-        if (place.isAlone && place.held.size === 0 && this.#suspects.length === 0) {
-          place.isAlone = false
-        }
-        this.#dispatch()
-      })
+    const over = (): void => {
+      delete asked.takeBack
+      this.#leave(place, asked)
+    }
+    const withdraw = place.thread.make(work, makingOf(work.group, work.member, tries), {
+      resolve: served => {
+        place.done++
+        place.sampled += sampledIn(served)
+        asked.resolve(served)
+        over()
+      },
+      reject: error => {
+        this.#tryAgain(asked, error)
+        over()
+      },
+    })
+    // One that is gone may have answered already.
+    if (!place.held.has(asked)) return
+    asked.takeBack = () => {
+      withdraw()
+      over()
+    }
+  }
+
+  #leave(place: Place, asked: Asked): void {
+    place.held.delete(asked)
+    if (place.isAlone && place.held.size === 0 && this.#suspects.length === 0) {
+      place.isAlone = false
+    }
+    this.#dispatch()
   }
 
   #replace(index: number): void {

@@ -19,6 +19,8 @@ export interface MadeBatch {
   readonly kind: 'made'
   /** `SentAttempt[]` as JSON. */
   readonly attempts: string
+  /** The lines of `events.jsonl` of all trees: quoted within JSON, they would take as long as the rest. */
+  readonly lines: string
   readonly frames: Uint8Array
 }
 
@@ -34,7 +36,8 @@ interface SentAttempt {
 interface SentTreeRecord extends LaterTree {
   readonly from: number
   readonly size: number
-  readonly line: string
+  /** Which of the lines is its own. */
+  readonly line: number
   readonly figures: TreeFigures
 }
 
@@ -51,20 +54,24 @@ export function openMadePost(
 ): (id: number, made: MadeHere) => void {
   const frames = openFrameBuffer()
   let attempts: SentAttempt[] = []
+  let lines: string[] = []
   let posted = Number.NEGATIVE_INFINITY
 
   function addTree(tree: Tree): SentTreeRecord {
     const from = frames.size
     const size = frames.add(treeToRunFrame(tree))
-    return { ...treeAsSent(tree), from, size, line: toTreeLine(tree), figures: countTree(tree) }
+    const line = lines.push(toTreeLine(tree)) - 1
+    return { ...treeAsSent(tree), from, size, line, figures: countTree(tree) }
   }
   function flush(): void {
     if (attempts.length === 0) return
     posted = performance.now()
-    const batch = { attempts: toJson(attempts), frames: new Uint8Array(frames.bytes()) }
+    const texts = { attempts: toJson(attempts), lines: lines.join('\n') }
+    const bytes = new Uint8Array(frames.bytes())
     attempts = []
+    lines = []
     frames.clear()
-    post({ kind: 'made', ...batch })
+    post({ kind: 'made', ...texts, frames: bytes })
   }
   function flushLater(): void {
     const wait = posted + between - performance.now()
@@ -82,9 +89,11 @@ export function openMadePost(
 /** The attempts of a batch; their trees are read when they are looked into. */
 export function readMadeBatch({
   attempts,
+  lines: joined,
   frames,
 }: MadeBatch): readonly { readonly id: number; readonly made: Made }[] {
   const memory = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength)
+  const all = joined.split('\n')
   return (JSON.parse(attempts) as readonly SentAttempt[]).map(({ id, trees, scores, events }) => {
     const sent = trees.map(({ from, size, cost }) => ({
       bytes: memory.subarray(from, from + size),
@@ -93,7 +102,7 @@ export function readMadeBatch({
     const read = trees.map((tree, index) =>
       withFigures(laterTree(tree, sent[index]!.bytes), tree.figures),
     )
-    const lines = trees.map(({ line }) => line)
+    const lines = trees.map(({ line }) => all[line]!)
     const members = scores.map(score => toMember(score, read))
     return { id, made: { kind: 'made', trees: read, sent, lines, members, events } }
   })

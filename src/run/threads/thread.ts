@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { askUnlessStopped } from '../../core/call.ts'
+import type { Answering } from '../../core/call.ts'
 import { Line, type Waiting } from '../../threads/line.ts'
 import type { Work } from '../elsewhere.ts'
 import type { Served } from '../served/served-run.ts'
@@ -15,8 +15,11 @@ export class ThreadLostError extends Error {
 export interface RollThread {
   /** Resolves when it has opened the run; rejects where it cannot. */
   readonly ready: Promise<void>
-  /** Makes one attempt; rejects with a `ThreadLostError` where the thread dies meanwhile. */
-  make(work: Work, making: string, signal: AbortSignal): Promise<Served>
+  /**
+   * Makes one attempt and answers; with a `ThreadLostError` where the thread dies meanwhile. Gives what
+   * takes it back, after which nothing is answered.
+   */
+  make(work: Work, making: string, answering: Answering<Served>): () => void
   /** Resolves when it samples nothing. */
   pause(): Promise<void>
   resume(weights: WeightsOrder): Promise<void>
@@ -34,9 +37,6 @@ function workerFile(): URL {
 export function canStart(): boolean {
   return workerFile().pathname.endsWith('.js')
 }
-
-/** Of orders that are not taken back. */
-const never = new AbortController().signal
 
 /** Milliseconds that a thread gets to close what it has opened. */
 const closingTime = 3000
@@ -73,8 +73,11 @@ class Thread implements RollThread {
     })
   }
 
-  make(work: Work, making: string, signal: AbortSignal): Promise<Served> {
-    return this.#ask<Served>(id => ({ kind: 'make', id, making, work }), signal)
+  make(work: Work, making: string, answering: Answering<Served>): () => void {
+    const id = this.#order(answering, number => ({ kind: 'make', id: number, making, work }))
+    return () => {
+      if (this.#line.settle(id)) this.#line.send({ kind: 'withdraw', id })
+    }
   }
 
   pause(): Promise<void> {
@@ -98,21 +101,20 @@ class Thread implements RollThread {
     await worker.terminate()
   }
 
-  /** Asks without a way back where no signal is given. */
-  #ask<Answer = void>(toOrder: (id: number) => ToThread, signal = never): Promise<Answer> {
-    return askUnlessStopped<Answer>({ signal }, answering => {
-      const { failure } = this.#line
-      if (failure) {
-        answering.reject(failure)
-        return () => {}
-      }
-      const id = this.#line.open(answering as Waiting)
-      this.#line.send(toOrder(id))
-      return () => {
-        this.#line.settle(id)
-        this.#line.send({ kind: 'withdraw', id })
-      }
-    })
+  #ask(toOrder: (id: number) => ToThread): Promise<void> {
+    return new Promise((resolve, reject) => this.#order({ resolve, reject }, toOrder))
+  }
+
+  /** Orders something under a number; one that is gone refuses at once. */
+  #order<Answer>(answering: Answering<Answer>, toOrder: (id: number) => ToThread): number {
+    const { failure } = this.#line
+    if (failure) {
+      answering.reject(failure)
+      return Number.NaN
+    }
+    const id = this.#line.open(answering as Waiting)
+    this.#line.send(toOrder(id))
+    return id
   }
 
   #lose(cause: Error | undefined): Error {
