@@ -1,14 +1,12 @@
 import { expect, it } from 'vitest'
 import { randomTree } from '../../../test/random-tree.ts'
 import type { Scored } from '../../core/group.ts'
-import { random, seedOf } from '../../math/random.ts'
 import { treeToRunFrame } from '../../store/tree-frame.ts'
 import { countTree, figuresOf } from '../../watch/tree-figures.ts'
 import { type MadeBatch, openMadePost, readMadeBatch } from './made-batch.ts'
 
 it('[S2] attempts that go together come out as they were made, each with its own bytes', async () => {
-  const draw = random(seedOf('batches'))
-  const trees = Array.from({ length: 5 }, () => randomTree(draw))
+  const trees = Array.from({ length: 5 }, (_, seed) => randomTree(seed))
   const batches: MadeBatch[] = []
   await new Promise<void>(resolve => {
     const send = openMadePost(batch => {
