@@ -73,6 +73,7 @@ function toDict(run: Run, { positional, named }: Input): Dict {
 }
 
 const namespace: Callable = (run, input) => {
+  if (input.positional.length === 0) return new Namespace(new Map(input.named))
   const attributes = new Map<string, Value>()
   for (const [key, value] of toDict(run, input)) attributes.set(String(key), value)
   return new Namespace(attributes)

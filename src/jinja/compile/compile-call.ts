@@ -44,9 +44,12 @@ export function compileArguments(
   }
   const positional = compileAll(place, input.positional)
   if (input.named.length === 0 && !input.unpacked && !input.unpackedNamed) {
-    const [only] = positional
-    if (only && positional.length === 1) {
-      return frame => ({ positional: [only(frame)], named: undefined })
+    const [first, second] = positional
+    if (first && positional.length === 1) {
+      return frame => ({ positional: [first(frame)], named: undefined })
+    }
+    if (first && second && positional.length === 2) {
+      return frame => ({ positional: [first(frame), second(frame)], named: undefined })
     }
     return frame => ({ positional: positional.map(each => each(frame)), named: undefined })
   }

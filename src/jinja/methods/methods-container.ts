@@ -12,10 +12,11 @@ import { requireInt } from './methods-split.ts'
 
 const refused = (names: string): [string, Method][] => names.split(' ').map(name => [name, REFUSED])
 
-const get: MethodBody<Dict> = (self, [key, fallback]) => {
+const get: MethodBody<Dict> = (self, values) => {
+  const key = values[0]
   if (Array.isArray(key) || key instanceof Map) typeError(`unhashable type: '${typeOf(key)}'`)
-  const found = lookUp(self, key as Value)
-  return found === undefined ? (fallback ?? null) : found
+  const found = typeof key === 'string' ? self.get(key) : lookUp(self, key as Value)
+  return found === undefined ? (values[1] ?? null) : found
 }
 
 /** The methods of `dict`. */
