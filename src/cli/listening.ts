@@ -36,13 +36,22 @@ export const doorFlags = {
   },
 } as const
 
+const tokenVariable = (own: Readonly<Record<string, string | undefined>>): string =>
+  own['token-variable'] ?? 'ESPALIER_TOKEN'
+
+/** What to put behind the URL of a door in an environment's name, where the door asks for a token. */
+export function keyOption(own: Readonly<Record<string, string | undefined>>): string {
+  const variable = tokenVariable(own)
+  return process.env[variable] ? `,key-variable=${variable}` : ''
+}
+
 /** Where a command listens and who may enter, from its flags. */
 export function readDoor(own: Readonly<Record<string, string | undefined>>): {
   readonly host: string
   readonly token?: string
   readonly allowedHosts: readonly string[]
 } {
-  const token = process.env[own['token-variable'] ?? 'ESPALIER_TOKEN']
+  const token = process.env[tokenVariable(own)]
   return {
     host: own.host ?? '127.0.0.1',
     // An empty variable is not a token.

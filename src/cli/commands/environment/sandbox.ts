@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { openWorkspaces, workspaceOptions } from '../../../environments/workspace/open.ts'
 import { serveSandbox } from '../../../hosting/sandbox-server.ts'
+import { commandLine } from '../../../names/program-name.ts'
 import { openNamed } from '../../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
-import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
+import { counted, doorFlags, keyOption, readDoor, tryPort } from '../../listening.ts'
 
 /** Serves workspaces on this machine to runs on other machines. */
 export const sandboxCommand: Command = {
@@ -54,7 +55,8 @@ async function runSandbox({ words, own, json, terminal, signal }: Invocation): P
   const { url } = server
   if (json) terminal.print(JSON.stringify({ url, isolation: workspaces.isolation }))
   else terminal.print(`serving workspaces (${workspaces.name}) at ${url}`)
-  terminal.tell(`next  espalier check repair:sandbox=${url} --tasks 1`)
+  const named = `repair:sandbox=${url}${keyOption(own)}`
+  terminal.tell(`next  ${commandLine('check', named, '--tasks', '1')}`)
   if (!signal.aborted) await once(signal, 'abort')
   return 0
 }

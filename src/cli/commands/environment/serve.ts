@@ -9,7 +9,7 @@ import { openNamed } from '../../../settings/open-named.ts'
 import type { SettingsInput } from '../../../settings/settings.ts'
 import { readTasks } from '../../../tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
-import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
+import { counted, doorFlags, keyOption, readDoor, tryPort } from '../../listening.ts'
 
 const madeTasks = 1000
 
@@ -66,7 +66,7 @@ async function runEnvironment(invocation: Invocation): Promise<number> {
   if (json)
     terminal.print(JSON.stringify({ url, mcp: `${url}/mcp`, environment: environment.name }))
   else terminal.print(`serving ${environment.name} at ${url} for OpenEnv, at ${url}/mcp for MCP`)
-  terminal.tell(`next  ${commandLine('check', `openenv:${url}`)}`)
+  terminal.tell(`next  ${commandLine('check', `openenv:${url}${keyOption(own)}`)}`)
   if (!signal.aborted) await once(signal, 'abort')
   return 0
 }
