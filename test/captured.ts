@@ -9,7 +9,7 @@ export interface Exchange {
   readonly sampled: Int32Array
 }
 
-/** The same policy, with a record of its own that nobody else writes. */
+/** The same policy, with an independent record of its exchanges. */
 export function withOwnRecord(policy: Policy): Policy & { readonly record: Exchange[] } {
   const record: Exchange[] = []
   return {

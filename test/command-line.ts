@@ -10,7 +10,7 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** Runs a command in this process: what it prints is kept, an error is told as the program does. */
+/** Runs a command in this process; keeps what it prints, and prints errors as the program does. */
 export async function runCommand(
   words: readonly string[],
   options: { readonly signal?: AbortSignal; readonly onLine?: (line: string) => void } = {},

@@ -7,8 +7,8 @@ export interface CountingOptions {
   /** Tokens it would say to a request. */
   readonly length: (request: SampleRequest) => number
   /**
-   * Turns of the event loop that it takes; without end where it is infinite. Turns and not
-   * milliseconds, so that what comes before what is the same on a busy machine. @default 0
+   * Turns of the event loop that it takes; Infinity means that it never answers. Turns and not
+   * milliseconds, so that the order of events is the same on a busy machine. @default 0
    */
   readonly delay?: (request: SampleRequest) => number
   /** The id that ends its turns. */
@@ -17,7 +17,7 @@ export interface CountingOptions {
   readonly version?: () => number
 }
 
-/** A policy that counts what it is asked for: any tokens, and the end of the turn; one where it is aborted. */
+/** A policy that counts its requests. It answers with arbitrary tokens and the end of the turn, or with one token if aborted. */
 export function openCountingPolicy(options: CountingOptions) {
   const counts = { sampled: 0, prompted: 0, requests: 0, running: 0, most: 0 }
   const policy: Policy = {

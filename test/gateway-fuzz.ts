@@ -1,6 +1,6 @@
 import { random, seedOf } from '../src/math/random.ts'
 
-/** A request that nobody should send. */
+/** A malformed request. */
 export interface BadRequest {
   readonly method: string
   readonly path: string

@@ -86,7 +86,7 @@ export function acting(
   }
 }
 
-/** Turns pages, now and then with a note, and ends when it feels like it. */
+/** Turns pages, sometimes with a note, and ends at random. */
 export const reads = ({ isSummary, chance, key }: Said): string => {
   if (isSummary)
     return `So far ${key.turn} pages. ${'word '.repeat(Math.floor(chance * 20))}<|im_end|>`
@@ -130,7 +130,7 @@ export async function rollOne(...parts: Parameters<typeof setUp>) {
 export const kindsOf = ({ events }: Tree['trajectories'][number]): readonly string[] =>
   events.map(({ kind }) => kind)
 
-/** What every tree owes, however it was condensed. */
+/** What must hold for every tree, however it was condensed. */
 export function expectExact(tree: Tree, requests: readonly SampleRequest[], context: number): void {
   const ends = tree.trajectories.flatMap(({ end }) => pathEnds(tree, end))
   const paths = ends.map(end => [...idsTo(tree, end)].join())

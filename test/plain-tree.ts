@@ -7,7 +7,7 @@ import type { CallRecord } from '../src/core/tool.ts'
 import type { TrajectoryEvent } from '../src/core/trajectory.ts'
 import { plantTree, root, type Tree } from '../src/core/tree.ts'
 
-/** What of a chain of one turn matters to a test. */
+/** The parts of a one-turn chain that matter to a test. */
 export interface PlainTree {
   readonly task?: string
   readonly prompt?: Int32Array

@@ -3,7 +3,7 @@ import { sampled } from '../src/core/segment.ts'
 import type { Tree } from '../src/core/tree.ts'
 import { random, seedOf } from '../src/math/random.ts'
 
-/** A group whose policy scored its finished tokens somewhat otherwise than it sampled them, and aged on the way. */
+/** A group whose policy scored its finished tokens slightly differently than it sampled them, with older versions. */
 export function withProximal(group: Group, seed: number): Group {
   const next = random(seedOf(seed, 'proximal'))
   const trees = new Map<Tree, Tree>()

@@ -15,7 +15,7 @@ export function dice(seed: number) {
   return { next, below, chance: (share: number): boolean => next() < share }
 }
 
-/** A trajectory that ended at a place, with all else as plain as can be. */
+/** A trajectory that ended at a place, with plain values for everything else. */
 export function endAt(tree: Tree, end: Place, parts: Partial<Trajectory> = {}): Trajectory {
   return plainTrajectory({
     id: trajectoryId(tree.id, tree.trajectories.length),

@@ -32,7 +32,7 @@ export function call(name: string, input: object): string {
   return `<tool_call>\n{"name": "${name}", "arguments": ${text}}\n</tool_call><|im_end|>`
 }
 
-/** Everything an attempt needs, with plain defaults. */
+/** Everything an attempt needs, with simple defaults. */
 export function contextOf(
   parts: Pick<RolloutContext, 'environment' | 'renderer'> & {
     readonly policy: Policy

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 
 /** A program that serves something for as long as it is kept. */
 export interface Serving {
-  /** The program and its words, told the port to listen at. */
+  /** The program and its arguments, given the port to listen at. */
   readonly command: (port: number) => readonly [string, ...string[]]
   readonly variables?: Readonly<Record<string, string>>
   /** What answers when it is ready. */

@@ -6,7 +6,7 @@ export type TokenCredit = Map<string, number>
 
 type Line = Readonly<Record<string, unknown>>
 
-/** How far two credits are apart where they differ most; a token that is not there has none. */
+/** The largest difference between two credits; a missing token counts as 0. */
 export function creditDifference(a: TokenCredit, b: TokenCredit): number {
   const keys = new Set([...a.keys(), ...b.keys()])
   return [...keys].reduce(

@@ -1,4 +1,4 @@
-/** Waits until another process has got somewhere; gives false where `isOver` says that it never will. */
+/** Waits until another process has reached a state; returns false if `isOver` says that it never will. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   isOver: () => boolean = () => false,

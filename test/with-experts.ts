@@ -11,7 +11,7 @@ export function routed(ids: Int32Array, experts: number): readonly number[] {
   return Array.from({ length: layers * top }, (_, at) => (digest * (at + 3)) % experts)
 }
 
-/** The tree as it would have grown before a server that tells experts of what it was not asked for before. */
+/** The tree as it would have grown with a server that reports experts for all tokens not reported before. */
 export function withExperts(tree: Tree, experts: number): Tree {
   const grown = plantTree(tree)
   for (const { parent, segment, lineage } of tree.nodes.slice(1)) {

@@ -7,11 +7,11 @@ export interface Attack {
   readonly promise: string
   /** How many of a thousand cases of a campaign are of this kind. */
   readonly share: number
-  /** Prepares it; what it gives makes one case of these draws and throws where a promise is broken. */
+  /** Prepares it; the returned function makes one case from these draws and throws if a promise is broken. */
   open(): Promise<(draw: Random) => void | Promise<void>>
 }
 
-/** What became of the cases of one attack. */
+/** The result of one attack's cases. */
 export interface Held {
   readonly name: string
   readonly promise: string
@@ -39,14 +39,14 @@ export async function runAttack(
       if (broken.length < mostTold) broken.push(`case ${number}: ${(cause as Error).message}`)
     }
     slowest = Math.max(slowest, performance.now() - started)
-    // Others have their turn, signals among them.
+    // Yield now and then, so that signals are handled.
     if (number % 256 === 255) await new Promise(resolve => setImmediate(resolve))
   }
   const { name, promise } = attack
   return { name, promise, cases, broken, slowest }
 }
 
-/** Throws where something does not hold. */
+/** Throws if something is not true. */
 export function hold(isTrue: boolean, message: string): void {
   if (!isTrue) throw new Error(message)
 }

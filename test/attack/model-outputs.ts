@@ -9,7 +9,7 @@ const pieces = [
   ...['reserve(', ')', "a='", 'null', '1e999', '\u0000', '\ud800', '🎉', '<', '>', 'a'.repeat(50)],
 ]
 
-/** Outputs of a model that hold together no format: they are read to their end, as calls or as text. */
+/** Model outputs that fit no format: they are read to their end, as calls or as text. */
 export const modelOutputs: Attack = {
   name: 'model outputs',
   promise: 'O1',

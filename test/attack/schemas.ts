@@ -64,7 +64,7 @@ const pieces = [
   '\\b',
 ]
 
-/** Patterns that nobody wrote on purpose: the matches are those of JavaScript's own engine. */
+/** Random patterns: the matches are those of JavaScript's own engine. */
 export const patterns: Attack = {
   name: 'patterns',
   promise: 'H6',

@@ -223,7 +223,7 @@ const oddPaths = [
 ]
 const oddBodies = ['', '{', 'null', '[]', '1', `${'['.repeat(500)}`, '{"__proto__":{"a":1}}']
 
-/** Requests on every route of every service: nothing for strangers, and no request is the service's fault. */
+/** Requests on every route of every service: nothing without a token, and no request causes a server error. */
 export const services: Attack = {
   name: 'services',
   promise: 'H2',

@@ -12,7 +12,7 @@ const pieces = [
 ]
 const limits = { steps: 20_000, characters: 100_000 }
 
-/** Templates that nobody wrote on purpose: they render, or are refused as templates are. */
+/** Random templates: they render, or are refused with a template error. */
 export const templates: Attack = {
   name: 'templates',
   promise: 'H6',

@@ -52,7 +52,7 @@ export const foreignText: Attack = {
       const ids = tokenizer.encode(before! + foreign! + after!, { foreign: [range] })
       const count = (list: ArrayLike<number>): number =>
         Array.from(list).filter(id => known.has(id)).length
-      // Where nothing stands between the two, what they spell together is the template's own.
+      // With nothing between the two, the string they form is the template's own.
       const parts = foreign === '' ? [before! + after!] : [before!, after!]
       const own = parts.reduce((sum, part) => sum + count(tokenizer.encode(part)), 0)
       hold(count(ids) <= own, `${JSON.stringify([before, foreign, after])} became control tokens`)

@@ -27,7 +27,7 @@ export interface BadCase {
   readonly badness: Badness
   /** In words, where there are several of them. */
   readonly how?: string
-  /** What is told of it; `aborted` where a clock of the run's ends it. */
+  /** The reported reason; `aborted` if a clock of the run ends it. */
   readonly reason: RegExp | 'aborted'
   readonly boundary?: Boundary
   meet(closing: Closing): Promise<Meeting> | Meeting
@@ -40,6 +40,6 @@ export interface KindOfWorld {
   readonly cases: readonly BadCase[]
   /** Why some badness cannot happen. */
   readonly cannot?: Partial<Readonly<Record<Badness, string>>>
-  /** What has to be here. */
+  /** Whether what it needs is installed. */
   readonly isHere?: boolean
 }

@@ -12,7 +12,7 @@ import type { KindOfWorld, Meeting } from './contract.ts'
 
 const task = z.object({ bad: z.boolean() })
 export const tasks = { bad: { bad: true }, good: { bad: false } }
-/** The run's own clock, for worlds that nobody else bounds. */
+/** The run's own clock, for worlds without another limit. */
 export const clock = { limits: { seconds: 0.2 } }
 const forever = (): Promise<never> => new Promise(() => {})
 export const flood = 'x'.repeat(2 ** 24 + 1)

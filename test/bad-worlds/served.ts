@@ -22,7 +22,7 @@ async function serve(closing: Closing, handle: Serve): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** More than any answer has, for as long as somebody reads it. */
+/** Sends endless data as long as somebody reads it. */
 function pour(response: ServerResponse): void {
   const piece = Buffer.alloc(2 ** 20, 'x')
   const more = (): void => {
@@ -215,7 +215,7 @@ function mcp(open: (closing: Closing) => McpServer | Promise<McpServer>): Pick<B
         },
       }) as Environment
       const data = { prompt: '2 + 3?', answer: 5 }
-      // Whoever is only shown what went wrong would say the answer all the same, and be scored.
+      // A policy that only sees the error would still give the answer and be scored.
       const says = { bad: [call('bad', {}), '5'], good: [call('fine', {}), '5'] }
       return { environment, bad: data, good: data, says }
     },

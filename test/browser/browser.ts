@@ -18,7 +18,7 @@ export async function openBrowser(): Promise<Browser> {
   const executablePath = process.env.ESPALIER_BROWSER ?? systemBrowser()
   if (executablePath !== undefined) return await chromium.launch({ executablePath })
   const { default: carried } = await import('@sparticuz/chromium')
-  // Its own arguments are for another place: they switch off what is tested here.
+  // Not the package's own arguments, which switch off what is tested here.
   const args = ['--no-sandbox', '--disable-gpu']
   return await chromium.launch({ executablePath: await carried.executablePath(), args })
 }

@@ -54,7 +54,7 @@ export async function openPage(
     await route.abort()
   })
   const page = await context.newPage()
-  // Only what never comes runs into it, however busy the machine is.
+  // So long that only a test that never ends runs into it, however busy the machine is.
   page.setDefaultTimeout(40_000)
   page.on('pageerror', error => problems.push(`error: ${error.message}`))
   page.on('dialog', async dialog => {

@@ -45,7 +45,7 @@ export interface Trial {
   readonly words?: readonly string[]
 }
 
-/** A run that is disturbed, beside what it should come to. */
+/** A disturbed run, with its expected result. */
 export interface Disturbance extends AsyncDisposable {
   readonly folder: string
   readonly run: string

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What a run of the program came to. */
+/** The result of a run of the program. */
 export interface Finished {
   readonly code: number | null
   readonly stdout: string

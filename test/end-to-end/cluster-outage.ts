@@ -5,7 +5,7 @@ import { connectionOf } from '../../src/cluster/address.ts'
 import { openDatabase } from '../../src/cluster/database.ts'
 import type { TestServer } from './cluster.ts'
 
-/** A way to the server that can be cut. */
+/** A connection to the server that can be cut. */
 async function openWay(to: number) {
   const sockets = new Set<Socket>()
   const way = createServer(socket => {
@@ -36,9 +36,9 @@ async function openWay(to: number) {
   }
 }
 
-/** What becomes of whoever asks while the server is away; nobody waits for a real minute. */
+/** What happens to queries while the server is away, with a fake clock instead of real minutes. */
 export function describeOutage(server: TestServer): void {
-  /** A database behind a way that is mended when a clock of its own says so. */
+  /** A database behind a connection that is restored when a fake clock says so. */
   async function openBehind(minutes: number, options: { readonly patience?: number } = {}) {
     const way = await openWay(Number(server.url.port))
     const told: string[] = []

@@ -32,7 +32,7 @@ export function describeQueue(server: TestServer): void {
     const placing = openPlacing(database, run)
     const placed = ids.map(id => ({ id, work: Buffer.from(`work of ${id}`), digest: 'd' }))
     await placing.place(placed)
-    /** A worker; its lease is over at once where it is to be lost. */
+    /** A worker; for one that should be lost, the lease runs out at once. */
     const enter = async (name: string, lease: number): Promise<Leasing> => {
       const leasing = new Leasing(database, `${run}-${name}-${count++}`)
       await leasing.enter({ host: name, concurrency: 4, lease })

@@ -17,7 +17,7 @@ import { until } from '../until.ts'
 import { scratch } from './cli.ts'
 import type { TestServer } from './cluster.ts'
 
-/** A world that opens when the test lets it, and does not listen to whoever stops it. */
+/** A world that opens when the test lets it, and ignores its signal. */
 const gate = `
 import { environment } from 'espalier'
 import { z } from 'zod'
@@ -111,7 +111,7 @@ export function describeWorkers(server: TestServer): void {
     it('serve two runs that share a database alike', async () => {
       const { came, open: letThrough } = closeGate()
       const [one, two] = await Promise.all([open('fair-one'), open('fair-two')])
-      // The first run alone could fill every hand twice.
+      // The first run alone has twice as many attempts as fit.
       const asked = [...askFor(one, names('a', 8)), ...askFor(two, names('b', 8))]
       await until(
         async () => (await states('fair-one')).length + (await states('fair-two')).length === 16,

@@ -1,6 +1,6 @@
 import { openServing, type Serving, type ServingOptions, type Turn } from '../servers/serving.ts'
 
-/** A task of tau-bench, as far as somebody who solves it must know it. */
+/** What a solver needs to know of a tau-bench task. */
 export interface KnownTask {
   readonly instruction: string
   readonly actions: readonly { readonly name: string; readonly kwargs: object }[]

@@ -11,7 +11,7 @@ import {
 
 /** How the llama.cpp server behaves. */
 export interface LlamaCppServerOptions extends ServingOptions {
-  /** Places of tokens that end inside a character: nothing is told of them but their id. */
+  /** Places of tokens that end inside a character: only their ids are sent. */
   readonly split?: readonly number[]
 }
 

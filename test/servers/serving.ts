@@ -29,7 +29,7 @@ export interface Seen {
   readonly body: Foreign
 }
 
-/** What is asked of the model that a server pretends to have. */
+/** A request to the fake model of a server. */
 export interface Asked {
   readonly prompt: readonly number[]
   readonly maxTokens: number
@@ -38,7 +38,7 @@ export interface Asked {
   readonly seed: number | undefined
 }
 
-/** What the pretended model says. */
+/** The fake model's answer. */
 export interface Answer {
   readonly ids: readonly number[]
   readonly logprobs: readonly number[]
@@ -51,7 +51,7 @@ export interface Answer {
 export interface Hold {
   /** Tokens that it samples before. */
   readonly after: number
-  /** Told when they are sampled. */
+  /** Called when they are sampled. */
   readonly onReached: () => void
 }
 
@@ -155,7 +155,7 @@ function later(milliseconds: number, work: () => void): void {
   else setTimeout(work, milliseconds)
 }
 
-/** Answers in the way of a fault that does not depend on the protocol; tells whether it did. */
+/** Answers with a fault that does not depend on the protocol; returns whether it did. */
 function misbehave({ fault, response }: Turn, { tooLong }: Routes): boolean {
   switch (fault) {
     case 'too-long':

@@ -77,7 +77,7 @@ function answerOf(
   const { parameters, offset } = options
   const asked = {
     prompt,
-    // The server's own default, for clients that forget to say it.
+    // The server's own default.
     maxTokens: parameters.max_new_tokens ?? 128,
     index: turn.index + offset,
     seed: parameters.sampling_seed,
@@ -195,7 +195,7 @@ export function openSglangStage(
   connect: (url: string, options: SglangOptions) => Policy,
   options: SglangServerOptions = {},
 ): Promise<StagedPolicy> {
-  // Only what hangs uses its grace up.
+  // Only a hanging sample uses its grace up.
   const graceSeconds = scene.fault === 'hang' ? 0.3 : 30
   return openStage(scene, {
     serve: played => openSglangServer({ ...played, ...options }),

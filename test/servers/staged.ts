@@ -7,7 +7,7 @@ import type { Policy } from '../../src/core/policy.ts'
 import type { Foreign } from '../foreign.ts'
 import type { Serving, ServingOptions } from './serving.ts'
 
-/** The two sides of a scene, and how what one sent the other is read. */
+/** The two sides of a scene, and how requests between them are read. */
 export interface Stage {
   readonly serve: (options: ServingOptions) => Promise<Serving>
   readonly connect: (url: string, options: { readonly deadlineSeconds?: number }) => Policy

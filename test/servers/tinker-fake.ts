@@ -14,7 +14,7 @@ export interface Arrived {
 /** What is answered instead of the usual: a code and a body. */
 export type Instead = { readonly code: number; readonly body?: unknown } | undefined
 
-/** How a server of Tinker's API behaves that has no model behind it. */
+/** How a fake Tinker server without a model behaves. */
 export interface FakeTinkerOptions {
   /** Looks at every request first. */
   readonly instead?: (arrived: Arrived, before: readonly Arrived[]) => Instead
@@ -24,7 +24,7 @@ export interface FakeTinkerOptions {
   readonly metrics?: Readonly<Record<string, number>>
 }
 
-/** Opens a server that answers as Tinker's API has it, whatever is asked; tests make it misbehave. */
+/** Opens a server that gives a valid answer of Tinker's API to every request; tests make it misbehave. */
 export async function openFakeTinker(options: FakeTinkerOptions = {}) {
   const arrived: Arrived[] = []
   const results = new Map<string, unknown>()

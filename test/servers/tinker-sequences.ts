@@ -10,7 +10,7 @@ interface Claiming {
   readonly loss_fn_input_spans?: readonly string[]
 }
 
-/** What a Tinker server sampled, by name: what clients say of where tokens come from is held to it. */
+/** What a Tinker server sampled, by name; clients' claims about the origin of tokens are checked against it. */
 export function openSequences() {
   const known = new Map<string, { prompt: readonly number[]; sampled: readonly number[] }>()
   let claims = 0

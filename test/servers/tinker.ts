@@ -24,10 +24,10 @@ interface Datum {
 }
 
 /**
- * Opens the server: what learns is one model, what is sampled from another, which takes over the
- * weights when they are saved for it, as the API wants. Results are futures; the first question
- * for each is answered with `try_again`. Passes come as JSON or protobuf, results go as they are
- * accepted, as the official SDK has them.
+ * Opens the server: one model learns and another is sampled from, which gets the weights when they are
+ * saved for it, as in the API. Results are futures; the first request for each is answered with
+ * `try_again`. Passes come as JSON or protobuf, and results are sent in the accepted form, as with the
+ * official SDK.
  */
 export async function openTinkerServer(
   shape: ModelShape,

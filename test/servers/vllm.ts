@@ -41,7 +41,7 @@ function answersOf(turn: Turn, prompt: number[], parameters: Foreign, options: S
     answerTo(
       {
         prompt,
-        // The server's own default, for clients that forget to say it.
+        // The server's own default.
         maxTokens: parameters.max_tokens ?? 16,
         index: turn.index + offset,
         seed: parameters.seed === undefined ? undefined : parameters.seed + offset,

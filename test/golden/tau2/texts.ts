@@ -170,7 +170,7 @@ function checkRetrieval(name: Retrieval, wanted: Tau2Row, source: Tau2Source): P
   const tools = advertised(domain.agent).map(tool => tool.name)
   const [task] = domain.tasks
   const text = domain.policy({ ...(task && { task }) })
-  // Which order the documents come in is the file system's business, their sum is not.
+  // The order of the documents depends on the file system; their total does not.
   const policy =
     name === 'full_kb'
       ? differ('length', wanted.len, lengthOf(text))
