@@ -84,7 +84,7 @@ else {
   step('build', () => run('scripts/build.mjs'))
   step('unit', () => vitest(unit, more))
   step('golden', golden)
-  step('end to end, examples and docs', () => vitest(['test/'], more))
+  step('end to end, examples and docs', () => vitest(['test/', '--maxWorkers=100%'], more))
 }
 rmSync(folder, { recursive: true, force: true })
 for (const failure of failures) console.log(`\nFAILED ${failure}`)
