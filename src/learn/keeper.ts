@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises'
+import { appendFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withoutSecrets } from '../core/process/secrets.ts'
 import type { Trainer } from '../core/trainer.ts'
@@ -8,7 +8,7 @@ import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './
 /** Saves a training run so that it can be resumed: its checkpoints and metrics. */
 export type Keeper = ReturnType<typeof openKeeper>
 
-/** How long an interrupted run may take to save its last step, in milliseconds. */
+/** How long a run that stops may take to save its last step, in milliseconds. */
 const rescueTime = 30_000
 
 /** Keeps a run in its folder, where it has one. */
@@ -17,7 +17,10 @@ export function openKeeper(out: string | undefined, trainer: Trainer, signal: Ab
     out === undefined ? undefined : checkpointFolder(out, step)
   const save = async (step: number, within: AbortSignal = signal): Promise<void> => {
     const folder = pathOf(step)
-    if (folder !== undefined) await trainer.save(folder, { signal: within })
+    if (folder === undefined) return
+    // Trainers that keep their weights elsewhere make no folder.
+    await mkdir(folder, { recursive: true })
+    await trainer.save(folder, { signal: within })
   }
   const state = async (now: TrainingState): Promise<void> => {
     if (out !== undefined) await writeState(out, now)
@@ -33,9 +36,8 @@ export function openKeeper(out: string | undefined, trainer: Trainer, signal: Ab
       await save(now.step)
       await state(now)
     },
-    /** Saves the last whole step of a run that was told to stop, so that it is not repeated. */
+    /** Saves the last whole step of a run that stops, so that it is not repeated. */
     async rescue(last: TrainingState): Promise<void> {
-      if (!signal.aborted) return
       try {
         await save(last.step, AbortSignal.timeout(rescueTime))
         await state(last)

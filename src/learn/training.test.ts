@@ -20,6 +20,7 @@ import { openEstimate } from '../weigh/estimate.ts'
 import { train, trainParts } from './train.ts'
 import type { LearningOptions } from './train-options.ts'
 import type { StepRecord } from './training.ts'
+import { readState } from './training-state.ts'
 
 const renderer = await openByteRenderer()
 const end = renderer.stopIds[0]!
@@ -150,10 +151,21 @@ describe('a training run', () => {
         return await parts.policy.sample(request, call)
       },
     }
-    const options = { ...plan, evaluateEvery: 100, maxStaleness, trainer }
+    const out = scratch()
+    const options = {
+      ...plan,
+      evaluateEvery: 100,
+      checkpointEvery: 100,
+      maxStaleness,
+      trainer,
+      out,
+    }
     await expect(trainParts(tasks, { ...parts, policy }, options)).rejects.toThrow(
       new RegExp(`No attempt ${which} could be scored: failed in policy: the server is away`),
     )
+    // What was learned before is kept.
+    const kept = learned.length
+    expect((await readState(out))?.step).toBe(kept > 0 ? kept : undefined)
   })
 
   it('that rolls ahead learns from what is at most so many steps old', async () => {
