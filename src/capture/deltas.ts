@@ -12,7 +12,7 @@ export interface Deltas {
 }
 
 /** Sends nothing. */
-const untold: Deltas = { watch: undefined, finish: () => {} }
+const noDeltas: Deltas = { watch: undefined, finish: () => {} }
 
 /** What deltas are made from. */
 export interface DeltaSource {
@@ -25,7 +25,7 @@ export interface DeltaSource {
 
 /** Begins to send one answer. */
 export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
-  if (!onDelta) return untold
+  if (!onDelta) return noDeltas
   const { index: answer, request, renderer, prompted } = source
   const { stop = [] } = request
   const held = stop.reduce((most, text) => Math.max(most, text.length), 0)
@@ -70,18 +70,18 @@ function openTelling(
   held: number,
 ): { add(text: string): void; finish(whole: string): void } {
   let all = ''
-  let told = 0
+  let sent = 0
   return {
     add(text) {
       all = (all + text).slice(all === '' ? leading(text) : 0)
       const until = all.trimEnd().length - held
-      if (until <= told) return
-      tell(all.slice(told, until))
-      told = until
+      if (until <= sent) return
+      tell(all.slice(sent, until))
+      sent = until
     },
     finish(whole) {
-      const start = told === 0 ? 0 : leading(whole)
-      const rest = whole.slice(start + told)
+      const start = sent === 0 ? 0 : leading(whole)
+      const rest = whole.slice(start + sent)
       if (rest !== '') tell(rest)
     },
   }

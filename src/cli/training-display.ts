@@ -27,7 +27,7 @@ export function openTrainingDisplay(
   const started = now()
   const successes: number[] = []
   let first: number | undefined
-  let told = 0
+  let shownAt = 0
   return {
     onStep(record) {
       successes.push(record.success)
@@ -42,11 +42,11 @@ export function openTrainingDisplay(
       const history = sparkline(successes)
       terminal.status(isLast ? '' : `${line}  ${history}`)
       // The last line stays for people to read; without a terminal every tenth one does, and one a minute.
-      const isDue = record.step % 10 === 0 || seconds - told >= quiet
+      const isDue = record.step % 10 === 0 || seconds - shownAt >= quiet
       if (isLast) terminal.tell(`${line}  ${history}  ${duration(seconds)}`)
       else if (!terminal.isLive && isDue) {
         terminal.tell(`${line}  ${duration(seconds)}`)
-        told = seconds
+        shownAt = seconds
       }
     },
     onEvaluation(evaluation, step) {

@@ -89,8 +89,8 @@ function cutAround(
       const part = words.slice(start, end)
       // A number counts only if the word behind it, which says what it counts, fits too.
       const counted = end === words.length ? part : part.slice(0, -1)
-      const isTold = hasNumber.test(counted.join(''))
-      const value = total(stemsOf(part.join('')), weights) + (isTold ? 3 * number : 0)
+      const hasCountedNumber = hasNumber.test(counted.join(''))
+      const value = total(stemsOf(part.join('')), weights) + (hasCountedNumber ? 3 * number : 0)
       return { part, start, value }
     })
   const best = Math.max(...windows.map(each => each.value))

@@ -50,8 +50,8 @@ export function writeFacts(
     if (answer !== '' && answer !== opening) lines.add('Asked: ', answer, ' ')
   }
   const known = new Set(wordsOf(lines.text))
-  const told = facts.relations.filter(parts => isNews(parts.join(' '), known))
-  const relations = byQuestion(told, parts => parts.join(' '), asked)
+  const fresh = facts.relations.filter(parts => isNews(parts.join(' '), known))
+  const relations = byQuestion(fresh, parts => parts.join(' '), asked)
   for (const parts of relations.slice(0, limits.relations)) {
     lines.add('Rel: ', `(${parts.join(' | ')})`, '; ')
   }

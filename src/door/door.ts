@@ -160,8 +160,8 @@ const noToken = new RefusedRequest(401, 'send the token of the service as Author
 function checkHost({ headers }: Entering, { host, allowedHosts = [] }: DoorOptions): void {
   const name = hostNameOf(headers.host)
   if (name !== undefined && isOwnHost(name, { host, allowedHosts })) return
-  const told = JSON.stringify(headers.host?.slice(0, 200) ?? '')
-  throw new RefusedRequest(421, `this service does not answer for the host ${told}`)
+  const quoted = JSON.stringify(headers.host?.slice(0, 200) ?? '')
+  throw new RefusedRequest(421, `this service does not answer for the host ${quoted}`)
 }
 
 /** Browsers say which page sent a request. Foreign pages are refused, except for links if the door allows them. */
@@ -174,8 +174,8 @@ function checkOrigin(
   if (origin !== undefined) {
     const isOwn = origin === `http://${host}` || origin === `https://${host}`
     if (isOwn || allowedOrigins.includes(origin)) return
-    const told = JSON.stringify(origin.slice(0, 200))
-    throw new RefusedRequest(403, `pages of ${told} may not use this service`)
+    const quoted = JSON.stringify(origin.slice(0, 200))
+    throw new RefusedRequest(403, `pages of ${quoted} may not use this service`)
   }
   const isForeign = from === 'cross-site' || from === 'same-site'
   const isLink = request.method === 'GET' && request.headers['sec-fetch-mode'] === 'navigate'

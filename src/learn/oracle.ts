@@ -67,14 +67,14 @@ async function bonusOf(
   const { policy, limit = 5 } = options
   const { row, tree } = member
   const from = row.mask.indexOf(1)
-  const told = toldPath(member, options)
-  if (from < 0 || !told) return undefined
+  const prompted = promptedPath(member, options)
+  if (from < 0 || !prompted) return undefined
   const { temperature } = tree.sampling
   const end = row.mask.lastIndexOf(1) + 1
   const plain = await policy.score!(row.ids.subarray(0, end), from, { temperature }, { signal })
   const oracle = await policy.score!(
-    told.ids.subarray(0, end + told.longer),
-    from + told.longer,
+    prompted.ids.subarray(0, end + prompted.longer),
+    from + prompted.longer,
     { temperature },
     { signal },
   )
@@ -97,7 +97,7 @@ async function bonusOf(
 }
 
 /** The same path after an opening with the hint; undefined if the row does not begin with the opening. */
-function toldPath(
+function promptedPath(
   { row, tree }: MemberRow,
   { renderer, promptOf }: OracleOptions,
 ): { readonly ids: Int32Array; readonly longer: number } | undefined {

@@ -25,18 +25,18 @@ export interface ValueRule {
 export function toJsonValue(raw: string, schema: Schema, rule: ValueRule): string {
   const types = schemaTypes(schema)
   const trimmed = raw.trim()
-  const unsaid = (): string => JSON.stringify(stripped(raw, rule))
+  const asText = (): string => JSON.stringify(stripped(raw, rule))
   if (schema === undefined || types.size === 0) {
     const plain = rule.undeclared === 'text' && !/^(?:[[{]|true$|false$|null$)/.test(trimmed)
-    return !plain && isJson(trimmed) ? trimmed : unsaid()
+    return !plain && isJson(trimmed) ? trimmed : asText()
   }
   if (trimmed === 'null' && (types.has('null') || !types.has('string'))) return 'null'
-  if (!types.has('string')) return decoded(trimmed, types, rule) ?? unsaid()
+  if (!types.has('string')) return decoded(trimmed, types, rule) ?? asText()
   const others = [...types].some(type => type !== 'string' && type !== 'null')
   if (!others || rule.union === 'text') return JSON.stringify(raw)
-  if (rule.union === 'json') return isJson(trimmed) ? trimmed : unsaid()
+  if (rule.union === 'json') return isJson(trimmed) ? trimmed : asText()
   const value = decoded(trimmed, types, rule)
-  return value !== undefined && fits(value, types) ? value : unsaid()
+  return value !== undefined && fits(value, types) ? value : asText()
 }
 
 function stripped(raw: string, { strips }: ValueRule): string {

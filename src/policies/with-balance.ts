@@ -190,25 +190,25 @@ function commonCapabilities(policies: readonly Policy[]): PolicyCapabilities {
 /** Their common description; a server that does not answer is skipped, one that differs is an error. */
 async function describeAll(policies: readonly Policy[], call: Call): Promise<PolicyDescription> {
   const settled = await Promise.allSettled(policies.map(async policy => policy.describe?.(call)))
-  const told = settled.flatMap((result, index) =>
+  const answers = settled.flatMap((result, index) =>
     result.status === 'fulfilled' && result.value
       ? [{ name: policies[index]!.name, ...result.value }]
       : [],
   )
-  const [first] = told
+  const [first] = answers
   if (!first) {
     const failed = settled.find(result => result.status === 'rejected')
     if (failed) throw failed.reason
     return {}
   }
-  const other = told.find(({ model }) => model !== first.model)
+  const other = answers.find(({ model }) => model !== first.model)
   if (other) {
     throw new Error(
       `${first.name} serves "${first.model}" but ${other.name} serves "${other.model}": ` +
         'they cannot be one policy.',
     )
   }
-  const contexts = told.flatMap(({ context }) => (context === undefined ? [] : [context]))
+  const contexts = answers.flatMap(({ context }) => (context === undefined ? [] : [context]))
   return {
     ...(first.model === undefined ? {} : { model: first.model }),
     ...(contexts.length === 0 ? {} : { context: Math.min(...contexts) }),

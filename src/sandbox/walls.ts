@@ -131,8 +131,8 @@ export function describeWalls(walls: Walls): {
   readonly missing: readonly string[]
 } {
   const all = Object.entries(names) as readonly (readonly [Exclude<keyof Walls, 'by'>, string])[]
-  const told = (stands: boolean): readonly string[] =>
+  const namesOf = (stands: boolean): readonly string[] =>
     all.filter(([wall]) => walls[wall] === stands).map(([, name]) => name)
   const by = walls.by === undefined ? 'no walls of the system' : `namespaces by ${walls.by}`
-  return { by, standing: told(true), missing: told(false) }
+  return { by, standing: namesOf(true), missing: namesOf(false) }
 }

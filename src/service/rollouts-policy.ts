@@ -99,11 +99,11 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
 
 /** Sends announcements elsewhere one after the other. */
 function openTelling<To>(to: To | undefined): (say: (to: To) => Promise<void>) => Promise<void> {
-  let told: Promise<void> = Promise.resolve()
+  let lastSaid: Promise<void> = Promise.resolve()
   return async say => {
     if (to === undefined) return
-    const saying = told.then(() => say(to))
-    told = saying.catch(() => undefined)
+    const saying = lastSaid.then(() => say(to))
+    lastSaid = saying.catch(() => undefined)
     await saying
   }
 }

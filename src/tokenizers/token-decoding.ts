@@ -25,11 +25,11 @@ function openTokenStream(
   tokensOf: (ids: ArrayLike<number>) => readonly string[],
   decode: (tokens: readonly string[]) => string,
 ): StreamDecoder {
-  let told: readonly string[] = []
+  let previous: readonly string[] = []
   let held: string[] = []
   const tell = () => {
-    const text = decode([...told, ...held]).slice(decode(told).length)
-    if (held.length > 0) told = held.slice(-1)
+    const text = decode([...previous, ...held]).slice(decode(previous).length)
+    if (held.length > 0) previous = held.slice(-1)
     held = []
     return text
   }

@@ -20,12 +20,12 @@ export async function sendLive(
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
   })
-  let told = ''
+  let last = ''
   while (!gone.signal.aborted) {
     await run.refresh().catch(() => undefined)
     const now = JSON.stringify({ version: run.version, status: run.entry.status })
-    if (now !== told) raw.write(`data: ${now}\n\n`)
-    told = now
+    if (now !== last) raw.write(`data: ${now}\n\n`)
+    last = now
     await wait(everyMilliseconds, undefined, { signal: gone.signal }).catch(() => undefined)
   }
   raw.end()

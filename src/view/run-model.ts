@@ -8,7 +8,7 @@ import { openTexts, plainTexts, type TokenTexts } from './tell/token-texts.ts'
 /** The texts of a run's tokens, or why there are none. */
 export interface RunModel {
   readonly texts: TokenTexts
-  readonly told: { readonly name: string } | { readonly problem: string }
+  readonly model: { readonly name: string } | { readonly problem: string }
 }
 
 /**
@@ -28,14 +28,14 @@ export async function openRunModel(
   const folder = directory === undefined || named !== undefined ? model : resolve(directory, model)
   try {
     const { tokenizer } = await openRenderer(existsSync(folder) ? folder : model, { offline: true })
-    return { texts: openTexts(tokenizer), told: { name: model } }
+    return { texts: openTexts(tokenizer), model: { name: model } }
   } catch (error) {
     return missing(`${(error as Error).message}`)
   }
 }
 
 function missing(problem: string): RunModel {
-  return { texts: plainTexts, told: { problem } }
+  return { texts: plainTexts, model: { problem } }
 }
 
 function modelOf({ model, policy }: RunManifest['config']): string | undefined {

@@ -98,7 +98,7 @@ export class ViewedRun implements AsyncDisposable {
   /** Rises whenever something was added. */
   get version(): number {
     return (
-      this.#index.progress.version + this.#metrics.size + this.#warnings.length + this.#crew.told
+      this.#index.progress.version + this.#metrics.size + this.#warnings.length + this.#crew.reports
     )
   }
 
@@ -128,7 +128,7 @@ export class ViewedRun implements AsyncDisposable {
 
   async answer(canTry: boolean): Promise<RunAnswer> {
     const { config, versions, finished, reason, directory } = this.#manifest
-    const { told } = await this.#openModel()
+    const { model } = await this.#openModel()
     const report = await readReport(this.folder)
     return {
       ...this.entry,
@@ -143,7 +143,7 @@ export class ViewedRun implements AsyncDisposable {
       workers: this.#crew.rows(report),
       report,
       sums: sumsOf(this.rows(), { treesOf: this.#treesOf, successAt: this.successAt }),
-      model: told,
+      model,
       policies: policiesOf(this.folder, this.#manifest),
       canTry: canTry && config.environment !== undefined && directory !== undefined,
     }

@@ -68,11 +68,11 @@ export async function openObservers(
   const listeners: Listen[] = []
   const instruments: Instrument[] = []
   const notes = openNotes(out)
-  let toldAll: Listen | undefined
+  let listener: Listen | undefined
   const tellAll: Listen = event => {
     // Made once, because it is called with every sample.
-    toldAll ??= listenAll(notes.listen, ...listeners)
-    toldAll(event)
+    listener ??= listenAll(notes.listen, ...listeners)
+    listener(event)
   }
   const open = async (): Promise<void> => {
     const events = openEventsFile(runPaths(out).events)

@@ -20,7 +20,7 @@ export class FileProblem extends Error {
 
 /** The text of a file. */
 export async function readFileIn(workspace: Workspace, path: string, call: Call): Promise<string> {
-  return told(await script(workspace, scripts.read, [path], call))
+  return outputOf(await script(workspace, scripts.read, [path], call))
 }
 
 /** Writes a file, with the folders it lies in. */
@@ -29,12 +29,12 @@ export async function writeFileIn(
   { path, text }: { readonly path: string; readonly text: string },
   call: Call,
 ): Promise<void> {
-  told(await script(workspace, scripts.write, [path], { ...call, input: text }))
+  outputOf(await script(workspace, scripts.write, [path], { ...call, input: text }))
 }
 
 /** The files and folders below one, two levels deep. */
 export async function listFilesIn(workspace: Workspace, path: string, call: Call): Promise<string> {
-  return told(await script(workspace, scripts.list, [path, '2'], call))
+  return outputOf(await script(workspace, scripts.list, [path, '2'], call))
 }
 
 /** Mebibytes that the files in a folder take. */
@@ -51,7 +51,7 @@ function script(
   return workspace.run(['/bin/sh', '-c', text, 'sh', ...words], call)
 }
 
-function told({ code, end, output, complaints, cut }: Finished): string {
+function outputOf({ code, end, output, complaints, cut }: Finished): string {
   if (end === 'exited' && code === 0) {
     return cut > 0 ? `${output}\n[${cut} more bytes not shown]` : output
   }

@@ -157,7 +157,8 @@ class Server {
         await pause(wait, asking.signal)
         continue
       }
-      if (status < 200 || status > 299) throw this.#broken(method, path, `${status} ${told(text)}`)
+      if (status < 200 || status > 299)
+        throw this.#broken(method, path, `${status} ${errorMessage(text)}`)
       const read = schema.safeParse(tryJson(text))
       if (read.success) return read.data
       const problem = z.prettifyError(read.error).replaceAll('\n', ' ').slice(0, 300)
@@ -201,7 +202,7 @@ async function bounded(response: Response): Promise<string> {
 }
 
 /** The message of an error answer. */
-function told(text: string): string {
+function errorMessage(text: string): string {
   const read = z.object({ error: z.string() }).safeParse(tryJson(text))
   return (read.success ? read.data.error : text).slice(0, 500)
 }

@@ -59,9 +59,12 @@ export function toProblem(cause: unknown): RequestProblem {
   if (cause instanceof ContextIsFull) return new RequestProblem('context', cause.message)
   if (cause instanceof AttemptIsOver) return new RequestProblem('over', cause.message)
   if (cause instanceof Failure) {
-    const told = `the ${cause.boundary} failed: ${cause.message.slice(0, 500)}`
+    const message = `the ${cause.boundary} failed: ${cause.message.slice(0, 500)}`
     // A chat template that cannot write these messages never will: clients should not retry.
-    return new RequestProblem(cause.boundary === 'renderer' ? 'unsupported' : 'unavailable', told)
+    return new RequestProblem(
+      cause.boundary === 'renderer' ? 'unsupported' : 'unavailable',
+      message,
+    )
   }
   return new RequestProblem('internal', 'the request could not be answered: an internal error')
 }

@@ -104,12 +104,12 @@ const words = [
 
 /** Shows the first group that teaches something, with its rewards and what they become. */
 function tellOneGroup(terminal: Terminal): Listen {
-  let isTold = false
+  let isShown = false
   return event => {
-    if (isTold || event.kind !== 'group-end' || isHeldOut(event.group)) return
+    if (isShown || event.kind !== 'group-end' || isHeldOut(event.group)) return
     const { id, members } = event.group
     if (new Set(members.map(({ reward }) => reward.total)).size < 2) return
-    isTold = true
+    isShown = true
     const row = (values: readonly (number | null)[]): string =>
       values.map(value => (value ?? 0).toFixed(2).padStart(6)).join('')
     terminal.tell(`  one group, ${id}`)

@@ -14,20 +14,20 @@ export function seenLines(
   terminal: Pick<Terminal, 'paint'>,
 ): readonly string[] {
   const { turns, messages, views = [] } = trajectory
-  let told = 0
+  let shownUntil = 0
   return turns.flatMap((turn, index) => {
     const view = views.findLast(each => each.turn <= index)
     const isNew = view !== undefined && view.turn === index
     const shown = seenBefore(messages, turn.messages, view)
-    const fresh = isNew ? shown : messages.slice(told, turn.messages)
-    told = turn.messages + 1
+    const fresh = isNew ? shown : messages.slice(shownUntil, turn.messages)
+    shownUntil = turn.messages + 1
     const tokens = tree.nodes[turn.from]!.start
     const head = `turn ${index + 1}: it saw ${count(shown.length, 'message')}, ${count(tokens, 'token')}`
     return [
       terminal.paint('bold', `${head}${isNew ? `, rewritten by ${view.by}:` : ''}`),
       ...conversationLines(fresh, terminal),
       terminal.paint('dim', 'and said'),
-      ...conversationLines(messages.slice(turn.messages, told), terminal),
+      ...conversationLines(messages.slice(turn.messages, shownUntil), terminal),
     ]
   })
 }

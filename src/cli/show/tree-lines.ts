@@ -19,11 +19,13 @@ export function treeLines(
   endOf: (member: Member) => string,
 ): readonly string[] {
   const nodes = new Map(members.map(member => [member, nodesOf(tree, member.trajectory)]))
-  const grow = (shared: readonly Member[], from: number, told: number): Branch => {
+  const grow = (shared: readonly Member[], from: number, shownTurns: number): Branch => {
     const paths = shared.map(member => nodes.get(member)!)
     const common = commonLength(paths, from)
     const turns = sharedTurns(shared)
-    const said = turns.slice(told).map((turn, index) => turnLine(shared[0]!, turn, told + index))
+    const said = turns
+      .slice(shownTurns)
+      .map((turn, index) => turnLine(shared[0]!, turn, shownTurns + index))
     const parts = shared.length === 1 ? [] : partsBy(shared, each => nodes.get(each)![common])
     const branches = parts.flatMap(part =>
       // Attempts that took the same path to its end differ in nothing that could branch.
@@ -45,10 +47,10 @@ function partsBy(
   return nodes.map(node => members.filter(member => nodeOf(member) === node))
 }
 
-function leafOf(member: Member, told: number): Branch {
+function leafOf(member: Member, shownTurns: number): Branch {
   const said = member.trajectory.turns
-    .slice(told)
-    .map((turn, index) => turnLine(member, turn, told + index))
+    .slice(shownTurns)
+    .map((turn, index) => turnLine(member, turn, shownTurns + index))
   return { members: [member], said, branches: [] }
 }
 

@@ -1,7 +1,7 @@
 import { isRecord } from '../tools/json-schema.ts'
 
 /** Fields of an observation that are read elsewhere. */
-const aside = new Set(['metadata', 'done', 'reward'])
+const ignoredFields = new Set(['metadata', 'done', 'reward'])
 
 /**
  * An observation as a policy reads it: the one field that is asked for, the only text where there
@@ -12,7 +12,9 @@ export function observationText(
   field: string | undefined,
 ): string {
   if (field !== undefined) return plain(observation[field])
-  const held = Object.entries(observation).filter(([name, value]) => !aside.has(name) && is(value))
+  const held = Object.entries(observation).filter(
+    ([name, value]) => !ignoredFields.has(name) && is(value),
+  )
   const [only] = held
   if (!only) return ''
   if (held.length === 1 && typeof only[1] === 'string') return only[1]

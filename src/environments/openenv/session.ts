@@ -146,8 +146,8 @@ class LockStep implements Session {
   }
 
   #end({ code, reason }: SocketEnd): void {
-    const told = reason === '' ? '' : `, ${reason}`
-    this.#broken ??= brokenWorld(`${this.#options.url} closed the world’s socket (${code}${told})`)
+    const why = reason === '' ? '' : `, ${reason}`
+    this.#broken ??= brokenWorld(`${this.#options.url} closed the world’s socket (${code}${why})`)
     this.#waiting?.fail(this.#broken)
   }
 }

@@ -51,10 +51,10 @@ export async function openRemoteWorld(
   const game = new Game(session, options)
   const seen = first === undefined ? undefined : game.begin(first)
   if (seen?.isDone) throw brokenWorld('the world was over when it was reset')
-  const told = seen ? observationText(seen.observation, options.observe) : ''
+  const observation = seen ? observationText(seen.observation, options.observe) : ''
   const tools = await game.tools(call)
   return {
-    opening: opening({ instruction, prompt: call.data.prompt ?? '', told }),
+    opening: opening({ instruction, prompt: call.data.prompt ?? '', observation }),
     tools,
     ...(acting.kind === 'say' && {
       respond: (text, stepping) => game.say(acting.field, text, stepping),
@@ -65,9 +65,9 @@ export async function openRemoteWorld(
   }
 }
 
-function opening(words: { instruction: string; prompt: string; told: string }): Message[] {
-  const { instruction, prompt, told } = words
-  const content = [prompt, told].filter(Boolean).join('\n\n')
+function opening(words: { instruction: string; prompt: string; observation: string }): Message[] {
+  const { instruction, prompt, observation } = words
+  const content = [prompt, observation].filter(Boolean).join('\n\n')
   const system: Message[] = instruction === '' ? [] : [{ role: 'system', content: instruction }]
   return [...system, { role: 'user', content: content || 'Begin.' }]
 }
@@ -134,8 +134,8 @@ class Game {
   async say(field: string, text: string, call: Call): Promise<string | undefined> {
     try {
       const { observation, isDone } = await this.#step({ [field]: text }, call)
-      const told = observationText(observation, this.#options.observe)
-      return isDone ? undefined : told || 'Go on.'
+      const answer = observationText(observation, this.#options.observe)
+      return isDone ? undefined : answer || 'Go on.'
     } catch (cause) {
       call.signal.throwIfAborted()
       if (cause instanceof Failure || !(cause instanceof Error)) throw cause

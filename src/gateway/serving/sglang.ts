@@ -144,12 +144,12 @@ async function streamOne(
   { gone, send }: { readonly gone: AbortSignal; readonly send: (event: unknown) => void },
 ): Promise<void> {
   const tokens: TokenNews[] = []
-  let told = 0
+  let sent = 0
   let telling: Promise<void> | undefined
   let isOver = false
   const tell = async (): Promise<void> => {
-    while (told < tokens.length && !isOver) {
-      const soFar = tokens.slice(0, ++told)
+    while (sent < tokens.length && !isOver) {
+      const soFar = tokens.slice(0, ++sent)
       send(
         toPart(served, wanted, {
           ids: Int32Array.from(soFar, ({ id }) => id),

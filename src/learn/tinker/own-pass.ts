@@ -34,10 +34,10 @@ export async function ownPass(
   const oldLogprobs = new Float64Array(starts.at(-1)!)
   const logprobs = new Float64Array(starts.at(-1)!)
   const unknown: number[] = []
-  const told = await forward(learner, placed, call)
+  const forwarded = await forward(learner, placed, call)
   members.forEach((member, index) => {
     const then = ratioStart(member)
-    const now = told.get(member)
+    const now = forwarded.get(member)
     for (let token = 0; token < lengths[index]!; token++) {
       const place = starts[index]! + token
       const known = now?.[token - 1] ?? then[token]!
@@ -61,7 +61,7 @@ async function forward(
   placed: readonly Placed[],
   call: Call,
 ): Promise<ReadonlyMap<MemberRow, readonly number[]>> {
-  const told = new Map<MemberRow, readonly number[]>()
+  const byMember = new Map<MemberRow, readonly number[]>()
   let done = 0
   const known = placed.map(({ member }) => withProvenance(toSurrogate(member), member, provenance))
   for (const data of inChunks(known)) {
@@ -70,13 +70,13 @@ async function forward(
       const numbers = outputs[index]?.logprobs ?? []
       const { length } = datum.loss_fn_inputs.target_tokens!.data
       if (numbers.length !== length) {
-        throw new Error(`forward told ${numbers.length} log-probabilities of ${length} targets`)
+        throw new Error(`forward returned ${numbers.length} log-probabilities of ${length} targets`)
       }
-      told.set(placed[done + index]!.member, numbers)
+      byMember.set(placed[done + index]!.member, numbers)
     })
     done += data.length
   }
-  return told
+  return byMember
 }
 
 async function backward(
@@ -84,15 +84,15 @@ async function backward(
   { placed, slopes }: { readonly placed: readonly Placed[]; readonly slopes: Float64Array },
   call: Call,
 ): Promise<Readonly<Record<string, number>>> {
-  const told: Readonly<Record<string, number>>[] = []
+  const metrics: Readonly<Record<string, number>>[] = []
   const data = placed.map(({ member, start }) => {
     const own = slopes.subarray(start, start + member.row.ids.length)
     return withProvenance(toSurrogate(member, own), member, provenance)
   })
   for (const chunk of inChunks(data)) {
-    told.push((await passes.run(passOf(model, chunk), call)).metrics)
+    metrics.push((await passes.run(passOf(model, chunk), call)).metrics)
   }
-  return combined(told)
+  return combined(metrics)
 }
 
 function passOf(model: Learner['model'], data: readonly Datum[]) {

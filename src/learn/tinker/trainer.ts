@@ -85,15 +85,15 @@ async function learnFrom(state: State, groups: readonly Group[], call: Call) {
     loss.kind === 'own'
       ? () => ownPass(state, { members: all, loss }, call)
       : await serverPass(state, { all, loss }, call)
-  let told: Readonly<Record<string, number>> = {}
+  let metrics: Readonly<Record<string, number>> = {}
   for (let epoch = 0; epoch < settings.epochs; epoch++) {
     const sums = await pass()
-    told = { ...told, ...(epoch === 0 && metricsOf(sums)), loss: sums.loss }
-    told = { ...told, ...namedServer(combined([sums.metrics, await optimise(state, call)])) }
+    metrics = { ...metrics, ...(epoch === 0 && metricsOf(sums)), loss: sums.loss }
+    metrics = { ...metrics, ...namedServer(combined([sums.metrics, await optimise(state, call)])) }
   }
   const version = session.version + 1
   await offer(state, version, call)
-  return { version, metrics: { ...counts, ...told } }
+  return { version, metrics: { ...counts, ...metrics } }
 }
 
 /** A pass with a loss of the server, with advantages scaled so that its sum is our mean. */

@@ -70,9 +70,9 @@ async function checkVersion(
   { path, version }: WrittenWeights,
   call: Call,
 ): Promise<void> {
-  const told = await steps.version(call)
-  if (told === undefined || told === String(version)) return
-  throw new Error(`the engine serves version "${told}" after ${path} was loaded as "${version}"`)
+  const served = await steps.version(call)
+  if (served === undefined || served === String(version)) return
+  throw new Error(`the engine serves version "${served}" after ${path} was loaded as "${version}"`)
 }
 
 /** Sends JSON and reads the object that comes back; a plain-text answer also means success. */
@@ -146,8 +146,8 @@ export function vllmSteps(server: Server): EngineSteps {
       await post(server, '/update_weight_version', { new_version }, call)
     },
     async version(call) {
-      const { weight_version: told } = await getObject(server, ['/weight_info'], call)
-      return told === undefined ? undefined : String(told)
+      const { weight_version: served } = await getObject(server, ['/weight_info'], call)
+      return served === undefined ? undefined : String(served)
     },
   }
 }

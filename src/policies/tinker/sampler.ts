@@ -137,13 +137,13 @@ type Sequence = SampleOutput['sequences'][number]
 
 function toSample(
   { tokens, logprobs, finish }: Sequence,
-  told: {
+  about: {
     readonly basis: LogprobBasis
     readonly version: VersionRange
     readonly usage: TokenSample['usage']
   },
 ): TokenSample {
-  const { basis, version, usage } = told
+  const { basis, version, usage } = about
   return {
     kind: 'tokens',
     segment: sampled({ ids: tokens, logprobs, basis, version }),
@@ -263,8 +263,8 @@ async function askOf(
   call: Call,
 ): Promise<Asked> {
   let names: readonly string[] = []
-  const heard = ({ sample_sequence_ids: told }: Readonly<Record<string, unknown>>): void => {
-    names = Array.isArray(told) ? told.map(String) : []
+  const heard = ({ sample_sequence_ids: ids }: Readonly<Record<string, unknown>>): void => {
+    names = Array.isArray(ids) ? ids.map(String) : []
   }
   const submit = (): Promise<string> => {
     const own = { sampling_session_id: sampler.id, seq_id: sampler.requests++ }

@@ -93,7 +93,7 @@ export class HttpExchange implements Exchange, FreeingHandler {
     this.onFree?.()
     if (!this.#settle()) return
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
-    if (this.#status >= 200 && this.#status < 300) this.#resolve(unsaid(body))
+    if (this.#status >= 200 && this.#status < 300) this.#resolve(redacted(body))
     else this.#reject(this.#statusError(body))
   }
 
@@ -134,7 +134,7 @@ export class HttpExchange implements Exchange, FreeingHandler {
 }
 
 /** An answer with secrets removed that a server may have echoed. */
-function unsaid(body: Buffer): Buffer {
+function redacted(body: Buffer): Buffer {
   const text = body.toString('latin1')
   const shown = withoutSecrets(text)
   return shown === text ? body : Buffer.from(shown, 'latin1')

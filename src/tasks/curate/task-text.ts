@@ -1,7 +1,7 @@
 import type { Task } from '../../core/environment.ts'
 
 /** Fields that are not part of a task's question. */
-const aside = new Set(['id', 'index', 'split', 'source', 'metadata'])
+const ignoredFields = new Set(['id', 'index', 'split', 'source', 'metadata'])
 
 /** Scripts that put no spaces between words: each of their letters is one. */
 const unspaced =
@@ -19,6 +19,6 @@ function collect(value: unknown, texts: string[], depth: number): void {
   if (typeof value === 'string' || typeof value === 'number') texts.push(String(value))
   if (typeof value !== 'object' || value === null || depth > 32) return
   for (const [key, item] of Object.entries(value)) {
-    if (Array.isArray(value) || !aside.has(key)) collect(item, texts, depth + 1)
+    if (Array.isArray(value) || !ignoredFields.has(key)) collect(item, texts, depth + 1)
   }
 }

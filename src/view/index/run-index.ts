@@ -142,16 +142,16 @@ export class RunIndex implements AsyncDisposable {
   }
 
   async #lookOn(signal: AbortSignal): Promise<void> {
-    let breath = performance.now()
+    let lastYield = performance.now()
     for await (const { place, bytes } of this.#framesFrom(this.#looked)) {
       const id = treeIdIn(bytes)
       if (id !== undefined) this.#see(id, factsOf(decodeFrame(bytes, place.offset)))
       this.#looked = place.offset + place.size
       if (signal.aborted) return
       // Yield, so that other requests are answered in between.
-      if (performance.now() - breath < 8) continue
+      if (performance.now() - lastYield < 8) continue
       await new Promise(resolve => setImmediate(resolve))
-      breath = performance.now()
+      lastYield = performance.now()
     }
   }
 

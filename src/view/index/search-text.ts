@@ -45,7 +45,7 @@ export class TextSearch {
   }
 
   async #run(needle: string, search: Search): Promise<void> {
-    let breath = performance.now()
+    let lastYield = performance.now()
     for await (const { id, bytes, end } of this.#index.treeFrames(search.end)) {
       if (holds(bytes, needle)) {
         const group = this.#index.groupOfTree(id)
@@ -54,9 +54,9 @@ export class TextSearch {
       search.looked++
       search.end = end
       if (this.#searches.get(needle) !== search) return
-      if (performance.now() - breath < 8) continue
+      if (performance.now() - lastYield < 8) continue
       await new Promise(resolve => setImmediate(resolve))
-      breath = performance.now()
+      lastYield = performance.now()
     }
   }
 }

@@ -10,7 +10,7 @@ it('tells load, throughput and the last heartbeat of workers, and who is gone', 
   const crew = openCrew()
   crew.hear({ time: '2026-01-01T00:00:00Z', workers: [worker('a'), worker('b')] })
   crew.hear({ time: '2026-01-01T00:00:10Z', workers: [worker('b', { refusal: 'it differs' })] })
-  expect(crew.told).toBe(2)
+  expect(crew.reports).toBe(2)
   expect(crew.rows(null).map(({ id, isGone, refusal }) => [id, isGone, refusal])).toEqual([
     ['b', false, 'it differs'],
     ['a', true, undefined],

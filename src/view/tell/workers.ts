@@ -3,7 +3,7 @@ import type { WorkerRow } from '../answers.ts'
 /** The workers of a cluster, from the events of a run. */
 export interface Crew {
   /** How many reports there were. */
-  readonly told: number
+  readonly reports: number
   /** Reads the workers in an event or a report. */
   hear(event: Readonly<Record<string, unknown>>): void
   /** The workers in events, or, for a short run, in its report. */
@@ -13,14 +13,14 @@ export interface Crew {
 /** Opens the workers of a run; those that are missing from later reports are shown as gone. */
 export function openCrew(): Crew {
   const known = new Map<string, WorkerRow>()
-  let told = 0
+  let reports = 0
   return {
-    get told() {
-      return told
+    get reports() {
+      return reports
     },
     hear({ workers, time }) {
       if (!Array.isArray(workers)) return
-      told++
+      reports++
       for (const [id, row] of known) known.set(id, { ...row, isGone: true })
       for (const worker of workers) {
         const row = rowOf(worker, typeof time === 'string' ? time : undefined)
@@ -43,16 +43,16 @@ function reported(report: unknown): readonly WorkerRow[] {
 /** What is shown of a worker; a file may hold anything. */
 function rowOf(worker: unknown, time: string | undefined): WorkerRow | undefined {
   if (typeof worker !== 'object' || worker === null) return undefined
-  const told = worker as Readonly<Record<string, unknown>>
-  if (typeof told.id !== 'string') return undefined
+  const fields = worker as Readonly<Record<string, unknown>>
+  if (typeof fields.id !== 'string') return undefined
   const number = (name: string): number => {
-    const value = told[name]
+    const value = fields[name]
     return typeof value === 'number' && Number.isFinite(value) ? value : 0
   }
   const seconds = Math.max(number('seconds'), 1e-3)
   return {
-    id: told.id,
-    name: `${String(told.host)}:${number('process')}`,
+    id: fields.id,
+    name: `${String(fields.host)}:${number('process')}`,
     running: number('running'),
     concurrency: number('concurrency'),
     done: number('done'),
@@ -61,8 +61,8 @@ function rowOf(worker: unknown, time: string | undefined): WorkerRow | undefined
     tokensPerSecond: number('sampled') / seconds,
     silent: number('silent'),
     ...(time !== undefined && { time }),
-    isLeaving: told.leaving === true,
+    isLeaving: fields.leaving === true,
     isGone: false,
-    ...(typeof told.refusal === 'string' && { refusal: told.refusal }),
+    ...(typeof fields.refusal === 'string' && { refusal: fields.refusal }),
   }
 }

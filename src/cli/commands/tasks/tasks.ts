@@ -82,8 +82,8 @@ async function dedupeSet(invocation: Invocation): Promise<number> {
   const { kept, leftOut } = dedupeTasks(tasks, heldOut, likenessOf(invocation))
   write(out, kept)
   const heldBack = leftOut.filter(({ because }) => because === 'held-out').length
-  const told = { tasks: kept.length, repeated: leftOut.length - heldBack, heldOut: heldBack }
-  return tellWritten(invocation, told, { leftOut })
+  const counted = { tasks: kept.length, repeated: leftOut.length - heldBack, heldOut: heldBack }
+  return tellWritten(invocation, counted, { leftOut })
 }
 
 async function splitSet(invocation: Invocation): Promise<number> {
@@ -96,12 +96,12 @@ async function splitSet(invocation: Invocation): Promise<number> {
   const options = { seed: flags.seed ?? 0, ...likenessOf(invocation) }
   const parts = partTasks(await read(invocation, invocation.words[1]!), shares, options)
   const files: Record<string, string> = {}
-  const told: Record<string, number> = {}
+  const counted: Record<string, number> = {}
   for (const [name, tasks] of Object.entries(parts)) {
     files[name] = out.replace(/(\.jsonl)?$/, `.${name}.jsonl`)
-    told[name] = write(files[name], tasks)
+    counted[name] = write(files[name], tasks)
   }
-  return tellWritten(invocation, told, { files })
+  return tellWritten(invocation, counted, { files })
 }
 
 async function measureSet(invocation: Invocation): Promise<number> {
@@ -205,10 +205,10 @@ function tellWritten(
   more: { readonly files?: Readonly<Record<string, string>>; readonly leftOut?: unknown } = {},
 ): number {
   const { files } = more
-  const told = Object.entries(counts).map(
+  const counted = Object.entries(counts).map(
     ([name, count]) => `${name} ${count}${files ? ` in ${files[name]}` : ''}`,
   )
   if (json) terminal.print(JSON.stringify({ ...counts, ...more, out: own.out }))
-  else terminal.print(`${told.join('  ')}${files ? '' : `  in ${own.out}`}`)
+  else terminal.print(`${counted.join('  ')}${files ? '' : `  in ${own.out}`}`)
   return 0
 }
