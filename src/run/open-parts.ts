@@ -5,18 +5,14 @@ import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
-import type { RewardPart } from '../core/reward.ts'
 import { type LateFactory, openEnvironment } from '../environments/registry.ts'
 import { checkOutputFile, refuseFolder } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { nearFile } from '../names/near-file.ts'
-import { parsePartName } from '../names/part-name.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { findLogprobs } from '../policies/trial.ts'
 import type { Retry } from '../policies/with-retries.ts'
-import { openReward } from '../rewards/registry.ts'
-import { isScorer, scorer } from '../rewards/scorer.ts'
 import type { CondenseSettings, Limits } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { greetServers } from '../settings/greet.ts'
@@ -24,7 +20,6 @@ import { openModelOf, openRenderer, rendererSettings } from '../settings/model-s
 import { openCondense } from '../settings/open-condense.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
-import { openSpeaker } from '../settings/open-speaker.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults } from '../settings/settings.ts'
 import { tauServices } from '../settings/tau-services.ts'
@@ -34,6 +29,7 @@ import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
 import { shapedEstimate } from '../weigh/shape.ts'
+import { openRewards } from './open-rewards.ts'
 import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
@@ -263,48 +259,6 @@ async function openGuards(given: readonly (string | Guard)[]): Promise<readonly 
   }
   return opened
 }
-
-/** Rewards by name, the user's own in files, or functions; nothing where none are given. */
-export async function openRewards(
-  names: AttemptOptions['reward'],
-  speaker: string | undefined,
-): Promise<Environment['reward'] | undefined> {
-  if (!names || !isNames(names)) return names
-  const needs =
-    speaker === undefined
-      ? {}
-      : { speaker: await openNamed(`--judge ${speaker}`, () => openSpeaker(speaker)) }
-  const parts: Record<string, RewardPart> = {}
-  for (const name of names) {
-    const part = isUserPart(name)
-      ? await loadUserPart(name)
-      : await openNamed(`--reward ${name}`, () => openReward(name, needs))
-    parts[rewardLabel(name, parts)] = toRewardPart(name, part)
-  }
-  return parts
-}
-
-/** A part's label in results: its export or name, with its variant if the name alone is in use. */
-function rewardLabel(name: string, taken: Readonly<Record<string, RewardPart>>): string {
-  if (isUserPart(name)) return name.split('#')[1] ?? name
-  const { name: plain, variant } = parsePartName(name)
-  const label = plain === 'trajectory' ? `${plain}:${variant}` : plain
-  return label in taken ? name : label
-}
-
-/** A part of a file: a reward of ours with its weight, or anything that scores. */
-function toRewardPart(name: string, part: unknown): RewardPart {
-  if (isScorer(part)) return scorer(part)
-  if (typeof part === 'object' && part !== null && 'weight' in part && 'score' in part) {
-    return part as RewardPart
-  }
-  throw new SettingError(
-    `--reward ${name}: this is not a reward function, nor a scorer (a function of { input, output, expected }, or an object with one as \`scorer\` or \`run\`)`,
-  )
-}
-
-const isNames = (reward: NonNullable<AttemptOptions['reward']>): reward is readonly string[] =>
-  Array.isArray(reward)
 
 /** Throws for agents: they decide themselves what their model sees. */
 function refuseCondensing(environment: Environment): void {

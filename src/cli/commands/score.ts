@@ -8,12 +8,8 @@ import {
   type RescoreSummary,
   rescore,
 } from '../../measure/rescore.ts'
-import {
-  openEnvironmentNamed,
-  openEstimateNamed,
-  openFilters,
-  openRewards,
-} from '../../run/open-parts.ts'
+import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/open-parts.ts'
+import { openRewards } from '../../run/open-rewards.ts'
 import { openShaping } from '../../run/open-scorers.ts'
 import { rollOptionsOf } from '../../run/roll-options.ts'
 import type { Settings } from '../../settings/settings.ts'
