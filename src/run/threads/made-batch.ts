@@ -1,5 +1,6 @@
 import type { Tree } from '../../core/tree.ts'
 import { openFrameBuffer, toJson } from '../../store/frame.ts'
+import { openGathering } from '../../store/gathering.ts'
 import { type LaterTree, laterTree, treeAsSent } from '../../store/later-tree.ts'
 import { treeToRunFrame } from '../../store/tree-frame.ts'
 import type { RunEvent } from '../../watch/events.ts'
@@ -53,9 +54,8 @@ export function openMadePost(
   post: (batch: MadeBatch) => void,
 ): (id: number, made: MadeHere) => void {
   const frames = openFrameBuffer()
-  let attempts: SentAttempt[] = []
   let lines: string[] = []
-  let posted = Number.NEGATIVE_INFINITY
+  let waiting = 0
 
   function addTree(tree: Tree): SentTreeRecord {
     const from = frames.size
@@ -63,26 +63,18 @@ export function openMadePost(
     const line = lines.push(toTreeLine(tree)) - 1
     return { ...treeAsSent(tree), from, size, line, figures: countTree(tree) }
   }
-  function flush(): void {
-    if (attempts.length === 0) return
-    posted = performance.now()
+  const gathering = openGathering<SentAttempt>(between, async attempts => {
     const texts = { attempts: toJson(attempts), lines: lines.join('\n') }
     const bytes = new Uint8Array(frames.bytes())
-    attempts = []
     lines = []
+    waiting = 0
     frames.clear()
     post({ kind: 'made', ...texts, frames: bytes })
-  }
-  function flushLater(): void {
-    const wait = posted + between - performance.now()
-    if (wait <= 0) setImmediate(flush)
-    else setTimeout(flush, wait)
-  }
+  })
   return (id, { trees, members, events }) => {
     const sent = trees.map(addTree)
-    if (attempts.length === 0) flushLater()
-    attempts.push({ id, trees: sent, scores: members.map(toScoreRecord), events })
-    if (attempts.length >= mostAttempts || frames.size >= mostBytes) flush()
+    gathering.add({ id, trees: sent, scores: members.map(toScoreRecord), events })
+    if (++waiting >= mostAttempts || frames.size >= mostBytes) void gathering.flush()
   }
 }
 
