@@ -80,7 +80,10 @@ export async function openDatabase(
     state.since = clock()
     tell('the database answers again')
   }
-  const ears = openEars(() => new driver.Client(reaching), { signal: closing.signal, pause })
+  const listening = openListening(() => new driver.Client(reaching), {
+    signal: closing.signal,
+    pause,
+  })
   try {
     await pool.query('SELECT 1')
   } catch (error) {
@@ -89,11 +92,11 @@ export async function openDatabase(
   }
   return {
     query,
-    listen: ears.listen,
+    listen: listening.listen,
     contact: () => Math.max(0, (clock() - state.since) / 1000),
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('the database is closed'))
-      await ears.close()
+      await listening.close()
       await pool.end()
     },
   }
@@ -110,16 +113,16 @@ function prepared(text: string, values: readonly unknown[]): { readonly name?: s
 }
 
 /** Listens on a connection of its own, which is reopened whenever it breaks. */
-function openEars(
+function openListening(
   open: () => Client,
   { signal, pause }: { readonly signal: AbortSignal } & Required<Pick<DatabaseOptions, 'pause'>>,
 ) {
-  const heard = new Map<string, (payload: string | undefined) => void>()
+  const listeners = new Map<string, (payload: string | undefined) => void>()
   let client: Client | undefined
 
   async function connect(): Promise<void> {
     const next = open()
-    next.on('notification', ({ channel, payload }) => heard.get(channel)?.(payload ?? ''))
+    next.on('notification', ({ channel, payload }) => listeners.get(channel)?.(payload ?? ''))
     next.on('error', () => undefined)
     next.on('end', () => {
       if (client !== next) return
@@ -127,14 +130,15 @@ function openEars(
       void reconnect()
     })
     await next.connect()
-    for (const channel of heard.keys()) await next.query(`LISTEN ${next.escapeIdentifier(channel)}`)
+    for (const channel of listeners.keys())
+      await next.query(`LISTEN ${next.escapeIdentifier(channel)}`)
     client = next
   }
   async function reconnect(): Promise<void> {
     for (let apart = 50; !signal.aborted; apart = Math.min(2000, apart * 2)) {
       try {
         await connect()
-        for (const each of heard.values()) each(undefined)
+        for (const each of listeners.values()) each(undefined)
         return
       } catch {
         await pause(apart, signal)
@@ -143,7 +147,7 @@ function openEars(
   }
   return {
     async listen(channel: string, listener: (payload: string | undefined) => void) {
-      heard.set(channel, listener)
+      listeners.set(channel, listener)
       if (client)
         await client.query(`LISTEN ${client.escapeIdentifier(channel)}`).catch(() => undefined)
       else await connect().catch(() => void reconnect())

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { ServedRun } from '../run/served/served-run.ts'
 import type { Database } from './database.ts'
-import { Hands } from './hands.ts'
+import { LeasedAttempts } from './leased-attempts.ts'
 import { Leasing, type RunState } from './leasing.ts'
 import { moreWork, workChannel } from './placing.ts'
 import { RunsServed } from './runs-served.ts'
@@ -45,7 +45,7 @@ interface Open {
 class Worker {
   readonly #database: Database
   readonly #options: WorkerOptions & { readonly lease: number; readonly grace: number }
-  readonly #hands: Hands
+  readonly #attempts: LeasedAttempts
   readonly #runs: RunsServed
   #leasing: Leasing
   #beating: Promise<void> = Promise.resolve()
@@ -61,7 +61,7 @@ class Worker {
     this.#options = { lease: 30, grace: 30, ...options }
     this.#leasing = new Leasing(database, randomUUID())
     const now = (): Leasing => this.#leasing
-    this.#hands = new Hands(now, () => this.#wake())
+    this.#attempts = new LeasedAttempts(now, () => this.#wake())
     this.#runs = new RunsServed(now, options)
   }
 
@@ -72,7 +72,7 @@ class Worker {
 
   /** Attempts that have not ended. */
   get left(): number {
-    return this.#hands.size
+    return this.#attempts.size
   }
 
   async run(): Promise<void> {
@@ -83,11 +83,11 @@ class Worker {
     try {
       while (!signal.aborted) await this.#turn()
       this.#beat()
-      await this.#hands.empty(grace)
+      await this.#attempts.empty(grace)
     } finally {
       clearInterval(beats)
       await this.#beating
-      await this.#hands.giveBack()
+      await this.#attempts.giveBack()
       await this.#leasing.leave().catch(() => undefined)
       await this.#runs[Symbol.asyncDispose]()
     }
@@ -98,7 +98,7 @@ class Worker {
     const known = this.#open.find(({ state }) => state.id === run)
     if (known) known.hasWork = true
     else this.#isStale = true
-    if (run === undefined) void this.#hands.compare().catch(error => this.#fail(error))
+    if (run === undefined) void this.#attempts.compare().catch(error => this.#fail(error))
     this.#wake()
   }
 
@@ -124,11 +124,11 @@ class Worker {
 
   async #serve(): Promise<void> {
     if (this.#isStale) await this.#look()
-    if (this.#hands.isFull) return
+    if (this.#attempts.isFull) return
     await this.#claim(this.#open.filter(({ hasWork }) => hasWork))
     const suspect = this.#open.find(({ state }) => state.suspect)
-    if (suspect && this.#hands.size === 0) {
-      await this.#hands.claimSuspect(suspect.state.id, suspect.served)
+    if (suspect && this.#attempts.size === 0) {
+      await this.#attempts.claimSuspect(suspect.state.id, suspect.served)
     }
   }
 
@@ -136,7 +136,7 @@ class Worker {
   async #look(): Promise<void> {
     this.#isStale = false
     const states = await this.#leasing.runs()
-    await this.#runs.leaveOthers(states, run => this.#hands.holds(run) > 0)
+    await this.#runs.leaveOthers(states, run => this.#attempts.holds(run) > 0)
     const open: Open[] = []
     for (const state of states) {
       const served = await this.#runs.follow(state)
@@ -149,14 +149,14 @@ class Worker {
 
   /** The run with the fewest attempts here is served first, and none gets more than its share. */
   async #claim(open: readonly Open[]): Promise<void> {
-    const held = ({ state }: Open): number => this.#hands.holds(state.id)
+    const held = ({ state }: Open): number => this.#attempts.holds(state.id)
     const ordered = open.toSorted((a, b) => held(a) - held(b))
     for (const [index, each] of ordered.entries()) {
-      const free = this.#options.concurrency - this.#hands.size
+      const free = this.#options.concurrency - this.#attempts.size
       const share = Math.ceil(free / (ordered.length - index))
       if (share <= 0) continue
       each.hasWork = false
-      const claimed = await this.#hands.claim(each.state.id, share, each.served)
+      const claimed = await this.#attempts.claim(each.state.id, share, each.served)
       if (claimed === share) each.hasWork = true
     }
   }
@@ -164,7 +164,7 @@ class Worker {
   #beat(): void {
     this.#beating = this.#beating
       .then(async () => {
-        const { counts, size: running } = this.#hands
+        const { counts, size: running } = this.#attempts
         const isMine = await this.#leasing.beat({
           ...counts,
           running,
@@ -172,7 +172,7 @@ class Worker {
         })
         // An announcement may have been missed.
         this.#isStale = true
-        if (isMine) await this.#hands.compare()
+        if (isMine) await this.#attempts.compare()
         else await this.#becomeNew()
       })
       .catch(error => this.#fail(error))
@@ -181,7 +181,7 @@ class Worker {
   /** Its attempts were given to others, so it takes a new name and joins again. */
   async #becomeNew(): Promise<void> {
     this.#options.tell('this worker was silent for too long: what it held is rolled elsewhere')
-    const held = this.#hands.dropAll('the lease was lost')
+    const held = this.#attempts.dropAll('the lease was lost')
     this.#leasing = new Leasing(this.#database, randomUUID())
     await this.enter()
     await this.#leasing.forgive(held)

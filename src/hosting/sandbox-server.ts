@@ -49,20 +49,20 @@ export async function serveSandbox(
     const { statusCode = 500 } = cause as { statusCode?: number }
     await reply.code(statusCode).send({ error: describeCause(cause) })
   })
-  const rooms = new Rooms(workspaces, options)
-  addRoutes(server, rooms)
+  const open = new OpenWorkspaces(workspaces, options)
+  addRoutes(server, open)
   const url = await server.listen({ port: options.port ?? 8100, host: door.host })
   return {
     url,
     async [Symbol.asyncDispose]() {
       await server.close()
-      await rooms[Symbol.asyncDispose]()
+      await open[Symbol.asyncDispose]()
     },
   }
 }
 
-function addRoutes(server: FastifyInstance, rooms: Rooms): void {
-  const { name, isolation, buildsImages } = rooms.workspaces
+function addRoutes(server: FastifyInstance, open: OpenWorkspaces): void {
+  const { name, isolation, buildsImages } = open.workspaces
   const about = {
     protocol: sandboxProtocol,
     name,
@@ -71,16 +71,16 @@ function addRoutes(server: FastifyInstance, rooms: Rooms): void {
   }
   server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'healthy' }))
   server.get('/', async () => about)
-  server.post('/images', async ({ body }) => ({ id: await rooms.keepImage(archiveOf(body)) }))
+  server.post('/images', async ({ body }) => ({ id: await open.keepImage(archiveOf(body)) }))
   server.post('/workspaces', async ({ body }, reply) => {
     const { image, ...rest } = parse(opening, body)
-    const from = image && ('name' in image ? image : { build: rooms.image(image.uploaded) })
+    const from = image && ('name' in image ? image : { build: open.image(image.uploaded) })
     const source = { ...rest, puts: [], ...(from && { image: from }) }
-    return { id: await rooms.add(() => rooms.workspaces.open(source, { signal: gone(reply) })) }
+    return { id: await open.add(() => open.workspaces.open(source, { signal: gone(reply) })) }
   })
   server.put<OfId>('/workspaces/:id/files', async ({ params, query, body }, reply) => {
     const { to } = parse(z.object({ to: path }), query)
-    await rooms.with(params.id, async workspace => {
+    await open.with(params.id, async workspace => {
       await unpacked(archiveOf(body), from => workspace.put({ from, to }, { signal: gone(reply) }))
     })
     return { id: params.id }
@@ -88,17 +88,17 @@ function addRoutes(server: FastifyInstance, rooms: Rooms): void {
   server.post<OfId>('/workspaces/:id/run', async ({ params, body }, reply) => {
     const { command, input, ...rest } = parse(running, body)
     const given = input === undefined ? {} : { input: Buffer.from(input, 'base64') }
-    return await rooms.with(params.id, workspace =>
+    return await open.with(params.id, workspace =>
       workspace.run(command, { ...rest, ...given, signal: gone(reply) }),
     )
   })
   server.post<OfId>('/workspaces/:id/fork', async ({ params }, reply) =>
-    rooms.with(params.id, async workspace => ({
-      id: await rooms.add(() => workspace.fork({ signal: gone(reply) })),
+    open.with(params.id, async workspace => ({
+      id: await open.add(() => workspace.fork({ signal: gone(reply) })),
     })),
   )
   server.delete<OfId>('/workspaces/:id', async ({ params }) => {
-    await rooms.end(params.id)
+    await open.end(params.id)
     return { id: params.id }
   })
 }
@@ -107,7 +107,7 @@ interface OfId {
   readonly Params: { readonly id: string }
 }
 
-interface Room {
+interface OpenWorkspace {
   readonly workspace: Workspace
   users: number
   /** When somebody last used it. */
@@ -115,9 +115,9 @@ interface Room {
 }
 
 /** The open workspaces, by names that cannot be guessed. */
-class Rooms implements AsyncDisposable {
+class OpenWorkspaces implements AsyncDisposable {
   readonly workspaces: Workspaces
-  readonly #rooms = new Map<string, Room>()
+  readonly #open = new Map<string, OpenWorkspace>()
   readonly #images = new Map<string, string>()
   readonly #most: number
   readonly #timer: NodeJS.Timeout
@@ -131,13 +131,13 @@ class Rooms implements AsyncDisposable {
   }
 
   async add(open: () => Promise<Workspace>): Promise<string> {
-    if (this.#rooms.size + this.#opening >= this.#most) {
+    if (this.#open.size + this.#opening >= this.#most) {
       throw new RefusedRequest(503, `all ${this.#most} workspaces are in use: come again`)
     }
     this.#opening++
     try {
       const id = randomUUID()
-      this.#rooms.set(id, { workspace: await open(), users: 0, used: Date.now() })
+      this.#open.set(id, { workspace: await open(), users: 0, used: Date.now() })
       return id
     } finally {
       this.#opening--
@@ -145,21 +145,21 @@ class Rooms implements AsyncDisposable {
   }
 
   async with<T>(id: string, work: (workspace: Workspace) => Promise<T>): Promise<T> {
-    const room = this.#rooms.get(id)
-    if (!room) throw new RefusedRequest(404, 'no such workspace: it was ended, or left idle')
-    room.users++
+    const found = this.#open.get(id)
+    if (!found) throw new RefusedRequest(404, 'no such workspace: it was ended, or left idle')
+    found.users++
     try {
-      return await work(room.workspace)
+      return await work(found.workspace)
     } finally {
-      room.users--
-      room.used = Date.now()
+      found.users--
+      found.used = Date.now()
     }
   }
 
   async end(id: string): Promise<void> {
-    const room = this.#rooms.get(id)
-    this.#rooms.delete(id)
-    await room?.workspace[Symbol.asyncDispose]()
+    const found = this.#open.get(id)
+    this.#open.delete(id)
+    await found?.workspace[Symbol.asyncDispose]()
   }
 
   /** Keeps the folder that an image is built from. */
@@ -179,14 +179,14 @@ class Rooms implements AsyncDisposable {
 
   async #sweep(idleSeconds: number): Promise<void> {
     const since = Date.now() - idleSeconds * 1000
-    for (const [id, { users, used }] of this.#rooms) {
+    for (const [id, { users, used }] of this.#open) {
       if (users === 0 && used < since) await this.end(id).catch(() => undefined)
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
-    for (const id of [...this.#rooms.keys()]) await this.end(id)
+    for (const id of [...this.#open.keys()]) await this.end(id)
     for (const folder of this.#images.values()) await rm(folder, { recursive: true, force: true })
     await this.workspaces[Symbol.asyncDispose]()
   }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { baseModel } from '../model/embedded.ts'
 import { byteModel, openRenderer } from '../settings/model-source.ts'
 import type { RunManifest } from '../store/run-folder.ts'
-import { openTexts, plainTexts, type TokenTexts } from './tell/token-texts.ts'
+import { openTexts, plainTexts, type TokenTexts } from './answer/token-texts.ts'
 
 /** The texts of a run's tokens, or why there are none. */
 export interface RunModel {

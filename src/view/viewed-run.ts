@@ -3,6 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import type { Json } from '../core/ids.ts'
 import { type RunManifest, readManifest, runPaths } from '../store/run-folder.ts'
+import { curvesOf, type Metrics, type Pace } from './answer/curves.ts'
+import { partingOf } from './answer/parting.ts'
+import { sumsOf } from './answer/sums.ts'
+import { type TokenQuery, tokenPage } from './answer/token-answer.ts'
+import { creditsOf, trajectoryAnswer } from './answer/trajectory-answer.ts'
+import { treeAnswer } from './answer/tree-answer.ts'
+import { openCrew } from './answer/workers.ts'
 import type {
   Curves,
   Facets,
@@ -25,13 +32,6 @@ import {
 import { Tail } from './index/tail.ts'
 import { facetsOf, type GroupQuery, queryGroups } from './query.ts'
 import { openRunModel, type RunModel } from './run-model.ts'
-import { curvesOf, type Metrics, type Pace } from './tell/curves.ts'
-import { partingOf } from './tell/parting.ts'
-import { sumsOf } from './tell/sums.ts'
-import { type TokenQuery, tokenPage } from './tell/token-answer.ts'
-import { creditsOf, trajectoryAnswer } from './tell/trajectory-answer.ts'
-import { treeAnswer } from './tell/tree-answer.ts'
-import { openCrew } from './tell/workers.ts'
 import type { PartingAnswer, TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
 /** Thrown if there is nothing of that name. */

@@ -1,9 +1,9 @@
+import { compareSides, rowsOfSide, type Side } from '../../src/view/answer/comparison.ts'
+import { partingOf } from '../../src/view/answer/parting.ts'
 import type { GroupRow } from '../../src/view/answers.ts'
 import { saysText } from '../../src/view/index/says-text.ts'
 import { queryGroups } from '../../src/view/query.ts'
 import type { StaticGroup, StaticRun, StaticTrajectory } from '../../src/view/static-shape.ts'
-import { compareSides, rowsOfSide, type Side } from '../../src/view/tell/comparison.ts'
-import { partingOf } from '../../src/view/tell/parting.ts'
 import type { TokenPage } from '../../src/view/trajectory-shapes.ts'
 import type { SideRequest, Source } from './source.ts'
 

@@ -15,7 +15,7 @@ interface Held {
 const lastSeconds = 1
 
 /** The attempts that a worker is making. */
-export class Hands {
+export class LeasedAttempts {
   readonly counts = { done: 0, refused: 0, sampled: 0 }
   readonly #leasing: () => Leasing
   readonly #onFree: () => void
