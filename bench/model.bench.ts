@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { webAssembly } from '../src/model/engine/webassembly.ts'
+import type { CompiledKernels } from '../src/model/engine/webassembly.ts'
+import { loadKernel } from '../src/model/kernel-file.ts'
 import {
   type EmbeddedModel,
   type Kernel,
@@ -48,7 +48,6 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   const figures: Record<string, unknown> = { prototype }
   for (const [name, workload] of Object.entries(workloads)) {
     for (const kernel of ['plain', 'relaxed-fma'] as const) {
-      if (!webAssembly.validate(kernelBytes(kernel))) continue
       for (const threads of [1, 2]) {
         const measured = await measure(workload, { kernel, threads })
         const result = {
@@ -67,8 +66,8 @@ async function measure(
   workload: Workload,
   { kernel, threads }: { kernel: Kernel; threads: number },
 ): Promise<Record<string, number>> {
-  const bytes = kernelBytes(kernel)
-  const product = await productRate({ bytes, shapes: productShapes(workload.shape), threads })
+  const { module } = await loadKernel(kernel)
+  const product = await productRate({ module, shapes: productShapes(workload.shape), threads })
   await using model = await openModel({ shape: workload.shape, seed: 1 }, { threads, kernel })
   const step = await measureSteps(model, workload)
   const gigaflops = trainingFlops(workload) / step.milliseconds / 1e6
@@ -109,10 +108,6 @@ function print(title: string, result: Record<string, number>): void {
 
 function round(value: number): number {
   return Math.round(value * 100) / 100
-}
-
-function kernelBytes(kernel: string): Uint8Array {
-  return readFileSync(new URL(`../src/model/wasm/${kernel}.wasm`, import.meta.url))
 }
 
 interface Workload {
@@ -218,7 +213,7 @@ async function productRate(options: ProductOptions & { threads: number }): Promi
 }
 
 interface ProductOptions {
-  readonly bytes: Uint8Array
+  readonly module: CompiledKernels
   readonly shapes: readonly (readonly [number, number])[]
 }
 
@@ -234,10 +229,9 @@ function productShapes({ width, hidden, vocabulary }: ModelShape): [number, numb
 
 /** Runs in a worker, from its source: it may use nothing but its argument. */
 function measureProducts({ parentPort, workerData }: typeof import('node:worker_threads')): void {
-  const { bytes, shapes } = workerData as ProductOptions
+  const { module, shapes } = workerData as ProductOptions
   const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyParts }
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 65_536, shared: true })
-  const module = new WebAssembly.Module(bytes)
   const { exports } = new WebAssembly.Instance(module, { env: { memory, abort() {} } })
   const [rows, a, b, c] = [252, 2 ** 16, 2 ** 22, 2 ** 23]
   let best = 0
@@ -258,7 +252,6 @@ function measureProducts({ parentPort, workerData }: typeof import('node:worker_
 
 interface WebAssemblyParts {
   readonly Memory: new (options: object) => object
-  readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (
     module: object,
     imports: object,

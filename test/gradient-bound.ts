@@ -25,7 +25,7 @@ export interface GradientDifference {
  * token once, against forward over every trajectory's full paths.
  */
 export async function floatDifference(loss: string, seeds: number): Promise<GradientDifference> {
-  const { trainer, gradient } = await openTrainer(tinyKernels[0]!.bytes)
+  const { trainer, gradient } = await openTrainer(tinyKernels[0].module)
   const found = { trees: 0, largest: 0, once: 0, paths: 0 }
   for (let seed = 0; seed < seeds; seed++) {
     const tree = smallVocabulary(randomTree(seed), tinyShape.vocabulary)

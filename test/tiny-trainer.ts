@@ -1,18 +1,15 @@
-import { readFileSync } from 'node:fs'
 import { random, seedOf } from '../src/math/random.ts'
 import { Heap } from '../src/model/engine/heap.ts'
 import { initialise, tensorPlaces } from '../src/model/engine/parameters.ts'
 import { makePlan } from '../src/model/engine/plan.ts'
 import { Threads } from '../src/model/engine/threads.ts'
 import { Trainer } from '../src/model/engine/trainer.ts'
-import { instantiate, webAssembly } from '../src/model/engine/webassembly.ts'
+import { type CompiledKernels, instantiate } from '../src/model/engine/webassembly.ts'
+import { loadKernel } from '../src/model/kernel-file.ts'
 import type { ModelShape } from '../src/model/shape.ts'
 
-/** The kernels that this machine can run. */
-export const tinyKernels = ['plain', 'relaxed-fma'].flatMap(name => {
-  const bytes = readFileSync(new URL(`../src/model/wasm/${name}.wasm`, import.meta.url))
-  return webAssembly.validate(bytes) ? [{ name, bytes }] : []
-})
+/** Both kernels: every Node that we support can run them. */
+export const tinyKernels = [await loadKernel('plain'), await loadKernel('relaxed-fma')] as const
 
 /** A model small enough to be checked by hand. */
 export const tinyShape: ModelShape = {
@@ -25,8 +22,7 @@ export const tinyShape: ModelShape = {
 }
 
 /** The engine's trainer on one thread, with its parameters and the gradient it adds up. */
-export async function openTrainer(bytes: Uint8Array, keptBudget = 2 ** 24) {
-  const module = await webAssembly.compile(bytes)
+export async function openTrainer(module: CompiledKernels, keptBudget = 2 ** 24) {
   const heap = new Heap()
   const exports = instantiate(module, heap.memory)
   const shape = tinyShape

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { random, seedOf } from '../../math/random.ts'
+import { loadKernel } from '../kernel-file.ts'
 import type { SampleNews, SampleOrder } from '../protocol.ts'
 import type { ModelShape } from '../shape.ts'
 import { Heap } from './heap.ts'
@@ -9,7 +9,7 @@ import { makePlan } from './plan.ts'
 import { Sampler } from './sampler.ts'
 import { Threads } from './threads.ts'
 import { Trainer } from './trainer.ts'
-import { instantiate, webAssembly } from './webassembly.ts'
+import { instantiate } from './webassembly.ts'
 
 const shape: ModelShape = {
   vocabulary: 17,
@@ -21,8 +21,7 @@ const shape: ModelShape = {
 }
 
 async function openSampler(cacheBytes: number, { context } = shape) {
-  const bytes = readFileSync(new URL('../wasm/plain.wasm', import.meta.url))
-  const module = await webAssembly.compile(bytes)
+  const { module } = await loadKernel('plain')
   const heap = new Heap()
   const kernels = instantiate(module, heap.memory)
   const plan = makePlan(heap, kernels, { shape: { ...shape, context }, threads: 1, cacheBytes })

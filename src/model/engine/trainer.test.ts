@@ -124,9 +124,9 @@ function makeSlopes(count: number) {
   }
 }
 
-describe.each(kernels)('the $name kernel', ({ bytes }) => {
+describe.each(kernels)('the $kernel kernel', ({ module }) => {
   it('computes log-probabilities and entropies as the reference does', async () => {
-    const { trainer, parameters } = await openTrainer(bytes)
+    const { trainer, parameters } = await openTrainer(module)
     const rows = makeRows()
     const found = trainer.forward(rows, { keep: false })
     const wanted = referenceNumbers(toWeights(parameters), rows)
@@ -138,7 +138,7 @@ describe.each(kernels)('the $name kernel', ({ bytes }) => {
   })
 
   it('has the gradient that finite differences have, in every tensor', async () => {
-    const { trainer, parameters, gradient } = await openTrainer(bytes)
+    const { trainer, parameters, gradient } = await openTrainer(module)
     const rows = makeRows()
     const { logprobs } = trainer.forward(rows, { keep: true })
     const slopes = makeSlopes(logprobs.length)
@@ -179,7 +179,7 @@ describe.each(kernels)('the $name kernel', ({ bytes }) => {
   })
 
   it('adds gradients up until the update, and the same bits again for the same rows', async () => {
-    const { trainer, gradient } = await openTrainer(bytes)
+    const { trainer, gradient } = await openTrainer(module)
     const rows = makeRows()
     const run = () => {
       const { logprobs } = trainer.forward(rows, { keep: true })
@@ -198,7 +198,7 @@ describe.each(kernels)('the $name kernel', ({ bytes }) => {
 
   it('has the same gradient bits whether activations are kept or computed again', async () => {
     const gradients = [2 ** 24, 200_000, 0].map(async budget => {
-      const { trainer, gradient } = await openTrainer(bytes, budget)
+      const { trainer, gradient } = await openTrainer(module, budget)
       const { logprobs } = trainer.forward(makeRows(), { keep: true })
       trainer.backward(makeSlopes(logprobs.length))
       return gradient
@@ -209,7 +209,7 @@ describe.each(kernels)('the $name kernel', ({ bytes }) => {
   })
 
   it('updates as AdamW with clipping, warm-up and decay does', async () => {
-    const { trainer, parameters, gradient } = await openTrainer(bytes)
+    const { trainer, parameters, gradient } = await openTrainer(module)
     const rows = makeRows()
     const { total } = parameterOffsets(shape)
     const moments = { first: new Float64Array(total), second: new Float64Array(total) }

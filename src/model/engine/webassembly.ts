@@ -18,7 +18,7 @@ interface WebAssemblyValue {
     module: CompiledKernels,
     imports: { env: { memory: SharedMemory; abort: () => void } },
   ) => { readonly exports: Readonly<Record<string, unknown>> }
-  readonly compile: (bytes: Uint8Array) => Promise<CompiledKernels>
+  readonly Module: new (bytes: Uint8Array) => CompiledKernels
   readonly validate: (bytes: Uint8Array) => boolean
 }
 
