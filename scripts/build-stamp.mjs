@@ -11,9 +11,14 @@ export const parts = ['model/wasm', 'policies/transport/thread/built']
 const made = new Set(parts.map(part => join('src', part)))
 
 const settings = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
-const builders = ['build', 'build-parts', 'build-viewer', 'bundle', 'bundle-groups'].map(
-  name => `scripts/${name}.mjs`,
-)
+const builders = [
+  'build',
+  'build-parts',
+  'build-viewer',
+  'bundle',
+  'bundle-groups',
+  'bundle-late',
+].map(name => `scripts/${name}.mjs`)
 
 function* filesBelow(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

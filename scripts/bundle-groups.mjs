@@ -1,10 +1,7 @@
 // Which modules are joined into one file. The bundler makes a file for every set of modules that the same
-// entries need, which is hundreds of small ones here. So entries that need most of a group are made to need
-// all of it: then the whole group is one file.
+// entries need, which is hundreds of small ones here, and each takes a millisecond to find and open. So entries
+// that need some of a group are made to need all of it: then the whole group is one file.
 import { resolve } from 'node:path'
-
-/** An entry that needs this share of a group loads all of it, as does one that the group itself loads. */
-const share = 0.15
 
 const marker = 'espalier-group:'
 
@@ -55,12 +52,9 @@ function entriesOf(inputs) {
 /** The imports of all groups up to the last one that is needed, since a group needs those before it. */
 function linesFor(inputs, entry, groups) {
   const needed = closureOf(inputs, entry)
-  const bytes = files => files.reduce((sum, file) => sum + inputs[file].bytes, 0)
-  const last = groups.findLastIndex(group => {
-    const files = [...group]
-    const part = bytes(files.filter(file => needed.has(file))) / bytes(files)
-    return part >= share || files.some(file => loadsLater(inputs[file], entry))
-  })
+  const last = groups.findLastIndex(group =>
+    [...group].some(file => needed.has(file) || loadsLater(inputs[file], entry)),
+  )
   // A file inside a group is also loaded statically by others, which must not load a later group.
   const own = groups.findIndex(group => group.has(entry))
   const count = own < 0 ? last + 1 : Math.min(own, last + 1)

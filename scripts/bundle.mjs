@@ -1,9 +1,10 @@
 // Joins the modules of Espalier into a few files of `dist/`: a thousand of them take most of a second to
 // load. The single modules stay beside them for the programs that are started by their file.
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { findGroups } from './bundle-groups.mjs'
+import { bundleZod, loadedLater } from './bundle-late.mjs'
 
 const source = resolve('src')
 
@@ -11,22 +12,33 @@ const source = resolve('src')
 const doors = ['index', 'testing', 'math/index', 'cli/main', 'run/threads/worker']
 
 /**
- * Finds the folder `dist/` from every generated file, some of which lie in subfolders. If somebody's bundle has
- * copied our code elsewhere, also as CommonJS, it is the `dist/` of the installed package.
+ * A module that knows where the folder `dist/` is: its own file lies there or in `chunks/`, or is an entry in a
+ * subfolder. If somebody's bundle has copied our code elsewhere, also as CommonJS, it is the `dist/` of the
+ * installed package.
  */
-const whereWeAre = `import { existsSync as espalierHas } from "node:fs";
-import { createRequire as espalierRequire } from "node:module";
-import { pathToFileURL as espalierUrl } from "node:url";
-const espalierFolder = (() => {
-  const here = import.meta.url ?? espalierUrl(__filename).href;
+const folderModule = `import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+export const espalierFolder = (() => {
+  const here = import.meta.url ?? pathToFileURL(__filename).href;
   const folder = here.replace(/\\/(?:(?:chunks|cli|math|run\\/threads)\\/)?[^/]*$/, "/");
-  if (espalierHas(new URL("model/wasm/plain.wasm", folder))) return folder;
+  if (existsSync(new URL("model/wasm/plain.wasm", folder))) return folder;
   try {
-    return new URL("./", espalierUrl(espalierRequire(here).resolve("espalier"))).href;
+    return new URL("./", pathToFileURL(createRequire(here).resolve("espalier"))).href;
   } catch {
     return folder;
   }
 })();`
+
+const folder = {
+  name: 'folder',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^espalier:folder$/ }, ({ path }) => ({ path, namespace: 'folder' }))
+    onLoad({ filter: /.*/, namespace: 'folder' }, () => ({ contents: folderModule }))
+  },
+}
+
+const findsFolder = "import { espalierFolder } from 'espalier:folder'"
 
 /** Makes joined modules look for their files where the original module was. */
 function placed(groups) {
@@ -36,13 +48,13 @@ function placed(groups) {
       onLoad({ filter: /\.ts$/ }, ({ path }) => {
         if (!path.startsWith(source)) return undefined
         const built = relative(source, path).replaceAll('\\', '/').replace(/\.ts$/, '.js')
-        const place = `(espalierFolder + ${JSON.stringify(built)})`
         const code = readFileSync(path, 'utf8')
-          .replaceAll('import.meta.url', place)
+          .replaceAll('import.meta.url', `(espalierFolder + ${JSON.stringify(built)})`)
           // The same names in a form that allows tree shaking.
           .replace("import { z } from 'zod'", "import * as z from 'zod'")
+        const known = code.includes('espalierFolder') ? findsFolder : ''
         const contents = built === 'index.js' ? openLater(code) : code
-        return { contents: `${contents}\n${groups.importsFor(path)}`, loader: 'ts' }
+        return { contents: `${contents}\n${known}\n${groups.importsFor(path)}`, loader: 'ts' }
       })
     },
   }
@@ -75,21 +87,6 @@ function lateFunction(name, { file, kind: { keyword, star } }) {
   }`
 }
 
-/** Libraries that every start loads: joined into one file instead of a hundred. */
-const joined = {
-  name: 'joined',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^zod$/ }, ({ kind }) =>
-      // User code that gets our zod gets all of it.
-      kind === 'import-statement' ? { path: resolve('node_modules/zod/index.js') } : undefined,
-    )
-    // Messages are in English; the other languages are most of its files.
-    onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
-      contents: "export { default as en } from './en.js'",
-    }))
-  },
-}
-
 const options = {
   entryPoints: doors.map(door => `src/${door}.ts`),
   outdir: 'dist',
@@ -102,15 +99,15 @@ const options = {
   platform: 'node',
   target: 'node20',
   packages: 'external',
-  banner: { js: whereWeAre },
   logLevel: 'warning',
+  logOverride: { 'import-is-undefined': 'error' },
 }
 
 export async function bundle() {
   const none = { importsFor: () => '' }
   const first = await build({
     ...options,
-    plugins: [placed(none), joined],
+    plugins: [placed(none), folder, loadedLater],
     metafile: true,
     write: false,
   })
@@ -118,8 +115,8 @@ export async function bundle() {
     starts: ['src/index.ts', 'src/cli/commands/roll.ts'],
     doors: options.entryPoints,
   })
-  await build({ ...options, plugins: [placed(groups), joined, groups.plugin] })
-  copyFileSync('node_modules/zod/LICENSE', 'dist/chunks/LICENSE-zod')
+  await build({ ...options, plugins: [placed(groups), folder, loadedLater, groups.plugin] })
+  await bundleZod()
   for (const door of doors) rmSync(`dist/${door}.js.map`, { force: true })
   for (const door of required) writeFileSync(`dist/${door}.cjs`, requiring(door))
 }

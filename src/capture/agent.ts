@@ -3,7 +3,6 @@ import type { Json, NonEmpty } from '../core/ids.ts'
 import type { RewardPart } from '../core/reward.ts'
 import type { StandardSchema } from '../core/tool.ts'
 import { environment } from '../environments/environment.ts'
-import { openAgentWorld } from './agent-world.ts'
 import type { Hooks } from './hooks.ts'
 
 /** What an agent's own function is given: its task, and the ways to ask the policy. */
@@ -65,7 +64,10 @@ export function agent<Data, Result, const Seat extends string = never>(
     ...(seats && { seats }),
     drivesItself: true,
     agent: run,
-    open: (task, call) => openAgentWorld({ agent: run, ...(seats && { seats }) }, task, call),
+    async open(task, call) {
+      const { openAgentWorld } = await import('./agent-world.ts')
+      return await openAgentWorld({ agent: run, ...(seats && { seats }) }, task, call)
+    },
   }
 }
 

@@ -5,7 +5,8 @@ import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
-import { type LateFactory, openEnvironment } from '../environments/registry.ts'
+import type { LateFactory } from '../environments/factory.ts'
+import { openEnvironment } from '../environments/registry.ts'
 import { checkOutputFile, refuseFolder } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { isEmbedded } from '../model/policy.ts'
@@ -210,7 +211,6 @@ const moreFactories: Readonly<Record<string, LateFactory>> = {
     const { openEnvFactory } = await import('../environments/openenv/openenv.ts')
     return openEnvFactory(text => void process.stderr.write(`${text}\n`))
   },
-  passages: async () => (await import('../environments/built-in/passages.ts')).passagesFactory,
   python: async () => (await import('../environments/python-bridge/python.ts')).pythonFactory,
   tau: async () => (await import('../environments/tau/factory.ts')).tauFactory(tauServices()),
   tau2: async () => (await import('../environments/tau2/factory.ts')).tau2Factory(tauServices()),

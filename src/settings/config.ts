@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { checkSettings } from './check-settings.ts'
+import type { Config } from './define-config.ts'
 import { openNamed } from './open-named.ts'
 import {
   flagOf,
@@ -13,18 +14,6 @@ import {
   withDefaults,
 } from './settings.ts'
 import { importFile } from './user-part.ts'
-
-/** What a config file holds: settings, and profiles that change some of them. */
-export type Config = SettingsInput & {
-  /** Where editors find the schema of this file. */
-  readonly $schema?: string
-  readonly profiles?: Readonly<Record<string, SettingsInput>>
-}
-
-/** Types a config; write `export default defineConfig({ … })` in `espalier.config.ts`. */
-export function defineConfig(config: Config): Config {
-  return config
-}
 
 /** Config files that are looked for in the working folder, in this order. */
 export const configNames = [

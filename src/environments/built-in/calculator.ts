@@ -4,16 +4,19 @@ import type { Environment, MakeTasksOptions, Task } from '../../core/environment
 import type { TaskId } from '../../core/ids.ts'
 import { type Random, random, seedOf } from '../../math/random.ts'
 import { environment } from '../environment.ts'
+import { late } from '../late.ts'
 import { tool } from '../tools/tool.ts'
 import { evaluateExpression } from './expression.ts'
 import { openingOf, type PromptTask, promptTask } from './prompt-task.ts'
 
-const calculate = tool({
-  description: 'Evaluates an arithmetic expression, for example "12 * (3 + 4)".',
-  inputSchema: z.object({ expression: z.string() }),
-  // A double is exact to fifteen digits, so 0.1 + 0.2 is shown as 0.3.
-  execute: ({ expression }) => String(Number(evaluateExpression(expression).toPrecision(15))),
-})
+const calculate = late(() =>
+  tool({
+    description: 'Evaluates an arithmetic expression, for example "12 * (3 + 4)".',
+    inputSchema: z.object({ expression: z.string() }),
+    // A double is exact to fifteen digits, so 0.1 + 0.2 is shown as 0.3.
+    execute: ({ expression }) => String(Number(evaluateExpression(expression).toPrecision(15))),
+  }),
+)
 
 const splits = ['train', 'test'] as const
 
@@ -22,7 +25,7 @@ export function calculator(): Environment<PromptTask> {
   return environment({
     name: 'calculator',
     task: promptTask,
-    open: ({ data }) => ({ opening: openingOf(data), tools: { calculate } }),
+    open: ({ data }) => ({ opening: openingOf(data), tools: { calculate: calculate() } }),
     reward: { right: ({ task, answer }) => Number(isNumberAnswer(answer, task.data)) },
     makeTasks,
     splits,

@@ -4,27 +4,29 @@ import type { Environment, MakeTasksOptions, Task } from '../../core/environment
 import type { TaskId } from '../../core/ids.ts'
 import { random, seedOf, shuffle } from '../../math/random.ts'
 import { environment } from '../environment.ts'
+import { late, lateSchema } from '../late.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import { tool } from '../tools/tool.ts'
 import { asksOnce, asksOnceError, openingOf, promptFields } from './prompt-task.ts'
 
-const store = z.record(z.string(), z.string())
-
-const keyValueTask = z
-  .object({
-    ...promptFields,
-    /** What the store holds at first. */
-    store: store.default({}),
-    /** What it should hold in the end. */
-    want: store.optional(),
-  })
-  .refine(asksOnce, { error: asksOnceError })
-  .refine(task => task.want !== undefined || task.answer !== undefined, {
-    error: 'give `want` (the store in the end), `answer`, or both',
-  })
+function makeSchema() {
+  const store = z.record(z.string(), z.string())
+  return z
+    .object({
+      ...promptFields(),
+      /** What the store holds at first. */
+      store: store.default({}),
+      /** What it should hold in the end. */
+      want: store.optional(),
+    })
+    .refine(asksOnce, { error: asksOnceError })
+    .refine(task => task.want !== undefined || task.answer !== undefined, {
+      error: 'give `want` (the store in the end), `answer`, or both',
+    })
+}
 
 /** Task data of `key-value`. */
-export type KeyValueTask = z.output<typeof keyValueTask>
+export type KeyValueTask = z.output<ReturnType<typeof makeSchema>>
 
 interface KeyValueReport {
   readonly store: Readonly<Record<string, string>>
@@ -34,7 +36,7 @@ interface KeyValueReport {
 export function keyValue(): Environment<KeyValueTask> {
   return environment({
     name: 'key-value',
-    task: keyValueTask,
+    task: lateSchema(makeSchema),
     open: ({ data }) => ({
       opening: openingOf(data),
       ...behaviourOf(new Map(Object.entries(data.store))),
@@ -60,13 +62,14 @@ function behaviourOf(entries: Map<string, string>): WorldBehaviour<KeyValueRepor
 }
 
 /** Made once: every new schema would be read, and its check compiled, again. */
-const inputs = {
+const inputSchemas = late(() => ({
   none: z.object({}),
   key: z.object({ key: z.string() }),
   entry: z.object({ key: z.string(), value: z.string() }),
-}
+}))
 
 function toolsOf(entries: Map<string, string>) {
+  const inputs = inputSchemas()
   const read = (key: string): string => {
     const value = entries.get(key)
     if (value === undefined) throw new Error(`nothing is stored under "${key.slice(0, 80)}"`)

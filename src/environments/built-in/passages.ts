@@ -3,28 +3,31 @@ import { isExactAnswer } from '../../core/answer.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Message } from '../../core/message.ts'
 import { environment } from '../environment.ts'
-import { environmentFactory } from '../registry.ts'
+import { lateSchema } from '../late.ts'
 import { makePassageTasks } from './passage-tasks.ts'
 
-const passage = z.union([
-  z.string().transform(text => ({ title: '', text })),
-  z.object({ title: z.string().default(''), text: z.string() }),
-])
-const oneAnswer = z.union([z.string(), z.number().transform(String)])
+function makeSchema() {
+  const passage = z.union([
+    z.string().transform(text => ({ title: '', text })),
+    z.object({ title: z.string().default(''), text: z.string() }),
+  ])
+  const oneAnswer = z.union([z.string(), z.number().transform(String)])
+  return z.preprocess(
+    fromOtherShapes,
+    z.object({
+      question: z.string().min(1),
+      answer: z.union([oneAnswer.transform(answer => [answer]), z.array(oneAnswer).min(1)]),
+      passages: z.array(passage).min(1),
+      /** Titles of the passages that the answer needs. */
+      supporting: z.array(z.string()).default([]),
+    }),
+  )
+}
 
-const passageTask = z.preprocess(
-  fromOtherShapes,
-  z.object({
-    question: z.string().min(1),
-    answer: z.union([oneAnswer.transform(answer => [answer]), z.array(oneAnswer).min(1)]),
-    passages: z.array(passage).min(1),
-    /** Titles of the passages that the answer needs. */
-    supporting: z.array(z.string()).default([]),
-  }),
-)
+const passageTask = lateSchema(makeSchema)
 
 /** A question with the passages that answer it, among others. */
-export type PassageTask = z.output<typeof passageTask>
+export type PassageTask = z.output<ReturnType<typeof makeSchema>>
 
 /** The instructions before the question. */
 export const passageInstructions =
@@ -49,13 +52,6 @@ export function passages(options: PassagesOptions = {}): Environment<PassageTask
     splits: ['train', 'test'],
   })
 }
-
-/** The environment as it is opened by name. */
-export const passagesFactory = environmentFactory({
-  about: 'A question over several passages; makes its own tasks, whose answers need two of them.',
-  options: z.strictObject({}),
-  open: () => passages(),
-})
 
 /** The messages that a task opens with; passages are separated by blank lines. */
 export function passageOpening(

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
 import { environment } from '../environment.ts'
+import { late } from '../late.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import { tool } from '../tools/tool.ts'
 import { type DeskTaskOptions, makeDeskTasks } from './make-tasks.ts'
@@ -133,16 +134,19 @@ function answer(data: DeskTask, state: DeskState, text: string): string {
 }
 
 /** Made once: every new schema would be read, and its check compiled, again. */
-const id = z.int()
-const inputs = {
-  none: z.object({}),
-  name: z.object({ name: z.string() }),
-  order: z.object({ id }),
-  street: z.object({ id, street: z.string() }),
-  colour: z.object({ id, colour: z.string() }),
-}
+const inputSchemas = late(() => {
+  const id = z.int()
+  return {
+    none: z.object({}),
+    name: z.object({ name: z.string() }),
+    order: z.object({ id }),
+    street: z.object({ id, street: z.string() }),
+    colour: z.object({ id, colour: z.string() }),
+  }
+})
 
 function toolsOf(state: DeskState) {
+  const inputs = inputSchemas()
   const act = (kind: RequestKind, order: number, value?: string): string => {
     const found = state.orders.get(order)
     if (!found) return 'none'

@@ -8,17 +8,20 @@ import type { Environment, Task } from '../../core/environment.ts'
 import type { TaskId } from '../../core/ids.ts'
 import type { Workspace, Workspaces } from '../../workspace/contract.ts'
 import { environment } from '../environment.ts'
+import { lateSchema } from '../late.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
-import { openWorkspaces, type WorkspaceOptions, workspaceOptions } from '../workspace/open.ts'
+import { openWorkspaces, type WorkspaceOptions } from '../workspace/open.ts'
 import { workspaceTools } from '../workspace/tools.ts'
 import { readDockerfile, stage, workingFolderOf } from './dockerfile.ts'
 import { findTaskFolders, readTaskFolder, type TaskFolder } from './task-folder.ts'
 import { type Verdict, verify } from './verify.ts'
 
-const task = z.object({ folder: z.string().min(1) })
+function makeSchema() {
+  return z.object({ folder: z.string().min(1) })
+}
 
 /** Which folder a task is. */
-export type HarborTask = z.output<typeof task>
+export type HarborTask = z.output<ReturnType<typeof makeSchema>>
 
 /** The report of a task folder's world. */
 export interface HarborReport extends Verdict {
@@ -34,12 +37,6 @@ export interface HarborOptions extends WorkspaceOptions {
    */
   readonly installs?: 'refused' | 'skipped' | undefined
 }
-
-/** How task folders are named: `harbor:DIR`, `harbor:DIR,memory=2048`. */
-export const harborOptions = workspaceOptions.extend({
-  variant: z.string().min(1),
-  installs: z.enum(['refused', 'skipped']).optional(),
-})
 
 /** Task folders of Harbor and terminal-bench: their files, a shell, their own tests as reward. */
 export function harbor(path: string, options: HarborOptions = {}): Environment<HarborTask> {
@@ -60,7 +57,7 @@ export function harbor(path: string, options: HarborOptions = {}): Environment<H
   })
   const made = environment({
     name: 'harbor',
-    task,
+    task: lateSchema(makeSchema),
     async open({ data, signal, defer }) {
       const prepared = await prepare(workspaces, readTaskFolder(data.folder), {
         ...options,

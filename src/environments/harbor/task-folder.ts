@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parse } from 'smol-toml'
 import { z } from 'zod'
+import { late } from '../late.ts'
 
 /** A task folder as Harbor or terminal-bench lays it out. */
 export interface TaskFolder {
@@ -24,17 +25,19 @@ export interface TaskFolder {
 /** Most bytes of a file that describes a task. */
 const mostBytes = 1_000_000
 
-const harborConfig = z.object({
-  verifier: z
-    .object({
-      timeout_sec: z.number().positive().max(86_400).default(600),
-      env: z.record(z.string(), z.string()).default({}),
-    })
-    .prefault({}),
-  environment: z
-    .object({ docker_image: z.string().optional(), allow_internet: z.boolean().default(true) })
-    .prefault({}),
-})
+const harborConfig = late(() =>
+  z.object({
+    verifier: z
+      .object({
+        timeout_sec: z.number().positive().max(86_400).default(600),
+        env: z.record(z.string(), z.string()).default({}),
+      })
+      .prefault({}),
+    environment: z
+      .object({ docker_image: z.string().optional(), allow_internet: z.boolean().default(true) })
+      .prefault({}),
+  }),
+)
 
 /** The task folders in a folder, by name; one alone where the folder itself is one. */
 export function findTaskFolders(path: string): readonly string[] {
@@ -64,7 +67,7 @@ export function readTaskFolder(folder: string): TaskFolder {
 
 function readHarbor(folder: string): TaskFolder {
   const file = join(folder, 'task.toml')
-  const read = harborConfig.safeParse(parse(textOf(file)))
+  const read = harborConfig().safeParse(parse(textOf(file)))
   if (!read.success) {
     const [issue] = read.error.issues
     throw new Error(`${file}: ${issue?.path.join('.')}: ${issue?.message}`)

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { Call } from '../../core/call.ts'
 import type { Workspace } from '../../workspace/contract.ts'
 import { FileProblem, readFileIn } from '../../workspace/files.ts'
+import { late } from '../late.ts'
 import type { TaskFolder } from './task-folder.ts'
 
 /** What a task's own tests said. */
@@ -106,7 +107,7 @@ async function putTests(workspace: Workspace, task: TaskFolder, call: Call): Pro
   }
 }
 
-const figures = z.record(z.string(), z.number())
+const figuresSchema = late(() => z.record(z.string(), z.number()))
 
 /** The reward as Harbor reads it: figures as JSON, or one number as text. */
 async function readReward(
@@ -116,7 +117,7 @@ async function readReward(
 ): Promise<Pick<Verdict, 'reward' | 'figures'>> {
   const json = await readOr(workspace, '/logs/verifier/reward.json', call)
   if (json !== undefined) {
-    const read = figures.safeParse(tryJson(json))
+    const read = figuresSchema().safeParse(tryJson(json))
     const reward = read.success ? (read.data.reward ?? Object.values(read.data)[0]) : undefined
     if (reward !== undefined) return { reward, figures: read.data! }
   }

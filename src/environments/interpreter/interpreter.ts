@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
 import { describeWalls, findBuilder, type Walls } from '../../sandbox/walls.ts'
 import { type PromptTask, promptTask } from '../built-in/prompt-task.ts'
@@ -84,30 +83,6 @@ function requireWalls({ network, files, processes }: Walls): void {
     'walls=required: this machine can build none, since neither unshare nor bwrap may make namespaces here. ' +
       'In a container allow user namespaces, or install bubblewrap',
   )
-}
-
-/** How an interpreter is named: `interpreter:javascript`, `interpreter:python,style=fences`. */
-export const interpreterOptions = z.strictObject({
-  variant: z.enum(['python', 'javascript', 'both']).default('python'),
-  style: z.enum(['calls', 'fences']).optional(),
-  match: z.enum(['exact', 'number']).optional(),
-  seconds: z.coerce.number().positive().optional(),
-  memory: z.coerce.number().int().min(64).max(4096).optional(),
-  characters: z.coerce.number().int().min(100).max(1_000_000).optional(),
-  cpu: z.coerce.number().int().min(1).optional(),
-  walls: z.enum(['required', 'wanted']).optional(),
-  workers: z.coerce.number().int().min(1).optional(),
-  warm: z.coerce.number().int().min(0).optional(),
-})
-
-/** Opens an interpreter as it is named. */
-export function openInterpreterNamed(
-  options: z.output<typeof interpreterOptions>,
-): Environment<PromptTask> {
-  const { variant, ...rest } = options
-  const languages: readonly Language[] = variant === 'both' ? ['python', 'javascript'] : [variant]
-  const given = Object.entries(rest).filter(([, value]) => value !== undefined)
-  return interpreter({ languages, ...Object.fromEntries(given) })
 }
 
 function checkLimits({ seconds, memory, characters, cpu }: InterpreterLimits): void {

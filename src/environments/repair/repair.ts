@@ -14,6 +14,7 @@ import {
   type Workspaces,
 } from '../../workspace/contract.ts'
 import { environment } from '../environment.ts'
+import { late, lateSchema } from '../late.ts'
 import type { WorldBehaviour } from '../opened-world.ts'
 import type { Situation } from '../play.ts'
 import { openWorkspaces, type WorkspaceOptions } from '../workspace/open.ts'
@@ -21,22 +22,23 @@ import { workspaceTools } from '../workspace/tools.ts'
 import { type Mutant, mutantsOf, shownCases } from './mutate.ts'
 import { programs } from './programs.ts'
 
-const cases = z.array(z.object({ given: z.array(z.json()), gives: z.json() })).min(1)
-
-const task = z.object({
-  program: z.string(),
-  does: z.string(),
-  source: z.string(),
-  /** Shown, with what they should give. */
-  shown: cases,
-  /** Only the reward knows what these should give. */
-  hidden: cases,
-  /** What mends it, for demonstrations. */
-  fix: z.object({ find: z.string(), replace: z.string() }).optional(),
-})
+function makeSchema() {
+  const cases = z.array(z.object({ given: z.array(z.json()), gives: z.json() })).min(1)
+  return z.object({
+    program: z.string(),
+    does: z.string(),
+    source: z.string(),
+    /** Shown, with what they should give. */
+    shown: cases,
+    /** Only the reward knows what these should give. */
+    hidden: cases,
+    /** What mends it, for demonstrations. */
+    fix: z.object({ find: z.string(), replace: z.string() }).optional(),
+  })
+}
 
 /** A broken program to repair. */
-export type RepairTask = z.output<typeof task>
+export type RepairTask = z.output<ReturnType<typeof makeSchema>>
 
 /** The report of a repair. */
 export interface RepairReport {
@@ -60,7 +62,7 @@ export function repair(options: WorkspaceOptions = {}): Environment<RepairTask> 
   const node = options.sandbox ? 'node' : process.execPath
   const made = environment({
     name: 'repair',
-    task,
+    task: lateSchema(makeSchema),
     async open({ data, signal, defer }) {
       const workspace = await openWorkspace(workspaces, data, { signal })
       defer(() => workspace[Symbol.asyncDispose]())
@@ -137,7 +139,9 @@ const results = JSON.parse(text).map(given => {
 })
 process.stdout.write('\\n' + JSON.stringify(results) + '\\n')`
 
-const results = z.array(z.object({ gave: z.json().optional(), threw: z.string().optional() }))
+const results = late(() =>
+  z.array(z.object({ gave: z.json().optional(), threw: z.string().optional() })),
+)
 
 /** Most seconds that all cases of a program take. */
 const gradingSeconds = 20
@@ -178,7 +182,7 @@ async function refuseWithoutNode(workspace: Workspace, node: string): Promise<vo
 
 function readResults(output: string): readonly { readonly gave?: Json | undefined }[] | undefined {
   try {
-    const read = results.safeParse(JSON.parse(output.trimEnd().split('\n').at(-1) ?? ''))
+    const read = results().safeParse(JSON.parse(output.trimEnd().split('\n').at(-1) ?? ''))
     return read.success ? (read.data as readonly { gave?: Json }[]) : undefined
   } catch {
     return undefined

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
 import { textOf } from '../../core/message.ts'
-import type { EnvironmentFactory } from '../registry.ts'
+import type { EnvironmentFactory } from '../factory.ts'
 import type { TauServices } from '../tau/factory.ts'
 import { priceOption, readScript } from '../tau/options.ts'
 import { domainNames, retrievals, Tau2Domain } from './domain.ts'

@@ -1,7 +1,11 @@
 import { createContext, Script } from 'node:vm'
+import { late } from '../late.ts'
 
-const script = new Script('work()')
-const context = createContext({ work: () => undefined })
+/** Made with the first deadline: a context takes milliseconds. */
+const stage = late(() => ({
+  script: new Script('work()'),
+  context: createContext({ work: () => undefined }),
+}))
 
 /** How deep calls are nested; only the outermost sets a deadline, as an inner one would end the outer work too. */
 let depth = 0
@@ -12,6 +16,7 @@ let depth = 0
  */
 export function withinTime<Made>(milliseconds: number, work: () => Made): Made | undefined {
   if (depth > 0) return work()
+  const { script, context } = stage()
   let made: Made | undefined
   context.work = () => {
     made = work()

@@ -3,6 +3,7 @@ import { across } from '../../core/failure.ts'
 import type { Finished } from '../../sandbox/run.ts'
 import type { Workspace, WorkspaceLimits } from '../../workspace/contract.ts'
 import { FileProblem, listFilesIn, readFileIn, sizeIn, writeFileIn } from '../../workspace/files.ts'
+import { late } from '../late.ts'
 import { type OfferedTool, tool } from '../tools/tool.ts'
 
 /** What the tools of a workspace work on. */
@@ -56,13 +57,14 @@ export function workspaceTools(options: ToolOptions): Readonly<Record<string, Of
 
 type InTurn = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 
-const path = z.string().min(1).max(1000)
+const pathSchema = late(() => z.string().min(1).max(1000))
 
 function fileTools(
   { workspace, limits }: ToolOptions,
   inTurn: InTurn,
 ): Readonly<Record<string, OfferedTool>> {
   const bounds = { limits: ownLimits(limits) }
+  const path = pathSchema()
   return {
     list_files: tool({
       description: 'Lists files and folders, two levels deep.',

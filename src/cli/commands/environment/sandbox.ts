@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { openWorkspaces, workspaceOptions } from '../../../environments/workspace/open.ts'
+import { workspaceOptions } from '../../../environments/workspace/named.ts'
+import { openWorkspaces } from '../../../environments/workspace/open.ts'
 import { serveSandbox } from '../../../hosting/sandbox-server.ts'
 import { commandLine } from '../../../names/program-name.ts'
 import { openNamed } from '../../../settings/open-named.ts'

@@ -1,0 +1,87 @@
+// Modules that are loaded when the first of their functions is called: zod, which a program that only names
+// environments and rewards never calls, and modules of Node that take milliseconds. They are loaded
+// synchronously, as they are called, so zod's file is CommonJS.
+import { copyFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { build } from 'esbuild'
+
+/** What Espalier calls of zod, besides `z.coerce.number`. */
+const zodNames = [
+  ...['array', 'base64', 'boolean', 'custom', 'discriminatedUnion', 'enum', 'int', 'json'],
+  ...['literal', 'looseObject', 'number', 'object', 'preprocess', 'prettifyError', 'record'],
+  ...['strictObject', 'string', 'toJSONSchema', 'union', 'unknown', 'url'],
+]
+
+/** What is called of each module. A name that is missing here fails the build. */
+const lateModules = {
+  zod: zodNames,
+  'node:child_process': ['execFileSync', 'spawn', 'spawnSync'],
+  'node:crypto': [
+    ...['createHash', 'createHmac', 'hash', 'randomBytes', 'randomUUID', 'timingSafeEqual'],
+  ],
+}
+
+/** Functions with the names of a module's, which load it when they are called. */
+function lateModule(module) {
+  const names = lateModules[module]
+  const late = name => `const ${name}Late = (...given) => open().${name}(...given)`
+  const isZod = module === 'zod'
+  return [
+    isZod ? openZod : `const open = () => process.getBuiltinModule('${module}')`,
+    ...names.map(late),
+    isZod ? 'export const coerce = { number: (...given) => open().coerce.number(...given) }' : '',
+    `export { ${names.map(name => `${name}Late as ${name}`).join(', ')} }`,
+  ].join('\n')
+}
+
+const openZod = `import { createRequire } from 'node:module'
+import { espalierFolder } from 'espalier:folder'
+let opened
+const open = () => (opened ??= createRequire(espalierFolder)('./chunks/zod.cjs'))`
+
+/** Puts functions that load a module later in the place of the module. */
+export const loadedLater = {
+  name: 'loaded-later',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^(?:zod|node:.*)$/ }, ({ path, kind }) => {
+      // Who loads a module by an expression gets all of it; user code gets our zod so.
+      const isLate = kind === 'import-statement' && Object.hasOwn(lateModules, path)
+      return isLate ? { path, namespace: 'late' } : undefined
+    })
+    onLoad({ filter: /.*/, namespace: 'late' }, ({ path }) => ({
+      contents: lateModule(path),
+      resolveDir: resolve('src'),
+    }))
+  },
+}
+
+/** Messages are in English; the other languages are most of zod's files. */
+const english = {
+  name: 'english',
+  setup({ onLoad }) {
+    onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
+    }))
+  },
+}
+
+/** Writes the file of zod. */
+export async function bundleZod() {
+  await build({
+    stdin: {
+      contents: `export { ${['coerce', ...zodNames].join(', ')} } from 'zod'`,
+      resolveDir: resolve('.'),
+    },
+    outfile: 'dist/chunks/zod.cjs',
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    // The form of its files that allows tree shaking.
+    mainFields: ['module'],
+    conditions: ['import'],
+    target: 'node20',
+    plugins: [english],
+    logLevel: 'warning',
+  })
+  copyFileSync('node_modules/zod/LICENSE', 'dist/chunks/LICENSE-zod')
+}
