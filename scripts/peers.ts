@@ -13,6 +13,8 @@ table of medians with their spread. Ends with 1 where a ratio misses its target.
 
   --python PATH       a Python with the packages of bench/peers/requirements.txt
   --slime DIR         a checkout of slime, for its tau-bench agent
+  --rllm DIR          a checkout of rLLM, for its workflow engine
+  --vllm PATH         a Python with vLLM, for its tool parser
   --tau-bench DIR     a checkout of tau-bench
   --tau2-bench DIR    a checkout of tau2-bench
   --only TEXT         only lines whose name or peer contains it
@@ -23,6 +25,8 @@ const { values } = parseArgs({
   options: {
     python: { type: 'string' },
     slime: { type: 'string' },
+    rllm: { type: 'string' },
+    vllm: { type: 'string' },
     'tau-bench': { type: 'string' },
     'tau2-bench': { type: 'string' },
     only: { type: 'string', default: '' },
@@ -37,8 +41,10 @@ if (values.help || !values.python || !(Number.isInteger(turns) && turns >= 1)) {
   process.exit(values.help ? 0 : 2)
 }
 const { python } = values
-const checkouts = {
+const given = {
   ...(values.slime && { slime: values.slime }),
+  ...(values.rllm && { rllm: values.rllm }),
+  ...(values.vllm && { vllm: values.vllm }),
   ...(values['tau-bench'] && { tauBench: values['tau-bench'] }),
   ...(values['tau2-bench'] && { tau2Bench: values['tau2-bench'] }),
 }
@@ -78,7 +84,7 @@ if (!values.json) {
   console.log('| work | figure | ours | peer | theirs | how many times better |')
   console.log('| --- | --- | --- | --- | --- | --- |')
 }
-for (const line of await peerLines(checkouts)) {
+for (const line of await peerLines(given)) {
   const peers = line.peers.filter(({ name }) => wanted(line.name, [name]))
   if (peers.length === 0) continue
   const onTurn = (side: string, turn: number): void =>
@@ -87,7 +93,7 @@ for (const line of await peerLines(checkouts)) {
   note(result.comparisons)
   missing.push(...result.missing.map(({ peer, reason }) => `${line.name}, ${peer}: ${reason}`))
 }
-for (const benched of benchedLines(checkouts)) {
+for (const benched of benchedLines(given)) {
   if (!wanted(benched.line, [benched.peer])) continue
   if (benched.environment === undefined) missing.push(`${benched.line}: needs its checkout`)
   else note([runBenched(benched, { python, turns })])

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type Comparison, type Measure, ratioOf, spreadOf } from './line.ts'
-import type { Checkouts } from './lines.ts'
+import type { Given } from './lines.ts'
 
 /** A benchmark of `bench/` that includes a peer itself, and where its figures are. */
 export interface Benched {
@@ -17,7 +17,7 @@ export interface Benched {
 }
 
 /** The benchmarks that have a peer of their own. */
-export function benchedLines({ tauBench, tau2Bench }: Checkouts): readonly Benched[] {
+export function benchedLines({ tauBench, tau2Bench }: Given): readonly Benched[] {
   const calls: Measure = { figure: 'calls', unit: 'calls/s', better: 'more', target: 1 }
   const episodes: Measure = { figure: 'episodes', unit: 'episodes/s', better: 'more', target: 20 }
   return [

@@ -13,6 +13,10 @@ export interface Side {
   readonly name: string
   /** A file of `ours/` (TypeScript) or of `theirs/` (Python). */
   readonly program: string
+  /** The Python that runs it, where it is not that of all others. */
+  readonly python?: string
+  /** How many times better than this one ours must be, where it is not what the measure says. */
+  readonly target?: number
 }
 
 /** The same work done by us and by others. */
@@ -82,14 +86,15 @@ export function compare(
   const ours = figures(sides.ours)
   const theirs = figures(sides.theirs)
   const ratio = ratioOf(measure, ours, theirs)
+  const target = sides.peer.target ?? measure.target
   return {
     line: name,
-    measure,
+    measure: { ...measure, ...(target !== undefined && { target }) },
     peer: sides.peer.name,
     version: sides.theirs[0]?.version ?? '',
     ours,
     theirs,
     ratio,
-    reached: ratio >= (measure.target ?? 0),
+    reached: ratio >= (target ?? 0),
   }
 }

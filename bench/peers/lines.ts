@@ -3,9 +3,11 @@ import { chatAnswer, completionsAnswer, generateAnswer, tauAnswer } from './answ
 import { corpora } from './corpora.ts'
 import type { Line, Measure, Side } from './line.ts'
 
-/** Checkouts that may be given besides Python packages. */
-export interface Checkouts {
+/** What may be given besides the Python packages of all lines: checkouts, and a Python with vLLM. */
+export interface Given {
   readonly slime?: string
+  readonly rllm?: string
+  readonly vllm?: string
   readonly tauBench?: string
   readonly tau2Bench?: string
 }
@@ -15,6 +17,12 @@ const question = 'Please find out how many pears the orchard sold in week 17. '.
 
 const verifiers: Side = { name: 'verifiers', program: 'verifiers_rollouts.py' }
 const trl: Side = { name: 'TRL', program: 'trl_rollouts.py' }
+const rllm: Side = { name: 'rLLM', program: 'rllm_rollouts.py' }
+
+/** The same requests sent by an HTTP client that does nothing else: what no rollout engine can pass. */
+const bare = (target: number): Side => ({ name: 'undici alone', program: 'bare.ts', target })
+/** Least part of the bare client's turns per second. */
+const leastOfBare: Readonly<Record<number, number>> = { 1: 0.6, 64: 0.8, 1024: 0.9 }
 
 const rolling = (target: number): readonly Measure[] => [
   { figure: 'turnsPerSecond', unit: 'turns/s', better: 'more', target },
@@ -23,11 +31,14 @@ const rolling = (target: number): readonly Measure[] => [
 const memory: Measure = { figure: 'kilobytesPerRollout', unit: 'kB/rollout', better: 'less' }
 
 /** Every line, in the order of the table. */
-export async function peerLines(checkouts: Checkouts): Promise<readonly Line[]> {
+export async function peerLines(given: Given): Promise<readonly Line[]> {
   const renderer = await openRenderer(model)
   const completions = completionsAnswer(renderer)
   const chat = { policy: 'openai:URL#bench', question, model }
-  const tokens = { policy: 'vllm:URL?endpoint=completions', question, model }
+  const tokens = {
+    ...{ policy: 'vllm:URL?endpoint=completions', question, model },
+    ...(given.rllm !== undefined && { rllm: given.rllm }),
+  }
   return [
     ...[1, 64, 1024].flatMap((concurrency): Line[] => {
       const size = { concurrency, rollouts: Math.max(concurrency, 256), turns: 8 }
@@ -46,7 +57,7 @@ export async function peerLines(checkouts: Checkouts): Promise<readonly Line[]> 
           name: `tokens, ${concurrency} at once`,
           work: { ...tokens, ...size },
           answer: completions,
-          peers: [trl],
+          peers: [trl, rllm, bare(leastOfBare[concurrency]!)],
         },
       ]
     }),
@@ -62,7 +73,7 @@ export async function peerLines(checkouts: Checkouts): Promise<readonly Line[]> 
     ),
     {
       name: "tau-bench's retail agent, 8 at once",
-      work: { ...checkouts, model, concurrency: 8, rollouts: 128, turns: 8 },
+      work: { ...given, model, concurrency: 8, rollouts: 128, turns: 8 },
       answer: tauAnswer(renderer),
       measures: rolling(30),
       ours: 'tau.ts',
@@ -83,7 +94,14 @@ export async function peerLines(checkouts: Checkouts): Promise<readonly Line[]> 
       work: { model, ...conversation(1), answer: generateAnswer(renderer).output_ids },
       measures: [{ figure: 'parseMicroseconds', unit: 'µs', better: 'less', target: 1 }],
       ours: 'render.ts',
-      peers: [{ name: 'renderers', program: 'render_renderers.py' }],
+      peers: [
+        { name: 'renderers', program: 'render_renderers.py' },
+        {
+          ...{ name: 'vLLM', program: 'parse_vllm.py' },
+          ...(given.vllm !== undefined && { python: given.vllm }),
+        },
+        { name: 'SGLang', program: 'parse_sglang.py' },
+      ],
     },
     encoding({ name: 'tokenizers', program: 'encode_tokenizers.py' }, 10),
     encoding({ name: 'tiktoken', program: 'encode_tiktoken.py' }),

@@ -57,13 +57,14 @@ export async function runLine(line: Line, options: RunOptions): Promise<LineResu
 }
 
 async function runSide(
-  { program }: Side,
+  side: Side,
   { work, python }: { readonly work: string; readonly python: string },
 ): Promise<Turns> {
+  const { program } = side
   const isPython = program.endsWith('.py')
   const file = fileURLToPath(new URL(`${isPython ? 'theirs' : 'ours'}/${program}`, import.meta.url))
   const command: readonly [string, string[]] = isPython
-    ? [python, [file]]
+    ? [side.python ?? python, [file]]
     : [
         process.execPath,
         [...(program.endsWith('.ts') ? ['--expose-gc', '--import', 'tsx'] : []), file],
