@@ -3,20 +3,33 @@ import { join } from 'node:path'
 
 const DOCUMENT = 4096
 const DOCUMENTS = 80
+const WARM = 16
 const packages = new URL('../../node_modules/', import.meta.url).pathname
 
-/** Texts to encode, the same on every machine: code, prose, Chinese, a mixture, invented words. */
+/**
+ * Texts to encode, the same on every machine: code, prose, Chinese, a mixture, invented words. Those to
+ * warm up with are others of every kind, so that compiled code meets text that it has not seen.
+ */
 export function corpora() {
-  const code = readDocuments(['zod'], '.ts')
-  const prose = readDocuments(['undici', 'pino', 'fastify'], '.md')
   const random = openRandom(20261115)
+  const [code, warmCode] = apart(readDocuments(['zod'], '.ts'))
+  const [prose, warmProse] = apart(readDocuments(['undici', 'pino', 'fastify'], '.md'))
   const chinese = Array.from({ length: DOCUMENTS }, () => chineseText(random))
   const mixed = code.map((text, index) =>
     [text.slice(0, 1400), prose[index]!.slice(0, 1400), chinese[index]!.slice(0, 450)].join('\n'),
   )
   const invented = Array.from({ length: DOCUMENTS }, () => inventedText(random))
-  const warm = [...readDocuments(['fastify'], '.js'), chineseText(random), inventedText(random)]
+  const warmInvented = Array.from({ length: WARM }, () => [
+    chineseText(random),
+    inventedText(random),
+  ])
+  const warm = [...warmCode, ...warmProse, ...warmInvented.flat()]
   return { warm, corpora: { code, prose, chinese, mixed, invented } }
+}
+
+/** The documents to measure and those to warm up with. */
+function apart(documents: readonly string[]): readonly [string[], string[]] {
+  return [documents.slice(0, DOCUMENTS), documents.slice(DOCUMENTS)]
 }
 
 /** Documents of one size out of the files of installed packages, in the order of their names. */
@@ -33,7 +46,7 @@ function readDocuments(names: readonly string[], extension: string): string[] {
     text += readFileSync(file, 'utf8')
     for (; text.length >= DOCUMENT; text = text.slice(DOCUMENT)) {
       documents.push(text.slice(0, DOCUMENT))
-      if (documents.length === DOCUMENTS) return documents
+      if (documents.length === DOCUMENTS + WARM) return documents
     }
   }
   throw new Error(`${names} have only ${documents.length} documents of ${extension}`)

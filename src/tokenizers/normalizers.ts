@@ -53,9 +53,12 @@ function sequence(steps: readonly unknown[]): Normalizer {
   return input => normalizers.reduce((text, normalizer) => normalizer(text), input)
 }
 
-/** No character below U+0300 changes in NFC, nor has any effect on what stands before it. */
+/**
+ * Texts of nothing but characters that do not change and have no effect on what stands before them. In
+ * NFC: Latin, Cyrillic, most punctuation, symbols, what is written in China, Japan and Korea, and emoji.
+ */
 const QUIET = {
-  NFC: /^[\0-\u02ff]*$/,
+  NFC: /^[\0-\u02ff\u0400-\u0482\u048a-\u052f\u2010-\u205f\u2190-\u2328\u232b-\u2adb\u3000-\u3029\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\ud83c-\ud83e\udc00-\udfff\uff01-\uffef]*$/,
   NFD: /^[\0-\x7f]*$/,
   NFKC: /^[\0-\x7f]*$/,
   NFKD: /^[\0-\x7f]*$/,

@@ -1,6 +1,16 @@
 import { expect, it } from 'vitest'
 import { openNormalizer } from './normalizers.ts'
-import { CASELESS, kindTable, LOWER, MARK, NEWLINE, NUMBER, SPACE, UPPER } from './unicode.ts'
+import {
+  CASELESS,
+  inertInUnicode9,
+  kindTable,
+  LOWER,
+  MARK,
+  NEWLINE,
+  NUMBER,
+  SPACE,
+  UPPER,
+} from './unicode.ts'
 
 it('has as many code points of each kind as the reference, whatever Unicode this Node knows', () => {
   const counts = new Map<number, number>()
@@ -23,4 +33,17 @@ it('normalizes as Unicode 9 did: later marks neither move nor compose', () => {
   expect(normalized('q\u0301\u{1e08f}\u0316e\u0301')).toBe('q\u0301\u{1e08f}\u0316é')
   expect(normalized('\u{105d2}\u0307')).toBe('\u{105d2}\u0307')
   expect(openNormalizer({ type: 'NFKC' })!({ text: '㋿ﬁ' }).text).toBe('㋿fi')
+})
+
+it('normalizes every character beside a letter and a syllable as Node does, inert ones aside', () => {
+  const normalize = openNormalizer({ type: 'NFC' })!
+  const isInert = new RegExp(`[${inertInUnicode9}]`, 'u')
+  const wrong: string[] = []
+  for (let point = 0; point < 0x20000; point++) {
+    const character = String.fromCodePoint(point)
+    if (!character.isWellFormed() || isInert.test(character)) continue
+    const text = `e${character}가${character}`
+    if (normalize({ text }).text !== text.normalize('NFC')) wrong.push(character)
+  }
+  expect(wrong).toEqual([])
 })

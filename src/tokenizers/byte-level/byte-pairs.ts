@@ -24,7 +24,10 @@ interface Work extends JoinWork {
 const SCRATCH = 4096
 
 /** The character table pays off only after this many units: a few quotation marks are not worth building it. */
-const enoughWide = 2000
+const ENOUGH_WIDE = 2000
+
+/** Words that end in a unit from here on are mostly of characters outside ASCII; Latin ones are not. */
+const FIRST_WIDE = 0x370
 
 /** Byte pair encoding over UTF-8, piece by piece, with a cache of the ids of earlier pieces. */
 export class BytePairs {
@@ -68,12 +71,15 @@ export class BytePairs {
   #encodeNew(units: Uint16Array, start: number, end: number): void {
     const most = 3 * (end - start)
     const work = most <= SCRATCH ? this.#scratch : openWork(most)
-    if (!this.#options.ignoreMerges && this.#areCharacters(units, start, end, work)) {
-      this.#addJoined(work, end - start)
+    const { ignoreMerges } = this.#options
+    const characters = ignoreMerges ? undefined : this.#charactersFor(units, start, end)
+    if (characters) {
+      const count = characters.toSymbols(units, start, end, work.symbols)
+      this.#addJoined(work, this.#rankAll(work, count))
       return
     }
     const byteCount = toUtf8(units, { start, end }, work.bytes)
-    if (this.#options.ignoreMerges && this.#addWhole(work.bytes.subarray(0, byteCount))) return
+    if (ignoreMerges && this.#addWhole(work.bytes.subarray(0, byteCount))) return
     this.#addJoined(work, this.#toSymbols(work, byteCount))
   }
 
@@ -84,19 +90,21 @@ export class BytePairs {
     for (let at = 0; at < count; at++) this.#ids.ids[this.#ids.length++] = work.symbols[at]!
   }
 
-  /** Whether the piece was written as characters; only worth it for three-byte characters. */
-  #areCharacters(units: Uint16Array, start: number, end: number, work: Work): boolean {
-    if (units[end - 1]! < 0x800) return false
+  /** The characters to begin with instead of bytes, where that is worth it. */
+  #charactersFor(units: Uint16Array, start: number, end: number): Characters | undefined {
+    if (units[end - 1]! < FIRST_WIDE) return undefined
     this.#wide += end - start
-    if (this.#wide < enoughWide) return false
+    if (this.#wide < ENOUGH_WIDE) return undefined
     const { merges, vocabulary } = this.#options
     this.#characters ??= new Characters(this.#idOfByte, merges, vocabulary.size)
-    const { symbols, ranks } = work
-    if (!this.#characters.toSymbols(units, start, end, symbols)) return false
-    for (let at = 0; at < end - start - 1; at++) {
-      ranks[at] = merges.rank(symbols[at]!, symbols[at + 1]!)
-    }
-    return true
+    return this.#characters.isKnown ? this.#characters : undefined
+  }
+
+  /** Looks up the rank of every pair of the first symbols, and answers how many symbols they are. */
+  #rankAll({ symbols, ranks }: Work, count: number): number {
+    const { merges } = this.#options
+    for (let at = 0; at < count - 1; at++) ranks[at] = merges.rank(symbols[at]!, symbols[at + 1]!)
+    return count
   }
 
   #addWhole(bytes: Uint8Array): boolean {

@@ -1,7 +1,7 @@
-// Scripts with three-byte characters are encoded starting from characters instead of bytes, which are a third
-// of the symbols. That is exact if three conditions hold, which are checked for each character: its bytes join
-// to one symbol; no merge uses that symbol before the last of those joins; and none of its parts could join a
-// neighbour before that.
+// Characters outside ASCII are symbols from the beginning instead of two or three bytes. That is exact
+// for a character if four conditions hold: its bytes join to one symbol; each of these joins has a higher rank
+// than the one before; no merge that uses the symbol has a lower rank than the last of them; and none of its
+// parts could have joined a neighbour before it joined the next part. Other characters are written as bytes.
 
 import { type Merges, NO_RANK } from './merges.ts'
 import { isContinuation, type SymbolEnds, symbolEnds } from './spans.ts'
@@ -9,8 +9,8 @@ import { isContinuation, type SymbolEnds, symbolEnds } from './spans.ts'
 /** Marks a character that must be encoded byte by byte. */
 const APART = -1
 
-/** The sets of bytes that neighbours may not have, by the symbol that could join them. */
-type ByteSets = Map<number, Uint8Array>
+/** By symbol: the lowest rank at which it joins a neighbour that begins or ends with each byte. */
+type Neighbours = Map<number, Int32Array>
 
 /** Knows which characters can be symbols from the beginning. */
 export class Characters {
@@ -19,13 +19,13 @@ export class Characters {
   /** The lowest rank at which a symbol takes part in a merge. */
   readonly #firstUse: Int32Array
   /** For parts of characters that begin one: the last bytes of what could join them from the left. */
-  readonly #before: ByteSets = new Map()
+  readonly #before: Neighbours = new Map()
   /** For parts of characters that end one: the first bytes of what they could join to the right. */
-  readonly #after: ByteSets = new Map()
+  readonly #after: Neighbours = new Map()
   readonly #isKnown: boolean
   /** One more than the symbol of each character of one unit; 0 before it is looked up. */
   readonly #symbols = new Int32Array(0x10000)
-  /** Which set of `#sets` forbids the byte before a character, and the byte after it. */
+  /** Which set of `#sets` has the bytes that may not stand before a character, and after it. */
   readonly #setBefore = new Uint16Array(0x10000)
   readonly #setAfter = new Uint16Array(0x10000)
   readonly #sets: Uint8Array[] = [new Uint8Array(256)]
@@ -34,27 +34,55 @@ export class Characters {
     this.#idOfByte = idOfByte
     this.#merges = merges
     this.#firstUse = new Int32Array(size).fill(NO_RANK)
-    const ends = symbolEnds(idOfByte, merges, size)
+    const ends = idOfByte.includes(-1) ? undefined : symbolEnds(idOfByte, merges, size)
     this.#isKnown = ends !== undefined
     if (ends) this.#readMerges(ends)
   }
 
-  /** Writes a symbol for every unit and answers true, or false where bytes have to be used. */
-  toSymbols(units: Uint16Array, start: number, end: number, symbols: Int32Array): boolean {
-    if (!this.#isKnown) return false
+  /** Whether the vocabulary has every byte and its merges tell what their symbols are. */
+  get isKnown(): boolean {
+    return this.#isKnown
+  }
+
+  /** Writes symbols for well-formed units, a character or a byte each, and answers how many. */
+  toSymbols(units: Uint16Array, start: number, end: number, symbols: Int32Array): number {
+    let count = 0
     let before = -1
     for (let at = start; at < end; at++) {
       const unit = units[at]!
       const symbol = this.#symbols[unit] || this.#learn(unit)
-      if (symbol === APART) return false
-      if (before >= 0) {
-        if (this.#sets[this.#setBefore[unit]!]![lastByte(before)] === 1) return false
-        if (this.#sets[this.#setAfter[before]!]![firstByte(unit)] === 1) return false
-      }
-      symbols[at - start] = symbol - 1
-      before = unit
+      const after = at + 1 < end ? units[at + 1]! : -1
+      if (symbol !== APART && this.#isFree(unit, before, after)) symbols[count++] = symbol - 1
+      else if (isHighSurrogate(unit)) count = this.#addPair(unit, units[++at]!, symbols, count)
+      else count = this.#addBytes(unit, symbols, count)
+      before = units[at]!
     }
-    return true
+    return count
+  }
+
+  /** Whether no part of a character could have joined one of its neighbours. */
+  #isFree(unit: number, before: number, after: number): boolean {
+    const setBefore = this.#setBefore[unit]!
+    if (setBefore > 0 && before >= 0 && this.#sets[setBefore]![lastByte(before)] === 1) return false
+    const setAfter = this.#setAfter[unit]!
+    return setAfter === 0 || after < 0 || this.#sets[setAfter]![firstByte(after)] === 0
+  }
+
+  #addBytes(unit: number, symbols: Int32Array, count: number): number {
+    let length = count
+    symbols[length++] = this.#idOfByte[firstByte(unit)]!
+    if (unit >= 0x800) symbols[length++] = this.#idOfByte[0x80 | ((unit >> 6) & 0x3f)]!
+    if (unit >= 0x80) symbols[length++] = this.#idOfByte[lastByte(unit)]!
+    return length
+  }
+
+  #addPair(high: number, low: number, symbols: Int32Array, count: number): number {
+    const point = ((high - 0xd800) << 10) + (low - 0xdc00) + 0x10000
+    symbols[count] = this.#idOfByte[0xf0 | (point >> 18)]!
+    symbols[count + 1] = this.#idOfByte[0x80 | ((point >> 12) & 0x3f)]!
+    symbols[count + 2] = this.#idOfByte[0x80 | ((point >> 6) & 0x3f)]!
+    symbols[count + 3] = this.#idOfByte[0x80 | (point & 0x3f)]!
+    return count + 4
   }
 
   #readMerges({ first, last, missing }: SymbolEnds): void {
@@ -65,8 +93,8 @@ export class Characters {
       this.#firstUse[left] = rank
       this.#firstUse[right] = rank
       if (isContinuation(first[right]!)) continue
-      if (missing[right]! > 0) setOf(this.#before, right)[last[left]!] = 1
-      if (isContinuation(first[left]!)) setOf(this.#after, left)[first[right]!] = 1
+      if (missing[right]! > 0) ranksOf(this.#before, right)[last[left]!] = rank
+      if (isContinuation(first[left]!)) ranksOf(this.#after, left)[first[right]!] = rank
     }
   }
 
@@ -76,17 +104,19 @@ export class Characters {
     const before = new Uint8Array(256)
     const after = new Uint8Array(256)
     let lastRank = -1
-    while (symbols.length > 1 && !symbols.includes(-1)) {
-      addSet(before, this.#before.get(symbols[0]!))
-      addSet(after, this.#after.get(symbols.at(-1)!))
+    let isOrdered = true
+    while (symbols.length > 1) {
       const ranks = symbols.slice(1).map((right, at) => this.#merges.rank(symbols[at]!, right))
       const best = Math.min(...ranks)
       if (best === NO_RANK) break
+      addBelow(before, this.#before.get(symbols[0]!), best)
+      addBelow(after, this.#after.get(symbols.at(-1)!), best)
       symbols.splice(ranks.indexOf(best), 2, this.#merges.results[best]!)
-      lastRank = Math.max(lastRank, best)
+      isOrdered &&= best > lastRank
+      lastRank = best
     }
     const [symbol = -1] = symbols
-    const isWhole = symbols.length === 1 && symbol >= 0 && this.#firstUse[symbol]! > lastRank
+    const isWhole = symbols.length === 1 && isOrdered && this.#firstUse[symbol]! > lastRank
     this.#symbols[unit] = isWhole ? symbol + 1 : APART
     this.#setBefore[unit] = this.#place(before)
     this.#setAfter[unit] = this.#place(after)
@@ -100,17 +130,18 @@ export class Characters {
   }
 }
 
-function setOf(sets: ByteSets, symbol: number): Uint8Array {
-  const known = sets.get(symbol)
+function ranksOf(neighbours: Neighbours, symbol: number): Int32Array {
+  const known = neighbours.get(symbol)
   if (known) return known
-  const made = new Uint8Array(256)
-  sets.set(symbol, made)
+  const made = new Int32Array(256).fill(NO_RANK)
+  neighbours.set(symbol, made)
   return made
 }
 
-function addSet(to: Uint8Array, set: Uint8Array | undefined): void {
-  set?.forEach((isIn, byte) => {
-    if (isIn === 1) to[byte] = 1
+/** Adds the bytes whose rank is below `limit`, at which the part is a part no more. */
+function addBelow(to: Uint8Array, ranks: Int32Array | undefined, limit: number): void {
+  ranks?.forEach((rank, byte) => {
+    if (rank < limit) to[byte] = 1
   })
 }
 
@@ -124,10 +155,18 @@ function bytesOf(unit: number): number[] {
     : [firstByte(unit), 0x80 | ((unit >> 6) & 0x3f), last]
 }
 
+/** The first byte of the UTF-8 of a character that is, or begins with, this unit. */
 function firstByte(unit: number): number {
-  return unit < 0x80 ? unit : unit < 0x800 ? 0xc0 | (unit >> 6) : 0xe0 | (unit >> 12)
+  if (unit < 0x80) return unit
+  if (unit < 0x800) return 0xc0 | (unit >> 6)
+  return isHighSurrogate(unit) ? 0xf0 | ((unit - 0xd7c0) >> 8) : 0xe0 | (unit >> 12)
 }
 
+/** The last byte of the UTF-8 of a character that is, or ends with, this unit. */
 function lastByte(unit: number): number {
   return unit < 0x80 ? unit : 0x80 | (unit & 0x3f)
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return (unit & 0xfc00) === 0xd800
 }

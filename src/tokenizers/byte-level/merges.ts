@@ -5,68 +5,83 @@ import type { Vocabulary } from '../vocabulary.ts'
 export const NO_RANK = 0x7fffffff
 
 /** Which pairs of symbols join to which symbol, the lowest rank first. */
-export interface Merges {
-  /** The rank of a pair, or `NO_RANK`. */
-  rank(left: number, right: number): number
+export class Merges {
   /** The symbol that the merge of each rank makes. */
   readonly results: Int32Array
   /** The symbols that the merge of each rank joins. */
   readonly lefts: Int32Array
   readonly rights: Int32Array
+  /** Left, right and rank, by hash; a left of -1 is empty. */
+  readonly #table: Int32Array
+  readonly #shift: number
+  readonly #mask: number
+  /** Most pairs have no merge; a bit set small enough for the CPU cache rules out nearly all of them. */
+  readonly #seen: Uint32Array
+  readonly #seenShift: number
+
+  constructor(count: number) {
+    this.results = new Int32Array(count)
+    this.lefts = new Int32Array(count)
+    this.rights = new Int32Array(count)
+    const bits = Math.max(4, Math.ceil(Math.log2(1.6 * count + 1)))
+    this.#table = new Int32Array(3 << bits).fill(-1)
+    this.#shift = 32 - bits
+    this.#mask = (1 << bits) - 1
+    this.#seen = new Uint32Array(1 << (bits + 3 - 5))
+    this.#seenShift = 32 - (bits + 3)
+  }
+
+  /** A pair that is set twice counts where it was set last, as in the reference. */
+  set(rank: number, [left, right, result]: readonly [number, number, number]): void {
+    this.results[rank] = result
+    this.lefts[rank] = left
+    this.rights[rank] = right
+    const hash = hashOf(left, right)
+    const bit = hash >>> this.#seenShift
+    this.#seen[bit >>> 5]! |= 1 << (bit & 31)
+    const table = this.#table
+    let slot = hash >>> this.#shift
+    while (table[3 * slot] !== -1) {
+      if (table[3 * slot] === left && table[3 * slot + 1] === right) break
+      slot = (slot + 1) & this.#mask
+    }
+    table[3 * slot] = left
+    table[3 * slot + 1] = right
+    table[3 * slot + 2] = rank
+  }
+
+  /** The rank of a pair, or `NO_RANK`. */
+  rank(left: number, right: number): number {
+    const hash = hashOf(left, right)
+    const bit = hash >>> this.#seenShift
+    if (((this.#seen[bit >>> 5]! >>> (bit & 31)) & 1) === 0) return NO_RANK
+    const table = this.#table
+    let slot = hash >>> this.#shift
+    while (true) {
+      const found = table[3 * slot]
+      if (found === left && table[3 * slot + 1] === right) return table[3 * slot + 2]!
+      if (found === -1) return NO_RANK
+      slot = (slot + 1) & this.#mask
+    }
+  }
 }
 
 /** Reads the merges of a BPE model, written as `"a b"` or as `["a", "b"]`. */
 export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
   const list = readList(value, 'model.merges')
-  const results = new Int32Array(list.length)
-  const lefts = new Int32Array(list.length)
-  const rights = new Int32Array(list.length)
-  const bits = Math.max(4, Math.ceil(Math.log2(1.6 * list.length + 1)))
-  const table = new Int32Array(3 << bits).fill(-1)
-  const shift = 32 - bits
-  const mask = (1 << bits) - 1
-  // Most pairs have no merge; a bit set small enough for the CPU cache rules out nearly all of them.
-  const seen = new Uint32Array(1 << Math.max(0, bits + 3 - 5))
-  const seenShift = 32 - Math.max(5, bits + 3)
-  const find = (left: number, right: number) => {
-    let slot = hash(left, right) >>> shift
-    while (table[3 * slot] !== -1) {
-      if (table[3 * slot] === left && table[3 * slot + 1] === right) break
-      slot = (slot + 1) & mask
-    }
-    return 3 * slot
-  }
+  const merges = new Merges(list.length)
   for (let rank = 0; rank < list.length; rank++) {
     const [left, right] = readPair(list[rank], rank)
-    const leftId = known(left, rank, vocabulary)
-    const rightId = known(right, rank, vocabulary)
-    results[rank] = known(left + right, rank, vocabulary)
-    lefts[rank] = leftId
-    rights[rank] = rightId
-    const bit = hash(leftId, rightId) >>> seenShift
-    seen[bit >>> 5]! |= 1 << (bit & 31)
-    const place = find(leftId, rightId)
-    table[place] = leftId
-    table[place + 1] = rightId
-    // A pair that is listed twice counts where it stands last, as in the reference.
-    table[place + 2] = rank
+    merges.set(rank, [
+      known(left, rank, vocabulary),
+      known(right, rank, vocabulary),
+      known(left + right, rank, vocabulary),
+    ])
   }
-  const rank = (left: number, right: number) => {
-    const sum = hash(left, right)
-    const bit = sum >>> seenShift
-    if (((seen[bit >>> 5]! >>> (bit & 31)) & 1) === 0) return NO_RANK
-    let slot = sum >>> shift
-    while (true) {
-      const found = table[3 * slot]
-      if (found === left && table[3 * slot + 1] === right) return table[3 * slot + 2]!
-      if (found === -1) return NO_RANK
-      slot = (slot + 1) & mask
-    }
-  }
-  return { rank, results, lefts, rights }
+  return merges
 }
 
-function hash(left: number, right: number): number {
+function hashOf(left: number, right: number): number {
   return Math.imul(Math.imul(left, 0x9e3779b1) ^ right, 0x85ebca6b)
 }
 
