@@ -1,9 +1,13 @@
+import { NumberMap } from './process/number-map.ts'
+
 /** Options of everything asynchronous: the signal that stops it. */
 export interface Call {
   readonly signal: AbortSignal
 }
 
-const listeners = new WeakMap<AbortSignal, Set<() => void>>()
+const listeners = new WeakMap<AbortSignal, NumberMap<() => void>>()
+/** Later listeners have higher numbers, and are called later. */
+let nextNumber = 0
 
 /**
  * Calls `listener` when the signal aborts; the returned function stops listening. A signal's own
@@ -11,16 +15,17 @@ const listeners = new WeakMap<AbortSignal, Set<() => void>>()
  * share one entry in it.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  let set = listeners.get(signal)
-  if (!set) {
-    const created = new Set<() => void>()
-    listeners.set(signal, created)
-    signal.addEventListener('abort', () => callAll(created), { once: true })
-    set = created
-  }
-  const entry = (): void => listener()
-  set.add(entry)
-  return () => void set.delete(entry)
+  const listening = listeners.get(signal) ?? startListening(signal)
+  const number = nextNumber++
+  listening.set(number, listener)
+  return () => void listening.take(number)
+}
+
+function startListening(signal: AbortSignal): NumberMap<() => void> {
+  const listening = new NumberMap<() => void>()
+  listeners.set(signal, listening)
+  signal.addEventListener('abort', () => callAll(listening), { once: true })
+  return listening
 }
 
 /** The same, and calls at once where the signal has aborted already. */
@@ -130,9 +135,10 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   })
 }
 
-function callAll(set: Set<() => void>): void {
-  for (const listener of set) listener()
-  set.clear()
+function callAll(listening: NumberMap<() => void>): void {
+  while (listening.size > 0) {
+    for (const number of listening.numbers()) listening.take(number)?.()
+  }
 }
 
 /** Seconds on a clock that never runs backwards. */

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import { NumberMap } from '../core/process/number-map.ts'
 import { type OutboxOptions, openOutbox } from './outbox.ts'
 
 /** A question that waits for its answer. */
@@ -21,7 +22,7 @@ export interface LineEnd<News> {
 export class Line<Order, News, Question extends Waiting> {
   readonly send: (order: Order) => void
   readonly worker: Worker
-  readonly #open = new Map<number, Question>()
+  readonly #open = new NumberMap<Question>()
   #next = 0
   /** Why the thread is gone. */
   failure: Error | undefined
@@ -50,21 +51,18 @@ export class Line<Order, News, Question extends Waiting> {
 
   /** The numbers of all open questions. */
   numbers(): Iterable<number> {
-    return this.#open.keys()
+    return this.#open.numbers()
   }
 
   /** Closes a question: nobody waits for it any more. */
   settle(id: number): Question | undefined {
-    const question = this.#open.get(id)
-    this.#open.delete(id)
+    const question = this.#open.take(id)
     if (this.#open.size === 0) this.worker.unref()
     return question
   }
 
   #fail(failure: Error): void {
     this.failure ??= failure
-    const questions = [...this.#open.values()]
-    this.#open.clear()
-    for (const { reject } of questions) reject(this.failure)
+    for (const id of this.#open.numbers()) this.#open.take(id)?.reject(this.failure)
   }
 }

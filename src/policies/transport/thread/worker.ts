@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { NumberMap } from '../../../core/process/number-map.ts'
 import { openOutbox } from '../../../threads/outbox.ts'
 import { packAnswer, readAnswer } from '../../servers/answer-reading.ts'
 import { openServer, type Server } from '../../servers/server.ts'
@@ -6,7 +7,7 @@ import type { Exchange } from '../exchange.ts'
 import { type FromThread, type StartOrder, type ToThread, toPlain } from './messages.ts'
 
 const servers = new Map<number, Server>()
-const exchanges = new Map<number, Exchange>()
+const exchanges = new NumberMap<Exchange>()
 const send = openOutbox<FromThread>(news => parentPort?.postMessage(news))
 
 async function start(order: StartOrder): Promise<void> {
@@ -30,7 +31,7 @@ async function start(order: StartOrder): Promise<void> {
   } catch (error) {
     send({ kind: 'failure', id, failure: toPlain(error) })
   } finally {
-    exchanges.delete(id)
+    exchanges.take(id)
   }
 }
 
