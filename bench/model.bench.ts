@@ -241,7 +241,7 @@ function measureProducts({ parentPort, workerData }: typeof import('node:worker_
     while (performance.now() - start < 250) {
       for (const [inner, columns] of shapes) {
         const sizes = [rows, inner, columns / 8, 0]
-        exports.multiply(a, inner * 4, b, inner * 32, c, columns * 4, ...sizes)
+        exports.multiply(a, inner * 4, b, inner * 32, 32, c, columns * 4, ...sizes)
         operations += 2 * rows * inner * columns
       }
     }

@@ -75,7 +75,7 @@ export function placeScratch(base: usize, tokens: usize, backward: bool): usize 
   end = base
   normed = take(tokens * width)
   opened = take(tokens * hidden)
-  scores = take(4 * (context + blockTokens))
+  scores = take(max(4, heads) * (context + blockTokens))
   weights = take(headScratch())
   if (!backward) return end
   dInputs = take(tokens * width)

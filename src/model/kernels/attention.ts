@@ -1,6 +1,7 @@
 // Causal attention over blocks of keys and values.
-// A block holds, per layer: keys as [head][8-token panel][dimension][8 tokens], then values as
-// [head][8-dimension panel][token][8 dimensions]: both are right-hand panels of a product.
+// A block holds, per layer: keys as [head][dimension][token], then values as
+// [head][token][dimension]: both are right-hand panels of a product, side by side, and one query
+// reads them from the first byte to the last.
 
 import { SPAN_COUNT, SPAN_POSITION, SPAN_START, SPAN_TABLE } from './layout'
 import { multiply, multiplyTurned, packRows, packTurned } from './matmul'
@@ -15,6 +16,9 @@ function blockAt(blocks: usize, table: usize, layer: usize, block: usize): usize
   return blocks + <usize>load<u32>(table + (block << 2)) + layer * (blockHalf << 1)
 }
 
+/** Bytes from one dimension's keys to the next one's. */
+const keyStep: usize = blockTokens << 2
+
 /** Rotates queries and keys of a span in place and stores keys and values in its blocks. */
 export function storeKeys(span: usize, layer: usize, blocks: usize, qkv: usize): void {
   const count = <usize>load<u32>(span, SPAN_COUNT)
@@ -28,16 +32,15 @@ export function storeKeys(span: usize, layer: usize, blocks: usize, qkv: usize):
     rotate(key, position, 1)
     const block = blockAt(blocks, table, layer, position / blockTokens)
     const slot = position % blockTokens
-    let target = block + (slot >> 3) * (headSize << 5) + ((slot & 7) << 2)
-    for (let head: usize = 0; head < heads; head++) {
-      for (let at: usize = 0; at < headSize; at++) {
-        store<f32>(target + (at << 5), load<f32>(key + ((head * headSize + at) << 2)))
-      }
-      target += headSize << 6
+    const target = block + (slot << 2)
+    for (let at: usize = 0; at < width; at++) {
+      store<f32>(target + at * keyStep, load<f32>(key + (at << 2)))
     }
-    packRows(
-      key + (width << 2), 0, block + blockHalf + (slot << 5), blockTokens << 5, 1, width,
-    )
+    const values = block + blockHalf + slot * (headSize << 2)
+    for (let head: usize = 0; head < heads; head++) {
+      const offset = head * (headSize << 2)
+      memory.copy(values + offset * blockTokens, key + (width << 2) + offset, headSize << 2)
+    }
     row += width * 12
   }
 }
@@ -78,28 +81,77 @@ function gatherValues(
   while (from < to) {
     const slot = from % blockTokens
     const count = min(blockTokens - slot, to - from)
-    const values =
-      blockAt(blocks, table, layer, from / blockTokens) + blockHalf + head * headSize * (blockTokens << 2)
+    const values = blockAt(blocks, table, layer, from / blockTokens) + blockHalf
     multiply(
-      weights + (from << 2), stride, values + (slot << 5), blockTokens << 5, out, width << 2,
-      rows, count, headSize >> 3, true,
+      weights + (from << 2), stride, values + (head * blockTokens + slot) * (headSize << 2), 32,
+      headSize << 2, out, width << 2, rows, count, headSize >> 3, true,
     )
     from += count
   }
 }
 
-/** Attention of `rows` (1 or 4) successive queries from `position` on, for one head. */
+/**
+ * Attention of one query, all heads of a block at a time: keys and values are read once, in the
+ * order in which they lie in memory, and that reading is what takes the time.
+ */
+function attendOne(
+  query: usize, position: usize, blocks: usize, table: usize, layer: usize, out: usize,
+  stats: usize, scores: usize,
+): void {
+  const stride = (context + blockTokens) << 2
+  const length = position + 1
+  for (let key: usize = 0; key < length; key += blockTokens) {
+    const block = blockAt(blocks, table, layer, key / blockTokens)
+    for (let head: usize = 0; head < heads; head++) {
+      multiply(
+        query + head * (headSize << 2), 0, block + head * headSize * keyStep, 32, keyStep,
+        scores + head * stride + (key << 2), 0, 1, headSize, 2, false,
+      )
+    }
+  }
+  for (let head: usize = 0; head < heads; head++) {
+    softmax(scores + head * stride, length, stats + (head << 3))
+  }
+  memory.fill(out, 0, width << 2)
+  for (let key: usize = 0; key < length; key += blockTokens) {
+    const count = min(blockTokens, length - key)
+    let values = blockAt(blocks, table, layer, key / blockTokens) + blockHalf
+    for (let head: usize = 0; head < heads; head++) {
+      multiply(
+        scores + head * stride + (key << 2), 0, values, 32, headSize << 2,
+        out + head * (headSize << 2), 0, 1, count, headSize >> 3, true,
+      )
+      values += blockTokens * (headSize << 2)
+    }
+  }
+  for (let head: usize = 0; head < heads; head++) {
+    scaleHead(out + head * (headSize << 2), load<f32>(stats + (head << 3), 4))
+  }
+}
+
+/** Multiplies one head of a row by a number. */
+// @ts-ignore: decorator
+@inline
+function scaleHead(row: usize, factor: f32): void {
+  const factors = f32x4.splat(factor)
+  for (let at: usize = 0; at < headSize << 2; at += 16) {
+    v128.store(row + at, f32x4.mul(v128.load(row + at), factors))
+  }
+}
+
+/** Attention of four successive queries from `position` on, for one head. */
 function attendTile(
-  query: usize, rows: usize, position: usize, blocks: usize, table: usize,
+  query: usize, position: usize, blocks: usize, table: usize,
   layer: usize, head: usize, out: usize, stats: usize, scores: usize,
 ): void {
   const stride = (context + blockTokens) << 2
-  const panel = headSize << 5
+  const rows: usize = 4
   for (let key: usize = 0; key < position + rows; key += blockTokens) {
-    const block = blockAt(blocks, table, layer, key / blockTokens) + head * (panel << 1)
+    const keys = blockAt(blocks, table, layer, key / blockTokens) + head * headSize * keyStep
     const wanted: usize = key + 8 < position + rows ? 2 : 1
     multiply(
-      query, width * 12, block, panel, scores + (key << 2), stride, rows, headSize, wanted, false,
+      query, width * 12, keys, 32, keyStep, scores + (key << 2), stride, rows, headSize, wanted,
+      false,
     )
   }
   for (let row: usize = 0; row < rows; row++) {
@@ -114,11 +166,7 @@ function attendTile(
     )
   }
   for (let row: usize = 0; row < rows; row++) {
-    const inverse = f32x4.splat(load<f32>(stats + row * (heads << 3), 4))
-    const target = out + row * (width << 2)
-    for (let at: usize = 0; at < headSize << 2; at += 16) {
-      v128.store(target + at, f32x4.mul(v128.load(target + at), inverse))
-    }
+    scaleHead(out + row * (width << 2), load<f32>(stats + row * (heads << 3), 4))
   }
 }
 
@@ -132,16 +180,23 @@ export function attend(
   const start = <usize>load<u32>(span, SPAN_START)
   let index: usize = 0
   while (index < count) {
-    const rows: usize = index + 4 <= count ? 4 : 1
     const token = start + index
+    const query = qkv + token * (width * 12)
+    const target = out + token * (width << 2)
+    const kept = stats + (token * heads << 3)
+    if (index + 4 > count) {
+      attendOne(query, first + index, blocks, table, layer, target, kept, scores)
+      index++
+      continue
+    }
     for (let head: usize = 0; head < heads; head++) {
+      const offset = head * (headSize << 2)
       attendTile(
-        qkv + token * (width * 12) + head * (headSize << 2), rows, first + index, blocks, table,
-        layer, head, out + token * (width << 2) + head * (headSize << 2),
-        stats + (token * heads + head << 3), scores,
+        query + offset, first + index, blocks, table, layer, head, target + offset,
+        kept + (head << 3), scores,
       )
     }
-    index += rows
+    index += 4
   }
 }
 
@@ -226,15 +281,16 @@ function headBackward(
     const query = qkv + first * side
     const slope = dout + first * (width << 2)
     multiply(
-      query, side, turnedKeys, panel, weights, stride, rows, headSize, padded >> 3, false,
+      query, side, turnedKeys, panel, 32, weights, stride, rows, headSize, padded >> 3, false,
     )
     probabilities(weights, stride, first, rows, padded, stats + first * (heads << 3))
     multiply(
-      slope, width << 2, turnedValues, panel, slopes, stride, rows, headSize, padded >> 3, false,
+      slope, width << 2, turnedValues, panel, 32, slopes, stride, rows, headSize, padded >> 3,
+      false,
     )
     scoreGradients(weights, slopes, stride, rows, padded, slope, out + first * (width << 2))
     multiply(
-      slopes, stride, keyPanels, count << 5, dqkv + first * side, side, rows, keys,
+      slopes, stride, keyPanels, count << 5, 32, dqkv + first * side, side, rows, keys,
       headSize >> 3, false,
     )
     packRows(query, side, queryPanels, rows << 5, rows, headSize)

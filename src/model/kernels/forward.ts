@@ -67,7 +67,7 @@ export function project(
   x: usize, from: usize, y: usize, tokens: usize, inner: usize, columns: usize, add: bool,
 ): void {
   multiply(
-    x, inner << 2, from, inner << 5, y, columns << 2, tokens, inner, columns >> 3, add,
+    x, inner << 2, from, inner << 5, 32, y, columns << 2, tokens, inner, columns >> 3, add,
   )
 }
 

@@ -1,5 +1,6 @@
 // Matrix products. The right-hand matrix always comes in panels: eight columns wide, the eight
-// numbers of a row side by side, rows in order. Each element of a product is one chain of
+// numbers of a row side by side, rows in order. Panels are `bStride` bytes apart, rows of a panel
+// `bStep`: 32 where a panel lies alone, more where panels lie side by side. Each element of a product is one chain of
 // additions over the inner index, in order, in every tile shape: so a row's result has the same
 // bits whatever is in the rows beside it.
 
@@ -7,7 +8,8 @@ import { madd } from './simd'
 
 /** Four rows by one panel; rows of `a` are `aStride` bytes apart. */
 function tile4(
-  a: usize, aStride: usize, b: usize, inner: usize, c: usize, cStride: usize, add: bool,
+  a: usize, aStride: usize, b: usize, bStep: usize, inner: usize, c: usize, cStride: usize,
+  add: bool,
 ): void {
   const c1 = c + cStride
   const c2 = c1 + cStride
@@ -43,7 +45,7 @@ function tile4(
     a1 += 4
     a2 += 4
     a3 += 4
-    b += 32
+    b += bStep
   }
   v128.store(c, s00); v128.store(c, s01, 16)
   v128.store(c1, s10); v128.store(c1, s11, 16)
@@ -52,7 +54,7 @@ function tile4(
 }
 
 /** One row by one panel. */
-function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
+function tile1(a: usize, b: usize, bStep: usize, inner: usize, c: usize, add: bool): void {
   let s0 = f32x4.splat(0)
   let s1 = s0
   if (add) {
@@ -65,7 +67,7 @@ function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
     s0 = madd(x, v128.load(b), s0)
     s1 = madd(x, v128.load(b, 16), s1)
     a += 4
-    b += 32
+    b += bStep
   }
   v128.store(c, s0)
   v128.store(c, s1, 16)
@@ -73,7 +75,7 @@ function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
 
 /** One row by two panels: four independent sums, so that additions do not wait for each other. */
 function tile1by2(
-  a: usize, b: usize, bStride: usize, inner: usize, c: usize, add: bool,
+  a: usize, b: usize, bStride: usize, bStep: usize, inner: usize, c: usize, add: bool,
 ): void {
   let s0 = f32x4.splat(0)
   let s1 = s0, s2 = s0, s3 = s0
@@ -90,8 +92,8 @@ function tile1by2(
     s2 = madd(x, v128.load(b1), s2)
     s3 = madd(x, v128.load(b1, 16), s3)
     a += 4
-    b += 32
-    b1 += 32
+    b += bStep
+    b1 += bStep
   }
   v128.store(c, s0); v128.store(c, s1, 16)
   v128.store(c, s2, 32); v128.store(c, s3, 48)
@@ -99,7 +101,7 @@ function tile1by2(
 
 /** One row by four panels, for the rows that do not fill a tile of four. */
 function tile1by4(
-  a: usize, b: usize, bStride: usize, inner: usize, c: usize, add: bool,
+  a: usize, b: usize, bStride: usize, bStep: usize, inner: usize, c: usize, add: bool,
 ): void {
   let s0 = f32x4.splat(0)
   let s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0
@@ -124,10 +126,10 @@ function tile1by4(
     s6 = madd(x, v128.load(b3), s6)
     s7 = madd(x, v128.load(b3, 16), s7)
     a += 4
-    b += 32
-    b1 += 32
-    b2 += 32
-    b3 += 32
+    b += bStep
+    b1 += bStep
+    b2 += bStep
+    b3 += bStep
   }
   v128.store(c, s0); v128.store(c, s1, 16)
   v128.store(c, s2, 32); v128.store(c, s3, 48)
@@ -173,19 +175,19 @@ function tile4turned(
 
 /** Up to three rows by all panels. */
 function fewRows(
-  a: usize, aStride: usize, b: usize, bStride: usize, c: usize, cStride: usize,
+  a: usize, aStride: usize, b: usize, bStride: usize, bStep: usize, c: usize, cStride: usize,
   rows: usize, inner: usize, panels: usize, add: bool,
 ): void {
   for (let row: usize = 0; row < rows; row++) {
     let panel: usize = 0
     for (; panel + 4 <= panels; panel += 4) {
-      tile1by4(a, b + panel * bStride, bStride, inner, c + (panel << 5), add)
+      tile1by4(a, b + panel * bStride, bStride, bStep, inner, c + (panel << 5), add)
     }
     if (panel + 2 <= panels) {
-      tile1by2(a, b + panel * bStride, bStride, inner, c + (panel << 5), add)
+      tile1by2(a, b + panel * bStride, bStride, bStep, inner, c + (panel << 5), add)
       panel += 2
     }
-    if (panel < panels) tile1(a, b + panel * bStride, inner, c + (panel << 5), add)
+    if (panel < panels) tile1(a, b + panel * bStride, bStep, inner, c + (panel << 5), add)
     a += aStride
     c += cStride
   }
@@ -193,7 +195,7 @@ function fewRows(
 
 /** c = a·b, or c += a·b when `add`: `rows` × `inner` by `inner` × 8 `panels`; strides in bytes. */
 export function multiply(
-  a: usize, aStride: usize, b: usize, bStride: usize, c: usize, cStride: usize,
+  a: usize, aStride: usize, b: usize, bStride: usize, bStep: usize, c: usize, cStride: usize,
   rows: usize, inner: usize, panels: usize, add: bool,
 ): void {
   const whole = rows & ~3
@@ -204,13 +206,13 @@ export function multiply(
       const from = b + panel * bStride
       const to = c + (panel << 5)
       for (let row = first; row < last; row += 4) {
-        tile4(a + row * aStride, aStride, from, inner, to + row * cStride, cStride, add)
+        tile4(a + row * aStride, aStride, from, bStep, inner, to + row * cStride, cStride, add)
       }
     }
   }
   if (whole < rows) {
     fewRows(
-      a + whole * aStride, aStride, b, bStride, c + whole * cStride, cStride,
+      a + whole * aStride, aStride, b, bStride, bStep, c + whole * cStride, cStride,
       rows - whole, inner, panels, add,
     )
   }
