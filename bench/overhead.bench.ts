@@ -1,10 +1,7 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Agent, request } from 'undici'
+import type { Agent } from 'undici'
 import { z } from 'zod'
 import {
   environment,
@@ -16,6 +13,7 @@ import {
   roll,
   tool,
 } from '../dist/index.js'
+import { openAgent, recordRequests, type Sent, sendRollouts } from './bare-client.ts'
 import { type Expectation, missedOf } from './expectation.ts'
 import { type FixedServer, openFixedServer, sglangAnswer } from './fixed-server.ts'
 
@@ -70,11 +68,11 @@ export async function bench({ json }: { json: boolean }): Promise<BenchFigures> 
   try {
     await using policy = await openPolicy(`sglang:${server.url}`)
     const question = questionOf(renderer)
-    const bodies = await bodiesOf(renderer, question, answer)
+    const sent = await requestsOf(renderer, question, answer)
     const sidesAt = (concurrency: number, agent: Agent): Sides => ({
       kept: rollouts => inFolder(out => runEngine({ ...engine, concurrency, rollouts, out })),
       inMemory: rollouts => runEngine({ ...engine, concurrency, rollouts }),
-      bare: rollouts => runBare(server.url, { agent, bodies, concurrency, rollouts }),
+      bare: rollouts => runBare(server.url, { agent, sent, concurrency, rollouts }),
     })
     const engine = { policy, renderer, question }
     const first = openAgent(64)
@@ -138,10 +136,6 @@ function expectationsOf(results: Readonly<Record<string, Concurrency>>): readonl
 
 type Side = (rollouts: number) => Promise<Figures>
 type Sides = Readonly<Record<'kept' | 'inMemory' | 'bare', Side>>
-
-function openAgent(connections: number): Agent {
-  return new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
-}
 
 /** Lets all sides run in turn; the first round of each is not counted. */
 async function takeTurns(
@@ -251,57 +245,22 @@ async function inFolder(work: (out: string) => Promise<Figures>): Promise<Figure
   }
 }
 
-/** The bodies that the engine sends for one rollout, turn by turn. */
-async function bodiesOf(
+/** What the engine asks the server in one rollout, turn by turn. */
+async function requestsOf(
   renderer: ModelRenderer,
   question: string,
   answer: object,
-): Promise<readonly Buffer[]> {
-  const bodies: Buffer[] = []
-  const server = createServer(async (incoming, outgoing) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of incoming) chunks.push(chunk as Buffer)
-    if (incoming.url === '/generate') bodies.push(Buffer.concat(chunks))
-    outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  try {
-    await using policy = await openPolicy(`sglang:http://127.0.0.1:${port}`)
+): Promise<readonly Sent[]> {
+  const sent = await recordRequests(answer, async url => {
+    await using policy = await openPolicy(`sglang:${url}`)
     await runEngine({ policy, renderer, question, concurrency: 1, rollouts: 1 })
-  } finally {
-    server.closeAllConnections()
-    server.close()
-  }
-  return bodies
+  })
+  return sent.filter(({ path }) => path === '/generate')
 }
 
-async function runBare(
-  url: string,
-  run: {
-    readonly agent: Agent
-    readonly bodies: readonly Buffer[]
-    readonly concurrency: number
-    readonly rollouts: number
-  },
-): Promise<Figures> {
-  let next = 0
+async function runBare(url: string, run: Parameters<typeof sendRollouts>[1]): Promise<Figures> {
   const measure = startMeasure()
-  const client = async (): Promise<void> => {
-    while (next++ < run.rollouts) {
-      for (const body of run.bodies) {
-        const answer = await request(`${url}/generate`, {
-          method: 'POST',
-          body,
-          headers: { 'content-type': 'application/json' },
-          dispatcher: run.agent,
-        })
-        const value = (await answer.body.json()) as { output_ids: number[] }
-        if (value.output_ids.length !== sampledTokens) throw new Error('wrong answer')
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: run.concurrency }, client))
+  await sendRollouts(url, run)
   return measure(run.rollouts * turns)
 }
 
