@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { TreeId } from '../core/ids.ts'
 import { sampled } from '../core/segment.ts'
 import { type AttemptEntry, entriesFromFrame, entriesToFrame } from './attempt-record.ts'
-import { decodeFrame, encodeFrame, type Frame } from './frame.ts'
+import { decodeFrame, encodeFrame, type Frame, type WrittenFrame } from './frame.ts'
 
 const tree = 'task/0' as TreeId
-const written = (frame: Frame): Frame => decodeFrame(encodeFrame(frame), 0)
+const written = (frame: Frame | WrittenFrame): Frame => decodeFrame(encodeFrame(frame), 0)
 
 function sampleOf(ids: readonly number[]): Extract<AttemptEntry, { kind: 'sample' }> {
   const segment = sampled({

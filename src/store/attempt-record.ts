@@ -2,7 +2,9 @@ import { crc32 } from 'node:zlib'
 import type { Transition, World } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
 import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
-import type { Frame, FrameArray } from './frame.ts'
+import { type Frame, type FrameArray, toJson, type WrittenFrame } from './frame.ts'
+import { isLongCall, isLongMessage } from './long-messages.ts'
+import { type Lifting, mayHold, openLifting } from './long-texts.ts'
 import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
 
 /** The record of an unfinished attempt. */
@@ -64,31 +66,36 @@ function openedIn({ opening, spent }: Opened): Opened {
   return { opening, ...(spent !== undefined && { spent }) }
 }
 
-/** Sampled tokens on record. A class, so that nobody looks for long texts in it. */
-class DrawnRecord {
-  readonly kind = 'sample'
-  readonly tree: TreeId
-  readonly key: string
-  readonly sample: object
-
-  constructor({ tree, key }: { readonly tree: TreeId; readonly key: string }, sample: object) {
-    this.tree = tree
-    this.key = key
-    this.sample = sample
-  }
+/** Entries as one frame: their tokens and numbers as arrays, all else as one piece of JSON. */
+export function entriesToFrame(entries: readonly AttemptEntry[]): WrittenFrame {
+  const arrays: FrameArray[] = []
+  const leftOut = openLifting()
+  const keep = (array: FrameArray): number => arrays.push(array) - 1
+  const records = entries.map((entry, index): unknown => {
+    if (entry.kind === 'step') return liftStep(entry, index, leftOut)
+    if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') {
+      return leftOut.lift(entry, 'entries', index)
+    }
+    const { tree, key, sample } = entry
+    const { segment, ...rest } = sample
+    const tokens: TokensRecord = addSampled({ ids: keep(segment.ids) }, segment, keep)
+    return { kind: 'sample', tree, key, sample: { ...rest, tokens } }
+  })
+  return { json: toJson({ kind: 'entries', entries: records }), leftOut, arrays }
 }
 
-/** Entries as one frame: their tokens and numbers as arrays, all else as one piece of JSON. */
-export function entriesToFrame(entries: readonly AttemptEntry[]): Frame {
-  const arrays: FrameArray[] = []
-  const keep = (array: FrameArray): number => arrays.push(array) - 1
-  const records = entries.map((entry): unknown => {
-    if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') return entry
-    const { segment, ...rest } = entry.sample
-    const tokens: TokensRecord = addSampled({ ids: keep(segment.ids) }, segment, keep)
-    return new DrawnRecord(entry, { ...rest, tokens })
-  })
-  return { header: { kind: 'entries', entries: records }, arrays }
+type StepEntry = Extract<AttemptEntry, { readonly kind: 'step' }>
+
+/** Long texts stand in what was observed and in calls; a step without any is not searched for more. */
+function liftStep(entry: StepEntry, index: number, leftOut: Lifting): StepEntry {
+  const { observed, calls, anchor, spent } = entry.transition
+  const isShort = !(
+    mayHold(anchor) ||
+    mayHold(spent) ||
+    observed?.some(isLongMessage) ||
+    calls?.some(isLongCall)
+  )
+  return isShort ? entry : leftOut.lift(entry, 'entries', index)
 }
 
 /** The entries that a frame holds. Earlier formats have one in each. */

@@ -67,7 +67,7 @@ export async function openCompactFile(
     }
   })
   async function writeFrame(entries: readonly AttemptEntry[]): Promise<void> {
-    const place = await journal.append(entriesToFrame(entries))
+    const place = await journal.append(() => entriesToFrame(entries))
     frames.push({ place, trees: treesIn(entries) })
   }
   async function shrink(): Promise<void> {
@@ -203,5 +203,5 @@ async function copyLive(
   checkFrame(bytes, place.offset)
   const all = entriesFromFrame(viewFrame(bytes))
   const entries = all.filter(({ tree }) => isLive(tree))
-  return { place: await journal.append(entriesToFrame(entries)), trees: treesIn(entries) }
+  return { place: await journal.append(() => entriesToFrame(entries)), trees: treesIn(entries) }
 }

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { dice, randomTree } from '../../test/random-tree.ts'
+import type { Message } from '../core/message.ts'
+import type { Tree } from '../core/tree.ts'
 import { decodeFrame, encodeFrame } from './frame.ts'
 import { putTexts } from './long-texts.ts'
-import { treeFromFrame, treeToFrame } from './tree-frame.ts'
+import { treeFromFrame, treeToFrame, treeToRunFrame } from './tree-frame.ts'
 
 const store = (seed: number) => encodeFrame(treeToFrame(randomTree(seed)))
 
@@ -13,6 +15,36 @@ describe('frames', () => {
       const again = treeFromFrame(decodeFrame(store(seed), 0))
       expect(again.nodes).toEqual(tree.nodes)
       expect(again.trajectories).toEqual(tree.trajectories)
+    }
+  })
+
+  it('of a journal hold what any writer of JSON would have put there, long texts included', () => {
+    const long = 'é "漢"\n'.repeat(100)
+    const parts = [{ type: 'text', text: long }] as const
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: long } } as const
+    const said: readonly Message[] = [
+      { role: 'system', content: long },
+      { role: 'user', content: parts },
+      { role: 'assistant', content: null, reasoning_content: long, tool_calls: [call] },
+      { role: 'tool', content: `${long}.`, tool_call_id: 'a' },
+    ]
+    const made = { turn: 0, id: 'a', tool: 'f', seconds: 0.25 }
+    const calls = [
+      { ...made, input: { at: { deep: [long] }, when: new Date(0) }, output: 'short' },
+      { ...made, input: long, output: long },
+      { ...made, input: { count: 3 }, output: 'short' },
+    ]
+    const events = [{ kind: 'guard', turn: 0, detail: long }]
+    const views = [{ turn: 0, by: 'a condenser', shown: said, from: 1 }]
+    for (let seed = 0; seed < 40; seed++) {
+      const { trajectories, ...rest } = randomTree(seed)
+      const more = seed % 2 === 0 ? {} : { messages: said, calls, events, views, report: { long } }
+      const tree: Tree = { ...rest, trajectories: trajectories.map(each => ({ ...each, ...more })) }
+      const { header, arrays } = treeToFrame(tree)
+      const plain = JSON.stringify([{ kind: 'tree', tree: header }, []])
+      const again = decodeFrame(encodeFrame(treeToRunFrame(tree)), 0)
+      expect(JSON.stringify([again.header, []])).toBe(plain)
+      expect(again.arrays).toEqual(arrays)
     }
   })
 

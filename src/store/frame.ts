@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { withoutSecrets } from '../core/process/secrets.ts'
-import { liftTexts, putTexts } from './long-texts.ts'
+import { type LeftOut, openLifting, putTexts } from './long-texts.ts'
 
 /**
  * A frame: a JSON header with raw arrays behind it, so that what is mostly numbers is stored as
@@ -10,6 +10,13 @@ import { liftTexts, putTexts } from './long-texts.ts'
  */
 export interface Frame {
   readonly header: unknown
+  readonly arrays: readonly FrameArray[]
+}
+
+/** A frame whose header is JSON already, from a writer that knows its shape and where its long texts are. */
+export interface WrittenFrame {
+  readonly json: string
+  readonly leftOut: LeftOut
   readonly arrays: readonly FrameArray[]
 }
 
@@ -37,7 +44,7 @@ export class DamagedFrameError extends Error {
 }
 
 /** Writes a frame as bytes, in separate memory that can be transferred to another thread. */
-export function encodeFrame(frame: Frame): Buffer {
+export function encodeFrame(frame: Frame | WrittenFrame): Buffer {
   single ??= openFrameBuffer()
   single.clear()
   const bytes = Buffer.allocUnsafeSlow(single.add(frame))
@@ -51,7 +58,7 @@ let single: FrameBuffer | undefined
 /** Frames one behind another, in memory that is used again once they are written. */
 export interface FrameBuffer {
   /** Appends a frame; returns its size. A frame that cannot be encoded throws and leaves nothing behind. */
-  add(frame: Frame): number
+  add(frame: Frame | WrittenFrame): number
   /** The same with a frame that is bytes already. */
   addBytes(frame: Buffer): number
   /** The bytes since the last clear; valid until the next. */
@@ -66,37 +73,54 @@ const mostKept = 4 << 20
 
 /** Opens a reusable buffer of frames: allocating memory for every frame costs more than filling it. */
 export function openFrameBuffer(size = 1 << 16): FrameBuffer {
-  let bytes = Buffer.allocUnsafeSlow(size)
+  let memory = memoryOf(size)
   let end = 0
   const reserve = (more: number): void => {
+    const { bytes } = memory
     if (end + more <= bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes.length, end + more))
-    bytes.copy(larger, 0, 0, end)
-    bytes = larger
+    memory = memoryOf(Math.max(2 * bytes.length, end + more))
+    bytes.copy(memory.bytes, 0, 0, end)
   }
   return {
     add(frame) {
       const parts = partsOf(frame)
       // Reserve three bytes per character, the maximum: counting them would need another pass.
       reserve(prefixSize + 8 + 3 * parts.header.length + parts.size)
-      const size = fill(bytes, end, parts)
+      const size = fill(memory, end, parts)
       end += size
       return size
     },
     addBytes(frame) {
       reserve(frame.length)
-      frame.copy(bytes, end)
+      frame.copy(memory.bytes, end)
       end += frame.length
       return frame.length
     },
-    bytes: () => bytes.subarray(0, end),
+    bytes: () => memory.bytes.subarray(0, end),
     get size() {
       return end
     },
     clear() {
       end = 0
-      if (bytes.length > mostKept) bytes = Buffer.allocUnsafeSlow(size)
+      if (memory.bytes.length > mostKept) memory = memoryOf(size)
     },
+  }
+}
+
+/** Memory of a buffer, as bytes and as numbers: arrays of a frame are copied without a view of each. */
+interface Memory {
+  readonly bytes: Buffer
+  readonly ints: Int32Array
+  readonly floats: Float32Array
+}
+
+function memoryOf(size: number): Memory {
+  const bytes = Buffer.allocUnsafeSlow(pad(size, 8))
+  const { buffer, byteOffset, length } = bytes
+  return {
+    bytes,
+    ints: new Int32Array(buffer, byteOffset, length / 4),
+    floats: new Float32Array(buffer, byteOffset, length / 4),
   }
 }
 
@@ -109,38 +133,56 @@ interface FrameParts {
   readonly size: number
 }
 
-function partsOf({ header, arrays }: Frame): FrameParts {
-  const { header: short, texts: long, places } = liftTexts(header)
-  const texts = long.map(withoutSecrets)
-  const layout: [string, number][] = arrays.map(array => [kindOf(array), array.length])
-  for (const text of texts) layout.push(['t', Buffer.byteLength(text)])
+function partsOf(frame: Frame | WrittenFrame): FrameParts {
+  const { json, leftOut, arrays } = 'json' in frame ? frame : writtenFrame(frame)
+  const texts = leftOut.texts.map(withoutSecrets)
   let size = 0
-  for (const array of arrays) size += pad(array.byteLength, 8)
-  for (const [, length] of layout.slice(arrays.length)) size += pad(length, 8)
-  const json = toJson(texts.length === 0 ? [short, layout] : [short, layout, places])
-  return { header: withoutSecrets(json), arrays, texts, size }
+  let layout = ''
+  const lay = (kind: string, length: number, bytes: number): void => {
+    layout += `${layout === '' ? '' : ','}["${kind}",${length}]`
+    size += pad(bytes, 8)
+  }
+  for (const array of arrays) lay(kindOf(array), array.length, array.byteLength)
+  for (const text of texts) {
+    const length = Buffer.byteLength(text)
+    lay('t', length, length)
+  }
+  const places = texts.length === 0 ? '' : `,${JSON.stringify(leftOut.places)}`
+  return { header: withoutSecrets(`[${json},[${layout}]${places}]`), arrays, texts, size }
+}
+
+function writtenFrame({ header, arrays }: Frame): WrittenFrame {
+  const leftOut = openLifting()
+  return { json: toJson(leftOut.lift(header)), leftOut, arrays }
 }
 
 /** Writes a frame at a place where there is room for it; gives its size. */
-function fill(bytes: Buffer, at: number, { header, arrays, texts }: FrameParts): number {
+function fill(memory: Memory, at: number, { header, arrays, texts }: FrameParts): number {
+  const { bytes } = memory
   const body = at + prefixSize
   let offset = body + 4
   const padded = (length: number): void => {
     const end = offset + length
     offset = body + pad(end - body, 8)
-    if (end < offset) bytes.fill(0, end, offset)
+    for (let zero = end; zero < offset; zero++) bytes[zero] = 0
   }
   const headerLength = bytes.write(header, offset)
   bytes.writeUInt32LE(headerLength, body)
   padded(headerLength)
   for (const array of arrays) {
-    bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), offset)
+    copyArray(array, memory, offset)
     padded(array.byteLength)
   }
   for (const text of texts) padded(bytes.write(text, offset))
   bytes.writeUInt32LE(offset - body, at)
   bytes.writeUInt32LE(crc32(bytes.subarray(body, offset)), at + 4)
   return offset - at
+}
+
+function copyArray(array: FrameArray, { bytes, ints, floats }: Memory, offset: number): void {
+  if (offset % 4 === 0 && array instanceof Int32Array) ints.set(array, offset / 4)
+  else if (offset % 4 === 0 && array instanceof Float32Array) floats.set(array, offset / 4)
+  else bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), offset)
 }
 
 /** How many bytes the frame at `offset` has, or `undefined` if its length is not all there yet. */
@@ -219,7 +261,7 @@ function kindOf(array: FrameArray): Kind {
 }
 
 function pad(size: number, to: number): number {
-  return Math.ceil(size / to) * to
+  return size + ((to - (size % to)) % to)
 }
 
 /** Tools may give bigints, which JSON does not have, so they become strings. */

@@ -1,22 +1,25 @@
 import { writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { type Frame, type FrameBuffer, openFrameBuffer } from './frame.ts'
+import { type Frame, type FrameBuffer, openFrameBuffer, type WrittenFrame } from './frame.ts'
 import { type FramePlace, journalMagic, readPlaces } from './read-journal.ts'
 import { StoreError } from './store-error.ts'
 
 /** An append-only file of frames. One writer, any number of readers. */
 export interface Journal extends AsyncDisposable {
-  /**
-   * Resolves when the frame is written; a crash of this process can no longer lose it. One that was
-   * read from another journal is given as its bytes.
-   */
-  append(frame: Frame | Buffer): Promise<FramePlace>
+  /** Resolves when the frame is written; a crash of this process can no longer lose it. */
+  append(frame: Appended): Promise<FramePlace>
   /** Resolves when all that was appended would survive a power cut. */
   sync(): Promise<void>
   /** Bytes that are written. */
   readonly size: number
 }
+
+/**
+ * A frame to append, or what makes it when its turn has come: thousands of attempts may end together.
+ * One that was read from another journal is given as its bytes.
+ */
+type Appended = Frame | Buffer | (() => WrittenFrame)
 
 /** How a journal is opened. */
 export interface JournalOptions {
@@ -25,7 +28,7 @@ export interface JournalOptions {
 }
 
 interface Waiting {
-  readonly frame: Frame | Buffer
+  readonly frame: Appended
   readonly resolve: (place: FramePlace) => void
   readonly reject: (error: unknown) => void
 }
@@ -76,7 +79,7 @@ export async function openJournal(
     writing = waiting.length > 0 ? writeNext() : undefined
   }
 
-  const append = (frame: Waiting['frame']): Promise<FramePlace> =>
+  const append = (frame: Appended): Promise<FramePlace> =>
     new Promise((resolve, reject) => {
       waiting.push({ frame, resolve, reject })
       writing ??= writeNext()
@@ -141,6 +144,7 @@ function takeBatch(waiters: Waiting[], buffer: FrameBuffer): readonly Encoded[] 
 /** Puts a frame into the buffer and gives its size; one that has no form as bytes fails alone. */
 function encodeWaiting({ frame, reject }: Waiting, buffer: FrameBuffer): number | undefined {
   try {
+    if (typeof frame === 'function') return buffer.add(frame())
     return Buffer.isBuffer(frame) ? buffer.addBytes(frame) : buffer.add(frame)
   } catch (error) {
     reject(error)

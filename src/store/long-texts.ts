@@ -1,13 +1,18 @@
 /** A place in a header: the keys that lead there. */
 export type TextPath = readonly (string | number)[]
 
-/** A header without its long texts, which are stored as they are: JSON takes longer to write them. */
-export interface Lifted {
-  readonly header: unknown
+/** Texts that are left out of a header and stored as they are: JSON takes longer to write them. */
+export interface LeftOut {
   /** Each text once. */
   readonly texts: readonly string[]
   /** Where each place's text was, and which it was. */
   readonly places: readonly (readonly [path: TextPath, text: number])[]
+}
+
+/** Takes long texts out of the parts of one header. */
+export interface Lifting extends LeftOut {
+  /** The same value with `null` instead of its long texts; `path` leads to it. It is not changed itself. */
+  lift<Value>(value: Value, ...path: TextPath): Value
 }
 
 /** From this many characters on, a text is stored separately. */
@@ -15,11 +20,11 @@ const longText = 400
 /** The deepest level that is searched for long texts. */
 const deepest = 12
 
-/** Takes the long texts out of a header; the header itself is not changed. */
-export function liftTexts(header: unknown): Lifted {
+/** Begins a header whose long texts are left out. */
+export function openLifting(): Lifting {
   const known = new Map<string, number>()
   const places: [TextPath, number][] = []
-  const path: (string | number)[] = []
+  let path: (string | number)[] = []
   const lift = (value: unknown): unknown => {
     if (typeof value === 'string') {
       // Plain UTF-8 cannot hold lone surrogates, JSON can.
@@ -47,8 +52,7 @@ export function liftTexts(header: unknown): Lifted {
     return copy ?? items
   }
   const liftFields = (fields: object): object => {
-    // Objects with their own `toJSON`, such as dates, are left alone, and so are records with a class of
-    // their own, which hold no long texts.
+    // Objects with their own `toJSON`, such as dates, are left alone.
     if (Object.getPrototypeOf(fields) !== Object.prototype || 'toJSON' in fields) return fields
     let copy: Record<string, unknown> | undefined
     for (const key in fields) {
@@ -63,11 +67,22 @@ export function liftTexts(header: unknown): Lifted {
     }
     return copy ?? fields
   }
-  return { header: lift(header), texts: [...known.keys()], places }
+  return {
+    get texts() {
+      return [...known.keys()]
+    },
+    places,
+    lift<Value>(value: Value, ...to: TextPath): Value {
+      path = [...to]
+      return lift(value) as Value
+    },
+  }
 }
 
-function mayHold(value: unknown): boolean {
-  return typeof value === 'string' ? value.length >= longText : typeof value === 'object'
+/** Whether this is a long text, or something in which one may stand. */
+export function mayHold(value: unknown): boolean {
+  if (typeof value === 'string') return value.length >= longText
+  return typeof value === 'object' && value !== null
 }
 
 /** Puts long texts back where they were. Throws if a place does not exist: the file may be damaged. */

@@ -4,15 +4,14 @@ import { type Group, isUseful, type Unscored, type Weighted } from '../core/grou
 import type { GroupId, TaskId, TrajectoryId, TreeId } from '../core/ids.ts'
 import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
-import type { FrameArray } from './frame.ts'
 import { type GroupRecord, groupRecord } from './group-record.ts'
 import { type Journal, openJournal } from './journal.ts'
-import { continueNotes, type JournalHeader, readContents } from './journal-index.ts'
+import { continueNotes, costOfTree, type JournalHeader, readContents } from './journal-index.ts'
 import type { SentTree } from './later-tree.ts'
 import { lockFile } from './lock.ts'
 import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
 import { runPaths } from './run-folder.ts'
-import { treeFromFrame, treeToFrame } from './tree-frame.ts'
+import { treeFromFrame, treeToRunFrame } from './tree-frame.ts'
 
 /** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
 export interface RunWriter extends AsyncDisposable {
@@ -38,21 +37,16 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
     throw error
   }
   const notes = await continueNotes(runPaths(folder), journal.size)
-  const write = async (header: JournalHeader, arrays: readonly FrameArray[]): Promise<void> => {
-    const frame = { header, arrays }
+  const writeRecord = async (group: GroupRecord): Promise<void> => {
+    const frame = { header: { kind: 'group', group } satisfies JournalHeader, arrays: [] }
     const place = await journal.append(frame)
     notes?.add(frame, place)
     await notes?.writeFull()
   }
-  const writeRecord = (group: GroupRecord): Promise<void> => write({ kind: 'group', group }, [])
   return {
     async writeTree(tree, sent) {
-      if (!sent) {
-        const { header, arrays } = treeToFrame(tree)
-        return await write({ kind: 'tree', tree: header }, arrays)
-      }
-      const place = await journal.append(sent.bytes)
-      notes?.addTree(sent.cost, place)
+      const place = await journal.append(sent?.bytes ?? (() => treeToRunFrame(tree)))
+      notes?.addTree(sent?.cost ?? costOfTree(tree), place)
       await notes?.writeFull()
     },
     writeGroup: (group, task, order) => writeRecord(groupRecord(group, task, order)),

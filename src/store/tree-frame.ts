@@ -8,7 +8,9 @@ import {
   type TreeHeader,
   type TreeNode,
 } from '../core/tree.ts'
-import { type Frame, type FrameArray, viewFrame } from './frame.ts'
+import { type Frame, type FrameArray, toJson, viewFrame, type WrittenFrame } from './frame.ts'
+import { liftCalls, liftMessages } from './long-messages.ts'
+import { type Lifting, openLifting } from './long-texts.ts'
 import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
 
 /** A node as JSON, with extra fields for sampled segments. */
@@ -31,20 +33,77 @@ export function treeToFrame(tree: Tree): Frame {
   const arrays: FrameArray[] = []
   const keep = (array: FrameArray): number => arrays.push(array) - 1
   const nodes = tree.nodes.slice(1).map(node => toNodeRecord(node, keep))
-  const { id, task, member, seat, seed, sampling, tools, renderer, trajectories } = tree
-  const named = seat === undefined ? {} : { seat }
-  const header: TreeRecord = {
-    header: { id, task, member, ...named, seed, sampling, tools, renderer },
-    nodes,
-    trajectories,
-  }
+  const { trajectories } = tree
+  const header: TreeRecord = { header: headerOf(tree), nodes, trajectories }
   return { header, arrays }
 }
 
-/** A tree as the frame that a run's journal has of it. */
-export function treeToRunFrame(tree: Tree): Frame {
-  const { header, arrays } = treeToFrame(tree)
-  return { header: { kind: 'tree', tree: header }, arrays }
+function headerOf({ id, task, member, seat, seed, sampling, tools, renderer }: Tree): TreeHeader {
+  const named = seat === undefined ? {} : { seat }
+  return { id, task, member, ...named, seed, sampling, tools, renderer }
+}
+
+/** A tree as the frame that a run's journal has of it: the same in half the time, since its shape is known. */
+export function treeToRunFrame(tree: Tree): WrittenFrame {
+  const arrays: FrameArray[] = []
+  const leftOut = openLifting()
+  const nodes = nodesToJson(tree.nodes, array => arrays.push(array) - 1)
+  const trajectories = toJson(
+    tree.trajectories.map((each, index) => liftTrajectory(each, index, leftOut)),
+  )
+  const header = headerToJson(headerOf(tree))
+  const json = `{"kind":"tree","tree":{"header":${header},"nodes":${nodes},"trajectories":${trajectories}}}`
+  return { json, leftOut, arrays }
+}
+
+/** The JSON of tools, which all attempts of a run share. */
+const toolsJson = new WeakMap<TreeHeader['tools'], string>()
+
+function headerToJson({ tools, renderer, ...rest }: TreeHeader): string {
+  const known = toolsJson.get(tools) ?? toJson(tools)
+  toolsJson.set(tools, known)
+  return `${toJson(rest).slice(0, -1)},"tools":${known},"renderer":${toJson(renderer)}}`
+}
+
+/** What is long of a trajectory: all that was said, and what a world or an event has to tell. */
+function liftTrajectory(trajectory: Trajectory, index: number, leftOut: Lifting): Trajectory {
+  const { messages, calls, views, report, events } = trajectory
+  const at = ['tree', 'trajectories', index] as const
+  return {
+    ...trajectory,
+    messages: liftMessages(messages, leftOut, ...at, 'messages'),
+    calls: liftCalls(calls, leftOut, ...at, 'calls'),
+    ...(views && { views: leftOut.lift(views, ...at, 'views') }),
+    ...(report !== undefined && { report: leftOut.lift(report, ...at, 'report') }),
+    ...(events.length > 0 && { events: leftOut.lift(events, ...at, 'events') }),
+  }
+}
+
+function nodesToJson(nodes: Tree['nodes'], keep: (array: FrameArray) => number): string {
+  let json = ''
+  // The root has nothing.
+  for (let index = 1; index < nodes.length; index++) {
+    json += `${index === 1 ? '' : ','}${nodeToJson(nodes[index]!, keep)}`
+  }
+  return `[${json}]`
+}
+
+/** Nearly all nodes extend a path by tokens and their log-probabilities, and are numbers in fixed words. */
+function nodeToJson(node: TreeNode, keep: (array: FrameArray) => number): string {
+  const { parent, segment, lineage } = node
+  if (lineage.kind === 'rewrites' || !isPlain(segment)) return toJson(toNodeRecord(node, keep))
+  const begin = `{"parent":[${parent.node},${parent.offset}],"origin":"${segment.origin}","ids":${keep(segment.ids)}`
+  if (segment.origin !== 'sampled') return `${begin}}`
+  const { basis, version, logprobs } = segment
+  const { from, to } = version
+  return `${begin},"basis":"${basis}","version":{"from":${from},"to":${to}},"logprobs":${keep(logprobs!)}}`
+}
+
+function isPlain(segment: Segment): boolean {
+  if (segment.origin !== 'sampled') return segment.repeats === undefined
+  const { logprobs, entropies, top, others, experts, version } = segment
+  if (entropies || top || others || experts || !logprobs) return false
+  return Number.isFinite(version.from) && Number.isFinite(version.to)
 }
 
 /** The tree of the bytes of such a frame; its tokens stay in their memory. */
@@ -53,29 +112,18 @@ export function treeFromBytes(bytes: Buffer): Tree {
   return treeFromFrame({ header: (header as { readonly tree: unknown }).tree, arrays })
 }
 
-/** A node that extends a path. A class, so that nobody looks for long texts in it: there are none. */
-class PlainNode implements NodeRecord {
-  readonly parent: NodeRecord['parent']
-  readonly origin: NodeRecord['origin']
-  readonly ids: number
-
-  constructor(parent: NodeRecord['parent'], origin: NodeRecord['origin'], ids: number) {
-    this.parent = parent
-    this.origin = origin
-    this.ids = ids
-  }
-}
-
 function toNodeRecord(
   { parent, segment, lineage }: TreeNode,
   keep: (array: FrameArray) => number,
 ): NodeRecord {
-  const place = [parent.node, parent.offset] as const
-  const plain = new PlainNode(place, segment.origin, keep(segment.ids))
-  const record: { -readonly [Key in keyof NodeRecord]: NodeRecord[Key] } =
-    lineage.kind === 'rewrites'
-      ? { ...plain, rewrites: { of: lineage.of, by: lineage.by, reason: lineage.reason } }
-      : plain
+  const record: { -readonly [Key in keyof NodeRecord]: NodeRecord[Key] } = {
+    parent: [parent.node, parent.offset],
+    origin: segment.origin,
+    ids: keep(segment.ids),
+  }
+  if (lineage.kind === 'rewrites') {
+    record.rewrites = { of: lineage.of, by: lineage.by, reason: lineage.reason }
+  }
   if (segment.origin === 'sampled') return addSampled(record, segment, keep)
   if (segment.repeats) record.repeats = segment.repeats
   return record
