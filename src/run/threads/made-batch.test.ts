@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { randomTree } from '../../../test/random-tree.ts'
 import type { Scored } from '../../core/group.ts'
-import { treeToRunFrame } from '../../store/tree-frame.ts'
+import { treeToFrame } from '../../store/tree-frame.ts'
 import { countTree, figuresOf } from '../../watch/tree-figures.ts'
 import { type MadeBatch, openMadePost, readMadeBatch } from './made-batch.ts'
 
@@ -28,6 +28,6 @@ it('[S2] attempts that go together come out as they were made, each with its own
     expect(JSON.parse(made.lines![0]!)).toMatchObject({ kind: 'tree-end', tree: trees[id]!.id })
     expect(made.members).toMatchObject([{ reward: { total: id } }])
     // Read from its bytes, it is written as it was.
-    expect(treeToRunFrame(tree!)).toEqual(treeToRunFrame(trees[id]!))
+    expect(treeToFrame(tree!)).toEqual(treeToFrame(trees[id]!))
   }
 })

@@ -120,23 +120,34 @@ function surpriseOf(tree: Tree): number {
 
 /** Warns if different tasks are all answered with the same words and calls. */
 export function oneAnswer(): Sentinel {
-  let answers: { readonly task: string; readonly answer: string }[] = []
+  const answers: { readonly task: string; readonly answer: string }[] = []
+  const counts = new Map<string, number>()
   let isOver = false
+  const count = (answer: string, more: number): void => {
+    const left = (counts.get(answer) ?? 0) + more
+    if (left > 0) counts.set(answer, left)
+    else counts.delete(answer)
+  }
+  const add = (task: string, answer: string): void => {
+    answers.push({ task, answer })
+    count(answer, 1)
+    if (answers.length > window) count(answers.shift()!.answer, -1)
+  }
   return {
     name: 'one-answer',
-    seeTree(tree): Alarm | undefined {
+    seeTree({ task, trajectories }): Alarm | undefined {
       if (isOver) return undefined
-      for (const trajectory of tree.trajectories.filter(isGradable)) {
-        answers.push({ task: tree.task, answer: allSaid(trajectory) })
-      }
+      for (const each of trajectories) if (isGradable(each)) add(task, allSaid(each))
       if (answers.length < window) return undefined
-      answers = answers.slice(-window)
-      const [answer, count] = mostFrequent(answers.map(each => each.answer))
+      // What nearly all are is what comes next, too, so that the newest is enough to look at.
+      const { answer } = answers.at(-1)!
+      const same = counts.get(answer)!
+      if (same < 0.9 * window) return undefined
       const tasks = new Set(answers.map(each => each.task)).size
-      if (tasks < 8 || count < 0.9 * window) return undefined
+      if (tasks < 8) return undefined
       isOver = true
       return {
-        message: `${count} of the last ${window} answers, to ${tasks} different tasks, are ${JSON.stringify(answer.slice(0, 80))}`,
+        message: `${same} of the last ${window} answers, to ${tasks} different tasks, are ${JSON.stringify(answer.slice(0, 80))}`,
         likely:
           answer === ''
             ? 'the policy says nothing: its first token ends the turn, or the parser takes everything for reasoning; look with espalier show --tokens'
@@ -148,18 +159,16 @@ export function oneAnswer(): Sentinel {
 
 /** All that the policy said and called: many agents end each task with the same `done`. */
 function allSaid({ messages }: Trajectory): string {
-  const said = messages.flatMap(message => {
-    if (message.role !== 'assistant') return []
-    const calls = (message.tool_calls ?? []).map(
-      ({ function: { name, arguments: text } }) => name + text,
-    )
-    return [textOf(message.content).trim(), ...calls]
-  })
-  return said.filter(text => text !== '').join(' ')
-}
-
-function mostFrequent(words: readonly string[]): readonly [string, number] {
-  const counts = new Map<string, number>()
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
-  return [...counts].reduce((best, each) => (each[1] > best[1] ? each : best))
+  let said = ''
+  const say = (text: string): void => {
+    if (text !== '') said += said === '' ? text : ` ${text}`
+  }
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue
+    say(textOf(message.content).trim())
+    for (const { function: called } of message.tool_calls ?? []) {
+      say(called.name + called.arguments)
+    }
+  }
+  return said
 }
