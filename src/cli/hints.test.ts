@@ -101,6 +101,9 @@ it('every hint that a command prints works as it is printed', { timeout: 120_000
   for (const hint of hintsIn({ stdout: nextLines('runs/trained').join('\n'), stderr: '' }))
     hints.add(hint)
   expect(hints.size).toBeGreaterThan(12)
+  // A model is measured by the split that it was not trained on.
+  const measuring = [...hints].filter(hint => / eval .*runs\/trained/.test(hint))
+  expect(measuring.map(hint => / --split (\S+)/.exec(hint)?.[1])).toEqual(['held-out'])
   for (const hint of hints) {
     if (isOpen(hint)) continue
     const { code, stderr } = await follow(hint)

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { BestStep } from '../learn/training-state.ts'
 import { commandLine } from '../names/program-name.ts'
 import { defaults, flagOf, type SettingName } from '../settings/settings.ts'
 
@@ -14,20 +15,18 @@ const alike: readonly SettingName[] = [
   'maxContext',
   'temperature',
   'successAt',
+  'split',
   'seed',
 ]
 
 /** The best of a training run's models, and what policies did before it. */
-interface BestModel {
-  readonly step: number
-  readonly success: number
-  readonly folder?: string
+interface BestModel extends BestStep {
   readonly before: number
 }
 
 /** Where the best model of a training run lies, whether it is any better, and what to do with it. */
 export function bestModelLines(best: BestModel, config: Config): readonly string[] {
-  const { step, success, folder, before } = best
+  const { step, success, folder, split, before } = best
   if (folder === undefined) return []
   return [
     `best model  ${folder}  (step ${step}, success ${success.toFixed(3)})`,
@@ -36,7 +35,7 @@ export function bestModelLines(best: BestModel, config: Config): readonly string
       : [
           `            no better than the ${before.toFixed(3)} before training: more steps, or docs/reading-a-run.md of the package`,
         ]),
-    ...modelLines(folder, config),
+    ...modelLines(folder, { ...config, ...(split !== undefined && { split }) }),
   ]
 }
 

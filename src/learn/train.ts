@@ -186,6 +186,7 @@ export async function trainParts<Data>(
   const plan: TrainingPlan<Data> = {
     tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
     heldOut: tasksOf.heldOut,
+    ...withoutUndefined({ heldOutSplit: tasksOf.heldOutSplit }),
     steps: options.steps ?? defaults.steps,
     tasksPerStep: options.tasksPerStep ?? defaults.tasksPerStep,
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,

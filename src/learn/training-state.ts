@@ -12,10 +12,19 @@ export interface TrainingState {
   readonly version: number
   readonly before: Evaluation
   readonly after: Evaluation
-  readonly best?: { readonly step: number; readonly success: number; readonly folder?: string }
+  readonly best?: BestStep
   readonly sampledTokens: number
   /** What is remembered of the tasks that were tried. */
   readonly tasks?: TaskMemory
+}
+
+/** The step with the best evaluation, and where its weights are. */
+export interface BestStep {
+  readonly step: number
+  readonly success: number
+  readonly folder?: string
+  /** The environment's split that it was measured on, where the tasks were made of one. */
+  readonly split?: string
 }
 
 /** The folder of a step's checkpoint. */

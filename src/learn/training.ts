@@ -17,12 +17,14 @@ import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './hel
 import { type Keeper, openKeeper } from './keeper.ts'
 import { type ChangeWeights, learnStep } from './learn-step.ts'
 import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
-import type { TrainingState } from './training-state.ts'
+import type { BestStep, TrainingState } from './training-state.ts'
 
 /** How long and on what a policy trains. */
 export interface TrainingPlan<Data = unknown> {
   readonly tasks: TaskSampler<Data>
   readonly heldOut: readonly Task<Data>[]
+  /** The environment's split that the held-out tasks were made of. */
+  readonly heldOutSplit?: string
   readonly steps: number
   readonly tasksPerStep: number
   /** Steps between evaluations; before the first step and after the last there is always one. */
@@ -80,8 +82,8 @@ export interface Training {
   readonly before: Evaluation
   readonly after: Evaluation
   readonly sampledTokens: number
-  /** The best evaluation after the start, and the weights it was made with. */
-  readonly best: { readonly step: number; readonly success: number; readonly folder?: string }
+  /** The best evaluation after the start. */
+  readonly best: BestStep
   /** Where trainer and sampler were furthest apart since the run began or was resumed. */
   readonly mismatch?: FurthestMismatch
 }
@@ -127,7 +129,7 @@ export async function runTraining<Data>(
     const isEvaluated = isLast || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
     if (isEvaluated) after = await evaluateAt(step, plan, parts)
     const isBest = isEvaluated && after.success > (best?.success ?? -1)
-    if (isBest) best = { step, success: after.success, ...keep.folderOf(step) }
+    if (isBest) best = { step, success: after.success, ...keep.folderOf(step), ...splitOf(plan) }
     const tasks = plan.tasks.memory()
     const { before } = state
     const measured = { before, after, sampledTokens, ...(best && { best }) }
@@ -145,6 +147,12 @@ export async function runTraining<Data>(
     best: best ?? { step: 0, success: before.success },
     ...(mismatch && { mismatch }),
   }
+}
+
+function splitOf({
+  heldOutSplit: split,
+}: Pick<TrainingPlan, 'heldOutSplit'>): Pick<BestStep, 'split'> {
+  return split === undefined ? {} : { split }
 }
 
 function furthest(

@@ -17,6 +17,8 @@ export interface SplitOptions<Data> {
 export interface SplitTasks<Data = unknown> {
   readonly train: readonly Task<Data>[]
   readonly heldOut: readonly Task<Data>[]
+  /** The environment's split that the held-out tasks were made of. */
+  readonly heldOutSplit?: string
   /** Tasks that were made for training and left out, since they were made for evaluation too. */
   readonly leftOut: number
 }
@@ -114,7 +116,9 @@ function withoutShared<Data>(
 ): SplitTasks<Data> {
   const shared = sharedTasks(tasks, keyOf)
   const train = tasks.train.filter(task => !shared.has(task))
-  if (2 * shared.size <= tasks.train.length) return { ...tasks, train, leftOut: shared.size }
+  if (2 * shared.size <= tasks.train.length) {
+    return { ...tasks, train, heldOutSplit: name, leftOut: shared.size }
+  }
   throw new SettingError(
     `${shared.size} of ${tasks.train.length} tasks of the split "${split}" are in "${name}" too, which is ` +
       'evaluated on. Train on another with --split NAME, or name tasks to evaluate on with --held-out FILE',
@@ -135,6 +139,12 @@ function holdOut<Data>(
 ): SplitTasks<Data> {
   const count = wanted ?? Math.min(256, Math.floor(tasks.length / 5))
   const keys = new Map(tasks.map(task => [task, keyOf(task)]))
+  const alike = new Map<string, Task<Data>[]>()
+  for (const [task, key] of keys) {
+    const equal = alike.get(key)
+    if (equal) equal.push(task)
+    else alike.set(key, [task])
+  }
   const chosen = new Set<string>()
   const heldOut: Task<Data>[] = []
   for (const task of shuffle(tasks, random(seedOf(seed, 'held out')))) {
@@ -142,7 +152,7 @@ function holdOut<Data>(
     if (heldOut.length >= count) break
     if (chosen.has(key)) continue
     chosen.add(key)
-    heldOut.push(...tasks.filter(each => keys.get(each) === key).slice(0, count - heldOut.length))
+    heldOut.push(...alike.get(key)!.slice(0, count - heldOut.length))
   }
   const train = tasks.filter(task => !chosen.has(keys.get(task)!))
   if (train.length > 0 && count > 0) {
@@ -152,6 +162,6 @@ function holdOut<Data>(
   }
   throw new SettingError(
     `${tasks.length} tasks are too few to hold ${wanted ?? 'a fifth'} of them out, where ` +
-      `${new Set(keys.values()).size} differ; give \`heldOut\` tasks of their own (--held-out FILE).`,
+      `${alike.size} differ; give \`heldOut\` tasks of their own (--held-out FILE).`,
   )
 }
