@@ -37,6 +37,7 @@ export async function openTestGateway(options: TestGatewayOptions) {
       writer: {
         writeTree: async tree => void trees.push(tree),
         writeGroup: async group => void groups.push(group),
+        writeSent: async () => undefined,
         sync: async () => undefined,
         [Symbol.asyncDispose]: async () => undefined,
       },

@@ -83,7 +83,7 @@ function count(counts: Counts, event: RunEvent): void {
   else if (event.kind === 'workers') countWorkers(counts, event.workers)
   else if (event.kind === 'tree-end') {
     counts.done++
-    for (const { outcome, usage } of event.tree.trajectories) {
+    for (const { outcome, usage } of event.ends ?? event.tree.trajectories) {
       counts.sampled += usage.sampled
       const name = outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : outcome.kind
       counts.outcomes.set(name, (counts.outcomes.get(name) ?? 0) + 1)

@@ -65,6 +65,10 @@ async function exporting(
       await writer.writeGroup(group, task, order)
       await writeAll({ group, task, order })
     },
+    async writeSent(sent) {
+      await writer.writeSent(sent)
+      if (sent.group) await writeAll(sent.group.stored)
+    },
     async [Symbol.asyncDispose]() {
       await last.catch(() => undefined)
       try {

@@ -39,6 +39,11 @@ export interface Budget extends Disposable {
   settle(reserved: number, used: number): void
   /** Reserves the most that an attempt elsewhere may cost; undefined if samples are not counted. */
   lend(most: LoanLimits, signal: AbortSignal): Promise<Loan | undefined>
+  /**
+   * The same for a whole group, without waiting: undefined if samples are not counted, false if less is left
+   * than it may cost, so that its attempts are better lent to one by one.
+   */
+  lease(most: LoanLimits): Loan | undefined | false
   /** Ends the run: gives the error that says which limit was reached. */
   end(kind: SpentKind): RunStoppedError
 }
@@ -106,6 +111,12 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
       if (!isPaid(limits)) return undefined
       return await lend(worstCost(limits, most), { account, limits, end }, signal)
     },
+    lease(most) {
+      if (!isPaid(limits)) return undefined
+      const asking = askingFor(worstCost(limits, most))
+      const lent = account.setAsideNow(asking)
+      return lent ? loanOf(lent, { account, limits, end }) : false
+    },
     admit: account.admit,
     settle: account.settle,
     [Symbol.dispose]: () => clearTimeout(timer),
@@ -136,19 +147,27 @@ async function lend(
   { account, limits, end }: Omit<Drawing, 'own'>,
   signal: AbortSignal,
 ): Promise<Loan> {
-  const asking: Asking<Amounts> = {
+  const lent = await account.setAside(askingFor(want), signal)
+  const isBroke = limits.money !== undefined && lent.money === 0
+  if (isBroke || lent.tokens === 0) {
+    account.release(lent, { prompt: 0, sampled: 0 })
+    throw end(account.scarce())
+  }
+  return loanOf(lent, { account, limits, end })
+}
+
+/** Asks for so much, or for what is left. */
+function askingFor(want: Amounts): Asking<Amounts> {
+  return {
     isShort: ({ tokens, money }) => tokens < want.tokens || money < want.money,
     grant: ({ tokens, money }) => ({
       tokens: Math.max(0, Math.min(want.tokens, tokens)),
       money: Math.max(0, Math.min(want.money, money)),
     }),
   }
-  const lent = await account.setAside(asking, signal)
-  const isBroke = limits.money !== undefined && lent.money === 0
-  if (isBroke || lent.tokens === 0) {
-    account.release(lent, { prompt: 0, sampled: 0 })
-    throw end(account.scarce())
-  }
+}
+
+function loanOf(lent: Amounts, { account, limits, end }: Omit<Drawing, 'own'>): Loan {
   return {
     allowance: allowanceOf(limits, lent),
     settle: used => account.release(lent, used),
@@ -270,6 +289,13 @@ function openAccount(limits: BudgetLimits, before?: Spent) {
     tokens: tokens - spent.tokens - reserved.tokens,
     money: money - spent.money - reserved.money,
   })
+  const take = <T extends Amounts>(asking: Asking<T>): T => {
+    const amounts = asking.grant(left())
+    reserved.holders++
+    reserved.tokens += amounts.tokens
+    reserved.money += amounts.money
+    return amounts
+  }
   return {
     spent,
     /** Waits while there is too little and others may give something back; then reserves what there is. */
@@ -278,11 +304,11 @@ function openAccount(limits: BudgetLimits, before?: Spent) {
         signal.throwIfAborted()
         await new Promise<void>(resolve => waiting.push(resolve))
       }
-      const amounts = asking.grant(left())
-      reserved.holders++
-      reserved.tokens += amounts.tokens
-      reserved.money += amounts.money
-      return amounts
+      return take(asking)
+    },
+    /** Reserves only if there is enough. */
+    setAsideNow<T extends Amounts>(asking: Asking<T>): T | undefined {
+      return asking.isShort(left()) ? undefined : take(asking)
     },
     release(amounts: Amounts, used: Cost): void {
       reserved.holders--

@@ -5,8 +5,11 @@ import type { GroupId, TreeId } from '../core/ids.ts'
 import type { Sampling } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Limits } from '../rollout/attempt.ts'
-import type { SentTree } from '../store/later-tree.ts'
-import type { Listen, RunEvent } from '../watch/events.ts'
+import type { GroupRecord } from '../store/group-record.ts'
+import type { TreeCost } from '../store/journal-index.ts'
+import type { Listen, RunEvent, TreeEnd } from '../watch/events.ts'
+import type { GroupFigures } from '../watch/group-figures.ts'
+import type { GatherOptions } from '../weigh/gather.ts'
 import type { BudgetLimits, SpentKind } from './budget.ts'
 
 /** One attempt to be made elsewhere. Its result depends only on this and on the run's settings. */
@@ -24,6 +27,15 @@ export interface Work {
   readonly endpoint?: string
 }
 
+/** A whole group to be made in one place, and weighed there. */
+export interface GroupWork extends Omit<Work, 'member'> {
+  /** How many attempts it has. */
+  readonly members: number
+  /** The task's place in the run's order. */
+  readonly order: number
+  readonly step?: number
+}
+
 /** What became of it. */
 export type Returned =
   | Made
@@ -37,13 +49,57 @@ export interface Made {
   readonly kind: 'made'
   /** One, or that of every seat. */
   readonly trees: readonly Tree[]
-  /** The same as bytes from a thread; the trees themselves are then decoded only when read. */
-  readonly sent?: readonly SentTree[]
-  /** The lines of `events.jsonl` of their ends, if they were sent. */
-  readonly lines?: readonly string[]
+  /** The same as a thread sent them. */
+  readonly sent?: Piece
   readonly members: readonly (Scored | Unscored)[]
   /** Its events. */
   readonly events: readonly RunEvent[]
+}
+
+/** Trees as another thread sends them, and their group where it is whole: what the journal has of them is encoded. */
+export interface Piece {
+  readonly trees: readonly MadeTree[]
+  /** The frames of the trees one behind another, and of the group behind them. */
+  readonly bytes: Buffer
+  readonly events: readonly RunEvent[]
+  readonly group?: MadeGroup
+}
+
+/** A tree of which only the bytes are here; it is read when it is looked into. */
+export interface MadeTree {
+  readonly cost: TreeCost & { readonly size: number }
+  /** Its line of `events.jsonl`, but for the time. */
+  readonly line: string
+  readonly ends: NonNullable<TreeEnd['ends']>
+  readonly tree: Tree
+  /** Its trajectories with their rewards. */
+  readonly members: readonly (Scored | Unscored)[]
+}
+
+/** A group as it was weighed where it was made. */
+export interface MadeGroup {
+  readonly record: Omit<GroupRecord, 'task'>
+  readonly figures: GroupFigures
+  /** Its line of `events.jsonl`, but for the time. */
+  readonly line: string
+}
+
+/** What became of a group that one place was to make. */
+export type ReturnedGroup =
+  /** The last piece, with the group. */
+  | { readonly kind: 'made'; readonly piece: Piece }
+  | { readonly kind: 'spent'; readonly of: SpentKind }
+  /** Nothing of it was begun: its attempts are better made in several places. */
+  | { readonly kind: 'spread' }
+  /** Whoever made it is gone: what did not come is made attempt by attempt. */
+  | { readonly kind: 'broken' }
+
+/** How a group is asked for. */
+export interface GroupCall extends Call {
+  /** Called when its attempts begin. */
+  onBegin(): void
+  /** Called with every piece but the last. */
+  onPiece(piece: Piece): void
 }
 
 /** Other places that make attempts; order, journal, groups and budgets stay with the pipeline. */
@@ -54,8 +110,15 @@ export interface Elsewhere {
   readonly room: number
   /** Reports the workers there regularly, and whenever `room` has changed. */
   watch(listen: Listen): () => void
-  /** Has an attempt made once, even if it is asked for several times; aborting withdraws it. */
-  make(work: Work, call: Call): Promise<Returned>
+  /**
+   * Has an attempt made once, even if it is asked for several times; aborting withdraws it. `tries` says how
+   * often it was in the hands of somebody who is gone.
+   */
+  make(work: Work, call: Call & { readonly tries?: number }): Promise<Returned>
+  /** Whether whole groups can be made there, and weighed in this way. @default never */
+  weighs?(how: GatherOptions): boolean
+  /** Has all attempts of a group made in one place; aborting withdraws them. */
+  makeGroup?(work: GroupWork, call: GroupCall): Promise<ReturnedGroup>
   /** Called when the journal has the attempt, so that it can be forgotten there. */
   taken(attempt: TreeId): void
   /** Resolves when no sample is under way and none is begun any more. */

@@ -14,6 +14,7 @@ import { gatherSeats, type SeatGroups } from '../weigh/seats.ts'
 import type { Budget } from './budget.ts'
 import type { Elsewhere, Made, Returned } from './elsewhere.ts'
 import { type MemberOptions, rollAttempt, rollShut, scoreAttempt } from './member.ts'
+import { framesOf, rollWhole, sumCosts } from './whole-group.ts'
 
 /** What a pipeline is made of. */
 export interface PipelineOptions extends GatherOptions, MemberOptions {
@@ -32,6 +33,8 @@ export interface PipelineOptions extends GatherOptions, MemberOptions {
   readonly endpoint?: string
   /** Reserves what an attempt elsewhere may cost. */
   readonly lend?: Budget['lend']
+  /** The same for a whole group. */
+  readonly lease?: Budget['lease']
   /** Most trajectories of one tree. */
   readonly leaves?: number
   /** Trees that were finished before the run was interrupted. */
@@ -95,8 +98,8 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   const shared: Shared = {
     lane: openRolloutsLane(options),
     fail: error => stop.abort(error),
-    over() {
-      attempts--
+    over(count) {
+      attempts -= count
       change()
     },
   }
@@ -165,8 +168,8 @@ interface Shared {
   readonly lane: Lane
   /** Ends the run because its store failed. */
   fail(error: unknown): void
-  /** Called when an attempt has ended. */
-  over(): void
+  /** Called when so many attempts have ended. */
+  over(count: number): void
 }
 
 /** The seats of an attempt; one without a name where the environment names none. */
@@ -175,14 +178,22 @@ export function seatsOf({ environment }: Pick<RolloutContext, 'environment'>): N
 }
 
 async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Promise<SeatGroups> {
-  const rolling = Array.from({ length: options.group }, (_, member) =>
-    rollMember(job, member, { options, shared })
+  const begun = await rollWhole(job, options, shared.over).catch((error: unknown) => {
+    shared.fail(error)
+    throw error
+  })
+  if (begun.kind === 'whole') return { learning: [begun.group], others: [] }
+  const rolling = Array.from({ length: options.group }, async (_, member) => {
+    const kept = begun.kept.get(treeId(job.id, member))
+    if (kept) return kept.members
+    const rolled = rollMember(job, member, { options, shared, tries: begun.tries })
+    return await rolled
       .catch((error: unknown) => {
         shared.fail(error)
         throw error
       })
-      .finally(shared.over),
-  )
+      .finally(() => shared.over(1))
+  })
   // All have stopped before the group is over.
   await Promise.allSettled(rolling)
   const members = await Promise.all(rolling)
@@ -214,12 +225,14 @@ function gatherGroups(
 async function rollMember(
   job: Job,
   member: number,
-  { options, shared }: { options: PipelineOptions; shared: Shared },
+  { options, shared, tries }: { options: PipelineOptions; shared: Shared; tries: number },
 ): Promise<readonly (Scored | Unscored)[]> {
   const { signal, elsewhere } = options
   const known = knownTrees(job, member, options)
   if (!known && elsewhere && elsewhere.isOpen !== false) {
-    return await shared.lane.run({ signal }, () => rollAway(job, member, { ...options, elsewhere }))
+    return await shared.lane.run({ signal }, () =>
+      rollAway(job, member, { ...options, elsewhere, tries }),
+    )
   }
   const trees = known ?? (await shared.lane.run({ signal }, () => rollFresh(job, member, options)))
   return await scoreAttempt(trees, job.task, options)
@@ -251,19 +264,25 @@ async function rollFresh(
 
 async function keepTrees(
   attempt: TreeId,
-  { trees, sent, lines }: Pick<Made, 'trees' | 'sent' | 'lines'>,
+  { trees, sent }: Pick<Made, 'trees' | 'sent'>,
   { writer, unfinished, listen, context }: PipelineOptions,
 ): Promise<void> {
-  for (const [index, tree] of trees.entries()) await writer?.writeTree(tree, sent?.[index])
+  if (sent) await writer?.writeSent(framesOf(sent))
+  else for (const tree of trees) await writer?.writeTree(tree)
   unfinished?.forget(attempt)
   for (const [index, tree] of trees.entries()) {
     const isOther = tree.seat !== undefined && context.seats?.has(tree.seat) === true
-    const line = lines?.[index]
-    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...(line && { line }) })
+    const { line, ends } = sent?.trees[index] ?? {}
+    const known = { ...(line !== undefined && { line }), ...(ends && { ends }) }
+    listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...known })
   }
 }
 
-type Away = PipelineOptions & { readonly elsewhere: Elsewhere }
+type Away = PipelineOptions & {
+  readonly elsewhere: Elsewhere
+  /** How often it was in the hands of somebody who is gone. */
+  readonly tries: number
+}
 
 /** Has an attempt made elsewhere, and stores it like one made here. */
 async function rollAway(
@@ -272,9 +291,9 @@ async function rollAway(
   options: Away,
 ): Promise<readonly (Scored | Unscored)[]> {
   const { task, id: group } = job
-  const { seed, signal, listen, elsewhere } = options
+  const { seed, signal, listen, elsewhere, tries } = options
   const attempt = treeId(group, member)
-  listen?.({ kind: 'attempt-start', task: task.id, member })
+  if (tries === 0) listen?.({ kind: 'attempt-start', task: task.id, member })
   const returned = await askElsewhere(job, member, options)
   signal.throwIfAborted()
   if (returned.kind === 'made') {
@@ -295,7 +314,7 @@ async function askElsewhere(
   member: number,
   options: Away,
 ): Promise<Exclude<Returned, { readonly kind: 'spent' }>> {
-  const { context, elsewhere, endpoint, leaves = 1, seed, signal, lend } = options
+  const { context, elsewhere, endpoint, leaves = 1, seed, signal, lend, tries } = options
   const { sampling, limits } = context
   const loan = await lend?.({ limits, leaves: leaves * seatsOf(context).length }, signal)
   let used = { sampled: 0, prompt: 0 }
@@ -305,7 +324,7 @@ async function askElsewhere(
       ...(endpoint !== undefined && { endpoint }),
     }
     const work = { group, member, task, seed, sampling, limits, ...more }
-    const returned = await elsewhere.make(work, { signal })
+    const returned = await elsewhere.make(work, { signal, tries })
     if (returned.kind === 'spent') throw loan!.end(returned.of)
     if (loan && returned.kind === 'made') used = usageOf(returned)
     return returned
@@ -316,9 +335,5 @@ async function askElsewhere(
 
 /** What an attempt cost; whoever sent its trees has counted, so that they need not be read. */
 function usageOf({ trees, sent }: Made): Usage {
-  const costs = sent?.map(({ cost }) => cost) ?? trees.map(costOfTree)
-  return {
-    sampled: costs.reduce((sum, { sampled }) => sum + sampled, 0),
-    prompt: costs.reduce((sum, { prompt }) => sum + prompt, 0),
-  }
+  return sumCosts(sent?.trees.map(({ cost }) => cost) ?? trees.map(costOfTree))
 }

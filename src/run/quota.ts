@@ -53,6 +53,8 @@ export function openQuota(options: QuotaOptions): Quota {
       ),
     take(group) {
       if (isUseful(group)) kept++
+      // Lengths are compared where a run is cut short; otherwise nothing is looked into.
+      if (keep === undefined) return
       for (const { trajectory } of group.members) {
         sampled += trajectory.usage.sampled
         trajectories++

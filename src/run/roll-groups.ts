@@ -28,6 +28,7 @@ import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/task
 import { type Listen, listenAll } from '../watch/events.ts'
 import type { Signals } from '../watch/signals.ts'
 import { type Estimate, refuseBatch } from '../weigh/estimate.ts'
+import type { GatherOptions } from '../weigh/gather.ts'
 import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
 import { type Scorers, withScorers } from './attach-scores.ts'
 import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
@@ -87,6 +88,7 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly elsewhere?: Elsewhere
   readonly endpoint?: PipelineOptions['endpoint']
   readonly lend?: PipelineOptions['lend']
+  readonly lease?: PipelineOptions['lease']
   /** Policies that score every sampled token. @default none */
   readonly scorers?: Scorers
   /** What contexts are condensed with. @default nothing */
@@ -166,6 +168,7 @@ export function withBudget<Data>(parts: RollParts<Data>, budget: Budget): RollPa
     // Innermost, so that samples replayed from a record cost nothing.
     instruments: [budget.instrument, ...instruments],
     lend: budget.lend,
+    lease: budget.lease,
   }
 }
 
@@ -191,9 +194,7 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     group: parts.group ?? defaults.group,
     rollouts: rolloutsOf(parts),
     seed: parts.seed ?? defaults.seed,
-    filters: parts.filters ?? [],
-    estimate: parts.estimate,
-    weighting: parts.weighting ?? defaults.weighting,
+    ...gatherOptions(parts),
     ...(parts.writer && { writer: parts.writer }),
     ...(parts.listen && { listen: parts.listen }),
     ...(parts.known && { known: parts.known }),
@@ -206,9 +207,22 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     ...(parts.elsewhere && { elsewhere: parts.elsewhere }),
     ...(parts.endpoint !== undefined && { endpoint: parts.endpoint }),
     ...(parts.lend && { lend: parts.lend }),
+    ...(parts.lease && { lease: parts.lease }),
     ...(parts.leaves !== undefined && { leaves: parts.leaves }),
   })
 }
+
+/** How groups of these parts are weighed. */
+export function gatherOptions({
+  filters = noFilters,
+  estimate,
+  weighting = defaults.weighting,
+}: Pick<RollParts, 'filters' | 'estimate' | 'weighting'>): GatherOptions {
+  return { filters, estimate, weighting }
+}
+
+/** One list, so that parts without filters are known to be weighed alike. */
+const noFilters: readonly Filter[] = []
 
 /** What one attempt of these parts is made with. */
 export function memberOptions(

@@ -357,6 +357,7 @@ describe('H7: a service is bounded', () => {
     const writer = {
       writeTree: async () => undefined,
       writeGroup: async (group: Group) => void groups.set(group.id, group),
+      writeSent: async () => undefined,
       sync: async () => undefined,
       [Symbol.asyncDispose]: async () => undefined,
     }

@@ -16,12 +16,6 @@ export interface LaterTree {
   readonly cost: TreeCost
 }
 
-/** A tree as a thread gives it to another: the bytes that the journal has of it, and what it cost. */
-export interface SentTree {
-  readonly bytes: Buffer
-  readonly cost: TreeCost
-}
-
 /** What is sent of a tree besides its bytes. */
 export function treeAsSent(tree: Tree): LaterTree {
   const { task, member, seed, seat } = tree

@@ -6,8 +6,13 @@ import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { type GroupRecord, groupRecord } from './group-record.ts'
 import { type Journal, openJournal } from './journal.ts'
-import { continueNotes, costOfTree, type JournalHeader, readContents } from './journal-index.ts'
-import type { SentTree } from './later-tree.ts'
+import {
+  continueNotes,
+  costOfTree,
+  type JournalHeader,
+  readContents,
+  type TreeCost,
+} from './journal-index.ts'
 import { lockFile } from './lock.ts'
 import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
 import { runPaths } from './run-folder.ts'
@@ -15,10 +20,19 @@ import { treeFromFrame, treeToRunFrame } from './tree-frame.ts'
 
 /** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
 export interface RunWriter extends AsyncDisposable {
-  /** Writes a tree; `sent` has its bytes already, if another thread made it. */
-  writeTree(tree: Tree, sent?: SentTree): Promise<void>
+  writeTree(tree: Tree): Promise<void>
   writeGroup(group: Group, task: Task, order: number): Promise<void>
+  /** Writes frames that another thread has encoded, with what they hold. */
+  writeSent(sent: SentFrames): Promise<void>
   sync(): Promise<void>
+}
+
+/** Frames of trees, one behind another; the last may be that of their group. */
+export interface SentFrames {
+  readonly bytes: Buffer
+  /** The trees, with the sizes of their frames. */
+  readonly trees: readonly (TreeCost & { readonly size: number })[]
+  readonly group?: { readonly record: GroupRecord; readonly stored: StoredGroup }
 }
 
 /** Can also write groups of which only the record is left in memory. */
@@ -44,13 +58,26 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
     await notes?.writeFull()
   }
   return {
-    async writeTree(tree, sent) {
-      const place = await journal.append(sent?.bytes ?? (() => treeToRunFrame(tree)))
-      notes?.addTree(sent?.cost ?? costOfTree(tree), place)
+    async writeTree(tree) {
+      const place = await journal.append(() => treeToRunFrame(tree))
+      notes?.addTree(costOfTree(tree), place)
       await notes?.writeFull()
     },
     writeGroup: (group, task, order) => writeRecord(groupRecord(group, task, order)),
     writeRecord,
+    async writeSent({ bytes, trees, group }) {
+      const { offset } = await journal.append(bytes)
+      let at = offset
+      for (const tree of trees) {
+        notes?.addTree(tree, { offset: at, size: tree.size })
+        at += tree.size
+      }
+      if (group) {
+        const header: JournalHeader = { kind: 'group', group: group.record }
+        notes?.add({ header, arrays: [] }, { offset: at, size: offset + bytes.length - at })
+      }
+      await notes?.writeFull()
+    },
     sync: () => journal.sync(),
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]()

@@ -1,6 +1,7 @@
 import type { Group } from '../core/group.ts'
 import type { Lanes } from '../core/lane.ts'
 import type { Finish } from '../core/policy.ts'
+import type { Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import type { StopKind } from './stopped.ts'
 
@@ -13,7 +14,7 @@ export type RunEvent =
   | Retried
   | TreeEnd
   | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
-  | { readonly kind: 'group-end'; readonly group: Group }
+  | GroupEnd
   | StepEnd
   | CurvesDrawn
   | Warned
@@ -30,6 +31,16 @@ export interface TreeEnd {
   /** Set if another player had its seat, so that it says nothing about the policy. */
   readonly isOther?: boolean
   /** Its line of `events.jsonl`, without time and secrets, from whoever made it: the tree is then read when it is looked into. */
+  readonly line?: string
+  /** How its trajectories ended, for the same reason. */
+  readonly ends?: readonly Pick<Trajectory, 'outcome' | 'usage'>[]
+}
+
+/** A group that is complete. */
+export interface GroupEnd {
+  readonly kind: 'group-end'
+  readonly group: Group
+  /** Its line of `events.jsonl`, without time and secrets, from whoever made it. */
   readonly line?: string
 }
 

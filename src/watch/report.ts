@@ -1,18 +1,11 @@
-import type { Group, Unscored, Weighted } from '../core/group.ts'
-import type { Trajectory } from '../core/trajectory.ts'
-import type { Tree } from '../core/tree.ts'
-import { attemptMeans, type Ending } from '../math/attempts.ts'
+import type { Group } from '../core/group.ts'
+import { attemptMeans } from '../math/attempts.ts'
 import { type Interval, wilsonInterval } from '../math/intervals.ts'
 import { deviation, mean, quantile } from '../math/statistics.ts'
 import { type CondenseReport, openCondenseReport } from './condense-report.ts'
+import { type GroupFigures, groupFiguresOf } from './group-figures.ts'
 import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
-import {
-  addFork,
-  type ForkCost,
-  figuresOf,
-  type TrajectoryFigures,
-  type TreeFigures,
-} from './tree-figures.ts'
+import { addFork, type ForkCost, type ToolFigures } from './tree-figures.ts'
 import { openVersionTally, type VersionReport } from './version-tally.ts'
 
 /** A number over many trajectories. */
@@ -95,24 +88,10 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
   const condensing = openCondenseReport()
   return {
     add(group) {
-      tally.groups++
-      const { members, unscored } = group
-      const trees = new Map<Tree, TreeFigures>()
-      for (const { tree } of members) if (!trees.has(tree)) trees.set(tree, figuresOf(tree))
-      for (const { tree } of unscored) if (!trees.has(tree)) trees.set(tree, figuresOf(tree))
-      tally.trees += trees.size
-      for (const { versions, untempered } of trees.values()) {
-        tally.sampled += tally.versions.add(versions, group.step)
-        for (const [problem, count] of untempered) tally.untempered.add(problem, count)
-      }
-      const countedOf = ({ tree, trajectory: { id } }: Weighted | Unscored): TrajectoryFigures =>
-        trees.get(tree)!.trajectories.find(each => each.id === id)!
-      condensing.add(group, member => countedOf(member).condensing)
-      for (const member of members) addScored(tally, member, countedOf(member))
-      tally.attempts.push(...attemptMeans(members.map(each => toEnding(each, successAt))))
-      for (const member of unscored) addUnscored(tally, member, countedOf(member))
-      const [first, ...others] = group.members
-      if (others.some(({ reward }) => reward.total !== first!.reward.total)) tally.contrast++
+      const figures = groupFiguresOf(group)
+      addGroup(tally, figures, group.step)
+      const condensed = figures.condensing?.values()
+      condensing.add(group, () => condensed?.next().value ?? undefined)
     },
     report() {
       const condensed = condensing.report()
@@ -152,72 +131,57 @@ function openTally(successAt: number) {
 
 type Tally = ReturnType<typeof openTally>
 
-function addScored(
-  tally: Tally,
-  { trajectory, reward, dropped }: Weighted,
-  counted: TrajectoryFigures,
-): void {
-  const { outcome } = trajectory
-  tally.outcomes.add(outcome.kind === 'truncated' ? `truncated by ${outcome.limit}` : outcome.kind)
-  tally.rewards.push(reward.total)
-  for (const { name, score, weight } of reward.parts) {
+function addGroup(tally: Tally, figures: GroupFigures, step: number | undefined): void {
+  const { endings, versions, seconds } = figures
+  tally.groups++
+  tally.trees += versions.length
+  for (const own of versions) tally.sampled += tally.versions.add(own, step)
+  addRewards(tally, figures)
+  if (endings.some(([, , reward]) => reward !== endings[0]![2])) tally.contrast++
+  for (const kind of [
+    'untempered',
+    'outcomes',
+    'failures',
+    'filters',
+    'events',
+    'fidelity',
+  ] as const) {
+    for (const [word, count] of figures[kind]) tally[kind].add(word, count)
+  }
+  for (const own of figures.tools) addTool(tally, own)
+  for (const [cause, cost] of figures.forks) addFork(tally.forks, cause, cost)
+  for (const own of figures.slowest) tally.slowest.add(own)
+  tally.turns.push(...figures.turns)
+  tally.lengths.push(...figures.lengths)
+  tally.prompt += figures.prompt
+  tally.cached += figures.cached
+  for (const lane of ['policy', 'tools', 'environment', 'reward'] as const) {
+    tally.seconds[lane] += seconds[lane]
+  }
+}
+
+function addRewards(tally: Tally, { endings, parts }: GroupFigures): void {
+  const succeeded = endings.map(([tree, share, reward]) => ({
+    tree,
+    share,
+    value: Number(reward >= tally.successAt - 1e-9),
+  }))
+  tally.attempts.push(...attemptMeans(succeeded))
+  for (const [, , reward] of endings) tally.rewards.push(reward)
+  for (const [name, score, weight] of parts) {
     const part = tally.parts.get(name) ?? { scores: [], weight }
     tally.parts.set(name, part)
     part.scores.push(score)
     part.weight = weight
   }
-  if (dropped) tally.filters.add(dropped.filter)
-  addTrajectory(tally, trajectory, counted)
 }
 
-/** Whether an ending succeeded, as one of its tree. */
-function toEnding({ tree, trajectory, reward }: Weighted, successAt: number): Ending {
-  const value = Number(reward.total >= successAt - 1e-9)
-  return { tree, share: trajectory.share, value }
-}
-
-function addUnscored(
-  tally: Tally,
-  { trajectory, outcome }: Unscored,
-  counted: TrajectoryFigures,
-): void {
-  const where = outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : 'aborted'
-  tally.outcomes.add(where)
-  const message = outcome.kind === 'failed' ? outcome.message : outcome.by
-  tally.failures.add(JSON.stringify([where, generalise(message)]))
-  addTrajectory(tally, trajectory, counted)
-}
-
-/** A failure's message without numbers and ids, so that equal failures are counted together. */
-function generalise(message: string): string {
-  return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
-}
-
-function addTrajectory(
-  tally: Tally,
-  { usage, volatile, fidelity, id }: Trajectory,
-  { turns, tools, events, forks }: TrajectoryFigures,
-): void {
-  const { seconds, cached } = volatile
-  tally.turns.push(turns)
-  tally.lengths.push(usage.sampled)
-  tally.prompt += usage.prompt
-  tally.cached += cached
-  for (const lane of ['policy', 'tools', 'environment', 'reward'] as const) {
-    tally.seconds[lane] += seconds[lane]
-  }
-  for (const { tool, calls, seconds: took, problems } of tools) {
-    const entry = tally.tools.get(tool) ?? { calls: 0, problems: openCounter(), seconds: 0 }
-    entry.calls += calls
-    entry.seconds += took
-    for (const [problem, count] of problems) entry.problems.add(problem, count)
-    tally.tools.set(tool, entry)
-  }
-  for (const [kind, count] of events) tally.events.add(kind, count)
-  for (const [cause, cost] of forks) addFork(tally.forks, cause, cost)
-  tally.fidelity.add(fidelity.kind)
-  const total = seconds.policy + seconds.tools + seconds.environment + seconds.reward
-  tally.slowest.add({ trajectory: id, seconds: total, turns, sampled: usage.sampled })
+function addTool(tally: Tally, { tool, calls, seconds, problems }: ToolFigures): void {
+  const entry = tally.tools.get(tool) ?? { calls: 0, problems: openCounter(), seconds: 0 }
+  entry.calls += calls
+  entry.seconds += seconds
+  for (const [problem, count] of problems) entry.problems.add(problem, count)
+  tally.tools.set(tool, entry)
 }
 
 function toReport(tally: Tally): Report {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Call } from '../../core/call.ts'
+import type { Group, Scored, Unscored } from '../../core/group.ts'
 import { openLanes } from '../../core/lane.ts'
 import type { Policy } from '../../core/policy.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
@@ -7,12 +8,13 @@ import { defaults } from '../../settings/settings.ts'
 import type { RunEvent } from '../../watch/events.ts'
 import { RunStoppedError } from '../../watch/stopped.ts'
 import { watchSamples } from '../../watch/telemetry/watch-samples.ts'
-import { openBudget } from '../budget.ts'
+import { type GatherHeader, gather } from '../../weigh/gather.ts'
+import { type Budget, openBudget } from '../budget.ts'
 import type { Returned, Work } from '../elsewhere.ts'
 import { rollAttempt, scoreAttempt } from '../member.ts'
 import { openRollParts } from '../open-parts.ts'
 import type { OnUpdate } from '../pause.ts'
-import { laneLimits, memberOptions, type RollParts } from '../roll-groups.ts'
+import { gatherOptions, laneLimits, memberOptions, type RollParts } from '../roll-groups.ts'
 import type { RollOptions } from '../roll-options.ts'
 import { openServedWeights, type ServedWeights } from './served-weights.ts'
 
@@ -25,7 +27,16 @@ export interface ServedRun extends AsyncDisposable, Pick<ServedWeights, 'pause' 
    * Makes one attempt and scores it. `making` names this try: the same attempt may come again, and must
    * then be made as if for the first time.
    */
-  make(work: Work, call: Call & { readonly making: string }): Promise<Served>
+  make(work: Work, call: ServedCall): Promise<Served>
+  /** Weighs the members of a group as the run is asked to. */
+  weigh(header: GatherHeader, members: readonly (Scored | Unscored)[]): Group
+}
+
+/** How an attempt is asked for. */
+export interface ServedCall extends Call {
+  readonly making: string
+  /** Pays for it together with others. @default one of its own, of its allowance */
+  readonly budget?: Budget
 }
 
 /** Attempts at one time in one place, and the limit of each lane. */
@@ -56,11 +67,14 @@ export async function openServedRun(
   const retries: RunEvent[] = []
   const stop = parts.signals?.on(event => retries.push(event))
   const endpoints = openEndpoints(named, parts.policy)
+  const weighing = gatherOptions(parts)
   return {
-    async make(work, { signal, making }) {
+    async make(work, call) {
       const events = retries.splice(0)
       const listen = (event: RunEvent): void => void events.push(event)
-      using budget = openBudget(work.allowance ?? {})
+      const { signal, making } = call
+      using own = openBudget(work.allowance ?? {})
+      const budget = call.budget ?? own
       const { sampling, limits, group, task, seed } = work
       const policy = await endpoints.find(work.endpoint)
       const watching = tellsSamples ? [watchSamples(listen)] : []
@@ -86,6 +100,7 @@ export async function openServedRun(
       signal.throwIfAborted()
       return { kind: 'made', trees, members, events }
     },
+    weigh: (header, members) => gather(header, members, weighing),
     pause: weights.pause,
     resume: weights.resume,
     async [Symbol.asyncDispose]() {

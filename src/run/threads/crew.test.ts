@@ -1,15 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import type { GroupId } from '../../core/ids.ts'
-import type { Work } from '../elsewhere.ts'
+import type { GroupWork, MadeGroup, MadeTree, Piece, Work } from '../elsewhere.ts'
 import { Crew } from './crew.ts'
-import type { RollThread } from './thread.ts'
+import type { AnsweringGroup, RollThread } from './thread.ts'
 
 /** A thread that does as the test says. */
 interface FakeThread {
   readonly making: { readonly work: Work; end(error?: Error): void }[]
+  readonly groups: MakingGroup[]
   paused: number
   /** Kills it: whatever it makes is lost. */
   die(): void
+}
+
+/** A group that a thread makes. */
+interface MakingGroup extends AnsweringGroup {
+  readonly work: GroupWork
+}
+
+/** So many trees of a group; with the last ones comes the group. */
+function pieceOf(trees: number, isWhole = false): Piece {
+  const cost = { id: 'g/0', sampled: 1, prompt: 1, size: 8 } as MadeTree['cost']
+  const made = Array.from({ length: trees }, () => ({ cost }) as MadeTree)
+  const group = isWhole && ({ line: '' } as MadeGroup)
+  return { trees: made, bytes: Buffer.alloc(0), events: [], ...(group && { group }) }
 }
 
 function openFakes(widths: readonly number[]) {
@@ -17,10 +31,12 @@ function openFakes(widths: readonly number[]) {
   const start = (_place: number, onLost: () => void): RollThread => {
     const fake: FakeThread = {
       making: [],
+      groups: [],
       paused: 0,
       die() {
         onLost()
         for (const each of fake.making.splice(0)) each.end(new Error('it died'))
+        for (const each of fake.groups.splice(0)) each.reject(new Error('it died'))
       },
     }
     threads.push(fake)
@@ -33,17 +49,26 @@ function openFakes(widths: readonly number[]) {
         fake.making.push(made)
         return () => void fake.making.splice(fake.making.indexOf(made), 1)
       },
+      makeGroup(work, answering) {
+        const made = { work, ...answering }
+        fake.groups.push(made)
+        return () => void fake.groups.splice(fake.groups.indexOf(made), 1)
+      },
       pause: async () => void fake.paused++,
       resume: async () => {},
       close: async () => {},
     }
   }
-  const crew = new Crew({ widths, start, packWeights: async () => null, tell: () => {} })
+  const weighs = (): boolean => true
+  const crew = new Crew({ widths, start, weighs, packWeights: async () => null, tell: () => {} })
   return { crew, threads }
 }
 
 const workOf = (member: number): Work =>
   ({ group: 'g' as GroupId, member, seed: 0 }) as Partial<Work> as Work
+
+const groupOf = (members: number): GroupWork =>
+  ({ group: 'g' as GroupId, members, seed: 0 }) as Partial<GroupWork> as GroupWork
 
 const { signal } = new AbortController()
 /** Everything that follows at once has followed. */
@@ -135,5 +160,45 @@ describe('threads that make attempts', () => {
     threads[0]!.die()
     await settle()
     expect(threads.map(({ paused }) => paused)).toEqual([1, 1, 1])
+  })
+
+  it('make whole groups while there are enough for all, and spread the attempts of a few', async () => {
+    const { crew, threads } = openFakes([4, 4])
+    const call = { signal, onBegin: () => {}, onPiece: () => {} }
+    const few = crew.makeGroup(groupOf(4), call)
+    await settle()
+    expect(await few).toEqual({ kind: 'spread' })
+    const many = Array.from({ length: 9 }, () => crew.makeGroup(groupOf(4), call))
+    await settle()
+    // Four to make, and a group to go on with.
+    expect(threads.map(({ groups }) => groups.length)).toEqual([2, 2])
+    const [first] = threads[0]!.groups
+    first!.onPiece(pieceOf(3))
+    expect(threads[0]!.groups).toHaveLength(3)
+    first!.resolve({ kind: 'made', piece: pieceOf(1, true) })
+    expect(await many[0]).toMatchObject({ kind: 'made' })
+  })
+
+  it('[S2] say that a group is broken when they die, and leave one that is withdrawn', async () => {
+    const { crew, threads } = openFakes([2, 2])
+    const stop = new AbortController()
+    const began: number[] = []
+    const ask = (at: number) =>
+      crew.makeGroup(groupOf(2), {
+        signal: at === 3 ? stop.signal : signal,
+        onBegin: () => void began.push(at),
+        onPiece: () => {},
+      })
+    const made = Array.from({ length: 8 }, (_, at) => ask(at))
+    await settle()
+    expect(began).toEqual([0, 1, 2, 3])
+    threads[0]!.die()
+    expect(await made[0]).toEqual({ kind: 'broken' })
+    stop.abort(new Error('no more'))
+    await expect(made[3]).rejects.toThrow('no more')
+    await settle()
+    // A third thread is in the place of the first, and what was withdrawn leaves room for another.
+    expect(threads.map(({ groups }) => groups.length)).toEqual([0, 2, 2])
+    expect(began).toEqual([0, 1, 2, 3, 4, 5, 6])
   })
 })

@@ -1,10 +1,26 @@
-import { hostname } from 'node:os'
 import { type Answering, askUnlessStopped, type Call } from '../../core/call.ts'
-import type { Listen, WorkerStatus } from '../../watch/events.ts'
-import type { Elsewhere, Returned, Work } from '../elsewhere.ts'
-import { sampledIn } from '../served/served-run.ts'
+import type { Listen } from '../../watch/events.ts'
+import type { GatherOptions } from '../../weigh/gather.ts'
+import type {
+  Elsewhere,
+  GroupCall,
+  GroupWork,
+  Piece,
+  Returned,
+  ReturnedGroup,
+  Work,
+} from '../elsewhere.ts'
 import { mostTries, suspectAfter } from '../served/tries.ts'
 import { makingOf, type WeightsOrder } from './messages.ts'
+import {
+  byLoad,
+  countMade,
+  isBusyAlone,
+  loadOf,
+  type Place as PlaceOf,
+  spareOf,
+  statusOf,
+} from './place.ts'
 import type { RollThread } from './thread.ts'
 
 /** What a crew is made of. */
@@ -13,6 +29,8 @@ export interface CrewOptions {
   readonly widths: readonly number[]
   /** Starts the thread of a place; `onLost` is called when it dies. */
   start(place: number, onLost: () => void): RollThread
+  /** Whether threads weigh groups in this way. */
+  weighs(how: GatherOptions): boolean
   /** The weights of the run's policy, where it runs inside. */
   packWeights(): Promise<Uint8Array | null>
   readonly tell: (line: string) => void
@@ -23,31 +41,28 @@ const pulse = 250
 const looksPerTelling = 4
 
 /** An attempt that is waited for. */
-interface Asked extends Answering<Returned> {
+interface AskedAttempt extends Answering<Returned> {
+  readonly kind: 'attempt'
   readonly work: Work
   readonly signal: AbortSignal
   tries: number
+  /** Attempts that are still to be made for it. */
+  left: number
   /** Takes it back from the thread that makes it. */
   takeBack?: () => void
 }
 
-/** A thread's place: when the thread dies, another one takes it. */
-interface Place {
-  readonly index: number
-  readonly width: number
-  readonly since: number
-  readonly held: Set<Asked>
-  thread: RollThread
-  isReady: boolean
-  /** Whether it makes one attempt alone, or is about to. */
-  isAlone: boolean
-  done: number
-  sampled: number
-  /** Attempts that it is sent to go on with, besides those that it makes. */
-  spare: number
-  /** What it had done when it was last looked at. */
-  seen: number
+/** A group that is waited for. */
+interface AskedGroup
+  extends Answering<ReturnedGroup>,
+    Pick<GroupCall, 'onBegin' | 'onPiece'>,
+    Pick<AskedAttempt, 'left' | 'takeBack'> {
+  readonly kind: 'group'
+  readonly work: GroupWork
 }
+
+type Asked = AskedAttempt | AskedGroup
+type Place = PlaceOf<Asked>
 
 /** Threads that make the attempts of a run: the contract of a cluster, without its database. */
 export class Crew implements Elsewhere, AsyncDisposable {
@@ -55,9 +70,12 @@ export class Crew implements Elsewhere, AsyncDisposable {
   readonly #places: readonly Place[]
   readonly #waiting: Asked[] = []
   /** Attempts during which threads died; each is made alone. */
-  readonly #suspects: Asked[] = []
+  readonly #suspects: AskedAttempt[] = []
   readonly #listeners = new Set<Listen>()
   readonly #timer: NodeJS.Timeout
+  /** Attempts of a group, where groups are made whole. */
+  #groupSize = 0
+  #soon: NodeJS.Immediate | undefined
   #pausing: Promise<unknown> | undefined
   #weights: WeightsOrder | undefined
   #failure: unknown
@@ -71,6 +89,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
       width,
       since: performance.now(),
       held: new Set(),
+      load: 0,
       thread: options.start(index, () => this.#replace(index)),
       isReady: false,
       isAlone: false,
@@ -93,7 +112,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   get room(): number {
-    return this.#places.reduce((sum, place) => sum + mostOf(place), 0)
+    return this.#places.reduce((sum, place) => sum + this.#mostOf(place), 0)
   }
 
   watch(listen: Listen): () => void {
@@ -101,20 +120,39 @@ export class Crew implements Elsewhere, AsyncDisposable {
     return () => void this.#listeners.delete(listen)
   }
 
-  make(work: Work, call: Call): Promise<Returned> {
-    return askUnlessStopped(call, answering => {
-      const asked: Asked = { work, signal: call.signal, tries: 0, ...answering }
-      if (this.#failure) asked.reject(this.#failure)
-      else {
-        this.#waiting.push(asked)
-        this.#dispatch()
-      }
-      return () => {
-        remove(this.#waiting, asked)
-        remove(this.#suspects, asked)
-        asked.takeBack?.()
-      }
-    })
+  make(work: Work, call: Call & { readonly tries?: number }): Promise<Returned> {
+    const { signal, tries = 0 } = call
+    return askUnlessStopped(call, answering =>
+      this.#ask({ kind: 'attempt', work, signal, tries, left: 1, ...answering }),
+    )
+  }
+
+  weighs(how: GatherOptions): boolean {
+    return this.#options.weighs(how)
+  }
+
+  makeGroup(work: GroupWork, call: GroupCall): Promise<ReturnedGroup> {
+    this.#groupSize = work.members
+    const { onBegin, onPiece } = call
+    return askUnlessStopped(call, answering =>
+      this.#ask({ kind: 'group', work, left: work.members, onBegin, onPiece, ...answering }),
+    )
+  }
+
+  /** Lets it wait its turn; gives what takes it back. */
+  #ask(asked: Asked): () => void {
+    if (this.#failure) asked.reject(this.#failure)
+    else {
+      this.#waiting.push(asked)
+      // Groups are counted when all are here that come together.
+      if (asked.kind === 'attempt') this.#dispatch()
+      else this.#soon ??= setImmediate(() => this.#dispatch())
+    }
+    return () => {
+      remove(this.#waiting, asked)
+      if (asked.kind === 'attempt') remove(this.#suspects, asked)
+      asked.takeBack?.()
+    }
   }
 
   /** Nothing to forget: results are not kept here. */
@@ -168,18 +206,40 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   /** Sends waiting attempts to the least busy threads. */
   #dispatch(): void {
+    clearImmediate(this.#soon)
+    this.#soon = undefined
     this.#dispatchSuspect()
     while (this.#waiting.length > 0) {
       const place = this.#freest()
       if (!place) return
-      this.#give(place, this.#waiting.shift()!)
+      const isPlenty = this.#isPlenty()
+      const asked = this.#waiting.shift()!
+      if (asked.kind === 'group' && !isPlenty) asked.resolve({ kind: 'spread' })
+      else this.#give(place, asked)
     }
+  }
+
+  /** Whether all threads have enough to do where each of them makes whole groups. */
+  #isPlenty(): boolean {
+    const idle = this.#places.reduce((sum, { width, load }) => sum + Math.max(0, width - load), 0)
+    const enough = Math.min(idle, plentiful * this.#places.length * this.#groupSize)
+    let waiting = 0
+    for (const { left } of this.#waiting) {
+      if (waiting >= enough) break
+      waiting += left
+    }
+    return waiting >= enough
+  }
+
+  /** A thread that makes whole groups has one to go on with. */
+  #mostOf({ width, spare }: Place): number {
+    return width + Math.max(spare, this.#groupSize)
   }
 
   #freest(): Place | undefined {
     let best: Place | undefined
     for (const place of this.#places) {
-      if (!place.isReady || place.isAlone || place.held.size >= mostOf(place)) continue
+      if (!place.isReady || place.isAlone || place.load >= this.#mostOf(place)) continue
       if (!best || loadOf(place) < loadOf(best)) best = place
     }
     return best
@@ -189,41 +249,74 @@ export class Crew implements Elsewhere, AsyncDisposable {
   #dispatchSuspect(): void {
     if (this.#suspects.length === 0 || this.#places.some(isBusyAlone)) return
     const kept = this.#places.find(({ isAlone }) => isAlone)
-    const place = kept ?? this.#places.filter(({ isReady }) => isReady).sort(byHeld)[0]
+    const place = kept ?? this.#places.filter(({ isReady }) => isReady).sort(byLoad)[0]
     if (!place) return
     place.isAlone = true
     if (place.isReady && place.held.size === 0) this.#give(place, this.#suspects.shift()!)
   }
 
   #give(place: Place, asked: Asked): void {
-    const { work, tries } = asked
     place.held.add(asked)
-    const over = (): void => {
-      delete asked.takeBack
-      this.#leave(place, asked)
-    }
-    const withdraw = place.thread.make(work, makingOf(work.group, work.member, tries), {
-      resolve: served => {
-        place.done++
-        place.sampled += sampledIn(served)
-        asked.resolve(served)
-        over()
-      },
-      reject: error => {
-        this.#tryAgain(asked, error)
-        over()
-      },
-    })
+    place.load += asked.left
+    const withdraw =
+      asked.kind === 'group' ? this.#giveGroup(place, asked) : this.#giveAttempt(place, asked)
     // One that is gone may have answered already.
     if (!place.held.has(asked)) return
     asked.takeBack = () => {
       withdraw()
-      over()
+      this.#leave(place, asked)
     }
   }
 
+  #giveAttempt(place: Place, asked: AskedAttempt): () => void {
+    const { work, tries } = asked
+    return place.thread.make(work, makingOf(work.group, work.member, tries), {
+      resolve: served => {
+        if (served.kind === 'made') countMade(place, 1, served.sent)
+        asked.resolve(served)
+        this.#leave(place, asked)
+      },
+      reject: error => {
+        this.#tryAgain(asked, error)
+        this.#leave(place, asked)
+      },
+    })
+  }
+
+  #giveGroup(place: Place, asked: AskedGroup): () => void {
+    asked.onBegin()
+    return place.thread.makeGroup(asked.work, {
+      onPiece: piece => {
+        this.#takeOff(place, asked, piece)
+        asked.onPiece(piece)
+        this.#dispatch()
+      },
+      resolve: returned => {
+        if (returned.kind === 'made') this.#takeOff(place, asked, returned.piece)
+        asked.resolve(returned)
+        this.#leave(place, asked)
+      },
+      // Its attempts are tried again one by one, so that the one which kills threads is found.
+      reject: error => {
+        if (this.#isClosed) asked.reject(error)
+        else asked.resolve({ kind: 'broken' })
+        this.#leave(place, asked)
+      },
+    })
+  }
+
+  /** Takes the attempts of a piece off what a thread has to do. */
+  #takeOff(place: Place, asked: AskedGroup, piece: Piece): void {
+    const { length } = piece.trees
+    countMade(place, length, piece)
+    place.load -= length
+    asked.left -= length
+  }
+
   #leave(place: Place, asked: Asked): void {
-    place.held.delete(asked)
+    if (!place.held.delete(asked)) return
+    delete asked.takeBack
+    place.load -= asked.left
     if (place.isAlone && place.held.size === 0 && this.#suspects.length === 0) {
       place.isAlone = false
     }
@@ -239,7 +332,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   /** The thread died or threw: try again, up to the limit of tries. */
-  #tryAgain(asked: Asked, error: unknown): void {
+  #tryAgain(asked: AskedAttempt, error: unknown): void {
     asked.tries++
     const { message } = error as Error
     if (asked.signal.aborted || this.#isClosed) asked.reject(error)
@@ -266,45 +359,10 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 }
 
-/** A thread is sent this share of what it made between two looks: for so long it need not hear from here. */
-const sharedAhead = 1 / 25
-const mostSpare = 32
-
-/**
- * Attempts that a thread is sent besides those that it makes, so that it goes on at once when one ends: a
- * few, and more where it makes thousands in a second. A power of two, so that it seldom changes.
- */
-function spareOf(width: number, done: number): number {
-  const ahead = 2 ** Math.ceil(Math.log2(Math.max(1, done * sharedAhead)))
-  return Math.max(1, Math.ceil(width / 4), Math.min(mostSpare, ahead))
-}
-
-const mostOf = ({ width, spare }: Place): number => width + spare
-const loadOf = ({ held, width }: Place): number => held.size / width
-const byHeld = (a: Place, b: Place): number => a.held.size - b.held.size
-const isBusyAlone = ({ isAlone, held, isReady }: Place): boolean =>
-  isAlone && (held.size > 0 || !isReady)
+/** So many groups for each thread keep all of them busy, whichever of them are long. */
+const plentiful = 4
 
 function remove<Item>(list: Item[], item: Item): void {
   const at = list.indexOf(item)
   if (at >= 0) list.splice(at, 1)
-}
-
-function statusOf(place: Place): WorkerStatus {
-  const { index, width, held, done, sampled, since } = place
-  return {
-    id: `thread-${index + 1}`,
-    host: hostname(),
-    process: process.pid,
-    thread: index + 1,
-    concurrency: width,
-    running: Math.min(width, held.size),
-    done,
-    refused: 0,
-    sampled,
-    leaving: false,
-    seconds: (performance.now() - since) / 1000,
-    silent: 0,
-    refusal: null,
-  }
 }

@@ -1,6 +1,6 @@
 import type { GroupId } from '../../core/ids.ts'
 import type { SpentKind } from '../budget.ts'
-import type { Work } from '../elsewhere.ts'
+import type { GroupWork, Work } from '../elsewhere.ts'
 import type { RollOptions } from '../roll-options.ts'
 import type { ServingOptions } from '../served/served-run.ts'
 import type { MadeBatch } from './made-batch.ts'
@@ -25,6 +25,7 @@ export interface WeightsOrder {
 /** Messages to a thread. */
 export type ToThread =
   | { readonly kind: 'make'; readonly id: number; readonly making: string; readonly work: Work }
+  | { readonly kind: 'make-group'; readonly id: number; readonly work: GroupWork }
   | { readonly kind: 'withdraw'; readonly id: number }
   | { readonly kind: 'pause'; readonly id: number }
   | ({ readonly kind: 'resume'; readonly id: number } & WeightsOrder)

@@ -7,11 +7,11 @@ import { SettingError } from '../../names/setting-error.ts'
 import { defaults } from '../../settings/settings.ts'
 import type { Elsewhere } from '../elsewhere.ts'
 import type { OnUpdate } from '../pause.ts'
-import { laneLimits, type RollParts, rolloutsOf } from '../roll-groups.ts'
+import { gatherOptions, laneLimits, type RollParts, rolloutsOf } from '../roll-groups.ts'
 import { packWeights } from '../served/weights.ts'
 import { Crew } from './crew.ts'
 import type { ThreadStart } from './messages.ts'
-import { ownFiles, reasonToStay, type Spreading, threadOptions } from './spreading.ts'
+import { ownFiles, reasonToStay, type Spreading, threadOptions, weighingOf } from './spreading.ts'
 import { canStart, startThread } from './thread.ts'
 import { openWhenBusy } from './when-busy.ts'
 
@@ -73,9 +73,11 @@ function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
   const { environment, options } = spreading
   const { tell = () => {} } = options
   const told = new Set<string>()
+  const weighing = weighingOf(options)
+  const own = gatherOptions(parts)
   const start = (concurrency: Widths): ThreadStart => ({
     environment: environment as string,
-    options: threadOptions(options),
+    options: { ...threadOptions(options), ...weighing.options },
     onUpdate: onUpdateOf(options),
     tellsSamples: options.metricsPort !== undefined,
     concurrency,
@@ -92,6 +94,11 @@ function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
           told.add(line)
         },
       }),
+    weighs: ({ filters, estimate, weighting }) =>
+      weighing.isNamed &&
+      filters === own.filters &&
+      estimate === own.estimate &&
+      weighting === own.weighting,
     packWeights: async () => sharedBytes(await packWeights(parts.policy)),
     tell,
   })

@@ -89,6 +89,25 @@ export function threadOptions(options: RollOptions): RollOptions {
   return Object.fromEntries(own) as Partial<RollOptions> as RollOptions
 }
 
+/**
+ * What threads weigh whole groups with. Filters that are files or objects may remember what they judged, so
+ * they stay in one place, and so does one that asks for the version of the moment.
+ */
+export function weighingOf({ advantage, weighting, filters = [] }: RollOptions): {
+  readonly isNamed: boolean
+  readonly options: Pick<RollOptions, 'advantage' | 'weighting' | 'filters'>
+} {
+  const isNamed = filters.every(
+    filter => typeof filter === 'string' && !isUserPart(filter) && !/^stale\b/.test(filter),
+  )
+  const options = {
+    ...(advantage !== undefined && { advantage }),
+    ...(weighting !== undefined && { weighting }),
+    filters,
+  }
+  return { isNamed, options: isNamed ? options : {} }
+}
+
 /** Why a run stays in one thread, in words; undefined if it may use several. */
 export function reasonToStay({ environment, options }: Spreading): string | undefined {
   if (typeof environment !== 'string') {

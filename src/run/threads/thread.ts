@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Answering } from '../../core/call.ts'
 import { Line, type Waiting } from '../../threads/line.ts'
-import type { Work } from '../elsewhere.ts'
+import type { GroupWork, Made, Piece, ReturnedGroup, Work } from '../elsewhere.ts'
 import type { Served } from '../served/served-run.ts'
 import { type MadeBatch, readMadeBatch } from './made-batch.ts'
 import type { FromThread, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
@@ -20,12 +20,23 @@ export interface RollThread {
    * takes it back, after which nothing is answered.
    */
   make(work: Work, making: string, answering: Answering<Served>): () => void
+  /** The same with all attempts of a group, which come in pieces. */
+  makeGroup(work: GroupWork, answering: AnsweringGroup): () => void
   /** Resolves when it samples nothing. */
   pause(): Promise<void>
   resume(weights: WeightsOrder): Promise<void>
   /** Ends it; code that ignores its signal is not waited for. */
   close(): Promise<void>
 }
+
+/** How a thread answers with a group. */
+export interface AnsweringGroup extends Answering<ReturnedGroup> {
+  /** Called with every piece but the last. */
+  onPiece(piece: Piece): void
+}
+
+/** A question to a thread; one about a group is answered in pieces. */
+interface Asking extends Waiting, Partial<Pick<AnsweringGroup, 'onPiece'>> {}
 
 /** The file that a thread runs, built or as it is written. */
 function workerFile(): URL {
@@ -55,7 +66,7 @@ export function startThread(start: ThreadStart, listener: ThreadListener): RollT
 
 class Thread implements RollThread {
   readonly ready: Promise<void>
-  readonly #line: Line<ToThread, FromThread, Waiting>
+  readonly #line: Line<ToThread, FromThread, Asking>
   readonly #listener: ThreadListener
   #open = (): void => {}
   #refuse: (error: Error) => void = () => {}
@@ -74,10 +85,11 @@ class Thread implements RollThread {
   }
 
   make(work: Work, making: string, answering: Answering<Served>): () => void {
-    const id = this.#order(answering, number => ({ kind: 'make', id: number, making, work }))
-    return () => {
-      if (this.#line.settle(id)) this.#line.send({ kind: 'withdraw', id })
-    }
+    return this.#withdrawable(answering, id => ({ kind: 'make', id, making, work }))
+  }
+
+  makeGroup(work: GroupWork, answering: AnsweringGroup): () => void {
+    return this.#withdrawable(answering, id => ({ kind: 'make-group', id, work }))
   }
 
   pause(): Promise<void> {
@@ -105,6 +117,16 @@ class Thread implements RollThread {
     return new Promise((resolve, reject) => this.#order({ resolve, reject }, toOrder))
   }
 
+  #withdrawable<Answer>(
+    answering: Answering<Answer>,
+    toOrder: (id: number) => ToThread,
+  ): () => void {
+    const id = this.#order(answering, toOrder)
+    return () => {
+      if (this.#line.settle(id)) this.#line.send({ kind: 'withdraw', id })
+    }
+  }
+
   /** Orders something under a number; one that is gone refuses at once. */
   #order<Answer>(answering: Answering<Answer>, toOrder: (id: number) => ToThread): number {
     const { failure } = this.#line
@@ -112,7 +134,7 @@ class Thread implements RollThread {
       answering.reject(failure)
       return Number.NaN
     }
-    const id = this.#line.open(answering as Waiting)
+    const id = this.#line.open(answering as Asking)
     this.#line.send(toOrder(id))
     return id
   }
@@ -142,8 +164,11 @@ class Thread implements RollThread {
   }
 
   #takeMade(batch: MadeBatch): void {
-    for (const { id, made } of readMadeBatch(batch)) {
-      this.#line.settle(id)?.resolve(made as never)
+    for (const { id, piece } of readMadeBatch(batch)) {
+      const { onPiece } = this.#line.question(id) ?? {}
+      if (!onPiece) this.#line.settle(id)?.resolve(toMade(piece) as never)
+      else if (piece.group) this.#line.settle(id)?.resolve({ kind: 'made', piece } as never)
+      else onPiece(piece)
     }
   }
 
@@ -151,5 +176,17 @@ class Thread implements RollThread {
     const asked = this.#line.settle(news.id)
     if (news.kind === 'failed') asked?.reject(new Error(news.reason))
     else asked?.resolve((news.kind === 'spent' ? news : undefined) as never)
+  }
+}
+
+/** The attempt that was ordered alone. */
+function toMade(sent: Piece): Made {
+  const { trees, events } = sent
+  return {
+    kind: 'made',
+    trees: trees.map(({ tree }) => tree),
+    sent,
+    members: trees.flatMap(({ members }) => members),
+    events,
   }
 }

@@ -74,6 +74,8 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
       }
     },
     make: async (work, call) => await crew!.make(work, call),
+    weighs: how => isOpen && (crew!.weighs?.(how) ?? false),
+    makeGroup: async (work, call) => await crew!.makeGroup!(work, call),
     taken: tree => crew?.taken(tree),
     async pause() {
       isPaused = true

@@ -4,20 +4,33 @@ import { describeCause } from '../../core/failure.ts'
 import { openLane } from '../../core/lane.ts'
 import { keepSecret, withoutSecrets } from '../../core/process/secrets.ts'
 import { openOutbox } from '../../threads/outbox.ts'
+import { openBudget, type SpentKind } from '../budget.ts'
 import { rolloutsOf } from '../roll-groups.ts'
 import { openServedRun, type ServedRun } from '../served/served-run.ts'
 import { openMadePost } from './made-batch.ts'
-import type { FromThread, ThreadStart, ToThread } from './messages.ts'
+import { type FromThread, makingOf, type ThreadStart, type ToThread } from './messages.ts'
 
 const start = workerData as ThreadStart
 const port = parentPort!
 const send = openOutbox<FromThread>(news => port.postMessage(news))
-const sendMade = openMadePost(batch =>
-  port.postMessage([batch], [batch.frames.buffer as ArrayBuffer]),
-)
+const post = openMadePost(batch => port.postMessage([batch], [batch.frames.buffer as ArrayBuffer]))
 /** A few more attempts are sent than may run at one time, so that the thread never waits for the next. */
 const lane = openLane('rollouts', rolloutsOf(start))
 const underWay = new Map<number, AbortController>()
+/** Orders whose result nobody waits for. */
+const withdrawn = new Set<number>()
+
+type Order<Kind extends ToThread['kind']> = ToThread & { readonly kind: Kind }
+
+/** The allowance of a group did not suffice. */
+class SpentError extends Error {
+  readonly of: SpentKind
+
+  constructor(of: SpentKind) {
+    super(`the allowance of ${of} is spent`)
+    this.of = of
+  }
+}
 
 for (const secret of start.secrets) keepSecret(secret)
 
@@ -39,24 +52,52 @@ opening.then(
   error => send({ kind: 'refused', reason: describeCause(error) }),
 )
 
-async function make(run: ServedRun, order: ToThread & { kind: 'make' }): Promise<void> {
-  const { id, work, making } = order
+async function make(run: ServedRun, { id, work, making }: Order<'make'>): Promise<void> {
   const { signal } = underWay.get(id)!
+  const served = await lane.run({ signal }, () => run.make(work, { signal, making }))
+  if (served.kind === 'made') post.addAttempt(id, served)
+  else send({ kind: 'spent', id, of: served.of })
+}
+
+/** Makes all attempts of a group and weighs them; each is sent when it has ended. */
+async function makeGroup(run: ServedRun, { id, work }: Order<'make-group'>): Promise<void> {
+  const stop = underWay.get(id)!
+  const { signal } = stop
+  const { group, task, order, members: count, step } = work
+  using budget = openBudget(work.allowance ?? {})
+  const rolling = Array.from({ length: count }, async (_, member) => {
+    const making = makingOf(group, member, 0)
+    const call = { signal, making, budget }
+    const served = await lane.run({ signal }, () => run.make({ ...work, member }, call))
+    if (served.kind === 'spent') throw new SpentError(served.of)
+    post.addAttempt(id, served)
+    return served.members
+  })
+  // With one that fails the others end: the group comes whole from here, or not at all.
+  for (const each of rolling) each.catch(error => stop.abort(error))
+  const members = (await Promise.all(rolling)).flat()
+  const header = { id: group, task, ...(step !== undefined && { step }) }
+  post.addGroup(id, { group: run.weigh(header, members), task, order })
+}
+
+/** Runs an order for attempts, and tells why they were not made. */
+async function tellFailure(id: number, making: Promise<void>): Promise<void> {
   try {
-    const served = await lane.run({ signal }, () => run.make(work, { signal, making }))
-    if (served.kind === 'made') sendMade(id, served)
-    else send({ kind: 'spent', id, of: served.of })
+    await making
   } catch (error) {
-    if (!signal.aborted) {
+    if (error instanceof SpentError) send({ kind: 'spent', id, of: error.of })
+    else if (!withdrawn.has(id)) {
       send({ kind: 'failed', id, reason: withoutSecrets(describeCause(error)) })
     }
   } finally {
+    withdrawn.delete(id)
     underWay.delete(id)
   }
 }
 
 async function follow(run: ServedRun, order: ToThread): Promise<void> {
-  if (order.kind === 'make') return await make(run, order)
+  if (order.kind === 'make') return await tellFailure(order.id, make(run, order))
+  if (order.kind === 'make-group') return await tellFailure(order.id, makeGroup(run, order))
   if (order.kind === 'withdraw') return
   const { id } = order
   if (order.kind === 'pause') return run.pause(async () => send({ kind: 'done', id }))
@@ -70,8 +111,13 @@ async function follow(run: ServedRun, order: ToThread): Promise<void> {
 port.on('message', (orders: readonly ToThread[]) => {
   for (const order of orders) {
     // An attempt may be withdrawn before the run is open, so its signal is made at once.
-    if (order.kind === 'make') underWay.set(order.id, new AbortController())
-    if (order.kind === 'withdraw') underWay.get(order.id)?.abort(new Error('it was withdrawn'))
+    if (order.kind === 'make' || order.kind === 'make-group') {
+      underWay.set(order.id, new AbortController())
+    }
+    if (order.kind === 'withdraw' && underWay.has(order.id)) {
+      withdrawn.add(order.id)
+      underWay.get(order.id)!.abort(new Error('it was withdrawn'))
+    }
     void opening.then(
       run => follow(run, order),
       () => undefined,

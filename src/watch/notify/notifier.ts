@@ -152,6 +152,7 @@ function draftOf(event: RunEvent): Draft | undefined {
       return { level: 'warning', title: sentinel, text, fingerprint: fingerprintOf(sentinel) }
     }
     case 'tree-end': {
+      if (event.ends?.every(({ outcome }) => outcome.kind !== 'failed')) return undefined
       const failed = event.tree.trajectories.find(({ outcome }) => outcome.kind === 'failed')
       if (failed?.outcome.kind !== 'failed') return undefined
       const { boundary, message } = failed.outcome

@@ -67,7 +67,7 @@ export type WrittenEvent = Exclude<RunEvent, LanesMoved>
 
 /** An event as the line that is written of it. */
 export function toEventLine(event: WrittenEvent, time: string): string {
-  if (event.kind !== 'tree-end' || event.line === undefined) {
+  if (!('line' in event) || event.line === undefined) {
     return withoutSecrets(JSON.stringify(toEventRecord(event, time)))
   }
   return `{"time":"${time}",${event.line.slice(1)}`
@@ -76,6 +76,11 @@ export function toEventLine(event: WrittenEvent, time: string): string {
 /** What is written of a tree that ended, but for the time. */
 export function toTreeLine(tree: Tree): string {
   return withoutSecrets(JSON.stringify(treeRecord(tree)))
+}
+
+/** What is written of a group that is complete, but for the time. */
+export function toGroupLine(group: Group): string {
+  return withoutSecrets(JSON.stringify(groupRecord(group)))
 }
 
 /** An event as it is written. */

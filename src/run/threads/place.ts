@@ -1,0 +1,67 @@
+import { hostname } from 'node:os'
+import type { WorkerStatus } from '../../watch/events.ts'
+import type { Piece } from '../elsewhere.ts'
+import type { RollThread } from './thread.ts'
+
+/** A thread's place: when the thread dies, another one takes it. */
+export interface Place<Asked = unknown> {
+  readonly index: number
+  readonly width: number
+  readonly since: number
+  readonly held: Set<Asked>
+  /** Attempts of what it holds that are not made yet. */
+  load: number
+  thread: RollThread
+  isReady: boolean
+  /** Whether it makes one attempt alone, or is about to. */
+  isAlone: boolean
+  done: number
+  sampled: number
+  /** Attempts that it is sent to go on with, besides those that it makes. */
+  spare: number
+  /** What it had done when it was last looked at. */
+  seen: number
+}
+
+/** A thread is sent this share of what it made between two looks: for so long it need not hear from here. */
+const sharedAhead = 1 / 25
+const mostSpare = 32
+
+/**
+ * Attempts that a thread is sent besides those that it makes, so that it goes on at once when one ends: a
+ * few, and more where it makes thousands in a second. A power of two, so that it seldom changes.
+ */
+export function spareOf(width: number, done: number): number {
+  const ahead = 2 ** Math.ceil(Math.log2(Math.max(1, done * sharedAhead)))
+  return Math.max(1, Math.ceil(width / 4), Math.min(mostSpare, ahead))
+}
+
+export const loadOf = ({ load, width }: Place): number => load / width
+export const byLoad = (a: Place, b: Place): number => a.load - b.load
+export const isBusyAlone = ({ isAlone, held, isReady }: Place): boolean =>
+  isAlone && (held.size > 0 || !isReady)
+
+/** Counts attempts that a thread has made, and what was sampled for them. */
+export function countMade(place: Place, attempts: number, piece: Piece | undefined): void {
+  place.done += attempts
+  for (const { cost } of piece?.trees ?? []) place.sampled += cost.sampled
+}
+
+export function statusOf(place: Place): WorkerStatus {
+  const { index, width, load, done, sampled, since } = place
+  return {
+    id: `thread-${index + 1}`,
+    host: hostname(),
+    process: process.pid,
+    thread: index + 1,
+    concurrency: width,
+    running: Math.min(width, load),
+    done,
+    refused: 0,
+    sampled,
+    leaving: false,
+    seconds: (performance.now() - since) / 1000,
+    silent: 0,
+    refusal: null,
+  }
+}
