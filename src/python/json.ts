@@ -1,5 +1,6 @@
 import { compare, typeName } from './compare.ts'
 import { PythonError } from './error.ts'
+import { encodeAscii, encodeText, encodeUsualKey, PAIR } from './json-text.ts'
 import { formatFloat } from './repr.ts'
 import type { PythonDict, PythonKey, PythonValue } from './value.ts'
 import { formatInt, MAXIMUM_DEPTH, PythonFloat, PythonText, PythonTuple, readInt } from './value.ts'
@@ -225,9 +226,10 @@ export interface DumpOptions {
 interface Writer {
   text: string
   readonly encode: (text: string) => string
+  /** The key of a member, and what stands between it and its value. */
+  readonly encodeKey: (text: string) => string
   readonly indent: string | undefined
   readonly item: string
-  readonly pair: string
   readonly sortKeys: boolean
   readonly maximum: number
 }
@@ -235,12 +237,15 @@ interface Writer {
 /** Python's `json.dumps`, to the byte. */
 export function dumps(value: PythonValue, options: DumpOptions = {}): string {
   const { indent = null, separators = null, ensureAscii = true, sortKeys = false } = options
+  const encode = ensureAscii ? encodeAscii : encodeText
+  const pair = separators?.[1] ?? PAIR
+  const isUsual = !ensureAscii && pair === PAIR
   const writer: Writer = {
     text: '',
-    encode: ensureAscii ? encodeAscii : encodeText,
+    encode,
+    encodeKey: isUsual ? encodeUsualKey : key => encode(key) + pair,
     indent: typeof indent === 'number' ? ' '.repeat(Math.max(0, indent)) : (indent ?? undefined),
     item: separators?.[0] ?? (indent === null ? ', ' : ','),
-    pair: separators?.[1] ?? ': ',
     sortKeys,
     maximum: options.maximum ?? Number.POSITIVE_INFINITY,
   }
@@ -316,7 +321,7 @@ function writeDict(writer: Writer, dict: PythonDict, depth: number): void {
   writer.text += `{${inner}`
   let before = ''
   for (const [key, item] of writer.sortKeys ? sortedEntries(dict) : dict) {
-    writer.text += before + writer.encode(keyText(key)) + writer.pair
+    writer.text += before + writer.encodeKey(keyText(key))
     before = between
     write(writer, item, depth + 1)
   }
@@ -350,43 +355,3 @@ function encodeFloat(value: number): string {
   if (Number.isFinite(value)) return formatFloat(value)
   return Number.isNaN(value) ? 'NaN' : value < 0 ? '-Infinity' : 'Infinity'
 }
-
-/** A string as `json.dumps` writes it with `ensure_ascii` off. */
-export function encodeText(text: string): string {
-  if (isWrittenPlainly(text)) return `"${text}"`
-  const encoded = JSON.stringify(text)
-  // JavaScript escapes lone surrogates, Python leaves them
-  return LONE_SURROGATE.test(text) ? encoded.replace(ESCAPED_SURROGATE, unescapeSurrogate) : encoded
-}
-
-/** Up to here looking at each unit takes less time than starting a pattern. */
-const SHORT = 48
-const NOT_PLAIN = /[^ !#-[\]-\ud7ff\ue000-\uffff]/
-
-/** Whether a string needs nothing but quotes around it. */
-function isWrittenPlainly(text: string): boolean {
-  if (text.length > SHORT) return !NOT_PLAIN.test(text)
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index)
-    if (unit < 0x20 || unit === 0x22 || unit === 0x5c) return false
-    if (unit >= 0xd800 && unit <= 0xdfff) return false
-  }
-  return true
-}
-
-const LONE_SURROGATE = /\p{Cs}/u
-// an odd backslash before `ud8..dff` is an escape; pairs of backslashes are consumed first
-const ESCAPED_SURROGATE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g
-const unescapeSurrogate = (whole: string, digits: string | undefined): string =>
-  digits === undefined ? whole : String.fromCharCode(Number.parseInt(digits, 16))
-
-/** A string as `json.dumps` writes it by default, everything but printable ASCII escaped. */
-export function encodeAscii(text: string): string {
-  const encoded = JSON.stringify(text)
-  return NOT_ASCII.test(encoded) ? encoded.replace(NOT_ASCII_ALL, escapeUnit) : encoded
-}
-
-const NOT_ASCII = /[^\x20-\x7e]/
-const NOT_ASCII_ALL = /[^\x20-\x7e]/g
-const escapeUnit = (unit: string): string =>
-  `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -104,10 +104,23 @@ export interface ConversionOptions {
  * (`undefined` members are left out, as JSON does), Python values stay what they are.
  */
 export function fromJavaScript(value: unknown, options: ConversionOptions = {}): PythonValue {
-  return convert(value, options, 0)
+  return convert(value, { options, hasInherited: hasInheritedMembers() }, 0)
 }
 
-function convert(value: unknown, options: ConversionOptions, depth: number): PythonValue {
+/** What is the same for all parts of a value that is being converted. */
+interface Conversion {
+  readonly options: ConversionOptions
+  /** Whether loops over the members of an object see more than its own. */
+  readonly hasInherited: boolean
+}
+
+/** Whether somebody gave all objects a member that loops see. */
+function hasInheritedMembers(): boolean {
+  for (const _ in Object.prototype) return true
+  return false
+}
+
+function convert(value: unknown, conversion: Conversion, depth: number): PythonValue {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -119,7 +132,7 @@ function convert(value: unknown, options: ConversionOptions, depth: number): Pyt
     case 'undefined':
       return null
     case 'object':
-      return value === null ? null : convertObject(value, options, depth)
+      return value === null ? null : convertObject(value, conversion, depth)
     default:
       throw new PythonError('TypeError', `A ${typeof value} has no Python value.`)
   }
@@ -130,48 +143,48 @@ function fromNumber(value: number): PythonValue {
   return Number.isSafeInteger(value) ? value + 0 : BigInt(value)
 }
 
-function convertObject(value: object, options: ConversionOptions, depth: number): PythonValue {
+function convertObject(value: object, conversion: Conversion, depth: number): PythonValue {
   if (depth > MAXIMUM_DEPTH) {
     throw new PythonError('RecursionError', `The value nests deeper than ${MAXIMUM_DEPTH} levels.`)
   }
   if (Array.isArray(value)) {
     const items: PythonValue[] = []
     for (let index = 0; index < value.length; index++) {
-      items.push(convert(value[index], options, depth + 1))
+      items.push(convert(value[index], conversion, depth + 1))
     }
     return items
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) {
-    return convertMembers(value as Record<string, unknown>, options, depth)
+    return convertMembers(value as Record<string, unknown>, conversion, depth)
   }
-  return convertInstance(value, options, depth)
+  return convertInstance(value, conversion, depth)
 }
 
 function convertMembers(
   value: Record<string, unknown>,
-  options: ConversionOptions,
+  conversion: Conversion,
   depth: number,
 ): PythonDict {
   const dict: PythonDict = new Map()
   for (const key in value) {
-    if (!Object.hasOwn(value, key)) continue
+    if (conversion.hasInherited && !Object.hasOwn(value, key)) continue
     const member = value[key]
     if (typeof member === 'string') dict.set(key, member)
-    else if (member !== undefined) dict.set(key, convert(member, options, depth + 1))
+    else if (member !== undefined) dict.set(key, convert(member, conversion, depth + 1))
   }
   return dict
 }
 
-function convertInstance(value: object, options: ConversionOptions, depth: number): PythonValue {
+function convertInstance(value: object, conversion: Conversion, depth: number): PythonValue {
   if (value instanceof PythonFloat || value instanceof PythonSet) return value
-  if (options.keep?.(value)) return value as PythonValue
+  if (conversion.options.keep?.(value)) return value as PythonValue
   if (value instanceof PythonTuple) {
-    return new PythonTuple(value.items.map(item => convert(item, options, depth + 1)))
+    return new PythonTuple(value.items.map(item => convert(item, conversion, depth + 1)))
   }
   if (value instanceof Map) {
     const dict: PythonDict = new Map()
-    for (const [key, item] of value) dict.set(key, convert(item, options, depth + 1))
+    for (const [key, item] of value) dict.set(key, convert(item, conversion, depth + 1))
     return dict
   }
   const name = value.constructor?.name ?? 'object'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { compareText } from '../../python/compare.ts'
-import { dumps, encodeAscii } from '../../python/json.ts'
+import { dumps } from '../../python/json.ts'
+import { encodeAscii } from '../../python/json-text.ts'
 import { PythonFloat } from '../../python/value.ts'
 import { str } from './program/show.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Decide, Evaluate, RunFrame } from '../frame.ts'
+import type { Decide, RunFrame } from '../frame.ts'
 import { isEqual, isIn, isOrdered, isTrue } from '../operations.ts'
 import type { Comparison, ComparisonOperator, Expression } from '../parse/syntax.ts'
 import type { Value } from '../value.ts'
@@ -43,9 +43,9 @@ function compileComparison(
   first: Expression,
   chain: readonly Comparison[],
 ): Decide {
-  const left = compileExpression(place, first)
   const [only] = chain
-  if (chain.length === 1 && only) return compileSingle(place, left, only)
+  if (chain.length === 1 && only) return compileSingle(place, first, only)
+  const left = compileExpression(place, first)
   const links = chain.map(link => [link.operator, compileExpression(place, link.value)] as const)
   return frame => {
     let before = left(frame)
@@ -58,13 +58,16 @@ function compileComparison(
   }
 }
 
-function compileSingle(place: CompilePlace, left: Evaluate, comparison: Comparison): Decide {
-  const { operator } = comparison
-  if (comparison.value.kind === 'constant' && typeof comparison.value.value === 'string') {
-    const wanted = comparison.value.value
-    if (operator === '==') return frame => equalsText(frame, left(frame), wanted)
-    if (operator === '!=') return frame => !equalsText(frame, left(frame), wanted)
+function compileSingle(place: CompilePlace, first: Expression, comparison: Comparison): Decide {
+  const { operator, value } = comparison
+  const isText = value.kind === 'constant' && typeof value.value === 'string'
+  if (isText && (operator === '==' || operator === '!=')) {
+    const wanted = value.value as string
+    const find = compileFind(place, first)
+    if (operator === '==') return frame => equalsText(frame, find(frame), wanted)
+    return frame => !equalsText(frame, find(frame), wanted)
   }
+  const left = compileExpression(place, first)
   const right = compileExpression(place, comparison.value)
   switch (operator) {
     case '==':
@@ -80,8 +83,11 @@ function compileSingle(place: CompilePlace, left: Evaluate, comparison: Comparis
   }
 }
 
-const equalsText = (frame: RunFrame, value: Value, wanted: string): boolean =>
-  typeof value === 'string' ? value === wanted : isEqual(frame.run, value, wanted)
+/** Whether a value is this text; one that is not there is no text. */
+const equalsText = (frame: RunFrame, value: Value | undefined, wanted: string): boolean =>
+  typeof value === 'string'
+    ? value === wanted
+    : value !== undefined && isEqual(frame.run, value, wanted)
 
 function holds(
   frame: RunFrame,

@@ -153,15 +153,37 @@ function compileSum(place: CompilePlace, expression: Of<'arithmetic'>): Evaluate
   }
   place.template.cost += terms.length - 1
   const start = compileExpression(place, first)
-  const rest = compileAll(place, terms.reverse())
+  const rest = compileAll(place, joinConstants(terms.reverse()))
   return frame => {
     let sum = start(frame)
     for (let index = 0; index < rest.length; index++) {
-      sum = add(frame.run, sum, (rest[index] as Evaluate)(frame))
+      const term = (rest[index] as Evaluate)(frame)
+      const isPlain = typeof sum === 'string' && typeof term === 'string'
+      sum = isPlain ? (sum as string) + (term as string) : add(frame.run, sum, term)
+    }
+    if (typeof sum === 'string' && sum.length > frame.run.limits.characters) {
+      spendText(frame.run, sum.length)
     }
     return sum
   }
 }
+
+/** Terms of a sum with texts that follow each other made one: what takes the first takes both. */
+function joinConstants(terms: readonly Expression[]): readonly Expression[] {
+  const joined: Expression[] = []
+  for (const term of terms) {
+    const before = joined.at(-1)
+    if (isConstantText(term) && before && isConstantText(before)) {
+      joined[joined.length - 1] = { ...before, value: before.value + term.value }
+    } else joined.push(term)
+  }
+  return joined
+}
+
+const isConstantText = (
+  expression: Expression,
+): expression is Of<'constant'> & { readonly value: string } =>
+  expression.kind === 'constant' && typeof expression.value === 'string'
 
 function compileConcatenation(place: CompilePlace, expression: Of<'concatenation'>): Evaluate {
   const parts = compileAll(place, expression.parts)

@@ -14,9 +14,6 @@ type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 /** A compiled expression that says nothing where its value is not there. */
 type Find = (frame: RunFrame) => Value | undefined
 
-/** Looks something up in an object. */
-type LookUp = (object: Value, frame: RunFrame) => Value | undefined
-
 /** Compiles an expression for what only asks whether it is there or true: no undefined value is made. */
 export function compileFind(place: CompilePlace, expression: Expression): Find {
   switch (expression.kind) {
@@ -28,16 +25,20 @@ export function compileFind(place: CompilePlace, expression: Expression): Find {
     }
     case 'attribute': {
       place.template.cost++
+      const { name } = expression
+      if (isPlainMember(name)) return findMember(place, expression.object, name, lookUpMember)
       const object = compileExpression(place, expression.object)
-      const lookUp = attributeLookUp(expression.name)
-      return frame => lookUp(object(frame), frame)
+      return frame => lookUpAttribute(object(frame), name)
     }
     case 'item': {
       if (expression.key.kind !== 'constant') break
       place.template.cost++
+      const key = expression.key.value
+      if (typeof key === 'string' && isPlainMember(key)) {
+        return findMember(place, expression.object, key, lookUpItem)
+      }
       const object = compileExpression(place, expression.object)
-      const lookUp = itemLookUp(expression.key.value)
-      return frame => lookUp(object(frame), frame)
+      return frame => lookUpCharged(object(frame), key, frame)
     }
   }
   return compileExpression(place, expression)
@@ -66,34 +67,26 @@ export function compileName(place: CompilePlace, { name }: Of<'name'>): Evaluate
 /** Compiles `object.name`. */
 export function compileAttribute(place: CompilePlace, expression: Of<'attribute'>): Evaluate {
   const { name } = expression
+  if (isPlainMember(name)) return getMember(place, expression.object, name, lookUpMember)
   const owner = compileExpression(place, expression.object)
-  if (!isPlainMember(name)) return frame => getAttribute(owner(frame), name)
-  return frame => {
-    const object = owner(frame)
-    const found = object instanceof Map ? object.get(name) : lookUpMember(object, name)
-    return found === undefined ? undefinedMember(object, name) : found
-  }
+  return frame => getAttribute(owner(frame), name)
 }
 
 /** Compiles `object[key]`. */
 export function compileItem(place: CompilePlace, expression: Of<'item'>): Evaluate {
-  const owner = compileExpression(place, expression.object)
   if (expression.key.kind === 'constant') {
     const key = expression.key.value
     if (typeof key === 'string' && isPlainMember(key)) {
-      return frame => {
-        const object = owner(frame)
-        const found = object instanceof Map ? object.get(key) : lookUpItem(object, key)
-        return found === undefined ? undefinedMember(object, key) : found
-      }
+      return getMember(place, expression.object, key, lookUpItem)
     }
-    const lookUp = itemLookUp(key)
+    const owner = compileExpression(place, expression.object)
     return frame => {
       const object = owner(frame)
-      const found = lookUp(object, frame)
+      const found = lookUpCharged(object, key, frame)
       return found === undefined ? undefinedMember(object, key) : found
     }
   }
+  const owner = compileExpression(place, expression.object)
   const key = compileExpression(place, expression.key)
   return frame => {
     const object = owner(frame)
@@ -102,10 +95,13 @@ export function compileItem(place: CompilePlace, expression: Of<'item'>): Evalua
   }
 }
 
-function attributeLookUp(name: string): LookUp {
-  if (!isPlainMember(name)) return object => lookUpAttribute(object, name)
-  return object => (object instanceof Map ? object.get(name) : lookUpMember(object, name))
+function lookUpCharged(object: Value, key: Value, { run }: RunFrame): Value | undefined {
+  if (isText(object)) charge(run, object)
+  return lookUpItem(object, key)
 }
+
+/** What something else than a dict has under a name. */
+type LookUp = (object: Value, name: string) => Value | undefined
 
 /** What `object.name` is, where the name is neither refused nor a method of dicts. */
 function lookUpMember(object: Value, name: string): Value | undefined {
@@ -113,12 +109,62 @@ function lookUpMember(object: Value, name: string): Value | undefined {
   return lookUpAttribute(object, name)
 }
 
-function itemLookUp(key: Value): LookUp {
-  if (typeof key === 'string' && isPlainMember(key)) {
-    return object => (object instanceof Map ? object.get(key) : lookUpItem(object, key))
+/** A variable of the function at work, and what stands for it where it has no value. */
+interface OwnVariable {
+  readonly slot: number
+  readonly missing: Value
+}
+
+function ownVariable(place: CompilePlace, expression: Expression): OwnVariable | undefined {
+  if (expression.kind !== 'name') return undefined
+  const reference = findReference(place.symbols, expression.name)
+  if (reference?.owner !== place.symbols.owner) return undefined
+  place.template.cost++
+  return { slot: reference.slot, missing: undefinedName(expression.name) }
+}
+
+/**
+ * Compiles the search for a member by a name that is neither refused nor a method of dicts. Most members
+ * are those of variables, which are then read without a call.
+ */
+function findMember(place: CompilePlace, object: Expression, name: string, lookUp: LookUp): Find {
+  const variable = ownVariable(place, object)
+  if (variable) {
+    const { slot, missing } = variable
+    return frame => {
+      const value = frame.slots[slot]
+      const owner = value === undefined ? missing : value
+      return owner instanceof Map ? owner.get(name) : lookUp(owner, name)
+    }
   }
-  return (object, frame) => {
-    if (isText(object)) charge(frame.run, object)
-    return lookUpItem(object, key)
+  const evaluate = compileExpression(place, object)
+  return frame => {
+    const owner = evaluate(frame)
+    return owner instanceof Map ? owner.get(name) : lookUp(owner, name)
+  }
+}
+
+/** Compiles the reading of such a member, which is an undefined value where there is none. */
+function getMember(
+  place: CompilePlace,
+  object: Expression,
+  name: string,
+  lookUp: LookUp,
+): Evaluate {
+  const variable = ownVariable(place, object)
+  if (variable) {
+    const { slot, missing } = variable
+    return frame => {
+      const value = frame.slots[slot]
+      const owner = value === undefined ? missing : value
+      const found = owner instanceof Map ? owner.get(name) : lookUp(owner, name)
+      return found === undefined ? undefinedMember(owner, name) : found
+    }
+  }
+  const evaluate = compileExpression(place, object)
+  return frame => {
+    const owner = evaluate(frame)
+    const found = owner instanceof Map ? owner.get(name) : lookUp(owner, name)
+    return found === undefined ? undefinedMember(owner, name) : found
   }
 }

@@ -11,7 +11,7 @@ import { lineRanges, requireInt, requireText } from '../methods/methods-split.ts
 import { center, replaceText, stripText } from '../methods/methods-text.ts'
 import { add, isTrue } from '../operations.ts'
 import type { Run } from '../run.ts'
-import { chargeDeeply, spend, spendText } from '../run.ts'
+import { spend, spendText } from '../run.ts'
 import { printable, softText } from '../show.ts'
 import type { Method, MethodBody } from '../signature.ts'
 import { method, signature } from '../signature.ts'
@@ -49,7 +49,6 @@ const JSON_GROWTH = 8
 /** `tojson` of transformers: `json.dumps` without the HTML escapes of Jinja's own. */
 const tojson: MethodBody<Value> = (value, values, run) => {
   const [ensureAscii = false, indent = null, separators = null, sortKeys = false] = values
-  chargeDeeply(run, value)
   const options = {
     ensureAscii: isTrue(ensureAscii),
     indent: toIndent(run, indent),
@@ -59,6 +58,7 @@ const tojson: MethodBody<Value> = (value, values, run) => {
   }
   const later = isText(value) && changeHidden(value, each => dumps(each, options), JSON_GROWTH)
   if (later) return later
+  // However large the value, the text is no longer than `maximum`: the work is counted by it.
   const text = dumps(value as PythonValue, options)
   spendText(run, text.length)
   spend(run, text.length)
