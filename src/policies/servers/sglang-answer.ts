@@ -21,11 +21,10 @@ import { type Generated, spanNames } from './generated.ts'
 
 /** Reads the body of a whole answer. `width` is how many candidates per token were asked for. */
 export function readGeneratedBody(body: Buffer, where: string, width: number): Generated {
-  const text = body.toString('utf8')
-  const taken = takePairs(text, 'output_token_logprobs')
+  const taken = takePairs(body, 'output_token_logprobs')
   const short = taken && tryJson(taken.rest)
   if (taken && short && isTakenFrom(short)) return readFields(short, { where, width, taken })
-  return readGenerated(parseJson(text, where), where, width)
+  return readGenerated(parseJson(body, where), where, width)
 }
 
 /** Whether the tokens were cut out of the right field: an empty list must be left there. */

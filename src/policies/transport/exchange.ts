@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { withoutSecrets } from '../../core/process/secrets.ts'
+import { knownSecrets, withoutSecrets } from '../../core/process/secrets.ts'
 import type { FreeingHandler } from './connections.ts'
 import { ServerError } from './server-error.ts'
 
@@ -135,9 +135,8 @@ export class HttpExchange implements Exchange, FreeingHandler {
 
 /** An answer with secrets removed that a server may have echoed. */
 function redacted(body: Buffer): Buffer {
-  const text = body.toString('latin1')
-  const shown = withoutSecrets(text)
-  return shown === text ? body : Buffer.from(shown, 'latin1')
+  if (!knownSecrets().some(secret => body.includes(secret, 0, 'latin1'))) return body
+  return Buffer.from(withoutSecrets(body.toString('latin1')), 'latin1')
 }
 
 /** The beginning of a body on one line, without the key that a server may have echoed. */

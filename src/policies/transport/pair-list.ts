@@ -13,20 +13,21 @@ export interface TakenPairs extends Tokens {
 }
 
 /**
- * Takes the list `"name":[[log-probability, id, null], …]` out of the text of an answer. Such a list
- * is most of an answer, and reading it straight into typed arrays costs a third of parsing it as
+ * Takes the list `"name":[[log-probability, id, null], …]` out of an answer. Such a list is most of an
+ * answer, and reading it straight from the bytes into typed arrays costs a fraction of parsing it as
  * JSON. Undefined if the list does not have exactly this form or occurs twice: the answer is then
  * read as ordinary JSON, with the same result.
  */
-export function takePairs(text: string, name: string): TakenPairs | undefined {
+export function takePairs(body: Buffer, name: string): TakenPairs | undefined {
   const key = `"${name}":[`
-  const found = text.indexOf(key)
+  const found = body.indexOf(key, 0, 'latin1')
   if (found < 0) return undefined
   const open = found + key.length
-  const scanner = new Scanner(text, open)
+  const scanner = new Scanner(body, open)
   const count = scanner.readPairs()
-  if (count === undefined || text.includes(key, scanner.at)) return undefined
-  return { ...copyPairs(count), rest: text.slice(0, open) + text.slice(scanner.at) }
+  if (count === undefined || body.includes(key, scanner.at, 'latin1')) return undefined
+  const rest = body.toString('utf8', 0, open) + body.toString('utf8', scanner.at)
+  return { ...copyPairs(count), rest }
 }
 
 /** Buffers for pairs until their number is known: ids, and their log-probabilities. */
@@ -58,7 +59,7 @@ function copyPairs(count: number): Tokens {
 }
 
 const minus = 45
-const point = 46
+const dot = 46
 const zero = 48
 const nine = 57
 const comma = 44
@@ -66,31 +67,37 @@ const opening = 91
 const closing = 93
 /** Up to this many digits, a double holds the digits and the power of ten exactly. */
 const exactDigits = 15
-const powers = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
-const anyNumber = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+/** Up to this many digits make a small integer. */
+const mostTogether = 9
+const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent)
+const anyNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/
+/** The bytes that can be part of a number. */
+const inNumbers = new Uint8Array(256)
+for (const byte of Buffer.from('0123456789+-.eE')) inNumbers[byte] = 1
+/** What follows the id of a pair. */
+const pairEnd = Buffer.from(',null]')
 
-/** Reads a text from a place on, and stops where something is not as expected. */
+/** Reads an answer from a place on, and stops where something is not as expected. */
 class Scanner {
   at: number
-  readonly #text: string
+  readonly #bytes: Buffer
 
-  constructor(text: string, at: number) {
-    this.#text = text
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes
     this.at = at
   }
 
   /** Keeps pairs up to the bracket that closes their list; gives their count. */
   readPairs(): number | undefined {
-    const text = this.#text
-    if (text.charCodeAt(this.at) === closing) return 0
-    for (let count = 0; text.charCodeAt(this.at++) === opening; ) {
+    const bytes = this.#bytes
+    if (bytes[this.at] === closing) return 0
+    for (let count = 0; bytes[this.at++] === opening; ) {
       const logprob = this.#readNumber()
-      if (!isLogprob(logprob) || text.charCodeAt(this.at++) !== comma) return undefined
-      const id = this.#readNumber()
-      if (!isId(id) || !text.startsWith(',null]', this.at)) return undefined
+      if (!isLogprob(logprob) || bytes[this.at++] !== comma) return undefined
+      const id = this.#readId()
+      if (!isId(id) || !this.#passes(pairEnd)) return undefined
       keepPair(count++, id, logprob)
-      this.at += ',null]'.length
-      const next = text.charCodeAt(this.at)
+      const next = bytes[this.at]
       if (next === closing) return count
       if (next !== comma) return undefined
       this.at++
@@ -98,56 +105,74 @@ class Scanner {
     return undefined
   }
 
+  /** Goes past these bytes if they stand here. */
+  #passes(expected: Uint8Array): boolean {
+    for (let index = 0; index < expected.length; index++) {
+      if (this.#bytes[this.at + index] !== expected[index]) return false
+    }
+    this.at += expected.length
+    return true
+  }
+
+  /** A token id; NaN or what stands there where it is none. */
+  #readId(): number {
+    const bytes = this.#bytes
+    const first = this.at
+    let id = 0
+    let at = first
+    for (; isDigit(bytes[at]!) && at < first + mostTogether; at++) {
+      id = (id * 10 + (bytes[at]! - zero)) | 0
+    }
+    const isPlain = bytes[at] === comma && (at === first + 1 || bytes[first] !== zero)
+    if (!isPlain || at === first) return this.#readAny()
+    this.at = at
+    return id
+  }
+
   /**
-   * A number as JSON writes it, NaN if there is none. One with many digits is used if its first digits,
-   * and those plus one, round to the same 32-bit float: the remaining digits then cannot matter.
+   * A number as JSON writes it, NaN if there is none. Its digits are gathered in small integers, which
+   * is several times as fast as in a double. One with many digits is used if its first digits, and those
+   * plus one, round to the same 32-bit float: the remaining digits then cannot matter.
    */
   #readNumber(): number {
-    const text = this.#text
-    const isNegative = text.charCodeAt(this.at) === minus
+    const bytes = this.#bytes
+    const isNegative = bytes[this.at] === minus
     const first = isNegative ? this.at + 1 : this.at
-    let at = first
-    let mantissa = 0
-    let digits = 0
-    let scale = -1
-    let isCut = false
-    for (; ; at++) {
-      const unit = text.charCodeAt(at)
-      if (unit === point && scale < 0) scale = 0
-      else if (!(unit >= zero && unit <= nine)) break
-      else if (digits < exactDigits) {
-        mantissa = mantissa * 10 + (unit - zero)
-        if (mantissa > 0) digits++
-        if (scale >= 0) scale++
-      } else if (scale >= 0) isCut = true
-      else return this.#readAny()
+    // Mostly a digit and a point; all others are few.
+    if (!isDigit(bytes[first]!) || bytes[first + 1] !== dot) return this.#readAny()
+    let at = first + 2
+    let high = bytes[first]! - zero
+    for (; isDigit(bytes[at]!) && at < first + mostTogether + 1; at++) {
+      high = (high * 10 + (bytes[at]! - zero)) | 0
     }
-    const isPlain = text.charCodeAt(at) === comma && isWholeNumber(text, first, { scale, at })
-    if (!isPlain || scale >= powers.length) return this.#readAny()
-    const power = scale > 0 ? powers[scale]! : 1
+    const middle = at
+    let low = 0
+    for (; isDigit(bytes[at]!) && at < first + exactDigits + 1; at++) {
+      low = (low * 10 + (bytes[at]! - zero)) | 0
+    }
+    const last = at
+    while (isDigit(bytes[at]!)) at++
+    if (last === first + 2 || bytes[at] !== comma) return this.#readAny()
+    const mantissa = high * powers[last - middle]! + low
+    const power = powers[last - first - 2]!
     const value = mantissa / power
-    if (isCut && Math.fround(value) !== Math.fround((mantissa + 1) / power)) return this.#readAny()
+    const isSure = at === last || Math.fround(value) === Math.fround((mantissa + 1) / power)
+    if (!isSure) return this.#readAny()
     this.at = at
     return isNegative ? -value : value
   }
 
   /** A number in any of JSON's forms. */
   #readAny(): number {
-    anyNumber.lastIndex = this.at
-    const [number] = anyNumber.exec(this.#text) ?? []
+    let end = this.at
+    while (inNumbers[this.#bytes[end]!] === 1) end++
+    const [number] = anyNumber.exec(this.#bytes.toString('latin1', this.at, end)) ?? []
     if (number === undefined) return Number.NaN
     this.at += number.length
     return Number(number)
   }
 }
 
-/** Whether what was read as digits and a point is a number to JSON: "1", "0.5"; not ".5", "1." or "01". */
-function isWholeNumber(
-  text: string,
-  first: number,
-  { scale, at }: { readonly scale: number; readonly at: number },
-): boolean {
-  const second = text.charCodeAt(first + 1)
-  if (text.charCodeAt(first) === zero && second >= zero && second <= nine) return false
-  return at > first && text.charCodeAt(first) !== point && scale !== 0
+function isDigit(byte: number): boolean {
+  return byte >= zero && byte <= nine
 }
