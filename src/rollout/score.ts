@@ -51,7 +51,8 @@ async function scoreOne(
     throw new TypeError(`an outcome of kind ${outcome.kind} is gradable`)
   }
   try {
-    const scoring = { ...context, seat: tree.seat }
+    const { reward: parts, lanes, signal, guards } = context
+    const scoring = { reward: parts, lanes, signal, guards, seat: tree.seat }
     return { tree, trajectory, reward: await scoreTrajectory(trajectory, task, scoring) }
   } catch (error) {
     const outcome = outcomeOf(error, context.signal)

@@ -1,7 +1,7 @@
 import type { StepCall } from '../../core/environment.ts'
 import { describeCause, Failure } from '../../core/failure.ts'
 import { type Lane, type Lanes, openLane } from '../../core/lane.ts'
-import type { ToolDefinition } from '../../core/message.ts'
+import type { Message, ToolDefinition } from '../../core/message.ts'
 import type { CallRecord, ToolLimits, ToolProblem } from '../../core/tool.ts'
 import { DeadlineError, type Stopping, withDeadline } from '../deadline.ts'
 import { isRecord } from './json-schema.ts'
@@ -125,20 +125,35 @@ function replayed(tool: ReadyTool, input: unknown, recorded: CallRecord): Answer
   return { input, output, ...(problem && { problem }), ...(cut && { cut }) }
 }
 
+/**
+ * What a tool is given besides its input. Its signal is made when it is first read. All share one getter: with an
+ * object literal, each would have its own, and V8 would make a hidden class for every call.
+ */
+class Execution {
+  static readonly #signal: PropertyDescriptor & ThisType<Execution> = {
+    enumerable: true,
+    get() {
+      return this.#stopping()
+    },
+  }
+  readonly toolCallId: string
+  readonly messages: readonly Message[]
+  readonly #stopping: Stopping
+
+  constructor(toolCallId: string, messages: readonly Message[], stopping: Stopping) {
+    this.toolCallId = toolCallId
+    this.messages = messages
+    this.#stopping = stopping
+    Object.defineProperty(this, 'abortSignal', Execution.#signal)
+  }
+}
+
 async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): Promise<Answer> {
   const { name, limits } = tool
   let result: unknown
   try {
     result = await withDeadline(limits.seconds, call, stopping => {
-      const { messages } = call
-      const execution = {
-        toolCallId: id,
-        messages,
-        get abortSignal() {
-          return stopping()
-        },
-      }
-      const given = tool.execute(input, execution)
+      const given = tool.execute(input, new Execution(id, call.messages, stopping))
       return isRecord(given) ? lastOf(given, stopping) : given
     })
   } catch (cause) {

@@ -27,35 +27,34 @@ export function takePairs(body: Buffer, name: string): TakenPairs | undefined {
   const count = scanner.readPairs()
   if (count === undefined || body.includes(key, scanner.at, 'latin1')) return undefined
   const rest = body.toString('utf8', 0, open) + body.toString('utf8', scanner.at)
-  return { ...copyPairs(count), rest }
+  const { ids, logprobs } = copyPairs(count)
+  return { ids, logprobs, rest }
 }
 
 /** Buffers for pairs until their number is known: ids, and their log-probabilities. */
-let ids = new Int32Array(1024)
-let logprobs = new Float32Array(1024)
+let keptIds = new Int32Array(1024)
+let keptLogprobs = new Float32Array(1024)
 
 function keepPair(index: number, id: number, logprob: number): void {
-  if (index === ids.length) {
-    const [shortIds, shortLogprobs] = [ids, logprobs]
-    ids = new Int32Array(index * 2)
-    logprobs = new Float32Array(index * 2)
-    ids.set(shortIds)
-    logprobs.set(shortLogprobs)
+  if (index === keptIds.length) {
+    const [shortIds, shortLogprobs] = [keptIds, keptLogprobs]
+    keptIds = new Int32Array(index * 2)
+    keptLogprobs = new Float32Array(index * 2)
+    keptIds.set(shortIds)
+    keptLogprobs.set(shortLogprobs)
   }
-  ids[index] = id
-  logprobs[index] = logprob
+  keptIds[index] = id
+  keptLogprobs[index] = logprob
 }
 
 /** The pairs that were kept, in one piece of memory of their own. */
 function copyPairs(count: number): Tokens {
   const memory = new ArrayBuffer(count * 8)
-  const copy = {
-    ids: new Int32Array(memory, 0, count),
-    logprobs: new Float32Array(memory, count * 4),
-  }
-  copy.ids.set(ids.subarray(0, count))
-  copy.logprobs.set(logprobs.subarray(0, count))
-  return copy
+  const ids = new Int32Array(memory, 0, count)
+  const logprobs = new Float32Array(memory, count * 4)
+  ids.set(keptIds.subarray(0, count))
+  logprobs.set(keptLogprobs.subarray(0, count))
+  return { ids, logprobs }
 }
 
 const minus = 45
