@@ -1,28 +1,36 @@
 // Which modules are joined into one file. The bundler makes a file for every set of modules that the same
 // entries need, which is hundreds of small ones here, and each takes a millisecond to find and open. So entries
 // that need some of a group are made to need all of it: then the whole group is one file.
-import { resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 
+const source = resolve('src')
 const marker = 'espalier-group:'
 
 /**
- * The groups of a graph: what each of `starts` loads statically, minus the groups before it. `doors`, the
- * public entries, are never made to load more than they need.
- * `importsFor` gives the lines that an entry is to end with, and `plugin` knows what they name.
+ * The groups of a graph: files that the same `starts` load statically. `doors`, what people load and start, are
+ * never made to load more than they need.
+ * `importsFor` gives the lines that an entry is to end with, and `plugin` knows what they name; it also gives
+ * every file that is loaded by a dynamic import an entry of its own, which such lines can stand in: in the file
+ * itself they would load a group that it is in, in a circle.
  */
 export function findGroups({ inputs }, { starts, doors }) {
-  const taken = new Set()
-  const groups = starts.map(start => {
-    const files = [...closureOf(inputs, start)].filter(file => file !== start && !taken.has(file))
-    for (const file of files) taken.add(file)
-    return new Set(files)
-  })
-  const lines = new Map(
-    entriesOf(inputs)
-      .filter(entry => !doors.includes(entry))
-      .map(entry => [resolve(entry), linesFor(inputs, entry, groups)]),
-  )
-  return { importsFor: path => lines.get(path) ?? '', plugin: pluginOf(groups) }
+  const groups = groupsOf(inputs, starts)
+  const importsFor = path => {
+    const entry = relative(resolve('.'), path).replaceAll('\\', '/')
+    return doors.includes(entry) ? '' : linesFor(inputs, entry, groups)
+  }
+  return { importsFor, plugin: pluginOf(groups, importsFor) }
+}
+
+function groupsOf(inputs, starts) {
+  const loaded = starts.map(start => closureOf(inputs, start))
+  const groups = new Map()
+  for (const file of new Set(loaded.flatMap(files => [...files]))) {
+    if (starts.includes(file)) continue
+    const loaders = loaded.map(files => files.has(file)).join()
+    groups.set(loaders, (groups.get(loaders) ?? new Set()).add(file))
+  }
+  return [...groups.values()]
 }
 
 /** Our own files that a file loads statically, including itself. */
@@ -40,42 +48,42 @@ function closureOf(inputs, start) {
   return seen
 }
 
-/** Our own files that are loaded by a dynamic import. */
-function entriesOf(inputs) {
-  const imports = Object.values(inputs).flatMap(input => input.imports)
-  const later = imports
-    .filter(({ kind, path }) => kind === 'dynamic-import' && path.startsWith('src/'))
-    .map(({ path }) => path)
-  return [...new Set(later)]
-}
-
-/** The imports of all groups up to the last one that is needed, since a group needs those before it. */
+/** The imports of every group that an entry needs a file of, or that the files of such a group need. */
 function linesFor(inputs, entry, groups) {
   const needed = closureOf(inputs, entry)
-  const last = groups.findLastIndex(group =>
-    [...group].some(file => needed.has(file) || loadsLater(inputs[file], entry)),
-  )
-  // A file inside a group is also loaded statically by others, which must not load a later group.
-  const own = groups.findIndex(group => group.has(entry))
-  const count = own < 0 ? last + 1 : Math.min(own, last + 1)
-  return Array.from({ length: count }, (_, index) => `import '${marker}${index}'`).join('\n')
+  const isNeeded = group =>
+    [...group].some(file => needed.has(file) || loadsLater(inputs[file], entry))
+  for (const file of groups.filter(isNeeded).flatMap(group => [...group])) {
+    for (const each of closureOf(inputs, file)) needed.add(each)
+  }
+  const numbers = groups.flatMap((group, index) => (isNeeded(group) ? index : []))
+  return numbers.map(index => `import '${marker}${index}'`).join('\n')
 }
 
 function loadsLater({ imports }, entry) {
   return imports.some(({ kind, path }) => kind === 'dynamic-import' && path === entry)
 }
 
-function pluginOf(groups) {
+function pluginOf(groups, importsFor) {
   const prefix = new RegExp(`^${marker}`)
   return {
     name: 'groups',
     setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^\./ }, ({ path, kind, resolveDir }) =>
+        kind === 'dynamic-import' && resolveDir.startsWith(source)
+          ? { path: resolve(resolveDir, path), namespace: 'entry' }
+          : undefined,
+      )
+      onLoad({ filter: /.*/, namespace: 'entry' }, ({ path }) => ({
+        contents: `export * from ${JSON.stringify(path)}\n${importsFor(path)}`,
+        resolveDir: source,
+      }))
       onResolve({ filter: prefix }, ({ path }) => ({ path, namespace: 'group' }))
       onLoad({ filter: prefix, namespace: 'group' }, ({ path }) => ({
         contents: [...groups[Number(path.slice(marker.length))]]
           .map(file => `import ${JSON.stringify(resolve(file))}`)
           .join('\n'),
-        resolveDir: resolve('src'),
+        resolveDir: source,
       }))
     },
   }

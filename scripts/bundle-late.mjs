@@ -1,7 +1,7 @@
 // Modules that are loaded when the first of their functions is called: zod, which a program that only names
 // environments and rewards never calls, and modules of Node that take milliseconds. They are loaded
 // synchronously, as they are called, so zod's file is CommonJS.
-import { copyFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { build } from 'esbuild'
 
@@ -84,4 +84,42 @@ export async function bundleZod() {
     logLevel: 'warning',
   })
   copyFileSync('node_modules/zod/LICENSE', 'dist/chunks/LICENSE-zod')
+}
+
+/** undici's client as `policies/transport` requires it: fifty files, with the first connection. */
+const clientFile = 'undici/lib/dispatcher/client.js'
+
+/** The path of undici's client in one file, from a file of `dist/`, in the place of its own path. */
+export function withJoinedClient(code, file) {
+  return code.replace(clientFile, `${'../'.repeat(file.split('/').length - 1)}chunks/undici.cjs`)
+}
+
+/** HTTP/2 and the encryption that it loads, a third of the client, wait for a server that speaks it. */
+const http2Later = {
+  name: 'http2-later',
+  setup({ onLoad }) {
+    onLoad({ filter: /undici[\\/]lib[\\/]dispatcher[\\/]client\.js$/ }, ({ path }) => {
+      const load = "require('./client-h2.js')"
+      const code = readFileSync(path, 'utf8')
+      if (!code.includes(`= ${load}\n`)) throw new Error(`${path} loads HTTP/2 in another way`)
+      return { contents: code.replace(`= ${load}\n`, `= (...given) => ${load}(...given)\n`) }
+    })
+  },
+}
+
+/** Writes the file of undici's client. */
+export async function bundleClient() {
+  await build({
+    entryPoints: [`node_modules/${clientFile}`],
+    outfile: 'dist/chunks/undici.cjs',
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20',
+    plugins: [http2Later],
+    logLevel: 'warning',
+  })
+  copyFileSync('node_modules/undici/LICENSE', 'dist/chunks/LICENSE-undici')
+  const thread = 'policies/transport/thread/built/worker.js'
+  writeFileSync(`dist/${thread}`, withJoinedClient(readFileSync(`dist/${thread}`, 'utf8'), thread))
 }

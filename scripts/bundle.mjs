@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { findGroups } from './bundle-groups.mjs'
-import { bundleZod, loadedLater } from './bundle-late.mjs'
+import { bundleClient, bundleZod, loadedLater, withJoinedClient } from './bundle-late.mjs'
 
 const source = resolve('src')
 
@@ -45,16 +45,17 @@ function placed(groups) {
   return {
     name: 'placed',
     setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      onLoad({ filter: /\.ts$/, namespace: 'file' }, ({ path }) => {
         if (!path.startsWith(source)) return undefined
         const built = relative(source, path).replaceAll('\\', '/').replace(/\.ts$/, '.js')
-        const code = readFileSync(path, 'utf8')
+        const code = withJoinedClient(readFileSync(path, 'utf8'), built)
           .replaceAll('import.meta.url', `(espalierFolder + ${JSON.stringify(built)})`)
           // The same names in a form that allows tree shaking.
           .replace("import { z } from 'zod'", "import * as z from 'zod'")
         const known = code.includes('espalierFolder') ? findsFolder : ''
         const contents = built === 'index.js' ? openLater(code) : code
-        return { contents: `${contents}\n${known}\n${groups.importsFor(path)}`, loader: 'ts' }
+        const joined = doors.includes(built.replace(/\.js$/, '')) ? groups.importsFor(path) : ''
+        return { contents: `${contents}\n${known}\n${joined}`, loader: 'ts' }
       })
     },
   }
@@ -112,11 +113,12 @@ export async function bundle() {
     write: false,
   })
   const groups = findGroups(first.metafile, {
-    starts: ['src/index.ts', 'src/cli/commands/roll.ts'],
-    doors: options.entryPoints,
+    starts: ['src/index.ts', 'src/cli/commands/roll.ts', 'src/chat/renderer.ts'],
+    doors: ['src/index.ts', 'src/math/index.ts', 'src/cli/main.ts'],
   })
   await build({ ...options, plugins: [placed(groups), folder, loadedLater, groups.plugin] })
   await bundleZod()
+  await bundleClient()
   for (const door of doors) rmSync(`dist/${door}.js.map`, { force: true })
   for (const door of required) writeFileSync(`dist/${door}.cjs`, requiring(door))
 }

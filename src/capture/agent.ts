@@ -3,6 +3,8 @@ import type { Json, NonEmpty } from '../core/ids.ts'
 import type { RewardPart } from '../core/reward.ts'
 import type { StandardSchema } from '../core/tool.ts'
 import { environment } from '../environments/environment.ts'
+import { rollChain } from '../rollout/chain.ts'
+import type { Strategy } from '../rollout/strategy.ts'
 import type { Hooks } from './hooks.ts'
 
 /** What an agent's own function is given: its task, and the ways to ask the policy. */
@@ -98,6 +100,17 @@ function whereReturned<Data>(
 /** Whether an environment is an agent, which drives its attempts itself. */
 export function isAgent(environment: Environment): environment is AgentEnvironment {
   return environment.drivesItself === true && 'agent' in environment
+}
+
+/** How attempts of an environment are rolled where nothing else is said. */
+export function usualStrategy(environment: Environment): Strategy {
+  return isAgent(environment) ? rollAgentLate : rollChain
+}
+
+/** What answers agents in all their dialects is loaded with the first of them. */
+const rollAgentLate: Strategy = async (context, attempt) => {
+  const { rollAgent } = await import('./roll-agent.ts')
+  return await rollAgent(context, attempt)
 }
 
 /** The reward of agents that return it themselves. */

@@ -1,12 +1,10 @@
 import { unlessStopped } from '../core/call.ts'
-import type { Environment } from '../core/environment.ts'
 import { describeCause, Failure } from '../core/failure.ts'
 import type { NonEmpty } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
-import { rollChain, withTime } from '../rollout/chain.ts'
-import type { Strategy } from '../rollout/strategy.ts'
+import { withTime } from '../rollout/chain.ts'
 import { seedFor } from '../rollout/walk.ts'
 import { type AgentEnvironment, isAgent } from './agent.ts'
 import { inAttempt } from './attempt-context.ts'
@@ -14,11 +12,6 @@ import { openCapture } from './capture.ts'
 import type { Capture, CaptureEnding } from './contract.ts'
 import { openSeatHooks } from './hooks.ts'
 import { plainJson } from './plain-json.ts'
-
-/** How attempts of an environment are rolled where nothing else is said. */
-export function usualStrategy(environment: Environment): Strategy {
-  return isAgent(environment) ? rollAgent : rollChain
-}
 
 /** Rolls one attempt of an agent: its own code asks, and what each seat asked becomes its tree. */
 export async function rollAgent(

@@ -1,17 +1,15 @@
 #!/usr/bin/env node
 import * as modules from 'node:module'
 import { describeCause } from '../core/failure.ts'
+import { packageVersion } from '../core/process/package-version.ts'
 import { keepSecretVariables } from '../core/process/secrets.ts'
 import { onSignal } from '../core/process/signals.ts'
 import { didYouMean } from '../names/nearest.ts'
-import { packageVersion } from '../store/manifest.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
 import { commandNames, loadCommand, loadCommands } from './commands.ts'
-import { readFlags } from './flags.ts'
-import { commandHelp, programHelp, settingsHelp } from './help.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
-// Node 22 and later keep compiled code between starts; commands are loaded after this.
+// Node 22 and later keep compiled code between starts; all but this file is loaded after this.
 ;(modules as { enableCompileCache?: () => unknown }).enableCompileCache?.()
 keepSecretVariables(process.env)
 const terminal = openTerminal(process)
@@ -28,27 +26,32 @@ async function main(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv
   if (name === undefined || name === '--help' || name === 'help') {
     if (rest[0] === 'config') await printConfigHelp(rest.includes('--json'))
-    else terminal.print(programHelp(await loadCommands(), rest[0] === 'all'))
+    else await printHelp(rest[0] === 'all')
     return 0
   }
   if (name === '--version') {
     terminal.print(packageVersion())
     return 0
   }
-  const command = await findCommand(name)
+  const [command, { readFlags }] = await Promise.all([findCommand(name), import('./flags.ts')])
   const read = readFlags(command, rest)
   if (read.help) {
-    terminal.print(commandHelp(command))
+    terminal.print((await import('./help.ts')).commandHelp(command))
     return 0
   }
   return await command.run({ ...read, terminal, signal: stop.signal })
+}
+
+async function printHelp(isWhole: boolean): Promise<void> {
+  const [commands, { programHelp }] = await Promise.all([loadCommands(), import('./help.ts')])
+  terminal.print(programHelp(commands, isWhole))
 }
 
 /** Every setting, for people or as a JSON schema for editors. */
 async function printConfigHelp(isSchema: boolean): Promise<void> {
   const { configSchema } = await import('../settings/config-schema.ts')
   if (isSchema) terminal.print(JSON.stringify(configSchema(), null, 2))
-  else terminal.print(settingsHelp())
+  else terminal.print((await import('./help.ts')).settingsHelp())
 }
 
 async function findCommand(name: string): Promise<Command> {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { packageVersion } from '../core/process/package-version.ts'
 import type { SettingsInput } from '../settings/settings.ts'
 import { isUserPart } from '../settings/user-part.ts'
-import { packageVersion } from '../store/manifest.ts'
 
 /** What must be equal on every machine of a run, by the name used in messages. */
 export type Fingerprint = Readonly<Record<string, string>>

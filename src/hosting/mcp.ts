@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { describeCause } from '../core/failure.ts'
-import { packageVersion } from '../store/manifest.ts'
+import { packageVersion } from '../core/process/package-version.ts'
 import type { HostSession } from './host.ts'
 import { textOfMessages } from './hosted-world.ts'
 

@@ -4,12 +4,7 @@ import type { Lane } from '../core/lane.ts'
 import type { Policy } from '../core/policy.ts'
 import { didYouMean } from '../names/nearest.ts'
 import { readAddress } from './policy-uri.ts'
-import { openReplay } from './replayed.ts'
-import { openScript } from './script-file.ts'
-import { openLlamaCpp } from './servers/llama-cpp.ts'
-import { openOpenAiChat } from './servers/openai-chat.ts'
-import { openSglang } from './servers/sglang.ts'
-import { openVllm, type VllmOptions } from './servers/vllm.ts'
+import type { VllmOptions } from './servers/vllm.ts'
 import { byLoad } from './transport/by-load.ts'
 import { openServerThread, type ServerThread } from './transport/thread/thread.ts'
 import { openVersions, type Versions } from './versions.ts'
@@ -95,17 +90,27 @@ async function wrap(opened: readonly Policy[], options: PolicyOptions): Promise<
   return record === undefined ? limited : withRecord(limited, record)
 }
 
-const schemes: Readonly<
-  Record<string, (rest: string, options: Opening) => Promise<Policy> | Policy>
-> = {
-  sglang: (url, options) => openSglang(url, serverOptions(options)),
-  vllm: (url, options) => openVllm(url, serverOptions(options)),
-  'llama-cpp': (url, options) => openLlamaCpp(url, serverOptions(options)),
-  openai: (url, options) => openOpenAiChat(url, serverOptions(options)),
-  scripted: (file, { encode }) => {
-    return openScript(file, { keepsRequests: false, ...(encode ? { encode } : {}) })
+/** The known schemes; each is loaded when a URI names it. */
+const schemes: Readonly<Record<string, (rest: string, options: Opening) => Promise<Policy>>> = {
+  async sglang(url, options) {
+    return (await import('./servers/sglang.ts')).openSglang(url, serverOptions(options))
   },
-  replay: file => openReplay(file),
+  async vllm(url, options) {
+    return (await import('./servers/vllm.ts')).openVllm(url, serverOptions(options))
+  },
+  async 'llama-cpp'(url, options) {
+    return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, serverOptions(options))
+  },
+  async openai(url, options) {
+    return (await import('./servers/openai-chat.ts')).openOpenAiChat(url, serverOptions(options))
+  },
+  async scripted(file, { encode }) {
+    const { openScript } = await import('./script-file.ts')
+    return await openScript(file, { keepsRequests: false, ...(encode ? { encode } : {}) })
+  },
+  async replay(file) {
+    return await (await import('./replayed.ts')).openReplay(file)
+  },
 }
 
 function serverOptions({ thread: _, serverThread, ...options }: Opening) {

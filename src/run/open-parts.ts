@@ -18,14 +18,12 @@ import type { CondenseSettings, Limits } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
-import { openCondense } from '../settings/open-condense.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults } from '../settings/settings.ts'
 import { tauServices } from '../settings/tau-services.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
-import { formatNamed } from '../sinks/formats/registry.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
@@ -161,6 +159,7 @@ export async function openPlainParts<Data>(
   const named = await openEstimateNamed(options.advantage ?? defaults.advantage)
   const estimate = shapedEstimate(named, await openShaping(options))
   for (const { to, out } of options.sinks ?? []) {
+    const { formatNamed } = await import('../sinks/formats/registry.ts')
     await openNamed(`--sinks ${to}`, () => formatNamed(to))
     refuseFolder(`--sinks ${to}`, out)
   }
@@ -274,6 +273,7 @@ async function openCondensing(
   renderer: Renderer,
 ): Promise<(CondenseSettings & Partial<AsyncDisposable>) | undefined> {
   if (typeof given === 'string') {
+    const { openCondense } = await import('../settings/open-condense.ts')
     return await openCondense(given, renderer)
   }
   return given && { ...given, [Symbol.asyncDispose]: async () => {} }

@@ -5,7 +5,6 @@ import type { Group } from '../core/group.ts'
 import { seatGroup, type TreeId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
-import { withSinks } from '../exchange/live-sinks.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { newManifest } from '../store/manifest.ts'
 import {
@@ -16,7 +15,13 @@ import {
   runPaths,
   writeManifest,
 } from '../store/run-folder.ts'
-import { groupOf, openRunReader, openRunWriter, type RunReader } from '../store/store.ts'
+import {
+  groupOf,
+  openRunReader,
+  openRunWriter,
+  type RunReader,
+  type RunWriter,
+} from '../store/store.ts'
 import { openUnfinished, type Unfinished } from '../store/unfinished.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import type { RunEnd } from '../watch/events.ts'
@@ -56,6 +61,14 @@ export async function* rollIntoRun<Data>(
   await run.finish()
 }
 
+/** The formats of exports are loaded only for runs that export while they go on. */
+async function withSinksOf(record: RunRecord, writer: RunWriter): Promise<RunWriter> {
+  const { sinks = [] } = record.config
+  if (Array.isArray(sinks) && sinks.length === 0) return writer
+  const { withSinks } = await import('../exchange/live-sinks.ts')
+  return await withSinks(writer, record)
+}
+
 /** A run folder that is open for writing. Disposing of it before `finish` leaves it to be resumed. */
 export interface OpenRun extends AsyncDisposable {
   /** What rolling into it needs. */
@@ -89,7 +102,7 @@ export async function openRun(
   const fresh = { ...newManifest(kind, config, kernel), ...(isolation && { isolation }) }
   const isNew = !resumes && (await isEmptyFolder(out))
   const lock = resumes ? undefined : await createRun(out, fresh)
-  const writer = await withSinks(await openRunWriter(out, lock), record)
+  const writer = await withSinksOf(record, await openRunWriter(out, lock))
   try {
     const before = resumes ? await readFinished(out) : undefined
     const unfinished = await openRecord(policy, record, before && finishedIn(before, seats))

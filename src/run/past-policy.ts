@@ -2,7 +2,6 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Policy } from '../core/policy.ts'
 import { random, seedOf } from '../math/random.ts'
-import { openEmbedded } from '../model/embedded.ts'
 import { checkpointMark, runPaths } from '../store/run-folder.ts'
 
 /** Which checkpoints answer. */
@@ -27,7 +26,7 @@ export function pastPolicy({ run, last, seed, meanwhile }: PastOptions): Policy 
   const opened = new Map<string, Promise<Policy>>()
   const chosen = new Map<string, string>()
   const open = (name: string): Promise<Policy> => {
-    const known = opened.get(name) ?? openEmbedded(join(runPaths(run).checkpoints, name))
+    const known = opened.get(name) ?? openCheckpoint(join(runPaths(run).checkpoints, name))
     opened.set(name, known)
     return known
   }
@@ -64,4 +63,9 @@ export function checkpointsOf(run: string): readonly string[] {
   return readdirSync(checkpoints)
     .filter(name => /^\d{6,}$/.test(name) && existsSync(join(checkpoints, name, checkpointMark)))
     .sort()
+}
+
+async function openCheckpoint(folder: string): Promise<Policy> {
+  const { openEmbedded } = await import('../model/embedded.ts')
+  return await openEmbedded(folder)
 }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { usualStrategy } from '../capture/roll-agent.ts'
+import { usualStrategy } from '../capture/agent.ts'
 import { steadySeconds } from '../core/call.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Filter, Group } from '../core/group.ts'

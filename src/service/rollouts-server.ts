@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { z } from 'zod'
+import { packageVersion } from '../core/process/package-version.ts'
 import { openDoor } from '../door/door.ts'
-import { packageVersion } from '../store/manifest.ts'
 import type { Rollouts } from './rollouts.ts'
 import {
   acknowledgement,

@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readModelFolder } from '../chat/model-folder.ts'
-import { createRenderer, type ModelRenderer, type RendererOptions } from '../chat/renderer.ts'
+import type { ModelRenderer, RendererOptions } from '../chat/renderer.ts'
 import type { Policy } from '../core/policy.ts'
 import type { ReasoningFormat, ToolFormat } from '../parsers/parser.ts'
 import { fetchModel } from './hub.ts'
@@ -32,6 +32,8 @@ export async function openRenderer(
   const folder = await findModel(model, { offline, ...(hub && { hub }), ...(tell && { tell }) })
   // One date for the whole run, so that templates always write the same one.
   const today = new Date()
+  // Templates and parsers are a third of the program; servers are greeted before they are loaded.
+  const { createRenderer } = await import('../chat/renderer.ts')
   return createRenderer(await readModelFolder(folder), { clock: () => today, ...rest })
 }
 

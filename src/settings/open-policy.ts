@@ -1,17 +1,21 @@
 import type { Policy } from '../core/policy.ts'
-import { openEmbedded } from '../model/embedded.ts'
 import {
   type OpenScheme,
   openPolicy as openByScheme,
   type PolicyOptions,
 } from '../policies/open-policy.ts'
-import { openTinkerPolicy } from '../policies/tinker/session.ts'
 import { byteModel, openRenderer } from './model-source.ts'
 
-/** Schemes of policies that run inside this program, by name. */
+/** Schemes besides those of servers and files, by name; each is loaded when it is named. */
 const schemes: Readonly<Record<string, OpenScheme>> = {
-  embedded: folder => openEmbedded(folder === '' ? undefined : folder),
-  tinker: openTinkerPolicy,
+  async embedded(folder) {
+    const { openEmbedded } = await import('../model/embedded.ts')
+    return await openEmbedded(folder === '' ? undefined : folder)
+  },
+  async tinker(rest, options) {
+    const { openTinkerPolicy } = await import('../policies/tinker/session.ts')
+    return await openTinkerPolicy(rest, options)
+  },
 }
 
 /** Whether a URI names the policy that runs inside. */

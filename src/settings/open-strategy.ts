@@ -1,5 +1,4 @@
-import { isAgent } from '../capture/agent.ts'
-import { usualStrategy } from '../capture/roll-agent.ts'
+import { isAgent, usualStrategy } from '../capture/agent.ts'
 import type { Environment } from '../core/environment.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { withFork } from '../environments/fork.ts'

@@ -1,12 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { Json } from '../core/ids.ts'
+import { packageVersion } from '../core/process/package-version.ts'
 import { type RunManifest, runFormat } from './run-folder.ts'
-
-/** The version of this package. */
-export function packageVersion(): string {
-  const url = new URL('../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version
-}
 
 /** The manifest of a run that begins now. For an embedded policy it names the kernel. */
 export function newManifest(

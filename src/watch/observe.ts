@@ -1,24 +1,16 @@
 import { basename, resolve } from 'node:path'
+import { packageVersion } from '../core/process/package-version.ts'
 import { keepSecret, keepSecretVariables, withoutLikelySecrets } from '../core/process/secrets.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'
-import { packageVersion } from '../store/manifest.ts'
 import { runPaths } from '../store/run-folder.ts'
 import type { EarlyStop, Listen, RunEvent, Warned, WorkerStatus } from './events.ts'
 import { listenAll } from './events.ts'
-import { openChannel } from './notify/channels.ts'
-import { openNotifier } from './notify/notifier.ts'
 import { type GroupsTally, openRunTally } from './run-tally.ts'
 import { openSentinels } from './sentinels/open-sentinels.ts'
 import type { SentinelContext } from './sentinels/sentinel.ts'
 import { openEventsFile } from './telemetry/events-file.ts'
-import { openExporter } from './telemetry/otlp.ts'
-import { openMetrics } from './telemetry/prometheus.ts'
-import { serveMetrics } from './telemetry/serve-metrics.ts'
-import { openTensorBoard } from './telemetry/tensorboard.ts'
-import { openTraces } from './telemetry/traces.ts'
-import { watchSamples } from './telemetry/watch-samples.ts'
 
 /** Everything that observes a run and reports on it. */
 export interface Observers extends AsyncDisposable {
@@ -74,51 +66,33 @@ export async function openObservers(
     listener ??= listenAll(notes.listen, ...listeners)
     listener(event)
   }
+  const add = ({ listen, instrument, closes }: Observer): void => {
+    listeners.push(listen)
+    if (instrument) instruments.push(instrument)
+    if (closes) closing.push(closes)
+  }
   const open = async (): Promise<void> => {
     const events = openEventsFile(runPaths(out).events)
-    closing.push(events)
-    listeners.push(events.listen)
-    if (settings.metricsPort !== undefined) {
-      const metrics = openMetrics()
-      const { metricsPort } = settings
-      const served = await openNamed(`--metrics-port ${metricsPort}`, () =>
-        serveMetrics(metrics, metricsPort),
-      )
-      tell(`metrics at ${served.url}`)
-      closing.push(served)
-      listeners.push(metrics.listen)
-      // Only metrics count single samples; watching each of them costs time.
-      instruments.push(watchSamples(metrics.listen))
-    }
-    if (settings.metrics !== undefined) {
-      const { metrics } = settings
-      const curves = await openNamed(`--metrics ${metrics}`, async () =>
-        openTensorBoard(metrics.slice('tensorboard:'.length)),
-      )
-      closing.push(curves)
-      listeners.push(curves.listen)
-    }
-    if (settings.traces !== undefined) {
-      const exporter = openExporter(exporterOf(settings.traces, run))
-      const traces = openTraces(run, exporter)
-      closing.push(exporter)
-      listeners.push(traces.listen)
-      instruments.push(traces.instrument)
-      notes.spans = exporter.counts
+    add({ listen: events.listen, closes: events })
+    const { metricsPort, metrics, traces } = settings
+    if (metricsPort !== undefined) add(await openServedMetrics(metricsPort, tell))
+    if (metrics !== undefined) add(await openCurves(metrics))
+    if (traces !== undefined) {
+      const { counts, ...observer } = await openTracing(traces, run)
+      add(observer)
+      notes.spans = counts
     }
     const notifier = await openNotices(settings, run, tell)
     if (notifier) {
-      closing.push(notifier)
-      listeners.push(notifier.listen)
+      add({ listen: notifier.listen, closes: notifier })
       notes.notices = notifier.counts
     }
     if (settings.sentinels ?? defaults.sentinels) {
-      listeners.push(
-        openSentinels(context, warning => {
-          tell(`WARNING ${warning.sentinel}: ${warning.message}. Likely: ${warning.likely}.`)
-          tellAll(warning)
-        }),
-      )
+      const listen = openSentinels(context, warning => {
+        tell(`WARNING ${warning.sentinel}: ${warning.message}. Likely: ${warning.likely}.`)
+        tellAll(warning)
+      })
+      add({ listen })
     }
   }
   const close = async (): Promise<void> => {
@@ -129,6 +103,43 @@ export async function openObservers(
     throw error
   })
   return { listen: tellAll, instruments, notes: notes.take, [Symbol.asyncDispose]: close }
+}
+
+/** One observer of a run; what most runs do not ask for is loaded when it is asked for. */
+interface Observer {
+  readonly listen: Listen
+  readonly instrument?: Instrument
+  readonly closes?: AsyncDisposable
+}
+
+async function openServedMetrics(port: number, tell: (line: string) => void): Promise<Observer> {
+  const { openMetrics } = await import('./telemetry/prometheus.ts')
+  const { serveMetrics } = await import('./telemetry/serve-metrics.ts')
+  const { watchSamples } = await import('./telemetry/watch-samples.ts')
+  const metrics = openMetrics()
+  const served = await openNamed(`--metrics-port ${port}`, () => serveMetrics(metrics, port))
+  tell(`metrics at ${served.url}`)
+  // Only metrics count single samples; watching each of them costs time.
+  return { listen: metrics.listen, instrument: watchSamples(metrics.listen), closes: served }
+}
+
+async function openCurves(metrics: string): Promise<Observer> {
+  const { openTensorBoard } = await import('./telemetry/tensorboard.ts')
+  const curves = await openNamed(`--metrics ${metrics}`, async () =>
+    openTensorBoard(metrics.slice('tensorboard:'.length)),
+  )
+  return { listen: curves.listen, closes: curves }
+}
+
+async function openTracing(
+  url: string,
+  run: string,
+): Promise<Observer & { readonly counts: ObserverNotes['spans'] }> {
+  const { openExporter } = await import('./telemetry/otlp.ts')
+  const { openTraces } = await import('./telemetry/traces.ts')
+  const exporter = openExporter(exporterOf(url, run))
+  const { listen, instrument } = openTraces(run, exporter)
+  return { listen, instrument, closes: exporter, counts: exporter.counts }
 }
 
 /** Headers, which may include keys, come from OpenTelemetry's own environment variable. */
@@ -153,6 +164,8 @@ async function openNotices(
   tell: (line: string) => void,
 ) {
   if (notify.length === 0) return undefined
+  const { openChannel } = await import('./notify/channels.ts')
+  const { openNotifier } = await import('./notify/notifier.ts')
   const channels = await Promise.all(
     notify.map(each => openNamed(undefined, () => openChannel(each, process.env))),
   )
