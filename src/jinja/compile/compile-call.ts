@@ -58,7 +58,8 @@ export function compileArguments(
   const unpackedNamed = input.unpackedNamed && compileExpression(place, input.unpackedNamed)
   return frame => {
     const values = positional.map(each => each(frame))
-    const names = new Map(named.map(([name, value]): [string, Value] => [name, value(frame)]))
+    const names = new Map<string, Value>()
+    for (const [name, value] of named) names.set(name, value(frame))
     if (unpacked) unpackValues(frame.run, values, unpacked(frame))
     if (unpackedNamed) unpackNames(names, unpackedNamed(frame))
     return { positional: values, named: names.size > 0 ? names : undefined }
@@ -102,13 +103,14 @@ function compileMethodCall(
   const { name } = callee
   const owner = compileExpression(place, callee.object)
   const values = compileArguments(place, input)
+  const constants = constantInput(input)
   const find = methodNamed(name)
   return frame => {
     const object = owner(frame)
     const method = find(object)
     if (method !== undefined && !method.isRefused) {
       charge(frame.run, object)
-      return method.call(frame.run, object, values(frame))
+      return method.call(frame.run, object, constants ?? values(frame))
     }
     const called = getAttribute(object, name)
     return callCharged(frame.run, called, values(frame))
@@ -142,9 +144,10 @@ export function compileFilterOn(
     if (!place.isSoft) refuse(place, expression.at, `No filter named '${name}'.`)
     return () => unknownName('filter', name)
   }
+  const constants = constantInput(expression.input)
   return (frame, value) => {
     charge(frame.run, value)
-    return filter.call(frame.run, value, input(frame))
+    return filter.call(frame.run, value, constants ?? input(frame))
   }
 }
 
@@ -162,10 +165,11 @@ export function compileTest(place: CompilePlace, expression: Of<'test'>): Decide
     if (!place.isSoft) refuse(place, expression.at, `No test named '${name}'.`)
     return () => unknownName('test', name)
   }
+  const constants = constantInput(expression.input)
   return frame => {
     const tested = value(frame)
     charge(frame.run, tested)
-    return test(frame.run, tested, input(frame))
+    return test(frame.run, tested, constants ?? input(frame))
   }
 }
 

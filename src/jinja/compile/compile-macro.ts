@@ -128,15 +128,17 @@ function invoke({ macro, outer }: BoundMacro, run: Run, input: Input): Value {
 
 function fillSlots(macro: Macro, frame: RunFrame, { positional, named }: Input): void {
   const { parameters, special } = macro
-  const left = named && new Map(named)
+  let taken = 0
   for (let index = 0; index < parameters.length; index++) {
     const { name, slot } = parameters[index] as MacroParameter
     if (index < positional.length) frame.slots[slot] = positional[index]
-    else if (left) {
-      frame.slots[slot] = left.get(name)
-      left.delete(name)
+    else if (named) {
+      const value = named.get(name)
+      frame.slots[slot] = value
+      if (value !== undefined) taken++
     }
   }
+  const left = named && named.size > taken ? notTaken(macro, named, positional.length) : undefined
   if (special.caller !== undefined) fillCaller(macro, frame, left)
   if (special.kwargs !== undefined) frame.slots[special.kwargs] = new Map(left) as Dict
   else if (left) refuseNames(macro, left)
@@ -145,6 +147,17 @@ function fillSlots(macro: Macro, frame: RunFrame, { positional, named }: Input):
   else if (extra.length > 0) {
     typeError(`macro '${macro.name}' takes not more than ${parameters.length} argument(s)`)
   }
+}
+
+/** The named arguments that no parameter behind the positional ones has taken. */
+function notTaken(
+  { parameters }: Macro,
+  named: ReadonlyMap<string, Value>,
+  positional: number,
+): Map<string, Value> {
+  const left = new Map(named)
+  for (const { name } of parameters.slice(positional)) left.delete(name)
+  return left
 }
 
 function fillCaller(macro: Macro, frame: RunFrame, left: Map<string, Value> | undefined): void {

@@ -1,18 +1,17 @@
 import { fromMarkup, isMarkup, mapText, toMarkup } from '../text.ts'
 import type { Text } from '../value.ts'
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  "'": '&#39;',
-  '"': '&#34;',
-}
-
-const SPECIAL = /[&<>'"]/g
+const SPECIAL = /[&<>'"]/
 
 const escapeCharacters = (text: string): string =>
-  text.replace(SPECIAL, character => ENTITIES[character] as string)
+  SPECIAL.test(text)
+    ? text
+        .replaceAll('&', '&amp;')
+        .replaceAll('<', '&lt;')
+        .replaceAll('>', '&gt;')
+        .replaceAll("'", '&#39;')
+        .replaceAll('"', '&#34;')
+    : text
 
 /** Escapes a text for HTML, unless it is Markup already; the result is Markup. */
 export const escapeHtml = (text: Text): Text =>
