@@ -4,8 +4,8 @@ import type { TreeId } from '../core/ids.ts'
 import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
 import { type Frame, type FrameArray, toJson, type WrittenFrame } from './frame.ts'
 import { isLongCall, isLongMessage } from './long-messages.ts'
-import { type Lifting, mayHold, openLifting } from './long-texts.ts'
-import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
+import { Lifting, mayHold } from './long-texts.ts'
+import { fromSampledRecord, type SampledRecord, sampledToJson } from './segment-record.ts'
 
 /** The record of an unfinished attempt. */
 export interface AttemptRecord {
@@ -69,19 +69,30 @@ function openedIn({ opening, spent }: Opened): Opened {
 /** Entries as one frame: their tokens and numbers as arrays, all else as one piece of JSON. */
 export function entriesToFrame(entries: readonly AttemptEntry[]): WrittenFrame {
   const arrays: FrameArray[] = []
-  const leftOut = openLifting()
+  const leftOut = new Lifting()
   const keep = (array: FrameArray): number => arrays.push(array) - 1
-  const records = entries.map((entry, index): unknown => {
-    if (entry.kind === 'step') return liftStep(entry, index, leftOut)
-    if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') {
-      return leftOut.lift(entry, 'entries', index)
-    }
-    const { tree, key, sample } = entry
-    const { segment, ...rest } = sample
-    const tokens: TokensRecord = addSampled({ ids: keep(segment.ids) }, segment, keep)
-    return { kind: 'sample', tree, key, sample: { ...rest, tokens } }
-  })
-  return { json: toJson({ kind: 'entries', entries: records }), leftOut, arrays }
+  let json = ''
+  for (const [index, entry] of entries.entries()) {
+    json += `${index === 0 ? '' : ','}${entryToJson(entry, index, { leftOut, keep })}`
+  }
+  return { json: `{"kind":"entries","entries":[${json}]}`, leftOut, arrays }
+}
+
+interface EntryWriting {
+  readonly leftOut: Lifting
+  readonly keep: (array: FrameArray) => number
+}
+
+function entryToJson(entry: AttemptEntry, index: number, { leftOut, keep }: EntryWriting): string {
+  if (entry.kind === 'step') return toJson(liftStep(entry, index, leftOut))
+  if (entry.kind !== 'sample' || entry.sample.kind !== 'tokens') {
+    return toJson(leftOut.lift(entry, 'entries', index))
+  }
+  const { tree, key, sample } = entry
+  const { finish, usage, segment } = sample
+  const tokens = `{"ids":${keep(segment.ids)},${sampledToJson(segment, keep)}}`
+  const rest = toJson({ kind: 'sample', tree, key, sample: { kind: 'tokens', finish, usage } })
+  return `${rest.slice(0, -2)},"tokens":${tokens}}}`
 }
 
 type StepEntry = Extract<AttemptEntry, { readonly kind: 'step' }>

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { withoutSecrets } from '../core/process/secrets.ts'
-import { type LeftOut, openLifting, putTexts } from './long-texts.ts'
+import { type LeftOut, Lifting, putTexts } from './long-texts.ts'
 
 /**
  * A frame: a JSON header with raw arrays behind it, so that what is mostly numbers is stored as
@@ -138,21 +138,21 @@ function partsOf(frame: Frame | WrittenFrame): FrameParts {
   const texts = leftOut.texts.map(withoutSecrets)
   let size = 0
   let layout = ''
-  const lay = (kind: string, length: number, bytes: number): void => {
-    layout += `${layout === '' ? '' : ','}["${kind}",${length}]`
-    size += pad(bytes, 8)
+  for (const array of arrays) {
+    layout += `${layout === '' ? '' : ','}["${kindOf(array)}",${array.length}]`
+    size += pad(array.byteLength, 8)
   }
-  for (const array of arrays) lay(kindOf(array), array.length, array.byteLength)
   for (const text of texts) {
     const length = Buffer.byteLength(text)
-    lay('t', length, length)
+    layout += `${layout === '' ? '' : ','}["t",${length}]`
+    size += pad(length, 8)
   }
   const places = texts.length === 0 ? '' : `,${JSON.stringify(leftOut.places)}`
   return { header: withoutSecrets(`[${json},[${layout}]${places}]`), arrays, texts, size }
 }
 
 function writtenFrame({ header, arrays }: Frame): WrittenFrame {
-  const leftOut = openLifting()
+  const leftOut = new Lifting()
   return { json: toJson(leftOut.lift(header)), leftOut, arrays }
 }
 

@@ -130,7 +130,7 @@ function takeBatch(waiters: Waiting[], buffer: FrameBuffer): readonly Encoded[] 
   const encoded: Encoded[] = []
   let taken = 0
   let size = 0
-  while (taken < waiters.length && size < smallWrite) {
+  while (taken < waiters.length && size < largeBatch) {
     const waiting = waiters[taken++]!
     const added = encodeWaiting(waiting, buffer)
     if (added === undefined) continue
@@ -164,8 +164,10 @@ async function openToAppend(path: string): Promise<{ handle: FileHandle; end: nu
   }
 }
 
+/** Frames are added to a batch up to this many bytes, so that its last may reach beyond them. */
+const largeBatch = 256 * 1024
 /** Up to this many bytes are written synchronously: an asynchronous write takes longer. */
-const smallWrite = 256 * 1024
+const smallWrite = 2 * largeBatch
 
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   let written = 0

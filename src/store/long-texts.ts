@@ -9,73 +9,80 @@ export interface LeftOut {
   readonly places: readonly (readonly [path: TextPath, text: number])[]
 }
 
-/** Takes long texts out of the parts of one header. */
-export interface Lifting extends LeftOut {
-  /** The same value with `null` instead of its long texts; `path` leads to it. It is not changed itself. */
-  lift<Value>(value: Value, ...path: TextPath): Value
-}
-
 /** From this many characters on, a text is stored separately. */
 const longText = 400
 /** The deepest level that is searched for long texts. */
 const deepest = 12
 
-/** Begins a header whose long texts are left out. */
-export function openLifting(): Lifting {
-  const known = new Map<string, number>()
-  const places: [TextPath, number][] = []
-  let path: (string | number)[] = []
-  const lift = (value: unknown): unknown => {
+/**
+ * Takes long texts out of the parts of one header. A class, because one is made for every frame, and
+ * closures and accessors of its own would cost more than most frames need of it.
+ */
+export class Lifting implements LeftOut {
+  readonly texts: string[] = []
+  readonly places: [TextPath, number][] = []
+  private path: (string | number)[] = []
+  private known: Map<string, number> | undefined
+
+  /** The same value with `null` instead of its long texts; `path` leads to it. It is not changed itself. */
+  lift<Value>(value: Value, ...path: TextPath): Value {
+    this.path = [...path]
+    return this.left(value) as Value
+  }
+
+  private left(value: unknown): unknown {
     if (typeof value === 'string') {
       // Plain UTF-8 cannot hold lone surrogates, JSON can.
       if (value.length < longText || !value.isWellFormed()) return value
-      const text = known.get(value) ?? known.size
-      known.set(value, text)
-      places.push([[...path], text])
+      this.places.push([[...this.path], this.numberOf(value)])
       return null
     }
-    if (typeof value !== 'object' || value === null || path.length >= deepest) return value
-    return Array.isArray(value) ? liftItems(value) : liftFields(value)
+    if (typeof value !== 'object' || value === null || this.path.length >= deepest) return value
+    return Array.isArray(value) ? this.leftOfItems(value) : this.leftOfFields(value)
   }
-  const liftItems = (items: readonly unknown[]): readonly unknown[] => {
+
+  /** Most headers have one long text: it is not hashed, which takes as long as writing it. */
+  private numberOf(text: string): number {
+    const { texts } = this
+    if (texts.length === 0) texts.push(text)
+    if (texts[0] === text) return 0
+    this.known ??= new Map()
+    const number = this.known.get(text) ?? texts.length
+    this.known.set(text, number)
+    texts[number] = text
+    return number
+  }
+
+  private leftOfItems(items: readonly unknown[]): readonly unknown[] {
     let copy: unknown[] | undefined
     for (let index = 0; index < items.length; index++) {
       const item = items[index]
       if (!mayHold(item)) continue
-      path.push(index)
-      const left = lift(item)
-      path.pop()
+      this.path.push(index)
+      const left = this.left(item)
+      this.path.pop()
       if (left === item) continue
       copy ??= [...items]
       copy[index] = left
     }
     return copy ?? items
   }
-  const liftFields = (fields: object): object => {
+
+  private leftOfFields(fields: object): object {
     // Objects with their own `toJSON`, such as dates, are left alone.
     if (Object.getPrototypeOf(fields) !== Object.prototype || 'toJSON' in fields) return fields
     let copy: Record<string, unknown> | undefined
     for (const key in fields) {
       const field = (fields as Record<string, unknown>)[key]
       if (!mayHold(field)) continue
-      path.push(key)
-      const left = lift(field)
-      path.pop()
+      this.path.push(key)
+      const left = this.left(field)
+      this.path.pop()
       if (left === field) continue
       copy ??= { ...fields } as Record<string, unknown>
       copy[key] = left
     }
     return copy ?? fields
-  }
-  return {
-    get texts() {
-      return [...known.keys()]
-    },
-    places,
-    lift<Value>(value: Value, ...to: TextPath): Value {
-      path = [...to]
-      return lift(value) as Value
-    },
   }
 }
 

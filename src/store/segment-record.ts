@@ -41,6 +41,20 @@ export function addSampled<Fields extends object>(
   return record
 }
 
+/** The fields that `addSampled` adds, as JSON: nearly all segments are a few numbers in fixed words. */
+export function sampledToJson(
+  segment: SampledSegment,
+  keep: (array: FrameArray) => number,
+): string {
+  const { logprobs, basis, version, entropies, top, others, experts } = segment
+  const { from, to } = version
+  const isPlain = logprobs && !(entropies || top || others || experts)
+  if (!isPlain || !Number.isFinite(from) || !Number.isFinite(to)) {
+    return JSON.stringify(addSampled({}, segment, keep)).slice(1, -1)
+  }
+  return `"basis":"${basis}","version":{"from":${from},"to":${to}},"logprobs":${keep(logprobs)}`
+}
+
 /** The segment with these ids that was recorded; lengths are checked again as it is made. */
 export function fromSampledRecord(
   ids: Int32Array,

@@ -10,8 +10,13 @@ import {
 } from '../core/tree.ts'
 import { type Frame, type FrameArray, toJson, viewFrame, type WrittenFrame } from './frame.ts'
 import { liftCalls, liftMessages } from './long-messages.ts'
-import { type Lifting, openLifting } from './long-texts.ts'
-import { addSampled, fromSampledRecord, type SampledRecord } from './segment-record.ts'
+import { Lifting, mayHold } from './long-texts.ts'
+import {
+  addSampled,
+  fromSampledRecord,
+  type SampledRecord,
+  sampledToJson,
+} from './segment-record.ts'
 
 /** A node as JSON, with extra fields for sampled segments. */
 interface NodeRecord extends Partial<SampledRecord> {
@@ -43,40 +48,51 @@ function headerOf({ id, task, member, seat, seed, sampling, tools, renderer }: T
   return { id, task, member, ...named, seed, sampling, tools, renderer }
 }
 
-/** A tree as the frame that a run's journal has of it: the same in half the time, since its shape is known. */
+/** A tree as the frame that a run's journal has of it: the same, written by hand where its shape is known. */
 export function treeToRunFrame(tree: Tree): WrittenFrame {
   const arrays: FrameArray[] = []
-  const leftOut = openLifting()
+  const leftOut = new Lifting()
   const nodes = nodesToJson(tree.nodes, array => arrays.push(array) - 1)
   const trajectories = toJson(
     tree.trajectories.map((each, index) => liftTrajectory(each, index, leftOut)),
   )
-  const header = headerToJson(headerOf(tree))
-  const json = `{"kind":"tree","tree":{"header":${header},"nodes":${nodes},"trajectories":${trajectories}}}`
+  const json = `{"kind":"tree","tree":{"header":${headerToJson(tree)},"nodes":${nodes},"trajectories":${trajectories}}}`
   return { json, leftOut, arrays }
 }
 
 /** The JSON of tools, which all attempts of a run share. */
 const toolsJson = new WeakMap<TreeHeader['tools'], string>()
 
-function headerToJson({ tools, renderer, ...rest }: TreeHeader): string {
+function headerToJson({ id, task, member, seat, seed, sampling, tools, renderer }: Tree): string {
+  const first = toJson({ id, task, member, seat, seed, sampling, renderer })
   const known = toolsJson.get(tools) ?? toJson(tools)
   toolsJson.set(tools, known)
-  return `${toJson(rest).slice(0, -1)},"tools":${known},"renderer":${toJson(renderer)}}`
+  return `${first.slice(0, -1)},"tools":${known}}`
 }
 
-/** What is long of a trajectory: all that was said, and what a world or an event has to tell. */
-function liftTrajectory(trajectory: Trajectory, index: number, leftOut: Lifting): Trajectory {
+/**
+ * A trajectory without its long texts: they stand in what was said, and in what a world or an event
+ * has to tell. Its fields are named one by one, because spreading them takes as long as writing them.
+ */
+function liftTrajectory(trajectory: Trajectory, index: number, leftOut: Lifting): object {
+  const { id, end, outcome, turns, fidelity, usage, volatile, share } = trajectory
   const { messages, calls, views, report, events } = trajectory
   const at = ['tree', 'trajectories', index] as const
   return {
-    ...trajectory,
+    id,
+    end,
+    outcome,
+    turns,
     messages: liftMessages(messages, leftOut, ...at, 'messages'),
+    views: views && leftOut.lift(views, ...at, 'views'),
     calls: liftCalls(calls, leftOut, ...at, 'calls'),
-    ...(views && { views: leftOut.lift(views, ...at, 'views') }),
-    ...(report !== undefined && { report: leftOut.lift(report, ...at, 'report') }),
-    ...(events.length > 0 && { events: leftOut.lift(events, ...at, 'events') }),
-  }
+    report: mayHold(report) ? leftOut.lift(report, ...at, 'report') : report,
+    fidelity,
+    usage,
+    events: events.length > 0 ? leftOut.lift(events, ...at, 'events') : events,
+    volatile,
+    share,
+  } satisfies Record<keyof Trajectory, unknown>
 }
 
 function nodesToJson(nodes: Tree['nodes'], keep: (array: FrameArray) => number): string {
@@ -88,22 +104,12 @@ function nodesToJson(nodes: Tree['nodes'], keep: (array: FrameArray) => number):
   return `[${json}]`
 }
 
-/** Nearly all nodes extend a path by tokens and their log-probabilities, and are numbers in fixed words. */
+/** Nearly all nodes extend a path, and are a few numbers in fixed words. */
 function nodeToJson(node: TreeNode, keep: (array: FrameArray) => number): string {
   const { parent, segment, lineage } = node
-  if (lineage.kind === 'rewrites' || !isPlain(segment)) return toJson(toNodeRecord(node, keep))
+  if (lineage.kind === 'rewrites' || segment.repeats) return toJson(toNodeRecord(node, keep))
   const begin = `{"parent":[${parent.node},${parent.offset}],"origin":"${segment.origin}","ids":${keep(segment.ids)}`
-  if (segment.origin !== 'sampled') return `${begin}}`
-  const { basis, version, logprobs } = segment
-  const { from, to } = version
-  return `${begin},"basis":"${basis}","version":{"from":${from},"to":${to}},"logprobs":${keep(logprobs!)}}`
-}
-
-function isPlain(segment: Segment): boolean {
-  if (segment.origin !== 'sampled') return segment.repeats === undefined
-  const { logprobs, entropies, top, others, experts, version } = segment
-  if (entropies || top || others || experts || !logprobs) return false
-  return Number.isFinite(version.from) && Number.isFinite(version.to)
+  return segment.origin === 'sampled' ? `${begin},${sampledToJson(segment, keep)}}` : `${begin}}`
 }
 
 /** The tree of the bytes of such a frame; its tokens stay in their memory. */
