@@ -56,7 +56,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     ratios,
     gained,
     missed: missedOf([
-      { what: 'seconds one step ahead against in turn', value: median(ratios), atMost: 0.99 },
+      { what: 'seconds one step ahead against in turn', value: median(ratios), atMost: 0.97 },
       { what: 'success gained by running ahead', value: gained, atLeast: -bearable },
     ]),
   }

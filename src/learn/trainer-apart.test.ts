@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openCountingPolicy } from '../../test/counting-policy.ts'
 import { openByteRenderer } from '../../test/rolling.ts'
 import { showSignals, signals, signalTasks } from '../../test/signals.ts'
@@ -188,6 +188,16 @@ describe('the embedded model', () => {
     await embeddedTrainer(shared.model).step(groups, call)
     expect(published).toEqual(await shared.model.weights())
   })
+})
+
+it('learning apart leaves sampling half of its threads, and gives them back', async () => {
+  await using sampled = await openEmbedded(undefined, { threads: 3 })
+  const use = vi.spyOn(sampled.model, 'useThreads')
+  {
+    await using _ = await openTrainerApart(sampled.model, {})
+    expect(use.mock.calls).toEqual([[2]])
+  }
+  expect(use.mock.calls).toEqual([[2], [3]])
 })
 
 const call = { signal: new AbortController().signal }

@@ -5,14 +5,16 @@ import { type EmbeddedTrainerOptions, embeddedTrainer } from './embedded-trainer
 /**
  * Opens an embedded trainer that learns in its own copy of the sampled model, on its own threads, so
  * that sampling goes on during a step. `publish` gives the sampled model all weights at once, with
- * their version, between two samples. The cores are not divided: both models have a thread for every
- * core, and their threads sleep without work, so that one model has all cores while the other waits.
+ * their version, between two samples. While it is open, sampling has half of its threads: samples are
+ * short steps, and threads that wait for each other in every one of them would wait for the trainer's
+ * too. Learning has all of its own, so that no core is idle while sampling waits.
  */
 export async function openTrainerApart(
   sampled: EmbeddedModel,
   options: EmbeddedTrainerOptions,
 ): Promise<Trainer> {
   const own = await copyModel(sampled)
+  await sampled.useThreads(Math.ceil(sampled.threads / 2))
   const trainer = embeddedTrainer(own, options)
   const publish = async (): Promise<void> => sampled.take(await own.weights())
   return {
@@ -23,6 +25,10 @@ export async function openTrainerApart(
       await publish()
       return loaded
     },
-    [Symbol.asyncDispose]: () => own[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await own[Symbol.asyncDispose]()
+      // A model that was closed meanwhile has no threads to get back.
+      await sampled.useThreads(sampled.threads).catch(() => {})
+    },
   }
 }

@@ -42,6 +42,17 @@ describe('training', () => {
     expect(weights[2]!.equals(weights[0]!)).toBe(true)
   })
 
+  it('gives the same bits on some of its threads, and refuses more than it has', async () => {
+    const numbers = async () => model.score(makeRows(1)[0]!.ids, 1, { temperature: 1 }, call)
+    const all = await numbers()
+    await model.useThreads(1)
+    expect(await numbers()).toEqual(all)
+    await expect(model.useThreads(3)).rejects.toThrow('can use 1 to 2 threads, not 3')
+    await expect(model.useThreads(0)).rejects.toThrow('not 0')
+    await model.useThreads(2)
+    expect(await numbers()).toEqual(all)
+  })
+
   it('waits for samples under way before the weights change, and holds new ones', async () => {
     await using fresh = await openModel({ shape, seed: 2 }, { threads: 1 })
     await fresh.gradient(makeRows(3), likelihood)

@@ -111,6 +111,8 @@ export interface EmbeddedModel extends AsyncDisposable {
   weights(): Promise<ModelWeights>
   /** Replaces all weights at once, and the version with them, after running samples have ended. */
   take(weights: ModelWeights): Promise<void>
+  /** Computes on so many of its threads from now on; results do not depend on it. */
+  useThreads(count: number): Promise<void>
   /** Writes config, weights and companion files to a folder. */
   save(folder: string): Promise<void>
   /** Takes over the weights of a folder of the same shape. */

@@ -78,6 +78,7 @@ export type ToOwner =
     }
   | { readonly kind: 'export-optimizer'; readonly id: number }
   | { readonly kind: 'import-optimizer'; readonly id: number; readonly state: OptimizerState }
+  | { readonly kind: 'use-threads'; readonly id: number; readonly count: number }
   | { readonly kind: 'close'; readonly id: number }
 
 /** Log-probabilities and entropies of the masked tokens, row after row. */

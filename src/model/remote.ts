@@ -217,6 +217,13 @@ class RemoteModel implements EmbeddedModel {
     this.#moveTo(await this.#line.ask({ kind: 'import', tensors, version }))
   }
 
+  async useThreads(count: number): Promise<void> {
+    if (!Number.isSafeInteger(count) || count < 1 || count > this.threads) {
+      throw new RangeError(`This model can use 1 to ${this.threads} threads, not ${count}.`)
+    }
+    await this.#line.ask({ kind: 'use-threads', count })
+  }
+
   async save(folder: string): Promise<void> {
     const { tensors } = await this.weights()
     await writeCheckpoint(folder, { shape: this.shape, tensors, files: this.files })

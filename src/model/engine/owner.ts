@@ -136,6 +136,9 @@ export class Owner {
         this.#trainer.importState(message.state)
         this.#version = message.state.version
         return [this.#done(id)]
+      case 'use-threads':
+        this.#threads.use(message.count)
+        return [this.#done(id)]
       case 'close':
         this.#threads.stop()
         this.#news.push(this.#done(id))

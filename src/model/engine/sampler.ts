@@ -45,7 +45,7 @@ export class Sampler {
   constructor(parts: SamplerParts) {
     this.#parts = parts
     const memory = takeStepMemory(parts.heap, parts.plan)
-    this.#context = { plan: parts.plan, memory, threads: parts.threads.count }
+    this.#context = { plan: parts.plan, memory, threads: parts.threads }
     this.#cache = new PrefixCache(parts.plan.blocks)
   }
 

@@ -66,7 +66,7 @@ export function writeTable(
 export interface StepContext {
   readonly plan: Plan
   readonly memory: StepMemory
-  readonly threads: number
+  readonly threads: { readonly count: number }
 }
 
 /** Chooses what each sequence does in the next step; sequences beyond the step's size wait. */
@@ -90,7 +90,7 @@ export function writeStep(heap: Heap, context: StepContext, parts: readonly Part
   const { memory, threads } = context
   const total = parts.reduce((sum, part) => sum + part.count, 0)
   // Two jobs per thread, so that others can take work from a slow one; a single thread gets one job and reads the weights once.
-  const fair = Math.ceil(total / (threads === 1 ? 1 : threads * 2))
+  const fair = Math.ceil(total / (threads.count === 1 ? 1 : threads.count * 2))
   const size = Math.min(Math.max(fair, smallestJob), jobTokens - spanLimit)
   const jobs: number[] = []
   const cursor = { ids: memory.ids, spans: memory.spans, row: memory.rows }

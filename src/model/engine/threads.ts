@@ -16,11 +16,13 @@ export class Threads {
   readonly #heap: Heap
   readonly #kernels: Kernels
   readonly #helpers: Worker[]
+  #count: number
 
   constructor(heap: Heap, kernels: Kernels, start: HelperStart) {
     this.#heap = heap
     this.#kernels = kernels
     const { count, file, module } = start
+    this.#count = count
     const { memory } = heap
     this.#helpers = Array.from({ length: count - 1 }, (_, index) => {
       const workerData: ThreadStart = { kind: 'thread', module, memory, index: index + 1 }
@@ -30,9 +32,14 @@ export class Threads {
     })
   }
 
-  /** How many threads there are, this one included. */
+  /** How many threads work, this one included. */
   get count(): number {
-    return this.#helpers.length + 1
+    return this.#count
+  }
+
+  /** Lets so many threads work from the next jobs on, at most all of them; the others sleep. */
+  use(count: number): void {
+    this.#count = Math.min(count, this.#helpers.length + 1)
   }
 
   /** Runs the jobs at these addresses, in any order and at the same time. */
@@ -40,7 +47,7 @@ export class Threads {
     for (let first = 0; first < jobs.length; first += JOB_LIMIT) {
       const some = jobs.slice(first, first + JOB_LIMIT)
       this.#heap.i32.set(some, JOB_LIST / 4)
-      if (this.#kernels.run(some.length) === 0) {
+      if (this.#kernels.run(some.length, this.#count) === 0) {
         throw new Error('A computing thread failed; the model has to be opened again.')
       }
     }

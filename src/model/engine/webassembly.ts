@@ -28,8 +28,8 @@ export const webAssembly = (globalThis as unknown as { WebAssembly: WebAssemblyV
 /** What the kernels offer; addresses and sizes are in bytes. */
 export interface Kernels {
   configure(thread: number): void
-  /** Runs the first `count` jobs of the list on all threads; 0 when a thread has failed. */
-  run(count: number): number
+  /** Runs the first `count` jobs of the list on so many threads; 0 when a thread has failed. */
+  run(count: number, threads: number): number
   serve(): void
   keptBytes(tokens: number, rows: number, ownBlocks: number, retain: number): number
   scratchBytes(tokens: number, backward: number): number

@@ -43,14 +43,15 @@ function work(): void {
   }
 }
 
-/** Runs the first `count` jobs of the list on all threads; false when a thread has failed. */
-export function run(count: i32): bool {
+/** Runs the first `count` jobs of the list on `threads` threads; false when a thread has failed. */
+export function run(count: i32, threads: i32): bool {
   atomic.store<i32>(DONE, 0)
   const round = (atomic.load<u64>(QUEUE) >> 32) + 1
   atomic.store<u64>(QUEUE, (round << 32) | (<u64>count << 16))
-  if (count > 1) {
+  const helpers = min(count, threads) - 1
+  if (helpers > 0) {
     atomic.add<i32>(BELL, 1)
-    atomic.notify(BELL, count - 1)
+    atomic.notify(BELL, helpers)
   }
   work()
   while (true) {
