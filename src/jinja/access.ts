@@ -44,6 +44,10 @@ export function getItem(object: Value, key: Value): Value {
 
 /** What `object[key]` is, if it is anything. */
 export function lookUpItem(object: Value, key: Value): Value | undefined {
+  if (Array.isArray(object) && typeof key === 'number') {
+    const found = object[key < 0 ? key + object.length : key] as Value | undefined
+    if (found !== undefined) return found
+  }
   if (object instanceof Undefined) object.raise()
   const item = findItem(object, key)
   if (item !== undefined || !isText(key)) return item

@@ -73,9 +73,11 @@ function toDict(run: Run, { positional, named }: Input): Dict {
 }
 
 const namespace: Callable = (run, input) => {
-  if (input.positional.length === 0) return new Namespace(new Map(input.named))
+  const { positional, named } = input
   const attributes = new Map<string, Value>()
-  for (const [key, value] of toDict(run, input)) attributes.set(String(key), value)
+  // Filling a map takes less time than having one made of another.
+  const members = positional.length === 0 ? (named ?? []) : toDict(run, input)
+  for (const [key, value] of members) attributes.set(String(key), value)
   return new Namespace(attributes)
 }
 

@@ -35,6 +35,7 @@ export const isIterable = (value: Value): boolean =>
 
 /** Python's `iter`: an array if all items are in memory, else an iterator. */
 export function toIterable(value: Value): readonly Value[] | Iterator<Value> {
+  if (Array.isArray(value)) return value
   if (typeof value === 'string') return value[Symbol.iterator]()
   if (value instanceof TemplateText) return characters(value).values()
   const items = itemsAtHand(value)

@@ -193,6 +193,9 @@ export function calculate(
   operands: readonly [Value, Value],
 ): Value {
   const [left, right] = operands
+  if (typeof left === 'number' && typeof right === 'number' && operator !== '**') {
+    return arithmetic(operator, left, right)
+  }
   if (operator === '+') return add(run, left, right)
   if (operator === '%' && isText(left)) return formatPercent(run, left, right)
   refuseUndefined(left, right)
