@@ -15,8 +15,11 @@ import { ownFiles, reasonToStay, type Spreading, threadOptions, weighingOf } fro
 import { canStart, startThread } from './thread.ts'
 import { openWhenBusy } from './when-busy.ts'
 
-/** The gathering thread needs its own core: on two cores, two threads made no more attempts than one. */
-const leastCores = 3
+/**
+ * On two cores, threads start beside the one that is busy and compile their code at its cost, so that they pay
+ * for runs that go on for longer; and a server's thread may be using the other core already.
+ */
+const onTwoCores = { seconds: 6, mostCores: 1.5 }
 
 /** Most threads; more are surely a mistake. */
 export const mostThreads = 256
@@ -47,10 +50,11 @@ export function openThreads(
   const count = Math.min(most, availableParallelism(), 1 + Math.floor(freemem() / memoryOfOne()))
   // An embedded model uses all cores already; copies on one core each are slower unless there are many.
   const hasOwnThreads = isEmbedded(parts.policy)
-  if (reason !== undefined || hasOwnThreads || count < leastCores || !canStart()) return undefined
+  if (reason !== undefined || hasOwnThreads || count < 2 || !canStart()) return undefined
   const files = ownFiles(spreading)
   return openWhenBusy({
     hint: files.length === 0 ? undefined : hintOf(count, files[0]!),
+    ...(availableParallelism() === 2 && onTwoCores),
     open: () => openCrew(count, { spreading, parts, widths }),
     tell,
   })

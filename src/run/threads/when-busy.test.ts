@@ -26,7 +26,7 @@ describe('threads by default', () => {
       open: () => openTold(told),
       hint: undefined,
       tell: line => told.push(line),
-      busyShare: () => share,
+      measure: () => ({ share, cores: 1 }),
     })
     places.watch(() => {})
     await vi.advanceTimersByTimeAsync(60_000)
@@ -47,11 +47,32 @@ describe('threads by default', () => {
       open: () => openTold(told),
       hint: '--threads 4',
       tell: line => told.push(line),
-      busyShare: () => 1,
+      measure: () => ({ share: 1, cores: 1 }),
     })
     places.watch(() => {})
     await vi.advanceTimersByTimeAsync(60_000)
     expect(places.isOpen).toBe(false)
     expect(told).toEqual(['--threads 4'])
+  })
+
+  it('are not started while the program uses the cores that they would need', async () => {
+    let cores = 1.8
+    const places = openWhenBusy({
+      open: () => openTold([]),
+      hint: undefined,
+      tell: () => {},
+      seconds: 6,
+      mostCores: 1.5,
+      measure: () => ({ share: 1, cores }),
+    })
+    places.watch(() => {})
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(places.isOpen).toBe(false)
+    cores = 1.2
+    await vi.advanceTimersByTimeAsync(5750)
+    expect(places.isOpen).toBe(false)
+    await vi.advanceTimersByTimeAsync(250)
+    expect(places.isOpen).toBe(true)
+    await places[Symbol.asyncDispose]()
   })
 })

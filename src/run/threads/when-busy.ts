@@ -14,20 +14,32 @@ export interface WhenBusyOptions {
   /** If set, printed instead of opening them. */
   readonly hint: string | undefined
   readonly tell: (line: string) => void
-  /** The share of the time that this thread was busy since it was last asked. @default that of its event loop */
-  readonly busyShare?: () => number
+  /** How long this thread must have been busy, about as long as starting threads costs. @default 1.5 */
+  readonly seconds?: number
+  /** Cores that the whole program may use by now: with more, threads would find none free. @default any */
+  readonly mostCores?: number
+  /** How busy things were since they were last looked at. @default as this process tells */
+  readonly measure?: () => Busy
   /** Milliseconds between two looks. @default 250 */
   readonly every?: number
 }
 
+/** How busy this process was. */
+export interface Busy {
+  /** The share of the time in which this thread's event loop was. */
+  readonly share: number
+  /** Cores that all its threads used together. */
+  readonly cores: number
+}
+
 /** A thread that waits for a server is idle in between; one busier than this share is the bottleneck. */
 const busyShare = 0.9
-/** It must be busy in this many checks in a row, about as long as starting a thread takes. */
-const looks = 6
 
 /** Makes attempts here until this thread has been busy for a while, and in threads from then on. */
 export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposable {
-  const { open, hint, tell, busyShare: measure = openMeasure(), every = 250 } = options
+  const { open, hint, tell, measure = openMeasure(), every = 250 } = options
+  const { seconds = 1.5, mostCores = Number.POSITIVE_INFINITY } = options
+  const looks = (seconds * 1000) / every
   const listeners = new Map<Listen, () => void>()
   let crew: Opened | undefined
   let opening: Promise<void> | undefined
@@ -50,7 +62,8 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
     isOpen = true
   }
   function look(): void {
-    busy = measure() >= busyShare ? busy + 1 : 0
+    const { share, cores } = measure()
+    busy = share >= busyShare && cores <= mostCores ? busy + 1 : 0
     if (busy < looks || opening) return
     clearInterval(timer)
     // If no thread can be started, the run stays in this one.
@@ -93,13 +106,17 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
   }
 }
 
-/** The share of the time that the event loop was busy since it was last asked. */
-function openMeasure(): () => number {
-  let before = performance.eventLoopUtilization()
+function openMeasure(): () => Busy {
+  let loop = performance.eventLoopUtilization()
+  let used = process.cpuUsage()
+  let at = performance.now()
   return () => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, before)
-    before = now
-    return utilization
+    const now = { loop: performance.eventLoopUtilization(), at: performance.now() }
+    const { user, system } = process.cpuUsage(used)
+    const { utilization: share } = performance.eventLoopUtilization(now.loop, loop)
+    const cores = (user + system) / 1000 / (now.at - at)
+    used = process.cpuUsage()
+    ;({ loop, at } = now)
+    return { share, cores }
   }
 }
