@@ -1,6 +1,7 @@
-import { z } from 'zod'
+import type { $ZodType } from 'zod/v4/core'
 import type { StandardIssue, StandardSchema } from '../../core/tool.ts'
 import { isRecord, type JsonSchema, validatorOf } from './json-schema.ts'
+import { zodJsonSchema } from './zod-parameters.ts'
 
 /** A schema that has been read: what the policy sees of it, and how it checks a value. */
 export interface InputSchema {
@@ -70,7 +71,7 @@ export function describeIssue({ path, message }: StandardIssue): string {
 }
 
 function jsonSchemaOf(schema: StandardSchema): unknown {
-  if ('_zod' in schema) return zodJsonSchema(schema)
+  if ('_zod' in schema) return zodJsonSchema(schema as unknown as $ZodType)
   const { vendor } = schema['~standard']
   const converter: unknown = Reflect.get(schema['~standard'], 'jsonSchema')
   if (isRecord(converter) && typeof converter.input === 'function') {
@@ -83,17 +84,6 @@ function jsonSchemaOf(schema: StandardSchema): unknown {
     `This ${vendor} schema cannot tell its JSON schema, which policies are shown. Give a schema ` +
       'of zod 4, one with ~standard.jsonSchema or toJsonSchema(), an AI SDK jsonSchema(), or plain JSON schema.',
   )
-}
-
-function zodJsonSchema(schema: unknown): unknown {
-  return z.toJSONSchema(schema as z.core.$ZodType, {
-    io: 'input',
-    override({ jsonSchema }) {
-      // The bounds that every z.int() states tell a policy nothing and cost forty tokens.
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
-    },
-  })
 }
 
 async function readAiSchema(schema: object): Promise<InputSchema> {
