@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { Transition, World } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
-import type { Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
+import type { Finish, Sample, SampleRequest, TextSample, TokenSample } from '../core/policy.ts'
 import { type Frame, type FrameArray, toJson, type WrittenFrame } from './frame.ts'
 import { isLongCall, isLongMessage } from './long-messages.ts'
 import { Lifting, mayHold } from './long-texts.ts'
@@ -91,8 +91,13 @@ function entryToJson(entry: AttemptEntry, index: number, { leftOut, keep }: Entr
   const { tree, key, sample } = entry
   const { finish, usage, segment } = sample
   const tokens = `{"ids":${keep(segment.ids)},${sampledToJson(segment, keep)}}`
-  const rest = toJson({ kind: 'sample', tree, key, sample: { kind: 'tokens', finish, usage } })
-  return `${rest.slice(0, -2)},"tokens":${tokens}}}`
+  const drawn = `{"kind":"tokens","finish":${finishToJson(finish)},"usage":${toJson(usage)},"tokens":${tokens}}`
+  return `{"kind":"sample","tree":${toJson(tree)},"key":${toJson(key)},"sample":${drawn}}`
+}
+
+/** Nearly every sample ends in one of three ways, which are one word each. */
+function finishToJson(finish: Finish): string {
+  return finish.kind === 'guard' ? toJson(finish) : `{"kind":"${finish.kind}"}`
 }
 
 type StepEntry = Extract<AttemptEntry, { readonly kind: 'step' }>
