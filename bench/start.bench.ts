@@ -18,41 +18,76 @@ interface Milliseconds {
   readonly spread: readonly [fastest: number, slowest: number]
 }
 
-/** How long it takes to load the library, and from calling `espalier roll` to its first request. */
+/** How long it takes to load the library, to answer `--version` and `--help`, and from `espalier roll` to its requests. */
 export async function bench({ json }: { json: boolean }) {
   const folder = await mkdtemp(join(tmpdir(), 'espalier-bench-start-'))
   try {
-    const node: number[] = []
-    const imported: number[] = []
-    const rolled: number[] = []
+    const taken = new Map<Measured, number[]>(measured.map(name => [name, []]))
     // The sides take turns; the first round only brings files into the system's cache.
     for (let round = 0; round <= rounds; round++) {
-      const each = [await nodeStart(), await importTime(), await timeToRequest(folder, round)]
-      if (round === 0) continue
-      for (const [index, list] of [node, imported, rolled].entries()) list.push(each[index]!)
+      const each = await measureOnce(folder, round)
+      if (round > 0) for (const name of measured) taken.get(name)!.push(each[name])
     }
-    const figures = { node: middle(node), import: middle(imported), roll: middle(rolled) }
-    if (!json) {
-      console.log(`node alone, start to end           ${show(figures.node)}`)
-      console.log(`import 'espalier'                  ${show(figures.import)}`)
-      console.log(`espalier roll, start to a request  ${show(figures.roll)}`)
-    }
-    return { ...figures, missed: missedOf(expectationsOf(figures.import, figures.roll)) }
+    const figures = Object.fromEntries(
+      [...taken].map(([name, values]) => [name, middle(values)]),
+    ) as Figures
+    if (!json) print(figures)
+    return { ...figures, ratios: ratiosOf(figures), missed: missedOf(expectationsOf(figures)) }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-function expectationsOf(imported: Milliseconds, rolled: Milliseconds): readonly Expectation[] {
+const measured = ['node', 'import', 'version', 'help', 'roll', 'sample'] as const
+type Measured = (typeof measured)[number]
+type Figures = Readonly<Record<Measured, Milliseconds>>
+
+async function measureOnce(
+  folder: string,
+  round: number,
+): Promise<Readonly<Record<Measured, number>>> {
+  return {
+    node: await runTime(['-e', '']),
+    import: await importTime(),
+    version: await runTime([program, '--version']),
+    help: await runTime([program, '--help']),
+    ...(await timesToRequests(folder, round)),
+  }
+}
+
+/** How often the time of a bare Node each takes: what depends least on the machine. */
+function ratiosOf({ node, ...rest }: Figures): Readonly<Record<string, number>> {
+  const entries = Object.entries(rest).map(([name, { median }]) => [name, median / node.median])
+  return Object.fromEntries(entries) as Record<string, number>
+}
+
+const lines: Readonly<Record<Measured, string>> = {
+  node: 'node alone, start to end',
+  import: "import 'espalier'",
+  version: 'espalier --version, start to end',
+  help: 'espalier --help, start to end',
+  roll: 'espalier roll, start to its first request',
+  sample: 'espalier roll, start to its first sample',
+}
+
+function print(figures: Figures): void {
+  const ratios = ratiosOf(figures)
+  for (const name of measured) {
+    const ratio = ratios[name] === undefined ? '' : `, ${ratios[name].toFixed(2)} of node alone`
+    console.log(`${lines[name].padEnd(43)}${show(figures[name])}${ratio}`)
+  }
+}
+
+function expectationsOf({ import: imported, roll }: Figures): readonly Expectation[] {
   return [
     { what: "ms to import 'espalier'", value: imported.median, atMost: 80 },
-    { what: 'ms from `espalier roll` to its first request', value: rolled.median, atMost: 300 },
+    { what: 'ms from `espalier roll` to its first request', value: roll.median, atMost: 300 },
   ]
 }
 
-async function nodeStart(): Promise<number> {
+async function runTime(words: readonly string[]): Promise<number> {
   const started = performance.now()
-  await run(process.execPath, ['-e', ''])
+  await run(process.execPath, [...words])
   return performance.now() - started
 }
 
@@ -64,11 +99,19 @@ async function importTime(): Promise<number> {
   return Number(stdout)
 }
 
-/** A server that fails every request: what counts is when the first one came. */
-async function timeToRequest(folder: string, round: number): Promise<number> {
+/**
+ * A server that fails every request: what counts is when the first ones came. The first asks what is served, the
+ * first that posts asks for a sample.
+ */
+async function timesToRequests(
+  folder: string,
+  round: number,
+): Promise<{ readonly roll: number; readonly sample: number }> {
   let first: number | undefined
-  const server = createServer((_, answer) => {
+  let sampled: number | undefined
+  const server = createServer(({ method }, answer) => {
     first ??= performance.now()
+    if (method === 'POST') sampled ??= performance.now()
     answer.writeHead(400).end('{}')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -84,8 +127,10 @@ async function timeToRequest(folder: string, round: number): Promise<number> {
   )
   server.closeAllConnections()
   server.close()
-  if (first === undefined) throw new Error(`espalier roll asked for nothing: ${String(ended)}`)
-  return first - started
+  if (first === undefined || sampled === undefined) {
+    throw new Error(`espalier roll asked for nothing: ${String(ended)}`)
+  }
+  return { roll: first - started, sample: sampled - started }
 }
 
 function middle(values: readonly number[]): Milliseconds {
