@@ -16,11 +16,16 @@ const marker = 'espalier-group:'
 export function findGroups({ inputs }, { starts, doors }) {
   const groups = groupsOf(inputs, starts)
   const importsFor = path => {
-    const entry = relative(resolve('.'), path).replaceAll('\\', '/')
+    const entry = nameOf(path)
     return doors.includes(entry) ? '' : linesFor(inputs, entry, groups)
   }
-  return { importsFor, plugin: pluginOf(groups, importsFor) }
+  // What people load is an entry already.
+  const isOwn = path => path.startsWith(source) && !doors.includes(nameOf(path))
+  return { importsFor, plugin: pluginOf(groups, importsFor, isOwn) }
 }
+
+/** A file as the graph names it. */
+const nameOf = path => relative(resolve('.'), path).replaceAll('\\', '/')
 
 function groupsOf(inputs, starts) {
   const loaded = starts.map(start => closureOf(inputs, start))
@@ -64,13 +69,13 @@ function loadsLater({ imports }, entry) {
   return imports.some(({ kind, path }) => kind === 'dynamic-import' && path === entry)
 }
 
-function pluginOf(groups, importsFor) {
+function pluginOf(groups, importsFor, isOwn) {
   const prefix = new RegExp(`^${marker}`)
   return {
     name: 'groups',
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^\./ }, ({ path, kind, resolveDir }) =>
-        kind === 'dynamic-import' && resolveDir.startsWith(source)
+        kind === 'dynamic-import' && isOwn(resolve(resolveDir, path))
           ? { path: resolve(resolveDir, path), namespace: 'entry' }
           : undefined,
       )

@@ -1,6 +1,6 @@
 // Modules that are loaded when the first of their functions is called: zod, which a program that only names
-// environments and rewards never calls, and modules of Node that take milliseconds. They are loaded
-// synchronously, as they are called, so zod's file is CommonJS.
+// environments and rewards never calls, and others that take milliseconds. They are loaded synchronously, as
+// they are called, so zod's file is CommonJS.
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { build } from 'esbuild'
@@ -21,23 +21,29 @@ const lateModules = {
   ],
 }
 
-/** Functions with the names of a module's, which load it when they are called. */
-function lateModule(module) {
-  const names = lateModules[module]
-  const late = name => `const ${name}Late = (...given) => open().${name}(...given)`
-  const isZod = module === 'zod'
+/** Functions with the names of a module's, which load it when one is called. */
+function lateFunctions(module, names) {
+  const opened = `opened_${module.replace(/\W/g, '_')}`
+  const load =
+    module === 'zod'
+      ? "createRequire(espalierFolder)('./chunks/zod.cjs')"
+      : `process.getBuiltinModule('${module}')`
+  const open = `(${opened} ??= ${load})`
+  const coerce = `export const coerce = { number: (...given) => ${open}.coerce.number(...given) }`
   return [
-    isZod ? openZod : `const open = () => process.getBuiltinModule('${module}')`,
-    ...names.map(late),
-    isZod ? 'export const coerce = { number: (...given) => open().coerce.number(...given) }' : '',
+    `let ${opened}`,
+    ...names.map(name => `const ${name}Late = (...given) => ${open}.${name}(...given)`),
+    ...(module === 'zod' ? [coerce] : []),
     `export { ${names.map(name => `${name}Late as ${name}`).join(', ')} }`,
   ].join('\n')
 }
 
-const openZod = `import { createRequire } from 'node:module'
+/** The functions of all modules, in one file. */
+const allLate = `import { createRequire } from 'node:module'
 import { espalierFolder } from 'espalier:folder'
-let opened
-const open = () => (opened ??= createRequire(espalierFolder)('./chunks/zod.cjs'))`
+${Object.entries(lateModules)
+  .map(([module, names]) => lateFunctions(module, names))
+  .join('\n')}`
 
 /** Puts functions that load a module later in the place of the module. */
 export const loadedLater = {
@@ -46,10 +52,10 @@ export const loadedLater = {
     onResolve({ filter: /^(?:zod|node:.*)$/ }, ({ path, kind }) => {
       // Who loads a module by an expression gets all of it; user code gets our zod so.
       const isLate = kind === 'import-statement' && Object.hasOwn(lateModules, path)
-      return isLate ? { path, namespace: 'late' } : undefined
+      return isLate ? { path: 'functions', namespace: 'late' } : undefined
     })
-    onLoad({ filter: /.*/, namespace: 'late' }, ({ path }) => ({
-      contents: lateModule(path),
+    onLoad({ filter: /.*/, namespace: 'late' }, () => ({
+      contents: allLate,
       resolveDir: resolve('src'),
     }))
   },

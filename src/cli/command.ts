@@ -28,8 +28,6 @@ export interface Invocation {
 /** One thing the program does. */
 export interface Command {
   readonly name: string
-  /** One line for the list of commands. */
-  readonly summary: string
   /** What follows its name: `RUN [ID]`. */
   readonly usage: string
   /** A paragraph, and what it is for. */
@@ -42,8 +40,6 @@ export interface Command {
   /** Whether settings may also come from a config file. */
   readonly readsConfig?: boolean
   readonly own?: Readonly<Record<string, OwnFlag>>
-  /** Whether it stands on the first screen of help. */
-  readonly isCommon?: boolean
   /** How many words it takes: at least, at most. */
   readonly words: readonly [number, number]
   /** Gives the exit code: 0 done, 1 failed. */

@@ -4,24 +4,6 @@ import { byTopic } from '../settings/topics.ts'
 import type { Command } from './command.ts'
 import { commonFlags, configFlags } from './flags.ts'
 
-/** The first screen: what the program is, and the commands people begin with. */
-export function programHelp(commands: readonly Command[], isAll: boolean): string {
-  const shown = commands.filter(command => isAll || command.isCommon)
-  const width = Math.max(...shown.map(({ name }) => name.length))
-  const lines = shown.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
-  return [
-    'espalier: rollouts for training language-model agents, exact to the token.',
-    '',
-    'Usage: espalier COMMAND [flags]',
-    '',
-    ...lines,
-    '',
-    isAll
-      ? 'espalier COMMAND --help shows a command. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted.'
-      : 'espalier --help all shows every command, --help config every setting,\nespalier COMMAND --help one of them.',
-  ].join('\n')
-}
-
 /** Every setting, whichever command takes it. */
 export function settingsHelp(): string {
   const names = Object.keys(settings) as SettingName[]

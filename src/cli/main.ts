@@ -6,7 +6,7 @@ import { keepSecretVariables } from '../core/process/secrets.ts'
 import { onSignal } from '../core/process/signals.ts'
 import { didYouMean } from '../names/nearest.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
-import { commandNames, loadCommand, loadCommands } from './commands.ts'
+import { commandNames, loadCommand, programHelp } from './commands.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 // Node 22 and later keep compiled code between starts; all but this file is loaded after this.
@@ -26,7 +26,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv
   if (name === undefined || name === '--help' || name === 'help') {
     if (rest[0] === 'config') await printConfigHelp(rest.includes('--json'))
-    else await printHelp(rest[0] === 'all')
+    else terminal.print(programHelp(rest[0] === 'all'))
     return 0
   }
   if (name === '--version') {
@@ -40,11 +40,6 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0
   }
   return await command.run({ ...read, terminal, signal: stop.signal })
-}
-
-async function printHelp(isWhole: boolean): Promise<void> {
-  const [commands, { programHelp }] = await Promise.all([loadCommands(), import('./help.ts')])
-  terminal.print(programHelp(commands, isWhole))
 }
 
 /** Every setting, for people or as a JSON schema for editors. */

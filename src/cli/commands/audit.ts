@@ -7,7 +7,6 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 /** Compares recorded log-probabilities with the policy's own. */
 export const auditCommand: Command = {
   name: 'audit',
-  summary: 'Recompute every log-probability and compare',
   usage: 'RUN --policy URI',
   about:
     'Scores every row of a run with the policy that sampled it and compares the log-probability of\n' +

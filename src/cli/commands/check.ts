@@ -10,7 +10,6 @@ const taskCount = 8
 /** Runs the conformance suite on an environment. */
 export const checkCommand: Command = {
   name: 'check',
-  summary: 'Check an environment: disposal, determinism, forks, mistakes, shortcuts',
   usage: './file.ts#export | NAME',
   about:
     'Opens worlds of an environment and checks what every environment owes: it disposes of them, the\n' +

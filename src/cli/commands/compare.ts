@@ -6,7 +6,6 @@ import { count, percent } from '../units.ts'
 /** Compares runs task by task. */
 export const compareCommand: Command = {
   name: 'compare',
-  summary: 'Compare runs task by task: differences with intervals, tasks gained and lost',
   usage: 'RUN RUN…',
   about:
     'Compares every further run with the first on the tasks they share: mean differences of success,\n' +

@@ -12,7 +12,6 @@ import { count } from '../units.ts'
 /** Makes single-turn samples of multi-turn trajectories. */
 export const convertCommand: Command = {
   name: 'convert',
-  summary: 'Make single-turn samples of multi-turn trajectories, marked off-policy',
   usage: 'RUN --to steps [--out RUN]',
   about:
     'Puts every turn of a run’s trajectories behind a prompt of its own: the opening and the last\n' +

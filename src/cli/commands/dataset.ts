@@ -14,7 +14,6 @@ const defaultCondenser = 'keyword:boundary=blank-line'
 /** Builds supervised sets for policies and condensers that work on condensed texts. */
 export const datasetCommand: Command = {
   name: 'dataset',
-  summary: 'Build supervised sets over condensed inputs, and measure what condensing loses',
   usage: 'condensed-sft|condenser|loss SOURCE --out FILE',
   about:
     'SOURCE is a file of questions with passages (JSONL or Parquet: question, answer, passages,\n' +

@@ -16,7 +16,6 @@ const defaults = { ...choices, oracleBonus: 0 }
 /** The main job on the embedded default. */
 export const demoCommand: Command = {
   name: 'demo',
-  summary: 'Watch the policy inside act at a service desk, learn from it, and get better',
   usage: '',
   about:
     'Rolls the embedded policy at a service desk, trains it with GRPO on its own trajectories and\n' +
@@ -33,7 +32,6 @@ export const demoCommand: Command = {
     ...['maxStaleness', 'onUpdate', 'out'],
   ] as const,
   defaults,
-  isCommon: true,
   words: [0, 0],
   run: runDemoCommand,
 }

@@ -10,7 +10,6 @@ import type { Terminal } from '../terminal.ts'
 /** Examines the border between messages and tokens of a model folder. */
 export const doctorCommand: Command = {
   name: 'doctor',
-  summary: 'Examine a model folder: is every token exact, and what does its template rewrite?',
   usage: 'DIR|ID',
   about:
     'Opens the tokenizer and the chat template of a model, prints what probing them found out, plays\n' +
@@ -39,7 +38,6 @@ export const doctorCommand: Command = {
   own: {
     conversations: { help: 'How many random conversations to play (default: 40)', argument: 'N' },
   },
-  isCommon: true,
   words: [1, 1],
   run: runDoctor,
 }

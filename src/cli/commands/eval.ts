@@ -49,7 +49,6 @@ const evalSettingNames: readonly SettingName[] = [
 /** Rolls without training and measures. */
 export const evalCommand: Command = {
   name: 'eval',
-  summary: 'Measure a policy: success, pass@k and pass^k with intervals',
   usage: '--policy URI --environment NAME --tasks FILE|N',
   about:
     'Attempts every task --trials times and measures: success, pass@k (one of k succeeds) and pass^k\n' +
@@ -64,7 +63,6 @@ export const evalCommand: Command = {
   settings: evalSettingNames,
   readsConfig: true,
   own: dryRunFlag,
-  isCommon: true,
   words: [0, 0],
   run: runEval,
 }

@@ -9,7 +9,6 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 /** Writes an embedded model for other programs. */
 export const exportModelCommand: Command = {
   name: 'export-model',
-  summary: 'Write an embedded model for llama.cpp, Ollama, transformers and transformers.js',
   usage: 'DIR|embedded',
   about:
     'Writes a model that was taught or trained here as a GGUF file, or as a Hugging Face folder with\n' +

@@ -15,7 +15,6 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 /** Writes a run in the format of a trainer. */
 export const exportCommand: Command = {
   name: 'export',
-  summary: 'Write a run as training rows',
   usage: 'RUN --to FORMAT --out FILE',
   about:
     'Writes the training rows of a run in canonical order (task, member, row), says what the format\n' +
@@ -44,7 +43,6 @@ export const exportCommand: Command = {
     without: { help: 'Leave out what a format cannot carry: experts', argument: 'experts' },
     volatile: { help: 'Also write what depends on clocks and servers' },
   },
-  isCommon: true,
   words: [1, 1],
   run: runExport,
 }

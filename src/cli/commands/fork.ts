@@ -31,7 +31,6 @@ const fixed = new Set<SettingName>([
 /** Continues a stored trajectory from one of its turns or tokens. */
 export const forkCommand: Command = {
   name: 'fork',
-  summary: 'Continue a stored trajectory from a turn or a token',
   usage: 'RUN ID --at TURN|TOKEN --samples N',
   about:
     'Reopens a stored trajectory at a turn (3, counted from 0) or after a token (t512), replays its\n' +

@@ -35,7 +35,6 @@ const walking: readonly SettingName[] = [
 /** Serves a policy to agents in any language, and keeps what they do as a run. */
 export const gatewayCommand: Command = {
   name: 'gateway',
-  summary: 'Record and reward agents in any language, by their base URL',
   usage: '--policy URI [--out RUN] [--port N]',
   about:
     "Agents ask the policy over OpenAI's Chat Completions or Responses, Anthropic's Messages or\n" +

@@ -8,7 +8,6 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 /** Makes a run of a file that another program wrote. */
 export const importCommand: Command = {
   name: 'import',
-  summary: 'Make a run of a file in the format of a trainer',
   usage: 'FILE --from FORMAT [--out RUN]',
   about:
     'Reads trajectories back from a file, so that show, score and export work on them. Formats that\n' +

@@ -9,14 +9,12 @@ import { initFiles } from '../init-files.ts'
 /** Writes a small project that runs at once. */
 export const initCommand: Command = {
   name: 'init',
-  summary: 'Write a small project that runs at once',
   usage: '[DIR]',
   about:
     'Writes an environment with two tools, a few tasks, a config with a `laptop` profile that needs\n' +
     'no server, and a test with a scripted policy. Files that are already there are never changed.',
   examples: ['espalier init pears && cd pears && npx espalier roll --profile laptop'],
   settings: [],
-  isCommon: true,
   words: [0, 1],
   run: runInit,
 }

@@ -8,7 +8,6 @@ import { trainWith } from './train.ts'
 /** Goes on with an interrupted run. */
 export const resumeCommand: Command = {
   name: 'resume',
-  summary: 'Go on with an interrupted run',
   usage: 'RUN',
   about:
     'Goes on with a run that was interrupted, with the settings it was begun with. What finished is\n' +

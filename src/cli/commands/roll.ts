@@ -93,7 +93,6 @@ export const rollSettings: readonly SettingName[] = [
 /** Rolls groups into a run folder. */
 export const rollCommand: Command = {
   name: 'roll',
-  summary: 'Roll groups of attempts into a run folder',
   usage: '--policy URI --environment NAME --tasks FILE|N',
   about:
     'Rolls a group of attempts for every task and keeps every token, log-probability, reward and\n' +
@@ -105,7 +104,6 @@ export const rollCommand: Command = {
   settings: rollSettings,
   readsConfig: true,
   own: dryRunFlag,
-  isCommon: true,
   words: [0, 0],
   run: runRoll,
 }

@@ -31,7 +31,6 @@ import { rollSettings } from './roll.ts'
 /** Serves rollouts to trainers in other languages. */
 export const rolloutsCommand: Command = {
   name: 'rollouts',
-  summary: 'Roll for trainers in other languages, over HTTP',
   usage: '--policy URI --environment NAME [--port N]',
   about:
     'Trainers submit prompts or task ids, with a policy endpoint and its version if they like, and take\n' +

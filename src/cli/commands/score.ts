@@ -25,7 +25,6 @@ import { count } from '../units.ts'
 /** Scores and filters stored trajectories again. */
 export const scoreCommand: Command = {
   name: 'score',
-  summary: 'Score and filter stored trajectories again',
   usage: 'RUN [--reward NAME|FILE#EXPORT] [--filter NAME] [--advantage NAME]',
   about:
     'Scores, filters and weighs the stored trajectories of a run again, lists the pairs within groups\n' +

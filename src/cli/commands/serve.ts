@@ -12,7 +12,6 @@ import { doorFlags, readDoor } from '../listening.ts'
 /** Serves an embedded model over HTTP. */
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Serve an embedded model over HTTP',
   usage: '[--model DIR] [--port N]',
   about:
     "Speaks SGLang's /generate (ids in, ids and log-probabilities out, streaming, aborting, new\n" +

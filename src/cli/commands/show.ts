@@ -24,7 +24,6 @@ const usualLimit = 20
 /** Reads runs, groups, trajectories and trees in the terminal. */
 export const showCommand: Command = {
   name: 'show',
-  summary: 'Read a run, a group or a trajectory',
   usage: 'RUN [ID]',
   about:
     'Without an id: what the run is, what it came to, and its newest groups; with --step, --failed,\n' +
@@ -54,7 +53,6 @@ export const showCommand: Command = {
     task: { help: 'Only groups of the task with this id, or with this in it', argument: 'TEXT' },
     limit: { help: `How many of the newest groups (default: ${usualLimit})`, argument: 'N' },
   },
-  isCommon: true,
   words: [1, 2],
   run: runShow,
 }

@@ -5,7 +5,6 @@ import { type Command, type Invocation, unknownVerb } from '../command.ts'
 /** Packs a tau-bench checkout. */
 export const tauCommand: Command = {
   name: 'tau',
-  summary: 'Pack a tau-bench checkout into a folder that loads fast',
   usage: 'pack CHECKOUT DIR',
   about:
     'Reads the data, tools, policies and tasks of a tau-bench checkout and writes them as one folder.\n' +

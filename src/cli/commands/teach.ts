@@ -21,7 +21,6 @@ import type { Terminal } from '../terminal.ts'
 /** Makes an embedded model from demonstrations. */
 export const teachCommand: Command = {
   name: 'teach',
-  summary: 'Make an embedded model from demonstrations',
   usage: '--environment NAME --demonstrations FILE|RUN --out DIR',
   about:
     'Builds a vocabulary from demonstrations, with bytes for every other text, and trains a small\n' +

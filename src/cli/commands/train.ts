@@ -45,7 +45,6 @@ const settingNames: readonly SettingName[] = [
 /** Rolls and learns in turn. */
 export const trainCommand: Command = {
   name: 'train',
-  summary: 'Roll and learn in turn',
   usage: '--policy embedded[:DIR] --environment NAME --tasks FILE|N',
   about:
     'Rolls groups, weighs them, changes the weights and evaluates on held-out tasks, in turn. Keeps\n' +
@@ -57,7 +56,6 @@ export const trainCommand: Command = {
   settings: settingNames,
   readsConfig: true,
   own: dryRunFlag,
-  isCommon: true,
   words: [0, 0],
   run: runTrain,
 }

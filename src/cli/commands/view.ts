@@ -16,7 +16,6 @@ import { counted, doorFlags, readDoor } from '../listening.ts'
 /** Shows runs in a browser. */
 export const viewCommand: Command = {
   name: 'view',
-  summary: 'Look at runs in a browser, live or finished, or write them as one HTML file',
   usage: '[RUN|FILE…]',
   about:
     'Serves a page on this machine over runs and files that `import` reads: curves, groups, conversations\n' +

@@ -9,7 +9,6 @@ import { counted } from '../listening.ts'
 /** Rolls attempts of other machines' runs. */
 export const workerCommand: Command = {
   name: 'worker',
-  summary: 'Make attempts for the runs of a cluster',
   usage: '--cluster postgres://USER@HOST/DATABASE [--concurrency N]',
   about:
     'Takes attempts of every run whose coordinator uses the same database (--cluster there too), makes\n' +

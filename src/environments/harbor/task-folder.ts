@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename, join, resolve } from 'node:path'
-import { parse } from 'smol-toml'
 import { z } from 'zod'
 import { late } from '../late.ts'
 
@@ -24,6 +24,9 @@ export interface TaskFolder {
 
 /** Most bytes of a file that describes a task. */
 const mostBytes = 1_000_000
+
+/** Loaded with the first task, since it is a dozen files. */
+const toml = late((): typeof import('smol-toml') => createRequire(import.meta.url)('smol-toml'))
 
 const harborConfig = late(() =>
   z.object({
@@ -67,7 +70,7 @@ export function readTaskFolder(folder: string): TaskFolder {
 
 function readHarbor(folder: string): TaskFolder {
   const file = join(folder, 'task.toml')
-  const read = harborConfig().safeParse(parse(textOf(file)))
+  const read = harborConfig().safeParse(toml().parse(textOf(file)))
   if (!read.success) {
     const [issue] = read.error.issues
     throw new Error(`${file}: ${issue?.path.join('.')}: ${issue?.message}`)

@@ -10,7 +10,6 @@ import { counted, doorFlags, keyOption, readDoor, tryPort } from '../../listenin
 /** Serves workspaces on this machine to runs on other machines. */
 export const sandboxCommand: Command = {
   name: 'sandbox',
-  summary: 'Serve workspaces of this machine to attempts that are rolled elsewhere',
   usage: 'serve',
   about:
     'Commands of coding agents run here, within walls of this machine or in containers, while the\n' +

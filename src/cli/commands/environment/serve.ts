@@ -17,7 +17,6 @@ const madeTasks = 1000
 /** Serves an environment to other programs. */
 export const environmentCommand: Command = {
   name: 'environment',
-  summary: 'Serve an environment as an OpenEnv and MCP server',
   usage: 'serve ./file.ts#export | NAME',
   about:
     'Any environment, at one address, for trainers and agents in other languages: OpenEnv’s clients\n' +

@@ -16,7 +16,6 @@ import { percent } from '../../units.ts'
 /** Makes, dedupes, splits and measures sets of tasks. */
 export const tasksCommand: Command = {
   name: 'tasks',
-  summary: 'Make, dedupe, split and measure sets of tasks',
   usage: 'make N | dedupe FILE | split FILE | measure RUN',
   about:
     'make N        tasks of --environment, from a seed\n' +
