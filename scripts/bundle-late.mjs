@@ -1,6 +1,7 @@
 // Modules that are loaded when the first of their functions is called: zod, which a program that only names
-// environments and rewards never calls, and others that take milliseconds. They are loaded synchronously, as
-// they are called, so zod's file is CommonJS.
+// environments and rewards never calls, and modules of Node that take milliseconds. They are loaded
+// synchronously, as they are called. zod is there as a text: bundles of others take it along, and Node only
+// reads over it until it is needed.
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { build } from 'esbuild'
@@ -24,10 +25,7 @@ const lateModules = {
 /** Functions with the names of a module's, which load it when one is called. */
 function lateFunctions(module, names) {
   const opened = `opened_${module.replace(/\W/g, '_')}`
-  const load =
-    module === 'zod'
-      ? "createRequire(espalierFolder)('./chunks/zod.cjs')"
-      : `process.getBuiltinModule('${module}')`
+  const load = module === 'zod' ? 'openZod()' : `process.getBuiltinModule('${module}')`
   const open = `(${opened} ??= ${load})`
   const coerce = `export const coerce = { number: (...given) => ${open}.coerce.number(...given) }`
   return [
@@ -39,11 +37,17 @@ function lateFunctions(module, names) {
 }
 
 /** The functions of all modules, in one file. */
-const allLate = `import { createRequire } from 'node:module'
-import { espalierFolder } from 'espalier:folder'
-${Object.entries(lateModules)
-  .map(([module, names]) => lateFunctions(module, names))
-  .join('\n')}`
+function allLate(zodCode) {
+  const functions = Object.entries(lateModules).map(entry => lateFunctions(...entry))
+  return `import { compileFunction } from 'node:vm'
+const zodCode = ${JSON.stringify(zodCode)}
+function openZod() {
+  const module = { exports: {} }
+  compileFunction(zodCode, ['module', 'exports'], { filename: 'zod' })(module, module.exports)
+  return module.exports
+}
+${functions.join('\n')}`
+}
 
 /** Puts functions that load a module later in the place of the module. */
 export const loadedLater = {
@@ -54,10 +58,8 @@ export const loadedLater = {
       const isLate = kind === 'import-statement' && Object.hasOwn(lateModules, path)
       return isLate ? { path: 'functions', namespace: 'late' } : undefined
     })
-    onLoad({ filter: /.*/, namespace: 'late' }, () => ({
-      contents: allLate,
-      resolveDir: resolve('src'),
-    }))
+    const zodCode = joinZod()
+    onLoad({ filter: /.*/, namespace: 'late' }, async () => ({ contents: allLate(await zodCode) }))
   },
 }
 
@@ -71,15 +73,15 @@ const english = {
   },
 }
 
-/** Writes the file of zod. */
-export async function bundleZod() {
-  await build({
+/** The part of zod that is used, as the text of one CommonJS file. */
+async function joinZod() {
+  const { outputFiles } = await build({
     stdin: {
       contents: `export { ${['coerce', ...zodNames].join(', ')} } from 'zod'`,
       resolveDir: resolve('.'),
     },
-    outfile: 'dist/chunks/zod.cjs',
     bundle: true,
+    write: false,
     format: 'cjs',
     platform: 'node',
     // The form of its files that allows tree shaking.
@@ -89,15 +91,22 @@ export async function bundleZod() {
     plugins: [english],
     logLevel: 'warning',
   })
-  copyFileSync('node_modules/zod/LICENSE', 'dist/chunks/LICENSE-zod')
+  return outputFiles[0].text
 }
 
 /** undici's client as `policies/transport` requires it: fifty files, with the first connection. */
 const clientFile = 'undici/lib/dispatcher/client.js'
 
-/** The path of undici's client in one file, from a file of `dist/`, in the place of its own path. */
+/**
+ * A file of `dist/` that requires undici's client, changed to require the one file of it. Bundles of others, which
+ * may be without that file, find the package.
+ */
 export function withJoinedClient(code, file) {
-  return code.replace(clientFile, `${'../'.repeat(file.split('/').length - 1)}chunks/undici.cjs`)
+  const path = `${'../'.repeat(file.split('/').length - 1)}chunks/undici.cjs`
+  return code.replace(
+    /(createRequire\(import\.meta\.url\))\((["'])(undici\/lib\/dispatcher\/client\.js)\2\)/,
+    `(require => { try { return require('${path}') } catch { return require('$3') } })($1)`,
+  )
 }
 
 /** HTTP/2 and the encryption that it loads, a third of the client, wait for a server that speaks it. */
@@ -113,7 +122,7 @@ const http2Later = {
   },
 }
 
-/** Writes the file of undici's client. */
+/** Writes the file of undici's client, and the licences of what is built in. */
 export async function bundleClient() {
   await build({
     entryPoints: [`node_modules/${clientFile}`],
@@ -126,6 +135,7 @@ export async function bundleClient() {
     logLevel: 'warning',
   })
   copyFileSync('node_modules/undici/LICENSE', 'dist/chunks/LICENSE-undici')
+  copyFileSync('node_modules/zod/LICENSE', 'dist/chunks/LICENSE-zod')
   const thread = 'policies/transport/thread/built/worker.js'
   writeFileSync(`dist/${thread}`, withJoinedClient(readFileSync(`dist/${thread}`, 'utf8'), thread))
 }

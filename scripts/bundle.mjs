@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { findGroups } from './bundle-groups.mjs'
-import { bundleClient, bundleZod, loadedLater, withJoinedClient } from './bundle-late.mjs'
+import { bundleClient, loadedLater, withJoinedClient } from './bundle-late.mjs'
 
 const source = resolve('src')
 
@@ -117,7 +117,6 @@ export async function bundle() {
     doors: ['src/index.ts', 'src/math/index.ts', 'src/cli/main.ts'],
   })
   await build({ ...options, plugins: [placed(groups), folder, loadedLater, groups.plugin] })
-  await bundleZod()
   await bundleClient()
   for (const door of doors) rmSync(`dist/${door}.js.map`, { force: true })
   for (const door of required) writeFileSync(`dist/${door}.cjs`, requiring(door))
