@@ -6,12 +6,15 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { build } from 'esbuild'
 
-/** What Espalier calls of zod, besides `z.coerce.number`. */
+/** What Espalier calls of zod itself. */
 const zodNames = [
   ...['array', 'base64', 'boolean', 'custom', 'discriminatedUnion', 'enum', 'int', 'json'],
   ...['literal', 'looseObject', 'number', 'object', 'preprocess', 'prettifyError', 'record'],
   ...['strictObject', 'string', 'toJSONSchema', 'union', 'unknown', 'url'],
 ]
+
+/** What it calls of zod's objects. */
+const zodObjects = { coerce: ['number'], globalRegistry: ['get'] }
 
 /** What is called of each module. A name that is missing here fails the build. */
 const lateModules = {
@@ -27,11 +30,15 @@ function lateFunctions(module, names) {
   const opened = `opened_${module.replace(/\W/g, '_')}`
   const load = module === 'zod' ? 'openZod()' : `process.getBuiltinModule('${module}')`
   const open = `(${opened} ??= ${load})`
-  const coerce = `export const coerce = { number: (...given) => ${open}.coerce.number(...given) }`
+  const call = name => `(...given) => ${open}.${name}(...given)`
+  const objects = Object.entries(module === 'zod' ? zodObjects : {}).map(([object, methods]) => {
+    const calls = methods.map(name => `${name}: ${call(`${object}.${name}`)}`)
+    return `export const ${object} = { ${calls.join(', ')} }`
+  })
   return [
     `let ${opened}`,
-    ...names.map(name => `const ${name}Late = (...given) => ${open}.${name}(...given)`),
-    ...(module === 'zod' ? [coerce] : []),
+    ...names.map(name => `const ${name}Late = ${call(name)}`),
+    ...objects,
     `export { ${names.map(name => `${name}Late as ${name}`).join(', ')} }`,
   ].join('\n')
 }
@@ -77,7 +84,7 @@ const english = {
 async function joinZod() {
   const { outputFiles } = await build({
     stdin: {
-      contents: `export { ${['coerce', ...zodNames].join(', ')} } from 'zod'`,
+      contents: `export { ${[...Object.keys(zodObjects), ...zodNames].join(', ')} } from 'zod'`,
       resolveDir: resolve('.'),
     },
     bundle: true,
