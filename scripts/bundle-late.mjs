@@ -2,18 +2,24 @@
 // environments and rewards never calls, and modules of Node that take milliseconds. They are loaded
 // synchronously, as they are called. zod is there as a text: bundles of others take it along, and Node only
 // reads over it until it is needed.
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { build } from 'esbuild'
+import { z } from 'zod'
 
-/** What Espalier calls of zod itself. */
-const zodNames = [
-  ...['array', 'base64', 'boolean', 'custom', 'discriminatedUnion', 'enum', 'int', 'json'],
-  ...['literal', 'looseObject', 'number', 'object', 'preprocess', 'prettifyError', 'record'],
-  ...['strictObject', 'string', 'toJSONSchema', 'union', 'unknown', 'url'],
-]
+/** What Espalier calls of zod itself, found in the sources. */
+const zodNames = findZodNames()
 
-/** What it calls of zod's objects. */
+function findZodNames() {
+  const files = readdirSync('src', { recursive: true }).filter(file => file.endsWith('.ts'))
+  const calls = files.flatMap(file => [
+    ...readFileSync(`src/${file}`, 'utf8').matchAll(/\bz\s*\.([a-z]\w*)/g),
+  ])
+  const names = new Set(calls.map(([, name]) => name))
+  return [...names].filter(name => typeof z[name] === 'function')
+}
+
+/** What it calls of zod's objects. One that is missing here fails the build. */
 const zodObjects = { coerce: ['number'], globalRegistry: ['get'] }
 
 /** What is called of each module. A name that is missing here fails the build. */
