@@ -76,19 +76,31 @@ function passLayer(job: usize, layer: usize, tokens: usize): void {
   const weight = parameters + word(LAYER_PARAMETERS) + layer * word(LAYER_PARAMETER_STRIDE)
   const packed = panels + word(LAYER_PANELS) + layer * word(LAYER_PANEL_STRIDE)
   const middle = middles + offset
-  const output = inputs + offset + layerStride
   norm(inputs + offset, weight + word(NORM_1), normed, roots1 + offset, tokens)
   project(normed, packed + word(QKV_PANELS), projected + offset, tokens, width, width * 3, false)
   attendAll(job, layer, offset)
   memory.copy(middle, inputs + offset, tokens * width << 2)
   project(attended + offset, packed + word(OUT_PANELS), middle, tokens, width, width, true)
-  norm(middle, weight + word(NORM_2), normed, roots2 + offset, tokens)
-  project(
-    normed, packed + word(GATE_UP_PANELS), gateUps + offset, tokens, width, hidden * 2, false,
-  )
-  gatedUnit(gateUps + offset, opened, tokens)
-  memory.copy(output, middle, tokens * width << 2)
-  project(opened, packed + word(DOWN_PANELS), output, tokens, hidden, width, true)
+  for (let first: usize = 0; first < tokens; first += STRIP) {
+    passGate(first, min(STRIP, tokens - first), offset, weight, packed)
+  }
+}
+
+/** Tokens that go through the gated unit at a time: what they leave is still in the cache. */
+const STRIP: usize = 64
+
+/** The gated unit of `count` tokens from `first` on. */
+function passGate(
+  first: usize, count: usize, offset: usize, weight: usize, packed: usize,
+): void {
+  const middle = middles + offset + first * (width << 2)
+  const output = inputs + offset + layerStride + first * (width << 2)
+  const gateUp = gateUps + offset + first * (hidden << 3)
+  norm(middle, weight + word(NORM_2), normed, roots2 + offset + (first << 2), count)
+  project(normed, packed + word(GATE_UP_PANELS), gateUp, count, width, hidden * 2, false)
+  gatedUnit(gateUp, opened, count)
+  memory.copy(output, middle, count * width << 2)
+  project(opened, packed + word(DOWN_PANELS), output, count, hidden, width, true)
 }
 
 function attendAll(job: usize, layer: usize, offset: usize): void {
