@@ -22,7 +22,7 @@ it('[S2] attempts that go together come out as they were made, each with its own
     trees.forEach((tree, id) => {
       const trajectory = tree.trajectories[0] as Scored['trajectory']
       const members = [{ tree, trajectory, reward: { total: id, parts: [] } }]
-      post.addAttempt(id, { kind: 'made', trees: [tree], members, events: [] })
+      post.addAttempt(id, { kind: 'made', trees: [tree], members, events: [] }, 'alone')
     })
   })
   expect(batches).toHaveLength(1)
@@ -58,8 +58,10 @@ it('[S2] a group comes in pieces, its own frames together and its record behind 
       batches.push(structuredClone(batch))
       resolve()
     })
-    const add = (id: number, tree: Tree): void =>
-      post.addAttempt(id, { kind: 'made', trees: [tree], members: [weigh(tree)], events: [] })
+    const add = (id: number, tree: Tree): void => {
+      const made = { trees: [tree], members: [weigh(tree)], events: [] }
+      post.addAttempt(id, { kind: 'made', ...made }, 'in its group')
+    }
     add(7, one)
     add(8, randomTree(3))
     add(7, other)
@@ -76,6 +78,8 @@ it('[S2] a group comes in pieces, its own frames together and its record behind 
   const whole = [...frames, { header: { kind: 'group', group: record }, arrays: [] }]
   expect(bytes).toEqual(Buffer.concat(whole.map(encodeFrame)))
   expect(trees.map(({ cost }) => cost.size)).toEqual(frames.map(each => encodeFrame(each).length))
+  expect(trees.map(({ tree }) => treeToFrame(tree))).toEqual([one, other].map(treeToFrame))
+  expect(trees[0]!.members).toMatchObject([{ reward: { total: 0.5 } }])
   expect({ ...made!.record, task }).toEqual(record)
   expect(made!.figures).toEqual(JSON.parse(JSON.stringify(countGroup(group))))
   expect(read[1]!.piece.bytes).toEqual(encodeFrame(treeToRunFrame(randomTree(3))))

@@ -5,7 +5,7 @@ import { openFrameBuffer, toJson } from '../../store/frame.ts'
 import { openGathering } from '../../store/gathering.ts'
 import { type GroupRecord, groupRecord } from '../../store/group-record.ts'
 import { type LaterTree, laterTree, treeAsSent } from '../../store/later-tree.ts'
-import { treeToRunFrame } from '../../store/tree-frame.ts'
+import { treeFromBytes, treeToRunFrame } from '../../store/tree-frame.ts'
 import type { RunEvent } from '../../watch/events.ts'
 import { countGroup } from '../../watch/group-figures.ts'
 import { toGroupLine, toTreeLine } from '../../watch/telemetry/event-record.ts'
@@ -41,9 +41,10 @@ interface SentPiece {
 type SentTree = Pick<MadeTree, 'cost' | 'ends'>
 
 /** What of a tree is read when it is looked into, besides its bytes. */
-interface SentDetail extends LaterTree {
-  readonly figures: TreeFigures
+interface SentDetail {
   readonly scores: readonly ScoreRecord[]
+  /** What is asked of every tree that comes alone; of those that come with their group hardly any is looked into. */
+  readonly known?: LaterTree & { readonly figures: TreeFigures }
 }
 
 type MadeHere = Extract<Served, { readonly kind: 'made' }>
@@ -85,8 +86,8 @@ interface OpenPiece {
 
 /** Sends what a thread makes. */
 export interface MadePost {
-  /** Adds an attempt to what was ordered under this number. */
-  addAttempt(id: number, made: MadeHere): void
+  /** Adds an attempt to what was ordered under this number: itself, or its group. */
+  addAttempt(id: number, made: MadeHere, ordered: 'alone' | 'in its group'): void
   /** Adds the group to its attempts. */
   addGroup(id: number, weighed: WeighedHere): void
 }
@@ -116,9 +117,11 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
     const from = frames.size
     return { from, size: frames.add(frame) }
   }
-  function addTree(piece: OpenPiece, { tree, place, scores }: EncodedTree): void {
+  function addTree(piece: OpenPiece, encoded: EncodedTree, isAlone: boolean): void {
+    const { tree, place, scores } = encoded
     const sent = treeAsSent(tree)
-    const detail: SentDetail = { ...sent, figures: countTree(tree), scores }
+    const known = isAlone && { ...sent, figures: countTree(tree) }
+    const detail: SentDetail = { scores, ...(known && { known }) }
     const ends = tree.trajectories.map(({ outcome, usage }) => ({ outcome, usage }))
     piece.places.push(place)
     piece.trees.push({ cost: { ...sent.cost, size: place.size }, ends })
@@ -129,14 +132,14 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
     if (trees >= mostTrees || frames.size >= mostBytes) void gathering.flush()
   }
   return {
-    addAttempt(id, made) {
+    addAttempt(id, made, ordered) {
       // A tree that has no form as bytes fails here, before anything is said about its attempt.
       const encoded = made.trees.map((tree): EncodedTree => {
         const scores = made.members.filter(member => member.tree === tree).map(toScoreRecord)
         return { tree, place: addFrame(treeToRunFrame(tree)), scores }
       })
       const piece = pieceOf(id)
-      for (const each of encoded) addTree(piece, each)
+      for (const each of encoded) addTree(piece, each, ordered === 'alone')
       piece.events.push(...made.events)
       flushFull()
     },
@@ -230,8 +233,8 @@ class ReadTree implements MadeTree {
   #whole(): Pick<MadeTree, 'tree' | 'members'> {
     if (this.#read) return this.#read
     const { bytes, detail } = this.#sent
-    const { figures, scores, ...later } = JSON.parse(detail) as SentDetail
-    const tree = withFigures(laterTree(later, bytes), figures)
+    const { scores, known } = JSON.parse(detail) as SentDetail
+    const tree = known ? withFigures(laterTree(known, bytes), known.figures) : treeFromBytes(bytes)
     this.#read = { tree, members: scores.map(score => toMember(score, [tree])) }
     return this.#read
   }

@@ -55,7 +55,7 @@ opening.then(
 async function make(run: ServedRun, { id, work, making }: Order<'make'>): Promise<void> {
   const { signal } = underWay.get(id)!
   const served = await lane.run({ signal }, () => run.make(work, { signal, making }))
-  if (served.kind === 'made') post.addAttempt(id, served)
+  if (served.kind === 'made') post.addAttempt(id, served, 'alone')
   else send({ kind: 'spent', id, of: served.of })
 }
 
@@ -70,7 +70,7 @@ async function makeGroup(run: ServedRun, { id, work }: Order<'make-group'>): Pro
     const call = { signal, making, budget }
     const served = await lane.run({ signal }, () => run.make({ ...work, member }, call))
     if (served.kind === 'spent') throw new SpentError(served.of)
-    post.addAttempt(id, served)
+    post.addAttempt(id, served, 'in its group')
     return served.members
   })
   // With one that fails the others end: the group comes whole from here, or not at all.
