@@ -4,6 +4,7 @@ import type { Call } from '../../core/call.ts'
 import { openSandbox } from '../../sandbox/sandbox.ts'
 import type { Builder } from '../../sandbox/walls.ts'
 import { DeadlineError, withDeadline } from '../deadline.ts'
+import { late } from '../late.ts'
 import { findInstalled, type Language } from './language.ts'
 
 /** What the processes that run code may use. */
@@ -83,10 +84,12 @@ export async function openInterpreter(
   }
 }
 
-// The program is passed as text, so that it runs from source and from the built package.
-const program = readFileSync(
-  new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url),
-  'utf8',
+/** The program is passed as text, so that it runs from source and from the built package. */
+const program = late(() =>
+  readFileSync(
+    new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url),
+    'utf8',
+  ),
 )
 
 function start(language: Language, limits: InterpreterLimits, more: object = {}): ChildProcess {
@@ -105,7 +108,7 @@ function start(language: Language, limits: InterpreterLimits, more: object = {})
       fileSize: 0,
     },
   })
-  const words = [...flags(readable), '--eval', program, JSON.stringify(given)]
+  const words = [...flags(readable), '--eval', program(), JSON.stringify(given)]
   return sandbox.spawn([process.execPath, ...words])
 }
 
