@@ -46,11 +46,9 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), 'espalier-threads-'))
   try {
     const engine = await measure(engineCase(folder), compared, folder)
+    if (!json) show('a scripted policy, 8 turns with a tool: the engine is the bottleneck', engine)
     const embedded = await measure(embeddedCase, compared, folder)
-    if (!json) {
-      show('a scripted policy, 8 turns with a tool: the engine is the bottleneck', engine)
-      show('the embedded model, one copy and one core of it per thread', embedded)
-    }
+    if (!json) show('the embedded model, one copy and one core of it per thread', embedded)
     return { cores, engine, embedded, missed: missedOf(expectationsOf(engine)) }
   } finally {
     rmSync(folder, { recursive: true, force: true })
