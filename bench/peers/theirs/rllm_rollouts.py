@@ -1,11 +1,9 @@
 """rLLM: its workflow engine over its own client of vLLM's completions, with one tool and one reward."""
 import asyncio
 import contextlib
-import resource
 import sys
-import time
 
-from side import cannot_run, print_rollouts, read_work
+from side import Meter, cannot_run, read_work
 
 work = read_work()
 if "rllm" not in work:
@@ -112,12 +110,9 @@ async def main():
     # It prints a line for every episode, which would take the place of the figures.
     with contextlib.redirect_stdout(sys.stderr):
         await roll_all(engine, min(work["rollouts"], 16))
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        cpu, start = time.process_time(), time.perf_counter()
+        meter = Meter()
         await roll_all(engine, work["rollouts"])
-        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print_rollouts("", work, seconds, cpu, grown)
+    meter.print("", work)
 
 
 asyncio.run(main())

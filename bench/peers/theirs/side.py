@@ -1,5 +1,6 @@
 """What every program of this folder shares: the work comes on standard input, the figures go out."""
 import json
+import resource
 import sys
 import time
 from importlib import metadata
@@ -15,15 +16,23 @@ def print_figures(package, **figures):
     print(json.dumps({"figures": figures, "version": version}))
 
 
-def print_rollouts(package, work, seconds, cpu, grown=0):
-    """The figures of rollouts: `grown` are the kilobytes that the process grew by."""
-    turns = work["rollouts"] * work["turns"]
-    print_figures(
-        package,
-        turnsPerSecond=turns / seconds,
-        cpuMicrosecondsPerTurn=cpu / turns * 1e6,
-        kilobytesPerRollout=grown / work["concurrency"],
-    )
+class Meter:
+    """Measures rollouts from when it is made until it prints."""
+
+    def __init__(self):
+        self.kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.cpu, self.start = time.process_time(), time.perf_counter()
+
+    def print(self, package, work):
+        seconds, cpu = time.perf_counter() - self.start, time.process_time() - self.cpu
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - self.kilobytes
+        turns = work["rollouts"] * work["turns"]
+        print_figures(
+            package,
+            turnsPerSecond=turns / seconds,
+            cpuMicrosecondsPerTurn=cpu / turns * 1e6,
+            kilobytesPerRollout=grown / work["concurrency"],
+        )
 
 
 def megabytes_per_second(encode, documents):

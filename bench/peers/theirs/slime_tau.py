@@ -8,10 +8,9 @@ import json
 import os
 import re
 import sys
-import time
 import types
 
-from side import cannot_run, print_rollouts, read_work
+from side import Meter, cannot_run, read_work
 
 work = read_work()
 if not work.get("slime") or not work.get("tauBench"):
@@ -103,10 +102,9 @@ async def main():
         limits=httpx.Limits(max_connections=work["concurrency"]), timeout=httpx.Timeout(None)
     )
     await roll_all(min(work["rollouts"], 4))
-    cpu, start = time.process_time(), time.perf_counter()
+    meter = Meter()
     await roll_all(work["rollouts"])
-    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    print_rollouts("", work, seconds, cpu)
+    meter.print("", work)
 
 
 asyncio.run(main())

@@ -1,11 +1,9 @@
 """TRL: its asynchronous rollout loop against vLLM's completions, with one tool and one reward function."""
 import multiprocessing
 import queue
-import resource
 import threading
-import time
 
-from side import cannot_run, print_rollouts, read_work
+from side import Meter, cannot_run, read_work
 
 try:
     from accelerate.state import PartialState
@@ -84,12 +82,9 @@ def main():
     threading.Thread(target=loop.run, daemon=True).start()
     warm.wait()
     all_done = samples.expect(work["rollouts"])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    cpu, start = time.process_time(), time.perf_counter()
+    meter = Meter()
     all_done.wait()
-    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print_rollouts("trl", work, seconds, cpu, grown)
+    meter.print("trl", work)
     loop._loop.call_soon_threadsafe(loop._stop_event.set)
 
 

@@ -1,9 +1,7 @@
 """verifiers: the same conversation in its in-process way, with its OpenAI client and its own server in between."""
 import asyncio
-import resource
-import time
 
-from side import cannot_run, print_rollouts, read_work
+from side import Meter, cannot_run, read_work
 
 try:
     import verifiers.v1 as vf
@@ -89,12 +87,9 @@ async def main():
     async with httpx.AsyncClient(limits=limits, timeout=None) as http:
         InProcess.client["http"] = http
         await roll_all(work, min(work["rollouts"], 16))
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        cpu, start = time.process_time(), time.perf_counter()
+        meter = Meter()
         await roll_all(work, work["rollouts"])
-        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print_rollouts("verifiers", work, seconds, cpu, grown)
+        meter.print("verifiers", work)
 
 
 asyncio.run(main())

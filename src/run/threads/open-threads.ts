@@ -24,6 +24,9 @@ const onTwoCores = { seconds: 6, mostCores: 1.5 }
 /** Most threads; more are surely a mistake. */
 export const mostThreads = 256
 
+/** Most threads that are started without being asked for: up to so many were measured to pay. */
+const mostByItself = 8
+
 type Widths = LaneLimits & { readonly rollouts: number }
 
 /**
@@ -47,7 +50,8 @@ export function openThreads(
     }
     return most < 2 ? undefined : openCrew(Math.min(threads, most), { spreading, parts, widths })
   }
-  const count = Math.min(most, availableParallelism(), 1 + Math.floor(freemem() / memoryOfOne()))
+  const memory = 1 + Math.floor(freemem() / memoryOfOne())
+  const count = Math.min(most, availableParallelism(), memory, mostByItself)
   // An embedded model uses all cores already; copies on one core each are slower unless there are many.
   const hasOwnThreads = isEmbedded(parts.policy)
   if (reason !== undefined || hasOwnThreads || count < 2 || !canStart()) return undefined
