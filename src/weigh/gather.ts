@@ -1,8 +1,9 @@
 import { leafWeight } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
-import type { Filter, Group, Judged, Scored, Unscored } from '../core/group.ts'
+import type { Filter, Group, Judged, Scored, Unscored, Verdicts } from '../core/group.ts'
 import type { GroupId, TrajectoryId } from '../core/ids.ts'
 import type { LeafWeighting } from '../math/credit.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { isScored } from '../rollout/score.ts'
 import type { Estimate } from './estimate.ts'
 
@@ -42,7 +43,7 @@ export function gather(
 export function judge(group: Group<Scored>, filters: readonly Filter[]): Group<Judged> {
   const dropped = new Map<TrajectoryId, Judged['dropped']>()
   for (const filter of filters) {
-    for (const [id, verdict] of filter.judge(group)) {
+    for (const [id, verdict] of verdictsOf(filter, group)) {
       if (!dropped.has(id)) dropped.set(id, { filter: filter.name, ...verdict })
     }
   }
@@ -54,6 +55,16 @@ export function judge(group: Group<Scored>, filters: readonly Filter[]): Group<J
     dropped: dropped.get(trajectory.id) ?? null,
   }))
   return { ...group, members }
+}
+
+/** A filter may be a user's, in JavaScript. */
+function verdictsOf(filter: Filter, group: Group<Scored>): Verdicts {
+  const verdicts: Partial<Verdicts> | null | undefined = filter.judge(group)
+  if (verdicts?.[Symbol.iterator]) return verdicts as Verdicts
+  throw new SettingError(
+    `the filter "${filter.name}" must give a Map from the ids of trajectories to drop to reasons (an empty one keeps all); ` +
+      `its judge() gave ${verdicts === null ? 'null' : typeof verdicts}`,
+  )
 }
 
 /** Gives each member its advantage and the weight its tokens are trained with. */
