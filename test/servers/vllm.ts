@@ -14,6 +14,8 @@ import {
 export interface VllmServerOptions extends ServingOptions {
   /** Is without `/inference/v1/generate`, as older servers are. @default false */
   readonly withoutGenerate?: boolean
+  /** The prompt that it says it has read. @default the one that was sent */
+  readonly reads?: (prompt: readonly number[]) => readonly number[]
 }
 
 /** Opens a server that speaks vLLM's `/inference/v1/generate` and `/v1/completions`. */
@@ -80,11 +82,12 @@ function generate(turn: Turn, options: VllmServerOptions): void {
 
 function complete(turn: Turn, options: VllmServerOptions): void {
   const { body } = turn
+  const { reads = prompt => prompt } = options
   const answers = answersOf(turn, body.prompt, body, options)
   const render = (answer: Answer, from: number, to: number, isLast: boolean) => ({
     text: 'the text is not looked at',
     token_ids: body.return_token_ids ? answer.ids.slice(from, to) : null,
-    prompt_token_ids: body.return_token_ids && from === 0 ? body.prompt : null,
+    prompt_token_ids: body.return_token_ids && from === 0 ? reads(body.prompt) : null,
     logprobs: columns(answer, from, { to, width: body.logprobs }),
     finish_reason: isLast ? answer.finish : null,
     stop_reason: null,

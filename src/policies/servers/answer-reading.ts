@@ -1,5 +1,6 @@
 import type { Generated } from './generated.ts'
 import { readGeneratedBody } from './sglang-answer.ts'
+import { readChoiceBody } from './vllm-body.ts'
 
 /** How to read a whole answer, as plain data, since another thread may read it. */
 export interface Reading {
@@ -9,16 +10,28 @@ export interface Reading {
   readonly width: number
 }
 
+/** What a reader is told of a request. */
+export interface Asked {
+  /** Names the request in messages. */
+  readonly where: string
+  readonly width: number
+  /** The body that was sent. */
+  readonly sent: Buffer
+}
+
+type Reader = (body: Buffer, asked: Asked) => Generated | undefined
+
 /** Readers by name, since functions cannot be sent to a thread. */
-const readers: ReadonlyMap<string, typeof readGeneratedBody> = new Map([
-  ['sglang-generate', readGeneratedBody],
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['sglang-generate', (body, { where, width }) => readGeneratedBody(body, where, width)],
+  ['vllm-choice', readChoiceBody],
 ])
 
-/** Reads an answer; `where` names the request in messages. */
-export function readAnswer(body: Buffer, { kind, width }: Reading, where: string): Generated {
+/** Reads an answer; undefined if it is unusual, so that the caller has to read it in another way. */
+export function readAnswer(body: Buffer, kind: string, asked: Asked): Generated | undefined {
   const read = readers.get(kind)
   if (!read) throw new Error(`No reader of answers is called "${kind}".`)
-  return read(body, where, width)
+  return read(body, asked)
 }
 
 /** An answer as it is passed between threads: a list with one piece of memory is cheapest. */
@@ -29,22 +42,23 @@ export type PackedAnswer = readonly [
   promptTokens: number | undefined,
   cachedTokens: number | undefined,
   top: Generated['top'],
+  experts: unknown,
 ]
 
 /** Packs an answer for its way between threads. */
 export function packAnswer(generated: Generated): PackedAnswer {
-  const { ids, logprobs, finish, weights, promptTokens, cachedTokens, top } = generated
+  const { ids, logprobs, finish, weights, promptTokens, cachedTokens, top, experts } = generated
   const tokens = new ArrayBuffer(ids.length * 8)
   new Int32Array(tokens, 0, ids.length).set(ids)
   new Float32Array(tokens, ids.length * 4).set(logprobs)
-  return [tokens, finish, weights, promptTokens, cachedTokens, top]
+  return [tokens, finish, weights, promptTokens, cachedTokens, top, experts]
 }
 
 /** The answer that was packed. */
 export function unpackAnswer(packed: PackedAnswer): Generated {
-  const [tokens, finish, weights, promptTokens, cachedTokens, top] = packed
+  const [tokens, finish, weights, promptTokens, cachedTokens, top, experts] = packed
   const count = tokens.byteLength / 8
   const ids = new Int32Array(tokens, 0, count)
   const logprobs = new Float32Array(tokens, count * 4)
-  return { ids, logprobs, finish, weights, promptTokens, cachedTokens, top }
+  return { ids, logprobs, finish, weights, promptTokens, cachedTokens, top, experts }
 }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { readAddress } from '../policy-uri.ts'
+import { packAnswer, unpackAnswer } from './answer-reading.ts'
 import { readExperts } from './routed-experts.ts'
+import { readGenerated } from './sglang-answer.ts'
 import { openSampleFrames } from './sglang-request.ts'
 
 const shape = { layers: 2, top: 2 }
@@ -39,6 +41,14 @@ describe('experts that servers tell', () => {
     expect(readExperts(value, shape, place)).toEqual({ ...shape, before: 4, data })
     const tail = { ...shape, before: 1, data: data.subarray(12) }
     expect(readExperts(value, shape, { ...place, from: 3 })).toEqual(tail)
+  })
+
+  it('come with an answer from the thread that read it', () => {
+    const meta = { finish_reason: { type: 'stop' }, output_token_logprobs: [[-1, 7, null]] }
+    const answer = { meta_info: { ...meta, routed_experts: 'AAAA' } }
+    const read = readGenerated(answer, 'here', 0)
+    expect(unpackAnswer(structuredClone(packAnswer(read)))).toEqual(read)
+    expect(read.experts).toBe('AAAA')
   })
 
   it('says what is wrong with them', () => {

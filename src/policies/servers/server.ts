@@ -31,12 +31,17 @@ export interface ServerRequest {
   readonly onEvents?: (chunk: Buffer) => void
 }
 
+/** A request whose answer is read where it arrives. */
+export interface ReadRequest extends ServerRequest {
+  readonly body: Buffer
+}
+
 /** An open way to one HTTP server. */
 export interface Server extends AsyncDisposable {
   readonly url: string
   start(request: ServerRequest): Exchange
-  /** The same; the answer is read where it arrives. */
-  startRead(request: ServerRequest, reading: Reading): Exchange<Generated>
+  /** The same; the answer is read where it arrives, and comes as it is if its reader finds it unusual. */
+  startRead(request: ReadRequest, reading: Reading): Exchange<Generated | Buffer>
 }
 
 /** Opens a server by its address, a base that paths are appended to. */
@@ -57,8 +62,9 @@ function openHere(address: string, options: ServerOptions): Server {
     url,
     startRead(request, reading) {
       const { answer, cancel } = server.start(request)
-      const where = `POST ${url}${request.path}`
-      return { answer: answer.then(body => readAnswer(body, reading, where)), cancel }
+      const { kind, width } = reading
+      const asked = { where: `POST ${url}${request.path}`, width, sent: request.body }
+      return { answer: answer.then(body => readAnswer(body, kind, asked) ?? body), cancel }
     },
     start(request) {
       const { path, body = null, onEvents } = request

@@ -29,7 +29,12 @@ import type { Generated } from './generated.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
-import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
+import {
+  openGeneratedStream,
+  readGenerated,
+  readGeneratedBody,
+  readScores,
+} from './sglang-answer.ts'
 import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 import { openWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
@@ -186,8 +191,11 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
   const width = request.topLogprobs ?? 0
   const reading = { kind: 'sglang-generate', width } as const
   const exchange = server.startRead({ path: '/generate', body: body.bytes, headers }, reading)
-  const generated = await aborts.answerOf(exchange, [rid], call)
+  const answer = await aborts.answerOf(exchange, [rid], call)
   body.keep()
+  const generated = Buffer.isBuffer(answer)
+    ? readGeneratedBody(answer, attempt.sglang.where, width)
+    : answer
   return finish(attempt, generated)
 }
 

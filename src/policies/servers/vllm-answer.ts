@@ -216,7 +216,7 @@ function checkPrompt(value: unknown, { where, prompt }: VllmAsked): void {
   if (seen.length === prompt.length && differs < 0) return
   throw wrong(
     where,
-    differs < 0
+    differs < 0 || differs >= prompt.length
       ? `the server read ${seen.length} prompt tokens where ${prompt.length} were sent`
       : `the server read token ${seen[differs]} at place ${differs} where ${prompt[differs]} was sent`,
   )

@@ -20,14 +20,56 @@ export interface VllmFrame {
   readonly count: number
 }
 
-/** The body of a sample; everything is stated, so that no `generation_config` applies. */
-export function vllmFrame(request: SampleRequest, options: VllmFrame): BodyFrame {
-  const { endpoint, count } = options
-  const parameters = {
+/**
+ * Writes the bodies of samples; everything is stated, so that no `generation_config` applies. What does not change
+ * from one to the next is written once.
+ */
+export function openVllmFrames(): (request: SampleRequest, options: VllmFrame) => BodyFrame {
+  let last: { readonly request: SampleRequest; readonly options: VllmFrame } | undefined
+  let head = ''
+  let [before, after] = ['', '']
+  return (request, options) => {
+    if (!last || !isSame(last.request, request) || !isSameFrame(last.options, options)) {
+      last = { request, options }
+      const frame = frameOf(parametersOf(request, options), options)
+      const own = frame.tail.indexOf(ownNumbers)
+      head = frame.head
+      before = frame.tail.slice(0, own)
+      after = frame.tail.slice(own + ownNumbers.length)
+    }
+    const { seed, maxTokens } = request
+    return { head, tail: `${before}"seed":${seed},"max_tokens":${maxTokens}${after}` }
+  }
+}
+
+/** Stands for what differs from sample to sample. */
+const ownNumbers = '"seed":0,"max_tokens":0'
+
+function isSame(one: SampleRequest, other: SampleRequest): boolean {
+  return (
+    one.sampling === other.sampling &&
+    one.stopIds === other.stopIds &&
+    one.stopStrings === other.stopStrings &&
+    one.topLogprobs === other.topLogprobs
+  )
+}
+
+function isSameFrame(one: VllmFrame, other: VllmFrame): boolean {
+  return (
+    one.endpoint === other.endpoint &&
+    one.model === other.model &&
+    one.stream === other.stream &&
+    one.count === other.count
+  )
+}
+
+function parametersOf(request: SampleRequest, { endpoint, count }: VllmFrame): object {
+  return {
+    // These two come first, so that a stop string cannot be taken for them.
+    seed: 0,
+    max_tokens: 0,
     ...samplingOf(request.sampling),
     n: count,
-    seed: request.seed,
-    max_tokens: request.maxTokens,
     min_tokens: 0,
     stop: request.stopStrings,
     stop_token_ids: request.stopIds,
@@ -35,7 +77,6 @@ export function vllmFrame(request: SampleRequest, options: VllmFrame): BodyFrame
     include_stop_str_in_output: true,
     logprobs: widthFor(endpoint, request.topLogprobs ?? 0),
   }
-  return frameOf(parameters, options)
 }
 
 /** The body that asks for the log-probabilities of the prompt itself. */

@@ -90,15 +90,18 @@ describe('vllm', () => {
   })
 
   it('refuses a prompt that the server changed', async () => {
-    await using server = await openVllmServer()
-    await using policy = openVllm(server.url, { endpoint: 'completions' })
-    const ids = Int32Array.of(1, 2, 3)
-    await policy.sample(sampleRequest({ prompt: { ids, messages: [], tools: [] } }), call())
-    // The same bytes under another view: what the server repeats no longer is what was sent.
-    const request = sampleRequest({ prompt: { ids, messages: [], tools: [] } })
-    const work = policy.sample(request, call())
-    ids[1] = 9
-    await expect(work).rejects.toThrow('read token 2 at place 1 where 9 was sent')
+    const said = async (reads: NonNullable<VllmServerOptions['reads']>) => {
+      await using server = await openVllmServer({ reads })
+      await using policy = openVllm(server.url, { endpoint: 'completions' })
+      const prompt = { ids: Int32Array.of(1, 9, 3), messages: [], tools: [] }
+      return await policy.sample(sampleRequest({ prompt }), call())
+    }
+    await expect(said(([first, , last]) => [first!, 2, last!])).rejects.toThrow(
+      'read token 2 at place 1 where 9 was sent',
+    )
+    await expect(said(ids => [...ids, 4])).rejects.toThrow('4 prompt tokens where 3 were sent')
+    await expect(said(ids => ids.slice(1))).rejects.toThrow('read token 9 at place 0')
+    await expect(said(ids => ids)).resolves.toBeDefined()
   })
 
   it('refuses the number that stands for a missing log-probability', async () => {

@@ -29,7 +29,8 @@ import {
 } from '../transport/reading.ts'
 import { isUnknownPath, ServerError } from '../transport/server-error.ts'
 import { openVersions, type Versions, versionRange } from '../versions.ts'
-import { ask, getObject } from './ask.ts'
+import { answerOf, ask, getObject } from './ask.ts'
+import type { Generated } from './generated.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import {
@@ -39,7 +40,7 @@ import {
   readPromptLogprobs,
   type VllmChoice,
 } from './vllm-answer.ts'
-import { type VllmEndpoint, vllmFrame, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
+import { openVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
 import { openWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
 
 /** How to use a vLLM server. */
@@ -68,6 +69,7 @@ interface Vllm {
   readonly server: Server
   readonly options: VllmOptions
   readonly writer: PromptWriter
+  readonly frameOf: ReturnType<typeof openVllmFrames>
   readonly clock: Clock
   /** Version numbers for the weight names in an answer's spans. */
   readonly versions: Versions
@@ -95,6 +97,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     server,
     options,
     writer: openPromptWriter(),
+    frameOf: openVllmFrames(),
     clock,
     versions: openVersions(),
     version,
@@ -166,10 +169,8 @@ function isClosed(cause: unknown): boolean {
 function sample(attempt: SampleState, call: Call): Promise<TokenSample> {
   const { vllm, request } = attempt
   const streams = vllm.options.stream || request.watch !== undefined
-  return withEndpoint(vllm, async endpoint => {
-    if (streams) return sampleStreamed(attempt, endpoint, call)
-    const [only] = await sampleWhole(attempt, { endpoint, count: 1 }, call)
-    return only!
+  return withEndpoint(vllm, endpoint => {
+    return streams ? sampleStreamed(attempt, endpoint, call) : sampleWhole(attempt, endpoint, call)
   })
 }
 
@@ -186,11 +187,30 @@ function sampleSeveral(
   }
   const counted = begin(vllm, { ...request, seed })
   return withEndpoint(vllm, endpoint =>
-    sampleWhole(counted, { endpoint, count: seeds.length }, call),
+    sampleCounted(counted, { endpoint, count: seeds.length }, call),
   )
 }
 
 async function sampleWhole(
+  attempt: SampleState,
+  endpoint: VllmEndpoint,
+  call: Call,
+): Promise<TokenSample> {
+  call.signal.throwIfAborted()
+  const { path, where, asked } = placeOf(attempt, endpoint)
+  const body = bodyOf(attempt, { endpoint, stream: false, count: 1 })
+  const reading = { kind: 'vllm-choice', width: asked.width }
+  const exchange = attempt.vllm.server.startRead({ path, body: body.bytes }, reading)
+  const answer = await answerOf(exchange, call)
+  body.keep()
+  if (!Buffer.isBuffer(answer)) return finish(attempt, answer, answer.cachedTokens)
+  const parsed = parseJson(answer, where)
+  const choices = readChoices(parsed, asked)
+  checkCount(choices, 1, where)
+  return finish(attempt, choices[0]!, cachedTokens(parsed, where))
+}
+
+async function sampleCounted(
   attempt: SampleState,
   { endpoint, count }: { readonly endpoint: VllmEndpoint; readonly count: number },
   call: Call,
@@ -201,10 +221,13 @@ async function sampleWhole(
   const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
   body.keep()
   const choices = readChoices(answer, asked)
-  if (choices.length !== count) {
-    throw wrong(where, `the answer has ${choices.length} choices where ${count} were asked for`)
-  }
+  checkCount(choices, count, where)
   return choices.map(choice => finish(attempt, choice, cachedTokens(answer, where)))
+}
+
+function checkCount({ length }: readonly VllmChoice[], count: number, where: string): void {
+  if (length === count) return
+  throw wrong(where, `the answer has ${length} choices where ${count} were asked for`)
 }
 
 async function sampleStreamed(
@@ -246,37 +269,40 @@ function bodyOf(
   frame: { readonly endpoint: VllmEndpoint; readonly stream: boolean; readonly count: number },
 ): Body {
   const { model } = vllm
-  return vllm.writer.write(
-    pathOf(request),
-    request.prompt.ids,
-    vllmFrame(request, { ...frame, model }),
-  )
+  const framed = vllm.frameOf(request, { ...frame, model })
+  return vllm.writer.write(pathOf(request), request.prompt.ids, framed)
 }
 
 function finish(
   attempt: SampleState,
-  { weights, experts, ...choice }: VllmChoice,
+  choice: Pick<Generated, 'ids' | 'logprobs' | 'top' | 'finish' | 'experts'> & {
+    readonly weights?: unknown
+  },
   cached?: number,
 ): TokenSample {
   const { vllm, request, time } = attempt
-  const numbers = weights?.map(name => vllm.versions.read(name))
+  const { ids, logprobs, top, weights } = choice
+  const numbers = Array.isArray(weights) ? weights.map(name => vllm.versions.read(name)) : undefined
   const shape = vllm.options.experts
   const place = {
     where: vllm.server.url,
     prompt: request.prompt.ids.length,
-    sampled: choice.ids.length,
+    sampled: ids.length,
     from: request.expertsFrom ?? 0,
   }
   return toTokenSample({
-    ...choice,
-    experts: shape && readExperts(experts, shape, place),
+    ids,
+    logprobs,
+    top,
+    finish: choice.finish,
+    experts: shape && readExperts(choice.experts, shape, place),
     basis: basisOf(vllm, request.sampling),
     version: numbers
       ? versionRange(numbers[0], numbers.at(-1)!)
       : rangeSince(attempt.version, vllm),
     usage: {
       prompt: request.prompt.ids.length,
-      sampled: choice.ids.length,
+      sampled: ids.length,
       seconds: (vllm.clock.now() - time) / 1000,
       ...(cached === undefined ? {} : { cached }),
     },

@@ -14,20 +14,20 @@ async function start(order: StartOrder): Promise<void> {
   const [id, number, path, headers, deadlineSeconds, body, from, to, streams, kind, width] = order
   const server = servers.get(number)!
   const onEvents = (chunk: Buffer): void => send({ kind: 'events', id, chunk: copyOf(chunk) })
+  const sent = body === undefined ? undefined : bodyOf(body, from, to)
   const exchange = server.start({
     path,
     ...(headers && { headers }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
-    ...(body !== undefined && { body: bodyOf(body, from, to) }),
+    ...(sent !== undefined && { body: sent }),
     ...(streams && { onEvents }),
   })
   exchanges.set(id, exchange)
   try {
     const answer = await exchange.answer
-    const where = `POST ${server.url}${path}`
-    const read =
-      kind === undefined ? copyOf(answer) : packAnswer(readAnswer(answer, { kind, width }, where))
-    send([id, read])
+    const asked = { where: `POST ${server.url}${path}`, width, sent: sent as Buffer }
+    const read = kind === undefined ? undefined : readAnswer(answer, kind, asked)
+    send([id, read ? packAnswer(read) : copyOf(answer)])
   } catch (error) {
     send({ kind: 'failure', id, failure: toPlain(error) })
   } finally {
