@@ -1,5 +1,6 @@
+import { setMaxListeners } from 'node:events'
 import { aroundPolicy } from '../core/around.ts'
-import { onAbort } from '../core/call.ts'
+import { type Call, onAbort } from '../core/call.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 
 /** Whether samples under way are aborted or finished when weights change. */
@@ -20,41 +21,51 @@ export interface WeightsGate {
  */
 export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
   let stop = new AbortController()
+  let joined = new WeakMap<AbortSignal, AbortSignal>()
   let running = 0
   let closed: Promise<void> | undefined
   let idle: (() => void) | undefined
 
-  async function enter(signal: AbortSignal): Promise<void> {
-    while (closed) await orAborted(closed, signal)
-    running++
-  }
   function leave(): void {
     running--
     if (running === 0) idle?.()
   }
+  /** A joined signal costs as much as a short sample: all that share one signal share the joined one too. */
+  function orStopped(signal: AbortSignal): AbortSignal {
+    const known = joined.get(signal)
+    if (known) return known
+    const made = AbortSignal.any([signal, stop.signal])
+    setMaxListeners(0, made)
+    joined.set(signal, made)
+    return made
+  }
+  async function through<T>(call: Call, cuts: boolean, ask: (call: Call) => Promise<T>) {
+    for (;;) {
+      while (closed) await orAborted(closed, call.signal)
+      running++
+      const { signal } = stop
+      try {
+        return await ask(cuts ? { signal: orStopped(call.signal) } : call)
+      } catch (error) {
+        // It was cut before its first token: nothing to keep, so it is sent again.
+        if (!signal.aborted || call.signal.aborted || error !== signal.reason) throw error
+      } finally {
+        leave()
+      }
+    }
+  }
   return {
-    instrument: context => ({
-      ...context,
-      policy: aroundPolicy(context.policy, {
-        async draw({ call, ask }) {
-          const cuts = onUpdate === 'abort' && context.policy.capabilities.abort
-          for (;;) {
-            await enter(call.signal)
-            const { signal } = stop
-            try {
-              return await ask({
-                signal: cuts ? AbortSignal.any([call.signal, signal]) : call.signal,
-              })
-            } catch (error) {
-              // It was cut before its first token: nothing to keep, so it is sent again.
-              if (!signal.aborted || call.signal.aborted || error !== signal.reason) throw error
-            } finally {
-              leave()
-            }
-          }
-        },
-      }),
-    }),
+    instrument: context => {
+      const { policy } = context
+      const cuts = onUpdate === 'abort' && policy.capabilities.abort
+      return {
+        ...context,
+        policy: aroundPolicy(policy, {
+          draw: ({ call, ask }) => through(call, cuts, ask),
+          drawOne: (request, call) => through(call, cuts, within => policy.sample(request, within)),
+        }),
+      }
+    },
     async change(work) {
       while (closed) await closed
       let open = (): void => {}
@@ -67,6 +78,7 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
         return await work()
       } finally {
         stop = new AbortController()
+        joined = new WeakMap()
         closed = undefined
         open()
       }
