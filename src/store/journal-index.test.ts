@@ -125,6 +125,21 @@ describe('the index of a journal', () => {
     expect(existsSync(paths.index)).toBe(true)
   })
 
+  it('has every part of a writer that does not wait for the one before', async () => {
+    const paths = scratch()
+    const writer = await openJournal(paths.journal)
+    const notes = (await continueNotes(paths, writer.size, 0))!
+    const writing: Promise<void>[] = []
+    for (let group = 0; group < 20; group++) {
+      for (const frame of frames(group)) notes.add(frame, await writer.append(frame))
+      writing.push(notes.write())
+    }
+    await Promise.all(writing)
+    await writer[Symbol.asyncDispose]()
+    expect(await continueNotes(paths, writer.size)).toBeDefined()
+    expect(listed(await readContents(paths))).toEqual(await whole(paths))
+  })
+
   it('is kept by the writer, which stops where it would lag behind', async () => {
     const paths = scratch()
     const writer = await openJournal(paths.journal)

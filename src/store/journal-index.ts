@@ -112,14 +112,23 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
   let groups: GroupRecord[] = []
   /** The index as it was left here: one of another size has been written by somebody else. */
   let left: number | undefined
-  const write: IndexNotes['write'] = async onPart => {
-    if (end === from) return
+  /** Whether a part is missing, so that none can follow it: the next reader goes on from there. */
+  let isBehind = false
+  let writing = Promise.resolve()
+  const append = async (part: Omit<IndexPart, 'mark'>): Promise<void> => {
+    if (isBehind) return
+    // The index can always be made again: a disk that refuses it costs time, not data.
+    left = await writePart(paths, part, left).catch(() => undefined)
+    isBehind = left === undefined
+  }
+  const write: IndexNotes['write'] = onPart => {
+    if (end === from) return writing
     const part = { from, to: end, last, trees, groups }
     onPart?.(part)
     ;[from, trees, groups] = [end, [], []]
-    if (part.to - part.from < least) return
-    // The index can always be made again: a disk that refuses it costs time, not data.
-    left = await writePart(paths, part, left).catch(() => undefined)
+    // One after another: a part that found the one before it half written would take it for somebody else's.
+    if (part.to - part.from >= least) writing = writing.then(() => append(part))
+    return writing
   }
   const reach = ({ offset, size }: FramePlace): void => {
     if (offset < end) return
