@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { GroupId } from '../../core/ids.ts'
 import type { GroupWork, MadeGroup, MadeTree, Piece, Work } from '../elsewhere.ts'
 import { Crew } from './crew.ts'
@@ -177,6 +177,23 @@ describe('threads that make attempts', () => {
     expect(threads[0]!.groups).toHaveLength(3)
     first!.resolve({ kind: 'made', piece: pieceOf(1, true) })
     expect(await many[0]).toMatchObject({ kind: 'made' })
+  })
+
+  it('make a group whole however few there are, where they make one in a moment', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const { crew, threads } = openFakes([4, 4])
+      const made = Array.from({ length: 8 }, (_, member) => crew.make(workOf(member), { signal }))
+      await settle()
+      for (const { making } of threads) for (const { end } of making) end()
+      await Promise.all(made)
+      vi.advanceTimersByTime(250)
+      void crew.makeGroup(groupOf(4), { signal, onBegin: () => {}, onPiece: () => {} })
+      await settle()
+      expect(threads.map(({ groups }) => groups.length)).toEqual([1, 0])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('[S2] say that a group is broken when they die, and leave one that is withdrawn', async () => {

@@ -75,6 +75,8 @@ export class Crew implements Elsewhere, AsyncDisposable {
   readonly #timer: NodeJS.Timeout
   /** Attempts of a group, where groups are made whole. */
   #groupSize = 0
+  /** Attempts that all threads made between the last two looks. */
+  #lately = 0
   #soon: NodeJS.Immediate | undefined
   #pausing: Promise<unknown> | undefined
   #weights: WeightsOrder | undefined
@@ -219,8 +221,12 @@ export class Crew implements Elsewhere, AsyncDisposable {
     }
   }
 
-  /** Whether all threads have enough to do where each of them makes whole groups. */
+  /**
+   * Whether all threads have enough to do where each of them makes whole groups. Those that make one in
+   * a moment are never idle for long: spread attempts would cost the thread that gathers more than that.
+   */
   #isPlenty(): boolean {
+    if (this.#lately >= this.#places.length * this.#groupSize) return true
     const idle = this.#places.reduce((sum, { width, load }) => sum + Math.max(0, width - load), 0)
     const enough = Math.min(idle, plentiful * this.#places.length * this.#groupSize)
     let waiting = 0
@@ -346,9 +352,12 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   #look(): void {
     const before = this.room
+    this.#lately = 0
     for (const place of this.#places) {
-      place.spare = spareOf(place.width, place.done - place.seen)
+      const lately = place.done - place.seen
+      place.spare = spareOf(place.width, lately)
       place.seen = place.done
+      this.#lately += lately
     }
     if (++this.#looks % looksPerTelling === 0 || this.room !== before) this.#tellAll()
   }

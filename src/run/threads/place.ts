@@ -24,8 +24,8 @@ export interface Place<Asked = unknown> {
 }
 
 /** A thread is sent this share of what it made between two looks: for so long it need not hear from here. */
-const sharedAhead = 1 / 25
-const mostSpare = 32
+const sharedAhead = 1 / 6
+const mostSpare = 128
 
 /**
  * Attempts that a thread is sent besides those that it makes, so that it goes on at once when one ends: a
