@@ -10,7 +10,7 @@ import {
   OTHER,
   SPACE,
   UPPER,
-} from './unicode.ts'
+} from './kinds.ts'
 
 /**
  * The end of the piece that begins at `start`, in UTF-16 units up to `end`. Written by hand for the

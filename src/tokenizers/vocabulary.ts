@@ -8,6 +8,8 @@ export interface Vocabulary {
   readonly size: number
   idOf(token: string): number | undefined
   tokenOf(id: number): string | undefined
+  /** Whether no two tokens have the same id. */
+  isOneToOne(): boolean
 }
 
 /** Indexes a `{ token: id }` object both ways; the way from id to token is built when first used. */
@@ -30,7 +32,7 @@ export function listVocabulary(tokens: readonly string[]): Vocabulary {
 }
 
 function indexVocabulary(ids: ReadonlyMap<string, number>, size: number): Vocabulary {
-  let tokens: (string | undefined)[] | undefined
+  let tokens: readonly (string | undefined)[] | undefined
   return {
     count: ids.size,
     size,
@@ -39,6 +41,7 @@ function indexVocabulary(ids: ReadonlyMap<string, number>, size: number): Vocabu
       tokens ??= invert(ids, size)
       return tokens[id]
     },
+    isOneToOne: () => areDifferent(ids.values(), size),
   }
 }
 
@@ -46,6 +49,15 @@ function invert(ids: ReadonlyMap<string, number>, size: number): (string | undef
   const tokens = new Array<string | undefined>(size).fill(undefined)
   for (const [token, id] of ids) tokens[id] = token
   return tokens
+}
+
+function areDifferent(ids: Iterable<number>, size: number): boolean {
+  const taken = new Uint8Array(size)
+  for (const id of ids) {
+    if (taken[id] === 1) return false
+    taken[id] = 1
+  }
+  return true
 }
 
 function isSmallId(id: unknown): boolean {

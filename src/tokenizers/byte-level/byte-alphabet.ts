@@ -9,11 +9,16 @@ for (let byte = 0; byte < 256; byte++) byteOfUnit[unitOfByte[byte]!] = byte
 
 const utf8 = new TextEncoder()
 
+/** The byte that a unit stands for, or -1. */
+export function byteOf(unit: number): number {
+  return unit < 0x144 ? byteOfUnit[unit]! : -1
+}
+
 /** The bytes of a token: by the alphabet, or as UTF-8 where a character lies outside it. */
 export function toBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length)
   for (let at = 0; at < token.length; at++) {
-    const byte = byteOfUnit[token.charCodeAt(at)] ?? -1
+    const byte = byteOf(token.charCodeAt(at))
     if (byte < 0) return utf8.encode(token)
     bytes[at] = byte
   }

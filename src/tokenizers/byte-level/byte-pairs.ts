@@ -1,10 +1,12 @@
 import type { IdBuffer } from '../buffers.ts'
 import type { Vocabulary } from '../vocabulary.ts'
+import { NO_RANK } from './borders.ts'
 import { fromBytes, unitOfByte } from './byte-alphabet.ts'
 import { Characters } from './characters.ts'
 import { type JoinWork, join } from './joiner.ts'
-import { type Merges, NO_RANK } from './merges.ts'
+import type { Merges } from './merges.ts'
 import { LONGEST_CACHED, PieceCache } from './piece-cache.ts'
+import { firstByte, isLowSurrogate, lastByte, toUtf8 } from './utf8.ts'
 
 export interface BytePairOptions {
   readonly vocabulary: Vocabulary
@@ -23,9 +25,6 @@ interface Work extends JoinWork {
 /** Room for most pieces; longer ones get room of their own, which is not kept. */
 const SCRATCH = 4096
 
-/** The character table pays off only after this many units: a few quotation marks are not worth building it. */
-const ENOUGH_WIDE = 2000
-
 /** Words that end in a unit from here on are mostly of characters outside ASCII; Latin ones are not. */
 const FIRST_WIDE = 0x370
 
@@ -37,9 +36,9 @@ export class BytePairs {
   readonly #byteRanks: Int32Array
   readonly #cache = new PieceCache()
   readonly #scratch = openWork(SCRATCH)
+  /** Whether bytes tell what symbols are: every byte has one, and no two tokens are the same one. */
+  readonly #isTelling: boolean
   #characters: Characters | undefined
-  /** Units so far that could have been encoded from characters. */
-  #wide = 0
 
   /** Whatever is encoded is added to `ids`. */
   constructor(options: BytePairOptions, ids: IdBuffer) {
@@ -47,6 +46,7 @@ export class BytePairs {
     this.#ids = ids
     this.#idOfByte = byteIds(options.vocabulary)
     this.#byteRanks = byteRanks(this.#idOfByte, options.merges)
+    this.#isTelling = options.vocabulary.isOneToOne() && !this.#idOfByte.includes(-1)
   }
 
   /** Encodes the UTF-16 units from `start` to `end`, which must be well formed. */
@@ -56,15 +56,38 @@ export class BytePairs {
       const id = this.#idOfByte[units[start]!]!
       if (id >= 0) this.#ids.push(id)
     } else if (length > LONGEST_CACHED) {
-      this.#encodeNew(units, start, end)
+      this.#encodeLong(units, start, end)
     } else {
-      const place = this.#cache.find(units, start, end)
-      if (place > 0) this.#cache.addTo(this.#ids, place)
-      else {
-        const before = this.#ids.length
-        this.#encodeNew(units, start, end)
-        this.#cache.remember(units, this.#ids, this.#ids.length - before)
+      this.#encodeCached(units, start, end)
+    }
+  }
+
+  #encodeCached(units: Uint16Array, start: number, end: number): void {
+    const place = this.#cache.find(units, start, end)
+    if (place > 0) this.#cache.addTo(this.#ids, place)
+    else {
+      const before = this.#ids.length
+      this.#encodeNew(units, start, end)
+      this.#cache.remember(units, this.#ids, this.#ids.length - before)
+    }
+  }
+
+  /** A long piece hardly ever comes back, but its parts between which no merge joins anything do. */
+  #encodeLong(units: Uint16Array, start: number, end: number): void {
+    if (this.#options.ignoreMerges || !this.#isTelling) {
+      this.#encodeNew(units, start, end)
+      return
+    }
+    const { borders } = this.#options.merges
+    let from = start
+    for (let at = start + 1; at <= end; at++) {
+      if (at < end) {
+        if (isLowSurrogate(units[at]!)) continue
+        if (borders.canJoin(lastByte(units[at - 1]!), firstByte(units[at]!))) continue
       }
+      if (at - from <= LONGEST_CACHED) this.#encodeCached(units, from, at)
+      else this.#encodeNew(units, from, at)
+      from = at
     }
   }
 
@@ -72,7 +95,7 @@ export class BytePairs {
     const most = 3 * (end - start)
     const work = most <= SCRATCH ? this.#scratch : openWork(most)
     const { ignoreMerges } = this.#options
-    const characters = ignoreMerges ? undefined : this.#charactersFor(units, start, end)
+    const characters = ignoreMerges ? undefined : this.#charactersFor(units[end - 1]!)
     if (characters) {
       const count = characters.toSymbols(units, start, end, work.symbols)
       this.#addJoined(work, this.#rankAll(work, count))
@@ -90,14 +113,11 @@ export class BytePairs {
     for (let at = 0; at < count; at++) this.#ids.ids[this.#ids.length++] = work.symbols[at]!
   }
 
-  /** The characters to begin with instead of bytes, where that is worth it. */
-  #charactersFor(units: Uint16Array, start: number, end: number): Characters | undefined {
-    if (units[end - 1]! < FIRST_WIDE) return undefined
-    this.#wide += end - start
-    if (this.#wide < ENOUGH_WIDE) return undefined
-    const { merges, vocabulary } = this.#options
-    this.#characters ??= new Characters(this.#idOfByte, merges, vocabulary.size)
-    return this.#characters.isKnown ? this.#characters : undefined
+  /** The characters to begin with instead of bytes, where the last unit says that it is worth it. */
+  #charactersFor(last: number): Characters | undefined {
+    if (last < FIRST_WIDE || isLowSurrogate(last) || !this.#isTelling) return undefined
+    this.#characters ??= new Characters(this.#idOfByte, this.#options.merges)
+    return this.#characters
   }
 
   /** Looks up the rank of every pair of the first symbols, and answers how many symbols they are. */
@@ -145,37 +165,11 @@ function byteIds(vocabulary: Vocabulary): Int32Array {
 
 /** The rank of each pair of bytes: every piece begins with these, so they get a table. */
 function byteRanks(idOfByte: Int32Array, merges: Merges): Int32Array {
-  return Int32Array.from({ length: 0x10000 }, (_, pair) => {
+  const ranks = new Int32Array(0x10000).fill(NO_RANK)
+  for (let pair = 0; pair < 0x10000; pair++) {
     const left = idOfByte[pair >> 8]!
     const right = idOfByte[pair & 0xff]!
-    return left < 0 || right < 0 ? NO_RANK : merges.rank(left, right)
-  })
-}
-
-/** Writes well-formed UTF-16 as UTF-8 and answers the count of bytes. */
-function toUtf8(
-  units: Uint16Array,
-  { start, end }: { readonly start: number; readonly end: number },
-  bytes: Uint8Array,
-): number {
-  let count = 0
-  for (let at = start; at < end; at++) {
-    const unit = units[at]!
-    if (unit < 0x80) bytes[count++] = unit
-    else if (unit < 0x800) {
-      bytes[count++] = 0xc0 | (unit >> 6)
-      bytes[count++] = 0x80 | (unit & 0x3f)
-    } else if (unit < 0xd800 || unit > 0xdfff) {
-      bytes[count++] = 0xe0 | (unit >> 12)
-      bytes[count++] = 0x80 | ((unit >> 6) & 0x3f)
-      bytes[count++] = 0x80 | (unit & 0x3f)
-    } else {
-      const point = ((unit - 0xd800) << 10) + (units[++at]! - 0xdc00) + 0x10000
-      bytes[count++] = 0xf0 | (point >> 18)
-      bytes[count++] = 0x80 | ((point >> 12) & 0x3f)
-      bytes[count++] = 0x80 | ((point >> 6) & 0x3f)
-      bytes[count++] = 0x80 | (point & 0x3f)
-    }
+    if (left >= 0 && right >= 0) ranks[pair] = merges.rank(left, right)
   }
-  return count
+  return ranks
 }

@@ -52,8 +52,7 @@ it('makes of characters and bytes what bytes alone give', () => {
         const idOfByte = Int32Array.from({ length: 256 }, (_, byte) => idOf(byte))
         const units = Uint16Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
         const symbols = new Int32Array(bytesOfText.length)
-        const characters = new Characters(idOfByte, merges, vocabulary.size)
-        expect(characters.isKnown).toBe(true)
+        const characters = new Characters(idOfByte, merges)
         const count = characters.toSymbols(units, 0, units.length, symbols)
         if (count < bytesOfText.length) fewer++
         const whole = Int32Array.from(bytesOfText, byte => idOfByte[byte]!)
@@ -71,11 +70,4 @@ it('makes of characters and bytes what bytes alone give', () => {
     { numRuns: process.env.ESPALIER_SOAK ? 20_000 : 600, seed: 7 },
   )
   expect(fewer).toBeGreaterThan(100)
-})
-
-it('says where bytes are all that can be used', () => {
-  const vocabulary = openVocabulary({ a: 0, b: 1, ab: 2 })
-  const merges = openMerges(['a b'], vocabulary)
-  const idOfByte = new Int32Array(256).fill(-1)
-  expect(new Characters(idOfByte, merges, vocabulary.size).isKnown).toBe(false)
 })

@@ -3,8 +3,10 @@
 // than the one before; no merge that uses the symbol has a lower rank than the last of them; and none of its
 // parts could have joined a neighbour before it joined the next part. Other characters are written as bytes.
 
-import { type Merges, NO_RANK } from './merges.ts'
-import { isContinuation, type SymbolEnds, symbolEnds } from './spans.ts'
+import type { Meeting } from './borders.ts'
+import { NO_RANK } from './borders.ts'
+import type { Merges } from './merges.ts'
+import { bytesOf, firstByte, isHighSurrogate, lastByte } from './utf8.ts'
 
 /** Marks a character that must be encoded byte by byte. */
 const APART = -1
@@ -16,13 +18,10 @@ type Neighbours = Map<number, Int32Array>
 export class Characters {
   readonly #idOfByte: Int32Array
   readonly #merges: Merges
-  /** The lowest rank at which a symbol takes part in a merge. */
-  readonly #firstUse: Int32Array
   /** For parts of characters that begin one: the last bytes of what could join them from the left. */
-  readonly #before: Neighbours = new Map()
+  readonly #before: Neighbours
   /** For parts of characters that end one: the first bytes of what they could join to the right. */
-  readonly #after: Neighbours = new Map()
-  readonly #isKnown: boolean
+  readonly #after: Neighbours
   /** One more than the symbol of each character of one unit; 0 before it is looked up. */
   readonly #symbols = new Int32Array(0x10000)
   /** Which set of `#sets` has the bytes that may not stand before a character, and after it. */
@@ -30,18 +29,12 @@ export class Characters {
   readonly #setAfter = new Uint16Array(0x10000)
   readonly #sets: Uint8Array[] = [new Uint8Array(256)]
 
-  constructor(idOfByte: Int32Array, merges: Merges, size: number) {
+  /** The vocabulary must have a symbol for every byte. */
+  constructor(idOfByte: Int32Array, merges: Merges) {
     this.#idOfByte = idOfByte
     this.#merges = merges
-    this.#firstUse = new Int32Array(size).fill(NO_RANK)
-    const ends = idOfByte.includes(-1) ? undefined : symbolEnds(idOfByte, merges, size)
-    this.#isKnown = ends !== undefined
-    if (ends) this.#readMerges(ends)
-  }
-
-  /** Whether the vocabulary has every byte and its merges tell what their symbols are. */
-  get isKnown(): boolean {
-    return this.#isKnown
+    this.#before = gather(merges.borders.before)
+    this.#after = gather(merges.borders.after)
   }
 
   /** Writes symbols for well-formed units, a character or a byte each, and answers how many. */
@@ -85,19 +78,6 @@ export class Characters {
     return count + 4
   }
 
-  #readMerges({ first, last, missing }: SymbolEnds): void {
-    const { lefts, rights, results } = this.#merges
-    for (let rank = results.length - 1; rank >= 0; rank--) {
-      const left = lefts[rank]!
-      const right = rights[rank]!
-      this.#firstUse[left] = rank
-      this.#firstUse[right] = rank
-      if (isContinuation(first[right]!)) continue
-      if (missing[right]! > 0) ranksOf(this.#before, right)[last[left]!] = rank
-      if (isContinuation(first[left]!)) ranksOf(this.#after, left)[first[right]!] = rank
-    }
-  }
-
   /** Joins the bytes of a character and notes what its parts could have joined meanwhile. */
   #learn(unit: number): number {
     const symbols = bytesOf(unit).map(byte => this.#idOfByte[byte]!)
@@ -116,7 +96,8 @@ export class Characters {
       lastRank = best
     }
     const [symbol = -1] = symbols
-    const isWhole = symbols.length === 1 && isOrdered && this.#firstUse[symbol]! > lastRank
+    const isWhole =
+      symbols.length === 1 && isOrdered && this.#merges.borders.firstUse[symbol]! > lastRank
     this.#symbols[unit] = isWhole ? symbol + 1 : APART
     this.#setBefore[unit] = this.#place(before)
     this.#setAfter[unit] = this.#place(after)
@@ -130,12 +111,14 @@ export class Characters {
   }
 }
 
-function ranksOf(neighbours: Neighbours, symbol: number): Int32Array {
-  const known = neighbours.get(symbol)
-  if (known) return known
-  const made = new Int32Array(256).fill(NO_RANK)
-  neighbours.set(symbol, made)
-  return made
+function gather(meetings: readonly Meeting[]): Neighbours {
+  const neighbours: Neighbours = new Map()
+  for (const { symbol, byte, rank } of meetings) {
+    const ranks = neighbours.get(symbol) ?? new Int32Array(256).fill(NO_RANK)
+    ranks[byte] = Math.min(ranks[byte]!, rank)
+    neighbours.set(symbol, ranks)
+  }
+  return neighbours
 }
 
 /** Adds the bytes whose rank is below `limit`, at which the part is a part no more. */
@@ -143,30 +126,4 @@ function addBelow(to: Uint8Array, ranks: Int32Array | undefined, limit: number):
   ranks?.forEach((rank, byte) => {
     if (rank < limit) to[byte] = 1
   })
-}
-
-/** The UTF-8 of a unit; half of a pair has none. */
-function bytesOf(unit: number): number[] {
-  if (unit < 0x80) return [unit]
-  if (unit >= 0xd800 && unit <= 0xdfff) return []
-  const last = lastByte(unit)
-  return unit < 0x800
-    ? [firstByte(unit), last]
-    : [firstByte(unit), 0x80 | ((unit >> 6) & 0x3f), last]
-}
-
-/** The first byte of the UTF-8 of a character that is, or begins with, this unit. */
-function firstByte(unit: number): number {
-  if (unit < 0x80) return unit
-  if (unit < 0x800) return 0xc0 | (unit >> 6)
-  return isHighSurrogate(unit) ? 0xf0 | ((unit - 0xd7c0) >> 8) : 0xe0 | (unit >> 12)
-}
-
-/** The last byte of the UTF-8 of a character that is, or ends with, this unit. */
-function lastByte(unit: number): number {
-  return unit < 0x80 ? unit : 0x80 | (unit & 0x3f)
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return (unit & 0xfc00) === 0xd800
 }

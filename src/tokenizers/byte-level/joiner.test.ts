@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { openVocabulary } from '../vocabulary.ts'
+import { NO_RANK } from './borders.ts'
 import { join } from './joiner.ts'
-import { type Merges, NO_RANK, openMerges } from './merges.ts'
+import { type Merges, openMerges } from './merges.ts'
 
 const letters = ['a', 'b', 'c']
 

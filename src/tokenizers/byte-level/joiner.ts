@@ -1,4 +1,5 @@
-import { type Merges, NO_RANK } from './merges.ts'
+import { NO_RANK } from './borders.ts'
+import type { Merges } from './merges.ts'
 import { PairQueue } from './pair-queue.ts'
 
 /** Up to this many symbols, looking for the best pair again and again beats keeping a queue. */

@@ -1,16 +1,12 @@
 import { readList, readText } from '../fields.ts'
 import type { Vocabulary } from '../vocabulary.ts'
-
-/** The rank of a pair that no merge joins; larger than every real one. */
-export const NO_RANK = 0x7fffffff
+import { Borders, NO_RANK, type Pair } from './borders.ts'
 
 /** Which pairs of symbols join to which symbol, the lowest rank first. */
 export class Merges {
   /** The symbol that the merge of each rank makes. */
   readonly results: Int32Array
-  /** The symbols that the merge of each rank joins. */
-  readonly lefts: Int32Array
-  readonly rights: Int32Array
+  readonly borders: Borders
   /** Left, right and rank, by hash; a left of -1 is empty. */
   readonly #table: Int32Array
   readonly #shift: number
@@ -19,10 +15,10 @@ export class Merges {
   readonly #seen: Uint32Array
   readonly #seenShift: number
 
-  constructor(count: number) {
+  /** Makes room for `count` merges of symbols below `size`. */
+  constructor(count: number, size: number) {
     this.results = new Int32Array(count)
-    this.lefts = new Int32Array(count)
-    this.rights = new Int32Array(count)
+    this.borders = new Borders(size)
     const bits = Math.max(4, Math.ceil(Math.log2(1.6 * count + 1)))
     this.#table = new Int32Array(3 << bits).fill(-1)
     this.#shift = 32 - bits
@@ -34,8 +30,6 @@ export class Merges {
   /** A pair that is set twice counts where it was set last, as in the reference. */
   set(rank: number, [left, right, result]: readonly [number, number, number]): void {
     this.results[rank] = result
-    this.lefts[rank] = left
-    this.rights[rank] = right
     const hash = hashOf(left, right)
     const bit = hash >>> this.#seenShift
     this.#seen[bit >>> 5]! |= 1 << (bit & 31)
@@ -69,14 +63,13 @@ export class Merges {
 /** Reads the merges of a BPE model, written as `"a b"` or as `["a", "b"]`. */
 export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
   const list = readList(value, 'model.merges')
-  const merges = new Merges(list.length)
+  const merges = new Merges(list.length, vocabulary.size)
   for (let rank = 0; rank < list.length; rank++) {
-    const [left, right] = readPair(list[rank], rank)
-    merges.set(rank, [
-      known(left, rank, vocabulary),
-      known(right, rank, vocabulary),
-      known(left + right, rank, vocabulary),
-    ])
+    const pair = readPair(list[rank], rank)
+    const left = known(pair[0], rank, vocabulary)
+    const right = known(pair[1], rank, vocabulary)
+    merges.set(rank, [left, right, known(pair[0] + pair[1], rank, vocabulary)])
+    merges.borders.add(pair, { rank, left, right })
   }
   return merges
 }
@@ -85,7 +78,7 @@ function hashOf(left: number, right: number): number {
   return Math.imul(Math.imul(left, 0x9e3779b1) ^ right, 0x85ebca6b)
 }
 
-function readPair(value: unknown, rank: number): readonly [string, string] {
+function readPair(value: unknown, rank: number): Pair {
   const where = `model.merges[${rank}]`
   if (typeof value === 'string') {
     const blank = value.indexOf(' ')
