@@ -240,8 +240,7 @@ function measureProducts({ parentPort, workerData }: typeof import('node:worker_
     let operations = 0
     while (performance.now() - start < 250) {
       for (const [inner, columns] of shapes) {
-        const sizes = [rows, inner, columns / 8, 0]
-        exports.multiply(a, inner * 4, b, inner * 32, 32, c, columns * 4, ...sizes)
+        exports.project(a, b, c, rows, inner, columns, 0)
         operations += 2 * rows * inner * columns
       }
     }
@@ -255,5 +254,5 @@ interface WebAssemblyParts {
   readonly Instance: new (
     module: object,
     imports: object,
-  ) => { exports: { multiply(...numbers: number[]): void } }
+  ) => { exports: { project(...numbers: number[]): void } }
 }

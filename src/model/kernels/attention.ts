@@ -50,22 +50,29 @@ export function storeKeys(span: usize, layer: usize, blocks: usize, qkv: usize):
 @inline
 function softmax(scores: usize, length: usize, stats: usize): f32 {
   const end = scores + (length << 2)
-  const padded = scores + (((length + 3) & ~3) << 2)
+  // Whole blocks: constants of the exponential are made once for sixteen scores.
+  const padded = scores + (((length + blockTokens - 1) & ~(blockTokens - 1)) << 2)
   for (let at = end; at < padded; at += 4) store<f32>(at, -1e30)
   const scale = f32x4.splat(scoreScale)
   let peak = f32x4.splat(-1e30)
   for (let at = scores; at < padded; at += 16) {
     const value = f32x4.mul(v128.load(at), scale)
     v128.store(at, value)
-    peak = f32x4.max(peak, value)
+    peak = f32x4.pmax(peak, value)
   }
   const maximum = maxLanes(peak)
   const shift = f32x4.splat(maximum)
   let sum = f32x4.splat(0)
-  for (let at = scores; at < padded; at += 16) {
-    const value = exp4(f32x4.sub(v128.load(at), shift))
-    v128.store(at, value)
-    sum = f32x4.add(sum, value)
+  for (let at = scores; at < padded; at += 64) {
+    const a = exp4(f32x4.sub(v128.load(at), shift))
+    const b = exp4(f32x4.sub(v128.load(at, 16), shift))
+    const c = exp4(f32x4.sub(v128.load(at, 32), shift))
+    const d = exp4(f32x4.sub(v128.load(at, 48), shift))
+    v128.store(at, a)
+    v128.store(at, b, 16)
+    v128.store(at, c, 32)
+    v128.store(at, d, 48)
+    sum = f32x4.add(f32x4.add(f32x4.add(f32x4.add(sum, a), b), c), d)
   }
   const inverse = <f32>1 / sumLanes(sum)
   store<f32>(stats, maximum)
@@ -215,9 +222,15 @@ function probabilities(
     const maximum = f32x4.splat(load<f32>(stats))
     const inverse = f32x4.splat(load<f32>(stats, 4))
     const length = first + row + 1
-    for (let at = scores; at < scores + (length << 2); at += 16) {
-      const value = exp4(f32x4.sub(f32x4.mul(v128.load(at), scale), maximum))
-      v128.store(at, f32x4.mul(value, inverse))
+    for (let at = scores; at < scores + (length << 2); at += 64) {
+      const a = exp4(f32x4.sub(f32x4.mul(v128.load(at), scale), maximum))
+      const b = exp4(f32x4.sub(f32x4.mul(v128.load(at, 16), scale), maximum))
+      const c = exp4(f32x4.sub(f32x4.mul(v128.load(at, 32), scale), maximum))
+      const d = exp4(f32x4.sub(f32x4.mul(v128.load(at, 48), scale), maximum))
+      v128.store(at, f32x4.mul(a, inverse))
+      v128.store(at, f32x4.mul(b, inverse), 16)
+      v128.store(at, f32x4.mul(c, inverse), 32)
+      v128.store(at, f32x4.mul(d, inverse), 48)
     }
     memory.fill(scores + (length << 2), 0, (padded - length) << 2)
     scores += stride

@@ -7,7 +7,7 @@ import {
   roots2, statistics,
 } from './activations'
 import { attendBackward } from './attention'
-import { field, logitsOf, pass, place, project } from './forward'
+import { field, logitsOf, pass, place } from './forward'
 import { distributeBackward } from './head'
 import {
   DOWN, DOWN_TURNED, EMBEDDING_PANELS, FINAL_NORM, GATE_UP, GATE_UP_TURNED, JOB_IDS, JOB_LANE,
@@ -18,6 +18,7 @@ import {
 import { addGradient } from './matmul'
 import { gatedUnitAgain, gatedUnitBackward, normAgain, normBackward } from './pieces'
 import { hidden, layers, paddedVocabulary, panels, parameters, width, word } from './plan'
+import { project } from './wide'
 
 /** Runs the backward pass of a job, after its forward pass where that was not kept. */
 export function backward(job: usize): void {

@@ -13,9 +13,9 @@ import {
   JOB_TOKENS, LAYER_PANELS, LAYER_PANEL_STRIDE, LAYER_PARAMETERS, LAYER_PARAMETER_STRIDE, NORM_1,
   NORM_2, OUT_PANELS, QKV_PANELS, ROW_BYTES, ROW_TOKEN, SPAN_BYTES,
 } from './layout'
-import { multiply } from './matmul'
 import { gatedUnit, norm } from './pieces'
 import { hidden, layers, paddedVocabulary, panels, parameters, scratch, width, word } from './plan'
+import { project } from './wide'
 
 /** Places a job's activations, and its scratch behind them when they lie in the thread's own. */
 export function place(job: usize, backward: bool): void {
@@ -60,15 +60,6 @@ function embed(ids: usize, tokens: usize): void {
     const id = <usize>load<u32>(ids + (token << 2))
     memory.copy(inputs + token * (width << 2), parameters + id * (width << 2), width << 2)
   }
-}
-
-/** x · panels for whole activations; `columns` is a multiple of 8. */
-export function project(
-  x: usize, from: usize, y: usize, tokens: usize, inner: usize, columns: usize, add: bool,
-): void {
-  multiply(
-    x, inner << 2, from, inner << 5, 32, y, columns << 2, tokens, inner, columns >> 3, add,
-  )
 }
 
 function passLayer(job: usize, layer: usize, tokens: usize): void {

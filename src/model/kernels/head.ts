@@ -24,7 +24,7 @@ function temper(logits: usize, inverseTemperature: f32): f32 {
   for (let at: usize = 0; at < paddedVocabulary << 2; at += 16) {
     const value = f32x4.mul(v128.load(logits + at), factor)
     v128.store(logits + at, value)
-    peak = f32x4.max(peak, value)
+    peak = f32x4.pmax(peak, value)
   }
   return maxLanes(peak)
 }

@@ -8,9 +8,9 @@ import {
   UPDATE_BETA_1, UPDATE_BETA_2, UPDATE_CORRECTION_1, UPDATE_CORRECTION_2, UPDATE_DECAY,
   UPDATE_EPSILON, UPDATE_RATE, UPDATE_SCALE,
 } from './layout'
-import { packRows, packTurned } from './matmul'
 import { hidden, layers, paddedVocabulary, panels, parameters, width, word } from './plan'
 import { madd } from './simd'
+import { packWeight, packWeightTurned } from './wide'
 
 /** gradient += (lane 0 + lane 1 + …), over a range of parameters. */
 export function reduce(job: usize): void {
@@ -83,8 +83,8 @@ export function update(job: usize): void {
 
 /** Lays a weight of `rows` × `columns` out as panels, as it is and turned. */
 function packBoth(weight: usize, rows: usize, columns: usize, straight: usize, turned: usize): void {
-  packRows(weight, columns << 2, straight, rows << 5, rows, columns)
-  packTurned(weight, columns << 2, turned, rows, columns)
+  packWeight(weight, straight, rows, columns)
+  packWeightTurned(weight, turned, rows, columns)
 }
 
 /** Makes the panels of one layer, or of the embedding, from the parameters. */

@@ -32,8 +32,11 @@ export function maxLanes(x: v128): f32 {
 // @ts-ignore: decorator
 @inline
 export function exp4(x: v128): v128 {
-  const clamped = f32x4.min(f32x4.max(x, f32x4.splat(-87)), f32x4.splat(88))
-  const n = f32x4.nearest(f32x4.mul(clamped, f32x4.splat(1.4426950408889634)))
+  // pmax and pmin are one instruction each; max and min, which also order zeros and NaN, are many.
+  const clamped = f32x4.pmin(f32x4.pmax(x, f32x4.splat(-87)), f32x4.splat(88))
+  // Adding 1.5 · 2²³ rounds to a whole number and leaves it in the lowest bits.
+  const rounded = f32x4.add(f32x4.mul(clamped, f32x4.splat(1.4426950408889634)), f32x4.splat(12582912))
+  const n = f32x4.sub(rounded, f32x4.splat(12582912))
   // ln 2 in two pieces; the first has so few bits that its product with n is exact.
   let r = madd(n, f32x4.splat(-0.693359375), clamped)
   r = madd(n, f32x4.splat(0.00021219444005469057), r)
@@ -45,7 +48,7 @@ export function exp4(x: v128): v128 {
   y = madd(y, r, f32x4.splat(0.5))
   y = madd(y, r, f32x4.splat(1))
   y = madd(y, r, f32x4.splat(1))
-  const power = i32x4.shl(i32x4.add(i32x4.trunc_sat_f32x4_s(n), i32x4.splat(127)), 23)
+  const power = i32x4.shl(i32x4.add(rounded, i32x4.splat(127)), 23)
   return v128.and(f32x4.mul(y, power), f32x4.ge(x, f32x4.splat(-87)))
 }
 
