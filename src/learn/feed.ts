@@ -35,8 +35,8 @@ export interface Fed {
 /** Rolls groups while others are learned from; a slow one comes out with a later step. */
 export interface Feed extends AsyncDisposable {
   /** The first groups to be complete, as many as a step wants, in the order of their tasks. */
-  take(step: number): Promise<Fed>
-  /** Runs what changes the weights, while nothing is sampled from them. */
+  take(): Promise<Fed>
+  /** Runs what ends a step by changing the weights, while nothing is sampled from them. */
   change<T>(work: () => Promise<T>): Promise<T>
 }
 
@@ -56,6 +56,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
   const running = new Map<GroupId, { readonly task: TaskId; readonly order: number }>()
   let begun = 0
   let refused = 0
+  let done = 0
 
   function submit(): void {
     const order = (first - 1) * tasksPerStep + begun
@@ -67,20 +68,25 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
     pipeline.submit({ id, task, order, step })
   }
   const { perJob } = pipeline
-  function fill(done: number): void {
+  function fill(): void {
     const steps = Math.min(maxStaleness + done + 1, last - first + 1)
     while (begun - refused / perJob < steps * tasksPerStep) submit()
   }
 
   return {
-    change: gate.change,
-    async take(step) {
-      const done = step - first
+    async change(work) {
+      const changed = await gate.change(work)
+      done++
+      // Not only when the next step asks for groups: until then, the cores would have less to do.
+      fill()
+      return changed
+    },
+    async take() {
       const groups: { readonly group: Group; readonly order: number }[] = []
       let stale = 0
       let emptied = 0
       const unscored: Unscored[] = []
-      fill(done)
+      fill()
       while (groups.length < tasksPerStep * perJob && pipeline.pending > 0) {
         const group = await pipeline.next()
         const { order } = running.get(group.id)!
@@ -94,7 +100,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
         if (isOld) stale++
         else emptied++
         refused++
-        if (stale + emptied <= tasksPerStep * perJob * options.refill) fill(done)
+        if (stale + emptied <= tasksPerStep * perJob * options.refill) fill()
       }
       // In the order of their tasks, so that equal groups are learned to equal bits.
       const inOrder = groups.toSorted((a, b) => a.order - b.order).map(({ group }) => group)

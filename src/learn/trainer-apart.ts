@@ -16,12 +16,20 @@ export async function openTrainerApart(
   const own = await copyModel(sampled)
   await sampled.useThreads(Math.ceil(sampled.threads / 2))
   const trainer = embeddedTrainer(own, options)
-  const publish = async (): Promise<void> => sampled.take(await own.weights())
+  let learned = await own.weights()
+  const publish = (): Promise<void> => sampled.take(learned)
   return {
     ...trainer,
+    async step(groups, call) {
+      const step = await trainer.step(groups, call)
+      // Fetched while sampling still goes on.
+      learned = await own.weights()
+      return step
+    },
     publish,
     async load(folder, call) {
       const loaded = await trainer.load(folder, call)
+      learned = await own.weights()
       await publish()
       return loaded
     },

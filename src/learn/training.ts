@@ -240,7 +240,7 @@ function openSteps<Data>(
     isLearning: () => isLearning,
     async take(step) {
       const started = performance.now()
-      const fed = await (feed ? feed.take(step) : inTurn(step))
+      const fed = await (feed ? feed.take() : inTurn(step))
       const { stale } = fed
       if (!fed.groups.some(group => group.members.length > 0)) {
         const [first] = reasonsUnscored(fed)
@@ -252,13 +252,13 @@ function openSteps<Data>(
       )
       const rolled = performance.now()
       const staleness = stalenessOf(groups, history)
+      const outcomes = groups.map(group => outcomeOf(group, plan.successAt))
+      plan.tasks.learn(outcomes.filter(({ attempts }) => attempts > 0))
       isLearning = true
       const { version, metrics, ...more } = await learnStep(groups, { trainer, change }, { signal })
       isLearning = false
       history.push(version)
       parts.listen?.({ kind: 'step-end', step, metrics })
-      const outcomes = groups.map(group => outcomeOf(group, plan.successAt))
-      plan.tasks.learn(outcomes.filter(({ attempts }) => attempts > 0))
       const seconds = {
         roll: (rolled - started) / 1000,
         learn: (performance.now() - rolled) / 1000,
