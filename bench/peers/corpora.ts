@@ -23,7 +23,8 @@ export function corpora() {
     chineseText(random),
     inventedText(random),
   ])
-  const warm = [...warmCode, ...warmProse, ...warmInvented.flat()]
+  const warmRare = Array.from({ length: WARM }, () => rareText(random))
+  const warm = [...warmCode, ...warmProse, ...warmInvented.flat(), ...warmRare]
   return { warm, corpora: { code, prose, chinese, mixed, invented } }
 }
 
@@ -72,6 +73,32 @@ function inventedText(random: (limit: number) => number): string {
   while (text.length < DOCUMENT) {
     for (let left = 6 + random(6); left > 0; left--) text += String.fromCharCode(97 + random(26))
     text += ' '
+  }
+  return text
+}
+
+/** First and last code points of what real text has now and then: accents, other scripts, signs, emoji. */
+const RARE = [
+  [0xe0, 0x17f],
+  [0x3b1, 0x44f],
+  [0x5d0, 0x64a],
+  [0x2010, 0x2044],
+  [0x2500, 0x27bf],
+  [0xac00, 0xd7a3],
+  [0x1f300, 0x1f64f],
+  [0x20000, 0x2a6df],
+] as const
+
+/** Runs of rare characters, short and long, between words. */
+function rareText(random: (limit: number) => number): string {
+  let text = ''
+  while (text.length < DOCUMENT / 4) {
+    const [first, last] = RARE[random(RARE.length)]!
+    const length = random(8) === 0 ? 60 : 1 + random(6)
+    for (let left = length; left > 0; left--) {
+      text += String.fromCodePoint(first + random(last - first + 1))
+    }
+    text += [' word ', "'s ", '\n', '12 ', '("', '!\r\n\n', '    '][random(7)]
   }
   return text
 }

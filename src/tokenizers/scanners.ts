@@ -39,21 +39,39 @@ const scanners = knownScanners()
 /** Every split pattern that has a scanner. */
 export const scannedPatterns: readonly string[] = [...scanners.keys()]
 
-/** The scanner of a split pattern, if it is one of `scannedPatterns`. */
+/** The scanner of a split pattern, if it is one of `scannedPatterns`; all tokenizers share it. */
 export function scannerOf(pattern: string): Scanner | undefined {
   return scanners.get(pattern)?.()
 }
 
 function knownScanners(): ReadonlyMap<string, () => Scanner> {
-  const found = new Map<string, () => Scanner>([[gpt2Pattern, spacedWords]])
+  const found = new Map<string, () => Scanner>([[gpt2Pattern, once(spacedWords)]])
   for (const [digits, most] of DIGITS) {
-    found.set(prefixedPattern('\\p{L}', digits), () => prefixedWords(LETTER, most))
-    found.set(prefixedPattern('\\p{L}\\p{M}', digits), () => prefixedWords(LETTER | MARK, most))
+    found.set(
+      prefixedPattern('\\p{L}', digits),
+      once(() => prefixedWords(LETTER, most)),
+    )
+    found.set(
+      prefixedPattern('\\p{L}\\p{M}', digits),
+      once(() => prefixedWords(LETTER | MARK, most)),
+    )
     for (const contractions of [true, false]) {
-      found.set(casedPattern(digits, contractions), () => casedWords(most, contractions))
+      found.set(
+        casedPattern(digits, contractions),
+        once(() => casedWords(most, contractions)),
+      )
     }
   }
   return found
+}
+
+/** Builds when first asked: code that is compiled for one tokenizer then serves the next as well. */
+function once(build: () => Scanner): () => Scanner {
+  let built: Scanner | undefined
+  return () => {
+    built ??= build()
+    return built
+  }
 }
 
 function prefixedPattern(letters: string, digits: string): string {

@@ -131,14 +131,23 @@ function scan(scanner: Scanner): Splitter {
   return ({ units }, pieces) => {
     cuts.clear()
     for (let index = 0; index < pieces.count; index++) {
-      const end = pieces.end(index)
-      for (let at = pieces.start(index); at < end; ) {
-        const next = scanner(units, at, end)
-        cuts.add(at, next)
-        at = next
-      }
+      scanInto(cuts, scanner, { units, start: pieces.start(index), end: pieces.end(index) })
     }
     return cuts
+  }
+}
+
+interface Stretch {
+  readonly units: Uint16Array
+  readonly start: number
+  readonly end: number
+}
+
+function scanInto(cuts: Cuts, scanner: Scanner, { units, start, end }: Stretch): void {
+  for (let at = start; at < end; ) {
+    const next = scanner(units, at, end)
+    cuts.add(at, next)
+    at = next
   }
 }
 

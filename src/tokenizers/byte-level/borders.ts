@@ -1,8 +1,8 @@
 import { byteOf } from './byte-alphabet.ts'
 import { isContinuation } from './utf8.ts'
 
-/** The rank of a pair that no merge joins; larger than every real one. */
-export const NO_RANK = 0x7fffffff
+/** The rank of a pair that no merge joins; larger than every real one, and six bits short of a full number. */
+export const NO_RANK = 0x1ffffff
 
 /** At which rank a part of a character joins a neighbour that begins or ends with a byte. */
 export interface Meeting {

@@ -65,9 +65,6 @@ function openPlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePai
     const text = prefixesBlank && !given.startsWith(' ') ? ` ${given}` : given
     const units = toUnits(text)
     all.clear().add(0, text.length)
-    const pieces = split({ text, units }, all)
-    for (let index = 0; index < pieces.count; index++) {
-      pairs.encode(units, pieces.start(index), pieces.end(index))
-    }
+    pairs.encodeAll(units, split({ text, units }, all))
   }
 }

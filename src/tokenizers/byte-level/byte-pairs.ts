@@ -1,4 +1,4 @@
-import type { IdBuffer } from '../buffers.ts'
+import type { Cuts, IdBuffer } from '../buffers.ts'
 import type { Vocabulary } from '../vocabulary.ts'
 import { NO_RANK } from './borders.ts'
 import { fromBytes, unitOfByte } from './byte-alphabet.ts'
@@ -47,6 +47,13 @@ export class BytePairs {
     this.#idOfByte = byteIds(options.vocabulary)
     this.#byteRanks = byteRanks(this.#idOfByte, options.merges)
     this.#isTelling = options.vocabulary.isOneToOne() && !this.#idOfByte.includes(-1)
+  }
+
+  /** Encodes pieces of UTF-16 units, one behind the other. */
+  encodeAll(units: Uint16Array, pieces: Cuts): void {
+    for (let index = 0; index < pieces.count; index++) {
+      this.encode(units, pieces.start(index), pieces.end(index))
+    }
   }
 
   /** Encodes the UTF-16 units from `start` to `end`, which must be well formed. */

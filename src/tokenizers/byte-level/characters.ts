@@ -123,7 +123,6 @@ function gather(meetings: readonly Meeting[]): Neighbours {
 
 /** Adds the bytes whose rank is below `limit`, at which the part is a part no more. */
 function addBelow(to: Uint8Array, ranks: Int32Array | undefined, limit: number): void {
-  ranks?.forEach((rank, byte) => {
-    if (rank < limit) to[byte] = 1
-  })
+  if (!ranks) return
+  for (let byte = 0; byte < ranks.length; byte++) if (ranks[byte]! < limit) to[byte] = 1
 }

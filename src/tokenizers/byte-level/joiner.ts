@@ -2,8 +2,12 @@ import { NO_RANK } from './borders.ts'
 import type { Merges } from './merges.ts'
 import { PairQueue } from './pair-queue.ts'
 
-/** Up to this many symbols, looking for the best pair again and again beats keeping a queue. */
-const SHORT = 96
+/**
+ * Up to this many symbols, looking for the best pair again and again beats keeping a queue. A place among
+ * them takes this many bits.
+ */
+const PLACE_BITS = 6
+const SHORT = 1 << PLACE_BITS
 
 /** The symbols of one piece; `ranks[i]` belongs to the pair of `symbols[i]` and `symbols[i + 1]`. */
 export interface JoinWork {
@@ -19,27 +23,30 @@ export function join(work: JoinWork, count: number, merges: Merges): number {
   return count <= SHORT ? joinShort(work, count, merges) : joinLong(work, count, merges)
 }
 
+/**
+ * Finds the best pair without a branch, as no processor can foretell which one it is: a rank with its place
+ * behind it is one number, and the smallest is wanted.
+ */
 function joinShort({ symbols, ranks }: JoinWork, count: number, merges: Merges): number {
   let length = count
   while (length > 1) {
-    let best = NO_RANK
-    let at = 0
+    let best = NO_RANK << PLACE_BITS
     for (let index = 0; index < length - 1; index++) {
-      if (ranks[index]! < best) {
-        best = ranks[index]!
-        at = index
-      }
+      const difference = ((ranks[index]! << PLACE_BITS) | index) - best
+      best = (best + (difference & (difference >> 31))) | 0
     }
-    if (best === NO_RANK) break
-    const joined = merges.results[best]!
+    const rank = best >> PLACE_BITS
+    if (rank === NO_RANK) break
+    const at = best & (SHORT - 1)
+    const joined = merges.results[rank]!
     symbols[at] = joined
     length--
+    if (at > 0) ranks[at - 1] = merges.rank(symbols[at - 1]!, joined)
+    if (at < length - 1) ranks[at] = merges.rank(joined, symbols[at + 2]!)
     for (let index = at + 1; index < length; index++) {
       symbols[index] = symbols[index + 1]!
       ranks[index] = ranks[index + 1]!
     }
-    if (at > 0) ranks[at - 1] = merges.rank(symbols[at - 1]!, joined)
-    ranks[at] = at < length - 1 ? merges.rank(joined, symbols[at + 1]!) : NO_RANK
   }
   return length
 }
