@@ -23,7 +23,10 @@ export interface Prompt {
   readonly ids: Int32Array
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
-  /** CRC-32 of the ids, if the path keeps it up to date: computing it anew in every turn is quadratic. */
+  /**
+   * CRC-32 of the ids, if the path keeps it up to date: computing it anew in every turn is quadratic. The ids
+   * of such a path are never overwritten.
+   */
   digest?(): number
 }
 

@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../transport/clock.ts'
 import { follow } from '../transport/follow.ts'
 import {
   type Body,
+  lastsAs,
   openPromptWriter,
   type PromptWriter,
   pathOf,
@@ -145,7 +146,12 @@ function askedOf({ where }: LlamaCpp, { topLogprobs = 0, stopIds, stopStrings }:
 
 function bodyOf({ writer }: LlamaCpp, request: SampleRequest, stream: boolean): Body {
   const tail = `],${JSON.stringify(rest(request, stream)).slice(1)}`
-  return writer.write(pathOf(request), request.prompt.ids, { head: '{"prompt":[', tail })
+  return writer.write(
+    pathOf(request),
+    request.prompt.ids,
+    { head: '{"prompt":[', tail },
+    lastsAs(request.prompt),
+  )
 }
 
 /** States every setting that the server would otherwise choose itself. Greedy samples have no distribution after sampling. */

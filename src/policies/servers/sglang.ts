@@ -12,7 +12,7 @@ import type { LogprobBasis } from '../../core/segment.ts'
 import { toTokenSample } from '../sample.ts'
 import { type Clock, systemClock } from '../transport/clock.ts'
 import { follow } from '../transport/follow.ts'
-import { openPromptWriter, type PromptWriter, pathOf } from '../transport/prompt-writer.ts'
+import { lastsAs, openPromptWriter, type PromptWriter, pathOf } from '../transport/prompt-writer.ts'
 import {
   asArray,
   asCount,
@@ -186,7 +186,7 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
   const { server, writer, frameOf, aborts, nextRid, adapter } = attempt.sglang
   const rid = nextRid()
   const frame = frameOf(request, { rid, stream: false, adapter })
-  const body = writer.write(pathOf(request), request.prompt.ids, frame)
+  const body = writer.write(pathOf(request), request.prompt.ids, frame, lastsAs(request.prompt))
   const headers = routing(request)
   const width = request.topLogprobs ?? 0
   const reading = { kind: 'sglang-generate', width } as const
@@ -206,7 +206,7 @@ async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSa
   const rid = nextRid()
   const width = request.topLogprobs ?? 0
   const frame = frameOf(request, { rid, stream: true, adapter })
-  const body = writer.write(pathOf(request), request.prompt.ids, frame)
+  const body = writer.write(pathOf(request), request.prompt.ids, frame, lastsAs(request.prompt))
   const headers = routing(request)
   const stream = openGeneratedStream(where, width)
   const followed = await follow(
@@ -242,7 +242,12 @@ async function sampleBatch(
     return Promise.all(seeds.map(seed => sampleStreamed(one(seed), call)))
   }
   const rids = seeds.map(sglang.nextRid)
-  const prompt = sglang.writer.write(pathOf(request), request.prompt.ids, listFrame)
+  const prompt = sglang.writer.write(
+    pathOf(request),
+    request.prompt.ids,
+    listFrame,
+    lastsAs(request.prompt),
+  )
   const body = severalBody(request, prompt.bytes, { seeds, rids, adapter: sglang.adapter })
   prompt.keep()
   const exchange = sglang.server.start({ path: '/generate', body, headers: routing(request) })

@@ -14,6 +14,7 @@ import { type Clock, systemClock } from '../transport/clock.ts'
 import { follow } from '../transport/follow.ts'
 import {
   type Body,
+  lastsAs,
   openPromptWriter,
   type PromptWriter,
   pathOf,
@@ -270,7 +271,7 @@ function bodyOf(
 ): Body {
   const { model } = vllm
   const framed = vllm.frameOf(request, { ...frame, model })
-  return vllm.writer.write(pathOf(request), request.prompt.ids, framed)
+  return vllm.writer.write(pathOf(request), request.prompt.ids, framed, lastsAs(request.prompt))
 }
 
 function finish(

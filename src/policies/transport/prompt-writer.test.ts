@@ -38,6 +38,16 @@ describe('prompt writer', () => {
     expect(other.bytes.toString()).toBe(expected(second))
   })
 
+  it('copies ids that may be overwritten, and keeps those that last', () => {
+    for (const lasts of [false, true]) {
+      const writer = openPromptWriter()
+      const memory = Int32Array.of(1, 2, 3, 4, 5, 6)
+      writer.write('a', memory.subarray(0, 3), frame, lasts).keep()
+      if (!lasts) memory[1] = 70
+      expect(writer.write('a', memory, frame, lasts).bytes.toString()).toBe(expected(memory))
+    }
+  })
+
   it('refuses a head that it has no room for', () => {
     const long = { head: `{"${'long'.repeat(9)}":[`, tail: ']}' }
     expect(() => openPromptWriter().write('a', Int32Array.of(1), long)).toThrow('longer than 32')

@@ -1,4 +1,4 @@
-import type { SampleRequest } from '../../core/policy.ts'
+import type { Prompt, SampleRequest } from '../../core/policy.ts'
 import { idWidth, widestId, writeIds } from './id-digits.ts'
 
 /** The text before and after the ids in a body. */
@@ -17,8 +17,16 @@ export interface Body {
 
 /** Writes ids into JSON bodies. */
 export interface PromptWriter {
-  /** `head`, the ids joined by commas, `tail`. What the path's last kept body shares is reused. */
-  write(path: string, ids: Int32Array, frame: BodyFrame): Body
+  /**
+   * `head`, the ids joined by commas, `tail`. What the path's last kept body shares is reused. Ids are
+   * copied to know them again, unless they last: then they are never overwritten.
+   */
+  write(path: string, ids: Int32Array, frame: BodyFrame, lasts?: boolean): Body
+}
+
+/** Whether a prompt's ids are never overwritten: those of a path that knows their digest only grow. */
+export function lastsAs({ digest }: Prompt): boolean {
+  return digest !== undefined
 }
 
 /** The name of a request's path; paths of one tree differ by their branch. */
@@ -27,13 +35,12 @@ export function pathOf({ session, key }: SampleRequest): string {
 }
 
 /**
- * A prompt as ids and as text, in buffers with room to grow; the text leaves room for a head. Its
- * memory can be shared with the thread that sends it.
+ * A prompt as ids and as text; the text has room to grow and for a head. Its memory can be shared with
+ * the thread that sends it.
  */
 interface Written {
-  ids: Int32Array<ArrayBuffer>
-  /** The memory of the ids. */
-  bytes: Buffer
+  ids: Int32Array
+  /** How many of the ids the text has. */
   count: number
   text: Buffer
   length: number
@@ -57,7 +64,7 @@ const leastKept = 8 * 2 ** 20
  */
 export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
   const paths = new Map<string, Written>()
-  const spare: Written[] = []
+  const spare: Buffer[] = []
   let size = 0
   let underWay = 0
   let mostUnderWay = 0
@@ -80,14 +87,15 @@ export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
     for (const [oldest] of paths) {
       if (size <= most) return
       const forgotten = take(oldest)
-      if (forgotten && spare.length < mostSpare) spare.push(forgotten)
+      if (forgotten && spare.length < mostSpare) spare.push(forgotten.text)
     }
   }
 
   return {
-    write(path, ids, frame) {
+    write(path, ids, frame, lasts = false) {
       const written = take(path) ?? emptied(spare.pop())
       rewrite(written, ids, frame.tail.length * widestUnit)
+      written.ids = lasts ? ids : ids.slice()
       underWay += sizeOf(written)
       mostUnderWay = Math.max(mostUnderWay, underWay)
       return { bytes: framed(written, frame), keep: () => keep(path, written) }
@@ -96,12 +104,12 @@ export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
 }
 
 /** An empty prompt, in used memory if there is some. */
-function emptied(spare: Written | undefined): Written {
-  const { ids, bytes, text } = spare ?? nothing
-  return { ids, bytes, count: 0, text, length: longestHead }
+function emptied(text = noText): Written {
+  return { ids: noIds, count: 0, text, length: longestHead }
 }
 
-const nothing = { ids: new Int32Array(0), bytes: Buffer.alloc(0), text: Buffer.alloc(0) }
+const noIds = new Int32Array(0)
+const noText: Buffer = Buffer.alloc(0)
 
 function sizeOf({ ids, text }: Written): number {
   return ids.byteLength + text.length
@@ -119,17 +127,15 @@ function framed({ text, length }: Written, { head, tail }: BodyFrame): Buffer {
 /** Rewrites a prompt as `ids`, keeping the text of the common beginning. */
 function rewrite(written: Written, ids: Int32Array, tailRoom: number): void {
   cutToShared(written, ids)
-  const from = written.count
   reserve(written, ids.length, tailRoom)
   written.length = writeIds(ids, written)
-  written.ids.set(from === 0 ? ids : ids.subarray(from), from)
   written.count = ids.length
 }
 
 function cutToShared(written: Written, ids: Int32Array): void {
   const most = Math.min(written.count, ids.length)
   let shared = most
-  if (most > 0 && !beginsAlike(written.bytes, ids, most)) {
+  if (most > 0 && !beginsAlike(written.ids, ids, most)) {
     shared = 0
     while (written.ids[shared] === ids[shared]) shared++
   }
@@ -140,23 +146,23 @@ function cutToShared(written: Written, ids: Int32Array): void {
   written.length = length
 }
 
-function beginsAlike(bytes: Buffer, ids: Int32Array, count: number): boolean {
+function beginsAlike(some: Int32Array, others: Int32Array, count: number): boolean {
+  if (some.buffer === others.buffer && some.byteOffset === others.byteOffset) return true
   const size = count * 4
-  const others = Buffer.from(ids.buffer as ArrayBuffer, ids.byteOffset, size)
-  return bytes.compare(others, 0, size, 0, size) === 0
+  return bytesOf(some, size).equals(bytesOf(others, size))
 }
+
+function bytesOf({ buffer, byteOffset }: Int32Array, size: number): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, size)
+}
+
+/** How much larger new memory is than what is needed: what it replaces is left to the collector, here and in the thread. */
+const growth = 1.6
 
 function reserve(written: Written, count: number, tailRoom: number): void {
   const room = written.length + (count - written.count) * widestId + tailRoom
-  if (written.ids.length < count) {
-    const ids = new Int32Array(Math.ceil(count * 1.25))
-    ids.set(written.ids.subarray(0, written.count))
-    written.ids = ids
-    written.bytes = Buffer.from(ids.buffer)
-  }
-  if (written.text.length < room) {
-    const text = Buffer.from(new SharedArrayBuffer(Math.ceil(room * 1.25)))
-    written.text.copy(text, 0, 0, written.length)
-    written.text = text
-  }
+  if (written.text.length >= room) return
+  const text = Buffer.from(new SharedArrayBuffer(Math.ceil(room * growth)))
+  written.text.copy(text, 0, 0, written.length)
+  written.text = text
 }
