@@ -77,6 +77,8 @@ export interface ModelRenderer extends Renderer {
 export function createRenderer(files: ModelFiles, options: RendererOptions): ModelRenderer {
   const { history = 'preserve', markers = 'text', clock } = options
   const { templateVariables: variables = {} } = options
+  // Taken out here: what a function below names of the files keeps all of them, and they are millions of bytes.
+  const { name } = files
   // Probing renders many times, and a vocabulary may be large.
   holdLoop()
   const tokenizer =
@@ -101,7 +103,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const encodeReply = openTurnEncoder(context)
 
   const withHistory = (chosen: History): ModelRenderer => ({
-    name: files.name,
+    name,
     history: chosen,
     stopIds,
     vocabulary: tokenizer.size,

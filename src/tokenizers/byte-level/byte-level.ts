@@ -17,7 +17,8 @@ import { openMerges } from './merges.ts'
  * `UnsupportedPartError` for a BPE model that is not of this kind.
  */
 export function openByteLevel(definition: Definition): TextModel {
-  const { model } = definition
+  // What stays in use afterwards is taken out of the definition: its merges as read are millions of bytes.
+  const { model, decoder } = definition
   requirePlain(definition)
   const preTokenizer = openPreTokenizer(definition.preTokenizer)
   if (!preTokenizer.isByteLevel) throw new UnsupportedPartError('BPE without a ByteLevel step')
@@ -35,8 +36,8 @@ export function openByteLevel(definition: Definition): TextModel {
       return openPlainEncoder(preTokenizer, pairs)
     },
     openDecoding: tokenOf => {
-      if (!isByteLevelDecoder(definition.decoder)) {
-        return tokenDecoding(openDecoder(definition.decoder), tokenOf)
+      if (!isByteLevelDecoder(decoder)) {
+        return tokenDecoding(openDecoder(decoder), tokenOf)
       }
       return byteDecoding(id => {
         const token = tokenOf(id)
