@@ -62,7 +62,6 @@ export class Trainer {
     writeGradients(heap, chunks, gradients)
     const lanes = Math.min(layout.LANES, chunks.length)
     const laneNumbers = plan.parameterCount
-    heap.f32.fill(0, plan.lanes / 4, plan.lanes / 4 + lanes * laneNumbers)
     chunks.forEach((chunk, index) => {
       const lane = plan.lanes + (index % lanes) * laneNumbers * 4
       const next = chunks[index + lanes]?.job ?? 0
@@ -76,8 +75,8 @@ export class Trainer {
   update(order: UpdateOrder): number {
     const { heap, plan, threads } = this.#parts
     const norm = this.#gradientNorm()
-    const start = plan.gradient / 4
     if (!Number.isFinite(norm)) {
+      const start = plan.gradient / 4
       heap.f32.fill(0, start, start + plan.parameterCount)
       throw new Error(
         'The gradient is not finite; it was dropped and the weights stay as they are.',
@@ -85,7 +84,6 @@ export class Trainer {
     }
     this.#steps++
     threads.run(this.#updateJobs(order, norm > order.clip ? order.clip / norm : 1))
-    heap.f32.fill(0, start, start + plan.parameterCount)
     this.pack()
     return norm
   }

@@ -1,12 +1,12 @@
 // Where a job's activations lie: one bump allocation, walked in the same order by the kernels that
 // use it and by the engine that asks how large it is.
 
-import { gradientScratch } from './matmul'
-import { backwardScratch } from './attention'
+import { backwardScratch } from './attention-backward'
 import { headScratch } from './head'
 import {
   blockHalf, blockTokens, context, heads, hidden, layers, paddedVocabulary, width,
 } from './plan'
+import { gradientScratch } from './wide'
 
 // Per layer, `layerStride` apart (0 when nothing is kept for a backward pass).
 export let inputs: usize = 0

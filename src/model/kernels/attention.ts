@@ -4,10 +4,10 @@
 // reads them from the first byte to the last.
 
 import { SPAN_COUNT, SPAN_POSITION, SPAN_START, SPAN_TABLE } from './layout'
-import { multiply, multiplyTurned, packRows, packTurned } from './matmul'
+import { fewRows, multiply, tile1by2 } from './matmul'
 import { rotate } from './pieces'
 import { blockHalf, blockTokens, context, headSize, heads, scoreScale, width } from './plan'
-import { exp4, madd, maxLanes, sumLanes } from './simd'
+import { exp4, maxLanes, sumLanes } from './simd'
 
 /** Where a sequence's block lies for a layer. */
 // @ts-ignore: decorator
@@ -110,9 +110,9 @@ function attendOne(
   for (let key: usize = 0; key < length; key += blockTokens) {
     const block = blockAt(blocks, table, layer, key / blockTokens)
     for (let head: usize = 0; head < heads; head++) {
-      multiply(
-        query + head * (headSize << 2), 0, block + head * headSize * keyStep, 32, keyStep,
-        scores + head * stride + (key << 2), 0, 1, headSize, 2, false,
+      tile1by2(
+        query + head * (headSize << 2), block + head * headSize * keyStep, 32, keyStep, headSize,
+        scores + head * stride + (key << 2), false,
       )
     }
   }
@@ -124,7 +124,7 @@ function attendOne(
     const count = min(blockTokens, length - key)
     let values = blockAt(blocks, table, layer, key / blockTokens) + blockHalf
     for (let head: usize = 0; head < heads; head++) {
-      multiply(
+      fewRows(
         scores + head * stride + (key << 2), 0, values, 32, headSize << 2,
         out + head * (headSize << 2), 0, 1, count, headSize >> 3, true,
       )
@@ -204,155 +204,5 @@ export function attend(
       )
     }
     index += 4
-  }
-}
-
-/** Floats of scratch that `attendBackward` wants. */
-export function backwardScratch(): usize {
-  const length = context + blockTokens
-  return length * headSize * 4 + 2 * blockTokens * length + 2 * blockTokens * headSize + length
-}
-
-/** Probabilities of a block of queries from kept statistics; zero above the diagonal. */
-function probabilities(
-  scores: usize, stride: usize, first: usize, rows: usize, padded: usize, stats: usize,
-): void {
-  const scale = f32x4.splat(scoreScale)
-  for (let row: usize = 0; row < rows; row++) {
-    const maximum = f32x4.splat(load<f32>(stats))
-    const inverse = f32x4.splat(load<f32>(stats, 4))
-    const length = first + row + 1
-    for (let at = scores; at < scores + (length << 2); at += 64) {
-      const a = exp4(f32x4.sub(f32x4.mul(v128.load(at), scale), maximum))
-      const b = exp4(f32x4.sub(f32x4.mul(v128.load(at, 16), scale), maximum))
-      const c = exp4(f32x4.sub(f32x4.mul(v128.load(at, 32), scale), maximum))
-      const d = exp4(f32x4.sub(f32x4.mul(v128.load(at, 48), scale), maximum))
-      v128.store(at, f32x4.mul(a, inverse))
-      v128.store(at, f32x4.mul(b, inverse), 16)
-      v128.store(at, f32x4.mul(c, inverse), 32)
-      v128.store(at, f32x4.mul(d, inverse), 48)
-    }
-    memory.fill(scores + (length << 2), 0, (padded - length) << 2)
-    scores += stride
-    stats += heads << 3
-  }
-}
-
-/** dS = P (dP − Σ dO O) · scale, over dP. */
-function scoreGradients(
-  weights: usize, slopes: usize, stride: usize, rows: usize, padded: usize, dout: usize, out: usize,
-): void {
-  const scale = f32x4.splat(scoreScale)
-  for (let row: usize = 0; row < rows; row++) {
-    let sum = f32x4.splat(0)
-    for (let at: usize = 0; at < headSize << 2; at += 16) {
-      sum = madd(v128.load(dout + at), v128.load(out + at), sum)
-    }
-    const along = f32x4.splat(sumLanes(sum))
-    for (let at: usize = 0; at < padded << 2; at += 16) {
-      const slope = f32x4.mul(f32x4.sub(v128.load(slopes + at), along), scale)
-      v128.store(slopes + at, f32x4.mul(v128.load(weights + at), slope))
-    }
-    weights += stride
-    slopes += stride
-    dout += width << 2
-    out += width << 2
-  }
-}
-
-/**
- * Gradients of a whole row's queries, keys and values for one head, from the gradient of its
- * output; probabilities are recomputed, sixteen queries at a time. Keys here are rotated already.
- */
-function headBackward(
-  qkv: usize, out: usize, stats: usize, dout: usize, dqkv: usize, count: usize, scratch: usize,
-): void {
-  const length = context + blockTokens
-  const side = width * 12
-  const keyPanels = scratch
-  const turnedKeys = keyPanels + (length * headSize << 2)
-  const turnedValues = turnedKeys + (length * headSize << 2)
-  const gathered = turnedValues + (length * headSize << 2)
-  const weights = gathered + (length * headSize << 2)
-  const slopes = weights + (blockTokens * length << 2)
-  const queryPanels = slopes + (blockTokens * length << 2)
-  const outPanels = queryPanels + (blockTokens * headSize << 2)
-  const stride = length << 2
-  const panel = headSize << 5
-  const key = qkv + (width << 2)
-  const value = key + (width << 2)
-  // Clear columns past the end: they are multiplied by zero, but zero times NaN is not zero.
-  memory.fill(turnedKeys + (count >> 3) * panel, 0, panel)
-  memory.fill(turnedValues + (count >> 3) * panel, 0, panel)
-  packRows(key, side, keyPanels, count << 5, count, headSize)
-  packTurned(key, side, turnedKeys, count, headSize)
-  packTurned(value, side, turnedValues, count, headSize)
-  for (let first: usize = 0; first < count; first += blockTokens) {
-    const rows = min(blockTokens, count - first)
-    const keys = first + rows
-    const padded = (keys + 7) & ~7
-    const query = qkv + first * side
-    const slope = dout + first * (width << 2)
-    multiply(
-      query, side, turnedKeys, panel, 32, weights, stride, rows, headSize, padded >> 3, false,
-    )
-    probabilities(weights, stride, first, rows, padded, stats + first * (heads << 3))
-    multiply(
-      slope, width << 2, turnedValues, panel, 32, slopes, stride, rows, headSize, padded >> 3,
-      false,
-    )
-    scoreGradients(weights, slopes, stride, rows, padded, slope, out + first * (width << 2))
-    multiply(
-      slopes, stride, keyPanels, count << 5, 32, dqkv + first * side, side, rows, keys,
-      headSize >> 3, false,
-    )
-    packRows(query, side, queryPanels, rows << 5, rows, headSize)
-    packRows(slope, width << 2, outPanels, rows << 5, rows, headSize)
-    addTurned(slopes, stride, queryPanels, dqkv + (width << 2), keys, rows, gathered)
-    addTurned(weights, stride, outPanels, dqkv + (width << 3), keys, rows, gathered)
-  }
-}
-
-/** target[0..keys) += aᵀ·panels; the last few keys go through a buffer that is a tile long. */
-function addTurned(
-  a: usize, aStride: usize, b: usize, target: usize, keys: usize, rows: usize, buffer: usize,
-): void {
-  const side = width * 12
-  const whole = keys & ~3
-  multiplyTurned(a, aStride, b, rows << 5, target, side, whole, rows, headSize >> 3)
-  if (whole == keys) return
-  const stride = headSize << 2
-  memory.fill(buffer, 0, stride << 2)
-  for (let key = whole; key < keys; key++) {
-    memory.copy(buffer + (key - whole) * stride, target + key * side, stride)
-  }
-  multiplyTurned(
-    a + (whole << 2), aStride, b, rows << 5, buffer, stride, 4, rows, headSize >> 3,
-  )
-  for (let key = whole; key < keys; key++) {
-    memory.copy(target + key * side, buffer + (key - whole) * stride, stride)
-  }
-}
-
-/** Gradients of a span's queries, keys and values before rotation; the span starts at position 0. */
-export function attendBackward(
-  span: usize, qkv: usize, out: usize, stats: usize, dout: usize, dqkv: usize, scratch: usize,
-): void {
-  const count = <usize>load<u32>(span, SPAN_COUNT)
-  const start = <usize>load<u32>(span, SPAN_START)
-  const side = width * 12
-  const rows = dqkv + start * side
-  memory.fill(rows, 0, count * side)
-  for (let head: usize = 0; head < heads; head++) {
-    const offset = head * (headSize << 2)
-    headBackward(
-      qkv + start * side + offset, out + start * (width << 2) + offset,
-      stats + (start * heads + head << 3), dout + start * (width << 2) + offset,
-      rows + offset, count, scratch,
-    )
-  }
-  for (let index: usize = 0; index < count; index++) {
-    rotate(rows + index * side, index, -1)
-    rotate(rows + index * side + (width << 2), index, -1)
   }
 }

@@ -6,7 +6,7 @@ import {
   gateUps, inputs, layerStride, middles, normed, opened, outputs, productScratch, projected, roots1,
   roots2, statistics,
 } from './activations'
-import { attendBackward } from './attention'
+import { attendBackward } from './attention-backward'
 import { field, logitsOf, pass, place } from './forward'
 import { distributeBackward } from './head'
 import {
@@ -15,10 +15,9 @@ import {
   LAYER_PANEL_STRIDE, LAYER_PARAMETERS, LAYER_PARAMETER_STRIDE, NORM_1, NORM_2, OUT, OUT_TURNED,
   QKV, QKV_TURNED, ROW_BYTES, ROW_TOKEN, SPAN_BYTES,
 } from './layout'
-import { addGradient } from './matmul'
 import { gatedUnitAgain, gatedUnitBackward, normAgain, normBackward } from './pieces'
 import { hidden, layers, paddedVocabulary, panels, parameters, width, word } from './plan'
-import { project } from './wide'
+import { addGradient, project } from './wide'
 
 /** Runs the backward pass of a job, after its forward pass where that was not kept. */
 export function backward(job: usize): void {

@@ -38,12 +38,15 @@ export function distribute(logits: usize, row: usize, scratch: usize): void {
   const shift = f32x4.splat(maximum)
   let sum = f32x4.splat(0)
   let moment = f32x4.splat(0)
-  for (let at: usize = 0; at < paddedVocabulary << 2; at += 16) {
-    const distance = f32x4.sub(v128.load(logits + at), shift)
-    const weight = exp4(distance)
-    v128.store(scratch + at, weight)
-    sum = f32x4.add(sum, weight)
-    moment = madd(weight, distance, moment)
+  for (let at: usize = 0; at < paddedVocabulary << 2; at += 32) {
+    const distance1 = f32x4.sub(v128.load(logits + at), shift)
+    const distance2 = f32x4.sub(v128.load(logits + at, 16), shift)
+    const weight1 = exp4(distance1)
+    const weight2 = exp4(distance2)
+    v128.store(scratch + at, weight1)
+    v128.store(scratch + at, weight2, 16)
+    sum = f32x4.add(f32x4.add(sum, weight1), weight2)
+    moment = madd(weight2, distance2, madd(weight1, distance1, moment))
   }
   const total = <f64>sumLanes(sum)
   const logSum = logarithm(total)

@@ -74,7 +74,7 @@ function tile1(a: usize, b: usize, bStep: usize, inner: usize, c: usize, add: bo
 }
 
 /** One row by two panels: four independent sums, so that additions do not wait for each other. */
-function tile1by2(
+export function tile1by2(
   a: usize, b: usize, bStride: usize, bStep: usize, inner: usize, c: usize, add: bool,
 ): void {
   let s0 = f32x4.splat(0)
@@ -174,7 +174,7 @@ function tile4turned(
 }
 
 /** Up to three rows by all panels. */
-function fewRows(
+export function fewRows(
   a: usize, aStride: usize, b: usize, bStride: usize, bStep: usize, c: usize, cStride: usize,
   rows: usize, inner: usize, panels: usize, add: bool,
 ): void {
@@ -258,48 +258,5 @@ export function packTurned(
       target += 32
     }
     from += fromStride
-  }
-}
-
-/** Tokens whose products are summed at a time by `addGradient`. */
-const STRIP: usize = 256
-
-/** Floats of scratch that `addGradient` wants. */
-export function gradientScratch(rows: usize, columns: usize): usize {
-  return STRIP * (rows + columns)
-}
-
-/**
- * A weight's gradient, c += aᵀ·b over tokens: a is tokens × rows, b is tokens × columns.
- * Both are repacked first: strides that are powers of two would compete for the same cache sets.
- */
-export function addGradient(
-  a: usize, b: usize, c: usize, tokens: usize, rows: usize, columns: usize, scratch: usize,
-): void {
-  for (let first: usize = 0; first < tokens; first += STRIP) {
-    const count = min(STRIP, tokens - first)
-    const packed = scratch + (count * rows << 2)
-    packFours(a + (first * rows << 2), scratch, count, rows)
-    packRows(b + (first * columns << 2), columns << 2, packed, count << 5, count, columns)
-    for (let panel: usize = 0; panel < columns >> 3; panel++) {
-      const from = packed + panel * (count << 5)
-      const to = c + (panel << 5)
-      for (let row: usize = 0; row < rows; row += 4) {
-        tile4turned(
-          scratch + (row * count << 2), 16, from, count, to + (row * columns << 2), columns << 2,
-        )
-      }
-    }
-  }
-}
-
-function packFours(from: usize, to: usize, rows: usize, columns: usize): void {
-  for (let row: usize = 0; row < rows; row++) {
-    let target = to + (row << 4)
-    for (let at: usize = 0; at < columns << 2; at += 16) {
-      v128.store(target, v128.load(from + at))
-      target += rows << 4
-    }
-    from += columns << 2
   }
 }

@@ -52,7 +52,7 @@ export function sumSquares(job: usize): void {
   }
 }
 
-/** AdamW over a range: moments with bias correction, decay apart from the gradient. */
+/** AdamW over a range: moments with bias correction, decay apart from the gradient, which is cleared. */
 export function update(job: usize): void {
   const start = <usize>load<u32>(job, RANGE_START)
   const end = start + <usize>load<u32>(job, RANGE_BYTES)
@@ -67,7 +67,9 @@ export function update(job: usize): void {
   const rate = f32x4.splat(-load<f32>(job, UPDATE_RATE))
   const decay = f32x4.splat(load<f32>(job, UPDATE_DECAY))
   for (let at = start; at < end; at += 16) {
-    const gradient = f32x4.mul(v128.load(word(GRADIENT) + at), scale)
+    const source = word(GRADIENT) + at
+    const gradient = f32x4.mul(v128.load(source), scale)
+    v128.store(source, f32x4.splat(0))
     const moment1 = word(MOMENT_1) + at
     const moment2 = word(MOMENT_2) + at
     const m = madd(fresh1, gradient, f32x4.mul(beta1, v128.load(moment1)))

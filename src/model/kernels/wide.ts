@@ -11,7 +11,7 @@ import { madd } from './simd'
 const ROW: usize = 48
 
 /** Rows at a time: they stay in the first-level cache while the panels go by. */
-const STRIP: usize = 60
+const STRIP: usize = 66
 
 /** Columns that lie in panels of twelve. */
 // @ts-ignore: decorator
@@ -121,45 +121,120 @@ function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
   v128.store(c, s3, 48); v128.store(c, s4, 64); v128.store(c, s5, 80)
 }
 
-/** The panels of twelve columns, `rows` rows. */
-function multiplyWide(
+/** Rows, a multiple of three, by one panel. */
+function multiplyThrees(
   a: usize, aStride: usize, b: usize, c: usize, cStride: usize, rows: usize, inner: usize,
-  panels: usize, add: bool,
+  add: bool,
 ): void {
-  const whole = rows - rows % 3
-  for (let first: usize = 0; first < whole; first += STRIP) {
-    const last = min(first + STRIP, whole)
-    for (let panel: usize = 0; panel < panels; panel++) {
-      const from = b + panel * (inner * ROW)
-      const to = c + panel * ROW
-      for (let row = first; row < last; row += 3) {
-        tile3(a + row * aStride, aStride, from, inner, to + row * cStride, cStride, add)
-      }
+  for (let row: usize = 0; row < rows; row += 3) {
+    tile3(a + row * aStride, aStride, b, inner, c + row * cStride, cStride, add)
+  }
+}
+
+/** Up to `STRIP` rows by a pair of panels. */
+function multiplyPair(
+  a: usize, aStride: usize, b: usize, c: usize, cStride: usize, rows: usize, inner: usize,
+  add: bool,
+): void {
+  const size = inner * ROW
+  const rest = rows % 3
+  multiplyThrees(a, aStride, b, c, cStride, rows - rest, inner, add)
+  multiplyThrees(a, aStride, b + size, c + ROW, cStride, rows - rest, inner, add)
+  if (rest == 0) return
+  a += (rows - rest) * aStride
+  c += (rows - rest) * cStride
+  if (rest == 1) tile1(a, b, inner, c, add)
+  else {
+    tile2(a, aStride, b, inner, c, cStride, add)
+    tile2(a, aStride, b + size, inner, c + ROW, cStride, add)
+  }
+}
+
+/** c = a·b, or c += a·b when `add`, for b in panels; `columns` is a multiple of 8. */
+function multiplyPanels(
+  a: usize, aStride: usize, b: usize, c: usize, rows: usize, inner: usize, columns: usize,
+  add: bool,
+): void {
+  const wide = wideColumns(columns)
+  const cStride = columns << 2
+  for (let first: usize = 0; first < rows; first += STRIP) {
+    const from = a + first * aStride
+    const to = c + first * cStride
+    const count = min(STRIP, rows - first)
+    for (let column: usize = 0; column < wide; column += 24) {
+      multiplyPair(
+        from, aStride, b + (inner * column << 2), to + (column << 2), cStride, count, inner, add,
+      )
     }
   }
-  a += whole * aStride
-  c += whole * cStride
-  if (rows - whole == 2) {
-    for (let panel: usize = 0; panel < panels; panel++) {
-      tile2(a, aStride, b + panel * (inner * ROW), inner, c + panel * ROW, cStride, add)
+  multiply(
+    a, aStride, b + (inner * wide << 2), inner << 5, 32, c + (wide << 2), cStride, rows, inner,
+    (columns - wide) >> 3, add,
+  )
+}
+
+/** x · weights for whole activations, or y += x · weights when `add`. */
+export function project(
+  x: usize, weights: usize, y: usize, rows: usize, inner: usize, columns: usize, add: bool,
+): void {
+  multiplyPanels(x, inner << 2, weights, y, rows, inner, columns, add)
+}
+
+/** Tokens whose products are summed at a time by `addGradient`. */
+const TOKENS: usize = 256
+
+/** Floats between rows of tokens: not a power of two, or they would compete for the same cache sets. */
+const TOKEN_STRIDE: usize = TOKENS + 4
+
+/** Floats of scratch that `addGradient` wants. */
+export function gradientScratch(rows: usize, columns: usize): usize {
+  return TOKEN_STRIDE * rows + TOKENS * columns
+}
+
+/** A weight's gradient, c += aᵀ·b over tokens: a is tokens × rows, b is tokens × columns. */
+export function addGradient(
+  a: usize, b: usize, c: usize, tokens: usize, rows: usize, columns: usize, scratch: usize,
+): void {
+  const packed = scratch + (TOKEN_STRIDE * rows << 2)
+  for (let first: usize = 0; first < tokens; first += TOKENS) {
+    const count = min(TOKENS, tokens - first)
+    turn(a + (first * rows << 2), scratch, count, rows)
+    packWeight(b + (first * columns << 2), packed, count, columns)
+    multiplyPanels(scratch, TOKEN_STRIDE << 2, packed, c, rows, count, columns, true)
+  }
+}
+
+/** Transposes `rows` × `columns`, four by four; rows of the result are `TOKEN_STRIDE` apart. */
+function turn(from: usize, to: usize, rows: usize, columns: usize): void {
+  const side = columns << 2
+  const whole = rows & ~3
+  for (let row: usize = 0; row < whole; row += 4) {
+    for (let at: usize = 0; at < side; at += 16) {
+      turnFour(from + row * side + at, side, to + at * TOKEN_STRIDE + (row << 2))
     }
-  } else if (rows > whole) {
-    for (let panel: usize = 0; panel < panels; panel += 2) {
-      tile1(a, b + panel * (inner * ROW), inner, c + panel * ROW, add)
+  }
+  for (let row = whole; row < rows; row++) {
+    for (let at: usize = 0; at < side; at += 4) {
+      store<f32>(to + at * TOKEN_STRIDE + (row << 2), load<f32>(from + row * side + at))
     }
   }
 }
 
-/** x · weights for whole activations, or y += x · weights when `add`; `columns` is a multiple of 8. */
-export function project(
-  x: usize, weights: usize, y: usize, rows: usize, inner: usize, columns: usize, add: bool,
-): void {
-  const wide = wideColumns(columns)
-  multiplyWide(x, inner << 2, weights, y, columns << 2, rows, inner, wide / 12, add)
-  multiply(
-    x, inner << 2, weights + (inner * wide << 2), inner << 5, 32, y + (wide << 2), columns << 2,
-    rows, inner, (columns - wide) >> 3, add,
-  )
+// @ts-ignore: decorator
+@inline
+function turnFour(from: usize, side: usize, to: usize): void {
+  const a = v128.load(from)
+  const b = v128.load(from + side)
+  const c = v128.load(from + 2 * side)
+  const d = v128.load(from + 3 * side)
+  const ab = v128.shuffle<f32>(a, b, 0, 4, 1, 5)
+  const cd = v128.shuffle<f32>(c, d, 0, 4, 1, 5)
+  const abHigh = v128.shuffle<f32>(a, b, 2, 6, 3, 7)
+  const cdHigh = v128.shuffle<f32>(c, d, 2, 6, 3, 7)
+  v128.store(to, v128.shuffle<f32>(ab, cd, 0, 1, 4, 5))
+  v128.store(to, v128.shuffle<f32>(ab, cd, 2, 3, 6, 7), TOKEN_STRIDE << 2)
+  v128.store(to, v128.shuffle<f32>(abHigh, cdHigh, 0, 1, 4, 5), TOKEN_STRIDE << 3)
+  v128.store(to, v128.shuffle<f32>(abHigh, cdHigh, 2, 3, 6, 7), TOKEN_STRIDE * 12)
 }
 
 /** Lays a weight of `rows` × `columns` out in panels. */
