@@ -6,6 +6,7 @@ import { desk } from '../../src/environments/desk/desk.ts'
 import { withFork } from '../../src/environments/fork.ts'
 import { embeddedTrainer } from '../../src/learn/embedded-trainer.ts'
 import { evaluateHeldOut } from '../../src/learn/held-out.ts'
+import { measured } from '../../src/learn/learn-step.ts'
 import { random, seedOf } from '../../src/math/random.ts'
 import { mean } from '../../src/math/statistics.ts'
 import { openEmbedded } from '../../src/model/embedded.ts'
@@ -118,7 +119,7 @@ export async function measureArm(arm: Arm, seed: number, budget: Budget): Promis
     const from = (step * perStep) % (tasks.length - perStep)
     const some = tasks.slice(from, from + perStep)
     const groups = await rollAll(some, parts, step)
-    const { metrics } = await trainer.step(groups, { signal })
+    const { metrics } = await measured(await trainer.step(groups, { signal }))
     tally.learned(groups, metrics)
     const due = Math.ceil((tally.curveLength * budget.tokens) / budget.evaluations)
     if (tally.tokens >= Math.min(due, budget.tokens)) await evaluate()

@@ -21,6 +21,8 @@ export interface TrainerStep {
   readonly metrics: Readonly<Record<string, number>>
   /** Where the trainer wrote these weights, for engines to load; nothing where they share them. */
   readonly weights?: Pick<WrittenWeights, 'path' | 'kind'>
+  /** Measures what the step changed; called once its weights are sampled from, while sampling goes on. */
+  measure?(): Promise<Pick<TrainerStep, 'metrics'>>
 }
 
 /** Something that learns from weighted groups. */

@@ -77,12 +77,16 @@ export type TokenBonus = (
   },
 ) => Promise<readonly (RowBonus | undefined)[]>
 
-/** A step of the embedded trainer, with the tokens whose probability changed most. */
+/** A step of the embedded trainer; its measurement also says which tokens changed most. */
 export interface EmbeddedStep extends TrainerStep {
+  measure(): Promise<Measured>
+}
+
+interface Measured extends Pick<TrainerStep, 'metrics'> {
   readonly top: readonly ChangedToken[]
 }
 
-/** A trainer whose steps also say which tokens changed most. */
+/** A trainer with such steps. */
 export interface EmbeddedTrainer extends Trainer {
   step(groups: readonly Group[], call: { readonly signal: AbortSignal }): Promise<EmbeddedStep>
 }
@@ -107,7 +111,10 @@ export function embeddedTrainer(
       const step = steps++
       // A bonus or a penalty teaches even if all advantages are zero.
       const isIdle = trained.length === 0 && used === 0 && !settings.kl
-      if (made.rows.length === 0 || isIdle) return { version: model.version(), metrics, top: [] }
+      if (made.rows.length === 0 || isIdle) {
+        const measure = async () => ({ metrics: {}, top: [] })
+        return { version: model.version(), metrics, measure }
+      }
       const looked = trained.length > 0 ? trained : made.rows
       const { lesson, measured } = await offPolicy(model, { made, members }, { settings, signal })
       Object.assign(metrics, measured)
@@ -116,15 +123,12 @@ export function embeddedTrainer(
       if (typeof settings.entropy === 'number' || 'kind' in settings.entropy) {
         used = coefficientAt(settings.entropy, steps)
       } else ({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
-      const change = await measureChange(model, looked.slice(0, settings.measured), {
-        signal,
-        top: settings.top,
-        temperature: looked[0]!.temperature,
-      })
-      Object.assign(metrics, mismatchMetrics(learned.before))
-      Object.assign(metrics, learnedMetrics(learned), changeMetrics(change))
-      const top = (change?.change?.top ?? []).map(token => inWords(token, looked, tokenizer))
-      return { version: model.version(), metrics, top }
+      Object.assign(metrics, mismatchMetrics(learned.before), learnedMetrics(learned))
+      return {
+        version: model.version(),
+        metrics,
+        measure: () => measure(model, looked, { settings, signal, tokenizer }),
+      }
     },
     async save(folder) {
       await model.save(folder)
@@ -139,6 +143,25 @@ export function embeddedTrainer(
       return { version: model.version() }
     },
     async [Symbol.asyncDispose]() {},
+  }
+}
+
+/** How far a step has moved the policy on some of its rows. */
+async function measure(
+  model: EmbeddedModel,
+  rows: readonly SampledRow[],
+  {
+    settings: { measured, top },
+    signal,
+    tokenizer,
+  }: { settings: Read; signal: AbortSignal; tokenizer: Tokenizer },
+): Promise<Measured> {
+  const { temperature } = rows[0]!
+  const change = await measureChange(model, rows.slice(0, measured), { signal, top, temperature })
+  const changed = change?.change?.top ?? []
+  return {
+    metrics: changeMetrics(change),
+    top: changed.map(token => inWords(token, rows, tokenizer)),
   }
 }
 

@@ -176,11 +176,12 @@ describe('the embedded trainer', () => {
   it('starts ratios at 1 from the recorded log-probabilities, and reports what changed most', async () => {
     await using policy = await fresh()
     const trainer = embeddedTrainer(policy.model, { learningRate: 1e-3, epochs: 2, updates: 2 })
-    const { metrics, top, version } = await trainer.step(await rolled(policy, 16), { signal })
+    const { metrics, version, measure } = await trainer.step(await rolled(policy, 16), { signal })
     expect(version).toBe(4)
     expect(metrics.updates).toBe(4)
     expect(metrics.maximumStaleness).toBe(0)
-    expect(metrics.kl).toBeGreaterThan(0)
+    const { top, metrics: moved } = await measure()
+    expect(moved.kl).toBeGreaterThan(0)
     expect(top[0]!.kl).toBeGreaterThanOrEqual(top.at(-1)!.kl)
     expect(top[0]!.after).toContain('<|assistant|>')
   })
@@ -209,8 +210,8 @@ describe('the embedded trainer', () => {
         epochs: 6,
         ...(coefficient > 0 && { kl: { penalty: { coefficient }, reference: reference.model } }),
       })
-      const { metrics } = await trainer.step(await rolled(policy, 16), { signal })
-      return metrics.kl!
+      const { measure } = await trainer.step(await rolled(policy, 16), { signal })
+      return (await measure()).metrics.kl!
     }
     expect(await moved(5)).toBeLessThan(0.5 * (await moved(0)))
   }, 60_000)

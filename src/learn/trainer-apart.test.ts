@@ -62,6 +62,12 @@ async function trainWhileSampling(onUpdate: OnUpdate) {
     },
   }
   let version = 0
+  /** Lasts until a sample ends, as long as there is more to roll than what was begun before. */
+  const measure = async () => {
+    if (version <= 6) await new Promise<void>(done => (ended = done))
+    events.push(`measured under ${published.version}`)
+    return { metrics: { moved: version } }
+  }
   const trainer: Trainer = {
     name: 'apart',
     async step(groups) {
@@ -70,7 +76,7 @@ async function trainWhileSampling(onUpdate: OnUpdate) {
       if (counts.running > 0 && onUpdate === 'finish')
         await new Promise<void>(done => (ended = done))
       events.push('step ends')
-      return { version: ++version, metrics: {} }
+      return { version: ++version, metrics: {}, measure }
     },
     async publish() {
       events.push(`published under ${counts.running} samples`)
@@ -109,6 +115,15 @@ describe('a trainer that publishes', () => {
     const published = events.filter(event => event.startsWith('published'))
     expect(published).toEqual(Array(8).fill('published under 0 samples'))
     expect(Math.max(...records.map(({ staleness }) => staleness.most))).toBe(1)
+  })
+
+  it('[S3] measures what it has changed while samples of it are under way', async () => {
+    const { events, records } = await trainWhileSampling('finish')
+    const steps = [1, 2, 3, 4, 5, 6, 7, 8]
+    expect(events.filter(event => event.startsWith('measured'))).toEqual(
+      steps.map(version => `measured under ${version}`),
+    )
+    expect(records.map(({ metrics }) => metrics)).toEqual(steps.map(moved => ({ moved })))
   })
 
   it.each(['abort', 'finish'] as const)(
