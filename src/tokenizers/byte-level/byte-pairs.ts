@@ -46,7 +46,7 @@ export class BytePairs {
     this.#ids = ids
     this.#idOfByte = byteIds(options.vocabulary)
     this.#byteRanks = byteRanks(this.#idOfByte, options.merges)
-    this.#isTelling = options.vocabulary.isOneToOne() && !this.#idOfByte.includes(-1)
+    this.#isTelling = options.vocabulary.isOneToOne && !this.#idOfByte.includes(-1)
   }
 
   /** Encodes pieces of UTF-16 units, one behind the other. */

@@ -91,7 +91,7 @@ export class Characters {
       if (best === NO_RANK) break
       addBelow(before, this.#before.get(symbols[0]!), best)
       addBelow(after, this.#after.get(symbols.at(-1)!), best)
-      symbols.splice(ranks.indexOf(best), 2, this.#merges.results[best]!)
+      symbols.splice(ranks.indexOf(best), 2, this.#merges.resultOf(best))
       isOrdered &&= best > lastRank
       lastRank = best
     }

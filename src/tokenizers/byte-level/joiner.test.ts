@@ -30,7 +30,7 @@ function joinSlowly(symbols: readonly number[], merges: Merges): number[] {
   const best = Math.min(NO_RANK, ...ranks)
   if (best === NO_RANK) return [...symbols]
   const at = ranks.indexOf(best)
-  return joinSlowly(symbols.toSpliced(at, 2, merges.results[best]!), merges)
+  return joinSlowly(symbols.toSpliced(at, 2, merges.resultOf(best)), merges)
 }
 
 function joinAll(symbols: readonly number[], merges: Merges): number[] {

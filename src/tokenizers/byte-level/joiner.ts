@@ -38,7 +38,7 @@ function joinShort({ symbols, ranks }: JoinWork, count: number, merges: Merges):
     const rank = best >> PLACE_BITS
     if (rank === NO_RANK) break
     const at = best & (SHORT - 1)
-    const joined = merges.results[rank]!
+    const joined = merges.resultOf(rank)
     symbols[at] = joined
     length--
     if (at > 0) ranks[at - 1] = merges.rank(symbols[at - 1]!, joined)
@@ -65,7 +65,7 @@ function joinLong({ symbols, ranks }: JoinWork, count: number, merges: Merges): 
     const at = queue.position
     // Pairs whose symbols have been joined with others meanwhile are still in the queue.
     if (ranks[at] !== queue.rank) continue
-    const joined = merges.results[queue.rank]!
+    const joined = merges.resultOf(queue.rank)
     const before = previous[at]!
     const after = next[next[at]!]!
     ranks[next[at]!] = NO_RANK

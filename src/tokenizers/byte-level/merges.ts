@@ -4,8 +4,9 @@ import { Borders, NO_RANK, type Pair } from './borders.ts'
 
 /** Which pairs of symbols join to which symbol, the lowest rank first. */
 export class Merges {
-  /** The symbol that the merge of each rank makes. */
-  readonly results: Int32Array
+  /** The symbol that the merge of each rank makes, and how far above the rank it is if that is so for all. */
+  readonly #results: Int32Array
+  #distance = 0
   readonly borders: Borders
   /** Left, right and rank, by hash; a left of -1 is empty. */
   readonly #table: Int32Array
@@ -17,7 +18,7 @@ export class Merges {
 
   /** Makes room for `count` merges of symbols below `size`. */
   constructor(count: number, size: number) {
-    this.results = new Int32Array(count)
+    this.#results = new Int32Array(count)
     this.borders = new Borders(size)
     const bits = Math.max(4, Math.ceil(Math.log2(1.6 * count + 1)))
     this.#table = new Int32Array(3 << bits).fill(-1)
@@ -27,9 +28,11 @@ export class Merges {
     this.#seenShift = 32 - (bits + 3)
   }
 
-  /** A pair that is set twice counts where it was set last, as in the reference. */
+  /** By ascending rank. A pair that is set twice counts where it was set last, as in the reference. */
   set(rank: number, [left, right, result]: readonly [number, number, number]): void {
-    this.results[rank] = result
+    this.#results[rank] = result
+    if (rank === 0) this.#distance = result
+    else if (result - rank !== this.#distance) this.#distance = -1
     const hash = hashOf(left, right)
     const bit = hash >>> this.#seenShift
     this.#seen[bit >>> 5]! |= 1 << (bit & 31)
@@ -42,6 +45,11 @@ export class Merges {
     table[3 * slot] = left
     table[3 * slot + 1] = right
     table[3 * slot + 2] = rank
+  }
+
+  /** The symbol that a merge makes. Most vocabularies number them by rank, which needs no memory access. */
+  resultOf(rank: number): number {
+    return this.#distance < 0 ? this.#results[rank]! : rank + this.#distance
   }
 
   /** The rank of a pair, or `NO_RANK`. */
