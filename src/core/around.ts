@@ -79,6 +79,16 @@ export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
   }
 }
 
+/** Puts the same around a policy once, however many attempts ask for it. */
+export function aroundOnce(around: (policy: Policy) => Policy): (policy: Policy) => Policy {
+  const known = new WeakMap<Policy, Policy>()
+  return policy => {
+    const made = known.get(policy) ?? around(policy)
+    known.set(policy, made)
+    return made
+  }
+}
+
 /** Returns the same request if nothing changes: this runs for every sample, in every layer. */
 function shortened(request: SampleRequest, maxTokens = request.maxTokens): SampleRequest {
   return maxTokens === request.maxTokens ? request : { ...request, maxTokens }

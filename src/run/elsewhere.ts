@@ -65,13 +65,9 @@ export interface Piece {
   readonly group?: MadeGroup
 }
 
-/** A tree of which only the bytes are here; it is read when it is looked into. */
-export interface MadeTree {
+/** A tree of which only the bytes are here: the event of its end. It is read when it is looked into. */
+export interface MadeTree extends Required<Omit<TreeEnd, 'isOther'>> {
   readonly cost: TreeCost & { readonly size: number }
-  /** Its line of `events.jsonl`, but for the time. */
-  readonly line: string
-  readonly ends: NonNullable<TreeEnd['ends']>
-  readonly tree: Tree
   /** Its trajectories with their rewards. */
   readonly members: readonly (Scored | Unscored)[]
 }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { aroundPolicy } from '../core/around.ts'
+import { aroundOnce, aroundPolicy } from '../core/around.ts'
 import { type Call, onAbort } from '../core/call.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 
@@ -54,18 +54,15 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
       }
     }
   }
+  const gated = aroundOnce(policy => {
+    const cuts = onUpdate === 'abort' && policy.capabilities.abort
+    return aroundPolicy(policy, {
+      draw: ({ call, ask }) => through(call, cuts, ask),
+      drawOne: (request, call) => through(call, cuts, within => policy.sample(request, within)),
+    })
+  })
   return {
-    instrument: context => {
-      const { policy } = context
-      const cuts = onUpdate === 'abort' && policy.capabilities.abort
-      return {
-        ...context,
-        policy: aroundPolicy(policy, {
-          draw: ({ call, ask }) => through(call, cuts, ask),
-          drawOne: (request, call) => through(call, cuts, within => policy.sample(request, within)),
-        }),
-      }
-    },
+    instrument: context => ({ ...context, policy: gated(context.policy) }),
     async change(work) {
       while (closed) await closed
       let open = (): void => {}

@@ -4,7 +4,6 @@ import type { Gradable, Trajectory, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import type { TreeCost } from '../store/journal-index.ts'
 import type { SentFrames } from '../store/store.ts'
-import type { TreeEnd } from '../watch/events.ts'
 import { withGroupFigures } from '../watch/group-figures.ts'
 import type { Loan } from './budget.ts'
 import type { Elsewhere, GroupWork, MadeGroup, MadeTree, Piece } from './elsewhere.ts'
@@ -138,7 +137,7 @@ function openKept(job: Job, { writer, unfinished, listen }: PipelineOptions): Ke
     await writer?.writeSent({ ...framesOf(piece), ...(whole && { group: whole }) })
     for (const made of piece.trees) {
       unfinished?.forget(made.cost.id)
-      listen?.(treeEnd(made))
+      listen?.(made)
     }
     for (const event of piece.events) listen?.(event)
   }
@@ -162,19 +161,6 @@ function openKept(job: Job, { writer, unfinished, listen }: PipelineOptions): Ke
 /** What a writer gets of a piece. */
 export function framesOf({ bytes, trees }: Piece): SentFrames {
   return { bytes, trees: trees.map(({ cost }) => cost) }
-}
-
-/** The event of a tree that is read when the listener looks into it. */
-function treeEnd(made: MadeTree): TreeEnd {
-  const { line, ends } = made
-  return {
-    kind: 'tree-end',
-    get tree() {
-      return made.tree
-    },
-    line,
-    ends,
-  }
 }
 
 /** The group that was weighed elsewhere; its trees are read when they are looked into. */

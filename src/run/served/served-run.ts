@@ -73,7 +73,7 @@ export async function openServedRun(
       const events = retries.splice(0)
       const listen = (event: RunEvent): void => void events.push(event)
       const { signal, making } = call
-      using own = openBudget(work.allowance ?? {})
+      using own = work.allowance && !call.budget ? openBudget(work.allowance) : undefined
       const budget = call.budget ?? own
       const { sampling, limits, group, task, seed } = work
       const policy = await endpoints.find(work.endpoint)
@@ -82,20 +82,15 @@ export async function openServedRun(
         ...member,
         context: { ...member.context, sampling, limits, policy },
         listen,
-        instruments: [
-          ...weights.instruments,
-          ...(work.allowance ? [budget.instrument] : []),
-          ...watching,
-        ],
+        instruments: [...weights.instruments, ...(budget ? [budget.instrument] : []), ...watching],
       }
-      const both = work.allowance ? AbortSignal.any([signal, budget.signal]) : signal
+      const both = budget ? AbortSignal.any([signal, budget.signal]) : signal
       const attempt = { task, group, member: work.member, seed, signal: both, making }
       const trees = await rollAttempt(made, attempt).catch((error: unknown) => {
-        if (!budget.signal.aborted) throw error
+        if (!budget?.signal.aborted) throw error
       })
       signal.throwIfAborted()
-      const { reason } = budget.signal
-      if (!trees || budget.signal.aborted) return { kind: 'spent', of: spentOf(reason) }
+      if (!trees || budget?.signal.aborted) return { kind: 'spent', of: spentOf(budget) }
       const members = await scoreAttempt(trees, task, { ...made, signal })
       signal.throwIfAborted()
       return { kind: 'made', trees, members, events }
@@ -120,7 +115,8 @@ export function sampledIn(served: Served): number {
     .reduce((sum, { usage }) => sum + usage.sampled, 0)
 }
 
-function spentOf(reason: unknown) {
+function spentOf(budget: Budget | undefined) {
+  const reason: unknown = budget?.signal.reason
   const kind = reason instanceof RunStoppedError ? reason.kind : 'tokens'
   return kind === 'money' ? 'money' : 'tokens'
 }

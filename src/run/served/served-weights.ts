@@ -1,4 +1,4 @@
-import { aroundPolicy } from '../../core/around.ts'
+import { aroundOnce, aroundPolicy } from '../../core/around.ts'
 import type { Policy } from '../../core/policy.ts'
 import { isEmbedded } from '../../model/policy.ts'
 import type { Instrument } from '../../rollout/attempt.ts'
@@ -28,19 +28,24 @@ export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWei
   const gate = openWeightsGate(onUpdate)
   let version: number | null = null
   let open: (() => void) | undefined
-  const label: Instrument = context => ({
-    ...context,
-    policy: aroundPolicy(context.policy, {
+  const label = aroundOnce(sampling => {
+    const own = labelled(sampling)
+    return aroundPolicy(sampling, {
       async draw({ ask }) {
         const began = version
         const samples = await ask()
         const told = { began, ended: version }
-        return samples.map(sample => withVersions(labelled(context.policy), sample, told))
+        return samples.map(sample => withVersions(own, sample, told))
       },
-    }),
+      async drawOne(request, call) {
+        const began = version
+        const sample = await sampling.sample(request, call)
+        return withVersions(own, sample, { began, ended: version })
+      },
+    })
   })
   return {
-    instruments: [label, gate.instrument],
+    instruments: [context => ({ ...context, policy: label(context.policy) }), gate.instrument],
     pause(onIdle) {
       if (open) return
       const opened = new Promise<void>(resolve => {

@@ -1,5 +1,7 @@
 import type { Task } from '../../core/environment.ts'
 import type { Group, Scored, Unscored } from '../../core/group.ts'
+import type { TreeId } from '../../core/ids.ts'
+import type { Usage } from '../../core/trajectory.ts'
 import type { Tree } from '../../core/tree.ts'
 import { openFrameBuffer, toJson } from '../../store/frame.ts'
 import { openGathering } from '../../store/gathering.ts'
@@ -38,7 +40,14 @@ interface SentPiece {
   readonly group?: Omit<MadeGroup, 'line'>
 }
 
-type SentTree = Pick<MadeTree, 'cost' | 'ends'>
+/** The cost of a tree; its ends where they are not one that is completed at this cost. */
+type SentTree = readonly [
+  id: TreeId,
+  sampled: number,
+  prompt: number,
+  size: number,
+  ends?: MadeTree['ends'],
+]
 
 /** What of a tree is read when it is looked into, besides its bytes. */
 interface SentDetail {
@@ -122,9 +131,11 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
     const sent = treeAsSent(tree)
     const known = isAlone && { ...sent, figures: countTree(tree) }
     const detail: SentDetail = { scores, ...(known && { known }) }
+    const { id, sampled, prompt } = sent.cost
     const ends = tree.trajectories.map(({ outcome, usage }) => ({ outcome, usage }))
+    const cost = [id, sampled, prompt, place.size] as const
     piece.places.push(place)
-    piece.trees.push({ cost: { ...sent.cost, size: place.size }, ends })
+    piece.trees.push(isUsual(ends, sent.cost) ? cost : [...cost, ends])
     piece.texts.push(toTreeLine(tree), toJson(detail))
     trees++
   }
@@ -153,6 +164,19 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
       flushFull()
     },
   }
+}
+
+const completed = { kind: 'completed' } as const
+
+/** Whether a tree has one end, which is completed and costs what the tree does. */
+function isUsual(ends: MadeTree['ends'], { sampled, prompt }: Usage): boolean {
+  return ends.every(
+    ({ outcome, usage }, index) =>
+      index === 0 &&
+      outcome.kind === completed.kind &&
+      usage.sampled === sampled &&
+      usage.prompt === prompt,
+  )
 }
 
 function withoutTask({ task: _task, ...record }: GroupRecord): Omit<GroupRecord, 'task'> {
@@ -189,11 +213,13 @@ export function readMadeBatch({
   return (JSON.parse(pieces) as readonly SentPiece[]).map(({ id, size, group, ...sent }) => {
     const bytes = memory.subarray(at, at + size)
     const end = at + size
-    const trees = sent.trees.map(({ cost, ends }) => {
-      const own = { bytes: memory.subarray(at, at + cost.size), detail: lines[line + 1]! }
-      const tree = new ReadTree(cost, ends, lines[line]!, own)
+    const trees = sent.trees.map(([id, sampled, prompt, size, ends]) => {
+      const cost = { id, sampled, prompt, size }
+      const own = { memory, at, detail: lines[line + 1]! }
+      const known = ends ?? [{ outcome: completed, usage: cost }]
+      const tree = new ReadTree(cost, known, lines[line]!, own)
       line += 2
-      at += cost.size
+      at += size
       return tree
     })
     at = end
@@ -202,20 +228,23 @@ export function readMadeBatch({
   })
 }
 
+/** Where the bytes of a tree lie, and what else is known of it as JSON. */
+interface SentBytes {
+  readonly memory: Buffer
+  readonly at: number
+  readonly detail: string
+}
+
 /** A tree whose texts and bytes are read once, when something is asked of them. */
 class ReadTree implements MadeTree {
+  readonly kind = 'tree-end'
   readonly cost: MadeTree['cost']
   readonly ends: MadeTree['ends']
   readonly line: string
-  readonly #sent: { readonly bytes: Buffer; readonly detail: string }
+  readonly #sent: SentBytes
   #read: Pick<MadeTree, 'tree' | 'members'> | undefined
 
-  constructor(
-    cost: MadeTree['cost'],
-    ends: MadeTree['ends'],
-    line: string,
-    sent: { readonly bytes: Buffer; readonly detail: string },
-  ) {
+  constructor(cost: MadeTree['cost'], ends: MadeTree['ends'], line: string, sent: SentBytes) {
     this.cost = cost
     this.ends = ends
     this.line = line
@@ -232,7 +261,8 @@ class ReadTree implements MadeTree {
 
   #whole(): Pick<MadeTree, 'tree' | 'members'> {
     if (this.#read) return this.#read
-    const { bytes, detail } = this.#sent
+    const { memory, at, detail } = this.#sent
+    const bytes = memory.subarray(at, at + this.cost.size)
     const { scores, known } = JSON.parse(detail) as SentDetail
     const tree = known ? withFigures(laterTree(known, bytes), known.figures) : treeFromBytes(bytes)
     this.#read = { tree, members: scores.map(score => toMember(score, [tree])) }

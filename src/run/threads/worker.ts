@@ -64,10 +64,10 @@ async function makeGroup(run: ServedRun, { id, work }: Order<'make-group'>): Pro
   const stop = underWay.get(id)!
   const { signal } = stop
   const { group, task, order, members: count, step } = work
-  using budget = openBudget(work.allowance ?? {})
+  using budget = work.allowance && openBudget(work.allowance)
   const rolling = Array.from({ length: count }, async (_, member) => {
     const making = makingOf(group, member, 0)
-    const call = { signal, making, budget }
+    const call = { signal, making, ...(budget && { budget }) }
     const served = await lane.run({ signal }, () => run.make({ ...work, member }, call))
     if (served.kind === 'spent') throw new SpentError(served.of)
     post.addAttempt(id, served, 'in its group')
