@@ -41,7 +41,9 @@ export async function peerLines(given: Given): Promise<readonly Line[]> {
   }
   return [
     ...[1, 64, 1024].flatMap((concurrency): Line[] => {
-      const size = { concurrency, rollouts: Math.max(concurrency, 256), turns: 8 }
+      // 2,048 turns in each: a Python peer makes some fifty in a second.
+      const rollouts = Math.max(concurrency, 256)
+      const size = { concurrency, rollouts, turns: 2048 / rollouts }
       const measures = concurrency === 1024 ? [...rolling(30), memory] : rolling(30)
       const shared = { measures, ours: 'rollouts.ts' }
       return [
