@@ -10,6 +10,10 @@ const program = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 const seeds = [1, 2, 3]
 /** How far rolling may run ahead of learning on either side. */
 const sides = [0, 1] as const
+/** Has the program say in the end how many seconds of processors it took. */
+const tellProcessor =
+  'data:text/javascript,process.on("exit",()=>{const{user,system}=process.cpuUsage();' +
+  'process.stderr.write("\\nprocessor "+(user+system)/1e6)})'
 /** What success may differ by: the demo's own spread over seeds is about this. */
 const bearable = 0.02
 
@@ -19,6 +23,8 @@ interface Run {
   readonly staleness: (typeof sides)[number]
   /** Of the whole program, its start included. */
   readonly seconds: number
+  /** Processors in use, on average: what is left of them is all that running ahead can gain. */
+  readonly used: number
   readonly before: number
   readonly after: number
 }
@@ -27,7 +33,7 @@ interface Run {
 export async function bench({ json }: { json: boolean }): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), 'espalier-overlap-'))
   const runs: Run[] = []
-  if (!json) console.log('seed  staleness  seconds  before  after')
+  if (!json) console.log('seed  staleness  seconds  processors  before  after')
   try {
     for (const [index, seed] of seeds.entries()) {
       // Who goes first changes, so that what else the machine does falls on both.
@@ -72,17 +78,26 @@ async function runDemo({
   const started = performance.now()
   const child = spawn(
     process.execPath,
-    [program, 'demo', '--json', ...words, ...(steps === undefined ? [] : ['--steps', steps])],
-    { stdio: ['ignore', 'pipe', 'ignore'] },
+    [
+      ...['--import', tellProcessor, program, 'demo', '--json', ...words],
+      ...(steps === undefined ? [] : ['--steps', steps]),
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
   )
   let said = ''
+  let told = ''
   child.stdout.on('data', chunk => {
     said += chunk
+  })
+  child.stderr.on('data', chunk => {
+    told += chunk
   })
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`espalier demo ${words.join(' ')} ended with ${code}`)
   const { successBefore: before, successAfter: after } = JSON.parse(said) as Demo
-  return { seed, staleness, seconds: (performance.now() - started) / 1000, before, after }
+  const seconds = (performance.now() - started) / 1000
+  const used = Number(told.slice(told.lastIndexOf(' ') + 1)) / seconds
+  return { seed, staleness, seconds, used, before, after }
 }
 
 interface Demo {
@@ -100,11 +115,12 @@ function median(values: readonly number[]): number {
 
 const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`
 
-function show({ seed, staleness, seconds, before, after }: Run): void {
+function show({ seed, staleness, seconds, used, before, after }: Run): void {
   const row = [
     String(seed).padStart(4),
     String(staleness).padStart(9),
     seconds.toFixed(1).padStart(7),
+    used.toFixed(2).padStart(10),
   ]
   console.log([...row, before.toFixed(3).padStart(6), after.toFixed(3).padStart(5)].join('  '))
 }
