@@ -13,6 +13,8 @@ const entry = (tree: string, turn: number): AttemptEntry => ({
   transition: { kind: 'continue', observed: [{ role: 'user', content: `${tree} ${turn}` }] },
 })
 
+const goingOn = { isOver: false }
+
 it('[P1] is written anew without what is of no more use, and keeps all that is live', async () => {
   const path = join(await mkdtemp(join(tmpdir(), 'espalier-compact-')), 'unfinished.frames')
   const live = new Set<string>(['slow/0'])
@@ -26,9 +28,10 @@ it('[P1] is written anew without what is of no more use, and keeps all that is l
   for (let round = 0; round < 100; round++) {
     live.add(`quick-${round}/0`)
     // The slow one's entries lie in frames of their own, and among those of the others.
-    if (round % 5 === 0) await file.append(entry('slow/0', round / 5))
+    if (round % 5 === 0) await file.append(entry('slow/0', round / 5), goingOn)
     if (round % 10 === 0) await new Promise(setImmediate)
-    for (let turn = 0; turn < 20; turn++) await file.append(entry(`quick-${round}/0`, turn))
+    for (let turn = 0; turn < 20; turn++)
+      await file.append(entry(`quick-${round}/0`, turn), goingOn)
     await new Promise(setImmediate)
   }
   const { size } = await stat(path)
@@ -49,15 +52,15 @@ it('[P1] is written anew without what is of no more use, and keeps all that is l
 
 it('writes nothing of an attempt that was over within a moment, and all that is live when it closes', async () => {
   const path = join(await mkdtemp(join(tmpdir(), 'espalier-compact-')), 'unfinished.frames')
-  const live = new Set<string>(['quick/0', 'slow/0'])
-  const isLive = (tree: TreeId): boolean => live.has(tree)
+  const isLive = (tree: TreeId): boolean => tree === 'slow/0'
+  const quick = { isOver: false }
   const file = await openCompactFile(path, { isLive, onEntry: () => {}, apart: 60_000 })
-  await file.append(entry('slow/0', 0))
+  await file.append(entry('slow/0', 0), goingOn)
   await new Promise(setImmediate)
   // A minute passes between two writes: these are still waiting when the quick one ends.
-  await file.append(entry('quick/0', 0))
-  await file.append(entry('slow/0', 1))
-  live.delete('quick/0')
+  await file.append(entry('quick/0', 0), quick)
+  await file.append(entry('slow/0', 1), goingOn)
+  quick.isOver = true
   file.waste(1)
   await file[Symbol.asyncDispose]()
 

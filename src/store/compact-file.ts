@@ -13,10 +13,21 @@ export interface CompactFile extends AsyncDisposable {
    * where too many wait for the disk. Does nothing once the disk refused: trees are what counts, and
    * they will say so.
    */
-  append(entry: AttemptEntry): Promise<void> | undefined
+  append(entry: AttemptEntry, attempt: RecordedAttempt): Promise<void> | undefined
   /** Reports that this many entries are obsolete. */
   waste(entries: number): void
   remove(): Promise<void>
+}
+
+/** An attempt of which entries are written; asking itself is cheaper than looking it up for every entry. */
+export interface RecordedAttempt {
+  readonly isOver: boolean
+}
+
+/** An entry on its way to the file. */
+interface Waiting {
+  readonly entry: AttemptEntry
+  readonly attempt: RecordedAttempt
 }
 
 /** How such a file is opened. */
@@ -52,8 +63,8 @@ export async function openCompactFile(
   let waiting = 0
   let closing: Promise<void> | undefined
 
-  const gathering = openGathering<AttemptEntry>(apart, async gathered => {
-    const entries = gathered.filter(({ tree }) => isLive(tree))
+  const gathering = openGathering<Waiting>(apart, async gathered => {
+    const entries = liveIn(gathered)
     // Nobody needs what was over before it was written.
     count -= gathered.length - entries.length
     wasted -= gathered.length - entries.length
@@ -88,11 +99,11 @@ export async function openCompactFile(
     return closing
   }
   return {
-    append(entry) {
+    append(entry, attempt) {
       if (isOver) return undefined
       count++
       waiting++
-      gathering.add(entry)
+      gathering.add({ entry, attempt })
       return waiting > mostWaiting ? gathering.flush() : undefined
     },
     waste(entries) {
@@ -115,6 +126,13 @@ export async function openCompactFile(
 interface NotedFrame {
   readonly place: FramePlace
   readonly trees: readonly TreeId[]
+}
+
+/** The entries whose attempt is not over. */
+function liveIn(gathered: readonly Waiting[]): readonly AttemptEntry[] {
+  const entries: AttemptEntry[] = []
+  for (const { entry, attempt } of gathered) if (!attempt.isOver) entries.push(entry)
+  return entries
 }
 
 /** A list in pieces of at most so many. */

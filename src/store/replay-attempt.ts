@@ -30,14 +30,14 @@ export function recording(
         }
         return samples
       },
-      async drawOne(request, call) {
-        const key = keyOf(request, request.seed)
-        const sample = await policy.sample(request, call)
-        if (call.signal.aborted) return sample
-        const isBehind = append({ kind: 'sample', tree, key, sample })
-        if (isBehind) await isBehind
-        return sample
-      },
+      // Thousands wait here at one time: a function that awaits holds three times as much.
+      drawOne: (request, call) =>
+        policy.sample(request, call).then(sample => {
+          if (call.signal.aborted) return sample
+          const key = keyOf(request, request.seed)
+          const isBehind = append({ kind: 'sample', tree, key, sample })
+          return isBehind ? isBehind.then(() => sample) : sample
+        }),
     }),
     environment: aroundWorlds(context.environment, {
       async open(_task, call, open) {
@@ -47,12 +47,13 @@ export function recording(
         if (!call.replay) await append({ kind: 'opening', tree, ...opened })
         return world
       },
-      async step(_action, call, step) {
-        const transition = await step(call)
-        if (call.replay) return transition
-        const isBehind = append({ kind: 'step', tree, turn: call.turn, transition })
-        if (isBehind) await isBehind
-        return transition
+      step(_action, call, step) {
+        const stepping = step(call)
+        if (call.replay) return stepping
+        return stepping.then(transition => {
+          const isBehind = append({ kind: 'step', tree, turn: call.turn, transition })
+          return isBehind ? isBehind.then(() => transition) : transition
+        })
       },
     }),
   }

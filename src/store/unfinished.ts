@@ -9,7 +9,7 @@ import {
   emptyRecord,
   tokensOf,
 } from './attempt-record.ts'
-import { openCompactFile } from './compact-file.ts'
+import { openCompactFile, type RecordedAttempt } from './compact-file.ts'
 import { openReplay, recording, replaying } from './replay-attempt.ts'
 
 /**
@@ -32,13 +32,20 @@ export interface Unfinished extends AsyncDisposable {
   remove(): Promise<void>
 }
 
+/** An attempt that is under way: its entries, the tokens that it sampled, and whether its trees are written. */
+interface LiveAttempt extends RecordedAttempt {
+  entries: number
+  sampled: number
+  isOver: boolean
+}
+
 /** Opens the record of unfinished attempts; entries of finished trees are dropped. */
 export async function openUnfinished(
   path: string,
   isFinished: (tree: TreeId) => boolean,
 ): Promise<Unfinished> {
   const before = new Map<TreeId, AttemptRecord>()
-  const live = new Map<TreeId, { entries: number; sampled: number }>()
+  const live = new Map<TreeId, LiveAttempt>()
   const usage = { sampled: 0, prompt: 0 }
   const counts = { continued: 0, restarted: 0 }
   const file = await openCompactFile(path, {
@@ -56,13 +63,15 @@ export async function openUnfinished(
       usage.prompt += sample.usage.prompt
     }
   }
-  const append = (entry: AttemptEntry): Promise<void> | undefined => {
-    const known = live.get(entry.tree)
-    const sofar = known ?? { entries: 0, sampled: 0 }
-    if (!known) live.set(entry.tree, sofar)
-    if (entry.kind === 'sample') sofar.sampled += tokensOf(entry.sample)
-    sofar.entries++
-    return file.append(entry)
+  /** Begins the record of an attempt; gives what appends to it. */
+  const begin = (tree: TreeId): ((entry: AttemptEntry) => Promise<void> | undefined) => {
+    const attempt: LiveAttempt = { entries: 0, sampled: 0, isOver: false }
+    return entry => {
+      if (attempt.entries === 0) live.set(tree, attempt)
+      if (entry.kind === 'sample') attempt.sampled += tokensOf(entry.sample)
+      attempt.entries++
+      return file.append(entry, attempt)
+    }
   }
 
   return {
@@ -70,6 +79,7 @@ export async function openUnfinished(
     counts,
     async roll(strategy, context, attempt) {
       const id = treeId(attempt.group, attempt.member)
+      const append = begin(id)
       const kept = recording(context, id, append)
       const record = before.get(id)
       if (record && record.samples.size > 0) {
@@ -86,7 +96,9 @@ export async function openUnfinished(
       return await strategy(kept, attempt)
     },
     forget(tree) {
-      file.waste(live.get(tree)?.entries ?? 0)
+      const attempt = live.get(tree)
+      if (attempt) attempt.isOver = true
+      file.waste(attempt?.entries ?? 0)
       live.delete(tree)
       before.delete(tree)
     },
