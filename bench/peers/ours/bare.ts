@@ -1,7 +1,7 @@
 // The requests of the rollouts, sent by an HTTP client that does nothing else.
 import { openPolicy, openRenderer } from '../../../dist/index.js'
 import { openAgent, recordRequests, sendRollouts } from '../../bare-client.ts'
-import { type RolloutWork, rollAll } from './look-up.ts'
+import { type RolloutWork, rollAll, warmUp } from './look-up.ts'
 import { cpuSeconds, printFigures, readWork } from './side.ts'
 
 const work = await readWork<RolloutWork>()
@@ -14,7 +14,7 @@ const recorded = await recordRequests(answer, async url => {
 })
 const agent = openAgent(work.concurrency)
 const run = { agent, sent: recorded.slice(-work.turns), concurrency: work.concurrency }
-await sendRollouts(work.url, { ...run, rollouts: 1600 })
+await sendRollouts(work.url, { ...run, rollouts: warmUp })
 const cpu = cpuSeconds()
 const start = performance.now()
 await sendRollouts(work.url, { ...run, rollouts: work.rollouts })

@@ -1,6 +1,6 @@
 // Rollouts through the public `roll()` with a run folder, as `espalier roll` does them.
 import { openPolicy, openRenderer } from '../../../dist/index.js'
-import { type RolloutWork, rollAll } from './look-up.ts'
+import { type RolloutWork, rollAll, warmUp } from './look-up.ts'
 import { cpuSeconds, printFigures, readWork } from './side.ts'
 
 const work = await readWork<RolloutWork>()
@@ -10,7 +10,7 @@ await using policy = await openPolicy(work.policy.replace('URL', work.url))
 // A run of hours works with compiled code; so many rollouts take it there. They are few at a time, so
 // that what the process grows by afterwards is what the open rollouts hold.
 const concurrency = Math.min(work.concurrency, 64)
-await rollAll({ policy, model, work: { ...work, concurrency, rollouts: 1600 } })
+await rollAll({ policy, model, work: { ...work, concurrency, rollouts: warmUp } })
 globalThis.gc?.()
 const before = process.memoryUsage.rss()
 const cpu = cpuSeconds()

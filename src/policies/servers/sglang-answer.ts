@@ -1,6 +1,8 @@
 import type { Finish } from '../../core/policy.ts'
 import type { TopLogprobs } from '../../core/segment.ts'
-import { type Tokens, takePairs } from '../transport/pair-list.ts'
+import { type ByteScanner, comma } from '../transport/byte-scanner.ts'
+import { ListCutter } from '../transport/list-cutter.ts'
+import { readPairs, type Tokens } from '../transport/pair-list.ts'
 import {
   asArray,
   asCount,
@@ -21,24 +23,31 @@ import { type Generated, spanNames } from './generated.ts'
 
 /** Reads the body of a whole answer. `width` is how many candidates per token were asked for. */
 export function readGeneratedBody(body: Buffer, where: string, width: number): Generated {
-  const taken = takePairs(body, 'output_token_logprobs')
-  const short = taken && tryJson(taken.rest)
-  if (taken && short && isTakenFrom(short)) return readFields(short, { where, width, taken })
+  const lists = new ListCutter(body)
+  const taken = lists.take('output_token_logprobs', readPairs)
+  if (taken) lists.take('output_ids', scanner => passesIds(scanner, taken.ids))
+  const short = taken && lists.parseRest()
+  if (short && isTakenFrom(short)) return readFields(short, { where, width, taken })
   return readGenerated(parseJson(body, where), where, width)
 }
 
-/** Whether the tokens were cut out of the right field: an empty list must be left there. */
-function isTakenFrom({ meta_info: meta }: { readonly meta_info?: Fields | null }): boolean {
-  const left = meta?.output_token_logprobs
-  return Array.isArray(left) && left.length === 0
+/** Goes past these ids; undefined if others are listed. */
+function passesIds(scanner: ByteScanner, ids: Int32Array): true | undefined {
+  for (let index = 0; index < ids.length; index++) {
+    if (index > 0 && scanner.next() !== comma) return undefined
+    if (scanner.readId() !== ids[index]) return undefined
+  }
+  return true
 }
 
-function tryJson(text: string): { readonly meta_info?: Fields | null } | undefined {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** Whether the tokens were cut out of the right fields: empty lists must be left there. */
+function isTakenFrom({ meta_info: meta, output_ids: ids }: Fields): boolean {
+  const left = (meta as Fields | null | undefined)?.output_token_logprobs
+  return isEmpty(left) && (ids === undefined || ids === null || isEmpty(ids))
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
 }
 
 /** Reads a whole answer. */
@@ -56,14 +65,14 @@ interface GeneratedParts {
 function readFields(fields: Fields, { where, width, taken }: GeneratedParts): Generated {
   const meta = asObject(fields.meta_info, where, 'meta_info')
   const finish = readFinish(meta.finish_reason, where)
-  const { ids, logprobs } = taken ?? readPairs(pairsOf(meta, where), where)
-  checkIds(fields, ids, where)
+  const { ids, logprobs } = taken ?? readParsed(pairsOf(meta, where), where)
+  if (!taken) checkIds(fields, ids, where)
   checkCount(meta, ids.length, where)
   const top = readTop(meta, where, width)
   return { ids, logprobs, top, finish, ...readMeta(meta, where) }
 }
 
-function readPairs(pairs: readonly unknown[], where: string): Tokens {
+function readParsed(pairs: readonly unknown[], where: string): Tokens {
   const buffer = new TokenBuffer(pairs.length)
   addPairs(pairs, buffer, { where, from: 0 })
   return tokensOf(buffer)

@@ -18,7 +18,8 @@ export function openSampleFrames(): (request: SampleRequest, frame: GenerateFram
     const asked = request.expertsFrom === undefined ? '' : expertsText(request.expertsFrom)
     return {
       head: '{"input_ids":[',
-      tail: `],"rid":"${rid}","stream":${stream},${asked}${adapterText(adapter)}"sampling_params":{${own},${common(request)}`,
+      tail: `],"rid":"${rid}","stream":${stream},${asked}${adapterText(adapter)}"sampling_params":{${own},`,
+      rest: common(request),
     }
   }
 }
@@ -32,9 +33,9 @@ function adapterText(adapter: string | undefined): string {
 }
 
 /** Requests of one run share their sampling and stops, so the last text can nearly always be used again. */
-function openCommon(): (request: SampleRequest) => string {
+function openCommon(): (request: SampleRequest) => Buffer {
   let last: SampleRequest | undefined
-  let text = ''
+  let text = Buffer.alloc(0)
   return request => {
     const isSame =
       last !== undefined &&
@@ -45,7 +46,7 @@ function openCommon(): (request: SampleRequest) => string {
     if (isSame) return text
     last = request
     const sampling = JSON.stringify(samplingOf(request)).slice(1)
-    text = `${sampling},${JSON.stringify(answerFields(request)).slice(1)}`
+    text = Buffer.from(`${sampling},${JSON.stringify(answerFields(request)).slice(1)}`)
     return text
   }
 }

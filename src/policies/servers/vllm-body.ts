@@ -1,4 +1,6 @@
-import { ByteScanner, closing, comma } from '../transport/byte-scanner.ts'
+import { type ByteScanner, closing, comma } from '../transport/byte-scanner.ts'
+import { ListCutter } from '../transport/list-cutter.ts'
+import type { Tokens } from '../transport/pair-list.ts'
 import { type Fields, isId, isLogprob } from '../transport/reading.ts'
 import type { Asked } from './answer-reading.ts'
 import { type Generated, spanNames } from './generated.ts'
@@ -17,16 +19,11 @@ export function readChoiceBody(body: Buffer, asked: Asked): Generated | undefine
   const tokens = tokensOf(count)
   if (!takeRows(lists, tokens) && !takeColumns(lists, tokens)) return undefined
   lists.take('prompt_token_ids', scanner => scanner.passes(promptOf(asked.sent)) || undefined)
-  const answer = lists.isUnusual ? undefined : tryJson(lists.rest())
+  const answer = lists.parseRest()
   const choice = answer && onlyChoice(answer)
   if (!choice || !isWhole(choice)) return undefined
   const finish = finishes.get(choice.finish_reason)
   return finish && generatedOf(answer, choice, { ...tokens, finish, where: asked.where })
-}
-
-interface Tokens {
-  readonly ids: Int32Array
-  readonly logprobs: Float32Array
 }
 
 function generatedOf(
@@ -47,41 +44,6 @@ function generatedOf(
 const finishes: ReadonlyMap<unknown, Generated['finish']> = new Map(
   (['stop', 'length', 'abort'] as const).map(kind => [kind, { kind }]),
 )
-
-/** Cuts lists out of an answer, so that little is left to be parsed. */
-class ListCutter {
-  /** Whether a list was there but not as expected. */
-  isUnusual = false
-  readonly #body: Buffer
-  readonly #cuts: (readonly [from: number, to: number])[] = []
-
-  constructor(body: Buffer) {
-    this.#body = body
-  }
-
-  /** Reads the list of this name up to the bracket that closes it; undefined if there is none, or it is unusual. */
-  take<T>(name: string, read: (scanner: ByteScanner) => T | undefined): T | undefined {
-    const key = `"${name}":[`
-    const found = this.#body.indexOf(key, 0, 'latin1')
-    if (found < 0) return undefined
-    const scanner = new ByteScanner(this.#body, found + key.length)
-    const taken = read(scanner)
-    if (taken === undefined || scanner.byte !== closing) this.isUnusual = true
-    else this.#cuts.push([found + key.length, scanner.at])
-    return this.isUnusual ? undefined : taken
-  }
-
-  /** The text with empty lists in place of those that were taken. */
-  rest(): string {
-    let text = ''
-    let from = 0
-    for (const [start, end] of this.#cuts.sort((a, b) => a[0] - b[0])) {
-      text += this.#body.toString('utf8', from, start)
-      from = end
-    }
-    return text + this.#body.toString('utf8', from)
-  }
-}
 
 /** Memory for ids until their number is known. */
 let keptIds = new Int32Array(1024)
@@ -181,14 +143,6 @@ function takeColumns(lists: ListCutter, tokens: Tokens): boolean {
 function promptOf(sent: Buffer): Buffer {
   const from = sent.indexOf('[') + 1
   return sent.subarray(from, sent.indexOf(']', from))
-}
-
-function tryJson(text: string): Fields | undefined {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function onlyChoice({ choices }: Fields): Fields | undefined {

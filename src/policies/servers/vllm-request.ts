@@ -27,7 +27,8 @@ export interface VllmFrame {
 export function openVllmFrames(): (request: SampleRequest, options: VllmFrame) => BodyFrame {
   let last: { readonly request: SampleRequest; readonly options: VllmFrame } | undefined
   let head = ''
-  let [before, after] = ['', '']
+  let before = ''
+  let rest = Buffer.alloc(0)
   return (request, options) => {
     if (!last || !isSame(last.request, request) || !isSameFrame(last.options, options)) {
       last = { request, options }
@@ -35,10 +36,10 @@ export function openVllmFrames(): (request: SampleRequest, options: VllmFrame) =
       const own = frame.tail.indexOf(ownNumbers)
       head = frame.head
       before = frame.tail.slice(0, own)
-      after = frame.tail.slice(own + ownNumbers.length)
+      rest = Buffer.from(frame.tail.slice(own + ownNumbers.length))
     }
     const { seed, maxTokens } = request
-    return { head, tail: `${before}"seed":${seed},"max_tokens":${maxTokens}${after}` }
+    return { head, tail: `${before}"seed":${seed},"max_tokens":${maxTokens}`, rest }
   }
 }
 

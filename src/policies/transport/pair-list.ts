@@ -1,4 +1,4 @@
-import { ByteScanner, closing, comma, opening } from './byte-scanner.ts'
+import { type ByteScanner, closing, comma, opening } from './byte-scanner.ts'
 import { isId, isLogprob } from './reading.ts'
 
 /** Tokens that were read from an answer's text. */
@@ -7,29 +7,13 @@ export interface Tokens {
   readonly logprobs: Float32Array
 }
 
-/** An answer's text without its longest list, and what that list held. */
-export interface TakenPairs extends Tokens {
-  /** The text with an empty list in place of the one that was taken. */
-  readonly rest: string
-}
-
 /**
- * Takes the list `"name":[[log-probability, id, null], …]` out of an answer. Such a list is most of an
- * answer, and reading it straight from the bytes into typed arrays costs a fraction of parsing it as
- * JSON. Undefined if the list does not have exactly this form or occurs twice: the answer is then
- * read as ordinary JSON, with the same result.
+ * Reads a list `[[log-probability, id, null], …]` up to the bracket that closes it. Undefined if it does not have
+ * exactly this form: the answer is then read as ordinary JSON, with the same result.
  */
-export function takePairs(body: Buffer, name: string): TakenPairs | undefined {
-  const key = `"${name}":[`
-  const found = body.indexOf(key, 0, 'latin1')
-  if (found < 0) return undefined
-  const open = found + key.length
-  const scanner = new ByteScanner(body, open)
-  const count = readPairs(scanner)
-  if (count === undefined || body.includes(key, scanner.at, 'latin1')) return undefined
-  const rest = body.toString('utf8', 0, open) + body.toString('utf8', scanner.at)
-  const { ids, logprobs } = copyPairs(count)
-  return { ids, logprobs, rest }
+export function readPairs(scanner: ByteScanner): Tokens | undefined {
+  const count = keepPairs(scanner)
+  return count === undefined ? undefined : copyPairs(count)
 }
 
 /** Buffers for pairs until their number is known: ids, and their log-probabilities. */
@@ -62,7 +46,7 @@ function copyPairs(count: number): Tokens {
 const pairEnd = Buffer.from(',null]')
 
 /** Keeps pairs up to the bracket that closes their list; gives their count. */
-function readPairs(scanner: ByteScanner): number | undefined {
+function keepPairs(scanner: ByteScanner): number | undefined {
   if (scanner.byte === closing) return 0
   for (let count = 0; scanner.next() === opening; ) {
     const logprob = scanner.readNumber()

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { idWidth } from './id-digits.ts'
 import { openPromptWriter } from './prompt-writer.ts'
 
-const frame = { head: '{"input_ids":[', tail: '],"end":"ü"}' }
+const frame = { head: '{"input_ids":[', tail: '],"end":"ü",', rest: Buffer.from('"same":"é"}') }
 
 function expected(ids: Int32Array): string {
-  return `${frame.head}${Array.from(ids).join(',')}${frame.tail}`
+  return `${frame.head}${Array.from(ids).join(',')}${frame.tail}${frame.rest}`
 }
 
 describe('prompt writer', () => {

@@ -6,6 +6,8 @@ export interface BodyFrame {
   /** In ASCII, at most 32 characters. */
   readonly head: string
   readonly tail: string
+  /** What stands behind the tail, where it is the same in many bodies. */
+  readonly rest?: Buffer
 }
 
 /** A body in memory that the path's next body will reuse. */
@@ -94,7 +96,7 @@ export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
   return {
     write(path, ids, frame, lasts = false) {
       const written = take(path) ?? emptied(spare.pop())
-      rewrite(written, ids, frame.tail.length * widestUnit)
+      rewrite(written, ids, frame.tail.length * widestUnit + (frame.rest?.length ?? 0))
       written.ids = lasts ? ids : ids.slice()
       underWay += sizeOf(written)
       mostUnderWay = Math.max(mostUnderWay, underWay)
@@ -116,11 +118,15 @@ function sizeOf({ ids, text }: Written): number {
 }
 
 /** Puts head and tail around the ids, where they already are; the next ids overwrite the tail. */
-function framed({ text, length }: Written, { head, tail }: BodyFrame): Buffer {
+function framed({ text, length }: Written, { head, tail, rest }: BodyFrame): Buffer {
   const start = longestHead - head.length
   if (start < 0) throw new RangeError(`A head of ${head.length} characters is longer than 32.`)
   text.write(head, start, 'latin1')
-  const end = length + text.write(tail, length, 'utf8')
+  let end = length + text.write(tail, length, 'utf8')
+  if (rest) {
+    text.set(rest, end)
+    end += rest.length
+  }
   return text.subarray(start, end)
 }
 
