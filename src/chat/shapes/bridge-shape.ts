@@ -11,7 +11,8 @@ import {
 } from '../bridge.ts'
 import type { Ending } from '../calibration/ending.ts'
 import { shift } from '../ranges.ts'
-import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
+import { type EncodePart, type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
+import { openRecentIds } from './recent-ids.ts'
 import { type Fit, openShapes, type Shape } from './shape.ts'
 
 /** A bridge with holes for contents. */
@@ -29,10 +30,11 @@ interface BridgeForm {
 export function openBridges(context: BridgeContext): (request: BridgeRequest) => Int32Array {
   const { history, tools: needsTools } = context.profile.bridgeNeeds
   if (history) return request => bridgeIds(context, request)
+  const recent = openRecentIds(context.tokenizer)
   const fitOf = openShapes<BridgeRequest, BridgeForm>({
     chat: context.chat,
     needsTools,
-    make: request => makeShape(context, request),
+    make: request => makeShape({ ...context, recent }, request),
   })
   return request => {
     const fit = fitOf(request, observedOf(request))
@@ -40,8 +42,11 @@ export function openBridges(context: BridgeContext): (request: BridgeRequest) =>
   }
 }
 
-function makeShape(context: BridgeContext, request: BridgeRequest): Shape<BridgeForm> {
-  const { chat, profile, tokenizer } = context
+function makeShape(
+  context: BridgeContext & { readonly recent: EncodePart },
+  request: BridgeRequest,
+): Shape<BridgeForm> {
+  const { chat, profile, tokenizer, recent } = context
   const observed = observedOf(request)
   const anchor = anchorOf(profile, observed, request)
   const tools = profile.bridgeNeeds.tools ? request.tools : []
@@ -58,7 +63,7 @@ function makeShape(context: BridgeContext, request: BridgeRequest): Shape<Bridge
   if (!isFixed) return { conditions, moments, holes: [], form: undefined }
   const marked = { text: outline.text.slice(start), foreign: shift(outline.foreign, start) }
   const holes = outline.holes.map(hole => moveHole(hole, -start))
-  const encode = openHoleEncoder(tokenizer, { ...marked, holes })
+  const encode = openHoleEncoder(tokenizer, { ...marked, holes }, recent)
   return {
     conditions,
     moments,

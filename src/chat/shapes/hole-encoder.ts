@@ -5,6 +5,9 @@ import { shift } from '../ranges.ts'
 /** Encodes a text whose holes are filled from these texts. */
 export type HoleEncoder = (texts: readonly string[]) => Int32Array
 
+/** Encodes a part of a text; the first one may be encoded in another way than all others. */
+export type EncodePart = (part: MarkedText, isFirst: boolean) => MarkedText | Int32Array
+
 /** A text with holes. */
 export interface Outline extends MarkedSourceText {
   readonly holes: readonly Hole[]
@@ -16,9 +19,14 @@ type Part = Int32Array | ((texts: readonly string[]) => MarkedText)
 /**
  * Builds the encoder of a text with holes. What lies between two control tokens is encoded by itself,
  * so only the spans with holes in them are encoded each time; what comes out is what the
- * tokenizer gives for the whole text, in which all that fills holes is foreign.
+ * tokenizer gives for the whole text, in which all that fills holes is foreign. What `encode` leaves as text,
+ * the tokenizer encodes.
  */
-export function openHoleEncoder(tokenizer: Tokenizer, outline: Outline): HoleEncoder {
+export function openHoleEncoder(
+  tokenizer: Tokenizer,
+  outline: Outline,
+  encode: EncodePart = part => part,
+): HoleEncoder {
   let parts: readonly Part[] | undefined
   let isFirst = true
   const read = markedSourceOf(outline, outline.holes)
@@ -31,7 +39,9 @@ export function openHoleEncoder(tokenizer: Tokenizer, outline: Outline): HoleEnc
     }
     parts ??= takeApart(tokenizer, outline)
     return tokenizer.encodeParts(
-      parts.map(part => (typeof part === 'function' ? part(texts) : part)),
+      parts.map((part, index) =>
+        typeof part === 'function' ? encode(part(texts), index === 0) : part,
+      ),
     )
   }
 }

@@ -2,6 +2,7 @@ import type { Message, ToolDefinition } from '../../core/message.ts'
 import type { Tokenizer } from '../../tokenizers/tokenizer.ts'
 import type { Chat, ChatRequest, TimedText } from '../chat.ts'
 import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
+import { mixText } from './recent-ids.ts'
 import { openShapes } from './shape.ts'
 
 /** The tokens of a context, and the dates and times that the template wrote into it. */
@@ -73,20 +74,11 @@ function openEncoding(chat: Chat, tokenizer: Tokenizer): (request: ChatRequest) 
   }
 }
 
-/** How many characters of a content are looked at to tell most contexts apart. */
-const looks = 16
-
 /** A number that equal messages share and others hardly ever do. */
 function fingerprintOf(messages: readonly Message[]): number {
   let mixed = messages.length
   for (const { content } of messages) {
-    if (typeof content !== 'string') continue
-    const { length } = content
-    mixed = Math.imul(mixed ^ length, 0x9e3779b1)
-    for (let look = 0; look < looks; look++) {
-      mixed = Math.imul(mixed ^ content.charCodeAt(look), 0x9e3779b1)
-      mixed = Math.imul(mixed ^ content.charCodeAt(length - 1 - look * look), 0x9e3779b1)
-    }
+    if (typeof content === 'string') mixed = mixText(mixed, content)
   }
   return mixed
 }
