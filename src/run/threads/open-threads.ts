@@ -25,7 +25,7 @@ const onTwoCores = { seconds: 6, mostCores: 1.5 }
 export const mostThreads = 256
 
 /** Most threads that are started without being asked for: up to so many were measured to pay. */
-const mostByItself = 8
+const mostByItself = 16
 
 type Widths = LaneLimits & { readonly rollouts: number }
 
