@@ -7,7 +7,7 @@ import {
   roots2, statistics,
 } from './activations'
 import { attendBackward } from './attention-backward'
-import { field, logitsOf, pass, place } from './forward'
+import { STRIP, field, logitsOf, pass, place } from './forward'
 import { distributeBackward } from './head'
 import {
   DOWN, DOWN_TURNED, EMBEDDING_PANELS, FINAL_NORM, GATE_UP, GATE_UP_TURNED, JOB_IDS, JOB_LANE,
@@ -15,12 +15,17 @@ import {
   LAYER_PANEL_STRIDE, LAYER_PARAMETERS, LAYER_PARAMETER_STRIDE, NORM_1, NORM_2, OUT, OUT_TURNED,
   QKV, QKV_TURNED, ROW_BYTES, ROW_TOKEN, SPAN_BYTES,
 } from './layout'
-import { gatedUnitAgain, gatedUnitBackward, normAgain, normBackward } from './pieces'
+import { gatedUnitBackward, normAgain, normBackward } from './pieces'
 import { hidden, layers, paddedVocabulary, panels, parameters, width, word } from './plan'
 import { addGradient, project } from './wide'
 
+/** Whether weights' gradients are added to what the lane holds; the lane's first job writes over it. */
+let adds: bool = false
+
 /** Runs the backward pass of a job, after its forward pass where that was not kept. */
-export function backward(job: usize): void {
+export function backward(job: usize, isFirst: bool): void {
+  adds = !isFirst
+  if (isFirst) clearNorms(field(job, JOB_LANE))
   place(job, true)
   if (field(job, JOB_RECOMPUTE) != 0) pass(job)
   const tokens = field(job, JOB_TOKENS)
@@ -28,6 +33,17 @@ export function backward(job: usize): void {
   headBackward(job, tokens, lane)
   for (let layer = layers; layer > 0; layer--) layerBackward(job, layer - 1, tokens, lane)
   embedBackward(field(job, JOB_IDS), tokens, lane)
+}
+
+/** Norms' gradients are sums over tokens from the start. */
+function clearNorms(lane: usize): void {
+  const first = lane + word(LAYER_PARAMETERS)
+  for (let layer: usize = 0; layer < layers; layer++) {
+    const at = first + layer * word(LAYER_PARAMETER_STRIDE)
+    memory.fill(at + word(NORM_1), 0, width << 2)
+    memory.fill(at + word(NORM_2), 0, width << 2)
+  }
+  memory.fill(lane + word(FINAL_NORM), 0, width << 2)
 }
 
 function headBackward(job: usize, tokens: usize, lane: usize): void {
@@ -41,7 +57,7 @@ function headBackward(job: usize, tokens: usize, lane: usize): void {
     distributeBackward(logits + index * (paddedVocabulary << 2), list + index * ROW_BYTES)
     normAgain(outputs + token * side, weight, normed + index * side, finalRoots + (index << 2), 1)
   }
-  addGradient(logits, normed, lane, rows, paddedVocabulary, width, productScratch)
+  addGradient(logits, normed, lane, rows, paddedVocabulary, width, productScratch, adds)
   project(
     logits, panels + word(EMBEDDING_PANELS), dNormed, rows, paddedVocabulary, width, false,
   )
@@ -68,26 +84,44 @@ function normsBackward(
   }
 }
 
+/** Through the gated unit of `count` tokens from `first` on, to the gradient of its inputs. */
+function gateBackward(first: usize, count: usize, gateUp: usize, turned: usize): void {
+  const width4 = width << 2
+  const hidden4 = hidden << 2
+  const slopes = dGateUps + first * (hidden4 << 1)
+  project(
+    dInputs + first * width4, turned + word(DOWN_TURNED), dOpened, count, width, hidden, false,
+  )
+  gatedUnitBackward(
+    gateUp + first * (hidden4 << 1), dOpened, opened + first * hidden4, slopes, count,
+  )
+  project(
+    slopes, turned + word(GATE_UP_TURNED), dNormed + first * width4, count, hidden * 2, width,
+    false,
+  )
+}
+
 function layerBackward(job: usize, layer: usize, tokens: usize, lane: usize): void {
   const offset = layer * layerStride
   const at = word(LAYER_PARAMETERS) + layer * word(LAYER_PARAMETER_STRIDE)
   const turned = panels + word(LAYER_PANELS) + layer * word(LAYER_PANEL_STRIDE)
   const weight = parameters + at
   const gradient = lane + at
-  gatedUnitAgain(gateUps + offset, opened, dGateUps, tokens)
-  addGradient(opened, dInputs, gradient + word(DOWN), tokens, hidden, width, productScratch)
-  project(dInputs, turned + word(DOWN_TURNED), dOpened, tokens, width, hidden, false)
-  gatedUnitBackward(gateUps + offset, dOpened, dGateUps, tokens)
+  for (let first: usize = 0; first < tokens; first += STRIP) {
+    gateBackward(first, min(STRIP, tokens - first), gateUps + offset, turned)
+  }
+  addGradient(
+    opened, dInputs, gradient + word(DOWN), tokens, hidden, width, productScratch, adds,
+  )
   normAgain(middles + offset, weight + word(NORM_2), normed, roots2 + offset, tokens)
   addGradient(
-    normed, dGateUps, gradient + word(GATE_UP), tokens, width, hidden * 2, productScratch,
+    normed, dGateUps, gradient + word(GATE_UP), tokens, width, hidden * 2, productScratch, adds,
   )
-  project(dGateUps, turned + word(GATE_UP_TURNED), dNormed, tokens, hidden * 2, width, false)
   normsBackward(
     middles + offset, weight + word(NORM_2), roots2 + offset, gradient + word(NORM_2), tokens,
   )
   addGradient(
-    attended + offset, dInputs, gradient + word(OUT), tokens, width, width, productScratch,
+    attended + offset, dInputs, gradient + word(OUT), tokens, width, width, productScratch, adds,
   )
   project(dInputs, turned + word(OUT_TURNED), dOut, tokens, width, width, false)
   const list = field(job, JOB_SPAN_LIST)
@@ -99,7 +133,7 @@ function layerBackward(job: usize, layer: usize, tokens: usize, lane: usize): vo
   }
   normAgain(inputs + offset, weight + word(NORM_1), normed, roots1 + offset, tokens)
   addGradient(
-    normed, dProjected, gradient + word(QKV), tokens, width, width * 3, productScratch,
+    normed, dProjected, gradient + word(QKV), tokens, width, width * 3, productScratch, adds,
   )
   project(dProjected, turned + word(QKV_TURNED), dNormed, tokens, width * 3, width, false)
   normsBackward(

@@ -77,8 +77,8 @@ function passLayer(job: usize, layer: usize, tokens: usize): void {
   }
 }
 
-/** Tokens that go through the gated unit at a time: what they leave is still in the cache. */
-const STRIP: usize = 64
+/** Tokens that go through the gated unit at a time, whole tiles: what they leave is still in the cache. */
+export const STRIP: usize = 66
 
 /** The gated unit of `count` tokens from `first` on. */
 function passGate(

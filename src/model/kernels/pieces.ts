@@ -125,52 +125,36 @@ export function gatedUnit(gateUp: usize, y: usize, rows: usize): void {
   }
 }
 
-/** `openGate` that leaves sigmoid(gate) where the gate's gradient will go. */
+/** Four numbers of `gatedUnitBackward`. */
 // @ts-ignore: decorator
 @inline
-function openGateAgain(gateUp: usize, y: usize, dGateUp: usize): void {
-  const gate = v128.load(gateUp)
-  const open = sigmoid(gate)
-  v128.store(dGateUp, open)
-  v128.store(y, f32x4.mul(f32x4.mul(gate, open), v128.load(gateUp + (hidden << 2))))
-}
-
-/** Recomputes the gated unit for its gradient. */
-export function gatedUnitAgain(gateUp: usize, y: usize, dGateUp: usize, rows: usize): void {
-  const half = hidden << 2
-  for (let row: usize = 0; row < rows; row++) {
-    let at: usize = 0
-    for (; at + 64 <= half; at += 64) {
-      openGateAgain(gateUp + at, y + at, dGateUp + at)
-      openGateAgain(gateUp + at + 16, y + at + 16, dGateUp + at + 16)
-      openGateAgain(gateUp + at + 32, y + at + 32, dGateUp + at + 32)
-      openGateAgain(gateUp + at + 48, y + at + 48, dGateUp + at + 48)
-    }
-    for (; at < half; at += 16) openGateAgain(gateUp + at, y + at, dGateUp + at)
-    gateUp += half << 1
-    dGateUp += half << 1
-    y += half
-  }
-}
-
-/** The gradient of gate and up from that of y; `gatedUnitAgain` has left its sigmoids in `dGateUp`. */
-export function gatedUnitBackward(
-  gateUp: usize, dy: usize, dGateUp: usize, rows: usize,
-): void {
+function openGateBackward(gateUp: usize, dy: usize, y: usize, dGateUp: usize): void {
   const half = hidden << 2
   const one = f32x4.splat(1)
+  const gate = v128.load(gateUp)
+  const up = v128.load(gateUp + half)
+  const slope = v128.load(dy)
+  const open = sigmoid(gate)
+  const opened = f32x4.mul(gate, open)
+  const bend = f32x4.mul(open, madd(gate, f32x4.sub(one, open), one))
+  v128.store(y, f32x4.mul(opened, up))
+  v128.store(dGateUp, f32x4.mul(f32x4.mul(slope, up), bend))
+  v128.store(dGateUp + half, f32x4.mul(slope, opened))
+}
+
+/** The gradient of gate and up from that of the gated unit, and the unit itself once more. */
+export function gatedUnitBackward(
+  gateUp: usize, dy: usize, y: usize, dGateUp: usize, rows: usize,
+): void {
+  const half = hidden << 2
   for (let row: usize = 0; row < rows; row++) {
-    for (let at: usize = 0; at < half; at += 16) {
-      const gate = v128.load(gateUp + at)
-      const slope = v128.load(dy + at)
-      const open = v128.load(dGateUp + at)
-      const opened = f32x4.mul(gate, open)
-      const bend = f32x4.mul(open, madd(gate, f32x4.sub(one, open), one))
-      v128.store(dGateUp + at, f32x4.mul(f32x4.mul(slope, v128.load(gateUp + at + half)), bend))
-      v128.store(dGateUp + at + half, f32x4.mul(slope, opened))
+    for (let at: usize = 0; at < half; at += 32) {
+      openGateBackward(gateUp + at, dy + at, y + at, dGateUp + at)
+      openGateBackward(gateUp + at + 16, dy + at + 16, y + at + 16, dGateUp + at + 16)
     }
     gateUp += half << 1
     dGateUp += half << 1
     dy += half
+    y += half
   }
 }

@@ -4,11 +4,10 @@
 import { backward } from './backward'
 import { forward } from './forward'
 import {
-  BELL, DONE, FAULT, JOB_BACKWARD, JOB_FORWARD, JOB_LANE, JOB_LIST, JOB_NEXT, JOB_NORM, JOB_PACK,
-  JOB_REDUCE, JOB_UPDATE, PARAMETER_BYTES, QUEUE, QUIT,
+  BELL, DONE, FAULT, JOB_BACKWARD, JOB_FORWARD, JOB_LIST, JOB_NEXT, JOB_NORM, JOB_PACK, JOB_REDUCE,
+  JOB_UPDATE, QUEUE, QUIT,
 } from './layout'
 import { pack, reduce, sumSquares, update } from './optimizer'
-import { word } from './plan'
 
 const SECOND: i64 = 1000000000
 
@@ -23,12 +22,12 @@ function execute(job: usize): void {
   else unreachable()
 }
 
-/** The jobs of one lane follow each other on one thread, from zero: their sums have one order. */
+/** The jobs of one lane follow each other on one thread: their sums have one order. */
 function executeChain(job: usize): void {
-  memory.fill(<usize>load<u32>(job, JOB_LANE), 0, word(PARAMETER_BYTES))
-  while (job != 0) {
-    backward(job)
+  backward(job, true)
+  while (load<u32>(job, JOB_NEXT) != 0) {
     job = <usize>load<u32>(job, JOB_NEXT)
+    backward(job, false)
   }
 }
 

@@ -191,16 +191,20 @@ export function gradientScratch(rows: usize, columns: usize): usize {
   return TOKEN_STRIDE * rows + TOKENS * columns
 }
 
-/** A weight's gradient, c += aᵀ·b over tokens: a is tokens × rows, b is tokens × columns. */
+/**
+ * A weight's gradient over tokens, c = aᵀ·b, or c += aᵀ·b when `add`: a is tokens × rows, b is
+ * tokens × columns.
+ */
 export function addGradient(
   a: usize, b: usize, c: usize, tokens: usize, rows: usize, columns: usize, scratch: usize,
+  add: bool,
 ): void {
   const packed = scratch + (TOKEN_STRIDE * rows << 2)
   for (let first: usize = 0; first < tokens; first += TOKENS) {
     const count = min(TOKENS, tokens - first)
     turn(a + (first * rows << 2), scratch, count, rows)
     packWeight(b + (first * columns << 2), packed, count, columns)
-    multiplyPanels(scratch, TOKEN_STRIDE << 2, packed, c, rows, count, columns, true)
+    multiplyPanels(scratch, TOKEN_STRIDE << 2, packed, c, rows, count, columns, add || first > 0)
   }
 }
 
