@@ -13,6 +13,7 @@ export interface Vocabulary {
   readonly isOneToOne: boolean
   idOf(token: string): number | undefined
   tokenOf(id: number): string | undefined
+  entries(): Iterable<readonly [string, number]>
 }
 
 /** Indexes a `{ token: id }` object both ways; the way from id to token is built when first used. */
@@ -53,6 +54,7 @@ function indexVocabulary(
       tokens ??= invert(ids, size)
       return tokens[id]
     },
+    entries: () => ids.entries(),
   }
 }
 

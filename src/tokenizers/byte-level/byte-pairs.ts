@@ -1,12 +1,13 @@
 import type { Cuts, IdBuffer } from '../buffers.ts'
 import type { Vocabulary } from '../vocabulary.ts'
 import { NO_RANK } from './borders.ts'
-import { fromBytes, unitOfByte } from './byte-alphabet.ts'
+import { unitOfByte } from './byte-alphabet.ts'
 import { Characters } from './characters.ts'
 import { type JoinWork, join } from './joiner.ts'
 import type { Merges } from './merges.ts'
 import { LONGEST_CACHED, PieceCache } from './piece-cache.ts'
 import { firstByte, isLowSurrogate, lastByte, toUtf8 } from './utf8.ts'
+import { WholeTokens } from './whole-tokens.ts'
 
 export interface BytePairOptions {
   readonly vocabulary: Vocabulary
@@ -36,6 +37,8 @@ export class BytePairs {
   readonly #byteRanks: Int32Array
   readonly #cache = new PieceCache()
   readonly #scratch = openWork(SCRATCH)
+  /** What a piece may be as a whole, with `ignoreMerges`. */
+  readonly #whole: WholeTokens | undefined
   /** Whether bytes tell what symbols are: every byte has one, and no two tokens are the same one. */
   readonly #isTelling: boolean
   #characters: Characters | undefined
@@ -46,6 +49,8 @@ export class BytePairs {
     this.#ids = ids
     this.#idOfByte = byteIds(options.vocabulary)
     this.#byteRanks = byteRanks(this.#idOfByte, options.merges)
+    const isWanted = (id: number) => !options.isForbidden(id)
+    this.#whole = options.ignoreMerges ? new WholeTokens(options.vocabulary, isWanted) : undefined
     this.#isTelling = options.vocabulary.isOneToOne && !this.#idOfByte.includes(-1)
   }
 
@@ -81,36 +86,44 @@ export class BytePairs {
 
   /** A long piece hardly ever comes back, but its parts between which no merge joins anything do. */
   #encodeLong(units: Uint16Array, start: number, end: number): void {
-    if (this.#options.ignoreMerges || !this.#isTelling) {
-      this.#encodeNew(units, start, end)
-      return
-    }
+    if (this.#addWhole(units, start, end)) return
     const { borders } = this.#options.merges
     let from = start
-    for (let at = start + 1; at <= end; at++) {
-      if (at < end) {
-        if (isLowSurrogate(units[at]!)) continue
-        if (borders.canJoin(lastByte(units[at - 1]!), firstByte(units[at]!))) continue
-      }
-      if (at - from <= LONGEST_CACHED) this.#encodeCached(units, from, at)
-      else this.#encodeNew(units, from, at)
+    for (let at = start + 1; at < end; at++) {
+      if (isLowSurrogate(units[at]!) || !this.#isTelling) continue
+      if (borders.canJoin(lastByte(units[at - 1]!), firstByte(units[at]!))) continue
+      this.#encodePart(units, from, at)
       from = at
     }
+    this.#encodePart(units, from, end)
+  }
+
+  /** The cache is for whole pieces, which may have ids that parts have not: see `ignoreMerges`. */
+  #encodePart(units: Uint16Array, start: number, end: number): void {
+    if (end - start > LONGEST_CACHED || this.#whole) {
+      this.#encodeMerged(units, start, end)
+    } else this.#encodeCached(units, start, end)
   }
 
   #encodeNew(units: Uint16Array, start: number, end: number): void {
-    const most = 3 * (end - start)
-    const work = most <= SCRATCH ? this.#scratch : openWork(most)
-    const { ignoreMerges } = this.#options
-    const characters = ignoreMerges ? undefined : this.#charactersFor(units[end - 1]!)
+    if (this.#addWhole(units, start, end)) return
+    this.#encodeMerged(units, start, end)
+  }
+
+  #encodeMerged(units: Uint16Array, start: number, end: number): void {
+    const work = this.#workFor(end - start)
+    const characters = this.#charactersFor(units[end - 1]!)
     if (characters) {
       const count = characters.toSymbols(units, start, end, work.symbols)
       this.#addJoined(work, this.#rankAll(work, count))
-      return
+    } else {
+      const byteCount = toUtf8(units, { start, end }, work.bytes)
+      this.#addJoined(work, this.#toSymbols(work, byteCount))
     }
-    const byteCount = toUtf8(units, { start, end }, work.bytes)
-    if (ignoreMerges && this.#addWhole(work.bytes.subarray(0, byteCount))) return
-    this.#addJoined(work, this.#toSymbols(work, byteCount))
+  }
+
+  #workFor(length: number): Work {
+    return 3 * length <= SCRATCH ? this.#scratch : openWork(3 * length)
   }
 
   /** Joins the first symbols and adds what comes of it. */
@@ -134,11 +147,12 @@ export class BytePairs {
     return count
   }
 
-  #addWhole(bytes: Uint8Array): boolean {
-    const id = this.#options.vocabulary.idOf(fromBytes(bytes))
-    if (id === undefined || this.#options.isForbidden(id)) return false
-    this.#ids.push(id)
-    return true
+  #addWhole(units: Uint16Array, start: number, end: number): boolean {
+    if (!this.#whole) return false
+    const { bytes } = this.#workFor(end - start)
+    const id = this.#whole.find(bytes, toUtf8(units, { start, end }, bytes))
+    if (id >= 0) this.#ids.push(id)
+    return id >= 0
   }
 
   /** A byte that the vocabulary lacks is left out and its neighbours meet, as in the reference. */
