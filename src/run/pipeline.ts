@@ -186,13 +186,14 @@ async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Pr
   const rolling = Array.from({ length: options.group }, async (_, member) => {
     const kept = begun.kept.get(treeId(job.id, member))
     if (kept) return kept.members
-    const rolled = rollMember(job, member, { options, shared, tries: begun.tries })
-    return await rolled
-      .catch((error: unknown) => {
-        shared.fail(error)
-        throw error
-      })
-      .finally(() => shared.over(1))
+    try {
+      return await rollMember(job, member, { options, shared, tries: begun.tries })
+    } catch (error) {
+      shared.fail(error)
+      throw error
+    } finally {
+      shared.over(1)
+    }
   })
   // All have stopped before the group is over.
   await Promise.allSettled(rolling)

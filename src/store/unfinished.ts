@@ -32,6 +32,17 @@ export interface Unfinished extends AsyncDisposable {
   remove(): Promise<void>
 }
 
+type Append = (entry: AttemptEntry) => Promise<void> | undefined
+type Rolled = Awaited<ReturnType<Strategy>>
+
+/** An attempt that is about to be rolled. */
+interface Rolling {
+  readonly strategy: Strategy
+  readonly kept: RolloutContext
+  readonly attempt: Attempt
+  readonly append: Append
+}
+
 /** An attempt that is under way: its entries, the tokens that it sampled, and whether its trees are written. */
 interface LiveAttempt extends RecordedAttempt {
   entries: number
@@ -64,7 +75,7 @@ export async function openUnfinished(
     }
   }
   /** Begins the record of an attempt; gives what appends to it. */
-  const begin = (tree: TreeId): ((entry: AttemptEntry) => Promise<void> | undefined) => {
+  const begin = (tree: TreeId): Append => {
     const attempt: LiveAttempt = { entries: 0, sampled: 0, isOver: false }
     return entry => {
       if (attempt.entries === 0) live.set(tree, attempt)
@@ -74,26 +85,32 @@ export async function openUnfinished(
     }
   }
 
+  /** Rolls an attempt from its record, and anew if its world diverges from it. */
+  async function goOn(id: TreeId, record: AttemptRecord, rolling: Rolling): Promise<Rolled> {
+    const { strategy, kept, attempt, append } = rolling
+    const replay = openReplay(record)
+    const tree = await strategy(replaying(kept, replay), attempt)
+    if (!replay.hasDiverged) {
+      counts.continued++
+      return tree
+    }
+    counts.restarted++
+    before.delete(id)
+    await append({ kind: 'restart', tree: id })
+    return await strategy(kept, attempt)
+  }
+
   return {
     usage,
     counts,
-    async roll(strategy, context, attempt) {
+    roll(strategy, context, attempt) {
       const id = treeId(attempt.group, attempt.member)
       const append = begin(id)
       const kept = recording(context, id, append)
       const record = before.get(id)
-      if (record && record.samples.size > 0) {
-        const replay = openReplay(record)
-        const tree = await strategy(replaying(kept, replay), attempt)
-        if (!replay.hasDiverged) {
-          counts.continued++
-          return tree
-        }
-        counts.restarted++
-        before.delete(id)
-        await append({ kind: 'restart', tree: id })
-      }
-      return await strategy(kept, attempt)
+      // Nearly all attempts begin anew; one more function that awaits each of them would only hold memory.
+      if (!record || record.samples.size === 0) return strategy(kept, attempt)
+      return goOn(id, record, { strategy, kept, attempt, append })
     },
     forget(tree) {
       const attempt = live.get(tree)
