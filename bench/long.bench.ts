@@ -66,19 +66,21 @@ export async function bench({ json }: { json: boolean }) {
       `${crowd.rollouts} rollouts at once: ${crowd.megabytes.toFixed(0)} MB resident, event loop delayed ${crowd.lagP99.toFixed(0)} ms at p99, ${crowd.seconds.toFixed(0)} s`,
     )
   }
-  return { growth, again, crowd, missed: missedOf(expectationsOf(growth, crowd)) }
+  return { growth, again, crowd, missed: missedOf(expectationsOf(growth, again, crowd)) }
 }
 
 type Growth = Awaited<ReturnType<typeof measureGrowth>>
 
-function expectationsOf(growth: Growth, crowd: Crowd): readonly Expectation[] {
+function expectationsOf(growth: Growth, again: Growth, crowd: Crowd): readonly Expectation[] {
   const many = `${crowd.rollouts} rollouts at once`
   return [
-    ...growth.turns.map(({ turn, engine }) => ({
-      what: `µs CPU of the engine at turn ${turn}`,
-      value: engine,
-      atMost: 60,
-    })),
+    ...[growth, again].flatMap(({ turns }) =>
+      turns.map(({ turn, engine }) => ({
+        what: `µs CPU of the engine at turn ${turn}${turns === again.turns ? ', of a page that was read before' : ''}`,
+        value: engine,
+        atMost: 60,
+      })),
+    ),
     { what: `a turn at turn ${turns} over one at turn 8`, value: growth.ratio, atMost: 1.25 },
     { what: `MB resident with ${many}`, value: crowd.megabytes, atMost: 1500 },
     {
