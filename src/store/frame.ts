@@ -137,18 +137,29 @@ function partsOf(frame: Frame | WrittenFrame): FrameParts {
   const { json, leftOut, arrays } = 'json' in frame ? frame : writtenFrame(frame)
   const texts = leftOut.texts.map(withoutSecrets)
   let size = 0
-  let layout = ''
+  const layout: string[] = []
   for (const array of arrays) {
-    layout += `${layout === '' ? '' : ','}["${kindOf(array)}",${array.length}]`
+    layout.push(layoutOf(kindOf(array), array.length))
     size += pad(array.byteLength, 8)
   }
   for (const text of texts) {
     const length = Buffer.byteLength(text)
-    layout += `${layout === '' ? '' : ','}["t",${length}]`
+    layout.push(layoutOf('t', length))
     size += pad(length, 8)
   }
   const places = texts.length === 0 ? '' : `,${JSON.stringify(leftOut.places)}`
-  return { header: withoutSecrets(`[${json},[${layout}]${places}]`), arrays, texts, size }
+  return { header: withoutSecrets(`[${json},[${layout.join()}]${places}]`), arrays, texts, size }
+}
+
+/** Layouts of short arrays, which come again in every frame, by their kinds and lengths. */
+const layouts: Record<Kind | 't', string[]> = { i: [], f: [], d: [], b: [], t: [] }
+const mostLayouts = 1024
+
+function layoutOf(kind: Kind | 't', length: number): string {
+  if (length >= mostLayouts) return `["${kind}",${length}]`
+  const known = layouts[kind]
+  known[length] ??= `["${kind}",${length}]`
+  return known[length]
 }
 
 function writtenFrame({ header, arrays }: Frame): WrittenFrame {
