@@ -17,6 +17,9 @@ export function openTokenBuffer(ids: Int32Array): TokenBuffer {
   return new GrowingTokens(ids)
 }
 
+/** How much larger new memory is than what is needed: every open attempt holds what is not used of it. */
+const growth = 1.5
+
 /** A class, because every path of every open attempt keeps one. */
 class GrowingTokens implements TokenBuffer {
   #tokens: Int32Array
@@ -25,7 +28,7 @@ class GrowingTokens implements TokenBuffer {
   #digest = 0
 
   constructor(ids: Int32Array) {
-    this.#tokens = new Int32Array(Math.max(256, ids.length * 2))
+    this.#tokens = new Int32Array(Math.max(256, Math.ceil(ids.length * growth)))
     this.append(ids)
   }
 
@@ -36,7 +39,7 @@ class GrowingTokens implements TokenBuffer {
   append(ids: Int32Array): void {
     const end = this.#length + ids.length
     if (end > this.#tokens.length) {
-      const larger = new Int32Array(end * 2)
+      const larger = new Int32Array(Math.ceil(end * growth))
       larger.set(this.view())
       this.#tokens = larger
     }
