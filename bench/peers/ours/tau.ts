@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openPolicy, openRenderer, roll } from '../../../dist/index.js'
+import { warmUp } from './look-up.ts'
 import { cpuSeconds, printFigures, readWork } from './side.ts'
 
 const work = await readWork<{
@@ -39,7 +40,7 @@ async function rollAll(rollouts: number): Promise<void> {
   }
 }
 
-await rollAll(Math.min(work.rollouts, 32))
+await rollAll(warmUp)
 const cpu = cpuSeconds()
 const start = performance.now()
 await rollAll(work.rollouts)
