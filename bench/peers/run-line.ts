@@ -51,7 +51,9 @@ export async function runLine(line: Line, options: RunOptions): Promise<LineResu
             theirs: taken.get(peer) ?? [],
           }),
         ),
-      ),
+      )
+      // A client that does nothing else has no rollouts whose memory it could tell.
+      .filter(({ theirs }) => !Number.isNaN(theirs.median)),
     missing: [...missing].map(([{ name }, reason]) => ({ peer: name, reason })),
   }
 }
