@@ -62,39 +62,6 @@ function tile3(
   v128.store(c2, s20); v128.store(c2, s21, 16); v128.store(c2, s22, 32)
 }
 
-/** Two rows by one panel. */
-function tile2(
-  a: usize, aStride: usize, b: usize, inner: usize, c: usize, cStride: usize, add: bool,
-): void {
-  const c1 = c + cStride
-  let s00 = f32x4.splat(0)
-  let s01 = s00, s02 = s00, s10 = s00, s11 = s00, s12 = s00
-  if (add) {
-    s00 = v128.load(c); s01 = v128.load(c, 16); s02 = v128.load(c, 32)
-    s10 = v128.load(c1); s11 = v128.load(c1, 16); s12 = v128.load(c1, 32)
-  }
-  let a1 = a + aStride
-  const end = a + (inner << 2)
-  while (a < end) {
-    const b0 = v128.load(b)
-    const b1 = v128.load(b, 16)
-    const b2 = v128.load(b, 32)
-    let x = v128.load_splat<f32>(a)
-    s00 = madd(x, b0, s00)
-    s01 = madd(x, b1, s01)
-    s02 = madd(x, b2, s02)
-    x = v128.load_splat<f32>(a1)
-    s10 = madd(x, b0, s10)
-    s11 = madd(x, b1, s11)
-    s12 = madd(x, b2, s12)
-    a += 4
-    a1 += 4
-    b += ROW
-  }
-  v128.store(c, s00); v128.store(c, s01, 16); v128.store(c, s02, 32)
-  v128.store(c1, s10); v128.store(c1, s11, 16); v128.store(c1, s12, 32)
-}
-
 /** One row by a pair of panels. */
 function tile1(a: usize, b: usize, inner: usize, c: usize, add: bool): void {
   let s0 = f32x4.splat(0)
@@ -140,13 +107,8 @@ function multiplyPair(
   const rest = rows % 3
   multiplyThrees(a, aStride, b, c, cStride, rows - rest, inner, add)
   multiplyThrees(a, aStride, b + size, c + ROW, cStride, rows - rest, inner, add)
-  if (rest == 0) return
-  a += (rows - rest) * aStride
-  c += (rows - rest) * cStride
-  if (rest == 1) tile1(a, b, inner, c, add)
-  else {
-    tile2(a, aStride, b, inner, c, cStride, add)
-    tile2(a, aStride, b + size, inner, c + ROW, cStride, add)
+  for (let row = rows - rest; row < rows; row++) {
+    tile1(a + row * aStride, b, inner, c + row * cStride, add)
   }
 }
 
