@@ -1,5 +1,6 @@
 import type { SampleRequest, ScoreOptions } from '../../core/policy.ts'
 import type { BodyFrame } from '../transport/prompt-writer.ts'
+import { isSameIn, sharedFields } from './same-fields.ts'
 
 /** How a body of `/generate` is framed. */
 export interface GenerateFrame {
@@ -37,13 +38,7 @@ function openCommon(): (request: SampleRequest) => Buffer {
   let last: SampleRequest | undefined
   let text = Buffer.alloc(0)
   return request => {
-    const isSame =
-      last !== undefined &&
-      last.sampling === request.sampling &&
-      last.stopIds === request.stopIds &&
-      last.stopStrings === request.stopStrings &&
-      last.topLogprobs === request.topLogprobs
-    if (isSame) return text
+    if (isSameIn(last, request, sharedFields)) return text
     last = request
     const sampling = JSON.stringify(samplingOf(request)).slice(1)
     text = Buffer.from(`${sampling},${JSON.stringify(answerFields(request)).slice(1)}`)

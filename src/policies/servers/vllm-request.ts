@@ -1,5 +1,6 @@
 import type { SampleRequest, Sampling } from '../../core/policy.ts'
 import type { BodyFrame } from '../transport/prompt-writer.ts'
+import { isSameIn, sharedFields } from './same-fields.ts'
 
 /** The two ways to give a vLLM server tokens. */
 export type VllmEndpoint = 'generate' | 'completions'
@@ -25,13 +26,15 @@ export interface VllmFrame {
  * from one to the next is written once.
  */
 export function openVllmFrames(): (request: SampleRequest, options: VllmFrame) => BodyFrame {
-  let last: { readonly request: SampleRequest; readonly options: VllmFrame } | undefined
+  let last: SampleRequest | undefined
+  let framed: VllmFrame | undefined
   let head = ''
   let before = ''
   let rest = Buffer.alloc(0)
   return (request, options) => {
-    if (!last || !isSame(last.request, request) || !isSameFrame(last.options, options)) {
-      last = { request, options }
+    if (!isSameIn(last, request, sharedFields) || !isSameIn(framed, options, frameFields)) {
+      last = request
+      framed = options
       const frame = frameOf(parametersOf(request, options), options)
       const own = frame.tail.indexOf(ownNumbers)
       head = frame.head
@@ -46,23 +49,7 @@ export function openVllmFrames(): (request: SampleRequest, options: VllmFrame) =
 /** Stands for what differs from sample to sample. */
 const ownNumbers = '"seed":0,"max_tokens":0'
 
-function isSame(one: SampleRequest, other: SampleRequest): boolean {
-  return (
-    one.sampling === other.sampling &&
-    one.stopIds === other.stopIds &&
-    one.stopStrings === other.stopStrings &&
-    one.topLogprobs === other.topLogprobs
-  )
-}
-
-function isSameFrame(one: VllmFrame, other: VllmFrame): boolean {
-  return (
-    one.endpoint === other.endpoint &&
-    one.model === other.model &&
-    one.stream === other.stream &&
-    one.count === other.count
-  )
-}
+const frameFields = ['endpoint', 'model', 'stream', 'count'] as const
 
 function parametersOf(request: SampleRequest, { endpoint, count }: VllmFrame): object {
   return {
