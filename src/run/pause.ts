@@ -20,8 +20,7 @@ export interface WeightsGate {
  * policy that loses an aborted sample always finishes.
  */
 export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
-  let stop = new AbortController()
-  let joined = new WeakMap<AbortSignal, AbortSignal>()
+  let stop = openStop()
   let running = 0
   let closed: Promise<void> | undefined
   let idle: (() => void) | undefined
@@ -30,22 +29,13 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
     running--
     if (running === 0) idle?.()
   }
-  /** A joined signal costs as much as a short sample: all that share one signal share the joined one too. */
-  function orStopped(signal: AbortSignal): AbortSignal {
-    const known = joined.get(signal)
-    if (known) return known
-    const made = AbortSignal.any([signal, stop.signal])
-    setMaxListeners(0, made)
-    joined.set(signal, made)
-    return made
-  }
   async function through<T>(call: Call, cuts: boolean, ask: (call: Call) => Promise<T>) {
     for (;;) {
       while (closed) await orAborted(closed, call.signal)
       running++
       const { signal } = stop
       try {
-        return await ask(cuts ? { signal: orStopped(call.signal) } : call)
+        return await ask(cuts ? { signal: stop.join(call.signal) } : call)
       } catch (error) {
         // It was cut before its first token: nothing to keep, so it is sent again.
         if (!signal.aborted || call.signal.aborted || error !== signal.reason) throw error
@@ -74,11 +64,27 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
         while (running > 0) await new Promise<void>(resolve => (idle = resolve))
         return await work()
       } finally {
-        stop = new AbortController()
-        joined = new WeakMap()
+        stop = openStop()
         closed = undefined
         open()
       }
+    },
+  }
+}
+
+/** Stops all signals that are joined with it. */
+function openStop() {
+  const stop = new AbortController()
+  const joined = new WeakMap<AbortSignal, AbortSignal>()
+  return {
+    signal: stop.signal,
+    abort: (reason: Error): void => stop.abort(reason),
+    /** A joined signal costs as much as a short sample: all that share one signal share the joined one too. */
+    join(signal: AbortSignal): AbortSignal {
+      const made = joined.get(signal) ?? AbortSignal.any([signal, stop.signal])
+      if (!joined.has(signal)) setMaxListeners(0, made)
+      joined.set(signal, made)
+      return made
     },
   }
 }

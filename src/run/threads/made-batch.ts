@@ -6,6 +6,7 @@ import type { Tree } from '../../core/tree.ts'
 import { openFrameBuffer, toJson } from '../../store/frame.ts'
 import { openGathering } from '../../store/gathering.ts'
 import { type GroupRecord, groupRecord } from '../../store/group-record.ts'
+import type { TreeCost } from '../../store/journal-index.ts'
 import { type LaterTree, laterTree, treeAsSent } from '../../store/later-tree.ts'
 import { treeFromBytes, treeToRunFrame } from '../../store/tree-frame.ts'
 import type { RunEvent } from '../../watch/events.ts'
@@ -131,11 +132,8 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
     const sent = treeAsSent(tree)
     const known = isAlone && { ...sent, figures: countTree(tree) }
     const detail: SentDetail = { scores, ...(known && { known }) }
-    const { id, sampled, prompt } = sent.cost
-    const ends = tree.trajectories.map(({ outcome, usage }) => ({ outcome, usage }))
-    const cost = [id, sampled, prompt, place.size] as const
     piece.places.push(place)
-    piece.trees.push(isUsual(ends, sent.cost) ? cost : [...cost, ends])
+    piece.trees.push(toSentTree(tree, sent.cost, place.size))
     piece.texts.push(toTreeLine(tree), toJson(detail))
     trees++
   }
@@ -167,6 +165,12 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
 }
 
 const completed = { kind: 'completed' } as const
+
+function toSentTree({ trajectories }: Tree, cost: TreeCost, size: number): SentTree {
+  const { id, sampled, prompt } = cost
+  const ends = trajectories.map(({ outcome, usage }) => ({ outcome, usage }))
+  return isUsual(ends, cost) ? [id, sampled, prompt, size] : [id, sampled, prompt, size, ends]
+}
 
 /** Whether a tree has one end, which is completed and costs what the tree does. */
 function isUsual(ends: MadeTree['ends'], { sampled, prompt }: Usage): boolean {
