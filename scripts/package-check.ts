@@ -178,6 +178,7 @@ const checks: Readonly<Record<string, () => void>> = {
   git: fromGit,
 }
 
+run(process.cwd(), process.execPath, 'scripts/build.mjs', '--if-changed')
 run(process.cwd(), npm, 'pack', '--ignore-scripts', '--pack-destination', folder)
 const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'))!
 projectOf('esm', 'module', join(folder, tarball))

@@ -11,7 +11,7 @@ import { groupRows, type MemberRow } from './row-record.ts'
 export interface Training {
   /** The form that is right for it unless asked otherwise. */
   readonly form: RowForm
-  /** Why, in words that follow "because". */
+  /** Why, in words. */
   readonly because: string
   /** What counts as a sequence in its means: a row, or all rows of a trajectory. `reader`: the reader decides. */
   readonly sequence: 'row' | 'trajectory' | 'reader'

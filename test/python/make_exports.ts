@@ -1,4 +1,4 @@
-// Writes every format for `check_exports.py`: chains, a rewritten context, and trees.
+// Writes every format for `check_exports.py`: chains, a rewritten context, and trees; and a table at its limits.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Group } from '../../src/core/group.ts'
@@ -6,6 +6,7 @@ import { RefusedError } from '../../src/sinks/format.ts'
 import { formats } from '../../src/sinks/formats/registry.ts'
 import { chainGroup, seeingGroup, toExport, treeGroup } from '../export-runs.ts'
 import { writeTo } from '../memory-output.ts'
+import { writeLimits } from './limit-table.ts'
 
 const folder = process.argv[2]
 if (folder === undefined) throw new Error('say where to: make_exports.ts FOLDER')
@@ -33,3 +34,5 @@ for (const [shape, groups] of Object.entries(shapes)) {
     }
   }
 }
+
+await writeLimits(join(folder, 'limits'))

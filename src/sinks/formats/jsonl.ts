@@ -97,6 +97,8 @@ function rewardFields(member: Weighted | Unscored) {
 /** Credit token by token, unless the trajectory's own advantage with weight 1 is all there is. */
 function creditFields(row: Row, member: Weighted | Unscored) {
   if (isUnscored(member) || member.dropped) return {}
+  const isOwn = row.passages.every(({ value }) => isPlain(value, member))
+  if (isOwn && arePassed(row)) return row.importance ? { importance: row.importance } : {}
   return {
     ...(differs(row, row.advantages, member.advantage) && { tokenAdvantages: row.advantages }),
     ...(differs(row, row.weights, 1) && { tokenWeights: row.weights }),
@@ -104,9 +106,7 @@ function creditFields(row: Row, member: Weighted | Unscored) {
     ...(row.passages.some(({ value }) => value.length > 1) && {
       trajectories: toTriples(row.passages, passages => passages.map(each => each.trajectory)),
     }),
-    ...(!row.passages.every(({ value }) => isPlain(value, member)) && {
-      passages: toTriples(row.passages, passages => passages),
-    }),
+    ...(!isOwn && { passages: toTriples(row.passages, passages => passages) }),
   }
 }
 
@@ -121,6 +121,17 @@ function isPlain(passages: readonly Passage[], { advantage, trajectory }: Weight
     only.share === 1 &&
     (only.importance ?? 1) === 1
   )
+}
+
+/** Whether some trajectory passes through every trained token. */
+function arePassed({ mask, passages }: Row): boolean {
+  let from = 0
+  for (const { start, end } of passages) {
+    const trained = mask.indexOf(1, from)
+    if (trained >= 0 && trained < start) return false
+    from = end
+  }
+  return mask.indexOf(1, from) < 0
 }
 
 function differs({ mask }: Row, values: Float64Array, usual: number | null): boolean {

@@ -1,10 +1,10 @@
 import type { Group } from '../../core/group.ts'
 import { neutralFeatures } from '../features.ts'
-import type { Format } from '../format.ts'
+import type { Format, FormatOptions, Output } from '../format.ts'
 import { rowsFor } from '../forms.ts'
+import type { Cell, Column } from '../parquet/columns.ts'
 import { openTable } from '../parquet/open-table.ts'
-import type { Cell, Column } from '../parquet/table.ts'
-import type { MemberRow } from '../row-record.ts'
+import type { Table } from '../parquet/table.ts'
 import { neutralTraining, rowHead, rowTail } from './jsonl.ts'
 
 /** The columns: the fields of the neutral format, what is nested as JSON text. */
@@ -56,12 +56,12 @@ export const parquet: Format = {
   summary: 'The neutral rows as a table with typed lists, for pandas, DuckDB and datasets',
   carries: neutralFeatures,
   training: neutralTraining,
-  open(output, { run, volatile, ...options }) {
-    const table = openTable(output, columns, { 'espalier.format': '1', 'espalier.run': run })
+  open(output, options) {
+    const table = openRows(output, options.run)
     return {
       async write({ group }) {
-        const rows = rowsFor({ name: 'parquet', training: neutralTraining }, group, options)
-        for (const row of rows) await table.append(toCells(run, group, { row, volatile }))
+        const rows = toRows(group, options)
+        for (const row of rows) await table.append(row)
         return rows.length
       },
       end: () => table.end(),
@@ -73,20 +73,31 @@ export const parquet: Format = {
   ],
 }
 
-function toCells(
-  run: string,
-  group: Group,
-  { row, volatile }: { readonly row: MemberRow; readonly volatile: boolean },
-): Readonly<Record<string, Cell>> {
-  const fields: Readonly<Record<string, unknown>> = {
-    ...rowHead(run, group, row),
-    ...rowTail(group, row, volatile),
-  }
-  return Object.fromEntries(columns.map(({ name, kind }) => [name, toCell(fields[name], kind)]))
+/** Begins the table of a run's rows. */
+export function openRows(output: Output, run: string): Table {
+  return openTable(output, columns, { 'espalier.format': '1', 'espalier.run': run })
 }
 
-function toCell(value: unknown, kind: Column['kind']): Cell {
-  if (value === undefined || value === null) return undefined
-  if (kind !== 'text' || typeof value === 'string') return value as Cell
-  return JSON.stringify(value)
+/** The rows of a group, cell by cell. */
+export function toRows(
+  group: Group,
+  { run, volatile, ...options }: Omit<FormatOptions, 'lost'>,
+): readonly Readonly<Record<string, Cell>>[] {
+  return rowsFor({ name: 'parquet', training: neutralTraining }, group, options).map(row =>
+    toCells([rowHead(run, group, row), rowTail(group, row, volatile)]),
+  )
+}
+
+const texts = new Set(columns.filter(({ kind }) => kind === 'text').map(({ name }) => name))
+
+function toCells(parts: readonly object[]): Readonly<Record<string, Cell>> {
+  const cells: Record<string, Cell> = {}
+  for (const part of parts) {
+    for (const [name, value] of Object.entries(part)) {
+      if (value === undefined || value === null) continue
+      const isNested = typeof value !== 'string' && texts.has(name)
+      cells[name] = isNested ? JSON.stringify(value) : (value as Cell)
+    }
+  }
+  return cells
 }

@@ -1,5 +1,6 @@
 import type { Output } from '../format.ts'
-import type { Column, Table } from './table.ts'
+import type { Column } from './columns.ts'
+import type { Table } from './table.ts'
 
 /**
  * Opens a Parquet file. The writer's many modules are loaded with the first row, since most programs

@@ -1,29 +1,10 @@
-import type { SchemaElement } from 'hyparquet'
-import { getSchemaPath } from 'hyparquet/src/schema.js'
-import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { writeColumn } from 'hyparquet-writer/src/column.js'
-import { encodeNestedValues } from 'hyparquet-writer/src/dremel.js'
-import { snappyCompress } from 'hyparquet-writer/src/snappy.js'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Output } from '../format.ts'
-import {
-  listSchema,
-  type NumberList,
-  type NumberListColumn,
-  writeNumberList,
-} from './number-list.ts'
-
-/** A column of one value per row; texts may hold JSON. */
-export interface PlainColumn {
-  readonly name: string
-  readonly kind: 'text' | 'integer' | 'number'
-  readonly isOptional?: boolean
-}
-
-/** A column of a table. */
-export type Column = NumberListColumn | PlainColumn
-
-/** A value of a column; `undefined` where an optional one is not there. */
-export type Cell = string | number | NumberList | undefined
+import { type Cell, type Column, isList } from './columns.ts'
+import { beginFooter } from './footer.ts'
+import { GrowingBytes } from './growing-bytes.ts'
+import { type NumberList, writeNumberList } from './number-list.ts'
+import { writeSingles } from './single.ts'
 
 /** A table that is written row by row; only the rows of one row group are kept in memory. */
 export interface Table {
@@ -33,107 +14,77 @@ export interface Table {
 
 /** Numbers in lists after which a row group is written. */
 const groupNumbers = 1 << 20
+/** Characters in texts after which a row group is written. */
+const groupCharacters = 1 << 24
 const groupRows = 8192
 
-/** Begins a Parquet file with snappy compression. */
+const magic = Buffer.from('PAR1')
+
+/** Begins a Parquet file. */
 export function beginTable(
   output: Output,
   columns: readonly Column[],
   metadata: Readonly<Record<string, string>>,
 ): Table {
-  const writer = new ByteWriter()
-  const schema = toSchema(columns)
-  const parquet = new ParquetWriter({
-    writer,
-    schema,
-    kvMetadata: Object.entries(metadata).map(([key, value]) => ({ key, value })),
-  })
-  let rows: Readonly<Record<string, Cell>>[] = []
+  const bytes = new GrowingBytes(1 << 16)
+  const footer = beginFooter(columns, metadata)
+  let cells: Cell[][] = columns.map(() => [])
+  let rows = 0
   let numbers = 0
+  let characters = 0
+  /** Where in the file `bytes` begin. */
+  let base = 0
+  bytes.raw(magic)
 
-  async function flush(): Promise<void> {
-    const start = writer.offset
-    const chunks = columns.flatMap(column => {
-      const written = writeCells({ writer, schema }, column, rows)
-      parquet.pendingIndexes.push(written)
-      return [written.chunk]
-    })
-    parquet.num_rows += BigInt(rows.length)
-    parquet.row_groups.push({
-      columns: chunks,
-      total_byte_size: BigInt(writer.offset - start),
-      num_rows: BigInt(rows.length),
-    })
-    rows = []
-    numbers = 0
-    await drain()
+  function keep(row: Readonly<Record<string, Cell>>): void {
+    rows++
+    for (let index = 0; index < columns.length; index++) {
+      const cell = row[columns[index]!.name]
+      cells[index]!.push(cell)
+      if (typeof cell === 'object') numbers += cell.length
+      else if (typeof cell === 'string') characters += cell.length
+    }
   }
 
   async function drain(): Promise<void> {
-    const bytes = new Uint8Array(writer.buffer, 0, writer.index).slice()
-    writer.index = 0
-    await output.write(bytes)
+    base += bytes.length
+    await output.write(bytes.take())
+  }
+
+  async function flush(): Promise<void> {
+    const start = bytes.length
+    const chunks = columns.map((column, index) =>
+      writeCells({ output: bytes, base }, column, cells[index]!),
+    )
+    footer.addRowGroup({ chunks, rows, size: bytes.length - start })
+    cells = columns.map(() => [])
+    rows = numbers = characters = 0
+    await drain()
+    // Whatever else the process does gets its turn.
+    await nextTurn()
   }
 
   return {
     async append(row) {
-      rows.push(row)
-      for (const cell of Object.values(row)) if (typeof cell === 'object') numbers += cell.length
-      if (numbers >= groupNumbers || rows.length >= groupRows) await flush()
+      keep(row)
+      const isFull = numbers >= groupNumbers || characters >= groupCharacters || rows >= groupRows
+      if (isFull) await flush()
     },
     async end() {
-      if (rows.length > 0) await flush()
-      await parquet.finish()
+      if (rows > 0) await flush()
+      footer.end(bytes)
+      bytes.raw(magic)
       await drain()
     },
   }
 }
 
-const isList = (column: Column): column is NumberListColumn =>
-  column.kind !== 'text' && column.kind !== 'integer' && column.kind !== 'number'
-
-const physical = { text: 'BYTE_ARRAY', integer: 'INT32', number: 'DOUBLE' } as const
-
-function toSchema(columns: readonly Column[]): SchemaElement[] {
-  const elements = columns.flatMap((column): SchemaElement[] => {
-    if (isList(column)) return listSchema(column)
-    const { name, kind, isOptional } = column
-    return [
-      {
-        name,
-        type: physical[kind],
-        repetition_type: isOptional ? 'OPTIONAL' : 'REQUIRED',
-        ...(kind === 'text' && { converted_type: 'UTF8' }),
-      },
-    ]
-  })
-  return [{ name: 'row', num_children: columns.length }, ...elements]
-}
-
 function writeCells(
-  { writer, schema }: { readonly writer: ByteWriter; readonly schema: SchemaElement[] },
+  place: { readonly output: GrowingBytes; readonly base: number },
   column: Column,
-  rows: readonly Readonly<Record<string, Cell>>[],
-): ReturnType<typeof writeColumn> {
-  const cells = rows.map(row => row[column.name])
-  if (isList(column)) {
-    return { chunk: writeNumberList(writer, column, cells as readonly (NumberList | undefined)[]) }
-  }
-  const path = getSchemaPath(schema, [column.name])
-  const schemaPath = path.map(({ element }) => element)
-  return writeColumn({
-    writer,
-    column: {
-      columnName: column.name,
-      element: schemaPath.at(-1)!,
-      schemaPath,
-      codec: 'SNAPPY',
-      compressors: { SNAPPY: snappyCompress },
-      stats: true,
-      pageSize: 1 << 20,
-      columnIndex: false,
-      offsetIndex: false,
-    },
-    pageData: encodeNestedValues(path, cells),
-  })
+  cells: readonly Cell[],
+) {
+  return isList(column)
+    ? writeNumberList(place, column, cells as readonly (NumberList | undefined)[])
+    : writeSingles(place, column, cells as readonly (string | number | undefined)[])
 }
