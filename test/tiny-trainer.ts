@@ -22,10 +22,14 @@ export const tinyShape: ModelShape = {
 }
 
 /** The engine's trainer on one thread, with its parameters and the gradient it adds up. */
-export async function openTrainer(module: CompiledKernels, keptBudget = 2 ** 24) {
+export async function openTrainer(
+  module: CompiledKernels,
+  keptBudget = 2 ** 24,
+  { context } = tinyShape,
+) {
   const heap = new Heap()
   const exports = instantiate(module, heap.memory)
-  const shape = tinyShape
+  const shape = { ...tinyShape, context }
   const plan = makePlan(heap, exports, { shape, threads: 1, cacheBytes: 0 })
   const file = new URL(import.meta.url)
   const threads = new Threads(heap, exports, { count: 1, file, module })

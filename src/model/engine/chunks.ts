@@ -2,7 +2,7 @@ import * as layout from '../kernels/layout.ts'
 import type { RowOrder } from '../protocol.ts'
 import type { Heap } from './heap.ts'
 import { inverseTemperature, writeJob, writeSpan } from './job.ts'
-import { chunkBlocks, jobTokens, type Plan } from './plan.ts'
+import { jobTokens } from './plan.ts'
 
 /** A row's part of a chunk: only tokens up to the last wanted one are computed. */
 interface ChunkRow {
@@ -16,7 +16,6 @@ interface ChunkRow {
 export interface Chunk {
   readonly rows: readonly ChunkRow[]
   readonly tokens: number
-  readonly blocks: number
   readonly wanted: number
 }
 
@@ -26,7 +25,6 @@ export interface PlacedChunk extends Chunk {
   readonly ids: number
   readonly spanList: number
   readonly rowList: number
-  readonly tables: number
   /** Where its activations stay for the backward pass; 0 when they are computed again. */
   readonly activations: number
 }
@@ -38,30 +36,25 @@ const smallestChunk = 64
  * Cuts rows into chunks by their sizes alone, so that sums over chunks have one order whatever the
  * number of threads. Rows without a wanted token are left out.
  */
-export function cutChunks(orders: readonly RowOrder[], plan: Plan): Chunk[] {
+export function cutChunks(orders: readonly RowOrder[]): Chunk[] {
   const rows = orders
     .map(order => ({ order, count: order.mask.lastIndexOf(1), wanted: countWanted(order.mask) }))
     .filter(row => row.wanted > 0)
   const total = rows.reduce((sum, row) => sum + row.count, 0)
   const size = Math.min(Math.max(Math.ceil(total / layout.LANES), smallestChunk), jobTokens)
-  const blockLimit = chunkBlocks(plan.chunkTokens)
   const chunks: Chunk[] = []
   let open: ChunkRow[] = []
   let tokens = 0
-  let blocks = 0
   const close = () => {
     const wanted = open.reduce((sum, row) => sum + row.wanted, 0)
-    if (open.length > 0) chunks.push({ rows: open, tokens, blocks, wanted })
+    if (open.length > 0) chunks.push({ rows: open, tokens, wanted })
     open = []
     tokens = 0
-    blocks = 0
   }
   for (const row of rows) {
-    const more = Math.ceil(row.count / layout.BLOCK)
-    if (tokens + row.count > size || blocks + more > blockLimit) close()
+    if (tokens + row.count > size) close()
     open.push(row)
     tokens += row.count
-    blocks += more
   }
   close()
   return chunks
@@ -72,9 +65,9 @@ function countWanted(mask: Uint8Array): number {
 }
 
 /** Bytes of a chunk's description, without activations. */
-function descriptionBytes({ rows, tokens, blocks, wanted }: Chunk): number {
+function descriptionBytes({ rows, tokens, wanted }: Chunk): number {
   const lists = rows.length * layout.SPAN_BYTES + wanted * layout.ROW_BYTES
-  return align(layout.JOB_BYTES) + align(lists + 8) + align((tokens + blocks) * 4)
+  return align(layout.JOB_BYTES) + align(lists + 8) + align(tokens * 4)
 }
 
 /**
@@ -84,7 +77,7 @@ function descriptionBytes({ rows, tokens, blocks, wanted }: Chunk): number {
 export function placeChunks(
   heap: Heap,
   chunks: readonly Chunk[],
-  { plan, budget, keptBytes }: PlaceOptions,
+  { budget, keptBytes }: PlaceOptions,
 ): PlacedChunk[] {
   const descriptions = chunks.reduce((sum, chunk) => sum + descriptionBytes(chunk), 0)
   let spent = 0
@@ -105,18 +98,16 @@ export function placeChunks(
       rowList: lists,
       spanList: lists + chunk.wanted * layout.ROW_BYTES,
       ids,
-      tables: ids + chunk.tokens * 4,
       activations: kept[index] === undefined ? 0 : activations,
     }
     address += descriptionBytes(chunk)
     activations += kept[index] ?? 0
-    writeChunk(heap, plan, placed)
+    writeChunk(heap, placed)
     return placed
   })
 }
 
 interface PlaceOptions {
-  readonly plan: Plan
   readonly budget: number
   readonly keptBytes: (chunk: Chunk) => number
 }
@@ -129,19 +120,13 @@ function align(bytes: number): number {
   return Math.ceil(bytes / 64) * 64
 }
 
-function writeChunk(heap: Heap, plan: Plan, chunk: PlacedChunk): void {
+function writeChunk(heap: Heap, chunk: PlacedChunk): void {
   let start = 0
-  let block = 0
   let span = chunk.spanList
   let row = chunk.rowList
   for (const { order, count } of chunk.rows) {
     heap.i32.set(order.ids.subarray(0, count), chunk.ids / 4 + start)
-    const table = chunk.tables + block * 4
-    for (let index = 0; index * layout.BLOCK < count; index++) {
-      heap.i32[chunk.tables / 4 + block] = block * plan.blockBytes
-      block++
-    }
-    span = writeSpan(heap, span, { start, count, position: 0, table })
+    span = writeSpan(heap, span, { start, count, position: 0, table: 0 })
     row = writeWanted(heap, row, { order, start, count })
     start += count
   }
@@ -181,7 +166,6 @@ export function writeChunkJob(
     rows: chunk.wanted,
     rowList,
     activations,
-    ownBlocks: chunk.blocks,
     retain: activations !== 0 || job.kind === layout.JOB_BACKWARD,
     recompute: activations === 0 && job.kind === layout.JOB_BACKWARD,
   })

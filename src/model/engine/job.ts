@@ -31,7 +31,6 @@ export interface PassJob {
   readonly rowList: number
   readonly activations?: number
   readonly blocks?: number
-  readonly ownBlocks?: number
   readonly logits?: number
   readonly retain?: boolean
   readonly lane?: number
@@ -52,7 +51,6 @@ export function writeJob(heap: Heap, address: number, job: PassJob): void {
   words[at + layout.JOB_ROW_LIST / 4] = job.rowList
   words[at + layout.JOB_ACTIVATIONS / 4] = job.activations ?? 0
   words[at + layout.JOB_BLOCKS / 4] = job.blocks ?? 0
-  words[at + layout.JOB_OWN_BLOCKS / 4] = job.ownBlocks ?? 0
   words[at + layout.JOB_LOGITS / 4] = job.logits ?? 0
   words[at + layout.JOB_RETAIN / 4] = job.retain ? 1 : 0
   words[at + layout.JOB_LANE / 4] = job.lane ?? 0

@@ -27,8 +27,6 @@ export interface Plan {
   readonly cache: number
   readonly blocks: number
   readonly blockBytes: number
-  /** The most tokens of a training job. */
-  readonly chunkTokens: number
 }
 
 /** Offsets of the parameters in numbers: the embedding, the layers, the last norm. */
@@ -88,11 +86,10 @@ export function makePlan(heap: Heap, kernels: Kernels, options: PlanOptions): Pl
   setWord(heap, layout.MOMENT_2, addresses.moment2)
   setWord(heap, layout.NORM_SUMS, addresses.normSums)
   writeAngles(heap, shape)
-  const chunkTokens = Math.max(jobTokens, shape.context)
-  takeScratch(heap, kernels, { threads, chunkTokens })
+  takeScratch(heap, kernels, { threads, chunkTokens: Math.max(jobTokens, shape.context) })
   const paddedVocabulary = up8(shape.vocabulary)
   const parameterCount = bytes / 4
-  return { shape, paddedVocabulary, parameterCount, blocks, blockBytes, chunkTokens, ...addresses }
+  return { shape, paddedVocabulary, parameterCount, blocks, blockBytes, ...addresses }
 }
 
 /** What a plan is made for. */
@@ -186,14 +183,9 @@ function takeScratch(
 ): void {
   // The kernels measure with the shape they read from the plan.
   kernels.configure(0)
-  const kept = kernels.keptBytes(chunkTokens, chunkTokens, chunkBlocks(chunkTokens), 1)
+  const kept = kernels.keptBytes(chunkTokens, chunkTokens, 1)
   const bytes = kept + kernels.scratchBytes(chunkTokens, 1)
   setWord(heap, layout.SCRATCH, heap.take(bytes * threads))
   setWord(heap, layout.SCRATCH_BYTES, bytes)
   kernels.configure(0)
-}
-
-/** The most blocks that a chunk's rows may need together. */
-export function chunkBlocks(chunkTokens: number): number {
-  return Math.ceil(chunkTokens / layout.BLOCK) * 2 + 1
 }

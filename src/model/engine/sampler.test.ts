@@ -85,6 +85,20 @@ it('gives the same bits when blocks are scarce: requests wait and sessions are l
   expect(cached(found)).toBeLessThan(cached(wanted))
 })
 
+it('gives many requests the tokens that each has alone: their turns change nothing', async () => {
+  const order = (session: number) => ({ ...makeOrder(session, 1), maxTokens: 40 })
+  const together = await openSampler(2 ** 22)
+  for (let session = 0; session < 30; session++) together.sampler.add(session, order(session))
+  while (together.sampler.hasWork) together.sampler.step({ admit: true })
+  for (let session = 0; session < 30; session += 7) {
+    const alone = await openSampler(2 ** 22)
+    alone.sampler.add(session, order(session))
+    while (alone.sampler.hasWork) alone.sampler.step({ admit: true })
+    const { ids, logprobs, entropies } = alone.samples.get(session)!
+    expect(together.samples.get(session)).toMatchObject({ ids, logprobs, entropies })
+  }
+})
+
 it('ends an aborted request, waiting or running, and gives its blocks back', async () => {
   const { sampler, samples } = await openSampler(0)
   for (let session = 0; session < 30; session++) sampler.add(session, makeOrder(session, 0))

@@ -16,6 +16,7 @@ import {
   writeTable,
 } from './step.ts'
 import type { Threads } from './threads.ts'
+import { Turns } from './turns.ts'
 
 /** What a sampler needs. */
 export interface SamplerParts {
@@ -29,13 +30,14 @@ export interface SamplerParts {
 }
 
 /**
- * Samples for many requests at once, one token of each per step. A request that arrives while
+ * Samples for many requests at once, one token per step of each whose turn it is. A request that arrives while
  * others run joins at the next step.
  */
 export class Sampler {
   readonly #parts: SamplerParts
   readonly #context: StepContext
   readonly #cache: PrefixCache
+  readonly #turns: Turns
   readonly #waiting = new Map<number, SampleOrder>()
   readonly #running = new Map<number, Sequence>()
   /** The blocks each session used last, the longest unused session first. */
@@ -47,6 +49,7 @@ export class Sampler {
     const memory = takeStepMemory(parts.heap, parts.plan)
     this.#context = { plan: parts.plan, memory, threads: parts.threads }
     this.#cache = new PrefixCache(parts.plan.blocks)
+    this.#turns = new Turns(parts.plan)
   }
 
   /** Queues a request. */
@@ -61,7 +64,7 @@ export class Sampler {
     if (order) {
       this.#waiting.delete(id)
       this.#tell(id, { ...nothingSampled, finish: 'abort', version: this.#parts.version() })
-    } else if (sequence) this.#finish(id, sequence, 'abort')
+    } else if (sequence) this.#finish(sequence, 'abort')
   }
 
   /** Whether requests are under way. */
@@ -85,15 +88,15 @@ export class Sampler {
   step({ admit }: { admit: boolean }): void {
     const { heap, threads } = this.#parts
     if (admit) this.#admitWaiting()
-    const parts = planParts([...this.#running.values()], this.#context.memory)
+    const sequences = this.#turns.next(this.#running, threads.count)
+    const parts = planParts(sequences, this.#context.memory)
     for (const { sequence } of parts) {
       const before = sequence.path.length
       extendPath(sequence, this.#cache)
       if (sequence.path.length > before) writeTable(heap, this.#context, sequence)
     }
     threads.run(writeStep(heap, this.#context, parts))
-    const ids = new Map([...this.#running].map(([id, sequence]) => [sequence, id]))
-    for (const part of parts) this.#collect(ids.get(part.sequence)!, part)
+    for (const part of parts) this.#collect(part)
   }
 
   #admitWaiting(): void {
@@ -118,7 +121,7 @@ export class Sampler {
       this.#cache.release(held)
       return 'full'
     }
-    const sequence = this.#start(order, match, capacity)
+    const sequence = this.#start(id, order, { match, capacity })
     this.#running.set(id, sequence)
     if (match.partial) this.#cache.release([match.partial.node])
     if (session !== undefined) this.#leaveSession(session)
@@ -144,11 +147,16 @@ export class Sampler {
     this.#cache.release(path)
   }
 
-  #start(order: SampleOrder, match: Match, capacity: number): Sequence {
+  #start(
+    id: number,
+    order: SampleOrder,
+    { match, capacity }: { readonly match: Match; readonly capacity: number },
+  ): Sequence {
     const { prompt, seed } = order
     const tokens = new Int32Array(capacity)
     tokens.set(prompt)
     const sequence: Sequence = {
+      id,
       order,
       seed,
       tokens,
@@ -180,11 +188,11 @@ export class Sampler {
   }
 
   /** Takes over what a step computed for one sequence. */
-  #collect(id: number, { sequence, count, row }: Part): void {
+  #collect({ sequence, count, row }: Part): void {
     const { heap } = this.#parts
     noteComputed(sequence, sequence.computed + count)
     if (row === undefined) return
-    const { order, tokens, logprobs, entropies } = sequence
+    const { id, order, tokens, logprobs, entropies } = sequence
     const token = readRow(heap, row)
     if (order.topLogprobs > 0) {
       const wanted = { row, count: order.topLogprobs }
@@ -194,12 +202,12 @@ export class Sampler {
     logprobs.push(token.logprob)
     entropies.push(token.entropy)
     if (order.stream) this.#parts.tell({ kind: 'token', id, token })
-    if (order.stop.includes(token.id)) this.#finish(id, sequence, 'stop')
-    else if (sequence.length === tokens.length) this.#finish(id, sequence, 'length')
+    if (order.stop.includes(token.id)) this.#finish(sequence, 'stop')
+    else if (sequence.length === tokens.length) this.#finish(sequence, 'length')
   }
 
-  #finish(id: number, sequence: Sequence, finish: SampleNews['finish']): void {
-    const { order, tokens, length, slot } = sequence
+  #finish(sequence: Sequence, finish: SampleNews['finish']): void {
+    const { id, order, tokens, length, slot } = sequence
     this.#running.delete(id)
     this.#freeSlots.push(slot)
     this.#leavePath(sequence)

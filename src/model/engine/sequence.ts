@@ -5,6 +5,8 @@ import type { CacheNode, PrefixCache } from './prefix-cache.ts'
 
 /** One running sample: its tokens, its blocks, and what it has drawn. */
 export interface Sequence {
+  /** Of its request. */
+  readonly id: number
   readonly order: SampleOrder
   readonly seed: Seed
   /** Prompt and answer, up to the most it may become. */
@@ -46,9 +48,8 @@ export function extendPath(sequence: Sequence, cache: PrefixCache): void {
     if (index === path.length) path.push(cache.add(path[index - 1], tokens[start]!))
     const node = path[index]!
     const end = Math.min(start + BLOCK, length)
-    if (node.known < end - start) {
-      node.tokens.set(tokens.subarray(start + node.known, end), node.known)
-      node.known = end - start
+    for (; node.known < end - start; node.known++) {
+      node.tokens[node.known] = tokens[start + node.known]!
     }
   }
 }

@@ -120,7 +120,9 @@ function writeParts(heap: Heap, context: StepContext, job: JobParts): void {
   let start = 0
   for (const { sequence, count, row } of parts) {
     const { computed, slot } = sequence
-    heap.i32.set(sequence.tokens.subarray(computed, computed + count), ids / 4 + start)
+    for (let index = 0; index < count; index++) {
+      heap.i32[ids / 4 + start + index] = sequence.tokens[computed + index]!
+    }
     const table = memory.tables + slot * memory.tableBytes
     cursor.spans = writeSpan(heap, cursor.spans, { start, count, position: computed, table })
     start += count

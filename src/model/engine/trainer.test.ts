@@ -19,6 +19,15 @@ function makeRows(): RowOrder[] {
   }))
 }
 
+/** A row of which about a sixth is wanted. */
+function makeLongRow(length: number): RowOrder {
+  const draw = random(seedOf('long row'))
+  const ids = Int32Array.from({ length }, () => Math.floor(draw() * shape.vocabulary))
+  const mask = Uint8Array.from(ids, (_, token) => (token > 0 && draw() < 0.17 ? 1 : 0))
+  mask[length - 1] = 1
+  return { ids, mask, temperature: 1 }
+}
+
 type Weights = ReadonlyMap<string, Float64Array>
 
 /** x · Wᵀ for one vector and a checkpoint's weight. */
@@ -52,16 +61,23 @@ interface Past {
 
 function attention(query: readonly number[], { keys, values }: Past): number[] {
   const size = shape.width / shape.heads
-  return query.map((_, at) => {
-    const head = Math.floor(at / size) * size
+  const shares = Array.from({ length: shape.heads }, (_, head) => {
     const scores = keys.map(key => {
       let sum = 0
-      for (let index = head; index < head + size; index++) sum += query[index]! * key[index]!
+      for (let index = head * size; index < (head + 1) * size; index++) {
+        sum += query[index]! * key[index]!
+      }
       return Math.exp(sum / Math.sqrt(size))
     })
     const total = scores.reduce((sum, score) => sum + score, 0)
-    return scores.reduce((sum, score, token) => sum + (score / total) * values[token]![at]!, 0)
+    return scores.map(score => score / total)
   })
+  return query.map((_, at) =>
+    shares[Math.floor(at / size)]!.reduce(
+      (sum, share, token) => sum + share * values[token]![at]!,
+      0,
+    ),
+  )
 }
 
 /** The whole model in double precision, written for reading: logits after each token of a row. */
@@ -124,6 +140,16 @@ function makeSlopes(count: number) {
   }
 }
 
+/** The sum of numbers, each times its slope. */
+function lossOf(
+  numbers: ReturnType<typeof referenceNumbers>,
+  slopes: ReturnType<typeof makeSlopes>,
+): number {
+  const sum = (values: readonly number[], factors: Float32Array) =>
+    values.reduce((total, value, index) => total + value * factors[index]!, 0)
+  return sum(numbers.logprobs, slopes.logprobs) + sum(numbers.entropies, slopes.entropies)
+}
+
 describe.each(kernels)('the $kernel kernel', ({ module }) => {
   it('computes log-probabilities and entropies as the reference does', async () => {
     const { trainer, parameters } = await openTrainer(module)
@@ -144,12 +170,7 @@ describe.each(kernels)('the $kernel kernel', ({ module }) => {
     const slopes = makeSlopes(logprobs.length)
     trainer.backward(slopes)
     const weights = toWeights(parameters)
-    const loss = () => {
-      const numbers = referenceNumbers(weights, rows)
-      const sum = (values: readonly number[], factors: Float32Array) =>
-        values.reduce((total, value, index) => total + value * factors[index]!, 0)
-      return sum(numbers.logprobs, slopes.logprobs) + sum(numbers.entropies, slopes.entropies)
-    }
+    const loss = () => lossOf(referenceNumbers(weights, rows), slopes)
     const draw = random(seedOf('directions'))
     for (const { name, data } of toTensors(gradient, shape)) {
       // Along one random direction of the whole tensor, and along one axis.
@@ -176,6 +197,45 @@ describe.each(kernels)('the $kernel kernel', ({ module }) => {
         expect(Math.abs(found - wanted) / size, name).toBeLessThan(2e-3)
       }
     }
+  })
+
+  it('agrees with the reference on a row of more tokens than a block of sums has', async () => {
+    const context = 320
+    const { trainer, parameters, gradient } = await openTrainer(module, 2 ** 24, {
+      ...shape,
+      context,
+    })
+    const rows = [makeLongRow(275)]
+    const found = trainer.forward(rows, { keep: true })
+    const slopes = makeSlopes(found.logprobs.length)
+    trainer.backward(slopes)
+    const weights = toWeights(parameters)
+    const wanted = referenceNumbers(weights, rows)
+    found.logprobs.forEach((logprob, index) => {
+      expect(logprob).toBeCloseTo(wanted.logprobs[index]!, 5)
+      expect(found.entropies[index]).toBeCloseTo(wanted.entropies[index]!, 5)
+    })
+    // Along one direction of all weights, in which each counts alike.
+    const draw = random(seedOf('direction'))
+    const slopesOf = toWeights(gradient)
+    const directions = new Map(
+      [...slopesOf].map(([name, data]) => [name, data.map(() => Math.sign(draw() - 0.5))]),
+    )
+    const at = (step: number) => {
+      const moved = [...weights].map(([name, data]): [string, Float64Array] => {
+        const direction = directions.get(name)!
+        return [name, data.map((value, index) => value + step * direction[index]!)]
+      })
+      return lossOf(referenceNumbers(new Map(moved), rows), slopes)
+    }
+    const step = 1e-5
+    const change = (at(step) - at(-step)) / (2 * step)
+    const sum = [...slopesOf].reduce(
+      (total, [name, data]) =>
+        data.reduce((some, value, index) => some + value * directions.get(name)![index]!, total),
+      0,
+    )
+    expect(Math.abs(sum - change) / Math.hypot(...gradient)).toBeLessThan(1e-3)
   })
 
   it('adds gradients up until the update, and the same bits again for the same rows', async () => {

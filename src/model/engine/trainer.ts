@@ -42,11 +42,10 @@ export class Trainer {
 
   /** Log-probabilities and entropies of the wanted tokens; `keep` prepares for `backward`. */
   forward(rows: readonly RowOrder[], { keep }: { keep: boolean }): RowNumbers {
-    const { heap, plan, kernels, threads, keptBudget } = this.#parts
-    const chunks = placeChunks(heap, cutChunks(rows, plan), {
-      plan,
+    const { heap, kernels, threads, keptBudget } = this.#parts
+    const chunks = placeChunks(heap, cutChunks(rows), {
       budget: keep ? keptBudget : 0,
-      keptBytes: ({ tokens, wanted, blocks }) => kernels.keptBytes(tokens, wanted, blocks, 1),
+      keptBytes: ({ tokens, wanted }) => kernels.keptBytes(tokens, wanted, 1),
     })
     threads.run(chunks.map(chunk => chunk.job))
     this.#chunks = keep ? chunks : []

@@ -31,7 +31,7 @@ export interface Kernels {
   /** Runs the first `count` jobs of the list on so many threads; 0 when a thread has failed. */
   run(count: number, threads: number): number
   serve(): void
-  keptBytes(tokens: number, rows: number, ownBlocks: number, retain: number): number
+  keptBytes(tokens: number, rows: number, retain: number): number
   scratchBytes(tokens: number, backward: number): number
 }
 

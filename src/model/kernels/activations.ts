@@ -2,10 +2,9 @@
 // use it and by the engine that asks how large it is.
 
 import { backwardScratch } from './attention-backward'
+import { rowScratch } from './attention-rows'
 import { headScratch } from './head'
-import {
-  blockHalf, blockTokens, context, heads, hidden, layers, paddedVocabulary, width,
-} from './plan'
+import { blockTokens, context, heads, hidden, layers, paddedVocabulary, width } from './plan'
 import { gradientScratch } from './wide'
 
 // Per layer, `layerStride` apart (0 when nothing is kept for a backward pass).
@@ -28,6 +27,7 @@ export let ownLogits: usize = 0
 export let normed: usize = 0
 export let opened: usize = 0
 export let scores: usize = 0
+export let rowPanels: usize = 0
 export let weights: usize = 0
 
 // Scratch of the backward pass.
@@ -48,11 +48,11 @@ function take(floats: usize): usize {
   return start
 }
 
-/** Places what a job keeps: blocks of its own, each layer's activations, outputs and logits. */
+/** Places what a job keeps: each layer's activations, outputs and logits. */
 export function placeKept(
-  base: usize, tokens: usize, rows: usize, ownBlocks: usize, retain: bool,
+  base: usize, tokens: usize, rows: usize, retain: bool,
 ): usize {
-  end = base + ownBlocks * layers * (blockHalf << 1)
+  end = base
   const first = end
   inputs = take(tokens * width)
   projected = take(tokens * width * 3)
@@ -75,7 +75,8 @@ export function placeScratch(base: usize, tokens: usize, backward: bool): usize 
   end = base
   normed = take(tokens * width)
   opened = take(tokens * hidden)
-  scores = take(max(4, heads) * (context + blockTokens))
+  scores = take(max(blockTokens, heads) * (context + blockTokens))
+  rowPanels = take(rowScratch())
   weights = take(headScratch())
   if (!backward) return end
   dInputs = take(tokens * width)
@@ -92,8 +93,8 @@ export function placeScratch(base: usize, tokens: usize, backward: bool): usize 
 }
 
 /** Bytes of what a job keeps. */
-export function keptBytes(tokens: i32, rows: i32, ownBlocks: i32, retain: bool): usize {
-  return placeKept(0, tokens, rows, ownBlocks, retain)
+export function keptBytes(tokens: i32, rows: i32, retain: bool): usize {
+  return placeKept(0, tokens, rows, retain)
 }
 
 /** Bytes of what a pass needs only while it runs. */

@@ -48,7 +48,7 @@ export function storeKeys(span: usize, layer: usize, blocks: usize, qkv: usize):
 /** Exponentials of `length` scores in place, unnormalised; keeps maximum and inverse sum. */
 // @ts-ignore: decorator
 @inline
-function softmax(scores: usize, length: usize, stats: usize): f32 {
+export function softmax(scores: usize, length: usize, stats: usize): f32 {
   const end = scores + (length << 2)
   // Whole blocks: constants of the exponential are made once for sixteen scores.
   const padded = scores + (((length + blockTokens - 1) & ~(blockTokens - 1)) << 2)
@@ -139,7 +139,7 @@ function attendOne(
 /** Multiplies one head of a row by a number. */
 // @ts-ignore: decorator
 @inline
-function scaleHead(row: usize, factor: f32): void {
+export function scaleHead(row: usize, factor: f32): void {
   const factors = f32x4.splat(factor)
   for (let at: usize = 0; at < headSize << 2; at += 16) {
     v128.store(row + at, f32x4.mul(v128.load(row + at), factors))

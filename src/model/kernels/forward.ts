@@ -3,13 +3,14 @@
 
 import {
   attended, finalRoots, gateUps, inputs, layerStride, middles, normed, opened, outputs, ownLogits,
-  placeKept, placeScratch, projected, roots1, roots2, scores, statistics, weights,
+  placeKept, placeScratch, projected, roots1, roots2, rowPanels, scores, statistics, weights,
 } from './activations'
 import { attend, storeKeys } from './attention'
+import { attendRow } from './attention-rows'
 import { distribute } from './head'
 import {
   DOWN_PANELS, FINAL_NORM, GATE_UP_PANELS, HEAD_PANELS, JOB_ACTIVATIONS, JOB_BLOCKS, JOB_IDS,
-  JOB_LOGITS, JOB_OWN_BLOCKS, JOB_RETAIN, JOB_ROWS, JOB_ROW_LIST, JOB_SPANS, JOB_SPAN_LIST,
+  JOB_LOGITS, JOB_RETAIN, JOB_ROWS, JOB_ROW_LIST, JOB_SPANS, JOB_SPAN_LIST,
   JOB_TOKENS, LAYER_PANELS, LAYER_PANEL_STRIDE, LAYER_PARAMETERS, LAYER_PARAMETER_STRIDE, NORM_1,
   NORM_2, OUT_PANELS, QKV_PANELS, ROW_BYTES, ROW_TOKEN, SPAN_BYTES,
 } from './layout'
@@ -22,8 +23,7 @@ export function place(job: usize, backward: bool): void {
   const tokens = field(job, JOB_TOKENS)
   const own = field(job, JOB_ACTIVATIONS)
   const end = placeKept(
-    own == 0 ? scratch : own, tokens, field(job, JOB_ROWS), field(job, JOB_OWN_BLOCKS),
-    field(job, JOB_RETAIN) != 0,
+    own == 0 ? scratch : own, tokens, field(job, JOB_ROWS), field(job, JOB_RETAIN) != 0,
   )
   placeScratch(own == 0 ? end : scratch, tokens, backward)
 }
@@ -95,17 +95,21 @@ function passGate(
 }
 
 function attendAll(job: usize, layer: usize, offset: usize): void {
-  const given = field(job, JOB_BLOCKS)
-  const own = field(job, JOB_ACTIVATIONS)
-  const blocks = given != 0 ? given : own != 0 ? own : scratch
+  const blocks = field(job, JOB_BLOCKS)
   const list = field(job, JOB_SPAN_LIST)
   const spans = field(job, JOB_SPANS)
   for (let index: usize = 0; index < spans; index++) {
     const span = list + index * SPAN_BYTES
-    storeKeys(span, layer, blocks, projected + offset)
-    attend(
-      span, layer, blocks, projected + offset, attended + offset, statistics + offset, scores,
-    )
+    if (blocks == 0) {
+      attendRow(
+        span, projected + offset, attended + offset, statistics + offset, scores, rowPanels,
+      )
+    } else {
+      storeKeys(span, layer, blocks, projected + offset)
+      attend(
+        span, layer, blocks, projected + offset, attended + offset, statistics + offset, scores,
+      )
+    }
   }
 }
 

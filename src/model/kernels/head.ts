@@ -87,13 +87,40 @@ function dropBelow(weights: usize, minP: f32): void {
   }
 }
 
+/** The sum of eight weights in double precision, in one fixed order. */
+// @ts-ignore: decorator
+@inline
+function sumEight(weights: usize): f64 {
+  const a = v128.load(weights)
+  const b = v128.load(weights, 16)
+  const low = f64x2.add(f64x2.promote_low_f32x4(a), f64x2.promote_low_f32x4(b))
+  const high = f64x2.add(
+    f64x2.promote_low_f32x4(i32x4.shuffle(a, a, 2, 3, 2, 3)),
+    f64x2.promote_low_f32x4(i32x4.shuffle(b, b, 2, 3, 2, 3)),
+  )
+  const sum = f64x2.add(low, high)
+  return f64x2.extract_lane(sum, 0) + f64x2.extract_lane(sum, 1)
+}
+
+/** Walks over eight ids at a time, then over those eight; ids past the vocabulary weigh nothing. */
 function chooseByWeight(weights: usize, random: f64): i32 {
   let total: f64 = 0
-  for (let id: usize = 0; id < vocabulary; id++) total += <f64>load<f32>(weights + (id << 2))
+  for (let id: usize = 0; id < paddedVocabulary; id += 8) total += sumEight(weights + (id << 2))
   const goal = random * total
   let passed: f64 = 0
-  let last: usize = 0
-  for (let id: usize = 0; id < vocabulary; id++) {
+  for (let id: usize = 0; id < paddedVocabulary; id += 8) {
+    const sum = sumEight(weights + (id << 2))
+    if (passed + sum > goal) return chooseOfEight(weights, id, goal - passed)
+    passed += sum
+  }
+  return largest(weights)
+}
+
+/** The first of eight ids at which their weights pass `goal`, or the last one that weighs anything. */
+function chooseOfEight(weights: usize, first: usize, goal: f64): i32 {
+  let passed: f64 = 0
+  let last = first
+  for (let id = first; id < first + 8; id++) {
     const weight = load<f32>(weights + (id << 2))
     if (weight > 0) {
       passed += <f64>weight

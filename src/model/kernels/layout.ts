@@ -81,21 +81,19 @@ export const JOB_ROWS = 20
 export const JOB_ROW_LIST = 24
 /** Where the activations lie; 0 for the thread's own scratch. */
 export const JOB_ACTIVATIONS = 28
-/** Where block offsets count from; 0 for the start of the activations. */
+/** Where block offsets count from; 0 when spans are whole rows, which need no blocks. */
 export const JOB_BLOCKS = 32
-/** Blocks at the start of the activations (training rows keep their keys and values there). */
-export const JOB_OWN_BLOCKS = 36
 /** Where logits go; 0 for a place behind the activations. */
-export const JOB_LOGITS = 40
+export const JOB_LOGITS = 36
 /** 1 when every layer's activations are kept for the backward pass. */
-export const JOB_RETAIN = 44
+export const JOB_RETAIN = 40
 /** Where a backward job adds its gradient. */
-export const JOB_LANE = 48
+export const JOB_LANE = 44
 /** 1 when a backward job must run its forward pass first. */
-export const JOB_RECOMPUTE = 52
+export const JOB_RECOMPUTE = 48
 /** The next job of the same lane, or 0: one thread takes the whole chain, in order. */
-export const JOB_NEXT = 56
-export const JOB_BYTES = 60
+export const JOB_NEXT = 52
+export const JOB_BYTES = 56
 
 // Words of a span: tokens of one sequence inside a job.
 export const SPAN_START = 0

@@ -1,7 +1,7 @@
 // The parts of a layer that are not matrix products: norms, rotary positions, the gated unit.
 
 import { cosines, headSize, heads, hidden, sines, width } from './plan'
-import { exp4, madd, sumLanes } from './simd'
+import { madd, sigmoid4, sumLanes } from './simd'
 
 const EPSILON: f32 = 1e-6
 
@@ -92,19 +92,12 @@ export function rotate(row: usize, position: usize, sign: f32): void {
   }
 }
 
-// @ts-ignore: decorator
-@inline
-function sigmoid(x: v128): v128 {
-  const one = f32x4.splat(1)
-  return f32x4.div(one, f32x4.add(one, exp4(f32x4.neg(x))))
-}
-
 /** silu(gate) · up of four numbers. */
 // @ts-ignore: decorator
 @inline
 function openGate(gateUp: usize, y: usize): void {
   const gate = v128.load(gateUp)
-  const opened = f32x4.mul(gate, sigmoid(gate))
+  const opened = f32x4.mul(gate, sigmoid4(gate))
   v128.store(y, f32x4.mul(opened, v128.load(gateUp + (hidden << 2))))
 }
 
@@ -134,7 +127,7 @@ function openGateBackward(gateUp: usize, dy: usize, y: usize, dGateUp: usize): v
   const gate = v128.load(gateUp)
   const up = v128.load(gateUp + half)
   const slope = v128.load(dy)
-  const open = sigmoid(gate)
+  const open = sigmoid4(gate)
   const opened = f32x4.mul(gate, open)
   const bend = f32x4.mul(open, madd(gate, f32x4.sub(one, open), one))
   v128.store(y, f32x4.mul(opened, up))

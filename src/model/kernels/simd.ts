@@ -28,17 +28,15 @@ export function maxLanes(x: v128): f32 {
   )
 }
 
-/** e^x to about one unit in the last place; 0 below -87, where floats would be subnormal. */
+/** e^x of numbers from -87 to 88, to about one unit in the last place. */
 // @ts-ignore: decorator
 @inline
-export function exp4(x: v128): v128 {
-  // pmax and pmin are one instruction each; max and min, which also order zeros and NaN, are many.
-  const clamped = f32x4.pmin(f32x4.pmax(x, f32x4.splat(-87)), f32x4.splat(88))
+function expWithin(x: v128): v128 {
   // Adding 1.5 · 2²³ rounds to a whole number and leaves it in the lowest bits.
-  const rounded = f32x4.add(f32x4.mul(clamped, f32x4.splat(1.4426950408889634)), f32x4.splat(12582912))
+  const rounded = f32x4.add(f32x4.mul(x, f32x4.splat(1.4426950408889634)), f32x4.splat(12582912))
   const n = f32x4.sub(rounded, f32x4.splat(12582912))
   // ln 2 in two pieces; the first has so few bits that its product with n is exact.
-  let r = madd(n, f32x4.splat(-0.693359375), clamped)
+  let r = madd(n, f32x4.splat(-0.693359375), x)
   r = madd(n, f32x4.splat(0.00021219444005469057), r)
   let y = f32x4.splat(<f32>(1.0 / 5040.0))
   y = madd(y, r, f32x4.splat(<f32>(1.0 / 720.0)))
@@ -48,8 +46,25 @@ export function exp4(x: v128): v128 {
   y = madd(y, r, f32x4.splat(0.5))
   y = madd(y, r, f32x4.splat(1))
   y = madd(y, r, f32x4.splat(1))
-  const power = i32x4.shl(i32x4.add(rounded, i32x4.splat(127)), 23)
-  return v128.and(f32x4.mul(y, power), f32x4.ge(x, f32x4.splat(-87)))
+  return f32x4.mul(y, i32x4.shl(i32x4.add(rounded, i32x4.splat(127)), 23))
+}
+
+/** e^x of a number that is not above 0, as behind a maximum; 0 below -87, where floats would be subnormal. */
+// @ts-ignore: decorator
+@inline
+export function exp4(x: v128): v128 {
+  const least = f32x4.splat(-87)
+  // pmax and pmin are one instruction each; max and min, which also order zeros and NaN, are many.
+  return v128.and(expWithin(f32x4.pmax(x, least)), f32x4.ge(x, least))
+}
+
+/** 1 / (1 + e^−x). */
+// @ts-ignore: decorator
+@inline
+export function sigmoid4(x: v128): v128 {
+  const one = f32x4.splat(1)
+  const within = f32x4.pmin(f32x4.pmax(f32x4.neg(x), f32x4.splat(-87)), f32x4.splat(88))
+  return f32x4.div(one, f32x4.add(one, expWithin(within)))
 }
 
 /** The natural logarithm of a positive, normal number: 2 artanh((m − 1) / (m + 1)) + e ln 2. */

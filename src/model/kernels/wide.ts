@@ -4,7 +4,7 @@
 // not wait for each other. Sums have the same order as in `multiply`.
 // Without fused multiplication the products want registers too: then all panels have eight columns.
 
-import { multiply, packRows } from './matmul'
+import { multiply, packRows, turnFour } from './matmul'
 import { madd } from './simd'
 
 /** Bytes of a panel's row. */
@@ -176,7 +176,9 @@ function turn(from: usize, to: usize, rows: usize, columns: usize): void {
   const whole = rows & ~3
   for (let row: usize = 0; row < whole; row += 4) {
     for (let at: usize = 0; at < side; at += 16) {
-      turnFour(from + row * side + at, side, to + at * TOKEN_STRIDE + (row << 2))
+      turnFour(
+        from + row * side + at, side, to + at * TOKEN_STRIDE + (row << 2), TOKEN_STRIDE << 2,
+      )
     }
   }
   for (let row = whole; row < rows; row++) {
@@ -184,23 +186,6 @@ function turn(from: usize, to: usize, rows: usize, columns: usize): void {
       store<f32>(to + at * TOKEN_STRIDE + (row << 2), load<f32>(from + row * side + at))
     }
   }
-}
-
-// @ts-ignore: decorator
-@inline
-function turnFour(from: usize, side: usize, to: usize): void {
-  const a = v128.load(from)
-  const b = v128.load(from + side)
-  const c = v128.load(from + 2 * side)
-  const d = v128.load(from + 3 * side)
-  const ab = v128.shuffle<f32>(a, b, 0, 4, 1, 5)
-  const cd = v128.shuffle<f32>(c, d, 0, 4, 1, 5)
-  const abHigh = v128.shuffle<f32>(a, b, 2, 6, 3, 7)
-  const cdHigh = v128.shuffle<f32>(c, d, 2, 6, 3, 7)
-  v128.store(to, v128.shuffle<f32>(ab, cd, 0, 1, 4, 5))
-  v128.store(to, v128.shuffle<f32>(ab, cd, 2, 3, 6, 7), TOKEN_STRIDE << 2)
-  v128.store(to, v128.shuffle<f32>(abHigh, cdHigh, 0, 1, 4, 5), TOKEN_STRIDE << 3)
-  v128.store(to, v128.shuffle<f32>(abHigh, cdHigh, 2, 3, 6, 7), TOKEN_STRIDE * 12)
 }
 
 /** Lays a weight of `rows` × `columns` out in panels. */
