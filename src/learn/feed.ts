@@ -46,12 +46,10 @@ export interface Feed extends AsyncDisposable {
  * that grew older anyway are refused and counted. No group is begun after the last step has enough.
  */
 export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data>): Feed {
-  const { tasks, tasksPerStep, maxStaleness, history, first, last } = options
+  const { tasks, tasksPerStep, maxStaleness, first, last } = options
   const gate = openWeightsGate(options.onUpdate)
-  const pipeline = openRollPipeline({
-    ...parts,
-    instruments: [gate.instrument, ...(parts.instruments ?? [])],
-  })
+  const instruments = [gate.instrument, ...(parts.instruments ?? [])]
+  const pipeline = openRollPipeline({ ...parts, instruments })
   const seats = seatsOf(parts).filter(seat => !parts.seats?.has(seat))
   const running = new Map<GroupId, { readonly task: TaskId; readonly order: number }>()
   let begun = 0
@@ -83,8 +81,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
     },
     async take() {
       const groups: { readonly group: Group; readonly order: number }[] = []
-      let stale = 0
-      let emptied = 0
+      const refusals = { stale: 0, emptied: 0 }
       const unscored: Unscored[] = []
       fill()
       while (groups.length < tasksPerStep * perJob && pipeline.pending > 0) {
@@ -92,20 +89,28 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
         const { order } = running.get(group.id)!
         running.delete(group.id)
         unscored.push(...group.unscored)
-        const isOld = ageOfGroup(group, history) > maxStaleness
-        if (!isOld && isUseful(group)) {
+        const refusal = refusalOf(group, options)
+        if (!refusal) {
           groups.push({ group, order })
           continue
         }
-        if (isOld) stale++
-        else emptied++
+        refusals[refusal]++
         refused++
-        if (stale + emptied <= tasksPerStep * perJob * options.refill) fill()
+        if (refusals.stale + refusals.emptied <= tasksPerStep * perJob * options.refill) fill()
       }
       // In the order of their tasks, so that equal groups are learned to equal bits.
       const inOrder = groups.toSorted((a, b) => a.order - b.order).map(({ group }) => group)
-      return { groups: inOrder, stale, emptied, unscored }
+      return { groups: inOrder, ...refusals, unscored }
     },
     [Symbol.asyncDispose]: () => pipeline[Symbol.asyncDispose](),
   }
+}
+
+/** Why nothing can be learned from a group, if so: it is too old, or filters emptied it. */
+function refusalOf(
+  group: Group,
+  { history, maxStaleness }: Pick<FeedOptions<never>, 'history' | 'maxStaleness'>,
+): 'stale' | 'emptied' | undefined {
+  if (ageOfGroup(group, history) > maxStaleness) return 'stale'
+  return isUseful(group) ? undefined : 'emptied'
 }

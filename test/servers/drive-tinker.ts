@@ -61,6 +61,7 @@ async function score({ policy }: TinkerSession): Promise<Promised> {
 async function* train(session: TinkerSession): AsyncGenerator<Promised> {
   await using trainer = await openTinkerTrainer(session, { learningRate: 1e-3, rank: 8 })
   const { version, metrics } = await trainer.step([chainGroup([1, 0, 0.25])], call)
+  await trainer.publish?.(call)
   yield { holds: version === 1, words: `a step over ${metrics.trainedRows} rows is taken` }
   const told = Object.keys(metrics).filter(name => name.startsWith('server.'))
   const words = `its loss is ${metrics.loss}; it tells ${told.join(', ')}`

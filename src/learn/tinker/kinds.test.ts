@@ -31,6 +31,9 @@ describe('a trainer knows its server', () => {
   it('samples from a fresh adapter from the start, and gives its place free at the end', async () => {
     const { server, trainer } = await scene({}, { rank: 8, targets: ['attention'] })
     await trainer.step([chainGroup([1, 0])], call)
+    await trainer.publish!(call)
+    // Nothing was learned since.
+    await trainer.publish!(call)
     await trainer[Symbol.asyncDispose]()
     await using _ = server
     expect(server.to('save_weights_for_sampler').map(({ body }) => body.seq_id)).toEqual([1, 4])
@@ -43,6 +46,9 @@ describe('a trainer knows its server', () => {
     const { server, trainer } = await scene({ openapi: described.skyrl, metrics: {} })
     await using _ = server
     const { metrics } = await trainer.step([chainGroup([1, 0, 0.5])], call)
+    // It samples from the adapter that it trains, so that sampling waits for the whole step.
+    expect(trainer.publish).toBeUndefined()
+    expect(server.to('save_weights_for_sampler')).toHaveLength(2)
     const [probe, own] = server.to('forward_backward')
     expect(probe!.body.forward_only).toBe(true)
     const { data } = own!.body.forward_backward_input

@@ -8,6 +8,7 @@ import { openTinkerServer } from '../../../test/servers/tinker.ts'
 import type { Group } from '../../core/group.ts'
 import { textOf } from '../../core/message.ts'
 import { plainSampling } from '../../core/policy.ts'
+import type { Trainer, TrainerStep } from '../../core/trainer.ts'
 import { environment } from '../../environments/environment.ts'
 import { type EmbeddedModel, openModel } from '../../model/model.ts'
 import { openTinkerApi } from '../../policies/tinker/api.ts'
@@ -77,6 +78,13 @@ async function rollFrom(session: TinkerSession, seed: number): Promise<readonly 
 const meanReward = (groups: readonly Group[]): number => {
   const rewards = groups.flatMap(({ members }) => members.map(({ reward }) => reward.total))
   return rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+}
+
+/** A step, and samples from what it learned. */
+async function learn(trainer: Trainer, groups: readonly Group[]): Promise<TrainerStep> {
+  const step = await trainer.step(groups, call)
+  await trainer.publish?.(call)
+  return step
 }
 
 async function scores(model: EmbeddedModel, groups: readonly Group[]): Promise<readonly number[]> {
@@ -180,7 +188,7 @@ describe('training through a Tinker server', () => {
     const before = meanReward(await rollFrom(session, 100))
     for (let step = 0; step < 12; step++) {
       const groups = await rollFrom(session, step)
-      const { version } = await trainer.step(groups, call)
+      const { version } = await learn(trainer, groups)
       expect(session.version).toBe(version)
       const versions = groups.flatMap(group =>
         groupRows(group).flatMap(({ row }) => row.versions.map(({ value }) => value.to)),
@@ -188,6 +196,20 @@ describe('training through a Tinker server', () => {
       expect(new Set(versions)).toEqual(new Set([version - 1]))
     }
     expect(meanReward(await rollFrom(session, 100))).toBeGreaterThan(before + 0.2)
+  })
+
+  it('samples from the weights before while it learns, and from the new ones once they are published', async () => {
+    await using session = await openTinkerSession(server.url)
+    const trainer = await openTinkerTrainer(session, { learningRate: 0.02 })
+    const groups = await rollFrom(session, 5)
+    const { version } = await trainer.step(groups, call)
+    expect([version, session.version]).toEqual([1, 0])
+    const drawn = (from: readonly Group[]) =>
+      from.flatMap(group => groupRows(group)).map(({ row }) => row.ids)
+    expect(drawn(await rollFrom(session, 5))).toEqual(drawn(groups))
+    await trainer.publish!(call)
+    expect(session.version).toBe(1)
+    expect(drawn(await rollFrom(session, 5))).not.toEqual(drawn(groups))
   })
 
   it('saves on the server and goes on from there', async () => {

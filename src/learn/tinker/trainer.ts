@@ -26,6 +26,10 @@ interface State extends Learner {
   readonly settings: Settings
   readonly loss: TinkerLoss
   model: TinkerModel
+  /** The version of what was learned last; the session's is that of what is sampled from. */
+  version: number
+  /** Whether that is sampled from yet. */
+  isOffered: boolean
 }
 
 const remembered = 'tinker.json'
@@ -55,11 +59,20 @@ export async function openTinkerTrainer(
   const { provenance } = session
   if (settings.provenance) provenance.keep()
   const passes = openPasses(session)
-  const state: State = { session, settings, loss, model, kind, passes, provenance }
-  await offer(state, session.version, call)
+  const begun = { model, version: session.version, isOffered: false }
+  const state: State = { ...begun, session, settings, loss, kind, passes, provenance }
+  await offer(state, call)
   return {
     name: `tinker:${session.url}`,
-    step: (groups, own) => learnFrom(state, groups, own),
+    ...(kind.samplesApart
+      ? { step: (groups, own) => learnFrom(state, groups, own), publish: own => offer(state, own) }
+      : {
+          async step(groups, own) {
+            const step = await learnFrom(state, groups, own)
+            await offer(state, own)
+            return step
+          },
+        }),
     save: (folder, own) => saveTo(state, folder, own),
     load: (folder, own) => loadFrom(state, folder, own),
     async [Symbol.asyncDispose]() {
@@ -75,12 +88,12 @@ function settingsOf({ kind }: TinkerSession, options: TinkerTrainerOptions) {
 }
 
 async function learnFrom(state: State, groups: readonly Group[], call: Call) {
-  const { session, settings, loss } = state
+  const { settings, loss } = state
   const form = loss.kind === 'own' ? 'once' : 'paths'
   const { weighting } = settings
   const all = groups.flatMap(group => groupRows(group, { weighting, form }))
   const counts = countRows(groups, all.filter(isWorthwhile))
-  if (counts.trainedRows === 0) return { version: session.version, metrics: counts }
+  if (counts.trainedRows === 0) return { version: state.version, metrics: counts }
   const pass =
     loss.kind === 'own'
       ? () => ownPass(state, { members: all, loss }, call)
@@ -91,9 +104,9 @@ async function learnFrom(state: State, groups: readonly Group[], call: Call) {
     metrics = { ...metrics, ...(epoch === 0 && metricsOf(sums)), loss: sums.loss }
     metrics = { ...metrics, ...namedServer(combined([sums.metrics, await optimise(state, call)])) }
   }
-  const version = session.version + 1
-  await offer(state, version, call)
-  return { version, metrics: { ...counts, ...metrics } }
+  state.version++
+  state.isOffered = false
+  return { version: state.version, metrics: { ...counts, ...metrics } }
 }
 
 /** A pass with a loss of the server, with advantages scaled so that its sum is our mean. */
@@ -153,13 +166,20 @@ async function optimise({ session, settings, model }: State, call: Call) {
   return Object.fromEntries(numbers.filter(([, value]) => typeof value === 'number'))
 }
 
-/** Makes the learned weights available for sampling. */
-async function offer({ session, model }: State, version: number, call: Call): Promise<void> {
+/** Makes the learned weights those that are sampled from, unless they are. */
+async function offer(state: State, call: Call): Promise<void> {
+  const { session, model, version } = state
+  if (state.isOffered) return
   await session.sampleFrom(await publish(session, model, call), version, call)
+  state.isOffered = true
 }
 
-async function saveTo({ session, model }: State, folder: string, call: Call): Promise<void> {
-  const { version, api, baseModel, url } = session
+async function saveTo(
+  { session, model, version }: State,
+  folder: string,
+  call: Call,
+): Promise<void> {
+  const { api, baseModel, url } = session
   const name = `espalier-${version}`
   const body = { type: 'save_weights', model_id: model.id, path: name, seq_id: model.next() }
   const path = await api.result('save_weights', body, call).then(
@@ -198,7 +218,9 @@ async function loadFrom(
     seq_id: state.model.next(),
   }
   fieldsOf('load_weights', await session.api.result('load_weights', body, call))
-  await offer(state, record.version, call)
+  state.version = record.version
+  state.isOffered = false
+  await offer(state, call)
   await unload(session, before)
   return { version: record.version }
 }

@@ -23,16 +23,19 @@ export function readChoiceBody(body: Buffer, asked: Asked): Generated | undefine
   const choice = answer && onlyChoice(answer)
   if (!choice || !isWhole(choice)) return undefined
   const finish = finishes.get(choice.finish_reason)
-  return finish && generatedOf(answer, choice, { ...tokens, finish, where: asked.where })
+  return finish && generatedOf(answer, choice, { tokens, finish, where: asked.where })
 }
 
 function generatedOf(
   answer: Fields,
   choice: Fields,
-  { where, ...tokens }: Tokens & Pick<Generated, 'finish'> & { readonly where: string },
+  { tokens, finish, where }: Pick<Generated, 'finish'> & { tokens: Tokens; where: string },
 ): Generated {
+  // Named one by one: Node 20 takes many times as long to add to what was spread.
   return {
-    ...tokens,
+    ids: tokens.ids,
+    logprobs: tokens.logprobs,
+    finish,
     top: undefined,
     weights: spanNames(choice.weight_versions),
     promptTokens: undefined,

@@ -31,6 +31,8 @@ export interface TinkerServerKind {
   readonly scores: boolean
   /** Whether the same seed gives the same sample. */
   readonly usesSeeds: boolean
+  /** Whether samples come from the weights that were published last, also while the model learns. */
+  readonly samplesApart: boolean
 }
 
 const plain: TinkerServerKind = {
@@ -46,6 +48,7 @@ const plain: TinkerServerKind = {
   clipsGradients: true,
   scores: true,
   usesSeeds: true,
+  samplesApart: true,
 }
 
 /** The servers, as read in SkyRL 0.3.0 and a956457, TuFT 0.2.2 and Twinkle 0.5.1. */
@@ -62,6 +65,8 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
     // It changes attention and MLP whatever is asked for (0.3.0, api.create_model).
     takesTargets: false,
     clipsGradients: false,
+    // Its JAX backend samples from the adapter that it trains (0.3.0, load_sampler_weights).
+    samplesApart: false,
   },
   tuft: {
     ...plain,
