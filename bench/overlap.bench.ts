@@ -52,14 +52,21 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
       of(1).find(run => run.seed === seed)!.seconds / of(0).find(run => run.seed === seed)!.seconds,
   )
   const gained = meanAfter(of(1)) - meanAfter(of(0))
+  const cores = availableParallelism()
+  // The same work on processors that are never idle.
+  const leastRatio = median(of(0).map(({ used }) => used / cores))
   if (!json) {
     const each = ratios.map(ratio => ratio.toFixed(2)).join(', ')
     console.log(`seconds one step ahead against in turn: ${each}; success ${signed(gained)}`)
+    console.log(
+      `no less than ${leastRatio.toFixed(2)}: so much of ${cores} processors is used in turn`,
+    )
   }
   return {
-    cores: availableParallelism(),
+    cores,
     runs,
     ratios,
+    leastRatio,
     gained,
     missed: missedOf([
       { what: 'seconds one step ahead against in turn', value: median(ratios), atMost: 0.97 },

@@ -41,7 +41,16 @@ export type {
   World,
 } from './core/environment.ts'
 export { type Boundary, Failure } from './core/failure.ts'
-export type { Dropped, Filter, Group, Scored, Unscored, Verdicts, Weighted } from './core/group.ts'
+export type {
+  Dropped,
+  Filter,
+  Group,
+  Scored,
+  Sink,
+  Unscored,
+  Verdicts,
+  Weighted,
+} from './core/group.ts'
 export type { GroupId, Json, NonEmpty, TaskId, TrajectoryId, TreeId } from './core/ids.ts'
 export type {
   AssistantMessage,
@@ -67,7 +76,6 @@ export type { History, Renderer } from './core/renderer.ts'
 export type { Reward, RewardFunction, RewardInput, RewardPart } from './core/reward.ts'
 export { type Row, rowsOf } from './core/row.ts'
 export { type GivenSegment, type SampledSegment, type Segment, sampled } from './core/segment.ts'
-export type { Sink } from './core/sink.ts'
 export type { Speaker } from './core/speaker.ts'
 export type { CallRecord, StandardSchema, Tool } from './core/tool.ts'
 export type { Trainer, TrainerStep } from './core/trainer.ts'

@@ -4,7 +4,7 @@ import { dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageVersion } from '../core/process/package-version.ts'
 import type { SettingsInput } from '../settings/settings.ts'
-import { isUserPart } from '../settings/user-part.ts'
+import { isUserPart, splitUserPart } from '../settings/user-part.ts'
 
 /** What must be equal on every machine of a run, by the name used in messages. */
 export type Fingerprint = Readonly<Record<string, string>>
@@ -12,7 +12,7 @@ export type Fingerprint = Readonly<Record<string, string>>
 /** The fingerprint of the code that these settings are rolled with here. */
 export function fingerprintOf(config: SettingsInput): Fingerprint {
   const parts = [...userParts(config)].map(name => {
-    const path = name.split('#')[0]!
+    const [path] = splitUserPart(name)
     return [`the code of ${path}`, digestOfFiles(filesOf(resolve(path)))] as const
   })
   return {

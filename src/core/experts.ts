@@ -48,6 +48,8 @@ export function expertsOf(
   spans: readonly Span[],
   size: number,
 ): RowExperts | undefined {
+  const isTold = spans.some(({ node }) => tree.nodes[node]!.segment.experts !== undefined)
+  if (!isTold) return undefined
   const told = spans.flatMap(span => {
     const { segment } = tree.nodes[span.node]!
     return segment.origin === 'sampled' && segment.experts

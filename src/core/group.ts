@@ -1,3 +1,5 @@
+import type { Call } from './call.ts'
+import { carried } from './carried.ts'
 import type { Stretch, TrajectoryImportance } from './credit.ts'
 import type { GroupId, TaskId, TrajectoryId } from './ids.ts'
 import { type Aborted, describeUnscored, type Failed } from './outcome.ts'
@@ -67,6 +69,44 @@ export interface Filter {
   judge(group: Group<Scored>): Verdicts
 }
 
+/** Where weighted groups go. */
+export interface Sink extends AsyncDisposable {
+  readonly name: string
+  write(group: Group, call: Call): Promise<void>
+}
+
+/**
+ * What is asked of every group that is complete. Whoever made a group can tell it, so that its members are
+ * only read where something else is asked.
+ */
+export interface GroupGlance {
+  /** The rewards of its members, in their order. */
+  readonly rewards: readonly number[]
+  /** Members that filters dropped. */
+  readonly dropped: number
+  readonly unscored: number
+  /** Whether anything of it would be trained on. */
+  readonly isUseful: boolean
+}
+
+const glances = carried(lookInto)
+
+/** A group of which this is known already. */
+export const withGlance = glances.with
+
+/** What is known of a group, or found out now. */
+export const glanceAt = glances.of
+
+function lookInto(group: Group): GroupGlance {
+  const { members, unscored } = group
+  return {
+    rewards: members.map(({ reward }) => reward.total),
+    dropped: members.filter(({ dropped }) => dropped !== null).length,
+    unscored: unscored.length,
+    isUseful: isUseful(group),
+  }
+}
+
 /** Whether anything of a group would be trained on. */
 export function isUseful(group: {
   readonly members: readonly Pick<Weighted, 'dropped' | 'advantage'>[]
@@ -97,6 +137,6 @@ export function isHeldOut({ id, step }: Pick<Group, 'id' | 'step'>): boolean {
 export const seatFilter = 'seat'
 
 /** Whether somebody who does not learn played this group's seat: it says nothing about the policy. */
-export function isOfAnother({ members }: Pick<Group, 'members'>): boolean {
-  return members[0]?.dropped?.filter === seatFilter
+export function isOfAnother(group: Group): boolean {
+  return glanceAt(group).dropped > 0 && group.members[0]?.dropped?.filter === seatFilter
 }

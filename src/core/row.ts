@@ -111,12 +111,12 @@ function planRows(
   return pathEnds(tree, trajectory.end).map(end => ({
     trajectory,
     end,
-    spans: pathTo(tree, end).map(span => {
-      if (tree.nodes[span.node]!.segment.origin !== 'sampled')
-        return { ...span, trainFrom: span.length }
-      const trainFrom = claimed.get(span.node) ?? 0
-      claimed.set(span.node, Math.max(trainFrom, span.length))
-      return { ...span, trainFrom }
+    spans: pathTo(tree, end).map(({ node, start, length }) => {
+      if (tree.nodes[node]!.segment.origin !== 'sampled')
+        return { node, start, length, trainFrom: length }
+      const trainFrom = claimed.get(node) ?? 0
+      claimed.set(node, Math.max(trainFrom, length))
+      return { node, start, length, trainFrom }
     }),
   }))
 }
@@ -136,40 +136,77 @@ function fill(
     mask: new Uint8Array(size),
     logprobs: new Float32Array(size),
     others: openOthers(tree, plan, size),
-    advantages: new Float64Array(size),
-    weights: new Float64Array(size),
     ...(isWeighed(plan, context.spans) && { importance: new Float64Array(size) }),
     origins: [] as Run<Segment['origin']>[],
     versions: [] as Run<VersionRange>[],
+    credits: [] as Run<CreditSpan>[],
     passages: [] as Run<readonly Passage[]>[],
     bases: [] as Run<LogprobBasis>[],
   }
   for (const span of plan.spans) {
     const { segment } = tree.nodes[span.node]!
     const end = span.start + span.length
-    row.ids.set(segment.ids.subarray(0, span.length), span.start)
+    row.ids.set(beginning(segment.ids, span.length), span.start)
     extend(row.origins, { start: span.start, end, value: segment.origin })
     if (segment.origin !== 'sampled') continue
     extend(row.bases, { start: span.start, end, value: segment.basis })
-    extend(row.versions, { start: span.start, end, value: segment.version })
-    if (segment.logprobs) row.logprobs.set(segment.logprobs.subarray(0, span.length), span.start)
+    extend(row.versions, { start: span.start, end, value: segment.version }, isSameRange)
+    if (segment.logprobs) row.logprobs.set(beginning(segment.logprobs, span.length), span.start)
     else row.logprobs.fill(Number.NaN, span.start, end)
     for (const [name, values] of Object.entries(row.others)) {
       const own = segment.others?.[name as ScorerName]
-      if (own) values.set(own.subarray(0, span.length), span.start)
+      if (own) values.set(beginning(own, span.length), span.start)
       else values.fill(Number.NaN, span.start, end)
     }
     row.mask.fill(1, span.start + span.trainFrom, end)
     for (const credit of context.spans.get(span.node) ?? []) applyCredit(row, span, credit)
   }
   const experts = expertsOf(tree, plan.spans, size)
+  const { credits, ...rest } = row
+  return withCredit(
+    {
+      ...(experts && { experts }),
+      trajectory: plan.trajectory,
+      index: context.index,
+      count: context.count,
+      basis: basisOf(row.bases),
+      ...rest,
+    },
+    credits,
+  )
+}
+
+/** The first tokens of a list, which mostly are all of them. */
+function beginning<List extends Int32Array | Float32Array>(list: List, length: number): List {
+  return length === list.length ? list : (list.subarray(0, length) as List)
+}
+
+/**
+ * A row with the numbers of its credit, which are made when they are first asked for: most rows have one advantage, and
+ * exports then write that alone.
+ */
+function withCredit(
+  row: Omit<Row, 'advantages' | 'weights'>,
+  credits: readonly Run<CreditSpan>[],
+): Row {
+  const { length } = row.ids
+  const spread = (value: (credit: CreditSpan) => number): Float64Array => {
+    const values = new Float64Array(length)
+    for (const run of credits) values.fill(value(run.value), run.start, run.end)
+    return values
+  }
+  let advantages: Float64Array | undefined
+  let weights: Float64Array | undefined
   return {
-    ...(experts && { experts }),
-    trajectory: plan.trajectory,
-    index: context.index,
-    count: context.count,
-    basis: basisOf(row.bases),
     ...row,
+    get advantages() {
+      advantages ??= spread(({ advantage }) => advantage)
+      return advantages
+    },
+    get weights() {
+      weights ??= spread(({ weight }) => weight)
+      return weights
+    },
   }
 }
 
@@ -187,19 +224,21 @@ function isWeighed({ spans }: Plan, credit: ReadonlyMap<number, readonly CreditS
 }
 
 function applyCredit(
-  row: Pick<Row, 'advantages' | 'weights' | 'importance'> & { passages: Run<readonly Passage[]>[] },
+  row: Pick<Row, 'importance'> & {
+    credits: Run<CreditSpan>[]
+    passages: Run<readonly Passage[]>[]
+  },
   span: Span & { readonly trainFrom: number },
   credit: CreditSpan,
 ): void {
   const start = span.start + Math.max(credit.start, span.trainFrom)
   const end = span.start + Math.min(credit.end, span.length)
   if (start >= end) return
-  row.advantages.fill(credit.advantage, start, end)
-  row.weights.fill(credit.weight, start, end)
+  row.credits.push({ start, end, value: credit })
   if (credit.importance) {
     row.importance?.set(credit.importance.subarray(start - span.start, end - span.start), start)
   }
-  extend(row.passages, { start, end, value: credit.passages })
+  extend(row.passages, { start, end, value: credit.passages }, areSamePassages)
 }
 
 /** From the nearest to what a trainer computes to the furthest. */
@@ -211,7 +250,11 @@ function basisOf(bases: Row['bases']): LogprobBasis {
 }
 
 /** Adds a run, joining it to the last one where they touch and say the same. */
-function extend<Value>(runs: Run<Value>[], run: Run<Value>): void {
+function extend<Value>(
+  runs: Run<Value>[],
+  run: Run<Value>,
+  isSame: (a: Value, b: Value) => boolean = Object.is,
+): void {
   const last = runs.at(-1)
   if (last && last.end === run.start && isSame(last.value, run.value)) {
     runs[runs.length - 1] = { ...last, end: run.end }
@@ -220,6 +263,21 @@ function extend<Value>(runs: Run<Value>[], run: Run<Value>): void {
   }
 }
 
-function isSame(a: unknown, b: unknown): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b)
+function isSameRange(a: VersionRange, b: VersionRange): boolean {
+  return a === b || (a.from === b.from && a.to === b.to)
+}
+
+function areSamePassages(a: readonly Passage[], b: readonly Passage[]): boolean {
+  if (a === b) return true
+  return a.length === b.length && a.every((passage, at) => isSamePassage(passage, b[at]!))
+}
+
+function isSamePassage(a: Passage, b: Passage): boolean {
+  return (
+    a.trajectory === b.trajectory &&
+    Object.is(a.advantage, b.advantage) &&
+    a.weight === b.weight &&
+    a.share === b.share &&
+    a.importance === b.importance
+  )
 }

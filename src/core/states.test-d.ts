@@ -1,11 +1,10 @@
 // States that must not compile. Checked by the type checker alone; nothing here runs.
-import type { Filter, Group, Scored, Unscored, Weighted } from './group.ts'
+import type { Filter, Group, Scored, Sink, Unscored, Weighted } from './group.ts'
 import type { GroupId, NonEmpty, TaskId, TrajectoryId, TreeId } from './ids.ts'
 import type { Message, Reply } from './message.ts'
 import type { Outcome } from './outcome.ts'
 import type { Reward } from './reward.ts'
 import { type GivenSegment, given, type SampledSegment, type Segment, sampled } from './segment.ts'
-import type { Sink } from './sink.ts'
 import type { Gradable, Trajectory } from './trajectory.ts'
 import type { Lineage, Tree } from './tree.ts'
 

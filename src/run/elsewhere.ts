@@ -1,13 +1,12 @@
 import type { Call } from '../core/call.ts'
 import type { Task } from '../core/environment.ts'
-import type { Scored, Unscored } from '../core/group.ts'
+import type { GroupGlance, Scored, Unscored } from '../core/group.ts'
 import type { GroupId, TreeId } from '../core/ids.ts'
 import type { Sampling } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Limits } from '../rollout/attempt.ts'
-import type { GroupRecord } from '../store/group-record.ts'
-import type { TreeCost } from '../store/journal-index.ts'
-import type { Listen, RunEvent, TreeEnd } from '../watch/events.ts'
+import type { NotedTree } from '../store/journal-index.ts'
+import type { Listen, RunEvent, TreeEnd, TreesEnd } from '../watch/events.ts'
 import type { GroupFigures } from '../watch/group-figures.ts'
 import type { GatherOptions } from '../weigh/gather.ts'
 import type { BudgetLimits, SpentKind } from './budget.ts'
@@ -57,24 +56,28 @@ export interface Made {
 }
 
 /** Trees as another thread sends them, and their group where it is whole: what the journal has of them is encoded. */
-export interface Piece {
+export interface Piece extends TreesEnd {
   readonly trees: readonly MadeTree[]
+  /** Where their frames lie in `bytes`, and what they cost. */
+  readonly notes: readonly NotedTree[]
   /** The frames of the trees one behind another, and of the group behind them. */
   readonly bytes: Buffer
+  /** What happened besides their ends and rewards. */
   readonly events: readonly RunEvent[]
   readonly group?: MadeGroup
 }
 
 /** A tree of which only the bytes are here: the event of its end. It is read when it is looked into. */
 export interface MadeTree extends Required<Omit<TreeEnd, 'isOther'>> {
-  readonly cost: TreeCost & { readonly size: number }
   /** Its trajectories with their rewards. */
   readonly members: readonly (Scored | Unscored)[]
 }
 
 /** A group as it was weighed where it was made. */
 export interface MadeGroup {
-  readonly record: Omit<GroupRecord, 'task'>
+  /** Its `GroupRecord` as JSON. */
+  readonly record: string
+  readonly glance: GroupGlance
   readonly figures: GroupFigures
   /** Its line of `events.jsonl`, but for the time. */
   readonly line: string

@@ -6,7 +6,7 @@ import { openReward } from '../rewards/registry.ts'
 import { isScorer, scorer } from '../rewards/scorer.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openSpeaker } from '../settings/open-speaker.ts'
-import { isUserPart, loadUserPart } from '../settings/user-part.ts'
+import { isUserPart, loadUserPart, splitUserPart } from '../settings/user-part.ts'
 import type { AttemptOptions } from './roll-options.ts'
 
 /** Rewards by name, the user's own in files, or functions; nothing where none are given. */
@@ -31,7 +31,7 @@ export async function openRewards(
 
 /** A part's label in results: its export or name, with its variant if the name alone is in use. */
 function rewardLabel(name: string, taken: Readonly<Record<string, RewardPart>>): string {
-  if (isUserPart(name)) return name.split('#')[1] ?? name
+  if (isUserPart(name)) return splitUserPart(name)[1] ?? name
   const { name: plain, variant } = parsePartName(name)
   const label = plain === 'trajectory' ? `${plain}:${variant}` : plain
   return label in taken ? name : label

@@ -14,7 +14,7 @@ import { gatherSeats, type SeatGroups } from '../weigh/seats.ts'
 import type { Budget } from './budget.ts'
 import type { Elsewhere, Made, Returned } from './elsewhere.ts'
 import { type MemberOptions, rollAttempt, rollShut, scoreAttempt } from './member.ts'
-import { framesOf, rollWhole, sumCosts } from './whole-group.ts'
+import { rollWhole, sumNotes } from './whole-group.ts'
 
 /** What a pipeline is made of. */
 export interface PipelineOptions extends GatherOptions, MemberOptions {
@@ -78,57 +78,81 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   setMaxListeners(0, options.signal)
   const running = new Set<Promise<SeatGroups>>()
   const perJob = seatsOf(options.context).filter(seat => !options.context.seats?.has(seat)).length
-  const ready: Promise<Group>[] = []
-  const waiting: ((group: Promise<Group>) => void)[] = []
-  let pending = 0
+  const outlet = openOutlet()
   let attempts = 0
-  let watching: (() => void)[] = []
-
-  const change = (): void => {
-    const woken = watching
-    watching = []
-    for (const wake of woken) wake()
-  }
-  const deliver = (group: Promise<Group>): void => {
-    const taker = waiting.shift()
-    if (taker) taker(group)
-    else ready.push(group)
-    change()
-  }
   const shared: Shared = {
     lane: openRolloutsLane(options),
     fail: error => stop.abort(error),
     over(count) {
       attempts -= count
-      change()
+      outlet.wake()
     },
   }
 
   return {
     perJob,
     get pending() {
-      return pending
+      return outlet.pending
     },
     get ready() {
-      return ready.length
+      return outlet.ready
     },
     get attempts() {
       return attempts
     },
-    change: () => new Promise(resolve => watching.push(resolve)),
+    change: outlet.change,
     submit(job) {
-      pending += perJob
+      outlet.expect(perJob)
       attempts += options.group
       const groups = rollGroup(job, options, shared)
       running.add(groups)
       const settle = (): void => {
         running.delete(groups)
-        for (let seat = 0; seat < perJob; seat++) deliver(groupOf(groups, seat))
+        for (let seat = 0; seat < perJob; seat++) outlet.give(groupOf(groups, seat))
       }
       // Deliver only settled groups, so that `next` never waits for a slow one.
       groups.then(settle, settle)
     },
-    async next() {
+    next: outlet.take,
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error('the run was left before its end'))
+      await Promise.allSettled(running)
+      options.onClose?.()
+    },
+  }
+}
+
+/**
+ * Where complete groups are handed over: to whoever waits for one, else they wait to be taken. Those who
+ * watch are told of every change.
+ */
+function openOutlet() {
+  const ready: Promise<Group>[] = []
+  const waiting: ((group: Promise<Group>) => void)[] = []
+  let pending = 0
+  let watching: (() => void)[] = []
+  const wake = (): void => {
+    const woken = watching
+    watching = []
+    for (const each of woken) each()
+  }
+  return {
+    get pending() {
+      return pending
+    },
+    get ready() {
+      return ready.length
+    },
+    expect(count: number): void {
+      pending += count
+    },
+    give(group: Promise<Group>): void {
+      const taker = waiting.shift()
+      if (taker) taker(group)
+      else ready.push(group)
+      wake()
+    },
+    async take(): Promise<Group> {
       if (pending === 0) throw new Error('nothing was submitted that could be taken')
       try {
         return await (ready.shift() ?? new Promise<Group>(resolve => waiting.push(resolve)))
@@ -136,11 +160,9 @@ export function openPipeline(given: PipelineOptions): Pipeline {
         pending--
       }
     },
-    async [Symbol.asyncDispose]() {
-      stop.abort(new Error('the run was left before its end'))
-      await Promise.allSettled(running)
-      options.onClose?.()
-    },
+    /** Tells those who watch that something has changed. */
+    wake,
+    change: () => new Promise<void>(resolve => watching.push(resolve)),
   }
 }
 
@@ -268,7 +290,7 @@ async function keepTrees(
   { trees, sent }: Pick<Made, 'trees' | 'sent'>,
   { writer, unfinished, listen, context }: PipelineOptions,
 ): Promise<void> {
-  if (sent) await writer?.writeSent(framesOf(sent))
+  if (sent) await writer?.writeSent({ bytes: sent.bytes, notes: sent.notes })
   else for (const tree of trees) await writer?.writeTree(tree)
   unfinished?.forget(attempt)
   for (const [index, tree] of trees.entries()) {
@@ -336,5 +358,10 @@ async function askElsewhere(
 
 /** What an attempt cost; whoever sent its trees has counted, so that they need not be read. */
 function usageOf({ trees, sent }: Made): Usage {
-  return sumCosts(sent?.trees.map(({ cost }) => cost) ?? trees.map(costOfTree))
+  if (sent) return sumNotes(sent.notes)
+  const costs = trees.map(costOfTree)
+  return {
+    sampled: costs.reduce((sum, { sampled }) => sum + sampled, 0),
+    prompt: costs.reduce((sum, { prompt }) => sum + prompt, 0),
+  }
 }

@@ -1,4 +1,4 @@
-import { type Group, isUseful } from '../core/group.ts'
+import { type Group, glanceAt } from '../core/group.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
 
 /** How many groups are wanted, and how many may be rolled for them. */
@@ -52,7 +52,7 @@ export function openQuota(options: QuotaOptions): Quota {
         `${begun} groups were rolled for ${wanted} wanted, and filters left ${kept}: --refill ${refill} allows no more`,
       ),
     take(group) {
-      if (isUseful(group)) kept++
+      if (glanceAt(group).isUseful) kept++
       // Lengths are compared where a run is cut short; otherwise nothing is looked into.
       if (keep === undefined) return
       for (const { trajectory } of group.members) {

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { usualStrategy } from '../capture/agent.ts'
 import { steadySeconds } from '../core/call.ts'
 import type { Environment } from '../core/environment.ts'
-import type { Filter, Group } from '../core/group.ts'
+import { type Filter, type Group, glanceAt } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
 import { type GroupId, seatGroup } from '../core/ids.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
@@ -115,7 +115,8 @@ export async function* rollGroups<Data>(
   const reserved = group * leaves
   const next = async (): Promise<Group> => {
     const taken = await pipeline.next()
-    budget.settle(reserved, taken.members.length + taken.unscored.length)
+    const { rewards, unscored } = glanceAt(taken)
+    budget.settle(reserved, rewards.length + unscored)
     quota.take(taken)
     return taken
   }

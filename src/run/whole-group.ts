@@ -1,9 +1,10 @@
-import type { Group, Unscored } from '../core/group.ts'
+import { type Group, type Unscored, withGlance } from '../core/group.ts'
 import { type TrajectoryId, type TreeId, treeId } from '../core/ids.ts'
 import type { Gradable, Trajectory, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
-import type { TreeCost } from '../store/journal-index.ts'
-import type { SentFrames } from '../store/store.ts'
+import type { GroupRecord } from '../store/group-record.ts'
+import type { NotedTree } from '../store/journal-index.ts'
+import { tellTogether } from '../watch/events.ts'
 import { withGroupFigures } from '../watch/group-figures.ts'
 import type { Loan } from './budget.ts'
 import type { Elsewhere, GroupWork, MadeGroup, MadeTree, Piece } from './elsewhere.ts'
@@ -47,7 +48,7 @@ export async function rollWhole(
     end(left)
     throw error
   } finally {
-    loan?.settle(sumCosts([...kept.trees.values()].map(({ cost }) => cost)))
+    loan?.settle(kept.usage())
   }
 }
 
@@ -76,13 +77,11 @@ interface Making {
 async function makeWhole(making: Making, elsewhere: Elsewhere): Promise<Begun> {
   const { job, options, loan, kept, end } = making
   const { signal, group: members, listen } = options
-  const keep = (piece: Piece): void => kept.add(piece, () => end(piece.trees.length))
+  const keep = (piece: Piece): void => kept.add(piece, () => end(piece.count))
   const returned = await elsewhere.makeGroup!(workOf(job, options, loan), {
     signal,
     onBegin() {
-      for (let member = 0; member < members; member++) {
-        listen?.({ kind: 'attempt-start', task: job.task.id, member })
-      }
+      tellTogether(listen, { kind: 'attempts-start', task: job.task.id, members })
     },
     onPiece: keep,
   })
@@ -90,7 +89,7 @@ async function makeWhole(making: Making, elsewhere: Elsewhere): Promise<Begun> {
   if (returned.kind === 'spread') return nothing
   if (returned.kind === 'broken') {
     await kept.written()
-    return { kind: 'attempts', kept: kept.trees, tries: 1 }
+    return { kind: 'attempts', kept: kept.trees(), tries: 1 }
   }
   keep(returned.piece)
   await kept.written()
@@ -116,7 +115,9 @@ function workOf(
 
 /** What came of a group so far. */
 interface Kept {
-  readonly trees: ReadonlyMap<TreeId, MadeTree>
+  trees(): ReadonlyMap<TreeId, MadeTree>
+  /** What it cost. */
+  usage(): Usage
   /** The group, once its piece has come. */
   group(): Group | undefined
   /** Keeps a piece, in the journal first; then its observers hear of it, and `done` is called. */
@@ -126,26 +127,32 @@ interface Kept {
 }
 
 function openKept(job: Job, { writer, unfinished, listen }: PipelineOptions): Kept {
-  const trees = new Map<TreeId, MadeTree>()
+  const pieces: Piece[] = []
   const writing: Promise<void>[] = []
   let group: Group | undefined
+  let known: ReadonlyMap<TreeId, MadeTree> | undefined
+  const trees = (): ReadonlyMap<TreeId, MadeTree> => {
+    known ??= new Map(
+      pieces.flatMap(piece => piece.trees.map((tree, at) => [idAt(piece, at), tree])),
+    )
+    return known
+  }
 
   async function keep(piece: Piece): Promise<void> {
+    const { bytes, notes, group: made } = piece
     const { task, order } = job
-    const record = piece.group && { ...piece.group.record, task }
-    const whole = record && { record, stored: { group: group!, task, order } }
-    await writer?.writeSent({ ...framesOf(piece), ...(whole && { group: whole }) })
-    for (const made of piece.trees) {
-      unfinished?.forget(made.cost.id)
-      listen?.(made)
-    }
+    const whole = made && { record: made.record, stored: { group: group!, task, order } }
+    await writer?.writeSent({ bytes, notes, ...(whole && { group: whole }) })
+    if (unfinished) for (const [id] of piece.notes) unfinished.forget(id)
+    tellTogether(listen, piece)
     for (const event of piece.events) listen?.(event)
   }
   return {
     trees,
+    usage: () => sumNotes(pieces.flatMap(({ notes }) => notes)),
     group: () => group,
     add(piece, done) {
-      for (const tree of piece.trees) trees.set(tree.cost.id, tree)
+      pieces.push(piece)
       if (piece.group) group = readGroup(job, piece.group, trees)
       const kept = keep(piece).then(done)
       kept.catch(() => undefined)
@@ -158,24 +165,38 @@ function openKept(job: Job, { writer, unfinished, listen }: PipelineOptions): Ke
   }
 }
 
-/** What a writer gets of a piece. */
-export function framesOf({ bytes, trees }: Piece): SentFrames {
-  return { bytes, trees: trees.map(({ cost }) => cost) }
-}
+const idAt = ({ notes }: Piece, at: number): TreeId => notes[at]![0]
 
-/** The group that was weighed elsewhere; its trees are read when they are looked into. */
+/** The group that was weighed elsewhere; its record and its trees are read when they are looked into. */
 function readGroup(
-  { id, task }: Job,
-  { record, figures }: MadeGroup,
-  trees: ReadonlyMap<TreeId, MadeTree>,
+  { id, task, step }: Job,
+  { record, glance, figures }: MadeGroup,
+  trees: () => ReadonlyMap<TreeId, MadeTree>,
 ): Group {
-  const { step, members, unscored } = record
-  const find = (trajectory: TrajectoryId): MadeTree =>
-    trees.get(trajectory.slice(0, trajectory.lastIndexOf('/')) as TreeId)!
+  let whole: Pick<Group, 'members' | 'unscored'> | undefined
+  const read = (): Pick<Group, 'members' | 'unscored'> => {
+    whole ??= readMembers(JSON.parse(record) as GroupRecord, trees())
+    return whole
+  }
   const group: Group = {
     id,
     task: task.id,
     ...(step !== undefined && { step }),
+    get members() {
+      return read().members
+    },
+    unscored: glance.unscored === 0 ? [] : read().unscored,
+  }
+  return withGlance(withGroupFigures(group, figures), glance)
+}
+
+function readMembers(
+  { members, unscored }: GroupRecord,
+  trees: ReadonlyMap<TreeId, MadeTree>,
+): Pick<Group, 'members' | 'unscored'> {
+  const find = (trajectory: TrajectoryId): MadeTree =>
+    trees.get(trajectory.slice(0, trajectory.lastIndexOf('/')) as TreeId)!
+  return {
     members: members.map(({ trajectory, ...credit }) =>
       later<Gradable, typeof credit>(find(trajectory), trajectory, credit),
     ),
@@ -185,7 +206,6 @@ function readGroup(
       }),
     ),
   }
-  return withGroupFigures(group, figures)
 }
 
 /** A member whose tree is read when it is looked into. */
@@ -206,9 +226,9 @@ function later<Kind extends Trajectory, Rest extends object>(
 }
 
 /** What trees cost together. */
-export function sumCosts(costs: readonly TreeCost[]): Usage {
+export function sumNotes(notes: readonly NotedTree[]): Usage {
   return {
-    sampled: costs.reduce((sum, { sampled }) => sum + sampled, 0),
-    prompt: costs.reduce((sum, { prompt }) => sum + prompt, 0),
+    sampled: notes.reduce((sum, [, , , sampled]) => sum + sampled, 0),
+    prompt: notes.reduce((sum, [, , , , prompt]) => sum + prompt, 0),
   }
 }

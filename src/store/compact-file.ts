@@ -56,59 +56,48 @@ export async function openCompactFile(
   path: string,
   { isLive, onEntry, smallest = 32 * 1024 * 1024, apart = momentMilliseconds }: CompactFileOptions,
 ): Promise<CompactFile> {
-  let { journal, frames }: Compacted = await compact(path, await readFrames(path, onEntry), isLive)
-  let { count, wasted } = countIn(frames, isLive)
+  const frames = await openFrames(path, { isLive, onEntry })
+  const { tally } = frames
   let compacting: Promise<void> | undefined
   let isOver = false
   let waiting = 0
-  let closing: Promise<void> | undefined
 
   const gathering = openGathering<Waiting>(apart, async gathered => {
     const entries = liveIn(gathered)
     // Nobody needs what was over before it was written.
-    count -= gathered.length - entries.length
-    wasted -= gathered.length - entries.length
+    tally.count -= gathered.length - entries.length
+    tally.wasted -= gathered.length - entries.length
     try {
       while (compacting) await compacting
-      await Promise.all(piecesOf(entries, mostTogether).map(writeFrame))
+      await Promise.all(piecesOf(entries, mostTogether).map(frames.write))
     } catch {
       isOver = true
     } finally {
       waiting -= gathered.length
     }
   })
-  async function writeFrame(entries: readonly AttemptEntry[]): Promise<void> {
-    const place = await journal.append(() => entriesToFrame(entries))
-    frames.push({ place, trees: treesIn(entries) })
-  }
   async function shrink(): Promise<void> {
-    await journal[Symbol.asyncDispose]()
-    ;({ journal, frames } = await compact(path, frames, isLive))
-    ;({ count, wasted } = countIn(frames, isLive))
-    count += waiting
+    await frames.rewrite()
+    tally.count += waiting
     compacting = undefined
   }
-  async function shut(): Promise<void> {
+  async function close(): Promise<void> {
     isOver = true
     await compacting
     await gathering.flush()
-    await journal[Symbol.asyncDispose]()
-  }
-  const close = (): Promise<void> => {
-    closing ??= shut()
-    return closing
+    await frames.close()
   }
   return {
     append(entry, attempt) {
       if (isOver) return undefined
-      count++
+      tally.count++
       waiting++
       gathering.add({ entry, attempt })
       return waiting > mostWaiting ? gathering.flush() : undefined
     },
     waste(entries) {
-      wasted += entries
-      if (isOver || journal.size < smallest || wasted < 0.75 * count) return
+      tally.wasted += entries
+      if (isOver || frames.size() < smallest || tally.wasted < 0.75 * tally.count) return
       compacting ??= shrink().catch(() => {
         isOver = true
         compacting = undefined
@@ -119,6 +108,45 @@ export async function openCompactFile(
       await rm(path, { force: true })
     },
     [Symbol.asyncDispose]: close,
+  }
+}
+
+/** The frames of a file, as they lie on disk. */
+interface Frames {
+  /** Bytes of the file. */
+  size(): number
+  /** All entries, and those of attempts that are not live; counted anew when the file is written anew. */
+  readonly tally: { count: number; wasted: number }
+  write(entries: readonly AttemptEntry[]): Promise<void>
+  /** Writes the file anew with what is live. */
+  rewrite(): Promise<void>
+  /** May be asked for twice. */
+  close(): Promise<void>
+}
+
+async function openFrames(
+  path: string,
+  { isLive, onEntry }: Pick<CompactFileOptions, 'isLive' | 'onEntry'>,
+): Promise<Frames> {
+  let { journal, frames }: Compacted = await compact(path, await readFrames(path, onEntry), isLive)
+  const tally = { ...countIn(frames, isLive) }
+  let closing: PromiseLike<void> | undefined
+  return {
+    tally,
+    size: () => journal.size,
+    async write(entries) {
+      const place = await journal.append(() => entriesToFrame(entries))
+      frames.push({ place, trees: treesIn(entries) })
+    },
+    async rewrite() {
+      await journal[Symbol.asyncDispose]()
+      ;({ journal, frames } = await compact(path, frames, isLive))
+      Object.assign(tally, countIn(frames, isLive))
+    },
+    async close() {
+      closing ??= journal[Symbol.asyncDispose]()
+      await closing
+    },
   }
 }
 

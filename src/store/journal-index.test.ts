@@ -113,7 +113,7 @@ describe('the index of a journal', () => {
     const writer = await openJournal(paths.journal)
     const notes = (await continueNotes(paths, writer.size, 100_000))!
     const sizes = new Set<number>()
-    for (let group = 0; group < 900; group++) {
+    for (let group = 0; group < 1500; group++) {
       for (const frame of frames(group % 3)) notes.add(frame, await writer.append(frame))
       await notes.writeFull()
       sizes.add(existsSync(paths.index) ? readFileSync(paths.index).length : 0)

@@ -2,7 +2,7 @@ import { appendFile, type FileHandle, rm, stat, writeFile } from 'node:fs/promis
 import type { GroupId, TreeId } from '../core/ids.ts'
 import type { Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
-import { encodeFrame, type Frame, prefixSize } from './frame.ts'
+import { encodeFrame, type Frame, prefixSize, toJson, type WrittenFrame } from './frame.ts'
 import type { GroupRecord } from './group-record.ts'
 import { type FramePlace, journalMagic, openToRead, readJournal } from './read-journal.ts'
 
@@ -47,7 +47,13 @@ interface IndexPart {
   readonly groups: readonly GroupRecord[]
 }
 
-type NotedTree = readonly [
+/** A part that is about to be written, with groups that are JSON. */
+interface WrittenPart extends Omit<IndexPart, 'mark'> {
+  readonly texts: readonly string[]
+}
+
+/** Where a tree lies, and what it cost. */
+export type NotedTree = readonly [
   id: TreeId,
   offset: number,
   size: number,
@@ -85,6 +91,10 @@ export interface IndexNotes {
   add(frame: Frame, place: FramePlace): void
   /** The same for a tree without its frame. */
   addTree(cost: TreeCost, place: FramePlace): void
+  /** The same for trees that were noted by themselves and now lie behind this byte. */
+  addTrees(trees: readonly NotedTree[], offset: number): void
+  /** The same for a group as JSON. */
+  addGroup(record: string, place: FramePlace): void
   /** Writes the entries if there are enough, and forgets them; `onPart` gets them in any case. */
   write(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
   /** The same, once there is enough of it. */
@@ -102,7 +112,7 @@ export async function continueNotes(
 }
 
 /** Most trees and groups in memory before they are written; encoding more at once would hold the event loop. */
-const fullNotes = 512
+const fullNotes = 1024
 
 function openNotes(paths: JournalPaths, start: number, least: number): IndexNotes {
   let from = start
@@ -110,12 +120,14 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
   let last = start
   let trees: NotedTree[] = []
   let groups: GroupRecord[] = []
+  /** Groups as JSON, behind those before. */
+  let texts: string[] = []
   /** The index as it was left here: one of another size has been written by somebody else. */
   let left: number | undefined
   /** Whether a part is missing, so that none can follow it: the next reader goes on from there. */
   let isBehind = false
   let writing = Promise.resolve()
-  const append = async (part: Omit<IndexPart, 'mark'>): Promise<void> => {
+  const append = async (part: WrittenPart): Promise<void> => {
     if (isBehind) return
     // The index can always be made again: a disk that refuses it costs time, not data.
     left = await writePart(paths, part, left).catch(() => undefined)
@@ -123,9 +135,9 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
   }
   const write: IndexNotes['write'] = onPart => {
     if (end === from) return writing
-    const part = { from, to: end, last, trees, groups }
+    const part = { from, to: end, last, trees, groups, texts }
     onPart?.(part)
-    ;[from, trees, groups] = [end, [], []]
+    ;[from, trees, groups, texts] = [end, [], [], []]
     // One after another: a part that found the one before it half written would take it for somebody else's.
     if (part.to - part.from >= least) writing = writing.then(() => append(part))
     return writing
@@ -144,6 +156,16 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
       return end
     },
     addTree,
+    addTrees(more, at) {
+      for (const [id, offset, size, sampled, prompt] of more) {
+        trees.push([id, at + offset, size, sampled, prompt])
+        reach({ offset: at + offset, size })
+      }
+    },
+    addGroup(record, place) {
+      texts.push(record)
+      reach(place)
+    },
     add(frame, place) {
       const header = frame.header as JournalHeader
       if (header.kind === 'tree') return addTree(costOf(header.tree as StoredTree, frame), place)
@@ -153,7 +175,8 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
     write,
     writeFull: async onPart => {
       // A short stretch is not written, and none behind it would be.
-      if (trees.length + groups.length >= fullNotes && end - from >= least) await write(onPart)
+      if (trees.length + groups.length + texts.length >= fullNotes && end - from >= least)
+        await write(onPart)
     },
   }
 }
@@ -191,7 +214,7 @@ async function readParts({ journal, index }: JournalPaths): Promise<readonly Ind
  */
 async function writePart(
   paths: JournalPaths,
-  part: Omit<IndexPart, 'mark'>,
+  { texts, ...part }: WrittenPart,
   known: number | undefined,
 ): Promise<number | undefined> {
   if (known === undefined || known !== (await stat(paths.index)).size) {
@@ -199,10 +222,19 @@ async function writePart(
     if (end !== part.from) return undefined
   }
   const mark = await markAt(paths.journal, part.last)
-  const bytes = encodeFrame({ header: { ...part, mark }, arrays: [] })
+  const bytes = encodeFrame(partFrame({ ...part, mark }, texts))
   if (part.from > 0) await appendFile(paths.index, bytes)
   else await writeFile(paths.index, Buffer.concat([journalMagic, bytes]))
   return (await stat(paths.index)).size
+}
+
+/** The frame of a part; groups that are JSON are not read for it. */
+function partFrame(part: IndexPart, texts: readonly string[]): Frame | WrittenFrame {
+  if (texts.length === 0) return { header: part, arrays: [] }
+  const groups = [...part.groups.map(toJson), ...texts].join()
+  const others = toJson({ ...part, groups: undefined })
+  const json = `${others.slice(0, -1)},"groups":[${groups}]}`
+  return { json, leftOut: { texts: [], places: [] }, arrays: [] }
 }
 
 /** Length and checksum of the frame at a place, in one word. */

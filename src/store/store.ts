@@ -10,8 +10,8 @@ import {
   continueNotes,
   costOfTree,
   type JournalHeader,
+  type NotedTree,
   readContents,
-  type TreeCost,
 } from './journal-index.ts'
 import { lockFile } from './lock.ts'
 import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
@@ -30,9 +30,10 @@ export interface RunWriter extends AsyncDisposable {
 /** Frames of trees, one behind another; the last may be that of their group. */
 export interface SentFrames {
   readonly bytes: Buffer
-  /** The trees, with the sizes of their frames. */
-  readonly trees: readonly (TreeCost & { readonly size: number })[]
-  readonly group?: { readonly record: GroupRecord; readonly stored: StoredGroup }
+  /** Where the trees lie in them. */
+  readonly notes: readonly NotedTree[]
+  /** Their group, with its record as JSON. */
+  readonly group?: { readonly record: string; readonly stored: StoredGroup }
 }
 
 /** Can also write groups of which only the record is left in memory. */
@@ -65,16 +66,13 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
     },
     writeGroup: (group, task, order) => writeRecord(groupRecord(group, task, order)),
     writeRecord,
-    async writeSent({ bytes, trees, group }) {
+    async writeSent({ bytes, notes: trees, group }) {
       const { offset } = await journal.append(bytes)
-      let at = offset
-      for (const tree of trees) {
-        notes?.addTree(tree, { offset: at, size: tree.size })
-        at += tree.size
-      }
+      notes?.addTrees(trees, offset)
       if (group) {
-        const header: JournalHeader = { kind: 'group', group: group.record }
-        notes?.add({ header, arrays: [] }, { offset: at, size: offset + bytes.length - at })
+        const [, last = 0, size = 0] = trees.at(-1) ?? []
+        const at = last + size
+        notes?.addGroup(group.record, { offset: offset + at, size: bytes.length - at })
       }
       await notes?.writeFull()
     },

@@ -40,7 +40,6 @@ interface Rolling {
   readonly strategy: Strategy
   readonly kept: RolloutContext
   readonly attempt: Attempt
-  readonly append: Append
 }
 
 /** An attempt that is under way: its entries, the tokens that it sampled, and whether its trees are written. */
@@ -57,7 +56,6 @@ export async function openUnfinished(
 ): Promise<Unfinished> {
   const before = new Map<TreeId, AttemptRecord>()
   const live = new Map<TreeId, LiveAttempt>()
-  const usage = { sampled: 0, prompt: 0 }
   const counts = { continued: 0, restarted: 0 }
   const file = await openCompactFile(path, {
     isLive: tree => live.has(tree) || before.has(tree),
@@ -68,12 +66,7 @@ export async function openUnfinished(
       addEntry(record, entry)
     },
   })
-  for (const { samples } of before.values()) {
-    for (const sample of samples.values()) {
-      usage.sampled += tokensOf(sample)
-      usage.prompt += sample.usage.prompt
-    }
-  }
+
   /** Begins the record of an attempt; gives what appends to it. */
   const begin = (tree: TreeId): Append => {
     const attempt: LiveAttempt = { entries: 0, sampled: 0, isOver: false }
@@ -85,23 +78,8 @@ export async function openUnfinished(
     }
   }
 
-  /** Rolls an attempt from its record, and anew if its world diverges from it. */
-  async function goOn(id: TreeId, record: AttemptRecord, rolling: Rolling): Promise<Rolled> {
-    const { strategy, kept, attempt, append } = rolling
-    const replay = openReplay(record)
-    const tree = await strategy(replaying(kept, replay), attempt)
-    if (!replay.hasDiverged) {
-      counts.continued++
-      return tree
-    }
-    counts.restarted++
-    before.delete(id)
-    await append({ kind: 'restart', tree: id })
-    return await strategy(kept, attempt)
-  }
-
   return {
-    usage,
+    usage: usageOf(before.values()),
     counts,
     roll(strategy, context, attempt) {
       const id = treeId(attempt.group, attempt.member)
@@ -110,7 +88,12 @@ export async function openUnfinished(
       const record = before.get(id)
       // Nearly all attempts begin anew; one more function that awaits each of them would only hold memory.
       if (!record || record.samples.size === 0) return strategy(kept, attempt)
-      return goOn(id, record, { strategy, kept, attempt, append })
+      return goOn(record, { strategy, kept, attempt }, isContinued => {
+        counts[isContinued ? 'continued' : 'restarted']++
+        if (isContinued) return undefined
+        before.delete(id)
+        return append({ kind: 'restart', tree: id })
+      })
     },
     forget(tree) {
       const attempt = live.get(tree)
@@ -123,4 +106,28 @@ export async function openUnfinished(
     remove: () => file.remove(),
     [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
   }
+}
+
+/** What was spent on samples that are on record. */
+function usageOf(records: Iterable<AttemptRecord>): { sampled: number; prompt: number } {
+  const usage = { sampled: 0, prompt: 0 }
+  for (const { samples } of records) {
+    for (const sample of samples.values()) {
+      usage.sampled += tokensOf(sample)
+      usage.prompt += sample.usage.prompt
+    }
+  }
+  return usage
+}
+
+/** Rolls an attempt from its record, and anew if its world diverges from it; `tell` hears which first. */
+async function goOn(
+  record: AttemptRecord,
+  { strategy, kept, attempt }: Rolling,
+  tell: (isContinued: boolean) => Promise<void> | undefined,
+): Promise<Rolled> {
+  const replay = openReplay(record)
+  const tree = await strategy(replaying(kept, replay), attempt)
+  await tell(!replay.hasDiverged)
+  return replay.hasDiverged ? await strategy(kept, attempt) : tree
 }

@@ -5,6 +5,7 @@ import type { Group } from '../core/group.ts'
 import { environment } from '../environments/environment.ts'
 import { roll } from '../run/roll.ts'
 import { openCondenseReport } from './condense-report.ts'
+import { countGroup } from './group-figures.ts'
 
 const renderer = await openByteRenderer()
 const passage = (name: string): string =>
@@ -47,7 +48,7 @@ describe('openCondenseReport', () => {
   it('tells the ratio, recalls per trajectory, what they cost, and the reward with and without', async () => {
     const report = openCondenseReport()
     const groups = await rollTowns('keyword:boundary=blank-line')
-    for (const group of groups) report.add(group)
+    for (const group of groups) report.add(countGroup(group))
     const told = report.report()!
     expect(told).toMatchObject({
       trajectories: 2,
@@ -67,7 +68,7 @@ describe('openCondenseReport', () => {
 
   it('has nothing to tell of a run that condenses nothing', async () => {
     const report = openCondenseReport()
-    for (const group of await rollTowns()) report.add(group)
+    for (const group of await rollTowns()) report.add(countGroup(group))
     expect(report.report()).toBeUndefined()
   })
 })

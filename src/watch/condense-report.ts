@@ -1,11 +1,6 @@
-import type { Group, Unscored, Weighted } from '../core/group.ts'
 import { mean } from '../math/statistics.ts'
-import {
-  addCondensing,
-  type CondenseFigures,
-  condenseFigures,
-  noCondensing,
-} from './condense-figures.ts'
+import { addCondensing, type CondenseFigures, noCondensing } from './condense-figures.ts'
+import type { GroupFigures } from './group-figures.ts'
 
 /** What condensing did in a run, and its effect on rewards. */
 export interface CondenseReport {
@@ -38,7 +33,7 @@ export interface CondenseReport {
 
 /** Adds up what condensing did; undefined if nothing was condensed. */
 export interface CondenseReportBuilder {
-  add(group: Group, figuresOf?: (member: Weighted | Unscored) => CondenseFigures | undefined): void
+  add(figures: Pick<GroupFigures, 'endings' | 'lengths' | 'condensing'>): void
   report(): CondenseReport | undefined
 }
 
@@ -46,16 +41,15 @@ export interface CondenseReportBuilder {
 export function openCondenseReport(): CondenseReportBuilder {
   const tally = openTally()
   return {
-    add({ members, unscored }, figuresOf = countMember) {
-      for (const member of members) addMember(tally, member, figuresOf(member))
-      for (const member of unscored) addMember(tally, member, figuresOf(member))
+    add({ endings, lengths, condensing = [] }) {
+      for (let index = 0; index < lengths.length; index++) {
+        // The scored trajectories come first.
+        addTrajectory(tally, endings[index]?.[2], condensing[index] ?? undefined)
+      }
     },
     report: () => (tally.sum.tried === 0 ? undefined : toReport(tally)),
   }
 }
-
-const countMember = ({ tree, trajectory }: Weighted | Unscored): CondenseFigures | undefined =>
-  condenseFigures(tree, trajectory)
 
 function openTally() {
   return {
@@ -69,17 +63,17 @@ function openTally() {
 
 type Tally = ReturnType<typeof openTally>
 
-function addMember(
+function addTrajectory(
   tally: Tally,
-  member: Weighted | Unscored,
+  reward: number | undefined,
   figures: CondenseFigures | undefined,
 ): void {
   tally.all++
   if (figures) addCondensing(tally.sum, figures)
   if (figures && figures.condensings > 0) tally.trajectories++
-  if (!('reward' in member)) return
+  if (reward === undefined) return
   const hasRecalled = figures !== undefined && figures.recalls.count > 0
-  ;(hasRecalled ? tally.withRecall : tally.withoutRecall).push(member.reward.total)
+  ;(hasRecalled ? tally.withRecall : tally.withoutRecall).push(reward)
 }
 
 function toReport({ all, trajectories, sum, withRecall, withoutRecall }: Tally): CondenseReport {

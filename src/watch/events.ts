@@ -1,5 +1,6 @@
 import type { Group } from '../core/group.ts'
 import type { Lanes } from '../core/lane.ts'
+import type { Outcome } from '../core/outcome.ts'
 import type { Finish } from '../core/policy.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
@@ -13,7 +14,7 @@ export type RunEvent =
   | SampleEnd
   | Retried
   | TreeEnd
-  | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
+  | ScoreEnd
   | GroupEnd
   | StepEnd
   | CurvesDrawn
@@ -23,6 +24,13 @@ export type RunEvent =
   | { readonly kind: 'budget-spent'; readonly of: StopKind; readonly message: string }
   | WorkersSeen
   | RunEnd
+
+/** A tree whose rewards are known. */
+export interface ScoreEnd {
+  readonly kind: 'score-end'
+  readonly tree: string
+  readonly seconds: number
+}
 
 /** A tree that ended. */
 export interface TreeEnd {
@@ -162,18 +170,78 @@ export interface RunEnd {
   readonly error?: unknown
 }
 
-/** Listens to a run; must not throw, and is never waited for. */
-export type Listen = (event: RunEvent) => void
+/**
+ * Listens to a run; must not throw, and is never waited for. One that only counts can take many events as one,
+ * where a thread has counted them: with thousands of attempts in a second each event costs as much as its work.
+ */
+export interface Listen {
+  (event: RunEvent): void
+  /** Called with what happened together, in place of one call for each event. */
+  readonly together?: (events: Together) => void
+}
+
+/** Events of several attempts. */
+export type Together = AttemptsStart | TreesEnd
+
+/** The attempts of a group were begun. */
+export interface AttemptsStart {
+  readonly kind: 'attempts-start'
+  readonly task: string
+  readonly members: number
+}
+
+/** Trees that ended, counted by whoever made them. */
+export interface TreesEnd {
+  readonly kind: 'trees-end'
+  readonly count: number
+  /** Sampled tokens of all their trajectories. */
+  readonly sampled: number
+  /** How their trajectories ended, as `outcomeName` calls it. */
+  readonly outcomes: readonly (readonly [name: string, count: number])[]
+  readonly scoringSeconds: number
+  /** Their lines of `events.jsonl`, each with its end. */
+  readonly lines: string
+  /** The trees, each read when it is looked into. */
+  readonly trees: readonly TreeEnd[]
+  /** The events of their rewards. */
+  readonly scores: readonly ScoreEnd[]
+}
+
+/** What an outcome is counted as. */
+export function outcomeName(outcome: Outcome): string {
+  return outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : outcome.kind
+}
+
+/** Tells a listener what happened together: at once, or event by event if it asks for that. */
+export function tellTogether(listen: Listen | undefined, events: Together): void {
+  if (!listen) return
+  if (listen.together) listen.together(events)
+  else for (const event of eachOf(events)) listen(event)
+}
+
+function* eachOf(events: Together): Generator<RunEvent> {
+  if (events.kind === 'attempts-start') {
+    const { task, members } = events
+    for (let member = 0; member < members; member++) yield { kind: 'attempt-start', task, member }
+  } else {
+    yield* events.trees
+    yield* events.scores
+  }
+}
 
 /** One listener for several; if one throws, the others are still called. */
 export function listenAll(...listeners: readonly (Listen | undefined)[]): Listen {
-  return event => {
+  const tellEach = (tell: (listen: Listen) => void): void => {
     for (const listen of listeners) {
       try {
-        listen?.(event)
+        if (listen) tell(listen)
       } catch {
         // A listener must not break the run.
       }
     }
   }
+  const listenEach = (event: RunEvent): void => tellEach(listen => listen(event))
+  return Object.assign(listenEach, {
+    together: (events: Together) => tellEach(listen => tellTogether(listen, events)),
+  })
 }

@@ -1,3 +1,4 @@
+import { carried } from '../core/carried.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
@@ -43,17 +44,13 @@ export interface GroupFigures {
   readonly slowest: readonly Slow[]
 }
 
-const counted = Symbol('counted')
+const counted = carried(countGroup)
 
 /** A group that need not be looked into to be counted. */
-export function withGroupFigures(group: Group, figures: GroupFigures): Group {
-  return Object.defineProperty(group, counted, { value: figures })
-}
+export const withGroupFigures = counted.with
 
 /** What was counted of a group, by whoever made it or now. */
-export function groupFiguresOf(group: Group & { readonly [counted]?: GroupFigures }): GroupFigures {
-  return group[counted] ?? countGroup(group)
-}
+export const groupFiguresOf = counted.of
 
 /** Counts a group that is at hand. */
 export function countGroup({ members, unscored }: Group): GroupFigures {

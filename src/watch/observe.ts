@@ -5,8 +5,8 @@ import type { Instrument } from '../rollout/attempt.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'
 import { runPaths } from '../store/run-folder.ts'
-import type { EarlyStop, Listen, RunEvent, Warned, WorkerStatus } from './events.ts'
-import { listenAll } from './events.ts'
+import type { EarlyStop, Listen, RunEvent, Together, Warned, WorkerStatus } from './events.ts'
+import { listenAll, tellTogether } from './events.ts'
 import { type GroupsTally, openRunTally } from './run-tally.ts'
 import { openSentinels } from './sentinels/open-sentinels.ts'
 import type { SentinelContext } from './sentinels/sentinel.ts'
@@ -61,11 +61,14 @@ export async function openObservers(
   const instruments: Instrument[] = []
   const notes = openNotes(out)
   let listener: Listen | undefined
-  const tellAll: Listen = event => {
+  const all = (): Listen => {
     // Made once, because it is called with every sample.
     listener ??= listenAll(notes.listen, ...listeners)
-    listener(event)
+    return listener
   }
+  const tellAll: Listen = Object.assign((event: RunEvent) => all()(event), {
+    together: (events: Together) => tellTogether(all(), events),
+  })
   const add = ({ listen, instrument, closes }: Observer): void => {
     listeners.push(listen)
     if (instrument) instruments.push(instrument)
@@ -182,26 +185,30 @@ function openNotes(run: string) {
   let scoringSeconds = 0
   let earlyStop: ObserverNotes['earlyStop']
   const workers = new Map<string, WorkerStatus>()
+  const listen = (event: RunEvent): void => {
+    tally.listen(event)
+    if (event.kind === 'warning') {
+      const { kind: _kind, ...warning } = event
+      warnings.push(warning)
+    } else if (event.kind === 'retry') retries++
+    else if (event.kind === 'score-end') scoringSeconds += event.seconds
+    else if (event.kind === 'concurrency-change') clock.add('adaptive concurrency')
+    else if (event.kind === 'budget-spent' && event.of === 'seconds') clock.add('a time budget')
+    else if (event.kind === 'workers') {
+      for (const worker of event.workers) workers.set(worker.id, worker)
+    } else if (event.kind === 'early-stop') {
+      const { kind: _kind, ...stop } = event
+      clock.add('an early stop')
+      earlyStop = stop
+    }
+  }
+  const together = (events: Together): void => {
+    if (events.kind === 'trees-end') scoringSeconds += events.scoringSeconds
+  }
   const notes = {
+    listen: Object.assign(listen, { together }),
     notices: undefined as ObserverNotes['notices'],
     spans: undefined as ObserverNotes['spans'],
-    listen(event: RunEvent): void {
-      tally.listen(event)
-      if (event.kind === 'warning') {
-        const { kind: _kind, ...warning } = event
-        warnings.push(warning)
-      } else if (event.kind === 'retry') retries++
-      else if (event.kind === 'score-end') scoringSeconds += event.seconds
-      else if (event.kind === 'concurrency-change') clock.add('adaptive concurrency')
-      else if (event.kind === 'budget-spent' && event.of === 'seconds') clock.add('a time budget')
-      else if (event.kind === 'workers') {
-        for (const worker of event.workers) workers.set(worker.id, worker)
-      } else if (event.kind === 'early-stop') {
-        const { kind: _kind, ...stop } = event
-        clock.add('an early stop')
-        earlyStop = stop
-      }
-    },
     take: (): ObserverNotes => ({
       warnings,
       clock: [...clock],

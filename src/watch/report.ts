@@ -90,8 +90,7 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
     add(group) {
       const figures = groupFiguresOf(group)
       addGroup(tally, figures, group.step)
-      const condensed = figures.condensing?.values()
-      condensing.add(group, () => condensed?.next().value ?? undefined)
+      condensing.add(figures)
     },
     report() {
       const condensed = condensing.report()
@@ -122,7 +121,7 @@ function openTally(successAt: number) {
     prompt: 0,
     cached: 0,
     seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-    slowest: openSlowest(10),
+    slowest: openSlowest(),
     versions: openVersionTally(),
     fidelity: openCounter(),
     untempered: openCounter(),

@@ -1,3 +1,4 @@
+import { carried } from '../core/carried.ts'
 import type { TrajectoryId } from '../core/ids.ts'
 import { isSampled } from '../core/segment.ts'
 import type { Trajectory, TrajectoryEvent } from '../core/trajectory.ts'
@@ -43,18 +44,13 @@ export interface ForkCost {
   readonly kept: number
 }
 
-/** Where a tree carries what was counted of it; a map of all trees would cost more than they do. */
-const counted = Symbol('counted')
+const counted = carried(countTree)
 
 /** A tree that need not be looked into to be counted. */
-export function withFigures(tree: Tree, figures: TreeFigures): Tree {
-  return Object.defineProperty(tree, counted, { value: figures })
-}
+export const withFigures = counted.with
 
 /** What was counted of a tree, by whoever made it or now. */
-export function figuresOf(tree: Tree & { readonly [counted]?: TreeFigures }): TreeFigures {
-  return tree[counted] ?? countTree(tree)
-}
+export const figuresOf = counted.of
 
 /** Counts a tree that is at hand. */
 export function countTree(tree: Tree): TreeFigures {
@@ -90,17 +86,26 @@ function countTrajectory(tree: Tree, trajectory: Trajectory): TrajectoryFigures 
   }
 }
 
+/** Nearly all trajectories call one tool, and most calls have no problem. */
 function countCalls(calls: Trajectory['calls']): readonly ToolFigures[] {
-  const names = new Set(calls.map(({ tool }) => tool))
-  return [...names].map(tool => {
-    const own = calls.filter(call => call.tool === tool)
-    return {
-      tool,
-      calls: own.length,
-      seconds: own.reduce((sum, { seconds }) => sum + seconds, 0),
-      problems: countWords(own.flatMap(({ problem }) => problem ?? [])),
-    }
-  })
+  const tools: Counting[] = []
+  for (const { tool, seconds, problem } of calls) {
+    const known = tools.find(each => each.tool === tool)
+    const own = known ?? { tool, calls: 0, seconds: 0, problems: [] }
+    if (!known) tools.push(own)
+    own.calls++
+    own.seconds += seconds
+    if (problem !== undefined) own.problems.push(problem)
+  }
+  return tools.map(own => ({ ...own, problems: countWords(own.problems) }))
+}
+
+/** A tool whose calls are being counted. */
+interface Counting {
+  readonly tool: string
+  calls: number
+  seconds: number
+  readonly problems: string[]
 }
 
 function countForks(events: readonly TrajectoryEvent[]): TrajectoryFigures['forks'] {

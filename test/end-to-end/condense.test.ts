@@ -13,6 +13,7 @@ import { tool } from '../../src/environments/tools/tool.ts'
 import { roll } from '../../src/run/roll.ts'
 import { openRenderer } from '../../src/settings/model-source.ts'
 import { openCondenseReport } from '../../src/watch/condense-report.ts'
+import { countGroup } from '../../src/watch/group-figures.ts'
 import { passageReader } from '../passage-reader.ts'
 import { call, openByteRenderer, script } from '../rolling.ts'
 import { espalier } from './cli.ts'
@@ -33,7 +34,7 @@ async function rollPassages(condense?: string, context = 8000) {
   for await (const group of roll(passages(), 8, options)) groups.push(group)
   const members = groups.flatMap(group => group.members)
   const report = openCondenseReport()
-  for (const group of groups) report.add(group)
+  for (const group of groups) report.add(countGroup(group))
   const rewards = members.map(({ reward }) => reward.total)
   return { policy, members, rewards, report: report.report() }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { GroupId } from '../../core/ids.ts'
-import type { GroupWork, MadeGroup, MadeTree, Piece, Work } from '../elsewhere.ts'
+import type { GroupWork, MadeGroup, Piece, Work } from '../elsewhere.ts'
 import { Crew } from './crew.ts'
 import type { AnsweringGroup, RollThread } from './thread.ts'
 
@@ -20,10 +20,8 @@ interface MakingGroup extends AnsweringGroup {
 
 /** So many trees of a group; with the last ones comes the group. */
 function pieceOf(trees: number, isWhole = false): Piece {
-  const cost = { id: 'g/0', sampled: 1, prompt: 1, size: 8 } as MadeTree['cost']
-  const made = Array.from({ length: trees }, () => ({ cost }) as MadeTree)
   const group = isWhole && ({ line: '' } as MadeGroup)
-  return { trees: made, bytes: Buffer.alloc(0), events: [], ...(group && { group }) }
+  return { count: trees, sampled: trees, ...(group && { group }) } as Piece
 }
 
 function openFakes(widths: readonly number[]) {

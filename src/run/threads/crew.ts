@@ -98,6 +98,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
       done: 0,
       sampled: 0,
       spare: spareOf(width, 0),
+      isFilling: true,
       seen: 0,
     }))
     for (const place of this.#places) this.#enter(place)
@@ -242,10 +243,18 @@ export class Crew implements Elsewhere, AsyncDisposable {
     return width + Math.max(spare, this.#groupSize)
   }
 
+  /** Whether a thread is sent more: it is filled when half of what it has to go on with is made. */
+  #hasRoom(place: Place): boolean {
+    const most = this.#mostOf(place)
+    if (place.load >= most) place.isFilling = false
+    else if (place.load <= most - place.spare / 2) place.isFilling = true
+    return place.isFilling
+  }
+
   #freest(): Place | undefined {
     let best: Place | undefined
     for (const place of this.#places) {
-      if (!place.isReady || place.isAlone || place.load >= this.#mostOf(place)) continue
+      if (!place.isReady || place.isAlone || !this.#hasRoom(place)) continue
       if (!best || loadOf(place) < loadOf(best)) best = place
     }
     return best
@@ -313,10 +322,10 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   /** Takes the attempts of a piece off what a thread has to do. */
   #takeOff(place: Place, asked: AskedGroup, piece: Piece): void {
-    const { length } = piece.trees
-    countMade(place, length, piece)
-    place.load -= length
-    asked.left -= length
+    const { count } = piece
+    countMade(place, count, piece)
+    place.load -= count
+    asked.left -= count
   }
 
   #leave(place: Place, asked: Asked): void {

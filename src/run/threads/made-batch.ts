@@ -1,21 +1,20 @@
 import type { Task } from '../../core/environment.ts'
-import type { Group, Scored, Unscored } from '../../core/group.ts'
-import type { TreeId } from '../../core/ids.ts'
-import type { Usage } from '../../core/trajectory.ts'
+import { type Group, type GroupGlance, glanceAt, isHeldOut } from '../../core/group.ts'
 import type { Tree } from '../../core/tree.ts'
 import { openFrameBuffer, toJson } from '../../store/frame.ts'
 import { openGathering } from '../../store/gathering.ts'
-import { type GroupRecord, groupRecord } from '../../store/group-record.ts'
-import type { TreeCost } from '../../store/journal-index.ts'
-import { type LaterTree, laterTree, treeAsSent } from '../../store/later-tree.ts'
-import { treeFromBytes, treeToRunFrame } from '../../store/tree-frame.ts'
-import type { RunEvent } from '../../watch/events.ts'
-import { countGroup } from '../../watch/group-figures.ts'
-import { toGroupLine, toTreeLine } from '../../watch/telemetry/event-record.ts'
-import { countTree, type TreeFigures, withFigures } from '../../watch/tree-figures.ts'
-import type { MadeGroup, MadeTree, Piece } from '../elsewhere.ts'
-import { type ScoreRecord, toMember, toScoreRecord } from '../served/score-record.ts'
+import { groupRecord } from '../../store/group-record.ts'
+import type { NotedTree } from '../../store/journal-index.ts'
+import { treeAsSent } from '../../store/later-tree.ts'
+import { treeToRunFrame } from '../../store/tree-frame.ts'
+import { outcomeName, type RunEvent, type ScoreEnd } from '../../watch/events.ts'
+import { countGroup, type GroupFigures } from '../../watch/group-figures.ts'
+import { openCounter, openSlowest } from '../../watch/tallies.ts'
+import { timedLine, toGroupLine, toTreeLine } from '../../watch/telemetry/event-record.ts'
+import { countTree } from '../../watch/tree-figures.ts'
+import { type ScoreRecord, toScoreRecord } from '../served/score-record.ts'
 import type { Served } from '../served/served-run.ts'
+import type { SentDetail } from './read-batch.ts'
 
 /**
  * What one thread has made, for the one that gathers. All that can be done for an attempt or a group alone
@@ -27,34 +26,37 @@ export interface MadeBatch {
   readonly kind: 'made'
   /** `SentPiece[]` as JSON. */
   readonly pieces: string
-  /** One line each, since most are passed on or never read: of a tree its event and what else is known of it, of a group its event. */
+  /** The texts of all pieces one behind another. */
   readonly texts: string
+  /** The records of all groups, by themselves: these are kept until the index is written. */
+  readonly records: string
   readonly frames: Uint8Array
 }
 
-/** What was made for one order. */
-interface SentPiece {
+/** What was made for one order: what is read of every piece. */
+export interface SentPiece {
   readonly id: number
   readonly size: number
-  readonly trees: readonly SentTree[]
-  readonly events: readonly RunEvent[]
-  readonly group?: Omit<MadeGroup, 'line'>
+  /** Trees, as they lie in the piece. */
+  readonly notes: readonly NotedTree[]
+  readonly sampled: number
+  readonly outcomes: readonly (readonly [name: string, count: number])[]
+  readonly scoringSeconds: number
+  /** What happened besides the ends and rewards of trees. */
+  readonly events?: readonly RunEvent[]
+  /** Characters of its lines of events and of its details, which are JSON that is seldom read. */
+  readonly lines: number
+  readonly details: number
+  readonly group?: SentGroup
 }
 
-/** The cost of a tree; its ends where they are not one that is completed at this cost. */
-type SentTree = readonly [
-  id: TreeId,
-  sampled: number,
-  prompt: number,
-  size: number,
-  ends?: MadeTree['ends'],
-]
-
-/** What of a tree is read when it is looked into, besides its bytes. */
-interface SentDetail {
-  readonly scores: readonly ScoreRecord[]
-  /** What is asked of every tree that comes alone; of those that come with their group hardly any is looked into. */
-  readonly known?: LaterTree & { readonly figures: TreeFigures }
+/** A group that is weighed. */
+export interface SentGroup {
+  readonly glance: GroupGlance
+  readonly figures: GroupFigures
+  /** Characters of its line of events and of its record. */
+  readonly line: number
+  readonly record: number
 }
 
 type MadeHere = Extract<Served, { readonly kind: 'made' }>
@@ -66,8 +68,11 @@ export interface WeighedHere {
   readonly order: number
 }
 
-/** Milliseconds between two batches of a thread that makes many; what comes alone goes at once. */
-const between = 4
+/**
+ * Milliseconds between two batches of a thread that makes many; what comes alone goes at once. A batch costs the
+ * gathering thread about as much as three of its trees.
+ */
+const between = 16
 /** So many trees, or so many bytes of them, do not wait for others. */
 const [mostTrees, mostBytes] = [64, 1 << 20]
 
@@ -83,15 +88,80 @@ interface EncodedTree {
   readonly scores: readonly ScoreRecord[]
 }
 
+/** A group that is counted and written. */
+interface CountedGroup {
+  readonly group: Group
+  readonly figures: GroupFigures
+  readonly record: string
+}
+
 /** A piece that grows until its batch is sent. */
-interface OpenPiece {
+class OpenPiece {
   readonly id: number
   /** Where its frames lie among those of the batch. */
-  readonly places: FramePlace[]
-  readonly trees: SentTree[]
-  readonly events: RunEvent[]
-  readonly texts: string[]
-  group?: Omit<MadeGroup, 'line'>
+  readonly places: FramePlace[] = []
+  readonly notes: NotedTree[] = []
+  readonly outcomes = openCounter()
+  readonly events: RunEvent[] = []
+  readonly scores: ScoreEnd[] = []
+  readonly lines: string[] = []
+  readonly details: SentDetail['trees'][number][] = []
+  group: { readonly sent: SentGroup; readonly line: string; readonly record: string } | undefined
+  size = 0
+  sampled = 0
+
+  constructor(id: number) {
+    this.id = id
+  }
+
+  addTree({ tree, place, scores }: EncodedTree, isAlone: boolean): void {
+    const sent = treeAsSent(tree)
+    const { id, sampled, prompt } = sent.cost
+    const ends = tree.trajectories.map(({ outcome, usage }) => ({ outcome, usage }))
+    for (const { outcome, usage } of ends) {
+      this.sampled += usage.sampled
+      this.outcomes.add(outcomeName(outcome))
+    }
+    this.notes.push([id, this.size, place.size, sampled, prompt])
+    this.lines.push(toTreeLine(tree))
+    const known = isAlone && { ...sent, figures: countTree(tree) }
+    this.details.push({ scores, ends, ...(known && { known }) })
+    this.addPlace(place)
+  }
+
+  addEvents(events: readonly RunEvent[]): void {
+    for (const event of events) {
+      if (event.kind === 'score-end') this.scores.push(event)
+      else this.events.push(event)
+    }
+  }
+
+  addGroup({ group, figures, record }: CountedGroup, place: FramePlace): void {
+    const line = toGroupLine(group)
+    const sent = { glance: glanceAt(group), figures, line: line.length, record: record.length }
+    this.group = { sent, line, record }
+    this.addPlace(place)
+  }
+
+  addPlace(place: FramePlace): void {
+    this.places.push(place)
+    this.size += place.size
+  }
+
+  /** What is sent of it, and its texts behind those of other pieces. */
+  close(time: string, texts: string[]): SentPiece {
+    const { id, size, notes, sampled, events, scores, group } = this
+    const lines = this.lines.map(line => timedLine(line, time)).join('')
+    const details = toJson({ trees: this.details, scores } satisfies SentDetail)
+    texts.push(lines, details, ...(group ? [group.line] : []))
+    return {
+      ...{ id, size, notes, sampled, outcomes: this.outcomes.entries() },
+      scoringSeconds: scores.reduce((sum, { seconds }) => sum + seconds, 0),
+      ...(events.length > 0 && { events }),
+      ...{ lines: lines.length, details: details.length },
+      ...(group && { group: group.sent }),
+    }
+  }
 }
 
 /** Sends what a thread makes. */
@@ -118,7 +188,7 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
   function pieceOf(id: number): OpenPiece {
     const known = open.get(id)
     if (known) return known
-    const piece: OpenPiece = { id, places: [], trees: [], events: [], texts: [] }
+    const piece = new OpenPiece(id)
     open.set(id, piece)
     gathering.add(piece)
     return piece
@@ -127,15 +197,12 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
     const from = frames.size
     return { from, size: frames.add(frame) }
   }
-  function addTree(piece: OpenPiece, encoded: EncodedTree, isAlone: boolean): void {
-    const { tree, place, scores } = encoded
-    const sent = treeAsSent(tree)
-    const known = isAlone && { ...sent, figures: countTree(tree) }
-    const detail: SentDetail = { scores, ...(known && { known }) }
-    piece.places.push(place)
-    piece.trees.push(toSentTree(tree, sent.cost, place.size))
-    piece.texts.push(toTreeLine(tree), toJson(detail))
-    trees++
+  /** What could not be among the slowest of the run is not sent as such; held-out tasks are counted apart. */
+  const slowest = { learned: openSlowest(), heldOut: openSlowest() }
+  function count(group: Group): GroupFigures {
+    const figures = countGroup(group)
+    const kept = isHeldOut(group) ? slowest.heldOut : slowest.learned
+    return { ...figures, slowest: figures.slowest.filter(each => kept.add(each)) }
   }
   const flushFull = (): void => {
     if (trees >= mostTrees || frames.size >= mostBytes) void gathering.flush()
@@ -148,128 +215,31 @@ export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
         return { tree, place: addFrame(treeToRunFrame(tree)), scores }
       })
       const piece = pieceOf(id)
-      for (const each of encoded) addTree(piece, each, ordered === 'alone')
-      piece.events.push(...made.events)
+      for (const each of encoded) piece.addTree(each, ordered === 'alone')
+      piece.addEvents(made.events)
+      trees += encoded.length
       flushFull()
     },
     addGroup(id, { group, task, order }) {
       const record = groupRecord(group, task, order)
       const place = addFrame({ header: { kind: 'group', group: record }, arrays: [] })
-      const piece = pieceOf(id)
-      piece.places.push(place)
-      piece.group = { record: withoutTask(record), figures: countGroup(group) }
-      piece.texts.push(toGroupLine(group))
+      pieceOf(id).addGroup({ group, figures: count(group), record: toJson(record) }, place)
       flushFull()
     },
   }
 }
 
-const completed = { kind: 'completed' } as const
-
-function toSentTree({ trajectories }: Tree, cost: TreeCost, size: number): SentTree {
-  const { id, sampled, prompt } = cost
-  const ends = trajectories.map(({ outcome, usage }) => ({ outcome, usage }))
-  return isUsual(ends, cost) ? [id, sampled, prompt, size] : [id, sampled, prompt, size, ends]
-}
-
-/** Whether a tree has one end, which is completed and costs what the tree does. */
-function isUsual(ends: MadeTree['ends'], { sampled, prompt }: Usage): boolean {
-  return ends.every(
-    ({ outcome, usage }, index) =>
-      index === 0 &&
-      outcome.kind === completed.kind &&
-      usage.sampled === sampled &&
-      usage.prompt === prompt,
-  )
-}
-
-function withoutTask({ task: _task, ...record }: GroupRecord): Omit<GroupRecord, 'task'> {
-  return record
-}
-
 /** The batch of these pieces: the frames of each lie together. */
 function toBatch(pieces: readonly OpenPiece[], frames: Buffer): MadeBatch {
-  const sizes = pieces.flatMap(({ places }) => places.map(({ size }) => size))
-  const memory = new Uint8Array(sizes.reduce((sum, size) => sum + size, 0))
+  const memory = new Uint8Array(pieces.reduce((sum, { size }) => sum + size, 0))
   let end = 0
-  const sent = pieces.map(({ id, places, trees, events, group }): SentPiece => {
-    const from = end
-    for (const place of places) {
-      memory.set(frames.subarray(place.from, place.from + place.size), end)
-      end += place.size
-    }
-    return { id, size: end - from, trees, events, ...(group && { group }) }
-  })
-  const texts = pieces.flatMap(piece => piece.texts).join('\n')
-  return { kind: 'made', pieces: toJson(sent), texts, frames: memory }
-}
-
-/** The pieces of a batch; trees are read when they are looked into. */
-export function readMadeBatch({
-  pieces,
-  texts,
-  frames,
-}: MadeBatch): readonly { readonly id: number; readonly piece: Piece }[] {
-  const memory = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength)
-  const lines = texts.split('\n')
-  let line = 0
-  let at = 0
-  return (JSON.parse(pieces) as readonly SentPiece[]).map(({ id, size, group, ...sent }) => {
-    const bytes = memory.subarray(at, at + size)
-    const end = at + size
-    const trees = sent.trees.map(([id, sampled, prompt, size, ends]) => {
-      const cost = { id, sampled, prompt, size }
-      const own = { memory, at, detail: lines[line + 1]! }
-      const known = ends ?? [{ outcome: completed, usage: cost }]
-      const tree = new ReadTree(cost, known, lines[line]!, own)
-      line += 2
-      at += size
-      return tree
-    })
-    at = end
-    const whole = group && { ...group, line: lines[line++]! }
-    return { id, piece: { trees, bytes, events: sent.events, ...(whole && { group: whole }) } }
-  })
-}
-
-/** Where the bytes of a tree lie, and what else is known of it as JSON. */
-interface SentBytes {
-  readonly memory: Buffer
-  readonly at: number
-  readonly detail: string
-}
-
-/** A tree whose texts and bytes are read once, when something is asked of them. */
-class ReadTree implements MadeTree {
-  readonly kind = 'tree-end'
-  readonly cost: MadeTree['cost']
-  readonly ends: MadeTree['ends']
-  readonly line: string
-  readonly #sent: SentBytes
-  #read: Pick<MadeTree, 'tree' | 'members'> | undefined
-
-  constructor(cost: MadeTree['cost'], ends: MadeTree['ends'], line: string, sent: SentBytes) {
-    this.cost = cost
-    this.ends = ends
-    this.line = line
-    this.#sent = sent
+  for (const { from, size } of pieces.flatMap(({ places }) => places)) {
+    memory.set(frames.subarray(from, from + size), end)
+    end += size
   }
-
-  get tree(): Tree {
-    return this.#whole().tree
-  }
-
-  get members(): readonly (Scored | Unscored)[] {
-    return this.#whole().members
-  }
-
-  #whole(): Pick<MadeTree, 'tree' | 'members'> {
-    if (this.#read) return this.#read
-    const { memory, at, detail } = this.#sent
-    const bytes = memory.subarray(at, at + this.cost.size)
-    const { scores, known } = JSON.parse(detail) as SentDetail
-    const tree = known ? withFigures(laterTree(known, bytes), known.figures) : treeFromBytes(bytes)
-    this.#read = { tree, members: scores.map(score => toMember(score, [tree])) }
-    return this.#read
-  }
+  const time = new Date().toISOString()
+  const texts: string[] = []
+  const sent = pieces.map(piece => piece.close(time, texts))
+  const records = pieces.map(({ group }) => group?.record ?? '').join('')
+  return { kind: 'made', pieces: toJson(sent), texts: texts.join(''), records, frames: memory }
 }

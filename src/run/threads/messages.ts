@@ -22,10 +22,21 @@ export interface WeightsOrder {
   readonly weights: Uint8Array | null
 }
 
+/** What the groups of a run mostly have in common. */
+export type SharedWork = Pick<GroupWork, 'seed' | 'sampling' | 'limits' | 'endpoint'>
+/** What every group has of its own. */
+export type OwnWork = Omit<GroupWork, keyof SharedWork>
+
 /** Messages to a thread. */
 export type ToThread =
   | { readonly kind: 'make'; readonly id: number; readonly making: string; readonly work: Work }
-  | { readonly kind: 'make-group'; readonly id: number; readonly work: GroupWork }
+  | {
+      readonly kind: 'make-group'
+      readonly id: number
+      readonly work: OwnWork
+      /** Left out where it is the same as for the group before. */
+      readonly shared?: SharedWork
+    }
   | { readonly kind: 'withdraw'; readonly id: number }
   | { readonly kind: 'pause'; readonly id: number }
   | ({ readonly kind: 'resume'; readonly id: number } & WeightsOrder)

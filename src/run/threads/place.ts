@@ -19,6 +19,8 @@ export interface Place<Asked = unknown> {
   sampled: number
   /** Attempts that it is sent to go on with, besides those that it makes. */
   spare: number
+  /** Whether it is sent more until it has as many as it may: a few at a time, since each message wakes it. */
+  isFilling: boolean
   /** What it had done when it was last looked at. */
   seen: number
 }
@@ -44,7 +46,7 @@ export const isBusyAlone = ({ isAlone, held, isReady }: Place): boolean =>
 /** Counts attempts that a thread has made, and what was sampled for them. */
 export function countMade(place: Place, attempts: number, piece: Piece | undefined): void {
   place.done += attempts
-  for (const { cost } of piece?.trees ?? []) place.sampled += cost.sampled
+  place.sampled += piece?.sampled ?? 0
 }
 
 export function statusOf(place: Place): WorkerStatus {

@@ -3,8 +3,9 @@ import type { Answering } from '../../core/call.ts'
 import { Line, type Waiting } from '../../threads/line.ts'
 import type { GroupWork, Made, Piece, ReturnedGroup, Work } from '../elsewhere.ts'
 import type { Served } from '../served/served-run.ts'
-import { type MadeBatch, readMadeBatch } from './made-batch.ts'
-import type { FromThread, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
+import type { MadeBatch } from './made-batch.ts'
+import type { FromThread, SharedWork, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
+import { readMadeBatch } from './read-batch.ts'
 
 /** The thread died, and with it the attempts it was making. */
 export class ThreadLostError extends Error {
@@ -68,6 +69,8 @@ class Thread implements RollThread {
   readonly ready: Promise<void>
   readonly #line: Line<ToThread, FromThread, Asking>
   readonly #listener: ThreadListener
+  /** What the last group that was ordered had in common with others. */
+  #shared: SharedWork | undefined
   #open = (): void => {}
   #refuse: (error: Error) => void = () => {}
 
@@ -89,7 +92,19 @@ class Thread implements RollThread {
   }
 
   makeGroup(work: GroupWork, answering: AnsweringGroup): () => void {
-    return this.#withdrawable(answering, id => ({ kind: 'make-group', id, work }))
+    const { seed, sampling, limits, endpoint, ...own } = work
+    const last = this.#shared
+    const isSame =
+      last?.seed === seed &&
+      last.sampling === sampling &&
+      last.limits === limits &&
+      last.endpoint === endpoint
+    const shared = { seed, sampling, limits, ...(endpoint !== undefined && { endpoint }) }
+    this.#shared = shared
+    return this.#withdrawable(answering, id => ({
+      ...{ kind: 'make-group', id, work: own },
+      ...(!isSame && { shared }),
+    }))
   }
 
   pause(): Promise<void> {
@@ -181,12 +196,12 @@ class Thread implements RollThread {
 
 /** The attempt that was ordered alone. */
 function toMade(sent: Piece): Made {
-  const { trees, events } = sent
+  const { trees, scores, events } = sent
   return {
     kind: 'made',
     trees: trees.map(({ tree }) => tree),
     sent,
     members: trees.flatMap(({ members }) => members),
-    events,
+    events: [...scores, ...events],
   }
 }

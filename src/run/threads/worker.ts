@@ -8,7 +8,13 @@ import { openBudget, type SpentKind } from '../budget.ts'
 import { rolloutsOf } from '../roll-groups.ts'
 import { openServedRun, type ServedRun } from '../served/served-run.ts'
 import { openMadePost } from './made-batch.ts'
-import { type FromThread, makingOf, type ThreadStart, type ToThread } from './messages.ts'
+import {
+  type FromThread,
+  makingOf,
+  type SharedWork,
+  type ThreadStart,
+  type ToThread,
+} from './messages.ts'
 
 const start = workerData as ThreadStart
 const port = parentPort!
@@ -19,6 +25,8 @@ const lane = openLane('rollouts', rolloutsOf(start))
 const underWay = new Map<number, AbortController>()
 /** Orders whose result nobody waits for. */
 const withdrawn = new Set<number>()
+/** What the last group that was ordered had in common with others. */
+let shared: SharedWork | undefined
 
 type Order<Kind extends ToThread['kind']> = ToThread & { readonly kind: Kind }
 
@@ -60,7 +68,10 @@ async function make(run: ServedRun, { id, work, making }: Order<'make'>): Promis
 }
 
 /** Makes all attempts of a group and weighs them; each is sent when it has ended. */
-async function makeGroup(run: ServedRun, { id, work }: Order<'make-group'>): Promise<void> {
+async function makeGroup(run: ServedRun, ordered: Order<'make-group'>): Promise<void> {
+  shared = ordered.shared ?? shared
+  const { id } = ordered
+  const work = { ...shared!, ...ordered.work }
   const stop = underWay.get(id)!
   const { signal } = stop
   const { group, task, order, members: count, step } = work

@@ -1,4 +1,4 @@
-import { type Group, isHeldOut } from '../../core/group.ts'
+import { type Group, glanceAt, isHeldOut } from '../../core/group.ts'
 import { textOf } from '../../core/message.ts'
 import { isSampled } from '../../core/segment.ts'
 import { isGradable, type Trajectory } from '../../core/trajectory.ts'
@@ -52,9 +52,9 @@ function openRewards() {
   return {
     see(group: Group): undefined {
       if (isHeldOut(group)) return
-      for (const { reward } of group.members) {
-        best = Math.max(best, reward.total)
-        last.push(reward.total)
+      for (const reward of glanceAt(group).rewards) {
+        best = Math.max(best, reward)
+        last.push(reward)
       }
       if (last.length > 2 * window) last = last.slice(-window)
     },

@@ -1,4 +1,5 @@
-import type { Listen, Warned } from '../events.ts'
+import type { Tree } from '../../core/tree.ts'
+import type { Listen, RunEvent, Together, Warned } from '../events.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
 import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
 import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
@@ -36,16 +37,25 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
     if (alarm) warn({ kind: 'warning', sentinel, ...alarm })
   }
   const isSeen = openGlances()
-  return event => {
+  const seeTree = (tree: Tree): void => {
+    for (const each of sentinels) raise(each.name, each.seeTree?.(tree))
+  }
+  const together = (events: Together): void => {
+    if (events.kind !== 'trees-end') return
+    for (let index = 0; index < events.count; index++) {
+      if (isSeen()) seeTree(events.trees[index]!.tree)
+    }
+  }
+  const listen = (event: RunEvent): void => {
     if (event.kind === 'tree-end') {
-      if (event.isOther || !isSeen()) return
-      for (const each of sentinels) raise(each.name, each.seeTree?.(event.tree))
+      if (!event.isOther && isSeen()) seeTree(event.tree)
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
     } else if (event.kind === 'step-end') {
       for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics))
     }
   }
+  return Object.assign(listen, { together })
 }
 
 /** The first trees are all checked, and later only this many per second, as a sample. */

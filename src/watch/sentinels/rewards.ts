@@ -1,4 +1,4 @@
-import { isHeldOut } from '../../core/group.ts'
+import { glanceAt, isHeldOut } from '../../core/group.ts'
 import type { Alarm, Sentinel } from './sentinel.ts'
 
 /** Warns if every reward of the run is the same: nothing can be learned. */
@@ -12,10 +12,10 @@ export function equalRewards(): Sentinel {
     seeGroup(group): Alarm | undefined {
       if (isOver || isHeldOut(group)) return undefined
       groups++
-      for (const { reward } of group.members) {
-        first ??= reward.total
+      for (const reward of glanceAt(group).rewards) {
+        first ??= reward
         count++
-        if (reward.total !== first) isOver = true
+        if (reward !== first) isOver = true
       }
       if (isOver || groups < 8 || count < 32) return undefined
       isOver = true
@@ -41,10 +41,11 @@ export function noContrast(): Sentinel {
   return {
     name: 'no-contrast',
     seeGroup(group): Alarm | undefined {
-      const [first, ...others] = group.members
-      if (isOver || !first || others.length === 0 || isHeldOut(group)) return undefined
-      isOver = others.some(({ reward }) => reward.total !== first.reward.total)
-      means.add(first.reward.total)
+      if (isOver || isHeldOut(group)) return undefined
+      const [first, ...others] = glanceAt(group).rewards
+      if (first === undefined || others.length === 0) return undefined
+      isOver = others.some(reward => reward !== first)
+      means.add(first)
       groups++
       if (isOver || groups < enoughGroups || means.size < 2) return undefined
       isOver = true

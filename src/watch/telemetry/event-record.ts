@@ -11,6 +11,7 @@ import type {
   RunEvent,
   RunStart,
   SampleEnd,
+  ScoreEnd,
   StepEnd,
   Warned,
   WorkersSeen,
@@ -23,7 +24,7 @@ export type EventRecord = { readonly time: string } & (
   | SampleEnd
   | Retried
   | TreeRecord
-  | { readonly kind: 'score-end'; readonly tree: string; readonly seconds: number }
+  | ScoreEnd
   | GroupRecord
   | StepEnd
   | CurvesDrawn
@@ -65,12 +66,17 @@ export interface GroupRecord {
 /** Events that can be written; those with lanes are for live observers only. */
 export type WrittenEvent = Exclude<RunEvent, LanesMoved>
 
-/** An event as the line that is written of it. */
+/** An event as the line that is written of it, with its end. */
 export function toEventLine(event: WrittenEvent, time: string): string {
   if (!('line' in event) || event.line === undefined) {
-    return withoutSecrets(JSON.stringify(toEventRecord(event, time)))
+    return `${withoutSecrets(JSON.stringify(toEventRecord(event, time)))}\n`
   }
-  return `{"time":"${time}",${event.line.slice(1)}`
+  return timedLine(event.line, time)
+}
+
+/** A line that lacks its time, with it and with its end. */
+export function timedLine(line: string, time: string): string {
+  return `{"time":"${time}",${line.slice(1)}\n`
 }
 
 /** What is written of a tree that ended, but for the time. */

@@ -1,6 +1,6 @@
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
-import type { Listen, RunEvent } from '../events.ts'
+import type { Listen, RunEvent, Together } from '../events.ts'
 import { toEventLine, type WrittenEvent } from './event-record.ts'
 
 /** Events that are not written: too many, already in the trees, or only for live observers. */
@@ -43,17 +43,23 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
     if (lines !== '') stream?.write(lines)
     lines = ''
   }
+  const write = (toLines: () => string): void => {
+    // Opened with the first event: before that the run folder may not be there.
+    stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
+    if (stream.writableLength > mostWaiting) return
+    // Each write wakes a thread, so events of one moment are written together.
+    if (lines === '') setTimeout(flush, momentMilliseconds).unref()
+    lines += toLines()
+  }
+  const listen = (event: RunEvent): void => {
+    if (isOver || !isWritten(event) || isTooSoon(event)) return
+    write(() => toEventLine(event, new Date().toISOString()))
+  }
+  const together = (events: Together): void => {
+    if (!isOver && events.kind === 'trees-end') write(() => events.lines)
+  }
   return {
-    listen(event) {
-      if (isOver || !isWritten(event) || isTooSoon(event)) return
-      // Opened with the first event: before that the run folder may not be there.
-      stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
-      if (stream.writableLength > mostWaiting) return
-      const line = toEventLine(event, new Date().toISOString())
-      // Each write wakes a thread, so events of one moment are written together.
-      if (lines === '') setTimeout(flush, momentMilliseconds).unref()
-      lines += `${line}\n`
-    },
+    listen: Object.assign(listen, { together }),
     async [Symbol.asyncDispose]() {
       if (!stream || isOver) return
       over()
