@@ -8,6 +8,8 @@ export interface OwnFlag {
   readonly help: string
   /** What its value is called; without one it is a switch. */
   readonly argument?: string
+  /** May be given several times. */
+  readonly isList?: boolean
 }
 
 /** What a command is called with. */
@@ -17,6 +19,8 @@ export interface Invocation {
   readonly flags: SettingsInput
   /** The command's own flags as they were written; a switch that was given is ''. */
   readonly own: Readonly<Record<string, string | undefined>>
+  /** What its own flags that may be given several times were given. */
+  readonly lists: Readonly<Record<string, readonly string[]>>
   readonly json: boolean
   /** The config file and the profile that were named, if any. */
   readonly config: string | undefined

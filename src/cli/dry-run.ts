@@ -1,6 +1,8 @@
 import type { ResolvedSettings } from '../settings/config.ts'
 import type { SettingName } from '../settings/settings.ts'
+import { claimRunFolder } from '../store/run-folder.ts'
 import type { Invocation, OwnFlag } from './command.ts'
+import type { Rolled } from './rolling.ts'
 
 /** The flag of commands that can say what they would do. */
 export const dryRunFlag: Readonly<Record<'dry-run', OwnFlag>> = {
@@ -9,13 +11,27 @@ export const dryRunFlag: Readonly<Record<'dry-run', OwnFlag>> = {
   },
 }
 
-/** Whether only a plan is wanted. */
-export function isDryRun({ own }: Invocation): boolean {
-  return own['dry-run'] !== undefined
+/** What begins a run: its kind, the settings it takes, and how it is run in a folder. */
+export interface Beginning {
+  readonly kind: string
+  readonly names: readonly SettingName[]
+  run(rolled: Rolled, invocation: Invocation): Promise<number>
 }
 
-/** Prints the plan of a run instead of beginning it. */
-export async function printPlan(
+/** Claims a run folder and begins a run there; prints the plan of it where only that is wanted. */
+export async function beginOrPlan(
+  resolved: ResolvedSettings,
+  invocation: Invocation,
+  { kind, names, run }: Beginning,
+): Promise<number> {
+  const { values } = resolved
+  await using claimed = await claimRunFolder(values.out)
+  const { out } = claimed
+  if (invocation.own['dry-run'] === undefined) return await run({ values, out }, invocation)
+  return await printPlan(resolved, invocation, { kind, out, names })
+}
+
+async function printPlan(
   resolved: ResolvedSettings,
   { terminal, json }: Invocation,
   what: { readonly kind: string; readonly out: string; readonly names: readonly SettingName[] },

@@ -19,17 +19,30 @@ export const configFlags = {
     argument: 'FILE',
   },
   profile: { help: 'A profile of the config file', argument: 'NAME' },
+  'no-NAME': {
+    help: 'Takes back what the config file sets: a switch is off, a list is empty, the rest is not set',
+  },
 } as const
+
+/** Whether `--no-NAME` makes sense: for switches, and for what has no value unless it is given one. */
+export function isNegatable({ argument, default: value }: Setting): boolean {
+  return argument === undefined || value === undefined || isEmpty(value)
+}
+
+/** Whether a value is a list or an object without anything in it. */
+export function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
 
 /** What was written on the command line, read by the table of settings. */
 export type ReadFlags = Pick<
   Invocation,
-  'words' | 'flags' | 'own' | 'json' | 'config' | 'profile'
+  'words' | 'flags' | 'own' | 'lists' | 'json' | 'config' | 'profile'
 > & {
   readonly help: boolean
 }
 
-type Values = Record<string, string | boolean | (string | boolean)[] | undefined>
+type Values = Record<string, string | boolean | string[] | undefined>
 
 /** Reads the words after a command's name; unknown flags and wrong values throw `MisuseError`. */
 export function readFlags(command: Command, argv: readonly string[]): ReadFlags {
@@ -37,14 +50,17 @@ export function readFlags(command: Command, argv: readonly string[]): ReadFlags 
   const { values, positionals } = parse(command, argv, names)
   checkWords(command, positionals, values.help === true)
   const own: Record<string, string | undefined> = {}
-  for (const name of Object.keys(command.own ?? {})) {
+  const lists: Record<string, readonly string[]> = {}
+  for (const [name, { isList }] of Object.entries(command.own ?? {})) {
     const value = values[name]
-    own[name] = value === true ? '' : (value as string | undefined)
+    if (isList) lists[name] = (value as string[] | undefined) ?? []
+    else own[name] = value === true ? '' : (value as string | undefined)
   }
   return {
     words: positionals,
     flags: readSettings(values, names),
     own,
+    lists,
     json: values.json === true,
     help: values.help === true,
     config: values.config as string | undefined,
@@ -57,7 +73,7 @@ function parse(
   argv: readonly string[],
   names: ReadonlyMap<string, SettingName>,
 ): { values: Values; positionals: string[] } {
-  const options: Record<string, { type: 'string' | 'boolean'; multiple?: boolean }> = {
+  const options: Record<string, Option> = {
     json: { type: 'boolean' },
     help: { type: 'boolean' },
   }
@@ -66,15 +82,11 @@ function parse(
     options.profile = { type: 'string' }
   }
   for (const [flag, name] of names) {
-    const { argument, isList } = settings[name] as Setting
-    options[flag] = {
-      type: argument === undefined ? 'boolean' : 'string',
-      ...(isList && { multiple: true }),
-    }
+    const setting = settings[name] as Setting
+    options[flag] = optionOf(setting)
+    if (isNegatable(setting)) options[`no-${flag}`] = { type: 'boolean' }
   }
-  for (const [flag, { argument }] of Object.entries(command.own ?? {})) {
-    options[flag] = { type: argument === undefined ? 'boolean' : 'string' }
-  }
+  for (const [flag, own] of Object.entries(command.own ?? {})) options[flag] = optionOf(own)
   refuseUnknown(command, argv, Object.keys(options))
   try {
     return parseArgs({ args: joinNegatives(argv, options), options, allowPositionals: true }) as {
@@ -86,10 +98,22 @@ function parse(
   }
 }
 
+interface Option {
+  readonly type: 'string' | 'boolean'
+  readonly multiple?: boolean
+}
+
+function optionOf({ argument, isList }: Pick<Setting, 'argument' | 'isList'>): Option {
+  return {
+    type: argument === undefined ? 'boolean' : 'string',
+    ...(isList && { multiple: true }),
+  }
+}
+
 /** `--fail-below -0.02`: a number after a flag is its value, not another flag. */
 function joinNegatives(
   argv: readonly string[],
-  options: Readonly<Record<string, { readonly type: string }>>,
+  options: Readonly<Record<string, Option>>,
 ): string[] {
   const joined: string[] = []
   for (const word of argv) {
@@ -126,8 +150,14 @@ function readSettings(values: Values, names: ReadonlyMap<string, SettingName>): 
   const read: Record<string, unknown> = {}
   for (const [flag, name] of names) {
     const value = values[flag]
-    if (value === undefined) continue
-    read[name] = readValue(name, value, `--${flag}`)
+    const isNegated = values[`no-${flag}`] === true
+    if (isNegated && value !== undefined) {
+      throw new MisuseError(`--${flag} and --no-${flag} contradict each other: give one of them`)
+    }
+    if (value !== undefined) read[name] = readValue(name, value, `--${flag}`)
+    // What is there and undefined overrules a config: only the default is left.
+    if (isNegated)
+      read[name] = (settings[name] as Setting).argument === undefined ? false : undefined
   }
   return read as SettingsInput
 }

@@ -1,15 +1,17 @@
-import { type Group, reasonsUnscored } from '../core/group.ts'
+import { type Group, glanceAt, reasonsUnscored } from '../core/group.ts'
 import type { Counts } from './progress.ts'
 
 /** A group on one line: its id, which `espalier show` opens, its rewards, what failed. */
 export function groupLine(group: Group): string {
-  const rewards = group.members.map(({ reward }) => round(reward.total)).join(' ')
-  const dropped = group.members.filter(member => member.dropped).length
+  const glance = glanceAt(group)
+  const rewards = glance.rewards.map(round).join(' ')
+  const reasons = reasonsUnscored(group)
   const notes = [
-    ...(dropped > 0 ? [droppedNote(group)] : []),
-    ...reasonsUnscored(group)
+    ...(glance.dropped > 0 ? [droppedNote(group)] : []),
+    ...reasons
       .slice(0, 2)
       .map(({ reason, count }) => (count === 1 ? reason : `${count} × ${reason}`)),
+    ...(reasons.length > 2 ? [`${reasons.length - 2} more`] : []),
   ]
   return `${group.id.padEnd(12)}  reward ${rewards || '–'}${notes.length > 0 ? `  (${notes.join('; ')})` : ''}`
 }

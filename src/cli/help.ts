@@ -1,15 +1,15 @@
 import type { Setting } from '../settings/setting.ts'
-import { flagOf, type SettingName, settings } from '../settings/settings.ts'
+import { flagOf, type SettingName, settings, shownFlag } from '../settings/settings.ts'
 import { byTopic } from '../settings/topics.ts'
-import type { Command } from './command.ts'
-import { commonFlags, configFlags } from './flags.ts'
+import type { Command, OwnFlag } from './command.ts'
+import { commonFlags, configFlags, isEmpty } from './flags.ts'
 
 /** Every setting, whichever command takes it. */
 export function settingsHelp(): string {
   const names = Object.keys(settings) as SettingName[]
   return [
     'Settings, as flags; a config file has the same names in camelCase:',
-    ...topicLines(names, name => flagLine(flagOf(name), settings[name])),
+    ...topicLines(names, name => flagLine(shownFlag(name), settings[name])),
     '',
     'espalier --help config --json prints a JSON schema for editors.',
   ].join('\n')
@@ -20,12 +20,10 @@ export function commandHelp(command: Command): string {
   const own = Object.entries(command.own ?? {})
   const isBorrowed = own.length > 0 && command.settings.length > most
   const flags = [
-    ...own.map(([flag, { help, argument }]) => flagLine(flag, { help, argument })),
+    ...own.map(ownLine),
     ...(isBorrowed && own.length > 1 ? [sharedLine(command)] : settingLines(command)),
-    ...(command.readsConfig
-      ? Object.entries(configFlags).map(([flag, each]) => flagLine(flag, each))
-      : []),
-    ...Object.entries(commonFlags).map(([flag, each]) => flagLine(flag, each)),
+    ...(command.readsConfig ? Object.entries(configFlags).map(ownLine) : []),
+    ...Object.entries(commonFlags).map(ownLine),
   ]
   return [
     `Usage: espalier ${command.name} ${command.usage}`.trimEnd(),
@@ -61,7 +59,7 @@ function topicLines(
 
 function settingLine(name: SettingName, { defaults }: Command): string {
   const given = defaults?.[name]
-  return flagLine(flagOf(name), {
+  return flagLine(shownFlag(name), {
     ...settings[name],
     ...(given !== undefined && { default: given }),
   })
@@ -72,7 +70,8 @@ function sharedLine({ settings: names }: Command): string {
   const lines: string[] = ['', '  All of these as well; espalier --help config explains them:']
   let line = '   '
   for (const name of names) {
-    const word = ` --${flagOf(name)}`
+    const isSwitch = (settings[name] as Setting).argument === undefined
+    const word = ` --${isSwitch ? '[no-]' : ''}${flagOf(name)}`
     if (line.length + word.length > 98) {
       lines.push(line)
       line = '   '
@@ -82,21 +81,17 @@ function sharedLine({ settings: names }: Command): string {
   return [...lines, line, ''].join('\n')
 }
 
+function ownLine([flag, { help, argument }]: readonly [string, OwnFlag]): string {
+  return flagLine(`--${flag}${argument ? ` ${argument}` : ''}`, { help })
+}
+
 function flagLine(
   flag: string,
-  {
-    help,
-    argument,
-    default: value,
-  }: { help: string; argument?: string | undefined } & Pick<Setting, 'default'>,
+  { help, default: value }: Pick<Setting, 'help' | 'default'>,
 ): string {
   const shown =
     value === undefined || value === false || isEmpty(value) ? '' : ` (default: ${show(value)})`
-  return `  ${`--${flag}${argument ? ` ${argument}` : ''}`.padEnd(34)} ${help}${shown}`
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+  return `  ${flag.padEnd(34)} ${help}${shown}`
 }
 
 function show(value: unknown): string {

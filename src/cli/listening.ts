@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { MisuseError } from './command.ts'
+import { type Invocation, MisuseError } from './command.ts'
 
 /** Throws if the port is taken; called first, since the service listens only after its folder was made. */
 export async function tryPort(port: number, host: string): Promise<void> {
@@ -27,8 +27,9 @@ export const doorFlags = {
     argument: 'HOST',
   },
   'allow-host': {
-    help: 'Names besides its address that clients may call it by, with spaces between them',
-    argument: 'NAME…',
+    help: 'A name besides its address that clients may call it by; may be given several times',
+    argument: 'NAME',
+    isList: true,
   },
   'token-variable': {
     help: 'The environment variable that holds the token clients send (default: ESPALIER_TOKEN)',
@@ -46,7 +47,7 @@ export function keyOption(own: Readonly<Record<string, string | undefined>>): st
 }
 
 /** Where a command listens and who may enter, from its flags. */
-export function readDoor(own: Readonly<Record<string, string | undefined>>): {
+export function readDoor({ own, lists }: Pick<Invocation, 'own' | 'lists'>): {
   readonly host: string
   readonly token?: string
   readonly allowedHosts: readonly string[]
@@ -56,6 +57,6 @@ export function readDoor(own: Readonly<Record<string, string | undefined>>): {
     host: own.host ?? '127.0.0.1',
     // An empty variable is not a token.
     ...(token && { token }),
-    allowedHosts: (own['allow-host'] ?? '').split(/\s+/).filter(name => name !== ''),
+    allowedHosts: lists['allow-host'] ?? [],
   }
 }

@@ -1,12 +1,19 @@
+import { glanceAt } from '../core/group.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { BudgetLimits } from '../run/budget.ts'
-import type { RunEvent, WorkerStatus } from '../watch/events.ts'
+import {
+  type Listen,
+  outcomeName,
+  type RunEvent,
+  type Together,
+  type WorkerStatus,
+} from '../watch/events.ts'
 import type { StopKind } from '../watch/stopped.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Counts a run while it goes on, and shows it on stderr; closing it ends the live line. */
 export interface Progress extends Disposable {
-  listen(event: RunEvent): void
+  readonly listen: Listen
   /** The closing line. */
   summary(): string
   readonly counts: Counts
@@ -63,12 +70,17 @@ export function openProgress(terminal: Terminal, expected: Expected): Progress {
 
   // The time that is left runs on while nothing happens.
   const timer = terminal.isLive ? setInterval(show, 500).unref() : undefined
+  const listen = (event: RunEvent): void => {
+    count(counts, event)
+    show()
+  }
+  const together = (events: Together): void => {
+    countTogether(counts, events)
+    show()
+  }
   return {
     counts,
-    listen(event) {
-      count(counts, event)
-      show()
-    },
+    listen: Object.assign(listen, { together }),
     [Symbol.dispose]() {
       clearInterval(timer)
       terminal.status('')
@@ -85,16 +97,15 @@ function count(counts: Counts, event: RunEvent): void {
     counts.done++
     for (const { outcome, usage } of event.ends ?? event.tree.trajectories) {
       counts.sampled += usage.sampled
-      const name = outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : outcome.kind
-      counts.outcomes.set(name, (counts.outcomes.get(name) ?? 0) + 1)
+      addOutcomes(counts, outcomeName(outcome), 1)
     }
   } else if (event.kind === 'group-end') {
     counts.groups++
-    for (const { reward, dropped } of event.group.members) {
-      counts.rewards++
-      counts.rewardSum += reward.total
-      if (dropped) counts.dropped++
-    }
+    const { rewards, dropped, unscored } = glanceAt(event.group)
+    counts.rewards += rewards.length
+    for (const reward of rewards) counts.rewardSum += reward
+    counts.dropped += dropped
+    if (unscored === 0) return
     for (const { trajectory } of event.group.unscored) countLost(counts, trajectory.outcome)
   } else if (event.kind === 'budget-spent') {
     counts.stopped = event.message
@@ -105,14 +116,27 @@ function count(counts: Counts, event: RunEvent): void {
   }
 }
 
+function countTogether(counts: Counts, events: Together): void {
+  if (events.kind === 'attempts-start') counts.attempts += events.members
+  else {
+    counts.done += events.count
+    counts.sampled += events.sampled
+    for (const [name, more] of events.outcomes) addOutcomes(counts, name, more)
+  }
+}
+
+function addOutcomes({ outcomes }: Counts, name: string, more: number): void {
+  outcomes.set(name, (outcomes.get(name) ?? 0) + more)
+}
+
 /** Moves an attempt that ended well but could not be scored to a count of its own. */
-function countLost({ outcomes }: Counts, own: Outcome): void {
+function countLost(counts: Counts, own: Outcome): void {
+  const { outcomes } = counts
   if (!isGradableOutcome(own)) return
   const left = (outcomes.get(own.kind) ?? 0) - 1
   if (left > 0) outcomes.set(own.kind, left)
   else outcomes.delete(own.kind)
-  const name = `${own.kind} without a reward`
-  outcomes.set(name, (outcomes.get(name) ?? 0) + 1)
+  addOutcomes(counts, `${own.kind} without a reward`, 1)
 }
 
 /** A worker silent for longer than this is shown as quiet. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { isUserPart } from '../settings/user-part.ts'
+import { isUserPart, splitUserPart } from '../settings/user-part.ts'
 import { type Invocation, MisuseError } from './command.ts'
 
 /** Runs this command now and again whenever a file beside a named one changes, in a process of its own. */
@@ -9,7 +9,7 @@ export async function rerunOnChange(
   names: readonly string[],
   { terminal, signal }: Invocation,
 ): Promise<number> {
-  const files = names.filter(isUserPart).map(name => resolve(name.split('#')[0]!))
+  const files = names.filter(isUserPart).map(name => resolve(splitUserPart(name)[0]))
   if (files.length === 0) {
     throw new MisuseError('--watch needs a part of your own to watch: --reward ./file.ts#export')
   }

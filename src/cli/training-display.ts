@@ -63,14 +63,19 @@ function waitLine(seconds: number, steps: number): string {
 }
 
 function stepLine(record: StepRecord, steps: number): string {
-  const { step, success, reward, sampledTokens, seconds, metrics } = record
-  const rate = sampledTokens / Math.max(1e-3, seconds.roll)
+  const { step, success, reward, sampledTokens, staleness, seconds, metrics } = record
+  // What is drawn ahead is drawn while the trainer learns.
+  const spent = seconds.roll + (staleness.most > 0 ? seconds.learn : 0)
   const width = String(steps).length
-  return (
-    `step ${String(step).padStart(width)}/${steps}  success ${success.toFixed(2)}  reward ${reward.toFixed(2)}` +
-    `  entropy ${(metrics.entropy ?? 0).toFixed(3)}  kl ${(metrics.kl ?? 0).toExponential(1)}` +
-    `  ${Math.round(rate)} tok/s`
-  )
+  return [
+    `step ${String(step).padStart(width)}/${steps}`,
+    `success ${success.toFixed(2)}`,
+    `reward ${reward.toFixed(2)}`,
+    // Not every trainer tells these.
+    ...(metrics.entropy === undefined ? [] : [`entropy ${metrics.entropy.toFixed(3)}`]),
+    ...(metrics.kl === undefined ? [] : [`kl ${metrics.kl.toExponential(1)}`]),
+    `${Math.round(sampledTokens / Math.max(1e-3, spent))} tok/s`,
+  ].join('  ')
 }
 
 /** A success rate with its interval, in words. */

@@ -237,7 +237,7 @@ async function checkMistakes<Data>({
 
 async function measureOpenings<Data>(checking: Checking<Data>): Promise<Found> {
   const { environment, tasks, open, renderer } = checking
-  if (!renderer) return { kind: 'skipped', detail: 'No renderer was given.' }
+  if (!renderer) return { kind: 'skipped', detail: 'which model? --model DIR counts them.' }
   const counts: number[] = []
   for (const task of tasks) {
     await using world = await environment.open(task, open)
@@ -261,7 +261,8 @@ async function measureReward<Data>(
 
 async function measureDemonstrations<Data>(checking: Checking<Data>): Promise<Found> {
   const { demonstrate } = checking
-  if (!demonstrate) return { kind: 'skipped', detail: 'No demonstrations were given.' }
+  if (!demonstrate)
+    return { kind: 'skipped', detail: 'none were given to checkEnvironment (demonstrate).' }
   const shown = await measureReward({ ...checking, turns: 1000 }, demonstrate)
   const nothing = await measureReward(checking, () => replyOf(''))
   if (shown.values!.mean! > nothing.values!.mean!) return shown

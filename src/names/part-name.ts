@@ -2,7 +2,7 @@ import { didYouMean } from './nearest.ts'
 
 /**
  * A part as it is named on a command line or in a config, `NAME[:ITEM,…]`: the first item may be
- * a bare variant, every other one is `option=value`.
+ * a bare variant, every other one is `option=value`. A comma within an item is written `\,`.
  */
 export interface PartName {
   readonly name: string
@@ -24,14 +24,24 @@ export function parsePartName(text: string): PartName {
   const colon = text.indexOf(':')
   const name = (colon < 0 ? text : text.slice(0, colon)).trim()
   if (!name) throw new Error(`"${text}" names nothing. Write NAME or NAME:option=value,…`)
-  const items = colon < 0 ? [] : text.slice(colon + 1).split(',')
+  const items = colon < 0 ? [] : splitItems(text.slice(colon + 1), ',')
   const first = items[0]
-  const isVariant = first !== undefined && !first.includes('=')
+  const isVariant = first !== undefined && !isOption.test(first)
   const options = new Map<string, string>()
   for (const item of isVariant ? items.slice(1) : items) addOption(options, item, text)
   if (!isVariant) return { name, options }
   if (!first.trim()) throw new Error(`"${text}" has an empty item. Write ${name}:option=value,…`)
   return { name, variant: first.trim(), options }
+}
+
+/** An option's name holds nothing that only paths have: `/data/a=b` is a path. */
+const isOption = /^[^=/\\.]*=/
+
+/** Splits a text at a comma or a space, where no backslash before it says that it belongs to an item. */
+export function splitItems(text: string, mark: ',' | ' '): readonly string[] {
+  return text
+    .split(mark === ',' ? /(?<!\\),/ : /(?<!\\)\s+/)
+    .map(item => item.replaceAll(`\\${mark}`, mark))
 }
 
 function addOption(options: Map<string, string>, item: string, text: string): void {

@@ -1,4 +1,5 @@
 import { PythonError } from './error.ts'
+import { decompose, divideInts, floorDivideFloats } from './exact.ts'
 import { PythonFloat, toInt } from './value.ts'
 
 /** A Python number of either type. */
@@ -52,42 +53,12 @@ function floatArithmetic(operation: Operation, left: number, right: number): num
 function divide(left: PythonNumber, right: PythonNumber): PythonFloat {
   if (typeof left === 'bigint' || typeof right === 'bigint') {
     if (!isFloat(left) && !isFloat(right) && right !== 0) {
-      return new PythonFloat(divideExactly(BigInt(left as bigint), BigInt(right as bigint)))
+      return new PythonFloat(divideInts(BigInt(left as bigint), BigInt(right as bigint)))
     }
   }
   const divisor = toDouble(right)
   if (divisor === 0) throw new PythonError('ZeroDivisionError', 'division by zero')
   return new PythonFloat(toDouble(left) / divisor)
-}
-
-const bitLength = (value: bigint): number => value.toString(2).length
-
-/** The double nearest to the exact quotient: 66 bits and a sticky bit decide the rounding. */
-function divideExactly(left: bigint, right: bigint): number {
-  const over = left < 0n ? -left : left
-  const under = right < 0n ? -right : right
-  const shift = Math.max(0, 66 - bitLength(over) + bitLength(under))
-  const scaled = over << BigInt(shift)
-  const sticky = scaled % under === 0n ? 0n : 1n
-  const magnitude = Number((scaled / under) | sticky) / 2 ** Math.min(shift, 1000)
-  const quotient = magnitude / 2 ** Math.max(0, shift - 1000)
-  if (!Number.isFinite(quotient)) {
-    throw new PythonError('OverflowError', 'integer division result too large for a float')
-  }
-  return left < 0n === right < 0n ? quotient : -quotient
-}
-
-function floorDivideFloats(left: number, right: number): number {
-  if (right === 0) throw new PythonError('ZeroDivisionError', 'float floor division by zero')
-  const remainder = left % right
-  const crosses = remainder !== 0 && remainder < 0 !== right < 0
-  const quotient = (left - remainder) / right - (crosses ? 1 : 0)
-  if (quotient === 0) {
-    const sign = left / right
-    return sign < 0 || Object.is(sign, -0) ? -0 : 0
-  }
-  const floor = Math.floor(quotient)
-  return quotient - floor > 0.5 ? floor + 1 : floor
 }
 
 function floatModulo(left: number, right: number): number {
@@ -219,16 +190,6 @@ function halfEven(over: bigint, under: bigint): bigint {
   const twice = (over % under) * 2n
   if (twice > under || (twice === under && quotient % 2n === 1n)) return quotient + 1n
   return quotient
-}
-
-function decompose(value: number): { mantissa: bigint; exponent: number } {
-  const view = new DataView(new ArrayBuffer(8))
-  view.setFloat64(0, value)
-  const bits = view.getBigUint64(0)
-  const biased = Number((bits >> 52n) & 0x7ffn)
-  const fraction = bits & 0xfffffffffffffn
-  if (biased === 0) return { mantissa: fraction, exponent: -1074 }
-  return { mantissa: fraction | 0x10000000000000n, exponent: biased - 1075 }
 }
 
 /** Python's `round(x)` without digits: the nearest int, half to even. */

@@ -51,8 +51,8 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
   const merged: Record<string, unknown> = {}
   const origins = Object.fromEntries(Object.keys(settings).map(name => [name, 'default']))
   for (const [origin, layer] of layers) {
+    // A flag that is there and undefined takes back what a file says.
     for (const [name, value] of Object.entries(layer)) {
-      if (value === undefined) continue
       merged[name] = value
       origins[name] = origin
     }

@@ -367,6 +367,13 @@ export function flagOf(name: SettingName): string {
   return flag ?? name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
 }
 
+/** The flag of a setting as help shows it, with what its value is called; a switch can be turned either way. */
+export function shownFlag(name: SettingName): string {
+  const { argument } = settings[name] as Setting
+  const flag = flagOf(name)
+  return argument === undefined ? `--${flag}, --no-${flag}` : `--${flag} ${argument}`
+}
+
 /** Settings with every default filled in. */
 export function withDefaults(input: SettingsInput): Settings {
   const filled = Object.entries(settings).map(([name, each]) => {

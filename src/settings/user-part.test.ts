@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import * as ours from '../index.ts'
-import { isUserPart, loadUserPart } from './user-part.ts'
+import { isUserPart, loadUserPart, splitUserPart } from './user-part.ts'
 
 function file(text: string): string {
   const path = join(mkdtempSync(join(tmpdir(), 'espalier-part-')), 'part.ts')
@@ -18,6 +18,12 @@ describe('a part of the user', () => {
     for (const name of ['desk', 'tau:retail,root=./dir', 'grpo:scale=none']) {
       expect(isUserPart(name)).toBe(false)
     }
+  })
+
+  it('may lie in a folder with a # in its name', () => {
+    expect(splitUserPart('./C#/a.ts#b')).toEqual(['./C#/a.ts', 'b'])
+    expect(splitUserPart('./C#/a.ts')).toEqual(['./C#/a.ts', undefined])
+    expect(splitUserPart('./a#b')).toEqual(['./a', 'b'])
   })
 
   it('is TypeScript that shares our modules and needs no packages of its own', async () => {

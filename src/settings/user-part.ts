@@ -13,9 +13,16 @@ export function isUserPart(name: string): boolean {
   return /^\.{0,2}\//.test(name) || /\.[cm]?[jt]s(#|$)/.test(name)
 }
 
+/** The file and the export that a name means; a folder's name may contain a `#` too. */
+export function splitUserPart(name: string): readonly [path: string, wanted: string | undefined] {
+  const [, path, wanted] =
+    /^(.*?\.[cm]?[jt]sx?)(?:#(.*))?$/s.exec(name) ?? /^([^#]*)(?:#(.*))?$/s.exec(name)!
+  return [path!, wanted]
+}
+
 /** Loads `./file.ts#export`; TypeScript is compiled on the way, on every supported Node. */
 export async function loadUserPart(name: string): Promise<unknown> {
-  const [path = '', wanted = 'default'] = name.split('#')
+  const [path, wanted = 'default'] = splitUserPart(name)
   const file = resolve(path)
   if (!existsSync(file)) {
     throw new SettingError(`no file ${path} (looked in ${dirname(file)}).${nearFile(path)}`)

@@ -7,6 +7,7 @@ import {
   openDatasetItems,
 } from '../../datasets/open.ts'
 import { readSplits } from '../../datasets/splits.ts'
+import { splitItems } from '../../names/part-name.ts'
 import { type Command, type Invocation, MisuseError, unknownVerb } from '../command.ts'
 
 const defaultCondenser = 'keyword:boundary=blank-line'
@@ -122,7 +123,7 @@ async function showLoss(invocation: Invocation): Promise<number> {
   const { words, flags, own, terminal, json, signal } = invocation
   const { seed = 0, condense = defaultCondenser, judge, model } = flags
   const asking = { seed, judge, model, signal, tellsQuestion: own['tell-question'] !== undefined }
-  const names = condense.split(/\s+/).filter(Boolean)
+  const names = splitItems(condense, ' ').filter(Boolean)
   for await (const report of measureLosses(words[1]!, names, asking)) {
     const { condenser, ratio, retention, kept, answerable, failures } = report
     const share = retention === null ? '–' : `${(100 * retention).toFixed(1)} %`

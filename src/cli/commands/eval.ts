@@ -17,9 +17,9 @@ import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts
 import { needed, openNamed } from '../../settings/open-named.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
 import { tau2Bench } from '../../sinks/formats/tau2-bench.ts'
-import { claimRunFolder, replaceFile } from '../../store/run-folder.ts'
+import { replaceFile } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
+import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
 import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
 import { count, percent } from '../units.ts'
@@ -69,14 +69,9 @@ export const evalCommand: Command = {
 
 async function runEval(invocation: Invocation): Promise<number> {
   const resolved = await resolveTasks(withBenchmarkDefaults(await resolveSettings(invocation)))
-  const { values } = resolved
-  checkMeasures(values)
-  await using claimed = await claimRunFolder(values.out)
-  const { out } = claimed
-  if (isDryRun(invocation)) {
-    return await printPlan(resolved, invocation, { kind: 'eval', out, names: evalSettingNames })
-  }
-  return await evalWith({ values, out }, invocation)
+  checkMeasures(resolved.values)
+  const beginning = { kind: 'eval', names: evalSettingNames, run: evalWith }
+  return await beginOrPlan(resolved, invocation, beginning)
 }
 
 /** Refuses, before anything is rolled, what could not be measured or written at the end. */

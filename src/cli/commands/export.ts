@@ -99,13 +99,18 @@ function describeExport(to: string, out: string, result: Exported): readonly str
   ]
 }
 
+const formWords: Readonly<Record<WrittenForm['rows'], string>> = {
+  once: 'each token in one row',
+  paths: 'each path whole in one row',
+}
+
 /** Which rows these are, why, and what they cost. */
 function formLines(form: WrittenForm): readonly string[] {
   const { rows, because, loss, tokens, trained, once } = form
   const times =
     trained === once ? '' : `, ${(trained / once).toFixed(2)} times those of --rows once`
   return [
-    `--rows ${rows} for --loss ${loss}${because === undefined ? '' : ` because ${because}`}`,
+    `${formWords[rows]} (--rows ${rows}) for --loss ${loss}${because === undefined ? '' : `: ${because}`}`,
     `${tokens} tokens in rows, ${trained} of them trained${times}`,
   ]
 }

@@ -12,7 +12,7 @@ export const resumeCommand: Command = {
   about:
     'Goes on with a run that was interrupted, with the settings it was begun with. What finished is\n' +
     'never rolled again; the exported rows are those of an undisturbed run. The flags change where\n' +
-    'and how fast it samples and how much it may spend, nothing else.',
+    'and how fast it samples and how much it may spend, nothing else; --no-budget lifts a limit.',
   examples: ['espalier resume runs/0007'],
   settings: [
     'policy',

@@ -4,9 +4,8 @@ import { rollOptionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
-import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
-import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
+import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
 import { elsewhereOf, type Rolled, warnOfChat, withProgress } from '../rolling.ts'
 
@@ -109,14 +108,8 @@ export const rollCommand: Command = {
 }
 
 async function runRoll(invocation: Invocation): Promise<number> {
-  const resolved = await resolveSettings(invocation)
-  const { values } = resolved
-  await using claimed = await claimRunFolder(values.out)
-  const { out } = claimed
-  if (isDryRun(invocation)) {
-    return await printPlan(resolved, invocation, { kind: 'roll', out, names: rollSettings })
-  }
-  return await rollWith({ values, out }, invocation)
+  const beginning = { kind: 'roll', names: rollSettings, run: rollWith }
+  return await beginOrPlan(await resolveSettings(invocation), invocation, beginning)
 }
 
 /** Rolls by settings and prints every group. */

@@ -47,8 +47,9 @@ export const rolloutsCommand: Command = {
     port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },
     ...doorFlags,
     'allow-policy': {
-      help: 'Endpoints besides --policy that clients may name, with spaces between them',
-      argument: 'URI…',
+      help: 'An endpoint besides --policy that clients may name; may be given several times',
+      argument: 'URI',
+      isList: true,
     },
     queue: { help: 'Groups that may wait to be rolled (default: 4096)', argument: 'N' },
     results: { help: 'Finished groups that may wait to be taken (default: 256)', argument: 'N' },
@@ -58,10 +59,10 @@ export const rolloutsCommand: Command = {
 }
 
 async function runRollouts(invocation: Invocation): Promise<number> {
-  const { own, terminal, json, signal } = invocation
+  const { own, lists, terminal, json, signal } = invocation
   const { values } = await resolveSettings(invocation)
   const { port = 8900 } = counted('port', own.port)
-  const door = readDoor(own)
+  const door = readDoor(invocation)
   const { host } = door
   await openNamed(`--port ${port}`, () => tryPort(port, host))
   const { tell } = terminal
@@ -74,8 +75,10 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   await using kept =
     values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
   const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }) }
-  const more = (own['allow-policy'] ?? '').split(/\s+/).filter(uri => uri !== '')
-  const checkPolicy = openAllowedPolicies([...(values.policy ?? []), ...more])
+  const checkPolicy = openAllowedPolicies([
+    ...(values.policy ?? []),
+    ...(lists['allow-policy'] ?? []),
+  ])
   await using rollouts = new Rollouts({
     parts,
     openPolicy: async uri => {

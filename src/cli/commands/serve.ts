@@ -38,7 +38,8 @@ export const serveCommand: Command = {
   run: runServe,
 }
 
-async function runServe({ own, json, terminal, signal }: Invocation): Promise<number> {
+async function runServe(invocation: Invocation): Promise<number> {
+  const { own, json, terminal, signal } = invocation
   const { model: folder = baseModel, name, weights } = own
   const port = readCount('port', own.port, 65_535)
   const threads = readCount('threads', own.threads, 64)
@@ -51,7 +52,7 @@ async function runServe({ own, json, terminal, signal }: Invocation): Promise<nu
   const options = {
     folder,
     ...(port !== undefined && { port }),
-    ...readDoor(own),
+    ...readDoor(invocation),
     ...(weights !== undefined && { weightFolders: [weights] }),
     ...(name !== undefined && { name }),
   }

@@ -1,11 +1,12 @@
-import { existsSync } from 'node:fs'
 import type { Unscored, Weighted } from '../../core/group.ts'
 import { describeOutcome, describeUnscored } from '../../core/outcome.ts'
+import type { Renderer } from '../../core/renderer.ts'
 import { pathEnds, type Tree } from '../../core/tree.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readManifest } from '../../store/run-folder.ts'
 import { openRunReader, type RunReader, type StoredGroup } from '../../store/store.ts'
+import { runModelOf } from '../../view/run-model.ts'
 import { reportRun } from '../../watch/run-report.ts'
 import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
@@ -167,8 +168,7 @@ async function showTrajectory(member: Weighted | Unscored, invocation: Invocatio
     }
     return
   }
-  const model = own.model ?? (await modelOf(invocation.words[0]!))
-  const renderer = model === undefined ? undefined : await openRenderer(model)
+  const renderer = await rendererOf(invocation)
   const ends = pathEnds(tree, trajectory.end)
   const whose = tree.seat === undefined ? '' : `, seat ${tree.seat}`
   ends.forEach((end, index) => {
@@ -178,11 +178,14 @@ async function showTrajectory(member: Weighted | Unscored, invocation: Invocatio
   })
 }
 
-/** The folder of the model that a run was rolled with, where the run says it and it is still there. */
-async function modelOf(run: string): Promise<string | undefined> {
-  const { model, policy } = (await readManifest(run)).config
-  const named = [policy].flat().find(each => typeof each === 'string')
-  const own =
-    typeof named === 'string' && named.startsWith('embedded:') ? named.slice(9) : undefined
-  return [model, own].find((each): each is string => typeof each === 'string' && existsSync(each))
+/** Turns ids into text: by the named model, or the run's where its files are on this machine. */
+async function rendererOf({ own, words, terminal }: Invocation): Promise<Renderer | undefined> {
+  if (own.model !== undefined) return await openRenderer(own.model)
+  const model = runModelOf(await readManifest(words[0]!))
+  try {
+    return model === undefined ? undefined : await openRenderer(model, { offline: true })
+  } catch (error) {
+    terminal.tell(`tokens are shown as ids: ${(error as Error).message}`)
+    return undefined
+  }
 }

@@ -4,10 +4,10 @@ import { commandLine } from '../../names/program-name.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
-import { claimRunFolder, isRun } from '../../store/run-folder.ts'
+import { isRun } from '../../store/run-folder.ts'
 import { RunStoppedError, resumeLine } from '../../watch/stopped.ts'
 import type { Command, Invocation } from '../command.ts'
-import { dryRunFlag, isDryRun, printPlan } from '../dry-run.ts'
+import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { bestModelLines } from '../model-hints.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
@@ -61,14 +61,8 @@ export const trainCommand: Command = {
 }
 
 async function runTrain(invocation: Invocation): Promise<number> {
-  const resolved = await resolveSettings(invocation)
-  const { values } = resolved
-  await using claimed = await claimRunFolder(values.out)
-  const { out } = claimed
-  if (isDryRun(invocation)) {
-    return await printPlan(resolved, invocation, { kind: 'train', out, names: settingNames })
-  }
-  return await trainWith({ values, out }, invocation)
+  const beginning = { kind: 'train', names: settingNames, run: trainWith }
+  return await beginOrPlan(await resolveSettings(invocation), invocation, beginning)
 }
 
 /** Trains by settings into a run folder, or goes on with the one it holds. */

@@ -88,7 +88,7 @@ async function writeFileOf(
 async function serve(library: Library, invocation: Invocation): Promise<number> {
   const { own, json, terminal, signal } = invocation
   const { port = 8400 } = counted('port', own.port)
-  const door = readDoor(own)
+  const door = readDoor(invocation)
   const needsToken = door.token === undefined && !isLoopback(door.host)
   const made = needsToken ? { token: randomBytes(24).toString('base64url') } : {}
   await using served = await openNamed(`--port ${port}`, () =>

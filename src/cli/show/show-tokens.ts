@@ -45,10 +45,15 @@ function textsOf(ids: Int32Array, renderer: Renderer | undefined): string[] {
   for (let index = 0; index < ids.length; index++) {
     const text = renderer.decode(ids.subarray(from, index + 1))
     const isOpen = text.endsWith('\uFFFD') && index + 1 < ids.length && index - from < 3
-    texts.push(isOpen ? '' : JSON.stringify(text).slice(1, -1))
+    texts.push(isOpen ? '' : onOneLine(text))
     if (!isOpen) from = index + 1
   }
   return texts
+}
+
+/** Line ends and control characters are written as escapes; quotes need none here. */
+function onOneLine(text: string): string {
+  return JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
 }
 
 /** Sure tokens are green, surprising ones red. */

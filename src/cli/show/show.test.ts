@@ -113,3 +113,9 @@ it('draws a curve from its least to its most', () => {
   expect(curve([0, 0.5, 1])).toBe('▁▅█')
   expect(curve([1, 1])).toBe('▁▁')
 })
+
+it('writes the tokens of a scripted run as text, since it knows their tokenizer', async () => {
+  const { stdout } = await runCommand(['show', await rolled(), 'sums/hard/1/0/0', '--tokens'])
+  expect(stdout).toContain('1+1?')
+  expect(stdout).toContain('{"type": "function"')
+})

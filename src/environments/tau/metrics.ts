@@ -1,5 +1,5 @@
+import { divideInts } from '../../python/exact.ts'
 import { formatFloat } from '../../python/repr.ts'
-import { divideInts } from './calculator/numbers.ts'
 
 /** What the metrics need of one attempt. */
 export interface TauTrial {

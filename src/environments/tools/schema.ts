@@ -1,7 +1,7 @@
 import type { $ZodType } from 'zod/v4/core'
 import type { StandardIssue, StandardSchema } from '../../core/tool.ts'
 import { isRecord, type JsonSchema, validatorOf } from './json-schema.ts'
-import { zodJsonSchema } from './zod-parameters.ts'
+import { readZod } from './zod-parameters.ts'
 
 /** A schema that has been read: what the policy sees of it, and how it checks a value. */
 export interface InputSchema {
@@ -34,8 +34,9 @@ export function readSchema(schema: unknown): Promise<InputSchema> {
 
 async function readAnySchema(schema: object): Promise<InputSchema> {
   if (isStandardSchema(schema)) {
-    const parameters = toParameters(jsonSchemaOf(schema))
-    return { parameters, validate: value => whenChecked(check(schema, value)) }
+    const { jsonSchema, checkedBy } = readStandard(schema)
+    const parameters = toParameters(jsonSchema)
+    return { parameters, validate: value => whenChecked(check(checkedBy, value)) }
   }
   if (typeof schema === 'function') return await readSchema(schema())
   if ('jsonSchema' in schema) return await readAiSchema(schema)
@@ -70,8 +71,15 @@ export function describeIssue({ path, message }: StandardIssue): string {
   return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
 }
 
+function readStandard(schema: StandardSchema): {
+  readonly jsonSchema: unknown
+  readonly checkedBy: StandardSchema
+} {
+  if ('_zod' in schema) return readZod(schema as StandardSchema & $ZodType)
+  return { jsonSchema: jsonSchemaOf(schema), checkedBy: schema }
+}
+
 function jsonSchemaOf(schema: StandardSchema): unknown {
-  if ('_zod' in schema) return zodJsonSchema(schema as unknown as $ZodType)
   const { vendor } = schema['~standard']
   const converter: unknown = Reflect.get(schema['~standard'], 'jsonSchema')
   if (isRecord(converter) && typeof converter.input === 'function') {

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { zodJsonSchema } from './zod-parameters.ts'
+import { readZod } from './zod-parameters.ts'
+
+const zodJsonSchema = (schema: z.core.$ZodType) => readZod(schema).jsonSchema
 
 const page = () =>
   z.object({
@@ -48,4 +50,24 @@ it.each([
   expect(withoutBounds(plain)).toMatchObject(
     withoutBounds({ ...converted, $schema: undefined }) as object,
   )
+})
+
+it('has schemas that say the same checked by the first of them', () => {
+  const first = z.object({ page: z.int(), of: z.string().optional() })
+  const { checkedBy } = readZod(z.object({ page: z.int(), of: z.string().optional() }))
+  expect(readZod(first).checkedBy).toBe(checkedBy)
+  expect(readZod(z.object({ page: z.int(), of: z.string() })).checkedBy).not.toBe(checkedBy)
+})
+
+it.each([
+  ['words of their own', () => z.object({ page: z.int('a whole page') })],
+  ['words of their own for the whole', () => z.object({ page: z.int() }, 'a page')],
+  ['a check that may be made at another time', () => z.object({ page: z.string().min(3) })],
+  ['a check of their own', () => z.object({ page: z.int().refine(page => page > 2) })],
+  ['what they make of it', () => z.object({ page: z.int().transform(page => page + 1) })],
+])('has schemas with %s check for themselves', (_what, make) => {
+  readZod(z.object({ page: z.int() }))
+  readZod(make())
+  const schema = make()
+  expect(readZod(schema).checkedBy).toBe(schema)
 })

@@ -33,7 +33,8 @@ export const sandboxCommand: Command = {
   run: runSandbox,
 }
 
-async function runSandbox({ words, own, json, terminal, signal }: Invocation): Promise<number> {
+async function runSandbox(invocation: Invocation): Promise<number> {
+  const { words, own, json, terminal, signal } = invocation
   if (words[0] !== 'serve') throw unknownVerb('sandbox', words[0], ['serve'])
   const { port = 8100 } = counted('port', own.port)
   const { sessions } = counted('sessions', own.sessions)
@@ -46,7 +47,7 @@ async function runSandbox({ words, own, json, terminal, signal }: Invocation): P
     throw new MisuseError(`--${name}: ${name === 'engine' ? 'docker or podman' : issue?.message}`)
   }
   const { sandbox, ...limits } = read.data
-  const door = readDoor(own)
+  const door = readDoor(invocation)
   await openNamed(`--port ${port}`, () => tryPort(port, door.host))
   const { workspaces } = openWorkspaces({ ...limits, sandbox: sandbox as 'docker' | 'podman' })
   await using server = await openNamed(`--host ${door.host}`, () =>

@@ -45,7 +45,7 @@ async function runEnvironment(invocation: Invocation): Promise<number> {
   const { port = 8000 } = counted('port', own.port)
   const { sessions } = counted('sessions', own.sessions)
   if (sessions === 0) throw new MisuseError('--sessions takes a number from 1 on')
-  const door = readDoor(own)
+  const door = readDoor(invocation)
   await openNamed(`--port ${port}`, () => tryPort(port, door.host))
   const environment = await openEnvironmentNamed(name)
   if (environment.drivesItself) {

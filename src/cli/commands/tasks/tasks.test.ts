@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { runCommand } from '../../../../test/command-line.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'tasks-'))
+const folder = mkdtempSync(join(tmpdir(), 'tasks, made '))
 afterAll(() => rmSync(folder, { recursive: true }))
 const at = (name: string): string => join(folder, name)
 const linesOf = (name: string): readonly string[] =>
@@ -46,17 +46,18 @@ it('a set is made, split, cleared of what is held out, measured by a policy, and
   // What leaks into the training set is left out again.
   const leaky = [...linesOf('set.train.jsonl'), held[0]!].join('\n')
   writeFileSync(at('leaky.jsonl'), `${leaky}\n`)
+  writeFileSync(at('first.jsonl'), `${linesOf('set.train.jsonl')[0]}\n`)
   await done(
     'tasks',
     'dedupe',
     at('leaky.jsonl'),
-    '--against',
-    at('set.held-out.jsonl'),
+    ...['--against', at('first.jsonl'), '--against', at('set.held-out.jsonl')],
     '--out',
     at('train.jsonl'),
   )
   const kept = linesOf('train.jsonl')
   expect(kept).not.toContain(held[0])
+  expect(kept).not.toContain(linesOf('set.train.jsonl')[0])
   expect(kept.length).toBeGreaterThan(1)
 
   writeFileSync(at('few.jsonl'), `${kept.slice(0, 6).join('\n')}\n`)

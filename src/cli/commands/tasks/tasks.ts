@@ -35,7 +35,11 @@ export const tasksCommand: Command = {
   defaults: { environment: 'none: any object is a task', seed: 0 },
   own: {
     out: { help: 'The file to write', argument: 'FILE' },
-    against: { help: 'Held-out tasks, files or runs with spaces between them', argument: 'FILE…' },
+    against: {
+      help: 'Held-out tasks, a file or a run; may be given several times',
+      argument: 'FILE',
+      isList: true,
+    },
     'n-gram': { help: 'Words of the pieces that are compared (default: 8)', argument: 'N' },
     overlap: {
       help: 'The share of a task’s pieces from which on it is like another (default: 0.5)',
@@ -104,13 +108,13 @@ async function splitSet(invocation: Invocation): Promise<number> {
 }
 
 async function measureSet(invocation: Invocation): Promise<number> {
-  const { words, flags, own, terminal, json } = invocation
+  const { words, flags, own, lists, terminal, json } = invocation
   const run = words[1]!
   if (!isRun(run)) throw new MisuseError(`${run} is not a run: roll or eval the tasks first`)
   const keep = own.keep?.split(',').map(band => band.trim())
   const wrong = keep?.find(band => !bands.some(known => known === band))
   if (wrong !== undefined) throw new MisuseError(`--keep ${wrong}: bands are ${bands.join(', ')}`)
-  const heldOut = own.against === undefined ? undefined : await readAgainst(invocation)
+  const heldOut = lists.against?.length ? await readAgainst(invocation) : undefined
   const measured = await measureTasks(run, {
     ...likenessOf(invocation),
     ...(flags.successAt !== undefined && { successAt: flags.successAt }),
@@ -161,7 +165,7 @@ function numberOf(flag: string, text: string | undefined): number | undefined {
 }
 
 async function readAgainst(invocation: Invocation): Promise<readonly Task[]> {
-  const files = (invocation.own.against ?? '').split(/\s+/).filter(name => name !== '')
+  const files = invocation.lists.against ?? []
   return (await Promise.all(files.map(file => read(invocation, file)))).flat()
 }
 

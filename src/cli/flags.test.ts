@@ -1,0 +1,62 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { resolveSettings } from '../settings/config.ts'
+import type { Setting } from '../settings/setting.ts'
+import { flagOf, type SettingName, settings } from '../settings/settings.ts'
+import { commandNames, loadCommand } from './commands.ts'
+import { isNegatable, readFlags } from './flags.ts'
+import { commandHelp } from './help.ts'
+
+const loaded = await Promise.all(commandNames.map(name => loadCommand(name)))
+const commands = loaded.flatMap(command => command ?? [])
+const settingOf = (name: SettingName): Setting => settings[name]
+const isSwitch = (name: SettingName): boolean => settingOf(name).argument === undefined
+
+const config = join(mkdtempSync(join(tmpdir(), 'espalier-flags-')), 'espalier.config.json')
+writeFileSync(
+  config,
+  '{ "sentinels": true, "adaptive": true, "filters": ["overlong"], "condense": "keyword" }',
+)
+
+/** The settings of `roll` with the config above. */
+async function rolledWith(...argv: readonly string[]) {
+  const roll = commands.find(({ name }) => name === 'roll')!
+  return (await resolveSettings({ ...readFlags(roll, argv), config })).values
+}
+
+describe('a flag with no- before its name', () => {
+  it('turns off every switch of every command, and the help of that command says so', () => {
+    for (const command of commands) {
+      const words = Array.from({ length: command.words[0] }, () => 'x')
+      for (const name of command.settings.filter(isSwitch)) {
+        const { flags } = readFlags(command, [...words, `--no-${flagOf(name)}`])
+        expect(flags[name], `${command.name} --no-${flagOf(name)}`).toBe(false)
+        const shown = [`--no-${flagOf(name)}`, `--[no-]${flagOf(name)}`]
+        expect(
+          shown.some(flag => commandHelp(command).includes(flag)),
+          command.name,
+        ).toBe(true)
+      }
+    }
+  })
+
+  it('takes back what a config sets: switches, lists, and what has no value otherwise', async () => {
+    expect(await rolledWith()).toMatchObject({ sentinels: true, filters: ['overlong'] })
+    const flags = ['--no-sentinels', '--no-adaptive', '--no-filter', '--no-condense']
+    const { sentinels, adaptive, filters, condense } = await rolledWith(...flags)
+    expect({ sentinels, adaptive, filters }).toEqual({
+      sentinels: false,
+      adaptive: false,
+      filters: [],
+    })
+    expect(condense).toBeUndefined()
+  })
+
+  it('exists where it means something, and does not stand beside its opposite', async () => {
+    await expect(rolledWith('--no-temperature')).rejects.toThrow(/no flag --no-temperature/)
+    await expect(rolledWith('--filter', 'overlong', '--no-filter')).rejects.toThrow(/contradict/)
+    expect(isNegatable(settings.temperature)).toBe(false)
+  })
+})
