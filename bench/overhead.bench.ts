@@ -20,8 +20,16 @@ import { type FixedServer, openFixedServer, sglangAnswer } from './fixed-server.
 const turns = 8
 const sampledTokens = 64
 const promptTokens = 2000
-/** Rollouts before anything is measured, so that all sides run compiled code. */
-const warmUp = 1600
+/**
+ * Rollouts of each side before anything is measured, in several runs: V8 compiles most of its functions in the first and
+ * in the next ones those again that it had compiled for the only run it knew.
+ */
+const warmUp = { rollouts: 1600, runs: 4 }
+/**
+ * The part of its rollouts with which every side begins its turn, unmeasured: while the others have theirs, V8
+ * forgets compiled code of this one. A run of hours compiles it once.
+ */
+const leadIn = 0.5
 /** The sides take turns, so that other load on the machine affects all of them. */
 const rounds = 5
 /** Least part of the bare client's turns per second that rolling into a run folder has to give. */
@@ -44,11 +52,17 @@ interface Measured extends Figures {
   readonly spread: readonly [slowest: number, fastest: number]
 }
 
+/** Calls of the tool so far: one in every turn, so that turns of rollouts that are under way are counted too. */
+let executed = 0
+
 const tools = {
   look_up: tool({
     description: 'Looks a key up.',
     inputSchema: z.object({ key: z.string() }),
-    execute: ({ key }) => `The value of ${key} is 42, as the table of last week says.`,
+    execute: ({ key }) => {
+      executed++
+      return `The value of ${key} is 42, as the table of last week says.`
+    },
   }),
 }
 
@@ -81,7 +95,9 @@ export async function bench({ json }: { json: boolean }): Promise<BenchFigures> 
     const engine = { policy, renderer, question }
     const first = openAgent(64)
     const warming = sidesAt(64, first)
-    for (const side of Object.values(warming)) await side(warmUp)
+    for (let run = 0; run < warmUp.runs; run++) {
+      for (const side of Object.values(warming)) await side(warmUp.rollouts)
+    }
     await first.close()
     for (const concurrency of [1, 64, 1024]) {
       const agent = openAgent(concurrency)
@@ -196,7 +212,7 @@ async function takeTurns(
     for (const name of Object.keys(taken) as (keyof Sides)[]) {
       const before = await server.cpu()
       const figures = await sides[name](rollouts)
-      const used = ((await server.cpu()) - before) / (rollouts * turns)
+      const used = ((await server.cpu()) - before) / (withLeadIn(rollouts) * turns)
       if (round > 0) taken[name].push({ ...figures, server: used })
     }
   }
@@ -260,13 +276,15 @@ interface EngineRun {
 
 async function runEngine(run: EngineRun): Promise<Figures> {
   const { policy, renderer: model, concurrency, out } = run
-  const tasks = Array.from({ length: run.rollouts }, (_, index) => ({
+  const rollouts = withLeadIn(run.rollouts)
+  const tasks = Array.from({ length: rollouts }, (_, index) => ({
     id: index,
     question: `${index}: ${run.question}`,
   }))
   const options: RollOptions = { policy, model, group: 1, concurrency, limits: { turns } }
-  const measure = startMeasure()
+  let measure: ((count: number) => Figures) | undefined
   let taken = 0
+  let before = executed
   let figures: Figures | undefined
   for await (const { members, unscored } of roll(lookUp, tasks, {
     ...options,
@@ -274,11 +292,20 @@ async function runEngine(run: EngineRun): Promise<Figures> {
   })) {
     for (const { trajectory } of members) taken += trajectory.turns.length
     if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
+    if (!measure && taken >= (rollouts - run.rollouts) * turns) {
+      measure = startMeasure()
+      before = executed
+    }
     // Stop at the last group: closing the folder and writing the report are not part of turns.
-    if (taken === run.rollouts * turns) figures = measure(taken)
+    if (taken === rollouts * turns) figures = measure?.(executed - before)
   }
-  if (!figures) throw new Error(`${taken} turns of ${run.rollouts * turns} came out`)
+  if (!figures) throw new Error(`${taken} turns of ${rollouts * turns} came out`)
   return figures
+}
+
+/** How many rollouts a side makes in its turn where so many are measured. */
+function withLeadIn(measured: number): number {
+  return measured + Math.ceil(measured * leadIn)
 }
 
 async function inFolder(work: (out: string) => Promise<Figures>): Promise<Figures> {
@@ -300,10 +327,11 @@ async function requestsOf(
     await using policy = await openPolicy(`sglang:${url}`)
     await runEngine({ policy, renderer, question, concurrency: 1, rollouts: 1 })
   })
-  return sent.filter(({ path }) => path === '/generate')
+  return sent.filter(({ path }) => path === '/generate').slice(0, turns)
 }
 
 async function runBare(url: string, run: Parameters<typeof sendRollouts>[1]): Promise<Figures> {
+  await sendRollouts(url, { ...run, rollouts: withLeadIn(run.rollouts) - run.rollouts })
   const measure = startMeasure()
   await sendRollouts(url, run)
   return measure(run.rollouts * turns)

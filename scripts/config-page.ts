@@ -2,13 +2,14 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Setting } from '../src/settings/setting.ts'
-import { flagOf, type SettingName, settings } from '../src/settings/settings.ts'
+import { type SettingName, settings, shownFlag } from '../src/settings/settings.ts'
 import { byTopic } from '../src/settings/topics.ts'
 
 const intro = `# Settings
 
 One table is the source of every flag, config key, their JSON schema and this page. A setting comes from, later ones winning:
-its default, the config file, a profile of that file, a flag. \`--dry-run\` prints where each value came from.
+its default, the config file, a profile of that file, a flag. \`--dry-run\` prints where each value came from. \`--no-NAME\` takes back
+what a file says: a switch is off (\`--no-sentinels\`), a list is empty (\`--no-filter\`), the rest is not set (\`--no-condense\`).
 
 \`\`\`sh
 npx espalier roll --config espalier.config.toml --profile laptop --group 4 --dry-run
@@ -48,6 +49,8 @@ policy = "scripted:answers.jsonl"
 config lets editors complete and check it. Unknown keys and impossible values are refused, with file and line, what was possible,
 and the nearest name.
 
+In \`NAME:option=value,…\` a comma that belongs to a value, as in a path, is written \`\\,\`.
+
 Parts of your own (environment, reward, filter, trainer) are named \`./file.ts#export\`; TypeScript is compiled on the way, on every
 supported Node. Keys of servers come from the variable that \`keyVariable\` names, addresses and secrets of \`notify\` from files or
 variables; none of them is ever printed or written into a run.
@@ -67,10 +70,9 @@ export function configPage(): string {
   return [intro, ...tables].join('\n')
 }
 
-function rowOf(name: SettingName, { help, argument, default: value }: Setting): string {
-  const flag = `--${flagOf(name)}${argument ? ` ${argument}` : ''}`
+function rowOf(name: SettingName, { help, default: value }: Setting): string {
   const shown = value === undefined ? '' : `\`${JSON.stringify(value)}\``
-  return `| \`${name}\` | \`${cell(flag)}\` | ${shown} | ${cell(help)} |`
+  return `| \`${name}\` | \`${cell(shownFlag(name))}\` | ${shown} | ${cell(help)} |`
 }
 
 function cell(text: string): string {

@@ -94,9 +94,10 @@ for (const line of await peerLines(given)) {
   missing.push(...result.missing.map(({ peer, reason }) => `${line.name}, ${peer}: ${reason}`))
 }
 for (const benched of benchedLines(given)) {
-  if (!wanted(benched.line, [benched.peer])) continue
-  if (benched.environment === undefined) missing.push(`${benched.line}: needs its checkout`)
-  else note([runBenched(benched, { python, turns })])
+  const lines = benched.lines.filter(({ line, peer }) => wanted(line, [peer]))
+  if (lines.length === 0) continue
+  if (benched.environment === undefined) missing.push(`${lines[0]!.line}: needs its checkout`)
+  else note(runBenched({ ...benched, lines }, { python, turns }))
 }
 for (const text of missing) console.error(`not run: ${text}`)
 for (const { line, peer, measure, ratio } of missed) {

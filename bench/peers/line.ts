@@ -11,8 +11,8 @@ export interface Measure {
 /** A program that prints the figures of one side, given the work as JSON on its standard input. */
 export interface Side {
   readonly name: string
-  /** A file of `ours/` (TypeScript) or of `theirs/` (Python). */
-  readonly program: string
+  /** A file of `ours/` (TypeScript) or of `theirs/` (Python); of several, each prints some of the figures. */
+  readonly program: string | readonly string[]
   /** The Python that runs it, where it is not that of all others. */
   readonly python?: string
   /** How many times better than this one ours must be, where it is not what the measure says. */
@@ -27,7 +27,7 @@ export interface Line {
   /** What the fixed server answers to every request; its address is added to the work as `url`. */
   readonly answer?: object
   readonly peers: readonly Side[]
-  readonly ours: string
+  readonly ours: Side['program']
 }
 
 /** What a side printed: its figures, and the version of what was measured. */

@@ -44,8 +44,10 @@ export async function peerLines(given: Given): Promise<readonly Line[]> {
       // 2,048 turns in each: a Python peer makes some fifty in a second.
       const rollouts = Math.max(concurrency, 256)
       const size = { concurrency, rollouts, turns: 2048 / rollouts }
-      const measures = concurrency === 1024 ? [...rolling(30), memory] : rolling(30)
-      const shared = { measures, ours: 'rollouts.ts' }
+      const shared =
+        concurrency === 1024
+          ? { measures: [...rolling(30), memory], ours: ['rollouts.ts', 'memory.ts'] }
+          : { measures: rolling(30), ours: 'rollouts.ts' }
       return [
         {
           ...shared,

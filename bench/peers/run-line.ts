@@ -58,27 +58,39 @@ export async function runLine(line: Line, options: RunOptions): Promise<LineResu
   }
 }
 
-async function runSide(
-  side: Side,
-  { work, python }: { readonly work: string; readonly python: string },
-): Promise<Turns> {
-  const { program } = side
+interface Running {
+  readonly work: string
+  readonly python: string
+}
+
+/** Runs the programs of a side one after the other; their figures are one turn. */
+async function runSide(side: Side, { work, python }: Running): Promise<Turns> {
+  let turn: Printed = { figures: {} }
+  for (const program of [side.program].flat()) {
+    const printed = await runProgram(program, { work, python: side.python ?? python })
+    if ('missing' in printed) return printed
+    turn = { ...turn, ...printed, figures: { ...turn.figures, ...printed.figures } }
+  }
+  return [turn]
+}
+
+async function runProgram(
+  program: string,
+  { work, python }: Running,
+): Promise<Printed | { readonly missing: string }> {
   const isPython = program.endsWith('.py')
   const file = fileURLToPath(new URL(`${isPython ? 'theirs' : 'ours'}/${program}`, import.meta.url))
   const command: readonly [string, string[]] = isPython
-    ? [side.python ?? python, [file]]
-    : [
-        process.execPath,
-        [...(program.endsWith('.ts') ? ['--expose-gc', '--import', 'tsx'] : []), file],
-      ]
-  const { code, stdout, stderr } = await runProgram(...command, work)
+    ? [python, [file]]
+    : [process.execPath, [...(program.endsWith('.ts') ? ['--import', 'tsx'] : []), file]]
+  const { code, stdout, stderr } = await runCommand(...command, work)
   const last = stdout.trim().split('\n').at(-1) ?? ''
-  if (code === 0) return [JSON.parse(last) as Printed]
+  if (code === 0) return JSON.parse(last) as Printed
   const reason = stderr.trim().split('\n').at(-1) ?? `it ended with ${code}`
   return { missing: code === cannotRun ? reason : `failed: ${reason}` }
 }
 
-async function runProgram(
+async function runCommand(
   command: string,
   args: string[],
   input: string,

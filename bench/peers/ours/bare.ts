@@ -1,8 +1,8 @@
 // The requests of the rollouts, sent by an HTTP client that does nothing else.
 import { openPolicy, openRenderer } from '../../../dist/index.js'
 import { openAgent, recordRequests, sendRollouts } from '../../bare-client.ts'
-import { type RolloutWork, rollAll, warmUp } from './look-up.ts'
-import { cpuSeconds, printFigures, readWork } from './side.ts'
+import { type RolloutWork, rollAll } from './look-up.ts'
+import { measureRollouts, printFigures, readWork } from './side.ts'
 
 const work = await readWork<RolloutWork>()
 const model = await openRenderer(work.model)
@@ -14,14 +14,5 @@ const recorded = await recordRequests(answer, async url => {
 })
 const agent = openAgent(work.concurrency)
 const run = { agent, sent: recorded.slice(-work.turns), concurrency: work.concurrency }
-await sendRollouts(work.url, { ...run, rollouts: warmUp })
-const cpu = cpuSeconds()
-const start = performance.now()
-await sendRollouts(work.url, { ...run, rollouts: work.rollouts })
-const seconds = (performance.now() - start) / 1000
-const turns = work.rollouts * work.turns
-printFigures({
-  turnsPerSecond: turns / seconds,
-  cpuMicrosecondsPerTurn: ((cpuSeconds() - cpu) / turns) * 1e6,
-})
+printFigures(await measureRollouts(work, rollouts => sendRollouts(work.url, { ...run, rollouts })))
 await agent.close()

@@ -17,12 +17,6 @@ export interface RolloutWork {
   readonly model: string
 }
 
-/**
- * Rollouts before anything is measured. Some 700 functions are compiled with full optimization, of which V8 still
- * does 60 during the 256 rollouts behind the first 1,600, for 150 µs of processor time per turn; behind 4,000 few are left.
- */
-export const warmUp = 4000
-
 const lookUp = environment({
   name: 'look-up',
   task: z.object({ question: z.string() }),
@@ -39,18 +33,20 @@ const lookUp = environment({
   reward: { done: () => 1 },
 })
 
-/** Rolls into a run folder that is deleted again; gives the most memory that was seen. */
-export async function rollAll(run: {
+/** Rolls into a run folder that is deleted again. */
+export async function rollAll({
+  policy,
+  model,
+  work,
+}: {
   readonly policy: Policy
   readonly model: ModelRenderer
   readonly work: RolloutWork
-}): Promise<number> {
-  const { policy, model, work } = run
+}): Promise<void> {
   const { rollouts, concurrency } = work
   const folder = await mkdtemp(join(tmpdir(), 'espalier-peers-'))
   const tasks = Array.from({ length: rollouts }, (_, id) => ({ id, question: work.question }))
   const limits = { turns: work.turns }
-  let most = 0
   let taken = 0
   try {
     const out = join(folder, 'run')
@@ -64,11 +60,9 @@ export async function rollAll(run: {
     })) {
       if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
       for (const { trajectory } of members) taken += trajectory.turns.length
-      most = Math.max(most, process.memoryUsage.rss())
     }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
   if (taken !== rollouts * work.turns) throw new Error(`${taken} turns came out`)
-  return most
 }

@@ -3,8 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openPolicy, openRenderer, roll } from '../../../dist/index.js'
-import { warmUp } from './look-up.ts'
-import { cpuSeconds, printFigures, readWork } from './side.ts'
+import { measureRollouts, printFigures, readWork } from './side.ts'
 
 const work = await readWork<{
   readonly url: string
@@ -40,13 +39,4 @@ async function rollAll(rollouts: number): Promise<void> {
   }
 }
 
-await rollAll(warmUp)
-const cpu = cpuSeconds()
-const start = performance.now()
-await rollAll(work.rollouts)
-const seconds = (performance.now() - start) / 1000
-const turns = work.rollouts * work.turns
-printFigures({
-  turnsPerSecond: turns / seconds,
-  cpuMicrosecondsPerTurn: ((cpuSeconds() - cpu) / turns) * 1e6,
-})
+printFigures(await measureRollouts(work, rollAll))

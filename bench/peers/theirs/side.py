@@ -16,16 +16,21 @@ def print_figures(package, **figures):
     print(json.dumps({"figures": figures, "version": version}))
 
 
-class Meter:
-    """Measures rollouts from when it is made until it prints."""
+def most_resident():
+    """Kilobytes that were resident at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    def __init__(self):
-        self.kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+class Meter:
+    """Measures rollouts from when it is made until it prints; what it grew by, from `kilobytes` on."""
+
+    def __init__(self, kilobytes=None):
+        self.kilobytes = most_resident() if kilobytes is None else kilobytes
         self.cpu, self.start = time.process_time(), time.perf_counter()
 
     def print(self, package, work):
         seconds, cpu = time.perf_counter() - self.start, time.process_time() - self.cpu
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - self.kilobytes
+        grown = most_resident() - self.kilobytes
         turns = work["rollouts"] * work["turns"]
         print_figures(
             package,

@@ -3,7 +3,7 @@ import multiprocessing
 import queue
 import threading
 
-from side import Meter, cannot_run, read_work
+from side import Meter, cannot_run, most_resident, read_work
 
 try:
     from accelerate.state import PartialState
@@ -51,14 +51,8 @@ class Counted(queue.Queue):
             event.set()
 
 
-def main():
-    work = read_work()
-    PartialState()
-    tokenizer = AutoTokenizer.from_pretrained(work["model"] + "/models")
-    # It parses answers only for templates that it knows to the letter.
-    tokenizer.chat_template = qwen3_chat_template
-    samples = Counted()
-    warm, all_done = samples.expect(min(work["rollouts"], 64)), None
+def start(work, tokenizer, samples, concurrency):
+    """Starts a loop that rolls until it is stopped."""
     prompt = [{"role": "user", "content": work["question"]}]
     loop = _AsyncRolloutLoop(
         model_name="bench",
@@ -74,18 +68,42 @@ def main():
         metrics_queue=queue.Queue(),
         tools=[look_up],
         num_generations=1,
-        max_inflight_tasks=work["concurrency"],
+        max_inflight_tasks=concurrency,
         vllm_server_url=work["url"],
         max_tokens=256,
         max_tool_calling_iterations=work["turns"] - 1,
     )
-    threading.Thread(target=loop.run, daemon=True).start()
+    thread = threading.Thread(target=loop.run, daemon=True)
+    thread.start()
+
+    def stop():
+        loop._loop.call_soon_threadsafe(loop._stop_event.set)
+        thread.join()
+
+    return stop
+
+
+def main():
+    work = read_work()
+    PartialState()
+    tokenizer = AutoTokenizer.from_pretrained(work["model"] + "/models")
+    # It parses answers only for templates that it knows to the letter.
+    tokenizer.chat_template = qwen3_chat_template
+    samples = Counted()
+    # A few at a time first, so that what the process grows by afterwards is what the open rollouts hold.
+    few = samples.expect(16)
+    stop = start(work, tokenizer, samples, min(work["concurrency"], 16))
+    few.wait()
+    stop()
+    kilobytes = most_resident()
+    warm = samples.expect(min(work["rollouts"], 64))
+    stop = start(work, tokenizer, samples, work["concurrency"])
     warm.wait()
     all_done = samples.expect(work["rollouts"])
-    meter = Meter()
+    meter = Meter(kilobytes)
     all_done.wait()
     meter.print("trl", work)
-    loop._loop.call_soon_threadsafe(loop._stop_event.set)
+    stop()
 
 
 main()

@@ -86,7 +86,8 @@ async def main():
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=1000)
     async with httpx.AsyncClient(limits=limits, timeout=None) as http:
         InProcess.client["http"] = http
-        await roll_all(work, min(work["rollouts"], 16))
+        # Long conversations warm it up in fewer of them.
+        await roll_all(work, max(1, min(work["rollouts"], 16, 128 // work["turns"])))
         meter = Meter()
         await roll_all(work, work["rollouts"])
         meter.print("verifiers", work)
