@@ -9,7 +9,8 @@ import { runLine } from '../bench/peers/run-line.ts'
 const help = `npm run peers -- --python PATH [options]
 
 Runs the same work with Espalier and with other systems, in turns on this machine, and prints a
-table of medians with their spread. Ends with 1 where a ratio misses its target.
+table of medians with their spread. Ratios are those of single turns. Ends with 1 where the median
+of one misses its target.
 
   --python PATH       a Python with the packages of bench/peers/requirements.txt
   --slime DIR         a checkout of slime, for its tau-bench agent
@@ -67,7 +68,7 @@ function print(rows: readonly Comparison[]): void {
     const target = measure.target === undefined ? '' : ` of ${measure.target}`
     const verdict = measure.target === undefined ? '' : row.reached ? ' ✓' : ' ✗'
     console.log(
-      `| ${row.line} | ${measure.figure}, ${measure.unit} | ${spread(ours)} | ${row.peer} ${row.version} | ${spread(theirs)} | ${number(ratio)}${target}${verdict} |`,
+      `| ${row.line} | ${measure.figure}, ${measure.unit} | ${spread(ours)} | ${row.peer} ${row.version} | ${spread(theirs)} | ${spread(ratio)}${target}${verdict} |`,
     )
   }
 }
@@ -102,7 +103,7 @@ for (const benched of benchedLines(given)) {
 for (const text of missing) console.error(`not run: ${text}`)
 for (const { line, peer, measure, ratio } of missed) {
   console.error(
-    `missed: ${line}, ${measure.figure}: ${number(ratio)} times ${peer}, ${measure.target} wanted`,
+    `missed: ${line}, ${measure.figure}: ${number(ratio.median)} times ${peer}, ${measure.target} wanted`,
   )
 }
 process.exitCode = missed.length > 0 ? 1 : 0

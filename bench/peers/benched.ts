@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Comparison, type Measure, ratioOf, spreadOf } from './line.ts'
+import { type Comparison, type Measure, spreadsOf } from './line.ts'
 import type { Given } from './lines.ts'
 
 /** A benchmark of `bench/` that includes a peer itself. */
@@ -113,13 +113,11 @@ export function runBenched(
   { python, turns }: { readonly python: string; readonly turns: number },
 ): readonly Comparison[] {
   const printed = Array.from({ length: turns }, () => runBench(benched, python))
-  return benched.lines.map(each => {
-    const ours = spreadOf(printed.map(figures => at(figures, each.ours)))
-    const theirs = spreadOf(printed.map(figures => at(figures, each.theirs)))
-    const { line, peer, measure } = each
-    const ratio = ratioOf(measure, ours, theirs)
-    const reached = ratio >= (measure.target ?? 0)
-    return { line, measure, peer, version: '', ours, theirs, ratio, reached }
+  return benched.lines.map(({ line, peer, measure, ours, theirs }) => {
+    const figuresAt = (path: string): readonly number[] => printed.map(each => at(each, path))
+    const spreads = spreadsOf(measure, { ours: figuresAt(ours), theirs: figuresAt(theirs) })
+    const reached = spreads.ratio.median >= (measure.target ?? 0)
+    return { line, measure, peer, version: '', ...spreads, reached }
   })
 }
 

@@ -47,8 +47,8 @@ export interface Comparison {
   readonly version: string
   readonly ours: Spread
   readonly theirs: Spread
-  /** How many times better ours is, by the medians. */
-  readonly ratio: number
+  /** How many times better ours is, turn by turn. */
+  readonly ratio: Spread
   readonly reached: boolean
 }
 
@@ -70,9 +70,25 @@ export function spreadOf(figures: readonly number[]): Spread {
   }
 }
 
-/** How many times better ours is, by the medians. */
-export function ratioOf({ better }: Measure, ours: Spread, theirs: Spread): number {
-  return better === 'more' ? ours.median / theirs.median : theirs.median / ours.median
+/** The figures of both sides, by turn: the n-th of ours was taken just before the n-th of theirs. */
+export interface Figures {
+  readonly ours: readonly number[]
+  readonly theirs: readonly number[]
+}
+
+/**
+ * How both sides did, and how many times better ours is. Ratios are those of single turns: a machine's speed changes
+ * from minute to minute, and both sides of a turn have the same minutes.
+ */
+export function spreadsOf(
+  { better }: Measure,
+  { ours, theirs }: Figures,
+): Pick<Comparison, 'ours' | 'theirs' | 'ratio'> {
+  const ratios = ours.map((own, turn) => {
+    const other = theirs[turn] ?? Number.NaN
+    return better === 'more' ? own / other : other / own
+  })
+  return { ours: spreadOf(ours), theirs: spreadOf(theirs), ratio: spreadOf(ratios) }
 }
 
 /** Compares one figure of both sides over all turns. */
@@ -81,20 +97,16 @@ export function compare(
   measure: Measure,
   sides: { readonly ours: readonly Printed[]; readonly peer: Side; theirs: readonly Printed[] },
 ): Comparison {
-  const figures = (turns: readonly Printed[]): Spread =>
-    spreadOf(turns.map(({ figures }) => figures[measure.figure] ?? Number.NaN))
-  const ours = figures(sides.ours)
-  const theirs = figures(sides.theirs)
-  const ratio = ratioOf(measure, ours, theirs)
+  const figures = (turns: readonly Printed[]): readonly number[] =>
+    turns.map(({ figures }) => figures[measure.figure] ?? Number.NaN)
+  const spreads = spreadsOf(measure, { ours: figures(sides.ours), theirs: figures(sides.theirs) })
   const target = sides.peer.target ?? measure.target
   return {
     line: name,
     measure: { ...measure, ...(target !== undefined && { target }) },
     peer: sides.peer.name,
     version: sides.theirs[0]?.version ?? '',
-    ours,
-    theirs,
-    ratio,
-    reached: ratio >= (target ?? 0),
+    ...spreads,
+    reached: spreads.ratio.median >= (target ?? 0),
   }
 }
