@@ -17,19 +17,19 @@ export interface RolloutWork {
   readonly model: string
 }
 
+/** Made once, as every peer makes its own. */
+const tools = {
+  look_up: tool({
+    description: 'Looks a key up.',
+    inputSchema: z.object({ key: z.string() }),
+    execute: ({ key }) => `The value of ${key} is 42, as the table of last week says.`,
+  }),
+}
+
 const lookUp = environment({
   name: 'look-up',
   task: z.object({ question: z.string() }),
-  open: ({ data }) => ({
-    opening: [{ role: 'user', content: data.question }],
-    tools: {
-      look_up: tool({
-        description: 'Looks a key up.',
-        inputSchema: z.object({ key: z.string() }),
-        execute: ({ key }) => `The value of ${key} is 42, as the table of last week says.`,
-      }),
-    },
-  }),
+  open: ({ data }) => ({ opening: [{ role: 'user', content: data.question }], tools }),
   reward: { done: () => 1 },
 })
 
