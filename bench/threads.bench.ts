@@ -5,6 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Expectation, missedOf } from './expectation.ts'
+import { median } from './median.ts'
 
 const program = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 /** Threads that are compared, as far as there are cores for them. */
@@ -168,10 +169,6 @@ function measureRun(out: string, taken: readonly Taken[]): Measured {
   if (!first || !last) return { perSecond, main: Number.NaN }
   const main = (last.microseconds - first.microseconds) / countIn(first.at, last.at)
   return { perSecond, main }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
 function show(title: string, figures: readonly Figures[]): void {

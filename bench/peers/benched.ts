@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Comparison, type Measure, spreadsOf } from './line.ts'
+import { type Comparison, judge, type Measure } from './line.ts'
 import type { Given } from './lines.ts'
 
 /** A benchmark of `bench/` that includes a peer itself. */
@@ -115,9 +115,8 @@ export function runBenched(
   const printed = Array.from({ length: turns }, () => runBench(benched, python))
   return benched.lines.map(({ line, peer, measure, ours, theirs }) => {
     const figuresAt = (path: string): readonly number[] => printed.map(each => at(each, path))
-    const spreads = spreadsOf(measure, { ours: figuresAt(ours), theirs: figuresAt(theirs) })
-    const reached = spreads.ratio.median >= (measure.target ?? 0)
-    return { line, measure, peer, version: '', ...spreads, reached }
+    const judged = judge(measure, { ours: figuresAt(ours), theirs: figuresAt(theirs) })
+    return { line, measure, peer, version: '', ...judged }
   })
 }
 

@@ -77,36 +77,34 @@ export interface Figures {
 }
 
 /**
- * How both sides did, and how many times better ours is. Ratios are those of single turns: a machine's speed changes
- * from minute to minute, and both sides of a turn have the same minutes.
+ * How both sides did, how many times better ours is, and whether that is enough. Ratios are those of single turns: a
+ * machine's speed changes from minute to minute, and both sides of a turn have the same minutes.
  */
-export function spreadsOf(
-  { better }: Measure,
+export function judge(
+  { better, target = 0 }: Measure,
   { ours, theirs }: Figures,
-): Pick<Comparison, 'ours' | 'theirs' | 'ratio'> {
+): Pick<Comparison, 'ours' | 'theirs' | 'ratio' | 'reached'> {
   const ratios = ours.map((own, turn) => {
     const other = theirs[turn] ?? Number.NaN
     return better === 'more' ? own / other : other / own
   })
-  return { ours: spreadOf(ours), theirs: spreadOf(theirs), ratio: spreadOf(ratios) }
+  const ratio = spreadOf(ratios)
+  const reached = ratio.median >= target
+  return { ours: spreadOf(ours), theirs: spreadOf(theirs), ratio, reached }
 }
 
 /** Compares one figure of both sides over all turns. */
 export function compare(
   { name }: Line,
-  measure: Measure,
+  figure: Measure,
   sides: { readonly ours: readonly Printed[]; readonly peer: Side; theirs: readonly Printed[] },
 ): Comparison {
   const figures = (turns: readonly Printed[]): readonly number[] =>
-    turns.map(({ figures }) => figures[measure.figure] ?? Number.NaN)
-  const spreads = spreadsOf(measure, { ours: figures(sides.ours), theirs: figures(sides.theirs) })
-  const target = sides.peer.target ?? measure.target
+    turns.map(({ figures }) => figures[figure.figure] ?? Number.NaN)
+  const { peer } = sides
+  const measure = { ...figure, ...(peer.target !== undefined && { target: peer.target }) }
   return {
-    line: name,
-    measure: { ...measure, ...(target !== undefined && { target }) },
-    peer: sides.peer.name,
-    version: sides.theirs[0]?.version ?? '',
-    ...spreads,
-    reached: spreads.ratio.median >= (target ?? 0),
+    ...{ line: name, measure, peer: peer.name, version: sides.theirs[0]?.version ?? '' },
+    ...judge(measure, { ours: figures(sides.ours), theirs: figures(sides.theirs) }),
   }
 }
