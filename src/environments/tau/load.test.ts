@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -43,6 +43,21 @@ describe('loading', () => {
         const packed = await loadTau({ root: folder, domain })
         expect(essence(packed)).toEqual(essence(await loadTau({ root, domain })))
       }
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('gives what is loaded already, until a file is another one', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tau-pack-'))
+    try {
+      await packTau(root, folder)
+      const options = { root: folder, domain: 'retail' } as const
+      const first = await loadTau(options)
+      expect(await loadTau(options)).toBe(first)
+      const file = join(folder, 'retail.json')
+      await writeFile(file, (await readFile(file, 'utf8')).replace('Be kind.', 'Be very kind.'))
+      expect((await loadTau(options)).rules[0]).toBe('Be very kind.')
     } finally {
       await rm(folder, { recursive: true })
     }

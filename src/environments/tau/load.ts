@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { ToolDefinition } from '../../core/message.ts'
@@ -24,18 +24,43 @@ export interface LoadTauOptions {
   readonly domain: DomainName
 }
 
-/** Loads a domain, to be shared by all worlds opened in it. */
-export async function loadTau({ root: named, domain }: LoadTauOptions): Promise<TauDomain> {
+/**
+ * Loads a domain, to be shared by all worlds opened in it: also those of later runs of this process, as long as it is
+ * still in memory and its files are as they were.
+ */
+export async function loadTau({ root: named, domain: name }: LoadTauOptions): Promise<TauDomain> {
   // Shells leave a tilde in the middle of a word alone, and `tau:retail,root=~/data` is one word.
   const root = named.replace(/^~(?=\/|$)/, homedir())
-  const packed = join(root, `${domain}.json`)
-  if (existsSync(packed))
-    return toDomain(domain, fromPacked(parseJson(await readFile(packed, 'utf8'))))
-  if (existsSync(join(root, 'tau_bench/envs', domain))) {
-    return toDomain(domain, await readCheckout(root, domain))
+  const key = `${name} of ${root}`
+  const files = await describeFiles(root, name)
+  const known = loaded.get(key)
+  const kept = known?.files === files ? known.domain.deref() : undefined
+  if (kept) return kept
+  const domain = toDomain(name, await readDomain(root, name))
+  loaded.set(key, { files, domain: new WeakRef(domain) })
+  return domain
+}
+
+/** Domains that were loaded, with what describes their files. */
+const loaded = new Map<string, { readonly files: string; readonly domain: WeakRef<TauDomain> }>()
+
+/** Names, times and sizes of all files that a domain may be read from. */
+async function describeFiles(root: string, name: DomainName): Promise<string> {
+  const paths = [join(root, `${name}.json`)]
+  for (const folder of [join(root, 'tau_bench'), join(root, 'few_shot_data')]) {
+    if (!existsSync(folder)) continue
+    for (const file of await readdir(folder, { recursive: true })) paths.push(join(folder, file))
   }
+  const stats = await Promise.all(paths.map(path => stat(path).catch(() => undefined)))
+  return paths.map((path, at) => `${path} ${stats[at]?.mtimeMs} ${stats[at]?.size}`).join('\n')
+}
+
+async function readDomain(root: string, name: DomainName): Promise<DomainSource> {
+  const packed = join(root, `${name}.json`)
+  if (existsSync(packed)) return fromPacked(parseJson(await readFile(packed, 'utf8')))
+  if (existsSync(join(root, 'tau_bench/envs', name))) return readCheckout(root, name)
   throw new Error(
-    `No tau-bench ${domain} in ${root}: neither tau_bench/envs/${domain} of a checkout nor ${domain}.json of a packed folder.`,
+    `No tau-bench ${name} in ${root}: neither tau_bench/envs/${name} of a checkout nor ${name}.json of a packed folder.`,
   )
 }
 
