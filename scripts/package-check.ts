@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { type BuildOptions, buildSync } from 'esbuild'
 
 /**
  * Packs the package, installs it into projects of the kinds that people have, and checks that each
@@ -116,23 +117,22 @@ function typeChecks(version: string): void {
   expectQuiet(run(cjs, process.execPath, '-e', "require('./required/program.js').main()"))
 }
 
+/** Bundles a file of a project with esbuild, and runs what came out. */
+function bundled(at: string, entry: string, outfile: string, options: BuildOptions): void {
+  const common = { bundle: true, platform: 'node', logLevel: 'error' } as const
+  buildSync({ absWorkingDir: at, entryPoints: [entry], outfile, ...common, ...options })
+  const start = options.format === 'cjs' ? ['-e', `require('./${outfile}').main()`] : [outfile]
+  expectQuiet(run(at, process.execPath, ...start))
+}
+
 function withEsbuild(): void {
-  const esm = join(folder, 'esm')
-  const esbuild = resolve('node_modules/esbuild/bin/esbuild')
-  const common = ['main.ts', '--bundle', '--platform=node', '--format=esm', '--log-level=error']
-  run(esm, process.execPath, esbuild, ...common, '--packages=external', '--outfile=lean.mjs')
-  expectQuiet(run(esm, process.execPath, 'lean.mjs'))
+  bundled(join(folder, 'esm'), 'main.ts', 'lean.mjs', { format: 'esm', packages: 'external' })
 }
 
 /** Everything bundled into one file; files that are not code are found where Espalier is installed. */
 function withOneFile(): void {
-  const esm = join(folder, 'esm')
-  const esbuild = resolve('node_modules/esbuild/bin/esbuild')
-  const common = ['--bundle', '--platform=node', '--log-level=error']
-  run(esm, process.execPath, esbuild, 'main.ts', ...common, '--format=esm', '--outfile=one.mjs')
-  expectQuiet(run(esm, process.execPath, 'one.mjs'))
-  run(esm, process.execPath, esbuild, 'program.ts', ...common, '--format=cjs', '--outfile=one.cjs')
-  expectQuiet(run(esm, process.execPath, '-e', "require('./one.cjs').main()"))
+  bundled(join(folder, 'esm'), 'main.ts', 'one.mjs', { format: 'esm' })
+  bundled(join(folder, 'esm'), 'program.ts', 'one.cjs', { format: 'cjs' })
 }
 
 /** `require` loads all three entries synchronously, and Node prints no warning. */
@@ -146,10 +146,7 @@ function withRequire(): void {
 /** Installed by its git address, the package is built where nobody has built it before. */
 function fromGit(): void {
   const at = projectOf('git', 'module', `git+file://${resolve('.')}#HEAD`)
-  const esbuild = resolve('node_modules/esbuild/bin/esbuild')
-  const flags = ['main.ts', '--bundle', '--platform=node', '--format=esm', '--packages=external']
-  run(at, process.execPath, esbuild, ...flags, '--outfile=lean.mjs', '--log-level=error')
-  expectQuiet(run(at, process.execPath, 'lean.mjs'))
+  bundled(at, 'main.ts', 'lean.mjs', { format: 'esm', packages: 'external' })
   const { stdout } = run(at, npm, 'exec', '--', 'espalier', '--version')
   if (!/^\d+\.\d+\.\d+\n$/.test(stdout)) throw new Error(stdout)
 }
