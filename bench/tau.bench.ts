@@ -1,5 +1,5 @@
-// tau-bench: worlds opened and tool calls per second against the original Python on the same
-// actions, and memory for 2,000 worlds at once. Set TAU_BENCH_CHECKOUT to a checkout of
+// tau-bench: worlds opened, tool calls and whole episodes (opened, acted, rewarded) per second against the
+// original Python on the same actions, and memory for 2,000 worlds at once. Set TAU_BENCH_CHECKOUT to a checkout of
 // sierra-research/tau-bench; without one our own tiny data is used and nothing is compared. Both
 // sides are measured in seconds of processor time, so that a busy machine does not blur the ratio.
 import { spawnSync } from 'node:child_process'
@@ -13,14 +13,15 @@ const CONCURRENT = 2000
 const WARM_UP = 400
 const ROUNDS = 1000
 
-/** Worlds and calls per second of processor time, and how many calls one pass over the tasks makes. */
+/** Worlds, calls and episodes per second of processor time, and how many calls one pass over the tasks makes. */
 interface Rates {
   readonly opened: number
   readonly calls: number
+  readonly episodes: number
   readonly count: number
 }
 
-/** Drives the original: every test task is opened and its own actions are done, with no user. */
+/** Drives the original: every test task is opened, its own actions are done with no user, and the reward is worked out. */
 const PYTHON = `
 import sys, types, json, time
 root, domain = sys.argv[1:3]
@@ -37,7 +38,7 @@ class Nobody:
 base.load_user = lambda **_: Nobody()
 from tau_bench.envs import get_env
 env = get_env(domain, "human", "m", "test", task_index=0)
-opening = calls = 0.0
+opening = calls = rewarding = 0.0
 opened = called = 0
 for index, task in enumerate(env.tasks):
     start = time.process_time()
@@ -49,7 +50,11 @@ for index, task in enumerate(env.tasks):
     for action in actions: env.step(action)
     calls += time.process_time() - start
     called += len(actions)
-print(json.dumps({"opened": opened / opening, "calls": called / calls, "count": called}))
+    start = time.process_time()
+    env.calculate_reward()
+    rewarding += time.process_time() - start
+episodes = opened / (opening + calls + rewarding)
+print(json.dumps({"opened": opened / opening, "calls": called / calls, "episodes": episodes, "count": called}))
 `
 
 function measurePython(root: string, domain: DomainName): Rates | string {
@@ -70,21 +75,35 @@ const openAll = (domain: TauDomain): TauWorld[] =>
   (domain.tasks.test ?? []).map(task => openTauWorld(domain, task))
 
 function measureOurs(domain: TauDomain): Rates {
-  for (let round = 0; round < WARM_UP; round++) for (const world of openAll(domain)) doTask(world)
+  for (let round = 0; round < WARM_UP; round++) {
+    for (const world of openAll(domain)) {
+      doTask(world)
+      world.calculateReward()
+    }
+  }
   let opened = 0
   let opening = 0
   let called = 0
   let calling = 0
+  let rewarding = 0
   for (let round = 0; round < ROUNDS; round++) {
     const start = cpuSeconds()
     const worlds = openAll(domain)
     const middle = cpuSeconds()
     for (const world of worlds) called += doTask(world)
-    calling += cpuSeconds() - middle
+    const acted = cpuSeconds()
+    for (const world of worlds) world.calculateReward()
+    rewarding += cpuSeconds() - acted
+    calling += acted - middle
     opening += middle - start
     opened += worlds.length
   }
-  return { opened: opened / opening, calls: called / calling, count: called / ROUNDS }
+  return {
+    opened: opened / opening,
+    calls: called / calling,
+    episodes: opened / (opening + calling + rewarding),
+    count: called / ROUNDS,
+  }
 }
 
 function doTask(world: TauWorld): number {
@@ -108,18 +127,16 @@ function measureMemory(domains: readonly TauDomain[]): { worlds: number; megabyt
   return { worlds: worlds.length, megabytes: process.memoryUsage().rss / 1e6 }
 }
 
-interface Ratio {
-  readonly opened: number
-  readonly calls: number
-}
+type Ratio = Readonly<Record<'opened' | 'calls' | 'episodes', number>>
 
 /** How many times faster we are over all calls of the given domains. */
 function ratioOf(pairs: readonly { readonly ours: Rates; readonly python: Rates }[]): Ratio {
-  const seconds = (side: 'ours' | 'python', what: 'opened' | 'calls'): number =>
+  const seconds = (side: 'ours' | 'python', what: keyof Ratio): number =>
     pairs.reduce((sum, pair) => sum + pair.python.count / pair[side][what], 0)
   return {
     opened: seconds('python', 'opened') / seconds('ours', 'opened'),
     calls: seconds('python', 'calls') / seconds('ours', 'calls'),
+    episodes: seconds('python', 'episodes') / seconds('ours', 'episodes'),
   }
 }
 
@@ -156,12 +173,14 @@ function print(
   { python, ratio }: { python: Rates | string; ratio: Ratio | undefined },
 ): void {
   const line = (rates: Rates): string =>
-    `${rates.opened.toFixed(0)} worlds/s  ${rates.calls.toFixed(0)} calls/s`
+    `${rates.opened.toFixed(0)} worlds/s  ${rates.calls.toFixed(0)} calls/s  ${rates.episodes.toFixed(0)} episodes/s`
   console.log(`${name}  ours    ${line(ours)}`)
   console.log(`${name}  python  ${typeof python === 'string' ? python : line(python)}`)
   if (ratio) printRatio(name, ratio)
 }
 
 function printRatio(name: string, ratio: Ratio): void {
-  console.log(`${name}  ratio   ${ratio.opened.toFixed(0)}x  ${ratio.calls.toFixed(1)}x`)
+  console.log(
+    `${name}  ratio   ${ratio.opened.toFixed(0)}x  ${ratio.calls.toFixed(1)}x  ${ratio.episodes.toFixed(0)}x`,
+  )
 }

@@ -54,6 +54,13 @@ export function benchedLines({ tauBench, tau2Bench }: Given): readonly Benched[]
           ours: 'retail.ours.calls',
           theirs: 'retail.python.calls',
         },
+        {
+          line: "tau-bench's retail episodes",
+          peer: 'the original',
+          measure: episodes,
+          ours: 'retail.ours.episodes',
+          theirs: 'retail.python.episodes',
+        },
       ],
       environment: tauBench === undefined ? undefined : { TAU_BENCH_CHECKOUT: tauBench },
     },
