@@ -124,10 +124,10 @@ describe('keywordChunks', () => {
         .map(words => words.join(' ')),
     )
     await fc.assert(
-      fc.asyncProperty(text, fc.double({ min: 1.01, max: 20, noNaN: true }), async (any, ratio) => {
-        const condensed = await condense(any, { ratio })
+      fc.asyncProperty(text, fc.double({ min: 1.01, max: 20, noNaN: true }), async (all, ratio) => {
+        const condensed = await condense(all, { ratio })
         expect(codePoints(condensed)).toBeLessThanOrEqual(
-          Math.max(1, Math.ceil(codePoints(any) / ratio)),
+          Math.max(1, Math.ceil(codePoints(all) / ratio)),
         )
       }),
       { numRuns: process.env.ESPALIER_SOAK ? 5000 : 150, seed: 3 },

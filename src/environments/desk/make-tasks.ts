@@ -124,14 +124,14 @@ function drawOrder(
 
 /** Draws the facts of an order: at most one of them forbids the request. */
 function drawCase(kind: RequestKind, draw: Random): Pick<Order, 'status' | 'age' | 'stock'> {
-  const any = { age: pick(ages, draw), stock: pick(stocks, draw) }
+  const facts = { age: pick(ages, draw), stock: pick(stocks, draw) }
   const wanted = wantedStatus(kind)
   const found = pick(answersTo(kind), draw)
-  if (found === 'transfer') return { ...any, status: 'disputed' }
+  if (found === 'transfer') return { ...facts, status: 'disputed' }
   const fine = kind === 'refund' ? ({ age: 'new' } as const) : ({ stock: 'stocked' } as const)
-  if (found === 'status') return { ...any, ...fine, status: pick(others[wanted], draw) }
-  if (found === 'act') return { ...any, ...fine, status: wanted }
-  return { ...any, ...(kind === 'refund' ? { age: 'old' } : { stock: 'gone' }), status: wanted }
+  if (found === 'status') return { ...facts, ...fine, status: pick(others[wanted], draw) }
+  if (found === 'act') return { ...facts, ...fine, status: wanted }
+  return { ...facts, ...(kind === 'refund' ? { age: 'old' } : { stock: 'gone' }), status: wanted }
 }
 
 /**

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { ToolDefinition } from '../../core/message.ts'
+import { fromHome } from '../../names/home-path.ts'
 import { dumps, parseJson } from '../../python/json.ts'
 import {
   fromJavaScript,
@@ -29,8 +29,7 @@ export interface LoadTauOptions {
  * still in memory and its files are as they were.
  */
 export async function loadTau({ root: named, domain: name }: LoadTauOptions): Promise<TauDomain> {
-  // Shells leave a tilde in the middle of a word alone, and `tau:retail,root=~/data` is one word.
-  const root = named.replace(/^~(?=\/|$)/, homedir())
+  const root = fromHome(named)
   const key = `${name} of ${root}`
   const files = await describeFiles(root, name)
   const known = loaded.get(key)

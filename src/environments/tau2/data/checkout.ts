@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { fromHome } from '../../../names/home-path.ts'
 import { rebuildAirline } from './rebuild-airline.ts'
 
 /** Where the data of tau2-bench lies. */
@@ -22,10 +22,9 @@ export class Checkout {
   readonly #predecessor: string
 
   constructor({ root, predecessor }: CheckoutOptions) {
-    // Shells leave a tilde in the middle of a word alone, and `tau2:retail,root=~/data` is one word.
-    this.root = expand(root)
+    this.root = fromHome(root)
     // The two checkouts usually lie side by side.
-    this.#predecessor = expand(predecessor ?? join(this.root, '../tau-bench'))
+    this.#predecessor = fromHome(predecessor ?? join(this.root, '../tau-bench'))
     if (!existsSync(join(this.root, 'src/tau2')) || !existsSync(join(this.root, 'data/tau2'))) {
       throw new Error(
         `No checkout of tau2-bench in ${this.root}: it has no src/tau2 and data/tau2. Clone https://github.com/sierra-research/tau2-bench and name its folder.`,
@@ -77,5 +76,3 @@ export class Checkout {
     return file => readFileSync(join(folder, file), 'utf8')
   }
 }
-
-const expand = (path: string): string => path.replace(/^~(?=\/|$)/, homedir())
