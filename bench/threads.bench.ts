@@ -21,12 +21,16 @@ const warmUp = 0.4
 
 /** Microseconds per rollout that the thread may take that gathers: with more, it would hold up 16 others. */
 const mostGathering = 40
+/** Least part of what as many separate programs make, which share nothing and gather nothing. */
+const leastOfSeparate = 0.85
 
 /** What is rolled, and how many tasks of it for every thread. */
 interface Case {
   readonly name: string
   readonly tasks: number
   readonly words: readonly string[]
+  /** Whether one thread of it leaves the other cores alone, so that separate programs show what the machine can do. */
+  readonly isApart: boolean
 }
 
 /** One count of threads: rollouts per second, and the ratio to one thread. */
@@ -38,6 +42,8 @@ interface Figures {
   readonly spread: readonly [number, number]
   /** Microseconds of the main thread's processor time per rollout; with threads it does nothing but gather. */
   readonly main: number
+  /** As many separate programs of one thread, at the same time: together against one, and ours against them. */
+  readonly separate?: { readonly ratio: number; readonly reached: number }
 }
 
 /** The same run on 1, 2, 4, … threads: where the engine is the bottleneck, and with the model inside. */
@@ -58,10 +64,10 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
 
 function expectationsOf(engine: readonly Figures[]): readonly Expectation[] {
   const spread = engine.filter(({ threads }) => threads > 1)
-  const ratios = spread.map(({ threads, ratio: value }) => ({
-    what: `${threads} threads against one`,
-    value,
-    atLeast: (threads === 2 ? 0.9 : 0.7) * threads,
+  const ratios = spread.map(({ threads, separate }) => ({
+    what: `${threads} threads against ${threads} separate programs`,
+    value: separate?.reached ?? Number.NaN,
+    atLeast: leastOfSeparate,
   }))
   const what = 'microseconds per rollout of the thread that gathers'
   // Only Linux tells what a thread took.
@@ -77,13 +83,15 @@ function engineCase(folder: string): Case {
   const script = join(folder, 'answers.jsonl')
   const lines = [...calls, { text: '42' }].map(answer => JSON.stringify(answer))
   writeFileSync(script, `${lines.join('\n')}\n`)
-  return { name: 'engine', tasks: 1200, words: ['--policy', `scripted:${script}`] }
+  const words = ['--policy', `scripted:${script}`]
+  return { name: 'engine', tasks: 1200, words, isApart: true }
 }
 
 const embeddedCase: Case = {
   name: 'embedded',
   tasks: 16,
   words: ['--policy', 'embedded', '--max-turns', '2', '--max-new-tokens', '24'],
+  isApart: false,
 }
 
 /** What one run came to. */
@@ -93,22 +101,34 @@ interface Measured {
 }
 
 async function measure(
-  { name, tasks, words }: Case,
+  { name, tasks, words, isApart }: Case,
   compared: readonly number[],
   folder: string,
 ): Promise<readonly Figures[]> {
   const runs = new Map<number, Measured[]>(compared.map(threads => [threads, []]))
+  const separate = new Map<number, number[]>(compared.map(threads => [threads, []]))
+  const run = async (threads: number, place: string): Promise<Ran> => {
+    const out = join(folder, place)
+    const all = [...words, '--tasks', String(tasks * threads), '--threads', String(threads)]
+    const taken = await roll(all, out)
+    const ends = readEnds(out)
+    rmSync(out, { recursive: true, force: true })
+    return { ends, taken }
+  }
   for (let round = 0; round < rounds; round++) {
     for (const threads of compared) {
-      const out = join(folder, `${name}-${threads}-${round}`)
-      const all = [...words, '--tasks', String(tasks * threads), '--threads', String(threads)]
-      runs.get(threads)!.push(measureRun(out, await roll(all, out)))
-      rmSync(out, { recursive: true, force: true })
+      const place = `${name}-${threads}-${round}`
+      runs.get(threads)!.push(measureRun(await run(threads, place)))
+      if (!isApart || threads === 1) continue
+      const places = Array.from({ length: threads }, (_, index) => `${place}-${index}`)
+      const all = await Promise.all(places.map(each => run(1, each)))
+      separate.get(threads)!.push(togetherPerSecond(all.map(({ ends }) => ends)))
     }
   }
   const one = runs.get(1)!
   return compared.map(threads => {
     const own = runs.get(threads)!
+    const apart = separate.get(threads)!
     const ratios = own.map(({ perSecond }, round) => perSecond / one[round]!.perSecond)
     return {
       threads,
@@ -116,6 +136,12 @@ async function measure(
       ratio: median(ratios),
       spread: [Math.min(...ratios), Math.max(...ratios)],
       main: median(own.map(({ main }) => main)),
+      ...(apart.length > 0 && {
+        separate: {
+          ratio: median(apart.map((perSecond, round) => perSecond / one[round]!.perSecond)),
+          reached: median(apart.map((perSecond, round) => own[round]!.perSecond / perSecond)),
+        },
+      }),
     }
   })
 }
@@ -153,36 +179,63 @@ function takenBy(process: number): readonly Taken[] {
   }
 }
 
-/** What a run came to after it has warmed up, by the times that its events tell. */
-function measureRun(out: string, taken: readonly Taken[]): Measured {
-  const ends = readFileSync(join(out, 'events.jsonl'), 'utf8')
+/** A run that has ended: when its attempts did, and what its main thread took meanwhile. */
+interface Ran {
+  readonly ends: readonly number[]
+  readonly taken: readonly Taken[]
+}
+
+/** When the attempts of a run ended, by its events. */
+function readEnds(out: string): readonly number[] {
+  return readFileSync(join(out, 'events.jsonl'), 'utf8')
     .split('\n')
     .filter(line => line.includes('"tree-end"'))
     .map(line => Date.parse((JSON.parse(line) as { readonly time: string }).time))
-  const warm = ends[Math.floor(ends.length * warmUp)]!
+}
+
+function warmAt(ends: readonly number[]): number {
+  return ends[Math.floor(ends.length * warmUp)]!
+}
+
+function countIn(ends: readonly number[], from: number, to: number): number {
+  return ends.filter(time => time > from && time <= to).length
+}
+
+/** What a run came to after it has warmed up. */
+function measureRun({ ends, taken }: Ran): Measured {
+  const warm = warmAt(ends)
   const end = ends.at(-1)!
-  const countIn = (from: number, to: number): number =>
-    ends.filter(time => time > from && time <= to).length
-  const perSecond = (countIn(warm, end) * 1000) / (end - warm)
+  const perSecond = (countIn(ends, warm, end) * 1000) / (end - warm)
   const seen = taken.filter(({ at }) => at >= warm && at <= end)
   const [first, last] = [seen[0], seen.at(-1)]
   if (!first || !last) return { perSecond, main: Number.NaN }
-  const main = (last.microseconds - first.microseconds) / countIn(first.at, last.at)
+  const main = (last.microseconds - first.microseconds) / countIn(ends, first.at, last.at)
   return { perSecond, main }
+}
+
+/** Rollouts per second of several runs, while all of them were warm and none had ended. */
+function togetherPerSecond(runs: readonly (readonly number[])[]): number {
+  const from = Math.max(...runs.map(warmAt))
+  const to = Math.min(...runs.map(ends => ends.at(-1)!))
+  const count = runs.reduce((sum, ends) => sum + countIn(ends, from, to), 0)
+  return (count * 1000) / (to - from)
 }
 
 function show(title: string, figures: readonly Figures[]): void {
   console.log(
     `${title}\nthreads  rollouts/s  main thread, µs/rollout  against one thread (${rounds} rounds)`,
   )
-  for (const { threads, perSecond, ratio, spread, main } of figures) {
+  for (const { threads, perSecond, ratio, spread, main, separate } of figures) {
     const [least, most] = spread.map(each => each.toFixed(2))
     const row = [
       String(threads).padStart(7),
       perSecond.toFixed(0).padStart(10),
       main.toFixed(0).padStart(23),
     ]
-    console.log(`${row.join('  ')}  ${ratio.toFixed(2)} (${least} to ${most})`)
+    const apart = separate
+      ? `; ${threads} separate programs ${separate.ratio.toFixed(2)}, of which ${(100 * separate.reached).toFixed(0)} % is reached`
+      : ''
+    console.log(`${row.join('  ')}  ${ratio.toFixed(2)} (${least} to ${most})${apart}`)
   }
   const { main, threads } = figures.at(-1)!
   if (threads > 1) console.log(`gathering thread: ${main.toFixed(0)} µs per rollout`)

@@ -41,8 +41,8 @@ export async function peerLines(given: Given): Promise<readonly Line[]> {
   }
   return [
     ...[1, 64, 1024].flatMap((concurrency): Line[] => {
-      // 2,048 turns in each: a Python peer makes some fifty in a second.
       const rollouts = Math.max(concurrency, 256)
+      // Of 1,024 at once verifiers makes some 17 turns in a second, so that they have two each there.
       const size = { concurrency, rollouts, turns: 2048 / rollouts }
       const shared =
         concurrency === 1024
@@ -59,7 +59,7 @@ export async function peerLines(given: Given): Promise<readonly Line[]> {
         {
           ...shared,
           name: `tokens, ${concurrency} at once`,
-          work: { ...tokens, ...size },
+          work: { ...tokens, concurrency, rollouts, turns: 8 },
           answer: completions,
           peers: [trl, rllm, bare(leastOfBare[concurrency]!)],
         },

@@ -17,11 +17,11 @@ export function cpuSeconds(): number {
 
 /** Turns before rollouts are measured, and the runs that they are made in. */
 const warmUp = { turns: 32_000, runs: 8 }
-/** The work is done again until this many seconds are measured: a peer takes longer for it, ours and a bare client a moment. */
+/** A run is made as long as this: a peer takes longer for the same work, ours and a bare client a moment. */
 const leastSeconds = 5
 
 /**
- * Turns per second and processor time per turn of rollouts, opening and closing their runs included. Compiled code is
+ * Turns per second and processor time per turn of one run of rollouts, its opening and closing included. Compiled code is
  * what a run of hours works with, so that others come first, in several runs: V8 compiles some 800 functions with full
  * optimization in the first one, and in the next ones those again that it had compiled for the only run it knew. Nothing
  * collects garbage between them: V8 would forget the hidden classes of what is not open and throw away the code for them.
@@ -31,19 +31,19 @@ export async function measureRollouts(
   roll: (rollouts: number) => Promise<void>,
 ): Promise<Readonly<Record<string, number>>> {
   const before = Math.ceil(warmUp.turns / turns / warmUp.runs)
-  for (let run = 0; run < warmUp.runs; run++) await roll(before)
+  let last = 0
+  for (let run = 0; run < warmUp.runs; run++) {
+    const start = performance.now()
+    await roll(before)
+    last = (performance.now() - start) / 1000
+  }
+  const measured = Math.max(rollouts, Math.ceil((before / last) * leastSeconds))
   const cpu = cpuSeconds()
   const start = performance.now()
-  let seconds = 0
-  let count = 0
-  while (seconds < leastSeconds) {
-    await roll(rollouts)
-    count += rollouts * turns
-    seconds = (performance.now() - start) / 1000
-  }
+  await roll(measured)
   return {
-    turnsPerSecond: count / seconds,
-    cpuMicrosecondsPerTurn: ((cpuSeconds() - cpu) / count) * 1e6,
+    turnsPerSecond: (measured * turns * 1000) / (performance.now() - start),
+    cpuMicrosecondsPerTurn: ((cpuSeconds() - cpu) / (measured * turns)) * 1e6,
   }
 }
 
