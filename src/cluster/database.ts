@@ -1,5 +1,7 @@
+import { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client, ClientConfig, Pool } from 'pg'
+import { whenAborted } from '../core/call.ts'
 import { describeCause } from '../core/failure.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
 import { loadDriver } from './peers.ts'
@@ -22,6 +24,8 @@ export interface DatabaseOptions {
   readonly patience?: number
   /** Connections at one time. @default 4 */
   readonly connections?: number
+  /** Stops waiting: from then on a server that does not answer is given up at once. @default never */
+  readonly signal?: AbortSignal
   /** Milliseconds on a clock that never runs backwards. */
   readonly clock?: () => number
   /** Waits this many milliseconds between tries, or until the signal aborts. */
@@ -31,74 +35,156 @@ export interface DatabaseOptions {
 const waitFor = async (milliseconds: number, signal: AbortSignal): Promise<void> =>
   await wait(milliseconds, undefined, { signal }).catch(() => undefined)
 
+/** Seconds that a server may take for an answer after `signal` has aborted. */
+const lastSeconds = 5
+/** Seconds in which connections are closed in order. */
+const closeSeconds = 2
+
 /** Opens a database and waits for a first answer, so that a wrong address fails at once. */
 export async function openDatabase(
   config: ClientConfig,
   options: DatabaseOptions = {},
 ): Promise<Database> {
-  const { tell = () => {}, patience = 900, connections = 4, pause = waitFor } = options
+  const { connections = 4, pause = waitFor } = options
   const { clock = () => performance.now() } = options
   const driver = await loadDriver()
+  const sockets = openSockets()
   const reaching = {
     ...config,
     connectionTimeoutMillis: 10_000,
     query_timeout: 60_000,
     keepAlive: true,
+    stream: sockets.open,
   }
   const pool: Pool = new driver.Pool({ ...reaching, max: connections })
   // An idle connection that breaks is noticed by the next query.
   pool.on('error', () => undefined)
   const closing = new AbortController()
-  const state = { since: clock(), isAway: false }
-
-  async function query<Row>(
-    text: string,
-    values: readonly unknown[] = [],
-  ): Promise<readonly Row[]> {
-    const started = clock()
-    for (let apart = 50; ; apart = Math.min(2000, apart * 2)) {
-      try {
-        const { rows } = await pool.query({ ...prepared(text, values), text, values: [...values] })
-        if (state.isAway) back()
-        return rows as Row[]
-      } catch (error) {
-        if (closing.signal.aborted || !isAway(error)) throw plainError(error)
-        if (clock() - started > patience * 1000) throw plainError(error)
-        away(error)
-        await pause(apart, closing.signal)
-      }
-    }
-  }
-  function away(error: unknown): void {
-    state.since = Number.POSITIVE_INFINITY
-    if (state.isAway) return
-    state.isAway = true
-    tell(`the database does not answer (${plainError(error).message}); waiting for it`)
-  }
-  function back(): void {
-    state.isAway = false
-    state.since = clock()
-    tell('the database answers again')
-  }
-  const listening = openListening(() => new driver.Client(reaching), {
-    signal: closing.signal,
-    pause,
+  const waiting = openWaiting(options, clock, () => {
+    closing.abort(new Error('the database is given up'))
+    sockets.destroy()
   })
+  const query = openQuery(pool, { ...options, pause, clock, waiting, closing: closing.signal })
+  const { signal } = closing
+  const listening = openListening(() => new driver.Client(reaching), { signal, pause })
+  const close = async (): Promise<void> => {
+    waiting.end()
+    closing.abort(new Error('the database is closed'))
+    const late = setTimeout(sockets.destroy, closeSeconds * 1000)
+    await Promise.all([listening.close(), pool.end()])
+    clearTimeout(late)
+  }
   try {
-    await pool.query('SELECT 1')
+    signal.throwIfAborted()
+    await waiting.bound(pool.query('SELECT 1'))
+    waiting.answered()
   } catch (error) {
-    await pool.end()
+    await close()
     throw plainError(error)
   }
   return {
     query,
-    listen: listening.listen,
-    contact: () => Math.max(0, (clock() - state.since) / 1000),
-    async [Symbol.asyncDispose]() {
-      closing.abort(new Error('the database is closed'))
-      await listening.close()
-      await pool.end()
+    listen: (channel, heard) => waiting.bound(listening.listen(channel, heard)),
+    contact: waiting.contact,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** The sockets of all connections: those to a server that says nothing can only be destroyed. */
+function openSockets() {
+  const open = new Set<Socket>()
+  return {
+    open(): Socket {
+      const socket = new Socket()
+      open.add(socket)
+      socket.once('close', () => open.delete(socket))
+      return socket
     },
+    destroy(): void {
+      for (const each of open) each.destroy()
+    },
+  }
+}
+
+type Waiting = ReturnType<typeof openWaiting>
+
+/** Whether the server answers, and whether it is waited for where it does not. */
+function openWaiting(
+  { tell = () => {}, signal = new AbortController().signal }: DatabaseOptions,
+  clock: () => number,
+  giveUp: () => void,
+) {
+  let since = clock()
+  let state: 'unknown' | 'here' | 'away' = 'unknown'
+  const end = whenAborted(signal, () => {
+    if (state !== 'here') giveUp()
+  })
+  return {
+    end,
+    /** Seconds for which the server has answered without a break. */
+    contact: () => Math.max(0, (clock() - since) / 1000),
+    answered(): void {
+      if (state === 'away') {
+        since = clock()
+        tell('the database answers again')
+      }
+      state = 'here'
+    },
+    failed(error: unknown): void {
+      since = Number.POSITIVE_INFINITY
+      if (state !== 'away')
+        tell(
+          `the database does not answer (${plainError(error).message}); ${
+            signal.aborted ? 'giving it up' : 'waiting for it'
+          }`,
+        )
+      state = 'away'
+      if (signal.aborted) giveUp()
+    },
+    /** The result of a request, which is not waited for much longer once the signal has aborted. */
+    async bound<T>(asked: Promise<T>): Promise<T> {
+      let timer: NodeJS.Timeout | undefined
+      const stop = whenAborted(signal, () => {
+        timer = setTimeout(giveUp, lastSeconds * 1000)
+      })
+      try {
+        return await asked
+      } finally {
+        stop()
+        clearTimeout(timer)
+      }
+    },
+  }
+}
+
+type Asking = Required<Pick<DatabaseOptions, 'pause' | 'clock'>> &
+  Pick<DatabaseOptions, 'patience'> & {
+    readonly waiting: Waiting
+    /** Aborts when nothing is asked any more. */
+    readonly closing: AbortSignal
+  }
+
+/** Asks again and again while the server is away. */
+function openQuery(
+  pool: Pool,
+  { patience = 900, pause, clock, waiting, closing }: Asking,
+): Database['query'] {
+  return async <Row>(text: string, values: readonly unknown[] = []) => {
+    const started = clock()
+    for (let apart = 50; ; apart = Math.min(2000, apart * 2)) {
+      try {
+        closing.throwIfAborted()
+        const asked = { ...prepared(text, values), text, values: [...values] }
+        const { rows } = await waiting.bound(pool.query(asked))
+        waiting.answered()
+        return rows as Row[]
+      } catch (error) {
+        if (closing.aborted || !isAway(error)) throw plainError(error)
+        if (clock() - started > patience * 1000) throw plainError(error)
+        waiting.failed(error)
+        await pause(apart, closing)
+      }
+    }
   }
 }
 
@@ -148,6 +234,7 @@ function openListening(
   return {
     async listen(channel: string, listener: (payload: string | undefined) => void) {
       listeners.set(channel, listener)
+      if (signal.aborted) return
       if (client)
         await client.query(`LISTEN ${client.escapeIdentifier(channel)}`).catch(() => undefined)
       else await connect().catch(() => void reconnect())

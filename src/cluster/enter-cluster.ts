@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import type { Elsewhere } from '../run/elsewhere.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import { readManifest } from '../store/run-folder.ts'
@@ -8,7 +8,8 @@ import { connectionOf, type readAddress } from './address.ts'
 import type { Coordinator } from './coordinator.ts'
 import { type Database, openDatabase } from './database.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import { openLocal } from './local.ts'
+import { type LocalCluster, openLocal } from './local.ts'
+import { runIdFile } from './local-folder.ts'
 import { migrate, sweep } from './schema.ts'
 
 /** Where a cluster is, and what of the run its workers and its coordinator need. */
@@ -25,15 +26,33 @@ export async function enterCluster(
   parts: RollParts,
   { where, config, out, tell = () => {} }: Entering,
 ): Promise<Elsewhere & AsyncDisposable> {
-  const local = where.kind === 'local' ? await openLocal(where.workers, { out, tell }) : undefined
+  const { signal = new AbortController().signal } = parts
+  const local =
+    where.kind === 'local' ? await openLocal(where.workers, { out, tell, signal }) : undefined
   const url = where.kind === 'local' ? local!.url : where.url
   try {
-    const database = await openDatabase(connectionOf(url), { tell, connections: 6 })
+    const database = await openMigrated(url, { tell, signal })
+    return openLate(parts, { database, config, out, tell, local, signal })
+  } catch (error) {
+    await local?.close()
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** The database with its schema up to date. */
+async function openMigrated(
+  url: URL,
+  options: { readonly tell: (line: string) => void; readonly signal: AbortSignal },
+): Promise<Database> {
+  const database = await openDatabase(connectionOf(url), { ...options, connections: 6 })
+  try {
     await migrate(database)
     await sweep(database)
-    return openLate(parts, { database, config, out, tell, local })
+    options.signal.throwIfAborted()
+    return database
   } catch (error) {
-    await local?.close(false)
+    await database[Symbol.asyncDispose]()
     throw error
   }
 }
@@ -43,12 +62,13 @@ interface Opening {
   readonly config: Readonly<Record<string, unknown>>
   readonly out: string | undefined
   readonly tell: (line: string) => void
-  readonly local: Awaited<ReturnType<typeof openLocal>> | undefined
+  readonly local: LocalCluster | undefined
+  readonly signal: AbortSignal
 }
 
 /** The run is entered with its first attempt: before that its folder may not be there. */
 function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposable {
-  const { database, config, out, tell, local } = opening
+  const { database, config, out, tell, local, signal } = opening
   let opened: Promise<Coordinator> | undefined
   let inner: Elsewhere | undefined
   const enter = async () => {
@@ -94,9 +114,12 @@ function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposab
       const isFinished = await isOver(out)
       try {
         await (await opened)?.end(isFinished)
+      } catch (error) {
+        // Whoever stops a run does not wait for a database that is away; resuming takes the run over.
+        if (!signal.aborted) throw error
       } finally {
         await database[Symbol.asyncDispose]()
-        await local?.close(isFinished)
+        await local?.close()
       }
     },
   }
@@ -112,7 +135,7 @@ async function isOver(out: string | undefined): Promise<boolean> {
 /** The name of a run in the database, which its folder remembers. */
 async function runIdIn(out: string | undefined): Promise<string> {
   if (out === undefined) return randomUUID()
-  const path = join(out, 'cluster.json')
+  const path = runIdFile(out)
   try {
     const { run } = JSON.parse(await readFile(path, 'utf8')) as { readonly run: string }
     if (typeof run === 'string') return run

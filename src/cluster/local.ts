@@ -1,51 +1,62 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { unlessStopped } from '../core/call.ts'
 import { keepSecret } from '../core/process/secrets.ts'
+import {
+  folderOf,
+  makeFolder,
+  makeRunFolder,
+  removeUnlessNeeded,
+  sweepFolders,
+} from './local-folder.ts'
+
+export { folderOf } from './local-folder.ts'
 
 /** A database and workers on this machine, started for one run. */
 export interface LocalCluster {
   readonly url: URL
-  /** Ends the workers and the server; its data is kept if the run is not finished. */
-  close(isFinished: boolean): Promise<void>
+  /** Ends the workers and the server; its data is kept where the run can go on with it. */
+  close(): Promise<void>
+}
+
+/** For whom a server and workers are started here. */
+export interface LocalOptions {
+  /** The run folder. */
+  readonly out: string | undefined
+  readonly tell: (line: string) => void
+  /** Stops starting them: what was started is ended. */
+  readonly signal: AbortSignal
 }
 
 /** Starts a server and workers here. They end when this process does, whatever ended it. */
 export async function openLocal(
   workers: number,
-  { out, tell }: { readonly out: string | undefined; readonly tell: (line: string) => void },
+  { out, tell, signal }: LocalOptions,
 ): Promise<LocalCluster> {
+  await sweepFolders()
   const folder = folderOf(out)
-  const server = await openLocalServer(folder)
-  tell(`PostgreSQL for ${workers} workers runs in ${folder}`)
-  const children = Array.from({ length: workers }, () => startWorker(server.url))
-  return {
-    url: server.url,
-    async close(isFinished) {
-      await Promise.all(children.map(stopProcess))
-      await server.close()
-      if (isFinished) await rm(folder, { recursive: true, force: true })
-    },
+  await makeRunFolder(folder, out)
+  try {
+    const server = await openLocalServer(folder, 0, signal)
+    tell(`PostgreSQL for ${workers} workers runs in ${folder}`)
+    const children = Array.from({ length: workers }, () => startWorker(server.url))
+    return {
+      url: server.url,
+      async close() {
+        await Promise.all(children.map(stopWorker))
+        await server.close()
+        await removeUnlessNeeded(folder)
+      },
+    }
+  } catch (error) {
+    await removeUnlessNeeded(folder)
+    throw error
   }
 }
-
-/** Where the server of a run keeps its data: beside other temporary files, as its own user must reach it. */
-export function folderOf(out: string | undefined): string {
-  const name = out === undefined ? randomBytes(8).toString('hex') : digest(resolve(out))
-  return join(temporaryFolder(), `espalier-cluster-${name}`)
-}
-
-/** A temporary folder the server's user can enter: started by root, the server runs as another user. */
-function temporaryFolder(): string {
-  return process.getuid?.() === 0 ? '/tmp' : tmpdir()
-}
-
-const digest = (text: string): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, 16)
 
 /** A program of this folder, built or as source. */
 const programOf = (name: string): string => {
@@ -55,21 +66,14 @@ const programOf = (name: string): string => {
   )
 }
 
-/** Attempts at one time in a worker that is started here. */
-const concurrency = 16
+/** What a worker that is started here is told; its database ends with it, so that a long grace gains nothing. */
+const workerFlags = { concurrency: 16, lease: 10, grace: 5 }
 
 function startWorker(url: URL): ChildProcess {
+  const flags = Object.entries(workerFlags).flatMap(([name, value]) => [`--${name}`, String(value)])
   return spawn(
     process.execPath,
-    [
-      ...process.execArgv,
-      programOf('../cli/main'),
-      'worker',
-      '--concurrency',
-      String(concurrency),
-      '--lease',
-      '10',
-    ],
+    [...process.execArgv, programOf('../cli/main'), 'worker', ...flags],
     {
       // The address holds a password, which a list of processes would show.
       env: { ...process.env, ESPALIER_CLUSTER: url.href },
@@ -88,29 +92,40 @@ export interface LocalServer {
 }
 
 /** Starts a server over the data in a folder, which is made where there is none. */
-export async function openLocalServer(folder: string, port = 0): Promise<LocalServer> {
-  await mkdir(folder, { recursive: true })
-  // The server may run as another user, who must be able to enter the folder.
-  await chmod(folder, 0o711)
+export async function openLocalServer(
+  folder: string,
+  port = 0,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<LocalServer> {
+  signal.throwIfAborted()
+  await makeFolder(folder)
   const password = await passwordIn(folder)
   const child = spawn(
     process.execPath,
     [...process.execArgv, programOf('./server-process'), folder, String(port)],
     {
-      env: { ...process.env, TMPDIR: temporaryFolder(), ESPALIER_SERVER_PASSWORD: password },
+      env: { ...process.env, ESPALIER_SERVER_PASSWORD: password },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       detached: true,
     },
   )
-  const ended = once(child, 'exit')
-  const [first] = await Promise.race([once(child, 'message'), ended])
-  const { port: chosen, problem } =
-    typeof first === 'object' && first !== null ? first : { problem: 'it ended at once' }
-  if (chosen === undefined) {
-    throw new Error(`--cluster local: PostgreSQL could not be started: ${problem}`)
+  try {
+    const chosen = await unlessStopped({ signal }, portOf(child))
+    const url = new URL(`postgres://espalier:${password}@127.0.0.1:${chosen}/postgres`)
+    return { url, child, close: () => stopProcess(child) }
+  } catch (error) {
+    await stopProcess(child)
+    throw error
   }
-  const url = new URL(`postgres://espalier:${password}@127.0.0.1:${chosen}/postgres`)
-  return { url, child, close: () => stopProcess(child) }
+}
+
+/** The port that a server says it listens on. */
+async function portOf(child: ChildProcess): Promise<number> {
+  const [first] = await Promise.race([once(child, 'message'), once(child, 'exit')])
+  const { port, problem } =
+    typeof first === 'object' && first !== null ? first : { problem: 'it ended at once' }
+  if (port !== undefined) return port
+  throw new Error(`--cluster local: PostgreSQL could not be started: ${problem}`)
 }
 
 async function passwordIn(folder: string): Promise<string> {
@@ -122,8 +137,17 @@ async function passwordIn(folder: string): Promise<string> {
   return password
 }
 
+/** Seconds after which a worker that should end is ended: code of users may keep it for ever. */
+const workerSeconds = workerFlags.grace + 10
+
+async function stopWorker(child: ChildProcess): Promise<void> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), workerSeconds * 1000)
+  await stopProcess(child)
+  clearTimeout(timer)
+}
+
 async function stopProcess(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
   const ended = once(child, 'exit')
   // Both end when the channel to whoever started them does.
   if (child.connected) child.disconnect()

@@ -66,7 +66,9 @@ export class RunsServed implements AsyncDisposable {
     for (const [run, { opening }] of this.#runs) {
       if (isHeld(run) || states.some(({ id }) => id === run)) continue
       this.#runs.delete(run)
-      await (await opening)?.[Symbol.asyncDispose]()
+      // Why one could not be opened was said to whoever followed it.
+      const served = await opening.catch(() => undefined)
+      await served?.[Symbol.asyncDispose]()
     }
   }
 

@@ -1,11 +1,27 @@
 // The process of `--cluster local:N` that keeps a PostgreSQL server: it ends with whoever started it.
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { chmod, chown, readFile, rename, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { lockFolder, makeFolder, removeUnlessNeeded } from './local-folder.ts'
 import { loadServer } from './peers.ts'
 import { linkLibraries } from './server-libraries.ts'
+import { starterGone } from './starter.ts'
 
+const gone = starterGone()
 const [folder = '', wanted = '0'] = process.argv.slice(2)
+const data = join(folder, 'data')
+const isRoot = process.getuid?.() === 0
+
+/** The last of what the server said. */
+let log = ''
+const keepLog = (text: unknown): void => {
+  log = `${log}${text}`.slice(-4000)
+}
 
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
@@ -15,43 +31,102 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function main(): Promise<void> {
+async function openServer(databaseDir: string, port: number) {
   const { default: EmbeddedPostgres } = await loadServer()
-  await linkLibraries()
-  const port = Number(wanted) || (await freePort())
-  const databaseDir = join(folder, 'data')
-  let log = ''
-  const server = new EmbeddedPostgres({
+  return new EmbeddedPostgres({
     databaseDir,
     user: 'espalier',
     password: process.env.ESPALIER_SERVER_PASSWORD ?? '',
     port,
     authMethod: 'scram-sha-256',
     persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
+    createPostgresUser: isRoot,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=`],
-    onLog: (text: unknown) => {
-      log = `${log}${text}`.slice(-4000)
-    },
-    onError: (text: unknown) => {
-      log = `${log}${text}`.slice(-4000)
-    },
+    onLog: keepLog,
+    onError: keepLog,
   })
-  const stop = (): void => {
-    void server.stop().finally(() => process.exit(0))
-  }
-  process.on('disconnect', stop)
+}
+
+/**
+ * Makes the data in a folder of its own, which becomes the server's when it is whole. The package writes
+ * the password into a temporary file meanwhile: here it lies in that folder too, and ends with it.
+ */
+async function makeData(port: number): Promise<void> {
+  const making = join(folder, 'making')
+  await rm(making, { recursive: true, force: true })
+  await makeFolder(making)
+  if (isRoot) await giveToServer(making)
+  Object.assign(process.env, { TMPDIR: making, TEMP: making })
   try {
-    if (!existsSync(join(databaseDir, 'PG_VERSION'))) await server.initialise()
-    await server.start()
-    process.send?.({ port })
+    const server = await openServer(join(making, 'data'), port)
+    await server.initialise()
+    await rename(join(making, 'data'), data)
+  } finally {
+    await rm(making, { recursive: true, force: true })
+  }
+}
+
+/** Lets only the user in that a server started by root runs as; on its first start there is none yet. */
+async function giveToServer(path: string): Promise<void> {
+  const numbers = ['-u', '-g'].map(which => promisify(execFile)('id', [which, 'postgres']))
+  const found = await Promise.all(numbers).catch(() => undefined)
+  const [user, group] = found?.map(({ stdout }) => Number(stdout)) ?? []
+  if (user === undefined || group === undefined) return
+  await chown(path, user, group)
+  await chmod(path, 0o700)
+}
+
+/** Seconds for the server to end. */
+const endSeconds = 10
+
+/** Resolves when the server was killed, or has had its time: the package waits for an end that it missed. */
+async function killed(): Promise<void> {
+  const end = performance.now() + endSeconds * 1000
+  while (performance.now() < end && !(await isDead())) await wait(100)
+}
+
+/** Whether the server has died without removing the file that names its process. */
+async function isDead(): Promise<boolean> {
+  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => undefined)
+  if (text === undefined) return false
+  try {
+    return !process.kill(Number.parseInt(text, 10), 0)
+  } catch {
+    return true
+  }
+}
+
+/** Serves until whoever started this process is gone. */
+async function serve(): Promise<void> {
+  // Loaded first: that it is missing has an error of its own.
+  await loadServer()
+  await linkLibraries()
+  const port = Number(wanted) || (await freePort())
+  if (!existsSync(join(data, 'PG_VERSION'))) await makeData(port)
+  if (gone.aborted) return
+  const server = await openServer(data, port)
+  await server.start()
+  tellStarter({ port })
+  if (!gone.aborted) await once(gone, 'abort')
+  await Promise.race([server.stop(), killed()])
+}
+
+function tellStarter(message: { readonly port: number } | { readonly problem: string }): void {
+  if (process.connected) process.send?.(message)
+}
+
+async function main(): Promise<void> {
+  try {
+    await using _lock = await lockFolder(folder)
+    await serve()
+    await removeUnlessNeeded(folder)
   } catch (error) {
-    const problem =
-      error instanceof Error ? error.message : log.trim().split('\n').slice(-3).join(' ')
-    process.send?.({ problem })
-    process.exit(1)
+    const words = log.trim().split('\n').slice(-3).join(' ')
+    tellStarter({ problem: error instanceof Error ? error.message : words })
+    process.exitCode = 1
   }
 }
 
 await main()
+process.exit()

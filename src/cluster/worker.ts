@@ -84,6 +84,9 @@ class Worker {
       while (!signal.aborted) await this.#turn()
       this.#beat()
       await this.#attempts.empty(grace)
+    } catch (error) {
+      // A database that does not answer does not keep a worker that was stopped.
+      if (!signal.aborted) throw error
     } finally {
       clearInterval(beats)
       await this.#beating

@@ -1,7 +1,9 @@
 import { connectionOf, readAddress, shownAddress } from '../../cluster/address.ts'
 import { openDatabase } from '../../cluster/database.ts'
 import { migrate } from '../../cluster/schema.ts'
-import { work } from '../../cluster/worker.ts'
+import { starterGone } from '../../cluster/starter.ts'
+import { type WorkerOptions, work } from '../../cluster/worker.ts'
+import { whenAborted } from '../../core/call.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { counted } from '../listening.ts'
@@ -36,55 +38,76 @@ export const workerCommand: Command = {
 }
 
 async function runWorker({ flags, own, terminal, signal, json }: Invocation): Promise<number> {
-  const { cluster = process.env.ESPALIER_CLUSTER, concurrency = 16 } = flags
+  // Before anything is waited for: whoever started this worker may end at any time.
+  const ending = AbortSignal.any([signal, starterGone()])
+  process.channel?.unref()
+  const { concurrency = 16 } = flags
+  if (typeof concurrency !== 'number') {
+    throw new MisuseError('worker: --concurrency is one number, attempts at one time')
+  }
+  const url = databaseNamed(flags.cluster ?? process.env.ESPALIER_CLUSTER)
+  const { tell } = terminal
+  const announce = (): void => {
+    if (json) terminal.print(JSON.stringify({ cluster: shownAddress(url), concurrency }))
+    else tell(`making attempts for ${shownAddress(url)}, ${concurrency} at one time`)
+  }
+  const { grace = 30 } = counted('grace', own.grace)
+  const working = { ...counted('lease', own.lease), grace, concurrency, tell, signal: ending }
+  using _limit = limitEnd(ending, grace + lastSeconds)
+  try {
+    const left = await workAt(url, working, announce)
+    if (left > 0) endWithin(1)
+  } catch (error) {
+    // It was stopped before it was connected, or when its database did not answer.
+    if (!ending.aborted) throw error
+  }
+  return 0
+}
+
+/** The address of the database; it is never a local cluster, which has workers of its own. */
+function databaseNamed(cluster: string | undefined): URL {
   if (cluster === undefined || cluster === '') {
     throw new MisuseError(
       'worker needs --cluster postgres://USER@HOST/DATABASE, or ESPALIER_CLUSTER',
     )
   }
-  if (typeof concurrency !== 'number') {
-    throw new MisuseError('worker: --concurrency is one number, attempts at one time')
-  }
   const address = readAddress(cluster)
-  if (address.kind === 'local') {
-    throw new MisuseError(
-      'worker: local:N starts its own workers; a worker names the database: postgres://USER@HOST/DATABASE',
-    )
-  }
-  const { tell } = terminal
-  const { url } = address
+  if (address.kind !== 'local') return address.url
+  throw new MisuseError(
+    'worker: local:N starts its own workers; a worker names the database: postgres://USER@HOST/DATABASE',
+  )
+}
+
+/** Works for a database until it is stopped; gives how many attempts are still running then. */
+async function workAt(url: URL, working: WorkerOptions, announce: () => void): Promise<number> {
+  const { tell, signal } = working
   await using database = await openNamed('--cluster', () =>
     // One connection for large transfers, one for the heartbeat.
-    openDatabase(connectionOf(url), { tell, connections: 2 }),
+    openDatabase(connectionOf(url), { tell, signal, connections: 2 }),
   )
   await migrate(database)
-  if (json) terminal.print(JSON.stringify({ cluster: shownAddress(url), concurrency }))
-  else tell(`making attempts for ${shownAddress(url)}, ${concurrency} at one time`)
-  const ending = { signal: AbortSignal.any([signal, startedBy()]) }
-  const left = await work(database, {
-    ...counted('lease', own.lease),
-    ...counted('grace', own.grace),
-    concurrency,
-    tell,
-    ...ending,
+  announce()
+  return await work(database, working)
+}
+
+/** Seconds besides its grace in which a worker that was stopped must have ended. */
+const lastSeconds = 10
+
+/** Ends the process this long after the signal, unless what it stops has ended by then. */
+function limitEnd(signal: AbortSignal, seconds: number): Disposable {
+  let timer: NodeJS.Timeout | undefined
+  const stopListening = whenAborted(signal, () => {
+    timer = endWithin(seconds)
   })
-  if (left > 0) endAnyway()
-  return 0
-}
-
-/** Ends the process soon: user code that does not listen to its signal may keep it for ever. */
-function endAnyway(): void {
-  setTimeout(() => process.exit(), 1000).unref()
-}
-
-/** Aborts when the parent process is gone, if it gave us an IPC channel. */
-function startedBy(): AbortSignal {
-  const stop = new AbortController()
-  if (process.channel) {
-    process.on('disconnect', () =>
-      stop.abort(new Error('the process that started this worker has ended')),
-    )
-    process.channel.unref()
+  return {
+    [Symbol.dispose]() {
+      stopListening()
+      clearTimeout(timer)
+    },
   }
-  return stop.signal
+}
+
+/** Ends the process by then: user code that does not listen to its signal may keep it for ever. */
+function endWithin(seconds: number): NodeJS.Timeout {
+  return setTimeout(() => process.exit(), seconds * 1000).unref()
 }
