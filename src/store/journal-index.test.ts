@@ -1,4 +1,12 @@
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -50,6 +58,14 @@ async function whole({ journal }: JournalPaths): Promise<object> {
 }
 
 describe('the index of a journal', () => {
+  it('that tells of more than the journal still holds is not believed', async () => {
+    const paths = scratch()
+    await append(paths, 1, 2, 3)
+    await readContents(paths, 0)
+    truncateSync(paths.journal, statSync(paths.journal).size - 1)
+    expect(listed(await readContents(paths))).toEqual(await whole(paths))
+  })
+
   it('lists what reading the whole journal lists, also when that has grown', async () => {
     const paths = scratch()
     await append(paths, 1, 2, 3)

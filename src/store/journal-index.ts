@@ -30,6 +30,11 @@ export interface JournalContents {
   readonly records: Map<GroupId, GroupRecord>
 }
 
+/** The contents of a journal as it was read, and the byte that its whole frames reach. */
+export interface ReadContents extends JournalContents {
+  readonly end: number
+}
+
 /** A journal and the index beside it. */
 export interface JournalPaths {
   readonly journal: string
@@ -71,7 +76,7 @@ const worthNoting = 4 << 20
 export async function readContents(
   paths: JournalPaths,
   least = worthNoting,
-): Promise<JournalContents> {
+): Promise<ReadContents> {
   const contents: JournalContents = { trees: new Map(), records: new Map() }
   const parts = await readParts(paths)
   for (const part of parts) addPart(contents, part)
@@ -81,7 +86,7 @@ export async function readContents(
     await notes.writeFull(part => addPart(contents, part))
   }
   await notes.write(part => addPart(contents, part))
-  return contents
+  return { ...contents, end: notes.end }
 }
 
 /** Collects index entries for what is appended to a journal, and writes them beside it. */
@@ -200,7 +205,7 @@ async function readParts({ journal, index }: JournalPaths): Promise<readonly Ind
       if (part.from === (parts.at(-1)?.to ?? 0)) parts.push(part)
     }
     const last = parts.at(-1)
-    if (!last || (await markAt(journal, last.last)) === last.mark) return parts
+    if (!last || (await isOf(journal, last))) return parts
   } catch {
     // A damaged index is as good as none.
   }
@@ -235,6 +240,11 @@ function partFrame(part: IndexPart, texts: readonly string[]): Frame | WrittenFr
   const others = toJson({ ...part, groups: undefined })
   const json = `${others.slice(0, -1)},"groups":[${groups}]}`
   return { json, leftOut: { texts: [], places: [] }, arrays: [] }
+}
+
+/** Whether a part tells of this journal: the same frame ends it, and the journal reaches that frame's end. */
+async function isOf(journal: string, { last, mark, to }: IndexPart): Promise<boolean> {
+  return (await markAt(journal, last)) === mark && (await stat(journal)).size >= to
 }
 
 /** Length and checksum of the frame at a place, in one word. */

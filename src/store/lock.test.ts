@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
@@ -101,6 +101,30 @@ describe('a lock', () => {
       expect(existsSync(path)).toBe(false)
     }
   })
+
+  it.runIf(process.platform === 'linux')(
+    'of a process that was killed is taken over before its parent has asked how it ended',
+    async () => {
+      const path = scratch()
+      // The parent becomes a program that never asks, so that its child stays in the process table.
+      const program = 'sleep 60 & echo $!; exec sleep 60'
+      const parent = spawn('sh', ['-c', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+      try {
+        const pid = Number(String((await once(parent.stdout, 'data'))[0]))
+        const stat = (): string => readFileSync(`/proc/${pid}/stat`, 'utf8')
+        const started = stat()
+          .slice(stat().lastIndexOf(')') + 2)
+          .split(' ')[19]
+        writeFileSync(path, JSON.stringify({ pid, host: hostname(), started }))
+        await expect(lockFile(path)).rejects.toThrow(`end it with \`kill ${pid}\``)
+        process.kill(pid, 'SIGKILL')
+        await expect.poll(stat).toContain(') Z ')
+        await using _held = await lockFile(path)
+      } finally {
+        parent.kill('SIGKILL')
+      }
+    },
+  )
 
   it('of another machine is left alone, with a word on how to remove it', async () => {
     const path = scratch()

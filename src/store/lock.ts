@@ -3,6 +3,7 @@ import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { SettingError } from '../names/setting-error.ts'
 import { StoreError } from './store-error.ts'
 
 /** The holder of a lock: a process on a machine; `started` distinguishes it from later ones with the same id. */
@@ -68,8 +69,8 @@ async function removeLeftovers(path: string, own: ReadonlySet<string>): Promise<
   }
 }
 
-/** Thrown if another process is writing the run. */
-export class LockedError extends Error {
+/** Thrown if another process is writing the run: a folder was named that cannot be written now. */
+export class LockedError extends SettingError {
   override name = 'LockedError'
 }
 
@@ -127,9 +128,13 @@ async function refuseLiving(path: string, text: string): Promise<void> {
     )
   }
   if (await isAlive(owner)) {
-    throw new LockedError(`${dirname(path)} is being written by process ${owner.pid}`)
+    throw new LockedError(
+      `${dirname(path)} is being written by process ${owner.pid}: wait until it ends, end it with ` +
+        `\`kill ${owner.pid}\`, or choose another folder`,
+    )
   }
 }
+
 function readOwner(text: string): Owner | undefined {
   try {
     const owner = JSON.parse(text) as Partial<Owner>
@@ -142,14 +147,20 @@ function readOwner(text: string): Owner | undefined {
 }
 
 async function ownerOf(pid: number): Promise<Owner> {
-  return { pid, host: hostname(), started: await startOf(pid) }
+  return { pid, host: hostname(), started: (await processAt(pid)).started }
 }
 
-/** The 22nd field of Linux's process table; '' elsewhere. */
-async function startOf(pid: number): Promise<string> {
+/** The third and the 22nd field of Linux's process table, its state and its start; '' elsewhere. */
+async function processAt(
+  pid: number,
+): Promise<{ readonly state: string; readonly started: string }> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return { state: fields[0] ?? '', started: fields[19] ?? '' }
 }
+
+/** States of processes that have ended, and are listed only until their parent has asked how. */
+const ended = ['Z', 'X', 'x']
 
 async function isAlive(owner: Owner): Promise<boolean> {
   try {
@@ -157,6 +168,7 @@ async function isAlive(owner: Owner): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
-  const started = await startOf(owner.pid)
+  const { state, started } = await processAt(owner.pid)
+  if (ended.includes(state)) return false
   return owner.started === '' || started === '' || started === owner.started
 }

@@ -1,10 +1,13 @@
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
 import { LockedError } from './lock.ts'
 import { newManifest } from './manifest.ts'
 import { claimRunFolder, createRun, readManifest } from './run-folder.ts'
+import { openRunReader } from './store.ts'
 
 const scratch = (): string => mkdtempSync(join(tmpdir(), 'espalier-folder-'))
 
@@ -39,4 +42,49 @@ describe('H5: a run folder', () => {
       if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(LockedError)
     }
   })
+})
+
+/** Whether this user may mount file systems in a space of its own. */
+const canMount =
+  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', tmpdir()]).status === 0
+
+it.runIf(canMount)(
+  'on a read-only file system the reason is said, however deep it lies',
+  async () => {
+    const folder = scratch()
+    const module = join(folder, 'run-folder.mjs')
+    await build({
+      entryPoints: [new URL('./run-folder.ts', import.meta.url).pathname],
+      outfile: module,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'silent',
+    })
+    const disk = scratch()
+    const program = `
+    import { claimRunFolder, createRun } from ${JSON.stringify(module)}
+    const tell = error => console.log(error.message)
+    await createRun(${JSON.stringify(join(disk, 'new'))}, {}).catch(tell)
+    await createRun(${JSON.stringify(join(disk, 'new', 'run'))}, {}).catch(tell)
+    await claimRunFolder(undefined, ${JSON.stringify(join(disk, 'runs'))}).catch(tell)`
+    writeFileSync(join(folder, 'program.mjs'), program)
+    const line = `mount -t tmpfs -o ro none ${disk} && ${process.execPath} ${join(folder, 'program.mjs')}`
+    const { stdout } = spawnSync('unshare', ['-rm', 'sh', '-c', line], { encoding: 'utf8' })
+    const refused = 'cannot be written: the file system is read-only; choose another --out (EROFS)'
+    expect(stdout.trim().split('\n')).toEqual(
+      ['new', 'new/run', 'runs'].map(each => `${join(disk, each)} ${refused}`),
+    )
+  },
+)
+
+it('a folder without a run, and a file, are not opened as an empty run', async () => {
+  const folder = scratch()
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  await expect(openRunReader(join(folder, 'nope'))).rejects.toThrow(
+    'is not a run: there is no such',
+  )
+  await expect(openRunReader(folder)).rejects.toThrow('is not a run: it has no run.json')
+  await expect(openRunReader(file)).rejects.toThrow('is not a run: it is a file')
 })

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
@@ -31,6 +31,8 @@ export interface RunManifest {
   readonly directory?: string
   readonly started: string
   readonly finished?: string
+  /** How long the journal of a finished run is; runs of earlier versions do not say it. */
+  readonly journalBytes?: number
 }
 
 /** The files of a run. */
@@ -71,9 +73,7 @@ export interface ClaimedFolder extends AsyncDisposable {
 /** The folder that was named, or `runs/<next number>`, made at once so that nobody else chooses it. */
 export async function claimRunFolder(given?: string, parent = 'runs'): Promise<ClaimedFolder> {
   if (given !== undefined) return { out: given, [Symbol.asyncDispose]: async () => undefined }
-  const madeParent = await mkdir(parent, { recursive: true }).catch((cause: unknown) => {
-    throw new StoreError(parent, { cause })
-  })
+  const madeParent = await makeFolder(parent)
   for (;;) {
     const out = await nextRunFolder(parent)
     const isOurs = await mkdir(out).then(
@@ -95,20 +95,41 @@ export async function claimRunFolder(given?: string, parent = 'runs'): Promise<C
   }
 }
 
+/** Makes a folder and those above it; gives the first that was not there. */
+async function makeFolder(folder: string): Promise<string | undefined> {
+  try {
+    return await mkdir(folder, { recursive: true })
+  } catch (cause) {
+    throw new StoreError(folder, { cause: (await whyNotIn(folder)) ?? cause })
+  }
+}
+
+/**
+ * Why the first missing folder of a path cannot be made. Node answers ENOENT for the whole path where the
+ * file system is read-only.
+ */
+async function whyNotIn(folder: string): Promise<unknown> {
+  let missing = resolve(folder)
+  while (!existsSync(dirname(missing))) missing = dirname(missing)
+  try {
+    await mkdir(missing)
+    await rmdir(missing)
+    return undefined
+  } catch (cause) {
+    return cause
+  }
+}
+
 /**
  * Makes a run folder; one that already holds a run is refused. Returns the writer's lock, which is
  * taken before anything is read or written, so that of two processes only one begins the run.
  */
 export async function createRun(folder: string, manifest: RunManifest): Promise<AsyncDisposable> {
   const paths = runPaths(folder)
-  if (existsSync(folder) && !statSync(folder).isDirectory()) {
+  if (isFile(folder)) {
     throw new SettingError(`${folder} is a file: --out names a folder for the run`)
   }
-  try {
-    await mkdir(folder, { recursive: true })
-  } catch (cause) {
-    throw new StoreError(folder, { cause })
-  }
+  await makeFolder(folder)
   const lock = await lockFile(paths.lock)
   try {
     if (existsSync(paths.manifest)) {
@@ -125,10 +146,21 @@ export async function createRun(folder: string, manifest: RunManifest): Promise<
   }
 }
 
-/** Writes `run.json` so that a reader never sees half of it. */
+/**
+ * Writes `run.json` so that a reader never sees half of it. That of a finished run says how long its
+ * journal is, so that a shorter one is noticed; any other run may still grow.
+ */
 export async function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
-  const { manifest: path } = runPaths(folder)
-  await replaceFile(path, `${JSON.stringify(manifest, null, 2)}\n`)
+  const { manifest: path, journal } = runPaths(folder)
+  const { journalBytes: _before, ...rest } = manifest
+  const bytes = manifest.status === 'finished' ? sizeOf(journal) : undefined
+  const written = { ...rest, ...(bytes !== undefined && { journalBytes: bytes }) }
+  await replaceFile(path, `${JSON.stringify(written, null, 2)}\n`)
+}
+
+/** How many bytes a file has; undefined where there is none. */
+export function sizeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.size
 }
 
 /** Writes a file so that a reader sees the old or the new one, never half of it. */
@@ -141,11 +173,16 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
+function isFile(path: string): boolean {
+  return existsSync(path) && !statSync(path).isDirectory()
+}
+
 /** A hint for a folder without a run: what it is instead, or where runs are. */
 function whatInstead(folder: string): string {
   if (existsSync(join(folder, 'model.safetensors'))) {
     return `it is the folder of a model; \`${commandLine('doctor', folder)}\` looks at one`
   }
+  if (isFile(folder)) return 'it is a file, and a run is a folder'
   if (existsSync(folder)) {
     return 'it has no run.json. Runs lie in runs/ unless --out said otherwise'
   }

@@ -4,6 +4,7 @@ import { type Group, isUseful, type Unscored, type Weighted } from '../core/grou
 import type { GroupId, TaskId, TrajectoryId, TreeId } from '../core/ids.ts'
 import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
+import { refuseCut } from './cut-journal.ts'
 import { type GroupRecord, groupRecord } from './group-record.ts'
 import { type Journal, openJournal } from './journal.ts'
 import {
@@ -15,7 +16,7 @@ import {
 } from './journal-index.ts'
 import { lockFile } from './lock.ts'
 import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
-import { runPaths } from './run-folder.ts'
+import { isRun, readManifest, runPaths, sizeOf, writeManifest } from './run-folder.ts'
 import { treeFromFrame, treeToRunFrame } from './tree-frame.ts'
 
 /** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
@@ -46,6 +47,9 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
   const lock = held ?? (await lockFile(runPaths(folder).lock))
   let journal: Journal
   try {
+    if (isRun(folder)) {
+      refuseCut(folder, await readManifest(folder), sizeOf(runPaths(folder).journal) ?? 0)
+    }
     journal = await openJournal(runPaths(folder).journal)
   } catch (error) {
     await lock[Symbol.asyncDispose]()
@@ -80,9 +84,19 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]()
       await notes?.write()
+      // Where that fails the former length stands, which the journal reaches as well.
+      await noteLength(folder, journal.size).catch(() => {})
       await lock[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Notes how long the journal of a run has become that was finished before. */
+async function noteLength(folder: string, size: number): Promise<void> {
+  if (!isRun(folder)) return
+  const manifest = await readManifest(folder)
+  if (manifest.status !== 'finished' || manifest.journalBytes === size) return
+  await writeManifest(folder, manifest)
 }
 
 /** A group read back, with its task. */
@@ -114,10 +128,15 @@ export interface RunReader extends AsyncDisposable {
   readonly usage: Usage & { readonly trajectories: number; readonly kept: number }
 }
 
-/** Opens a run for reading: an index of its frames is kept, the trees stay on disk. */
+/**
+ * Opens a run for reading: an index of its frames is kept, the trees stay on disk. A folder without a run
+ * is refused, and so is a finished run whose journal was cut.
+ */
 export async function openRunReader(folder: string): Promise<RunReader> {
   const paths = runPaths(folder)
-  const { trees, records } = await readContents(paths)
+  const manifest = await readManifest(folder)
+  const { trees, records, end } = await readContents(paths)
+  refuseCut(folder, manifest, end)
   const usage = { sampled: 0, prompt: 0, trajectories: 0, kept: 0 }
   for (const { sampled, prompt } of trees.values()) {
     usage.sampled += sampled

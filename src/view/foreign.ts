@@ -21,23 +21,54 @@ export async function importForeign(
     format,
   }: { readonly out: string; readonly title: string; readonly format?: string },
 ): Promise<{ folder: string; format: string; trajectories: number }> {
-  const candidates = format === undefined ? readersFor(await kindOf(file)) : [readerNamed(format)]
-  const refusals: string[] = []
+  const candidates = format === undefined ? readersFor(await kindOf(file)) : [readerOf(format)]
+  const refusals = new Map<string, string[]>()
   for (const { name } of candidates) {
     try {
       const { trajectories } = await importRun(file, { from: name, out, keepsMessages: true })
       if (trajectories > 0) return { folder: out, format: name, trajectories }
     } catch (error) {
-      refusals.push(`${name}: ${(error as Error).message.replaceAll(file, title)}`)
+      const problem = (error as Error).message.replaceAll(file, title)
+      refusals.set(problem, [...(refusals.get(problem) ?? []), name])
     }
     await rm(out, { recursive: true, force: true })
   }
   throw new UnknownFormatError(
-    `${title} fits none of the formats that can be read. ${refusals.slice(0, 16).join(' · ')}`,
+    `${title} fits none of the formats that can be read: ${told(refusals)}. ${whatOpens()}`,
   )
 }
 
+function readerOf(format: string): FormatReader {
+  try {
+    return readerNamed(format)
+  } catch (error) {
+    throw new UnknownFormatError((error as Error).message, { cause: error })
+  }
+}
+
+/** Each complaint once, with the formats that made it; without their names where all made the same. */
+function told(refusals: ReadonlyMap<string, readonly string[]>): string {
+  if (refusals.size === 0) return 'it holds no trajectories'
+  if (refusals.size === 1) return [...refusals.keys()].join()
+  return [...refusals].map(([problem, names]) => `${names.join(', ')}: ${problem}`).join(' · ')
+}
+
+/** Every kind of file that can be opened, with its formats. */
+function whatOpens(): string {
+  const kinds = Object.entries(kindsInWords).map(([kind, words]) => {
+    const names = readers.filter(reader => reader.kind === kind).map(({ name }) => name)
+    return `${words} (${names.join(', ')})`
+  })
+  return `What opens: the folder of a run, or a file with ${kinds.join('; ')}.`
+}
+
 type Kind = FormatReader['kind']
+
+const kindsInWords: Readonly<Record<Kind, string>> = {
+  lines: 'one JSON object per line',
+  array: 'one JSON array',
+  table: 'a Parquet table',
+}
 
 /** What the first bytes of a file say about it. */
 async function kindOf(file: string): Promise<Kind> {

@@ -13,7 +13,12 @@ interface Shelved {
   readonly folder: string
   readonly origin: string
   opening: Promise<ViewedRun> | undefined
-  problem?: string
+}
+
+/** Thrown for a run whose files cannot be read. */
+export class UnreadableRunError extends Error {
+  override name = 'UnreadableRunError'
+  readonly statusCode = 422
 }
 
 /** The runs that a page can open. Each is opened when it is first asked for. */
@@ -77,9 +82,9 @@ export class Library implements AsyncDisposable {
     try {
       return await shelved.opening
     } catch (error) {
+      // Asked again it is read again: it may have been repaired.
       shelved.opening = undefined
-      shelved.problem = (error as Error).message
-      throw error
+      throw new UnreadableRunError((error as Error).message, { cause: error })
     }
   }
 

@@ -1,16 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Library } from './library.ts'
 
 const everyMilliseconds = 1000
 
 /** Tells a page when the run it shows has grown, as server-sent events, until it goes away. */
-export async function sendLive(
-  library: Library,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  const { run: name = '' } = request.query as { readonly run?: string }
+export async function sendLive(library: Library, name: string, reply: FastifyReply): Promise<void> {
   const run = await library.open(name)
   reply.hijack()
   const { raw } = reply

@@ -38,20 +38,34 @@ export const plainQuery: GroupQuery = { sort: 'order', isDescending: false }
 
 type Params = Readonly<Record<string, string | undefined>>
 
-/** Reads a query from the parameters of a link; invalid values are ignored. */
-export function readQuery(params: Params): GroupQuery {
+/**
+ * Reads a query from the parameters of a link. Those that cannot be read are told to `onProblem` and
+ * left out: by default a link that someone changed by hand still shows a table.
+ */
+export function readQuery(
+  params: Params,
+  onProblem: (problem: string) => void = () => undefined,
+): GroupQuery {
+  const given = (name: string): string | undefined =>
+    params[name]?.trim().slice(0, 500) || undefined
   const number = (name: string): number | undefined => {
-    const value = params[name]
-    if (value === undefined || value.trim() === '' || !Number.isFinite(Number(value)))
-      return undefined
-    return Number(value)
+    const value = given(name)
+    if (value === undefined) return undefined
+    if (Number.isFinite(Number(value))) return Number(value)
+    onProblem(`${name} is a number, not ${JSON.stringify(value)}`)
+    return undefined
+  }
+  const choice = <T extends string>(name: string, choices: readonly T[]): T | undefined => {
+    const value = given(name)
+    const chosen = choices.find(each => each === value)
+    if (value !== undefined && chosen === undefined)
+      onProblem(`${name} is one of ${choices.join(', ')}, not ${JSON.stringify(value)}`)
+    return chosen
   }
   const text = (name: string): string | undefined => params[name]?.slice(0, 500) || undefined
-  const sort = sortKeys.find(key => key === params.sort) ?? 'order'
-  const { contrast, part } = params
   return compact({
-    sort,
-    isDescending: params.down === '1',
+    sort: choice('sort', sortKeys) ?? 'order',
+    isDescending: choice('down', ['0', '1']) === '1',
     task: text('task'),
     fromStep: number('from-step'),
     toStep: number('to-step'),
@@ -60,8 +74,8 @@ export function readQuery(params: Params): GroupQuery {
     outcome: text('outcome'),
     reason: text('reason'),
     tool: text('tool'),
-    contrast: contrast === 'some' || contrast === 'none' ? contrast : undefined,
-    part: part === 'evaluation' || part === 'rolled' ? part : undefined,
+    contrast: choice('contrast', ['some', 'none']),
+    part: choice('part', ['evaluation', 'rolled']),
     text: text('text'),
   })
 }

@@ -8,12 +8,12 @@ import { openDoor } from '../door/door.ts'
 import { RefusedRequest } from '../door/json-body.ts'
 import { bearerOf } from '../door/token.ts'
 import { compareSides, rowsOfSide, type Side } from './answer/comparison.ts'
-import type { ImportAnswer, TryRequest } from './answers.ts'
+import type { ImportAnswer } from './answers.ts'
 import type { Library } from './library.ts'
 import { sendLive } from './live.ts'
 import { type PageFiles, readPage, servedPolicy } from './page-files.ts'
 import { readQuery } from './query.ts'
-import { BadTryError, type RunFork, Tries } from './tries.ts'
+import { type RunFork, Tries } from './tries.ts'
 import { NotFoundError, type ViewedRun } from './viewed-run.ts'
 
 /** Where the page is served and to whom. */
@@ -56,7 +56,9 @@ export async function serveView(
   addCompare(server, library)
   addImport(server, library)
   if (tries) addTries(server, tries)
-  server.get('/api/live', (request, reply) => sendLive(library, request, reply))
+  server.get('/api/live', (request, reply) =>
+    sendLive(library, needed(request.query as Query, 'run'), reply),
+  )
   const url = await server.listen({ host, port })
   return {
     url: token === undefined ? url : `${url}/?token=${encodeURIComponent(token)}`,
@@ -134,16 +136,29 @@ async function opened(
 
 function needed(query: Query, name: string): string {
   const value = query[name]
-  if (value === undefined || value === '') throw new BadTryError(`${name} is missing`)
+  if (value === undefined || value === '') throw new RefusedRequest(400, `${name} is missing`)
   return value
 }
 
+/** A whole number that a request may name. */
+function wholeIn(query: Query, name: string): number | undefined {
+  const text = query[name] ?? ''
+  if (text === '') return undefined
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  const got = JSON.stringify(text.slice(0, 100))
+  throw new RefusedRequest(400, `${name} is a whole number from 0 on, not ${got}`)
+}
+
 function pageIn(query: Query, most: number): { readonly offset: number; readonly limit: number } {
-  const number = (name: string, otherwise: number): number => {
-    const value = Math.floor(Number(query[name] ?? otherwise))
-    return Number.isFinite(value) && value >= 0 ? value : otherwise
+  const { offset = 0, limit = 100 } = {
+    offset: wholeIn(query, 'offset'),
+    limit: wholeIn(query, 'limit'),
   }
-  return { offset: number('offset', 0), limit: Math.min(most, number('limit', 100)) }
+  return { offset, limit: Math.min(most, limit) }
+}
+
+function refuse(problem: string): never {
+  throw new RefusedRequest(400, problem)
 }
 
 function addRuns(
@@ -171,7 +186,7 @@ function addGroups(server: FastifyInstance, library: Library): void {
       return await answer(run, query)
     })
   }
-  route('groups', (run, query) => run.groups(readQuery(query), pageIn(query, mostRows)))
+  route('groups', (run, query) => run.groups(readQuery(query, refuse), pageIn(query, mostRows)))
   route('group', (run, query) => run.group(needed(query, 'id')))
   route('trajectory', (run, query) => run.trajectory(needed(query, 'id')))
   route('raw', (run, query) => run.raw(needed(query, 'id')))
@@ -179,16 +194,17 @@ function addGroups(server: FastifyInstance, library: Library): void {
   route('parting', (run, query) => run.parting(needed(query, 'a'), needed(query, 'b')))
   route('tokens', (run, query) =>
     run.tokens(needed(query, 'id'), {
-      path: Number(query.path ?? 0) || 0,
+      path: wholeIn(query, 'path') ?? 0,
       ...pageIn(query, mostTokens),
     }),
   )
 }
 
 function addCompare(server: FastifyInstance, library: Library): void {
-  const side = async (name: string, step: string | undefined): Promise<Side> => {
+  const side = async (query: Query, which: 'before' | 'after'): Promise<Side> => {
+    const name = needed(query, which)
+    const at = wholeIn(query, `${which}-step`) ?? null
     const run = await library.open(name)
-    const at = step === undefined || step === '' ? null : Number(step)
     const title = at === null ? name : `${name} at step ${at}`
     return {
       run: name,
@@ -200,10 +216,11 @@ function addCompare(server: FastifyInstance, library: Library): void {
   }
   server.get('/api/compare', async request => {
     const query = request.query as Query
-    const before = await side(needed(query, 'before'), query['before-step'])
-    const after = await side(needed(query, 'after'), query['after-step'])
+    const page = pageIn(query, mostRows)
+    const before = await side(query, 'before')
+    const after = await side(query, 'after')
     try {
-      return compareSides(before, after, pageIn(query, mostRows))
+      return compareSides(before, after, page)
     } catch (error) {
       throw new NotFoundError((error as Error).message)
     }
@@ -213,7 +230,7 @@ function addCompare(server: FastifyInstance, library: Library): void {
 function addTries(server: FastifyInstance, tries: Tries): void {
   server.post('/api/runs/:run/try', async request => {
     const { run } = request.params as { readonly run: string }
-    return { try: await tries.begin(run, request.body as TryRequest) }
+    return { try: await tries.begin(run, request.body) }
   })
   server.get('/api/tries/:name', async request => {
     const { name } = request.params as { readonly name: string }
@@ -228,12 +245,12 @@ function addImport(server: FastifyInstance, library: Library): void {
     done(null, body),
   )
   server.post('/api/import', { bodyLimit: mostBytes }, async (request): Promise<ImportAnswer> => {
-    const { name = 'file', format } = request.query as Query
+    const { name = '', format } = request.query as Query
     const { body } = request
     if (!(body instanceof Readable)) {
       throw new RefusedRequest(415, 'send the file as application/octet-stream')
     }
-    const title = basename(name).slice(0, 200)
+    const title = titleOf(name)
     const file = join(await library.scratch(), `drop-${crypto.randomUUID()}`)
     try {
       await pipeline(body, bounded(mostBytes), createWriteStream(file, { mode: 0o600 }))
@@ -246,14 +263,20 @@ function addImport(server: FastifyInstance, library: Library): void {
   })
 }
 
+/** What a dropped file is called; the name has to be possible in an address too, which `..` is not. */
+function titleOf(name: string): string {
+  const title = basename(name).slice(0, 200)
+  return /^\.*$/.test(title) ? 'file' : title
+}
+
 /** Lets so many bytes through, and ends with an error beyond them. */
 function bounded(most: number): Transform {
   let count = 0
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       count += chunk.length
-      if (count > most) done(new BadTryError(`files of up to ${most} bytes can be dropped`))
-      else done(null, chunk)
+      if (count <= most) done(null, chunk)
+      else done(new RefusedRequest(413, `files of up to ${most} bytes can be dropped`))
     },
   })
 }

@@ -42,10 +42,17 @@ export class Tries implements AsyncDisposable {
   }
 
   /** Begins a fork; gives the name it can be asked about by. */
-  async begin(runName: string, request: TryRequest): Promise<string> {
+  async begin(runName: string, body: unknown): Promise<string> {
     const run = await this.#library.open(runName)
-    const { policies } = await run.answer(true)
-    checkRequest(request, policies)
+    const { policies, canTry } = await run.answer(true)
+    if (!canTry) {
+      throw new BadTryError(
+        `${runName} cannot be forked: it does not say how its worlds are opened`,
+      )
+    }
+    const request = readRequest(body, policies)
+    // The fork's process would say so too, but only after it has begun.
+    await run.trajectory(request.id)
     if (this.#working.size >= mostAtOnce) {
       throw new BadTryError(`${mostAtOnce} forks are under way: wait for one of them`)
     }
@@ -121,20 +128,48 @@ export class Tries implements AsyncDisposable {
   }
 }
 
-function checkRequest({ id, at, samples, policy }: TryRequest, policies: readonly string[]): void {
-  if (typeof id !== 'string' || id.startsWith('-'))
-    throw new BadTryError('name a trajectory to fork')
+/** Reads what a page asks for; anything else is refused with what is possible. */
+function readRequest(body: unknown, policies: readonly string[]): TryRequest {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new BadTryError('a fork is asked for by an object with id, at and samples')
+  }
+  const { id, at, samples, edit, policy } = body as Readonly<Record<string, unknown>>
+  // What begins with a dash would be taken for a flag of the fork's process.
+  if (typeof id !== 'string' || id === '' || id.startsWith('-')) {
+    throw new BadTryError('id names a trajectory to fork')
+  }
+  if (typeof samples !== 'number' || !isCount(samples)) {
+    const got = JSON.stringify(samples)
+    throw new BadTryError(`samples is a whole number from 1 to ${mostSamples}, not ${got}`)
+  }
+  if (edit !== undefined && typeof edit !== 'string') throw new BadTryError('edit is a text')
+  // Only listed policies: viewers must not be able to make this machine send requests anywhere.
+  const known = policies.find(each => each === policy)
+  if (policy !== undefined && known === undefined) {
+    throw new BadTryError(`policy is one of ${policies.join(', ')}`)
+  }
+  return {
+    id,
+    at: readPlace(at),
+    samples,
+    ...(edit !== undefined && { edit }),
+    ...(known !== undefined && { policy: known }),
+  }
+}
+
+function isCount(samples: number): boolean {
+  return Number.isInteger(samples) && samples >= 1 && samples <= mostSamples
+}
+
+function readPlace(at: unknown): string {
+  if (typeof at !== 'string') {
+    throw new BadTryError('at is a text: a turn as "3", or a token as "t512"')
+  }
   try {
     parseForkAt(at)
+    return at
   } catch (error) {
     throw new BadTryError((error as Error).message)
-  }
-  if (!Number.isInteger(samples) || samples < 1 || samples > mostSamples) {
-    throw new BadTryError(`samples is a whole number from 1 to ${mostSamples}, not ${samples}`)
-  }
-  // Only listed policies: viewers must not be able to make this machine send requests anywhere.
-  if (policy !== undefined && !policies.includes(policy)) {
-    throw new BadTryError(`a fork goes on with one of ${policies.join(', ')}`)
   }
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import type { Json } from '../core/ids.ts'
+import { cutAt } from '../store/cut-journal.ts'
 import { type RunManifest, readManifest, runPaths } from '../store/run-folder.ts'
 import { curvesOf, type Metrics, type Pace } from './answer/curves.ts'
 import { partingOf } from './answer/parting.ts'
@@ -15,6 +16,7 @@ import type {
   Facets,
   GroupAnswer,
   GroupPage,
+  Progress,
   RunAnswer,
   RunEntry,
   Warning,
@@ -85,7 +87,7 @@ export class ViewedRun implements AsyncDisposable {
 
   /** Opens a run folder and learns what lies where in its journal. */
   static async open(options: ViewedRunOptions): Promise<ViewedRun> {
-    const run = new ViewedRun(options, await readManifest(options.folder))
+    const run = new ViewedRun(options, await readWholeManifest(options.folder))
     await run.refresh()
     return run
   }
@@ -112,7 +114,7 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   async #readOn(): Promise<void> {
-    this.#manifest = await readManifest(this.folder).catch(() => this.#manifest)
+    this.#manifest = await readWholeManifest(this.folder).catch(() => this.#manifest)
     await this.#index.refresh()
     for await (const line of this.#metricsTail.lines()) this.#addMetrics(line)
     for await (const line of this.#eventsTail.lines()) this.#addEvent(line)
@@ -133,7 +135,7 @@ export class ViewedRun implements AsyncDisposable {
     return {
       ...this.entry,
       folder: shownFolder(this.folder),
-      progress: this.#index.progress,
+      progress: this.#progress(),
       ...(finished !== undefined && { finished }),
       ...(reason !== undefined && { reason }),
       config,
@@ -147,6 +149,13 @@ export class ViewedRun implements AsyncDisposable {
       policies: policiesOf(this.folder, this.#manifest),
       canTry: canTry && config.environment !== undefined && directory !== undefined,
     }
+  }
+
+  /** A finished run whose journal was cut is shown as far as it goes, and said to be damaged. */
+  #progress(): Progress {
+    const { progress, end } = this.#index
+    const cut = cutAt(this.folder, this.#manifest, end)
+    return cut ? { damage: cut.message, ...progress } : progress
   }
 
   get successAt(): number {
@@ -328,7 +337,7 @@ export class ViewedRun implements AsyncDisposable {
   #allWarnings(report: Json): readonly Warning[] {
     const kept =
       isRecord(report) && Array.isArray(report.warnings)
-        ? (report.warnings as unknown as Warning[])
+        ? (report.warnings.filter(isRecord) as unknown as Warning[])
         : []
     const known = new Set(this.#warnings.map(({ sentinel }) => sentinel))
     return [...this.#warnings, ...kept.filter(({ sentinel }) => !known.has(sentinel))]
@@ -349,6 +358,17 @@ function parseLine(line: string): Readonly<Record<string, unknown>> | undefined 
   } catch {
     return undefined
   }
+}
+
+/** What `run.json` says; one without settings cannot be shown. */
+async function readWholeManifest(folder: string): Promise<RunManifest> {
+  const manifest = await readManifest(folder)
+  const missing = (['config', 'versions'] as const).filter(
+    name => !isRecord(manifest[name] as Json),
+  )
+  if (missing.length === 0) return manifest
+  const { manifest: path } = runPaths(folder)
+  throw new Error(`${path} has no ${missing.join(' and no ')}: it is not what espalier wrote`)
 }
 
 async function readReport(folder: string): Promise<Json> {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type RunManifest, readManifest, replaceFile, runPaths } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
@@ -38,9 +39,9 @@ async function describedRun(run: string, tally: GroupsTally): Promise<RunReport>
     status,
     started,
     ...(finished !== undefined && { finished }),
-    ...(reason !== undefined && { reason }),
+    ...(reason !== undefined && { reason: withoutClass(reason) }),
     ...(isolation && { isolation }),
-    ...(await readNotes(run)),
+    ...(await readNotes(run)).notes,
     ...tally.report(),
   }
 }
@@ -56,15 +57,32 @@ const noteNames = [
   'training',
 ] as const
 
-/** What observers noticed during the run, which its groups do not contain. */
-async function readNotes(run: string): Promise<ReportNotes> {
+type NoteName = (typeof noteNames)[number]
+
+/** Errors of ours whose message is a whole sentence; the class of any other says something by itself. */
+const sentences = /^(?:RunStoppedError|SettingError|StoreError): /
+
+function withoutClass(reason: string): string {
+  return reason.replace(sentences, '')
+}
+
+/**
+ * What observers noticed during the run, which its groups do not contain. A `report.json` that cannot be
+ * read gives nothing but the problem: the groups tell the rest of it.
+ */
+export async function readNotes(
+  run: string,
+): Promise<{ readonly notes: ReportNotes; readonly problem?: string }> {
+  const path = runPaths(run).report
+  // A run that has not ended yet has none.
+  if (!existsSync(path)) return { notes: {} }
   try {
-    const written = JSON.parse(await readFile(runPaths(run).report, 'utf8')) as ReportNotes
-    const names = noteNames.filter(name => written[name] !== undefined)
-    return Object.fromEntries(names.map(name => [name, written[name]]))
-  } catch {
-    // A run that has not ended yet has none.
-    return {}
+    const written: unknown = JSON.parse(await readFile(path, 'utf8'))
+    if (typeof written !== 'object' || written === null) throw new Error('it is not an object')
+    const known = Object.entries(written).filter(([name]) => noteNames.includes(name as NoteName))
+    return { notes: Object.fromEntries(known) }
+  } catch (error) {
+    return { notes: {}, problem: `${path} cannot be read: ${(error as Error).message}` }
   }
 }
 

@@ -1,4 +1,6 @@
 import { commandLine } from '../../names/program-name.ts'
+import { findCut, reopenCut } from '../../store/cut-journal.ts'
+import type { RunManifest } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { evalWith } from './eval.ts'
@@ -11,8 +13,9 @@ export const resumeCommand: Command = {
   usage: 'RUN',
   about:
     'Goes on with a run that was interrupted, with the settings it was begun with. What finished is\n' +
-    'never rolled again; the exported rows are those of an undisturbed run. The flags change where\n' +
-    'and how fast it samples and how much it may spend, nothing else; --no-budget lifts a limit.',
+    'never rolled again; the exported rows are those of an undisturbed run. What a finished run lost\n' +
+    'since, because its journal was cut, is rolled again. The flags change where and how fast it\n' +
+    'samples and how much it may spend, nothing else; --no-budget lifts a limit.',
   examples: ['espalier resume runs/0007'],
   settings: [
     'policy',
@@ -44,7 +47,7 @@ const doors: readonly string[] = ['gateway', 'rollouts']
 async function runResume(invocation: Invocation): Promise<number> {
   const { run, manifest, values } = await enterRun(invocation)
   const { kind, status } = manifest
-  if (status === 'finished') {
+  if (status === 'finished' && !(await reopens(run, manifest, invocation))) {
     invocation.terminal.tell(`${invocation.words[0]} is finished; nothing is left to do`)
     return 0
   }
@@ -56,4 +59,20 @@ async function runResume(invocation: Invocation): Promise<number> {
     throw new MisuseError(`${run} is a run of kind "${kind}": ${hint}`)
   }
   return await goOn({ values, out: run, resumes: true }, invocation)
+}
+
+/** Whether a finished run has lost something that can be rolled again; then it counts as stopped. */
+async function reopens(
+  run: string,
+  manifest: RunManifest,
+  { terminal }: Invocation,
+): Promise<boolean> {
+  const cut = await findCut(run, manifest)
+  if (!cut) return false
+  if (!cut.canBeRolled) throw cut
+  await reopenCut(run)
+  terminal.tell(
+    `${run} was finished, but its journal was cut since: what is missing is rolled again`,
+  )
+  return true
 }

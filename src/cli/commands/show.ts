@@ -7,7 +7,7 @@ import { openRenderer } from '../../settings/model-source.ts'
 import { readManifest } from '../../store/run-folder.ts'
 import { openRunReader, type RunReader, type StoredGroup } from '../../store/store.ts'
 import { runModelOf } from '../../view/run-model.ts'
-import { reportRun } from '../../watch/run-report.ts'
+import { readNotes, reportRun } from '../../watch/run-report.ts'
 import type { Command, Invocation } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import { groupLine, groupRecord, round } from '../group-line.ts'
@@ -70,6 +70,8 @@ async function runShow(invocation: Invocation): Promise<number> {
 
 async function showReport(run: string, { terminal, json }: Invocation): Promise<number> {
   const report = await reportRun(run)
+  const { problem } = await readNotes(run)
+  if (problem !== undefined) terminal.tell(`${problem}; what only it says is left out`)
   if (json) terminal.print(JSON.stringify(report))
   else for (const line of reportLines(report)) terminal.print(line)
   return 0

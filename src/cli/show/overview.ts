@@ -6,6 +6,7 @@ import { commandLine } from '../../names/program-name.ts'
 import { type RunManifest, runPaths } from '../../store/run-folder.ts'
 import type { RunReader } from '../../store/store.ts'
 import type { Warned } from '../../watch/events.ts'
+import { type ReportNotes, readNotes } from '../../watch/run-report.ts'
 import { bestModelLines } from '../model-hints.ts'
 
 /** What a step of training left in `metrics.jsonl`, as far as it is shown. */
@@ -24,12 +25,13 @@ export async function overviewLines(
 ): Promise<readonly string[]> {
   const { config, kind, status, started } = manifest
   const { groupCount, treeCount } = reader
-  const state = await readState(run)
+  const { state, steps, warnings, problems } = await readResults(run)
   return [
     `${kind} ${status}, begun ${started.slice(0, 16).replace('T', ' ')}`,
     `environment ${config.environment ?? '–'}  policy ${config.policy ?? '–'}  groups ${groupCount}  trees ${treeCount}`,
-    ...(state ? trainingLines(state, await readSteps(run)) : []),
-    ...(await warningLines(run)),
+    ...(state ? trainingLines(state, steps) : []),
+    ...warnings.map(warningLine),
+    ...problems.map(problem => `left out    ${problem}`),
     ...(state ? bestLines(state, config) : []),
     ...(goesOn.includes(kind) && status !== 'finished' ? [goOnLine(run, status)] : []),
   ]
@@ -95,29 +97,58 @@ export function curve(values: readonly number[]): string {
     .join('')
 }
 
-async function readSteps(run: string): Promise<readonly Step[]> {
-  const path = join(run, 'metrics.jsonl')
-  if (!existsSync(path)) return []
-  const lines = (await readFile(path, 'utf8')).split('\n')
-  return lines.flatMap(line => {
-    try {
-      return [JSON.parse(line) as Step]
-    } catch {
-      // The last line of a run that is still written may be half there.
-      return []
-    }
-  })
+/** What a run came to besides its groups, and what of it could not be read. */
+interface Results {
+  readonly state: TrainingState | undefined
+  readonly steps: readonly Step[]
+  readonly warnings: readonly Omit<Warned, 'kind'>[]
+  readonly problems: readonly string[]
 }
 
-async function warningLines(run: string): Promise<readonly string[]> {
-  const path = runPaths(run).report
-  if (!existsSync(path)) return []
-  const { warnings = [] } = JSON.parse(await readFile(path, 'utf8')) as {
-    readonly warnings?: readonly Omit<Warned, 'kind'>[]
+async function readResults(run: string): Promise<Results> {
+  const { checkpoints } = runPaths(run)
+  const problems: string[] = []
+  const state = await readState(run).catch((error: Error) => {
+    problems.push(`a checkpoint in ${checkpoints} cannot be read: ${error.message}`)
+    return undefined
+  })
+  const { steps, problem: stepsProblem } = await readSteps(run)
+  const { notes, problem: notesProblem } = await readNotes(run)
+  for (const problem of [stepsProblem, notesProblem]) {
+    if (problem !== undefined) problems.push(problem)
   }
-  return warnings.map(
-    ({ sentinel, message, likely }) => `warning  ${sentinel}: ${message}; ${likely}`,
-  )
+  return { state, steps, warnings: warningsIn(notes), problems }
+}
+
+async function readSteps(
+  run: string,
+): Promise<{ readonly steps: readonly Step[]; readonly problem?: string }> {
+  const path = join(run, 'metrics.jsonl')
+  if (!existsSync(path)) return { steps: [] }
+  const lines = (await readFile(path, 'utf8')).split('\n')
+  const read = lines.map(stepIn)
+  const steps = read.filter(step => step !== undefined)
+  // The last line of a run that is still written may be half there.
+  const at = read.slice(0, -1).indexOf(undefined)
+  return at < 0 ? { steps } : { steps, problem: `line ${at + 1} of ${path} is not a step` }
+}
+
+/** A line of metrics.jsonl. */
+function stepIn(line: string): Step | undefined {
+  try {
+    const step = JSON.parse(line) as Partial<Step> | null
+    return typeof step?.step === 'number' ? (step as Step) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function warningsIn({ warnings }: ReportNotes): Results['warnings'] {
+  return Array.isArray(warnings) ? warnings : []
+}
+
+function warningLine({ sentinel, message, likely }: Omit<Warned, 'kind'>): string {
+  return `warning  ${sentinel}: ${message}; ${likely}`
 }
 
 function bestLines(

@@ -1,4 +1,4 @@
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -25,6 +25,11 @@ it('every id that is printed opens, and so do parts that only one has', async ()
   const { stdout } = await runCommand(['show', run])
   const printed = [...stdout.matchAll(/^(sums\/\S+)/gm)].map(([, id]) => id!)
   expect(printed).toHaveLength(3)
+  const short = await runCommand(['show', run, 'hard/1/1/0'])
+  expect(short).toEqual(await runCommand(['show', run, 'sums/hard/1/1/0']))
+  expect(short.stdout).toMatch(/reward \d/)
+  const absent = await runCommand(['show', run, 'hard/1/7'])
+  expect([absent.code, absent.stderr]).toEqual([2, expect.stringContaining('"hard/1/7"')])
   for (const id of [...printed, 'hard/1', 'easy/2']) {
     const group = await runCommand(['show', run, id])
     expect(group.code).toBe(0)
@@ -89,6 +94,63 @@ it('shows a tree as it branched, with the rewards at its leaves', async () => {
   expect(branches.filter(line => /^[├└]─ turn 1 {2}\d/.test(line))).toHaveLength(2)
   expect(branches.filter(line => /■ sum\/0\/\d {2}reward [01] /.test(line))).toHaveLength(2)
   expect((await runCommand(['show', out, 'sum/0'])).stdout).toBe(stdout)
+})
+
+it('shows where attempts that share some turns part within one', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'espalier-show-parted-'))
+  const call =
+    '<tool_call>\n{"name": "calculate", "arguments": {"expression": "1+1"}}\n</tool_call>'
+  const file = join(folder, 'rows.jsonl')
+  const rows: string[] = []
+  for (const [index, said] of ['It is 2.', 'It is 3.', 'No.'].entries()) {
+    const out = join(folder, String(index))
+    const options = { policy: await scripted([call, said]), group: 1, out }
+    const tasks = [{ id: 'sum', prompt: '1+1?', answer: '2' }]
+    for await (const _ of roll(calculator(), tasks, options));
+    await runCommand(['export', out, '--to', 'jsonl', '--out', file, '--include', 'filtered'])
+    // As though one tree had grown all three.
+    rows.push((await readFile(file, 'utf8')).replaceAll('"sum/0/0"', `"sum/0/${index}"`))
+  }
+  await writeFile(file, rows.join(''))
+  const imported = join(folder, 'imported')
+  await runCommand(['import', file, '--from', 'jsonl', '--out', imported])
+  const { stdout } = await runCommand(['show', imported, 'sum'])
+  expect(stdout.match(/^[│├└─ ]*(?:within turn|turn|the opening)(?: \d)?/gm)).toEqual([
+    'turn 1',
+    '├─ within turn 2',
+    '│  ├─ turn 2',
+    '│  └─ turn 2',
+    '└─ turn 2',
+  ])
+})
+
+it('names a damaged file beside the journal, and shows the rest', async () => {
+  const run = await rolled()
+  const whole = (await runCommand(['show', run])).stdout
+  const report = join(run, 'report.json')
+  const metrics = join(run, 'metrics.jsonl')
+  for (const text of ['{x', 'null', '']) {
+    await writeFile(report, text)
+    await writeFile(metrics, `null\n{"step":1,"reward":1}\n{"st`)
+    const { code, stdout } = await runCommand(['show', run])
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`${report} cannot be read: `)])
+    expect(stdout).toContain(`line 1 of ${metrics} is not a step`)
+    expect(stdout.replaceAll(/left out.*\n/g, '')).toBe(whole)
+    const reported = await runCommand(['show', run, '--report'])
+    expect([reported.code, reported.stderr]).toEqual([0, expect.stringContaining(report)])
+  }
+})
+
+it('says in a report why a run was stopped, in words', async () => {
+  const out = join(await mkdtemp(join(tmpdir(), 'espalier-show-stopped-')), 'run')
+  const tasks = ['a', 'b', 'c'].map(id => ({ id, prompt: '1+1?', answer: '2' }))
+  const options = { policy: await scripted(['2']), group: 1, out, budget: { trajectories: 1 } }
+  const rolling = async () => {
+    for await (const _ of roll(calculator(), tasks, options));
+  }
+  await rolling().catch(() => undefined)
+  const { stdout } = await runCommand(['show', out, '--report'])
+  expect(stdout).toMatch(/^roll stopped \(the budget /)
 })
 
 it('shows what a condensed policy really saw, turn by turn', async () => {

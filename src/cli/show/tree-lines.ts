@@ -33,7 +33,10 @@ export function treeLines(
         ? part.map(each => leafOf(each, turns.length))
         : [grow(part, common, turns.length)],
     )
-    return { members: shared, said, branches }
+    // Attempts may part within a turn, after its first tokens: then they share no further turn.
+    const shownPart = from === 0 ? 'the opening' : `within turn ${turns.length + 1}`
+    const hasWords = said.length > 0 || branches.length === 0
+    return { members: shared, said: hasWords ? said : [shownPart], branches }
   }
   return draw(grow(members, 0, 0), endOf)
 }
@@ -112,5 +115,5 @@ function draw(branch: Branch, endOf: (member: Member) => string): readonly strin
       at === 0 ? `${isLast ? '└─' : '├─'} ${line}` : `${isLast ? '  ' : '│ '} ${line}`,
     )
   })
-  return [...(branch.said.length > 0 ? branch.said : ['the opening']), ...below]
+  return [...branch.said, ...below]
 }

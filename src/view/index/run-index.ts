@@ -55,6 +55,11 @@ export class RunIndex implements AsyncDisposable {
     }
   }
 
+  /** The byte that its whole frames reach. */
+  get end(): number {
+    return this.#placed
+  }
+
   /** Reads the places of what was added since the last call. It stops at damage; what came before stays valid. */
   async refresh(): Promise<void> {
     this.#handle ??= await openToRead(this.path)
