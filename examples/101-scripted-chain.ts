@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { calculator, openRenderer, roll, rowsOf } from 'espalier'
 import { scripted } from 'espalier/testing'
 
-const model = fileURLToPath(new URL('../models/chatml-bytes', import.meta.url))
+// The model folder in the package that spells text byte by byte.
+const home = import.meta.resolve('espalier/package.json')
+const model = fileURLToPath(new URL('models/chatml-bytes', home))
 const { tokenizer } = await openRenderer(model)
 
 const call =

@@ -1,35 +1,63 @@
-// Rolls over HTTP against a server that speaks SGLang's protocol (the one of our tests, on a free
-// port of this machine), keeps a run folder, and exports it as training rows.
+// Rolls over HTTP against a server that speaks as much of SGLang's protocol as it takes to roll, on a
+// free port of this machine; keeps a run folder, and exports it as training rows.
 //   npx tsx examples/103-server.ts
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { calculator, exportRun, openRenderer, roll } from 'espalier'
-import { openSglangServer } from '../test/servers/sglang.ts'
 
-const model = fileURLToPath(new URL('../models/chatml-bytes', import.meta.url))
+// The model folder in the package that spells text byte by byte.
+const home = import.meta.resolve('espalier/package.json')
+const model = fileURLToPath(new URL('models/chatml-bytes', home))
 const { tokenizer } = await openRenderer(model)
 
 // What the served model says: it calls the tool, and some of its answers are off by one.
-await using server = await openSglangServer({
-  version: () => '7',
-  answer({ prompt, seed = 0 }) {
-    const text = tokenizer.decode(Int32Array.from(prompt))
-    const result = /<tool_response>\n(-?\d+)/.exec(text)?.[1]
-    const expression = /What is (.*?)\?/.exec(text)?.[1]
-    const call = { name: 'calculate', arguments: { expression } }
-    const said = result
-      ? String(Number(result) + Number(seed % 3 === 0))
-      : `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`
-    const ids = [...tokenizer.encode(`${said}<|im_end|>`)]
-    return { ids, logprobs: ids.map((_, at) => -0.01 * (1 + (at % 5))), finish: 'stop' }
-  },
+function say(prompt: string, seed: number): string {
+  const result = /<tool_response>\n(-?\d+)/.exec(prompt)?.[1]
+  if (result) return String(Number(result) + Number(seed % 3 === 0))
+  const expression = /What is (.*?)\?/.exec(prompt)?.[1]
+  const call = { name: 'calculate', arguments: { expression } }
+  return `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`
+}
+
+interface Asked {
+  readonly input_ids: readonly number[]
+  readonly sampling_params: { readonly sampling_seed?: number }
+}
+
+// Token ids in; token ids, their log-probabilities and the version of the weights out.
+function generate({ input_ids, sampling_params: { sampling_seed = 0 } }: Asked): object {
+  const said = say(tokenizer.decode(Int32Array.from(input_ids)), sampling_seed)
+  const output_ids = [...tokenizer.encode(`${said}<|im_end|>`)]
+  const meta_info = {
+    finish_reason: { type: 'stop', matched: output_ids.at(-1) },
+    prompt_tokens: input_ids.length,
+    completion_tokens: output_ids.length,
+    weight_version: '7',
+    output_token_logprobs: output_ids.map((id, at) => [-0.01 * (1 + (at % 5)), id, null]),
+  }
+  return { output_ids, meta_info }
+}
+
+const server = createServer(async (request, response) => {
+  const answer = (value: object, code = 200): void => {
+    response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  }
+  if (request.url === '/generate') answer(generate((await json(request)) as Asked))
+  else if (request.url === '/get_model_info') answer({ model_path: model, weight_version: '7' })
+  else if (request.url === '/server_info') answer({ context_length: 4096 })
+  else answer({ error: `no ${request.url} here` }, 404)
 })
+await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+const { port } = server.address() as AddressInfo
 
 const folder = await mkdtemp(join(tmpdir(), 'espalier-example-'))
 const out = join(folder, 'run')
-const policy = `sglang:${server.url}`
+const policy = `sglang:http://127.0.0.1:${port}`
 for await (const group of roll(calculator(), 4, { policy, model, group: 4, seed: 1, out })) {
   const members = group.members.map(
     ({ reward, advantage }) => `${reward.total} (${advantage?.toFixed(2)})`,
@@ -47,3 +75,5 @@ console.log(
   `  sampled ${JSON.stringify(tokenizer.decode(Int32Array.from(first.ids.filter((_: number, at: number) => first.mask[at]))))}`,
 )
 await rm(folder, { recursive: true })
+server.close()
+server.closeAllConnections()

@@ -14,7 +14,9 @@ import {
 } from 'espalier'
 import { scripted } from 'espalier/testing'
 
-const model = fileURLToPath(new URL('../models/chatml-bytes', import.meta.url))
+// The model folder in the package that spells text byte by byte.
+const home = import.meta.resolve('espalier/package.json')
+const model = fileURLToPath(new URL('models/chatml-bytes', home))
 const renderer = await openRenderer(model)
 
 // A policy with two possible answers: the seed of each sample chooses one.

@@ -8,7 +8,7 @@ import { describeCause } from '../core/failure.ts'
 import { openDoor } from '../door/door.ts'
 import { RefusedRequest } from '../door/json-body.ts'
 import { unpackFolder } from '../workspace/archive.ts'
-import type { Workspace, Workspaces } from '../workspace/contract.ts'
+import { ImpossibleError, type Workspace, type Workspaces } from '../workspace/contract.ts'
 import { mostArchive, sandboxProtocol } from '../workspace/remote.ts'
 import type { HostServer, HostServerOptions } from './server.ts'
 
@@ -20,16 +20,18 @@ export interface SandboxServerOptions extends HostServerOptions {
   readonly idleSeconds?: number
 }
 
-const path = z.string().startsWith('/').max(1000)
-const texts = z.record(z.string(), z.string()).optional()
+/** What a system takes as a word of a command, a variable or a path. */
+const word = z.string().refine(text => !text.includes('\0'), 'it has a NUL character')
+const path = word.startsWith('/').max(1000)
+const texts = z.record(word, word).optional()
 const opening = z.object({
   workingFolder: path,
   variables: texts,
   network: z.enum(['none', 'outside']).optional(),
-  image: z.union([z.object({ name: z.string() }), z.object({ uploaded: z.string() })]).optional(),
+  image: z.union([z.object({ name: word }), z.object({ uploaded: z.string() })]).optional(),
 })
 const running = z.object({
-  command: z.array(z.string()).min(1),
+  command: z.array(word).min(1),
   input: z.base64().optional(),
   seconds: z.number().positive().max(86_400).optional(),
   variables: texts,
@@ -46,8 +48,7 @@ export async function serveSandbox(
     done(null, body),
   )
   server.setErrorHandler(async (cause, _request, reply) => {
-    const { statusCode = 500 } = cause as { statusCode?: number }
-    await reply.code(statusCode).send({ error: describeCause(cause) })
+    await reply.code(statusOf(cause)).send({ error: describeCause(cause) })
   })
   const open = new OpenWorkspaces(workspaces, options)
   addRoutes(server, open)
@@ -59,6 +60,13 @@ export async function serveSandbox(
       await open[Symbol.asyncDispose]()
     },
   }
+}
+
+/** 500 says that this machine failed; what cannot be done as it was asked is the client's mistake. */
+function statusOf(cause: unknown): number {
+  if (cause instanceof ImpossibleError) return 400
+  const { statusCode = 500 } = cause as { readonly statusCode?: number }
+  return statusCode
 }
 
 function addRoutes(server: FastifyInstance, open: OpenWorkspaces): void {
@@ -165,7 +173,12 @@ class OpenWorkspaces implements AsyncDisposable {
   /** Keeps the folder that an image is built from. */
   async keepImage(archive: Buffer): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'espalier-image-'))
-    await unpackFolder(archive, folder, { signal: AbortSignal.timeout(600_000) })
+    try {
+      await unpackFolder(archive, folder, { signal: AbortSignal.timeout(600_000) })
+    } catch (cause) {
+      await rm(folder, { recursive: true, force: true })
+      throw cause
+    }
     const id = randomUUID()
     this.#images.set(id, folder)
     return id

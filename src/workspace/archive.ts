@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
-import { WorkspaceError } from './contract.ts'
+import { ImpossibleError, WorkspaceError } from './contract.ts'
 
 /** A folder as a tar archive; throws where it is larger than `most` bytes. */
 export async function packFolder(
@@ -37,7 +37,7 @@ export async function unpackFolder(
   const complaint = complaintOf(child.stderr)
   child.stdin.on('error', () => undefined)
   child.stdin.end(archive)
-  if ((await ended(child)) !== 0) throw new WorkspaceError(`not a tar archive: ${complaint()}`)
+  if ((await ended(child)) !== 0) throw new ImpossibleError(`not a tar archive: ${complaint()}`)
 }
 
 function complaintOf(stream: NodeJS.ReadableStream): () => string {

@@ -79,6 +79,15 @@ describe.each(kinds.filter(([, isHere]) => isHere))('a workspace %s', (_name, _i
     expect((await sh(workspace, './run.sh')).output).toBe('ran\n')
   })
 
+  it('says which command could not be started, in the same words each time', async () => {
+    const workspace = await open()
+    const first = await workspace.run(['nope'], { signal })
+    expect(first).toMatchObject({ end: 'exited', code: 127, output: '' })
+    expect(first.complaints).toMatch(/nope.*(not found|No such file)/)
+    expect(first.complaints).not.toContain('inside')
+    expect(await workspace.run(['nope'], { signal })).toEqual(first)
+  })
+
   it('keeps files, and has no network and no file of this machine', async () => {
     const workspace = await open()
     await writeFileIn(workspace, { path: 'deep/ü.txt', text: 'zwei ☃' }, { signal })
@@ -140,6 +149,32 @@ describe.runIf(hasWalls)('a server of workspaces', () => {
     const gone = await first.run(['true'], { signal }).catch((cause: unknown) => cause)
     expect(gone).toBeInstanceOf(WorkspaceError)
     expect(String(gone)).toContain('no such workspace')
+  })
+
+  it('answers a client’s mistakes with 400, and says what is wrong with them', async () => {
+    const server = await serveSandbox(localWorkspaces({ limits }), { port: 0 })
+    closing.push(() => server[Symbol.asyncDispose]())
+    const ask = async (method: string, path: string, type: string, body: string) => {
+      const headers = { 'content-type': type }
+      const answer = await fetch(`${server.url}${path}`, { method, headers, body })
+      return { status: answer.status, ...((await answer.json()) as { id?: string }) }
+    }
+    const post = (path: string, body: unknown) =>
+      ask('POST', path, 'application/json', JSON.stringify(body))
+    const { id } = await post('/workspaces', { workingFolder: usualFolder })
+    const put = (to: string, body: string) =>
+      ask('PUT', `/workspaces/${id}/files?to=${to}`, 'application/x-tar', body)
+    const wrong = (error: string) => ({ status: 400, error: expect.stringContaining(error) })
+    expect(await put('/tests', 'no archive')).toEqual(wrong('not a tar archive'))
+    expect(await ask('POST', '/images', 'application/x-tar', 'no archive')).toEqual(
+      wrong('not a tar archive'),
+    )
+    expect(await put('/usr', '\0'.repeat(1024))).toEqual(wrong('nothing can be put at /usr'))
+    expect(await put('/a%00b', '\0'.repeat(1024))).toEqual(wrong('NUL'))
+    expect(await post('/workspaces', { workingFolder: '/usr' })).toEqual(wrong('/usr'))
+    expect(await post('/workspaces', null)).toEqual(wrong('expected object'))
+    expect(await post(`/workspaces/${id}/run`, { command: ['a\0b'] })).toEqual(wrong('NUL'))
+    expect(await post(`/workspaces/${id}/run`, { command: [] })).toEqual(wrong('command'))
   })
 })
 

@@ -70,3 +70,9 @@ it('an engine that does not answer is refused with its name', () => {
     /no container engine answers as .*none/,
   )
 })
+
+it('takes no image whose name the engine would read as an option', async () => {
+  const workspaces = containerWorkspaces({ engine: fakeEngine(), limits })
+  const source = { puts: [], workingFolder: '/app', image: { name: '--privileged' } }
+  await expect(workspaces.open(source, { signal })).rejects.toThrow('no image is called')
+})

@@ -4,6 +4,7 @@ import { type Finished, runInside } from '../sandbox/run.ts'
 import { withoutWalls } from '../sandbox/walls.ts'
 import {
   type CommandCall,
+  ImpossibleError,
   type Put,
   type Workspace,
   WorkspaceError,
@@ -33,8 +34,8 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
   const ask = openEngine(options)
   const images = new Map<string, Promise<string>>()
   const imageOf = ({ image }: WorkspaceSource, call: Call): Promise<string> | string => {
-    if (!image) throw new WorkspaceError('a container is made from an image, and none was named')
-    if ('name' in image) return image.name
+    if (!image) throw new ImpossibleError('a container is made from an image, and none was named')
+    if ('name' in image) return checkName(image.name)
     const built = images.get(image.build) ?? ask(['build', '--quiet', image.build], call)
     images.set(image.build, built)
     return built
@@ -62,6 +63,12 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
+}
+
+/** An image's name stands among the engine's options, so it must not look like one. */
+function checkName(name: string): string {
+  if (/^\w/.test(name)) return name
+  throw new ImpossibleError(`no image is called ${JSON.stringify(name)}: names begin with a letter`)
 }
 
 type Ask = (words: readonly string[], call: Call) => Promise<string>

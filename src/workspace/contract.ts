@@ -77,3 +77,8 @@ export interface Workspaces extends AsyncDisposable {
 export class WorkspaceError extends Error {
   override name = 'WorkspaceError'
 }
+
+/** Thrown for what no workspace of its kind can do: a mistake of whoever asks, not of the workspace. */
+export class ImpossibleError extends WorkspaceError {
+  override name = 'ImpossibleError'
+}

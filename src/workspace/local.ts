@@ -9,6 +9,7 @@ import { openSandbox } from '../sandbox/sandbox.ts'
 import { type Builder, describeWalls, findBuilder, withoutWalls } from '../sandbox/walls.ts'
 import {
   type CommandCall,
+  ImpossibleError,
   type Put,
   type Workspace,
   WorkspaceError,
@@ -95,7 +96,9 @@ class LocalWorkspace implements Workspace {
     const { signal, input, seconds = limits.seconds } = call
     const asked = { seconds, outputBytes: limits.outputBytes, signal }
     const arrival = `inside ${randomUUID()}\n`
-    const words = ['/bin/sh', '-c', `printf '%s' "$0" >&2; exec "$@"`, arrival, ...command]
+    // Not as $0: a shell that cannot start the command names itself by that in its complaint.
+    const script = `printf '%s' "$1" >&2; shift; exec "$@"`
+    const words = ['/bin/sh', '-c', script, 'sh', arrival, ...command]
     const finished = await runInside(this.#sandbox(call), words, {
       ...asked,
       ...(input !== undefined && { input }),
@@ -136,7 +139,11 @@ class LocalWorkspace implements Workspace {
     const path = posix.normalize(to)
     const isTop = posix.dirname(path) === '/'
     // A folder that commands could change may hold links that lead out of it.
-    if (this.#hasRun && !isTop) throw new WorkspaceError(`${to} is not at the top`)
+    if (this.#hasRun && !isTop) {
+      throw new ImpossibleError(
+        `${to} is not at the top: once commands have run, only folders like /tests can be put`,
+      )
+    }
     if (isTop) await rm(this.#here(path), { recursive: true, force: true })
     await this.#makeTop(path)
     await cp(from, this.#here(path), { recursive: true, verbatimSymlinks: true })
@@ -145,7 +152,9 @@ class LocalWorkspace implements Workspace {
   async #makeTop(path: string): Promise<void> {
     const top = posix.normalize(path).split('/')[1] ?? ''
     if (!path.startsWith('/') || !/^[\w.-]+$/.test(top) || systemTops.includes(top)) {
-      throw new WorkspaceError(`nothing can be put at ${path}: the system's own folders stay`)
+      throw new ImpossibleError(
+        `nothing can be put at ${path}: a path begins with a folder at the top that is none of the system's, such as /agent`,
+      )
     }
     await mkdir(join(this.#folder, top), { recursive: true })
     this.#tops.add(top)
