@@ -2,14 +2,18 @@ import { acrossNow } from '../core/failure.ts'
 import { type AssistantMessage, type Reply, textOf } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Finish } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
+import type { TopLogprobs } from '../core/segment.ts'
 import { reviewTurn } from '../rollout/guard.ts'
 import {
   AttemptIsOver,
+  type Candidate,
   type CaptureOptions,
   type ChatAnswer,
   type ChatCall,
   type ChatFinish,
   type ChatRequest,
+  type ChatUsage,
   type Unmet,
 } from './contract.ts'
 import { openDeltas } from './deltas.ts'
@@ -98,6 +102,7 @@ async function answerOnce(
     room: share.tokens,
     sampling: samplingOf(request, answering),
     stop: request.stop ?? [],
+    topLogprobs: request.topLogprobs ?? 0,
     key: keyOf(answering, one),
     seat: seat.name,
     seedName: seedName(request, answering, one),
@@ -110,8 +115,9 @@ async function answerOnce(
   if (!drawn.sampled) throw drawn.error
   refuseGuarded(answering, turn, drawn.sampled.finish)
   endAtLength(answering, drawn.sampled.finish, share)
-  deltas.finish(turn.message)
-  return toAnswer(turn, drawn, noteUnmet(request, answering, turn))
+  const answer = toAnswer(turn, drawn, { request, answering })
+  deltas.finish(answer.message)
+  return answer
 }
 
 function takeRoom(
@@ -267,24 +273,91 @@ function noteUnmet(
 function toAnswer(
   turn: CapturedTurn,
   { sampled, usage }: Drawn,
-  unmet: readonly Unmet[],
+  { request, answering }: { readonly request: ChatRequest; readonly answering: Answering },
 ): ChatAnswer {
+  const { cached } = usage
+  const { topLogprobs = 0 } = request
   const start = promptLength(turn)
   const ids = turn.tokens.view()
   const own = turn.segments.reduce((sum, { ids: each }) => sum + each.length, 0)
   return {
     id: turn.tokensKey + turn.number,
-    message: turn.message,
+    message: saidBack(turn.message),
     finish: finishOf(turn, sampled!.finish),
-    usage: { prompt: start, sampled: own, ...(usage.cached > 0 && { cached: usage.cached }) },
-    unmet,
+    usage: {
+      prompt: start,
+      sampled: own,
+      ...(cached > 0 && { cached }),
+      ...reasoningIn(turn, ids.subarray(start, start + own), answering.context.renderer),
+    },
+    unmet: noteUnmet(request, answering, turn),
     tokens: {
       prompt: ids.subarray(0, start),
       sampled: ids.subarray(start, start + own),
       logprobs: logprobsOf(turn, own),
+      ...(topLogprobs > 0 && { candidates: candidatesOf(turn, topLogprobs) }),
       version: turn.segments.reduce((newest, { version }) => Math.max(newest, version.to), 0),
     },
   }
+}
+
+/**
+ * What the agent gets to read. The turn itself keeps the white space that was sampled before words
+ * and around reasoning, since a template may write it again.
+ */
+function saidBack(message: AssistantMessage): AssistantMessage {
+  const { content, reasoning_content: reasoning } = message
+  const words = typeof content === 'string' ? content.trimStart() : content
+  const thoughts = reasoning?.trim()
+  if (words === content && thoughts === reasoning) return message
+  return {
+    ...message,
+    content: words,
+    ...(thoughts !== undefined && { reasoning_content: thoughts }),
+  }
+}
+
+function reasoningIn(
+  { message }: CapturedTurn,
+  ids: Int32Array,
+  { decode }: Renderer,
+): Pick<ChatUsage, 'reasoning'> {
+  const { reasoning_content: reasoning = '' } = message
+  return reasoning === '' ? {} : { reasoning: countReasoning(ids, reasoning, decode) }
+}
+
+/** How many tokens there are up to the end of the reasoning. */
+function countReasoning(ids: Int32Array, reasoning: string, decode: Renderer['decode']): number {
+  const text = decode(ids)
+  // Its last words suffice, and are found too where it stands in several places.
+  const last = reasoning.slice(-64)
+  const at = text.indexOf(last, reasoning.length - last.length)
+  if (at < 0) return 0
+  const end = at + last.length
+  let [low, high] = [0, ids.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (decode(ids.subarray(0, middle)).length < end) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function candidatesOf(
+  { segments }: CapturedTurn,
+  count: number,
+): readonly (readonly Candidate[])[] {
+  return segments.flatMap(({ ids, top }) =>
+    Array.from(ids, (_, index) => (top ? candidatesAt(top, index).slice(0, count) : [])),
+  )
+}
+
+function candidatesAt({ width, ids, logprobs }: TopLogprobs, index: number): readonly Candidate[] {
+  const from = index * width
+  return Array.from(ids.subarray(from, from + width), (id, at) => ({
+    id,
+    logprob: logprobs[from + at]!,
+  })).filter(({ logprob }) => Number.isFinite(logprob))
 }
 
 function finishOf({ message }: CapturedTurn, finish: Finish): ChatFinish {

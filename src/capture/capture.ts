@@ -176,9 +176,11 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const outcome = this.#outcomeOf(ending)
     await this.#cut(new AttemptIsOver(outcome))
     const seconds = this.#options.context.clock() - this.#started
-    const trees = this.#seats.map(seat =>
-      closeSeat(this.#options.attempt, seat, { ...ending, outcome, seconds }),
-    )
+    const trees = this.#seats.map(seat => {
+      const isUnasked = seat.known.turns.length === 0 && isGradableOutcome(outcome)
+      const own = (isUnasked ? ending.unasked : undefined) ?? outcome
+      return closeSeat(this.#options.attempt, seat, { ...ending, outcome: own, seconds })
+    })
     return trees as [Tree, ...Tree[]]
   }
 

@@ -34,6 +34,8 @@ export interface ChatRequest {
   readonly seed?: number
   /** How many answers. @default 1 */
   readonly count?: number
+  /** How many candidates per token are to be told beside the sampled one. @default 0 */
+  readonly topLogprobs?: number
   readonly responseFormat?: ResponseFormat
   /** `false`: at most one call per answer. @default true */
   readonly parallelCalls?: boolean
@@ -51,13 +53,22 @@ export interface Unmet {
   readonly problem: string
 }
 
+/** A token that could have been sampled, and its log-probability. */
+export interface Candidate {
+  readonly id: number
+  readonly logprob: number
+}
+
 /** The answer that an agent gets. */
 export interface ChatAnswer {
   readonly id: string
-  /** Words, reasoning and calls; malformed calls stay in the words as they were written. */
+  /**
+   * Words, reasoning and calls; malformed calls stay in the words as they were written. White space
+   * before words and around reasoning is left out, as it is where pieces are sent.
+   */
   readonly message: AssistantMessage
   readonly finish: ChatFinish
-  readonly usage: { readonly prompt: number; readonly sampled: number; readonly cached?: number }
+  readonly usage: ChatUsage
   /** What the request asked for and the answer lacks; empty if nothing. */
   readonly unmet: readonly Unmet[]
   /** The exact tokens: what the policy saw and what it sampled. */
@@ -66,9 +77,21 @@ export interface ChatAnswer {
     readonly sampled: Int32Array
     /** `null` where the policy gives none. */
     readonly logprobs: Float32Array | null
+    /** The most probable ones at each place, where the request asked for them. */
+    readonly candidates?: readonly (readonly Candidate[])[]
     /** The newest policy version that sampled one of them. */
     readonly version: number
   }
+}
+
+/** How many tokens an answer took. */
+export interface ChatUsage {
+  readonly prompt: number
+  readonly sampled: number
+  /** Of the prompt's: those that the server had in its cache, where it tells. */
+  readonly cached?: number
+  /** Of the sampled ones: those up to the end of the reasoning, where there is any. */
+  readonly reasoning?: number
 }
 
 /**
@@ -109,6 +132,8 @@ export interface CaptureEnding {
   readonly report?: Json
   /** What the attempt was worth, where its agent says so itself. */
   readonly reward?: number
+  /** How it ended if nothing was sampled in it. @default as if something had been */
+  readonly unasked?: Outcome
 }
 
 /** One attempt whose requests are captured: every conversation of a seat is a path of its tree. */

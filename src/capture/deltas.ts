@@ -80,8 +80,7 @@ function openTelling(
       sent = until
     },
     finish(whole) {
-      const start = sent === 0 ? 0 : leading(whole)
-      const rest = whole.slice(start + sent)
+      const rest = whole.slice(sent)
       if (rest !== '') tell(rest)
     },
   }

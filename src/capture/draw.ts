@@ -15,6 +15,8 @@ export interface DrawOptions {
   readonly room: number
   readonly sampling: Sampling
   readonly stop: readonly string[]
+  /** Candidates per token that the request asks for, beside those of the run. */
+  readonly topLogprobs: number
   readonly key: SampleKey
   /** Who asks; '' where nobody is named. */
   readonly seat: string
@@ -80,7 +82,7 @@ function rollingWith(context: CaptureContext): RolloutContext {
 
 /** Changes the request of a draw: adds which sample of the attempt it is, and who watches. */
 function changeFor({ tokens }: Prompted, options: DrawOptions): ChangeRequest {
-  const { context, key, seat, seed, sampling, stop, watch } = options
+  const { context, key, seat, seed, sampling, stop, topLogprobs, watch } = options
   const start = tokens.length
   // Keep the same array if nothing is added, so that what is cached by its identity is used again.
   const stopStrings = stop.length === 0 ? context.stopStrings : [...context.stopStrings, ...stop]
@@ -91,6 +93,7 @@ function changeFor({ tokens }: Prompted, options: DrawOptions): ChangeRequest {
     changed.key = making === undefined ? key : { making, ...key }
     changed.sampling = sampling
     changed.stopStrings = stopStrings
+    if (topLogprobs > context.topLogprobs) changed.topLogprobs = topLogprobs
     if (seat !== '') changed.seat = seat
     if (seed !== undefined) changed.seed = seed
     if (watch) changed.watch = watchBoth(watch, request, start)

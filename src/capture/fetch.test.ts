@@ -39,6 +39,31 @@ describe("an agent's fetch", () => {
     expect({ fidelity, asked }).toEqual({ fidelity: { kind: 'exact', forks: [] }, asked: 2 })
   })
 
+  it("[T2] goes on from reasoning that the OpenAI client's own stream put together", async () => {
+    const { report, fidelity } = await rollScript(
+      async ({ task, fetch }) => {
+        const client = new OpenAI({ apiKey: 'none', fetch, maxRetries: 0 })
+        const messages: OpenAI.ChatCompletionMessageParam[] = [
+          { role: 'user', content: task.question },
+        ]
+        const ask = async () => {
+          const stream = client.chat.completions.stream({ model: 'any', messages })
+          return (await stream.finalChatCompletion()).choices[0]!.message
+        }
+        const first = await ask()
+        messages.push(first, { role: 'user', content: 'Sure?' })
+        await ask()
+        return first as unknown as Record<string, string>
+      },
+      ['<think>\nIs it open?\nI look.\n</think>\nIt is.', 'Yes.'],
+    )
+    expect(report).toMatchObject({
+      content: 'It is.',
+      reasoning_content: 'Is it open?\nI look.',
+    })
+    expect(fidelity).toEqual({ kind: 'exact', forks: [] })
+  })
+
   it('serves an agent loop of the Anthropic client, thinking and counting included', async () => {
     const { report, fidelity } = await rollScript(
       async ({ task, fetch }) => {

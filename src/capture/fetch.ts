@@ -2,7 +2,8 @@ import type { Capture } from './contract.ts'
 import { answerRoute, type Outlet } from './dialects/answer.ts'
 import { eventStream } from './dialects/dialect.ts'
 import { ResponseMemory } from './dialects/openai/response-memory.ts'
-import { routeOf } from './dialects/routes.ts'
+import { RequestProblem } from './dialects/problem.ts'
+import { dialectOf, routeOf } from './dialects/routes.ts'
 
 /** What answers the requests of a client in this process. */
 export interface FetchOptions {
@@ -25,7 +26,7 @@ export function agentFetch({ capture, signal, model }: FetchOptions): typeof fet
     const path = pathOf(request.url)
     const headers = Object.fromEntries(request.headers)
     const route = routeOf(request.method, path, headers)
-    if (!route) return notHere(request.method, path)
+    if (!route) return notHere(request.method, path, headers)
     const stopped = AbortSignal.any([request.signal, signal])
     stopped.throwIfAborted()
     const text = await request.text()
@@ -56,9 +57,15 @@ function pathOf(url: string): string {
   return /\/v1(?:beta|alpha)?(?:\/.*)?$/.exec(pathname)?.[0] ?? pathname
 }
 
-function notHere(method: string, path: string): Response {
+function notHere(
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): Response {
   const message = `an agent's fetch answers what models are asked; ${method} ${path} is nothing of that`
-  return Response.json({ error: { message } }, { status: 404 })
+  const problem = new RequestProblem('not-found', message)
+  const { status, body } = dialectOf(path, headers).problem(problem)
+  return Response.json(body, { status })
 }
 
 function readJson(text: string): unknown {

@@ -1,5 +1,5 @@
 import type { Message, ToolDefinition } from '../core/message.ts'
-import type { Sampling } from '../core/policy.ts'
+import type { Policy, Sampling } from '../core/policy.ts'
 import type { CaptureContext, ChatRequest, ResponseFormat } from './contract.ts'
 import { RequestProblem } from './dialects/problem.ts'
 import type { Shown } from './known.ts'
@@ -8,6 +8,7 @@ import { toolsKey } from './message-key.ts'
 /** What a request shows the policy. */
 export function shownBy(request: ChatRequest, { shared, policy }: CaptureContext): Shown {
   if (policy.capabilities.ids) refuseImages(request)
+  refuseCandidates(request, policy)
   const tools = shared.tools.same(offeredTools(request))
   return { messages: shownMessages(request), tools, toolsKey: toolsKey(tools) }
 }
@@ -20,6 +21,14 @@ function refuseImages({ messages }: ChatRequest): void {
   if (at < 0) return
   const place = `messages[${at}]`
   throw new RequestProblem('unsupported', `${place} has an image, and this policy reads text only`)
+}
+
+function refuseCandidates({ topLogprobs = 0 }: ChatRequest, { capabilities }: Policy): void {
+  const { topLogprobs: most } = capabilities
+  if (topLogprobs <= most) return
+  const gives = most === 0 ? 'no other candidates' : `at most ${most} candidates`
+  const message = `${topLogprobs} top log-probabilities are asked for, and this policy gives ${gives} per token`
+  throw new RequestProblem('unsupported', message)
 }
 
 /** The tools a request offers, as far as its choice leaves them. */

@@ -26,6 +26,24 @@ async function rolledWith(...argv: readonly string[]) {
   return (await resolveSettings({ ...readFlags(roll, argv), config })).values
 }
 
+describe('a list', () => {
+  it.each(['policy', 'filter', 'guard', 'stop', 'seat', 'reward', 'importance'])(
+    'of --%s has no empty word, and none is read as a number',
+    async flag => {
+      await expect(rolledWith(`--${flag}`, '')).rejects.toThrow(
+        new RegExp(`^--${flag}: \\[""\\] is not possible .*Too small`),
+      )
+      await expect(rolledWith(`--${flag}`, '')).rejects.not.toThrow('received number')
+    },
+  )
+
+  it('of numbers is separated by commas, and an empty place in it is no zero', () => {
+    const command = commands.find(({ name }) => name === 'eval')!
+    expect(readFlags(command, ['--k', '1,2', '--k', '4']).flags.k).toEqual([1, 2, 4])
+    expect(() => readFlags(command, ['--k', '1,'])).toThrow(/--k: \["1,"\] is not possible/)
+  })
+})
+
 describe('a flag with no- before its name', () => {
   it('turns off every switch of every command, and the help of that command says so', () => {
     for (const command of commands) {

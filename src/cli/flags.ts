@@ -187,8 +187,9 @@ function listReadings(words: readonly string[], from: string): unknown[] {
   if (words.some(word => /^\s*[[{]/.test(word))) {
     return [words.flatMap(word => readings(word, from)[0])]
   }
-  const numbers = words.flatMap(word => word.split(',')).map(Number)
-  return [numbers.every(Number.isFinite) ? numbers : words, words]
+  const items = words.flatMap(word => word.split(','))
+  const areNumbers = items.every(item => item.trim() !== '' && Number.isFinite(Number(item)))
+  return areNumbers ? [items.map(Number), words] : [words]
 }
 
 function tryReadings(name: SettingName, values: readonly unknown[], from: string): unknown {

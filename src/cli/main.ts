@@ -7,6 +7,7 @@ import { onSignal } from '../core/process/signals.ts'
 import { didYouMean } from '../names/nearest.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
 import { commandNames, loadCommand, programHelp } from './commands.ts'
+import { Ending } from './ending.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 // Node 22 and later keep compiled code between starts; all but this file is loaded after this.
@@ -14,10 +15,11 @@ import { openTerminal, type Terminal } from './terminal.ts'
 keepSecretVariables(process.env)
 const terminal = openTerminal(process)
 const stop = new AbortController()
+const ending = new Ending(process, { tell: terminal.tell, stop })
 
 /** The first interruption ends the run in order; the second ends the process. */
 function onInterrupt(): void {
-  if (stop.signal.aborted) process.exit(130)
+  if (stop.signal.aborted) ending.leave(130)
   terminal.tell('stopping; what is finished is kept. Press Ctrl-C again to stop at once.')
   stop.abort(new Error('interrupted'))
 }
@@ -68,16 +70,17 @@ function report(terminal: Terminal, thrown: unknown): number {
 
 // A reader that closes early, such as `| head`, has what it wanted: end without an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0)
+  if (error.code === 'EPIPE') ending.leave(0)
   throw error
 })
 onSignal('SIGINT', onInterrupt)
 onSignal('SIGTERM', onInterrupt)
 try {
-  process.exitCode = await main(process.argv.slice(2))
+  const code = await main(process.argv.slice(2))
   terminal.status('')
+  ending.over(code)
 } catch (error) {
   terminal.status('')
   const code = report(terminal, error)
-  process.exitCode = stop.signal.aborted ? 130 : code
+  ending.over(stop.signal.aborted ? 130 : code)
 }

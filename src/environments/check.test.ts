@@ -8,7 +8,7 @@ import { calculator } from './built-in/calculator.ts'
 import { keyValue } from './built-in/key-value.ts'
 import { singleTurn } from './built-in/single-turn.ts'
 import { toolLoop } from './built-in/tool-loop.ts'
-import { type CheckOptions, type CheckResult, checkEnvironment } from './check.ts'
+import { type CheckOptions, type CheckResult, checkEnvironment, checkWithin } from './check.ts'
 import { environment } from './environment.ts'
 import type { WorldBehaviour } from './opened-world.ts'
 import { replyOf } from './reply.ts'
@@ -173,4 +173,36 @@ it('measures openings in the tokens of a renderer', async () => {
     { renderer: renderer as never },
   )
   expect(results.get('tokens per opening')).toMatchObject({ kind: 'measured', values: { mean: 7 } })
+})
+
+describe('an environment that hangs', () => {
+  const never = (): Promise<never> => new Promise(() => {})
+  const opening = [{ role: 'user', content: 'go' }] as const
+  const base = { name: 'hangs', task: z.object({}), open: () => ({ opening }) }
+  const failuresOf = async (more: object) => {
+    const hanging = environment({ ...base, ...more })
+    const results = await checkWithin(0.02, hanging, { tasks: [{ id: 'a', data: {} }] })
+    return results.filter(({ kind }) => kind === 'failed').map(({ detail }) => detail)
+  }
+
+  it.each([
+    ['opening', { open: never }, 'opening a world took longer than 0.02 s'],
+    [
+      'disposing',
+      { open: () => ({ opening, dispose: never }) },
+      'disposing of a world took longer',
+    ],
+    ['a step', { open: () => ({ opening, step: never }) }, 'a step took longer'],
+    ['its report', { open: () => ({ opening, report: never }) }, 'the report took longer'],
+    ['its reward', { reward: { slow: never } }, 'reward part "slow" took longer'],
+  ])('fails once, in %s, and the rest is not tried', async (_, more, message) => {
+    expect(await failuresOf(more)).toEqual([expect.stringContaining(message)])
+  })
+
+  it('has worlds that open too late disposed of', async () => {
+    const dispose = vi.fn()
+    const open = () => new Promise(resolve => setTimeout(() => resolve({ opening, dispose }), 100))
+    await failuresOf({ open })
+    await vi.waitUntil(() => dispose.mock.calls.length > 0)
+  })
 })

@@ -6,6 +6,7 @@ import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Renderer } from '../core/renderer.ts'
 import { recordWorld, replayWorld, withFork } from './fork.ts'
+import { inBounds, TookTooLong } from './in-bounds.ts'
 import { type Play, type Player, playWorld, scorePlay } from './play.ts'
 import { mistakesFor, probe } from './probe.ts'
 import { replyOf } from './reply.ts'
@@ -68,7 +69,19 @@ const checks: Readonly<Record<string, Check>> = {
  * Puts an environment through everything that rolling, forking and scoring rely on. Never throws
  * for what it finds: `espalier check` prints the results, a test expects none of kind `failed`.
  */
-export async function checkEnvironment<Data>(
+export function checkEnvironment<Data>(
+  environment: Environment<Data>,
+  options: CheckOptions<Data>,
+): Promise<readonly CheckResult[]> {
+  return checkWithin(defaultSeconds, environment, options)
+}
+
+/** Seconds that one thing may take that a check asks of an environment, such as opening a world. */
+export const defaultSeconds = 120
+
+/** The same, with other seconds. After something took longer, all else would too: it is not tried. */
+export async function checkWithin<Data>(
+  seconds: number,
   environment: Environment<Data>,
   options: CheckOptions<Data>,
 ): Promise<readonly CheckResult[]> {
@@ -84,18 +97,40 @@ export async function checkEnvironment<Data>(
   const open: OpenCall = { seed, signal, lanes }
   // Outside, a task's id is any text.
   const named = tasks.map(({ id, data }) => ({ id: id as TaskId, data }))
-  const checking = { environment, tasks: named, turns, seed, open, renderer, demonstrate }
+  const checking = {
+    environment: inBounds(environment, { seconds, signal }),
+    tasks: named,
+    turns,
+    seed,
+    open,
+    renderer,
+    demonstrate,
+  }
   const results: CheckResult[] = []
+  let hangs = false
   for (const [name, check] of Object.entries(checks)) {
+    if (hangs) {
+      results.push({ name, kind: 'skipped', detail: 'not tried after something took too long.' })
+      continue
+    }
     try {
       const found = (await check(checking)) ?? { kind: 'passed', detail: '' }
       results.push({ name, ...found })
     } catch (cause) {
       signal.throwIfAborted()
-      results.push({ name, kind: 'failed', detail: describeCause(cause) })
+      const first = beforeDisposal(cause)
+      hangs = first instanceof TookTooLong
+      results.push({ name, kind: 'failed', detail: describeCause(first) })
     }
   }
   return results
+}
+
+/** What was thrown first, where disposing of a world threw as well. */
+function beforeDisposal(cause: unknown): unknown {
+  let first = cause
+  while (first instanceof Error && 'suppressed' in first) first = first.suppressed
+  return first
 }
 
 async function checkTasks<Data>({

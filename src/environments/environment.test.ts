@@ -230,3 +230,66 @@ it('refuses definitions it does not understand', () => {
   expect(() => environment({ ...base, name: '' })).toThrow(/needs a name/)
   expect(() => environment({ ...base, nudge: { text: '', misses: 0 } })).toThrow(/misses is 0/)
 })
+
+describe('a definition', () => {
+  const base = { name: 'x', task: z.object({}), open: () => ({ opening }) }
+  const refused = (more: object) => expect(() => environment({ ...base, ...more }))
+
+  it('without a task schema or a way to open worlds is refused', () => {
+    refused({ task: undefined }).toThrow('Environment "x" needs `task`')
+    refused({ task: { n: 1 } }).toThrow('needs `task`: a zod or other Standard Schema')
+    refused({ open: undefined }).toThrow('Environment "x" needs `open`')
+  })
+
+  it.each([
+    ['no function', { r: 1 }, /reward part "r": it is a function, or/],
+    ['no score', { r: { weight: 1 } }, /reward part "r": it is a function, or \{ weight, score \}/],
+    ['no weight', { r: { score: (): number => 1 } }, /reward part "r": its weight is undefined/],
+    ['NaN as weight', { r: { weight: Number.NaN, score: (): number => 1 } }, /its weight is NaN/],
+    [
+      'a text as weight',
+      { r: { weight: '1', score: (): number => 1 } },
+      /its weight is '1'; it is a finite/,
+    ],
+    ['no names', () => 1, /reward is an object of named parts/],
+    ['null', null, /reward is an object of named parts/],
+  ])('with a reward of %s is refused, and the part is named', (_, reward, message) => {
+    refused({ reward }).toThrow(message)
+  })
+})
+
+describe('what open gives', () => {
+  const opened = (world: unknown) => open(world as OpenedWorld<unknown>)
+
+  it.each([null, undefined, 42])('is refused where it is %s', async world => {
+    await expect(opened(world)).rejects.toThrow(`A world of "test" is ${world}; it is an object`)
+  })
+
+  it('is refused without an opening, saying what it has', async () => {
+    await expect(opened({})).rejects.toThrow('has no `opening` (it has: nothing)')
+    await expect(opened({ openning: opening })).rejects.toThrow('no `opening` (it has: openning)')
+    await expect(opened({ opening: 'hi' })).rejects.toThrow(/`opening` .*'hi'; it is a list/)
+    await expect(opened({ opening: [] })).rejects.toThrow('opened with no message')
+  })
+
+  it('is refused with a method that is misspelt, and disposed of', async () => {
+    const misspelt = { opening, repport: () => ({}) }
+    const message = 'A world of "test" has no method "repport". Did you mean "report"?'
+    await expect(opened(misspelt)).rejects.toThrow(message)
+    const fork = () => ({ dispos: () => {} })
+    const world = await opened({ opening, fork })
+    await expect(world.fork!(openCall())).rejects.toThrow('no method "dispos"')
+  })
+
+  it('may have members of its own, beside which its methods keep state', async () => {
+    const world = await opened({
+      opening,
+      steps: 3,
+      reports: () => 1,
+      report(this: { readonly steps: number }) {
+        return this.steps
+      },
+    })
+    expect(await world.report!()).toBe(3)
+  })
+})

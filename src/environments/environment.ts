@@ -1,10 +1,11 @@
+import { inspect } from 'node:util'
 import type { Environment, MakeTasksOptions, OpenCall, Task, World } from '../core/environment.ts'
 import type { RewardPart } from '../core/reward.ts'
 import type { StandardSchema } from '../core/tool.ts'
 import { openCleanUp } from './clean-up.ts'
 import type { OpenedWorld, OpenWorldCall } from './opened-world.ts'
 import { describeIssue } from './tools/schema.ts'
-import { isNonEmpty, toWorld } from './world.ts'
+import { checkBehaviour, isNonEmpty, toWorld } from './world.ts'
 
 /** Everything that makes an environment; what rewards see is inferred from `task` and `open`. */
 export interface EnvironmentDefinition<Data, Report> {
@@ -57,18 +58,51 @@ export function environment<Data, Report = undefined>(
 const options = ['name', 'task', 'open', 'reward', 'calls', 'nudge', 'makeTasks', 'splits']
 
 function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, Report>): void {
-  const { name, calls, nudge } = definition
+  const { name, task, open, calls, nudge } = definition
   if (!name) throw new TypeError('An environment needs a name.')
   for (const key of Object.keys(definition)) {
     if (options.includes(key)) continue
     const known = options.join(', ')
     throw new TypeError(`Environment "${name}" has no option "${key}". Known: ${known}.`)
   }
+  if (!isSchema(task)) {
+    throw new TypeError(`Environment "${name}" needs \`task\`: a zod or other Standard Schema.`)
+  }
+  if (typeof open !== 'function') {
+    throw new TypeError(`Environment "${name}" needs \`open\`: a function that opens a world.`)
+  }
+  checkReward(definition)
   if (calls !== undefined && calls !== 'one' && calls !== 'many') {
     throw new TypeError(`Environment "${name}": calls is "${calls}"; it is "one" or "many".`)
   }
   if (nudge && !(nudge.misses >= 1)) {
     throw new RangeError(`Environment "${name}": nudge.misses is ${nudge.misses}; at least 1.`)
+  }
+}
+
+/** Only looks whether it is one: a schema may be made when it is first read. */
+function isSchema(value: unknown): boolean {
+  const canHold = typeof value === 'object' ? value !== null : typeof value === 'function'
+  return canHold && '~standard' in (value as object)
+}
+
+function checkReward<Data, Report>({ name, reward }: EnvironmentDefinition<Data, Report>): void {
+  if (reward === undefined) return
+  if (typeof reward !== 'object' || reward === null || Array.isArray(reward)) {
+    throw new TypeError(
+      `Environment "${name}": reward is an object of named parts, { part: function }.`,
+    )
+  }
+  for (const [part, given] of Object.entries(reward)) {
+    if (typeof given === 'function') continue
+    const of = `Environment "${name}", reward part "${part}"`
+    if (typeof given?.score !== 'function') {
+      throw new TypeError(
+        `${of}: it is a function, or { weight, score } with the function as score.`,
+      )
+    }
+    if (typeof given.weight === 'number' && Number.isFinite(given.weight)) continue
+    throw new TypeError(`${of}: its weight is ${inspect(given.weight)}; it is a finite number.`)
   }
 }
 
@@ -97,6 +131,20 @@ function readTask<Data, Report>(
   throw new TypeError(`Not a task of environment "${name}": ${problems}.`)
 }
 
+function checkOpened<Data, Report>(
+  { name }: EnvironmentDefinition<Data, Report>,
+  opened: OpenedWorld<Report>,
+): void {
+  checkBehaviour(name, opened)
+  if (Array.isArray(opened.opening)) return
+  const keys = Object.keys(opened).join(', ') || 'nothing'
+  throw new TypeError(
+    opened.opening === undefined
+      ? `A world of "${name}" has no \`opening\` (it has: ${keys}).`
+      : `The \`opening\` of a world of "${name}" is ${inspect(opened.opening, { depth: 0 })}; it is a list of messages.`,
+  )
+}
+
 async function openWorld<Data, Report>(
   definition: EnvironmentDefinition<Data, Report>,
   task: Task<Data>,
@@ -107,6 +155,7 @@ async function openWorld<Data, Report>(
   try {
     const { data, id } = task
     const opened = await definition.open({ data, id, defer: cleanUp.defer, ...call })
+    checkOpened(definition, opened)
     if (opened.dispose) cleanUp.defer(() => opened.dispose?.())
     call.signal.throwIfAborted()
     const { opening } = opened

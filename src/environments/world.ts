@@ -2,6 +2,7 @@ import type { OpenCall, StepCall, Transition, World } from '../core/environment.
 import { across, Failure } from '../core/failure.ts'
 import type { NonEmpty } from '../core/ids.ts'
 import { type Message, type Reply, textOf } from '../core/message.ts'
+import { nearest } from '../names/nearest.ts'
 import { type CleanUp, openCleanUp } from './clean-up.ts'
 import type { Respond, WorldBehaviour } from './opened-world.ts'
 import { toJson } from './tools/json.ts'
@@ -56,6 +57,24 @@ export async function toWorld<Report>(
   }
 }
 
+const methods = ['isOver', 'report', 'anchor', 'stepReward', 'fork', 'step', 'dispose', 'respond']
+
+/**
+ * Throws where what opened, or a fork, is no world. Other members are its own affair, as methods may
+ * keep state beside them; a function whose name is nearly that of a method would never be called.
+ */
+export function checkBehaviour<Report>(name: string, behaviour: WorldBehaviour<Report>): void {
+  if (typeof behaviour !== 'object' || behaviour === null) {
+    throw new TypeError(`A world of "${name}" is ${String(behaviour)}; it is an object.`)
+  }
+  for (const [key, value] of Object.entries(behaviour)) {
+    if (typeof value !== 'function' || methods.includes(key)) continue
+    const meant = nearest(key, methods)
+    if (meant === undefined || meant in behaviour) continue
+    throw new TypeError(`A world of "${name}" has no method "${key}". Did you mean "${meant}"?`)
+  }
+}
+
 /** Whether a list has an entry. */
 export function isNonEmpty<T>(list: readonly T[]): list is NonEmpty<T> {
   return list.length > 0
@@ -73,6 +92,7 @@ async function forkNatively<Report>(
   const cleanUp = openCleanUp()
   try {
     const forked = await behaviour.fork!({ signal, defer: cleanUp.defer })
+    checkBehaviour(from.name, forked)
     if (forked.dispose) cleanUp.defer(() => forked.dispose?.())
     return await toWorld(forked, { ...from, cleanUp })
   } catch (cause) {

@@ -16,13 +16,14 @@ import {
   verifiersBranches,
   verlEspalier,
 } from '../../test/trainer-formulas.ts'
-import type { Group } from '../core/group.ts'
+import type { Filter, Group } from '../core/group.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
 import { rollIntoRun } from '../run/open-run-folder.ts'
 import { type RollParts, rollGroups } from '../run/roll-groups.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { formatNamed, formats } from '../sinks/formats/registry.ts'
 import { groupRows } from '../sinks/row-record.ts'
+import { parquetRows } from '../tasks/parquet-rows.ts'
 import { reportRun } from '../watch/run-report.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { exportRun } from './export.ts'
@@ -62,6 +63,31 @@ const read = (file: string): readonly Record<string, unknown>[] =>
 
 const run = await rollTo('run')
 
+/** Drops trajectories of one turn. */
+const shortOnes: Filter = {
+  name: 'short',
+  judge: ({ members }) =>
+    new Map(
+      members
+        .filter(({ trajectory }) => trajectory.turns.length === 1)
+        .map(({ trajectory }) => [trajectory.id, { reason: 'one turn', from: 'loss' }]),
+    ),
+}
+
+/** Which tokens of a written row are in the loss. */
+function maskOf(to: string, line: Record<string, unknown>): readonly number[] {
+  const names = { trl: 'env_mask', verl: 'response_mask', slime: 'loss_mask' }
+  if (to !== 'tinker') return line[names[to as keyof typeof names] ?? 'mask'] as number[]
+  const { advantages } = line.loss_fn_inputs as { advantages: { data: number[] } }
+  return advantages.data.map(value => Number(value !== 0))
+}
+
+async function readTable(file: string): Promise<readonly Record<string, unknown>[]> {
+  const rows: Record<string, unknown>[] = []
+  for await (const row of parquetRows(file)) rows.push({ ...row })
+  return rows
+}
+
 describe('export of a run', () => {
   it.each(formats.map(({ name }) => name))('writes %s, with the lines that load it', async to => {
     const out = join(scratch, `rows.${to}`)
@@ -93,6 +119,94 @@ describe('export of a run', () => {
     expect(rows).toBe(lines.length)
     expect(new Set(lines.map(({ group }) => group)).size).toBe(lines.length)
     expect(leftOut.where! + leftOut.best! + lines.length).toBe(24)
+  })
+
+  it.each(['jsonl', 'parquet', 'trl', 'verl', 'slime', 'tinker'])(
+    '[D1] %s has no token of what --include adds in the loss, and counts what the file holds',
+    async to => {
+      const mixed = await rollTo(
+        `mixed-${to}`,
+        {},
+        {
+          filters: [shortOnes],
+          reward: {
+            turns: ({ trajectory }) => {
+              if (trajectory.turns.length === 2) throw new Error('no reward for two')
+              return trajectory.turns.length
+            },
+          },
+        },
+      )
+      const only = await exportRun(mixed, { to, out: join(scratch, `only-${to}`) })
+      const out = join(scratch, `mixed-rows-${to}`)
+      const all = await exportRun(mixed, { to, out, include: ['failed', 'filtered'] })
+      expect(all.rows).toBeGreaterThan(only.rows)
+      expect(all.leftOut).toEqual({})
+      expect(all.form!.trained).toBe(only.form!.trained)
+      expect(all.form!.tokens).toBeGreaterThan(only.form!.tokens)
+      const lines = to === 'parquet' ? await readTable(out) : read(out)
+      expect(lines).toHaveLength(all.rows)
+      const sums = lines.map(line => maskOf(to, line).reduce((sum, bit) => sum + bit, 0))
+      expect(sums.reduce((sum, each) => sum + each, 0)).toBe(all.form!.trained)
+      if (to !== 'jsonl' && to !== 'parquet') return
+      const untrained = lines.filter(({ advantage }) => (advantage ?? null) === null)
+      expect(untrained.length).toBeGreaterThan(0)
+      const tokens = lines.reduce((sum, { ids }) => sum + (ids as readonly number[]).length, 0)
+      expect(all.form!.tokens).toBe(tokens)
+    },
+  )
+
+  it('[D1] counts attempts that sampled nothing, which have no row', async () => {
+    let asked = 0
+    const dice = dicePolicy(renderer)
+    const policy = {
+      ...dice,
+      sample: ((...call) => {
+        if (asked++ % 7 === 0) throw new Error('the server is gone')
+        return dice.sample(...call)
+      }) as typeof dice.sample,
+    }
+    const broken = await rollTo('broken', {}, { policy })
+    const written = { to: 'jsonl', out: join(scratch, 'broken.jsonl') }
+    const { leftOut } = await exportRun(broken, written)
+    const { lost, rows } = await exportRun(broken, { ...written, include: ['failed'] })
+    const silent = lost.find(({ what }) => what.includes('sampled nothing'))!
+    expect(silent.count).toBeGreaterThan(0)
+    expect(rows + silent.count).toBe(24)
+    expect(leftOut.failed).toBeGreaterThanOrEqual(silent.count)
+  })
+
+  it('says that trl-sft trains on what --include adds, since it has no mark for it', async () => {
+    const filtered = await rollTo('filtered', {}, { filters: [shortOnes] })
+    const out = join(scratch, 'filtered.sft')
+    const { lost } = await exportRun(filtered, { to: 'trl-sft', out, include: ['filtered'] })
+    expect(lost.map(({ what }) => what)).toContain(
+      'that trajectories failed or were filtered: TRL trains on them like the others',
+    )
+    expect(lost.map(({ what }) => what).join()).not.toContain('another trajectory of the tree')
+  })
+
+  it('names the file that cannot be written, as it was named, and why', async () => {
+    const within = join(scratch, 'a-file')
+    await exportRun(run, { to: 'jsonl', out: within })
+    await expect(exportRun(run, { to: 'jsonl', out: join(within, 'rows') })).rejects.toThrow(
+      `${join(within, 'rows')} cannot be written: a part of the path is a file`,
+    )
+    const nowhere = { to: 'jsonl' } as unknown as Parameters<typeof exportRun>[1]
+    await expect(exportRun(run, nowhere)).rejects.toThrow('out is missing: name the file')
+  })
+
+  it('carries sampled ids and log-probabilities to ART, and says of which turns it does not', async () => {
+    const { lost } = await exportRun(run, { to: 'art', out: join(scratch, 'art') })
+    const words = lost.map(({ what }) => what).join()
+    expect(words).not.toContain('tokens and log-probabilities')
+    expect(words).not.toContain('token ids of turns')
+  })
+
+  it('leaves no file where a format refuses to begin', async () => {
+    const out = join(scratch, 'tinker-grpo')
+    await expect(exportRun(run, { to: 'tinker', out, loss: 'grpo' })).rejects.toThrow(/sums over/)
+    expect([existsSync(out), existsSync(`${out}.partial`)]).toEqual([false, false])
   })
 
   it('leaves no file where a format refuses the run', async () => {

@@ -1,23 +1,25 @@
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, resolve } from 'node:path'
-import { finished } from 'node:stream/promises'
+import { basename, resolve } from 'node:path'
 import type { Group } from '../core/group.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
 import type { RowForm } from '../core/row.ts'
 import { untemperedTokens } from '../core/tree.ts'
 import type { LeafWeighting } from '../math/credit.ts'
 import { lossKind, lossNames } from '../math/registry.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { refuseExperts, withoutExperts } from '../sinks/experts.ts'
 import { countUncarried } from '../sinks/features.ts'
-import { type Format, type FormatWriter, type Output, RefusedError } from '../sinks/format.ts'
+import {
+  type Format,
+  type FormatOptions,
+  type FormatWriter,
+  RefusedError,
+} from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.ts'
 import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
+import { type Appearance, type OutputFile, openOutputFile } from './output-file.ts'
 import { openWeighing, type Weighing, weightingOf } from './weighing.ts'
 
 /** What to export, and how. */
@@ -72,33 +74,42 @@ export interface WrittenForm {
  * whole; a run that the format refuses leaves none.
  */
 export async function exportRun(run: string, options: ExportOptions): Promise<Exported> {
-  const format = formatNamed(options.to)
+  const { to, out } = options
+  if (typeof out !== 'string' || out === '')
+    throw new SettingError(`out is missing: name the file that ${to} is written to`)
+  const format = formatNamed(to)
   const manifest = await readManifest(run)
   const reader = await openRunReader(run)
-  const partial = `${options.out}.partial`
   try {
     const { config } = manifest
     const loss = options.loss ?? lossOf(config)
     const weighting = weightingOf(config)
     const { importance } = options
     const weighing = await openWeighing(reader, config, { format, importance })
-    const own = { ...options, loss, out: partial, run, weighting, weighing }
-    const file = await openExport(format, own)
-    try {
+    const own = { ...options, loss, run, weighting, weighing, appears: 'whole' } as const
+    const written = await exportWhole(await openExport(format, own), async file => {
       for await (const stored of reader.groups()) {
         options.signal?.throwIfAborted()
         await file.write(stored)
       }
-    } catch (error) {
-      await file.end().catch(() => undefined)
-      await rm(partial, { force: true })
-      throw error
-    }
-    const written = await file.end()
-    await rename(partial, options.out)
-    return { ...written, loading: format.loading(options.out) }
+    })
+    return { ...written, loading: format.loading(out) }
   } finally {
     await reader[Symbol.asyncDispose]()
+  }
+}
+
+/** Writes into an export and ends it; where that fails, it leaves no file. */
+export async function exportWhole(
+  file: OpenExport,
+  write: (file: OpenExport) => Promise<void>,
+): Promise<Omit<Exported, 'loading'>> {
+  try {
+    await write(file)
+    return await file.end()
+  } catch (error) {
+    await file.discard()
+    throw error
   }
 }
 
@@ -106,6 +117,8 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
 export interface OpenExport {
   write(group: StoredGroup): Promise<void>
   end(): Promise<Omit<Exported, 'loading'>>
+  /** Gives up; a file that should have appeared whole leaves nothing. */
+  discard(): Promise<void>
 }
 
 /** Opens a file in a format; groups are selected before they are written. */
@@ -114,6 +127,7 @@ export async function openExport(
   options: Omit<ExportOptions, 'to'> & {
     readonly run: string
     readonly weighting: LeafWeighting
+    readonly appears: Appearance
     /** How groups are weighed before they are written. @default unchanged */
     readonly weighing?: Weighing
   },
@@ -126,8 +140,7 @@ export async function openExport(
   const lost = openLossReport()
   const known = options.withoutExperts ? withoutExperts : (group: Group): Group => group
   for (const note of weighing?.notes ?? []) lost.note(note)
-  const output = await openFile(options.out)
-  const writer: FormatWriter = format.open(output, {
+  const { output, writer } = await openWriter(format, options, {
     run: basename(resolve(options.run)),
     weighting,
     form,
@@ -138,7 +151,9 @@ export async function openExport(
   const leftOut: Record<string, number> = {}
   const cost = { tokens: 0, trained: 0, once: 0, shared: 0 }
   let rows = 0
+  let added = 0
   return {
+    discard: () => output.discard(),
     async write({ group, task, order }) {
       const selected = select(weighing?.weigh(known(group)) ?? known(group))
       refuseExperts(format, selected.group)
@@ -148,17 +163,16 @@ export async function openExport(
       rows += await writer.write({ group: selected.group, task, order })
       countUncarried(selected.group, format.carries, lost)
       noteBasis(selected.group, lost)
+      added += countAdded(selected.group)
       if (!training) return
-      const counted = countTokens(selected.group, { weighting, form })
-      cost.tokens += counted.tokens
-      cost.trained += counted.trained
-      cost.once += counted.once
-      cost.shared += counted.shared
+      const { cuts = false } = training
+      const counted = countTokens(selected.group, { weighting, form, cuts })
+      for (const name of tokenCounts) cost[name] += counted[name]
     },
     async end() {
       await writer.end()
       await output.close()
-      noteForm({ format, form, cost, leftOut }, lost)
+      noteForm({ format, form, cost, leftOut, added }, lost)
       const { because } = training ?? {}
       return {
         rows,
@@ -177,6 +191,21 @@ export async function openExport(
         }),
       }
     },
+  }
+}
+
+/** Opens the file and what writes into it; a format that refuses leaves no file. */
+async function openWriter(
+  format: Format,
+  { out, appears }: { readonly out: string; readonly appears: Appearance },
+  options: FormatOptions,
+): Promise<{ readonly output: OutputFile; readonly writer: FormatWriter }> {
+  const output = await openOutputFile(out, appears)
+  try {
+    return { output, writer: format.open(output, options) }
+  } catch (error) {
+    await output.discard()
+    throw error
   }
 }
 
@@ -202,6 +231,8 @@ function formOf({ name, training }: Format, asked: RowForm | undefined): RowForm
   return asked ?? training?.form ?? 'once'
 }
 
+const tokenCounts = ['tokens', 'trained', 'once', 'shared'] as const
+
 /** Notes what the form and the selection change for training. */
 function noteForm(
   {
@@ -209,10 +240,12 @@ function noteForm(
     form,
     cost,
     leftOut,
+    added,
   }: Pick<FormOptions, 'form'> & {
     readonly format: Format
     readonly cost: FormTokens
     readonly leftOut: Readonly<Record<string, number>>
+    readonly added: number
   },
   lost: LossReport,
 ): void {
@@ -228,30 +261,23 @@ function noteForm(
       `a trainer that compares rewards itself does not see the ${chosen} trajectories that --where and --best left out`,
     )
   }
+  if (comparesRewards && added > 0) {
+    lost.note(
+      `a trainer that compares rewards itself also compares the ${added} trajectories that --include added and the run did not, those without a reward as 0 or none`,
+    )
+  }
+}
+
+/** Trajectories of a group that the run itself left out of its comparison of rewards. */
+function countAdded({ members, unscored }: Group): number {
+  return (
+    unscored.length +
+    members.filter(({ dropped }) => dropped?.from === 'loss-and-statistics').length
+  )
 }
 
 /** The loss a run was set to learn with. */
 export function lossOf(config: Readonly<Record<string, unknown>>): string {
   const name = typeof config.loss === 'string' ? config.loss.split(':')[0]! : 'ppo'
   return lossNames.find(each => each === name) ?? 'ppo'
-}
-
-async function openFile(path: string): Promise<Output & { close(): Promise<void> }> {
-  await mkdir(dirname(resolve(path)), { recursive: true })
-  const stream = createWriteStream(path)
-  let problem: Error | undefined
-  stream.on('error', error => {
-    problem = error
-  })
-  return {
-    async write(chunk) {
-      if (problem) throw problem
-      const written = typeof chunk === 'string' ? withoutSecrets(chunk) : chunk
-      if (!stream.write(written)) await once(stream, 'drain')
-    },
-    async close() {
-      stream.end()
-      await finished(stream)
-    },
-  }
 }

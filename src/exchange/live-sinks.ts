@@ -35,7 +35,7 @@ export async function withSinks(writer: RunWriter, run: SinkRun): Promise<RunWri
       const format = formatNamed(to)
       const weighing = openLiveWeighing(run.config, { format })
       const weighting = weightingOf(run.config)
-      files.push(await openExport(format, { ...asked, weighting, weighing }))
+      files.push(await openExport(format, { ...asked, weighting, weighing, appears: 'growing' }))
     }
     if (files.length === 0) return writer
     return await exporting(writer, files, run)

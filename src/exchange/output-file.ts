@@ -1,6 +1,12 @@
-import { existsSync, statSync } from 'node:fs'
+import { once } from 'node:events'
+import { createWriteStream, existsSync, statSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
+import type { Output } from '../sinks/format.ts'
+import { StoreError } from '../store/store-error.ts'
 
 /** Refuses, before work begins, a file that cannot be written: it is a folder, or its folder does not exist. */
 export function checkOutputFile(flag: string, path: string): void {
@@ -13,4 +19,70 @@ export function checkOutputFile(flag: string, path: string): void {
 export function refuseFolder(flag: string, path: string): void {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
   throw new SettingError(`${flag} ${path}: this is a folder; name a file`)
+}
+
+/** How a file comes to be: `whole`, in one moment at its end, or `growing`, for readers who follow it. */
+export type Appearance = 'whole' | 'growing'
+
+/** A file that is being written. Whatever goes wrong names it. */
+export interface OutputFile extends Output {
+  /** Writes what is left; a file that appears whole appears now. */
+  close(): Promise<void>
+  /** Gives up: a file that should have appeared whole leaves nothing. */
+  discard(): Promise<void>
+}
+
+/** Opens a file to write, and makes its folder where there is none. */
+export async function openOutputFile(path: string, appears: Appearance): Promise<OutputFile> {
+  const written = appears === 'whole' ? `${path}.partial` : path
+  const stream = await naming(path, async () => {
+    await mkdir(dirname(resolve(path)), { recursive: true })
+    const opened = createWriteStream(written)
+    await once(opened, 'open')
+    return opened
+  })
+  let problem: Error | undefined
+  stream.on('error', error => {
+    problem = error
+  })
+  return {
+    write: chunk =>
+      naming(path, async () => {
+        if (problem) throw problem
+        const text = typeof chunk === 'string' ? withoutSecrets(chunk) : chunk
+        if (!stream.write(text)) await once(stream, 'drain')
+      }),
+    close: () =>
+      naming(path, async () => {
+        stream.end()
+        await finished(stream)
+        if (appears === 'whole') await rename(written, path)
+      }),
+    async discard() {
+      stream.destroy()
+      await finished(stream).catch(() => undefined)
+      if (appears === 'whole') await rm(written, { force: true })
+    },
+  }
+}
+
+/** Runs work on a file; its failure names the file as the user named it. */
+async function naming<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw new StoreError(path, { cause: explained(cause as NodeJS.ErrnoException) })
+  }
+}
+
+/** Reasons for which the system's own message names our temporary file or what we tried, which says nothing to a user. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder takes no new files; choose another --out (ENOENT)',
+  EEXIST: 'a part of the path is a file, not a folder; choose another --out (EEXIST)',
+  EISDIR: 'this is a folder; name a file (EISDIR)',
+}
+
+function explained(cause: NodeJS.ErrnoException): Error {
+  const reason = reasons[cause.code ?? '']
+  return reason === undefined ? cause : new Error(reason, { cause })
 }

@@ -48,7 +48,7 @@ export async function answerOverHttp(exchange: HttpExchange): Promise<void> {
 /** Tells what is wrong in the shape of the dialect that has such a path. */
 export function tellProblem(
   cause: unknown,
-  asked: Pick<HttpExchange, 'method' | 'path' | 'headers'>,
+  asked: Pick<HttpExchange, 'path' | 'headers'>,
   reply: DirectReply,
 ): void {
   const { status, body } = problemIn(cause, asked)

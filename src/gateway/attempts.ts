@@ -23,9 +23,11 @@ import { groupOf, type RunWriter } from '../store/store.ts'
 import type { Listen } from '../watch/events.ts'
 import type { Estimate } from '../weigh/estimate.ts'
 import { gather } from '../weigh/gather.ts'
+import { type Ended, endedAs, refuseOther, unasked } from './endings.ts'
 import { Groups, type OpenGroup } from './groups.ts'
+import type { NameRecord } from './name-record.ts'
 import { RetryKeys } from './retry-keys.ts'
-import { mostTraces, type Trace } from './traces.ts'
+import { keepTrace, type Trace } from './traces.ts'
 
 /** What a gateway captures attempts with, and where it puts them. */
 export interface AttemptsOptions {
@@ -48,6 +50,8 @@ export interface AttemptsOptions {
   readonly idleSeconds?: number
   /** Groups that an earlier gateway wrote into the same run. */
   readonly finished?: ReadonlySet<GroupId>
+  /** The names that attempts of the run have had, those of earlier gateways too. @default only those in memory */
+  readonly names?: NameRecord
 }
 
 /** What an attempt is opened with. */
@@ -75,6 +79,8 @@ export interface LiveAttempt {
 /** One attempt of an agent, from its opening to its reward. */
 export interface GatewayAttempt {
   readonly id: string
+  /** Whether a client chose its id, so that it may come again; ids made here never do. */
+  readonly isNamed: boolean
   /** Good for this attempt only, and only until it is closed. */
   readonly token: string
   readonly task: Task
@@ -92,10 +98,11 @@ export interface GatewayAttempt {
   /** On the clock of the context. */
   lastUsed: number
   posted: number | undefined
-  outcome: Outcome | undefined
+  /** How it ended, once it has. */
+  ended: Ended | undefined
   /** Its reward, once it was scored. */
   reward: number | undefined
-  ending: Promise<void> | undefined
+  ending: Promise<Ended> | undefined
 }
 
 /** How many closed attempts are remembered, for requests about their end. */
@@ -154,10 +161,13 @@ export class Attempts implements AsyncDisposable {
   /** Opens an attempt, or throws where there are too many or its id is taken. */
   open(opening: Opening): GatewayAttempt {
     const { task, id = randomUUID(), token = mintToken(), keepsTraces = false } = opening
-    const { most = 4096, context, seed, signal, listen } = this.#options
+    const { most = 4096, context, seed, signal, listen, names } = this.#options
     if (this.#isClosed) throw new RequestProblem('unavailable', 'the gateway is shutting down')
-    if (this.#attempts.has(id)) {
+    if (this.#attempts.has(id) || names?.has(id)) {
       throw new RequestProblem('conflict', `there is an attempt called "${id}" already`)
+    }
+    if (this.byToken(token)) {
+      throw new RequestProblem('conflict', 'there is an attempt with this key already')
     }
     if (this.#open >= most) {
       throw new RequestProblem('too-many', `${most} attempts are open, which is the most`)
@@ -165,6 +175,7 @@ export class Attempts implements AsyncDisposable {
     const { group, member } = this.groups.join(task)
     const attempt: GatewayAttempt = {
       id,
+      isNamed: opening.id !== undefined,
       token,
       task,
       group,
@@ -182,7 +193,7 @@ export class Attempts implements AsyncDisposable {
       running: 0,
       lastUsed: context.clock(),
       posted: undefined,
-      outcome: undefined,
+      ended: undefined,
       reward: undefined,
       ending: undefined,
     }
@@ -228,7 +239,9 @@ export class Attempts implements AsyncDisposable {
     try {
       const answers = await answering
       const milliseconds = (clock() - started) * 1000
-      for (const answer of answers) keepTrace(attempt, { request, answer, call, milliseconds })
+      for (const answer of answers) {
+        keepTrace(attempt.traces, { request, answer, call, milliseconds })
+      }
       return answers
     } finally {
       this.#answering.delete(answering)
@@ -245,10 +258,19 @@ export class Attempts implements AsyncDisposable {
     attempt.posted = reward
   }
 
-  /** Closes an attempt: what runs is cut, then it is scored, and its group written where it was the last. */
-  close(attempt: GatewayAttempt, ending: CaptureEnding = {}): Promise<void> {
-    attempt.ending ??= this.#close(attempt, ending)
-    return attempt.ending
+  /**
+   * Closes an attempt: what runs is cut, then it is scored, and its group written where it was the last.
+   * An attempt ends once: throws where it ended otherwise than this says, so that nothing is dropped in silence.
+   */
+  async close(attempt: GatewayAttempt, said: CaptureEnding = {}): Promise<void> {
+    refuseOther(attempt, said, await this.#end(attempt, said))
+  }
+
+  /** Closes an attempt where it is open, and forgets it, so that its name is free. */
+  async remove(attempt: GatewayAttempt): Promise<void> {
+    await this.close(attempt)
+    this.#forget(attempt)
+    await this.#options.names?.free(attempt.id)
   }
 
   /** Closes attempts that have not been heard of for too long. */
@@ -258,15 +280,8 @@ export class Attempts implements AsyncDisposable {
     for (const attempt of this.#attempts.values()) {
       const isIdle = attempt.state === 'open' && attempt.running === 0 && attempt.lastUsed < since
       // The error is not lost: callers that wait for the end, and the shutdown, get it.
-      if (isIdle) this.close(attempt).catch(() => undefined)
+      if (isIdle) this.#end(attempt).catch(() => undefined)
     }
-  }
-
-  /** Forgets a closed attempt. */
-  forget(attempt: GatewayAttempt): void {
-    this.#attempts.delete(attempt.id)
-    this.#tokens.delete(digestOf(attempt.token))
-    this.#traced.delete(attempt)
   }
 
   /** Accepts nothing more, and waits up to this many seconds for the answers under way. */
@@ -285,20 +300,31 @@ export class Attempts implements AsyncDisposable {
     const cut: Outcome = { kind: 'aborted', by: 'shutdown' }
     await Promise.all(
       [...this.#attempts.values()].map(attempt =>
-        this.close(attempt, attempt.posted === undefined ? { outcome: cut } : {}),
+        this.#end(attempt, attempt.posted === undefined ? { outcome: cut } : {}),
       ),
     )
     await this.groups.closeAll()
   }
 
-  async #close(attempt: GatewayAttempt, ending: CaptureEnding): Promise<void> {
-    const { writer, listen } = this.#options
+  #end(attempt: GatewayAttempt, ending: CaptureEnding = {}): Promise<Ended> {
+    attempt.ending ??= this.#close(attempt, ending)
+    return attempt.ending
+  }
+
+  async #close(attempt: GatewayAttempt, ending: CaptureEnding): Promise<Ended> {
+    const { writer, listen, names } = this.#options
     attempt.state = 'closing'
     const reward = ending.reward ?? attempt.posted
     const { capture } = liveOf(attempt)
-    const [tree] = await capture.end({ ...ending, ...(reward !== undefined && { reward }) })
+    const [tree] = await capture.end({
+      ...ending,
+      ...(reward !== undefined && { reward }),
+      unasked: unasked(reward, capture.failure),
+    })
     attempt.live = undefined
-    attempt.outcome = tree.trajectories[0]?.outcome
+    const ended = endedAs(tree)
+    attempt.ended = ended
+    if (attempt.isNamed) await names?.take(attempt.id, tree.id)
     await writer?.writeTree(tree)
     listen?.({ kind: 'tree-end', tree })
     const members = await this.#score(attempt, tree, reward !== undefined)
@@ -309,6 +335,13 @@ export class Attempts implements AsyncDisposable {
     await this.groups.leave(attempt.group, members)
     this.#forgetOldest()
     if (attempt.traces) this.#dropTraces(attempt)
+    return ended
+  }
+
+  #forget(attempt: GatewayAttempt): void {
+    this.#attempts.delete(attempt.id)
+    this.#tokens.delete(digestOf(attempt.token))
+    this.#traced.delete(attempt)
   }
 
   #dropTraces(newest: GatewayAttempt): void {
@@ -349,7 +382,7 @@ export class Attempts implements AsyncDisposable {
     for (const attempt of this.#attempts.values()) {
       if (over <= 0) return
       if (attempt.state !== 'closed') continue
-      this.forget(attempt)
+      this.#forget(attempt)
       over--
     }
   }
@@ -364,21 +397,4 @@ function isPosted({ trajectories }: Tree): boolean {
 export function liveOf({ live, id, state }: GatewayAttempt): LiveAttempt {
   if (live) return live
   throw new RequestProblem('over', `attempt "${id}" is ${state}`)
-}
-
-function keepTrace(
-  { traces }: GatewayAttempt,
-  given: {
-    readonly request: ChatRequest
-    readonly answer: ChatAnswer
-    readonly call: { readonly model: string; readonly id: string }
-    readonly milliseconds: number
-  },
-): void {
-  if (!traces || traces.length >= mostTraces) return
-  const { request, answer, call, milliseconds } = given
-  const { messages, tools } = request
-  const { id, model } = call
-  const trace = { id, model, request: { messages, tools }, answer, milliseconds }
-  traces.push({ ...trace, at: Date.now() / 1000 })
 }

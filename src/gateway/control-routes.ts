@@ -15,11 +15,15 @@ const opening = z.strictObject({
 
 const rewarding = z.strictObject({ reward: z.number().describe('What the attempt was worth') })
 
-const closing = z.strictObject({
-  reward: z.number().optional().describe('What it was worth, where its agent knows'),
-  report: z.json().optional().describe('Plain JSON about the final state, for reward functions'),
-  failed: z.string().optional().describe('What broke; the attempt is then not scored'),
-})
+const closing = z
+  .strictObject({
+    reward: z.number().optional().describe('What it was worth, where its agent knows'),
+    report: z.json().optional().describe('Plain JSON about the final state, for reward functions'),
+    failed: z.string().optional().describe('What broke; the attempt is then not scored'),
+  })
+  .refine(({ reward, failed }) => reward === undefined || failed === undefined, {
+    error: 'an attempt that failed is not scored: send a reward or what failed, not both',
+  })
 
 interface WithId {
   Params: { readonly id: string }
@@ -87,7 +91,7 @@ function addGroupRoutes(server: FastifyInstance, { attempts }: Gateway, guarded:
 
 /** The public record of an attempt: everything but its token and its messages. */
 function toRecord(attempt: GatewayAttempt): object {
-  const { id, task, group, member, state, requests, running, opened, outcome, reward } = attempt
+  const { id, task, group, member, state, requests, running, opened, ended, reward } = attempt
   return {
     id,
     task: task.id,
@@ -98,7 +102,7 @@ function toRecord(attempt: GatewayAttempt): object {
     running,
     opened,
     ...(attempt.posted !== undefined && { posted: attempt.posted }),
-    ...(outcome && { outcome }),
+    ...(ended && { outcome: ended.outcome }),
     ...(reward !== undefined && { reward }),
   }
 }

@@ -55,8 +55,7 @@ it('answers malformed requests in words, and neither breaks, hangs nor keeps any
     if (index % 1024 === 0) {
       // What one attempt captured is let go of with it.
       for (const attempt of gateway.gateway.attempts.list()) {
-        await gateway.gateway.attempts.close(attempt)
-        gateway.gateway.attempts.forget(attempt)
+        await gateway.gateway.attempts.remove(attempt)
       }
       gateway.trees.length = 0
       gateway.groups.length = 0

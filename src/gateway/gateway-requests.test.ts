@@ -6,6 +6,30 @@ import { call, openByteRenderer } from '../../test/rolling.ts'
 import { openOpenAiChatServer } from '../../test/servers/openai-chat.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 
+interface Responded {
+  readonly output: readonly object[]
+  readonly usage: { readonly output_tokens_details: { readonly reasoning_tokens: number } }
+}
+
+/** The parts of streamed events that are looked at here. */
+interface Streamed {
+  readonly choices?: readonly { readonly delta: { readonly content?: string } }[]
+  readonly content_block?: { readonly type: string }
+  readonly response?: Responded
+}
+
+function eventsIn(text: string): readonly Streamed[] {
+  const lines = text.split('\n').filter(line => line.startsWith('data: {'))
+  return lines.map(line => JSON.parse(line.slice('data: '.length)) as Streamed)
+}
+
+function reasoningTokens({ usage }: Record<string, unknown>): number {
+  const { completion_tokens_details: details } = usage as {
+    completion_tokens_details: { reasoning_tokens: number }
+  }
+  return details.reasoning_tokens
+}
+
 describe('requests', () => {
   it('gives a retry the answer that it missed, and a second request one of its own', async () => {
     const { open, send, gateway, trees } = await openSaying(['first', 'second'])
@@ -20,6 +44,98 @@ describe('requests', () => {
     expect([await said(0), await said(1), await said(0)]).toEqual(['first', 'first', 'second'])
     await gateway.attempts.close(gateway.attempts.get(id)!)
     expect(trees[0]!.trajectories[0]!.turns).toHaveLength(2)
+  })
+
+  it('refuses an idempotency key that comes with another request, in the shape of its dialect', async () => {
+    const { open, send } = await openSaying(['first', 'second', 'third'])
+    const { token } = await open('t')
+    const ask = (path: string, body: object, key: string) =>
+      send(path, body, { ...bearer(token), 'idempotency-key': key })
+    const path = '/v1/chat/completions'
+    const [one, again] = [await ask(path, hello, 'k'), await ask(path, hello, 'k')]
+    expect(again.body.choices).toEqual(one.body.choices)
+    const other = { ...hello, messages: [{ role: 'user', content: 'something else' }] }
+    const message = expect.stringContaining('idempotency-key')
+    expect(await ask(path, other, 'k')).toMatchObject({
+      status: 409,
+      body: { error: { type: 'conflict_error', message } },
+    })
+    expect(await ask('/v1/messages', { ...hello, max_tokens: 9 }, 'k')).toMatchObject({
+      status: 409,
+      body: { type: 'error', error: { type: 'invalid_request_error', message } },
+    })
+    expect((await ask(path, other, 'another')).status).toBe(200)
+  })
+
+  it('says the same streamed and whole, and sends the reasoning of a message as one piece', async () => {
+    const thought = '<think>\nHow many\nare left?\n\n</think>\nSold 4.'
+    const { open, url, send, trees, gateway } = await openSaying(Array(8).fill(thought))
+    const { id, token } = await open('t')
+    const streamed = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json', ...bearer(token) }
+      const given = { method: 'POST', headers, body: JSON.stringify({ ...body, stream: true }) }
+      return eventsIn(await (await fetch(`${url}${path}`, given)).text())
+    }
+    const reasoning = 'How many\nare left?'
+    const chat = await send('/v1/chat/completions', hello, bearer(token))
+    const said = { content: 'Sold 4.', reasoning_content: reasoning }
+    expect(chat.body).toMatchObject({ choices: [{ message: said }] })
+    expect(reasoningTokens(chat.body)).toBeGreaterThan(reasoning.length)
+    const deltas = (await streamed('/v1/chat/completions', hello)).flatMap(
+      ({ choices = [] }) => choices[0]?.delta ?? [],
+    )
+    expect(deltas.filter(delta => 'reasoning_content' in delta)).toEqual([
+      { reasoning_content: reasoning },
+    ])
+    expect(deltas.map(({ content = '' }) => content).join('')).toBe('Sold 4.')
+    const messages = { ...hello, max_tokens: 99 }
+    const blocks = [{ thinking: reasoning }, { text: 'Sold 4.' }]
+    expect((await send('/v1/messages', messages, bearer(token))).body).toMatchObject({
+      content: blocks,
+    })
+    const kinds = (await streamed('/v1/messages', messages)).flatMap(
+      ({ content_block: block }) => block?.type ?? [],
+    )
+    expect(kinds).toEqual(['thinking', 'text'])
+    const input = { input: 'hello' }
+    const whole = (await send('/v1/responses', input, bearer(token))).body as unknown as Responded
+    const { response } = (await streamed('/v1/responses', input)).at(-1)!
+    for (const { output, usage } of [whole, response!]) {
+      expect(output).toMatchObject([
+        { summary: [{ text: reasoning }] },
+        { content: [{ text: 'Sold 4.' }] },
+      ])
+      expect(usage.output_tokens_details.reasoning_tokens).toBe(reasoningTokens(chat.body))
+    }
+    const back = { role: 'assistant', ...said }
+    const more = [...hello.messages, back, { role: 'user', content: 'and now?' }]
+    await send('/v1/chat/completions', { ...hello, messages: more }, bearer(token))
+    await gateway.attempts.close(gateway.attempts.get(id)!)
+    const causes = trees[0]!.trajectories[0]!.events.map(({ kind }) => kind)
+    expect(causes.filter(kind => kind === 'fork:again')).toHaveLength(5)
+    expect(causes.filter(kind => kind === 'fork:reasoning' || kind === 'fork:answer')).toEqual([])
+  })
+
+  it('refuses to tell candidates that its policy does not give', async () => {
+    const { open, send } = await openSaying(['ok'])
+    const { token } = await open('t')
+    const message = expect.stringContaining('this policy gives no other candidates per token')
+    const asked = { ...hello, logprobs: true, top_logprobs: 3 }
+    expect(await send('/v1/chat/completions', asked, bearer(token))).toMatchObject({
+      status: 400,
+      body: { error: { code: 'unsupported_value', message } },
+    })
+    const responses = { input: 'hello', top_logprobs: 3 }
+    expect((await send('/v1/responses', responses, bearer(token))).status).toBe(400)
+    const contents = [{ parts: [{ text: 'hello' }] }]
+    const google = { contents, generationConfig: { responseLogprobs: true, logprobs: 3 } }
+    const path = '/v1beta/models/m:generateContent'
+    expect(await send(path, google, bearer(token))).toMatchObject({
+      status: 400,
+      body: { error: { status: 'INVALID_ARGUMENT', message } },
+    })
+    const none = { ...hello, logprobs: true, top_logprobs: 0 }
+    expect((await send('/v1/chat/completions', none, bearer(token))).status).toBe(200)
   })
 
   it('keeps what was sampled of a request whose client went away', async () => {
@@ -159,7 +275,7 @@ describe('requests', () => {
     expect((await send('/v1/chat/completions', hello, bearer(token))).status).toBe(410)
     const attempt = gateway.attempts.get(id)!
     await gateway.attempts.close(attempt, { reward: 1 })
-    expect(attempt.outcome).toEqual({ kind: 'truncated', limit: 'turns' })
+    expect(attempt.ended?.outcome).toEqual({ kind: 'truncated', limit: 'turns' })
   })
 
   it('marks what a chat-only server said as encoded again, and refuses images its template cannot write', async () => {

@@ -71,6 +71,85 @@ describe('who may use a gateway', () => {
     expect(shapes[3]!.body).toMatchObject({ error: { code: 401, status: 'UNAUTHENTICATED' } })
   })
 
+  it('tells in the shape of its dialect that there is nothing on a path', async () => {
+    const { url } = await openSaying([])
+    const tell = async (method: string, path: string) => {
+      const answer = await fetch(`${url}${path}`, { method })
+      return { status: answer.status, body: await answer.json() }
+    }
+    const words = expect.stringMatching(/^no (POST|DELETE) /)
+    expect(await tell('DELETE', '/v1/chat/completions')).toMatchObject({
+      status: 404,
+      body: { error: { message: words, type: 'not_found_error', code: 'not_found' } },
+    })
+    expect(await tell('DELETE', '/v1/messages/batches')).toMatchObject({
+      body: { type: 'error', error: { type: 'not_found_error', message: words } },
+    })
+    for (const method of ['POST', 'DELETE']) {
+      expect(await tell(method, '/v1beta/models/x:embedContent')).toMatchObject({
+        status: 404,
+        body: { error: { code: 404, status: 'NOT_FOUND', message: words } },
+      })
+    }
+    expect(await tell('DELETE', '/nowhere')).toMatchObject({ body: { error: words } })
+  })
+
+  it('answers a key that nobody knows with 401 and how to get one, with and without secrets', async () => {
+    const { send } = await openSaying([])
+    const google = { contents: [{ parts: [{ text: 'hello' }] }] }
+    const message = expect.stringContaining('Open one with POST /attempts')
+    expect(await send('/v1/chat/completions', hello, bearer('sk-unknown'))).toMatchObject({
+      status: 401,
+      body: { error: { code: 'invalid_api_key', message } },
+    })
+    const anthropic = await send('/v1/messages', hello, { 'x-api-key': 'unknown' })
+    expect(anthropic).toMatchObject({
+      status: 401,
+      body: { type: 'error', error: { type: 'authentication_error', message } },
+    })
+    expect(await send('/v1beta/models/m:generateContent', google)).toMatchObject({
+      status: 401,
+      body: { error: { status: 'UNAUTHENTICATED', message } },
+    })
+    const guarded = await openSaying([], { secrets })
+    const known = await guarded.send('/v1/chat/completions', hello, bearer('m-secret'))
+    expect(known).toMatchObject({ status: 400, body: { error: { message } } })
+  })
+
+  it('[H4] shows and writes the key of an OpenEnv session nowhere', async () => {
+    const { send, url, trees, groups, gateway } = await openSaying(['yes', 'yes'], { secrets })
+    const control = bearer('c-secret')
+    const keyOf = async (body: object) =>
+      (await send('/openenv/sessions', body, control)).body.session_id as string
+    const keys = [await keyOf({}), await keyOf({ session_id: 'a-key-of-its-own' })]
+    expect((await send('/openenv/sessions', { session_id: keys[1] }, control)).status).toBe(409)
+    for (const key of keys) {
+      expect((await send('/openenv/v1/chat/completions', hello, bearer(key))).status).toBe(200)
+    }
+    const read = async (path: string) =>
+      await (await fetch(`${url}${path}`, { headers: bearer('r-secret') })).text()
+    const shown = [await read('/attempts'), await read('/openenv/sessions'), await read('/groups')]
+    const [first] = JSON.parse(shown[1]!).sessions as { session_id: string }[]
+    const listed = await read(`/openenv/sessions/${first!.session_id}/rollout`)
+    expect(JSON.parse(listed).turns).toHaveLength(1)
+    for (const key of keys) {
+      expect(JSON.parse(await read(`/openenv/sessions/${key}`))).toMatchObject({
+        session_id: key,
+        n_turns: 1,
+      })
+      const ended = await fetch(`${url}/openenv/sessions/${key}`, {
+        method: 'DELETE',
+        headers: control,
+      })
+      expect(await ended.json()).toEqual({ deleted: true })
+    }
+    expect(gateway.attempts.list()).toEqual([])
+    const kept = JSON.stringify([trees, groups])
+    expect(keys.filter(key => [...shown, listed, kept].some(text => text.includes(key)))).toEqual(
+      [],
+    )
+  })
+
   it('refuses other hosts, other pages, large bodies, and listening openly without a token', async () => {
     const { url, send } = await openSaying([], { bodyBytes: 1000 })
     const statusOf = async (headers: Record<string, string>) => {
@@ -158,6 +237,51 @@ describe('ends of attempts', () => {
       members: [],
       unscored: [{ outcome: { kind: 'failed', message: 'the sandbox died' } }],
     })
+  })
+
+  it('[D1] takes one end of an attempt, and refuses another instead of dropping it', async () => {
+    const { open, send, gateway } = await openSaying(Array(3).fill('ok'), { idleSeconds: 0 })
+    const asked = async (task: string) => {
+      const { id, token } = await open(task)
+      await send('/v1/chat/completions', hello, bearer(token))
+      return async (body: object) => (await send(`/attempts/${id}/close`, body)).status
+    }
+    const rewarded = await asked('rewarded')
+    expect(await rewarded({ reward: 1, failed: 'it broke' })).toBe(400)
+    const ending = { reward: 1, report: { left: 3 } }
+    expect([await rewarded(ending), await rewarded(ending), await rewarded({})]).toEqual([
+      200, 200, 200,
+    ])
+    const others = [{ reward: 2 }, { report: { left: 4 } }, { failed: 'it broke' }]
+    for (const other of others) expect(await rewarded(other)).toBe(410)
+    const failed = await asked('failed')
+    expect([await failed({ failed: 'it broke' }), await failed({ failed: 'it broke' })]).toEqual([
+      200, 200,
+    ])
+    expect([await failed({ reward: 1 }), await failed({ failed: 'otherwise' })]).toEqual([410, 410])
+    const idle = await asked('idle')
+    await nextTurn()
+    gateway.attempts.closeIdle()
+    expect([await idle({ reward: 1 }), await idle({})]).toEqual([410, 200])
+  })
+
+  it('[O1] scores no attempt without a sample, says so to whoever rewards it, and goes on', async () => {
+    const { open, send, groups } = await openSaying(['ok'], { parts: { group: 3, reward } })
+    const silent = await open('t')
+    expect(await send(`/attempts/${silent.id}/close`, { reward: 1 })).toMatchObject({
+      status: 410,
+      body: { error: expect.stringContaining('nothing was sampled in it') },
+    })
+    const left = await open('t')
+    expect((await send(`/attempts/${left.id}/close`, {})).status).toBe(200)
+    const { id, token } = await open('t')
+    await send('/v1/chat/completions', hello, bearer(token))
+    await send(`/attempts/${id}/close`, { reward: 2 })
+    expect(groups[0]!.members.map(member => member.reward.total)).toEqual([2])
+    expect(groups[0]!.unscored.map(({ outcome }) => outcome)).toMatchObject([
+      { kind: 'failed', message: expect.stringContaining('its reward 1 does not count') },
+      { kind: 'failed', message: expect.stringContaining('did its agent ask this gateway?') },
+    ])
   })
 
   it('finishes or truthfully cuts what runs when it is stopped', async () => {

@@ -8,6 +8,7 @@ import { openRun } from '../run/open-run-folder.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
 import { isRun, readManifest } from '../store/run-folder.ts'
+import { groupOf } from '../store/store.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import { tasksById } from '../tasks/tasks-by-id.ts'
 import { listenAll } from '../watch/events.ts'
@@ -17,6 +18,7 @@ import { refuseBatch } from '../weigh/estimate.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
 import { elsewhere } from './elsewhere.ts'
 import type { Gateway } from './gateway.ts'
+import { openNameRecord } from './name-record.ts'
 import { openGateway } from './open-gateway.ts'
 import type { Secrets } from './secrets.ts'
 import { serveGateway } from './server.ts'
@@ -87,6 +89,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   const inner = openGateway({
     parts: kept?.parts ?? opened.parts,
     tasks: byId,
+    ...(kept && { names: kept.names }),
     ...(options.secrets && { secrets: options.secrets }),
     ...(options.attempts !== undefined && { most: options.attempts }),
     ...(options.idleSeconds !== undefined && { idleSeconds: options.idleSeconds }),
@@ -143,7 +146,11 @@ async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
     isOurs: isEmbedded(given.policy),
   })
   const listen = listenAll(given.listen, observers.listen)
+  const { known, finished } = run.parts
   return {
+    names: await openNameRecord(out, tree => {
+      return known?.has(tree) === true || finished?.has(groupOf(tree)) === true
+    }),
     parts: { ...given, ...run.parts, listen } satisfies RollParts,
     async finish() {
       await run.finish()

@@ -16,8 +16,8 @@ export function modelRoutes(gateway: Gateway): DirectRoutes<ModelPath> {
   return {
     find: (method, path) => (method === 'POST' || method === 'GET' ? modelPathOf(path) : undefined),
     answer: (found, request, reply) => answer(gateway, decoded(found), { request, reply }),
-    refuse: ({ path }, { method, headers }, { cause, reply }) =>
-      tellProblem(cause, { method, path, headers }, reply),
+    refuse: ({ path }, { headers }, { cause, reply }) =>
+      tellProblem(cause, { path, headers }, reply),
   }
 }
 
@@ -61,7 +61,7 @@ function answer(
       if (attempt) reply.header('x-espalier-attempt', encodeURIComponent(attempt.id))
       const requestId =
         attempt && route.kind === 'answer'
-          ? liveOf(attempt).retries.nameOf(headers, body)
+          ? liveOf(attempt).retries.nameOf({ method, path, headers, body })
           : undefined
       return answererOf(gateway, attempt, { id, reply, requestId })
     },
@@ -85,8 +85,9 @@ function admit(gateway: Gateway, request: Named, route: DialectRoute): GatewayAt
   checkSecret('model', secrets, credential)
   if (route.kind === 'models') return undefined
   if (named === undefined) {
+    // Whoever comes this far has the model's secret, or there is none.
     throw new RequestProblem(
-      'invalid',
+      secrets.model === undefined ? 'unauthorized' : 'invalid',
       'whose attempt is this? Open one with POST /attempts and send its token as the API key, or ' +
         'put /attempts/NAME before /v1 in the base URL',
     )

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { TaskId } from '../core/ids.ts'
@@ -20,8 +21,9 @@ interface WithId {
 }
 
 /**
- * Adds the paths of OpenEnv's capture server. A session's id is the key that its agent sends, so that
- * it is an attempt's token and its name at once; the metadata's `task_id` groups attempts.
+ * Adds the paths of OpenEnv's capture server. A session's id is the key that its agent sends: the
+ * token of an attempt, whose name and task are others, since those are written and shown (H4). The
+ * metadata's `task_id` groups attempts.
  */
 export function addOpenEnvRoutes(server: FastifyInstance, gateway: Gateway): void {
   const { attempts, readTask, model } = gateway
@@ -35,17 +37,16 @@ export function addOpenEnvRoutes(server: FastifyInstance, gateway: Gateway): voi
   }))
   server.post('/openenv/sessions', guarded('control'), async ({ body }) => {
     const { session_id: given, metadata } = parse(sessionBody, body ?? {})
-    const id = checkName(given || mintToken())
+    const token = checkName(given || mintToken())
     const task = metadata?.task_id
     attempts.open({
-      id,
-      token: id,
-      task: readTask(checkName(typeof task === 'string' ? task : id) as TaskId),
+      token,
+      task: readTask(checkName(typeof task === 'string' ? task : randomUUID()) as TaskId),
       keepsTraces: true,
       metadata: metadata ?? {},
     })
     return {
-      session_id: id,
+      session_id: token,
       capture_level: gateway.capture,
       rollout_type: gateway.capture === 'tokens' ? 'train' : 'eval',
       max_model_calls: 0,
@@ -54,7 +55,7 @@ export function addOpenEnvRoutes(server: FastifyInstance, gateway: Gateway): voi
     }
   })
   server.get('/openenv/sessions', guarded('read'), async () => ({
-    sessions: attempts.list().map(toStatus),
+    sessions: attempts.list().map(attempt => toStatus(attempt, attempt.id)),
   }))
   addSessionRoutes(server, gateway, guarded)
 }
@@ -64,42 +65,47 @@ function addSessionRoutes(
   { attempts, capture }: Gateway,
   guarded: Guarded,
 ): void {
+  /** By its key, or by the name that it is listed under; an answer repeats what it was asked by. */
+  const sessionOf = (id: string): GatewayAttempt | undefined =>
+    attempts.byToken(id) ?? attempts.get(id)
   const found = async (
     id: string,
     reply: FastifyReply,
     answer: (attempt: GatewayAttempt) => unknown,
   ): Promise<unknown> => {
-    const attempt = attempts.get(id)
+    const attempt = sessionOf(id)
     return attempt ? answer(attempt) : await reply.code(404).send({ error: 'unknown session' })
   }
   server.get<WithId>('/openenv/sessions/:id', guarded('read'), ({ params }, reply) =>
-    found(params.id, reply, toStatus),
+    found(params.id, reply, attempt => toStatus(attempt, params.id)),
   )
   server.get<WithId>('/openenv/sessions/:id/rollout', guarded('read'), ({ params, query }, reply) =>
     found(params.id, reply, attempt =>
-      toRollout(attempt, { capture, withMessages: query.include_messages === 'true' }),
+      toRollout(attempt, {
+        session: params.id,
+        capture,
+        withMessages: query.include_messages === 'true',
+      }),
     ),
   )
   server.get<WithId>('/openenv/sessions/:id/trace_entries', guarded('read'), ({ params }, reply) =>
     found(params.id, reply, attempt => ({
-      session_id: attempt.id,
+      session_id: params.id,
       entries: (attempt.traces ?? []).map((trace, index) => toEntry(trace, index)),
     })),
   )
   server.delete<WithId>('/openenv/sessions/:id', guarded('control'), async ({ params }) => {
-    const attempt = attempts.get(params.id)
+    const attempt = sessionOf(params.id)
     if (!attempt) return { deleted: false }
-    await attempts.close(attempt)
-    attempts.forget(attempt)
+    await attempts.remove(attempt)
     return { deleted: true }
   })
 }
 
-function toStatus(attempt: GatewayAttempt): object {
-  const { id, traces = [] } = attempt
+function toStatus({ traces = [] }: GatewayAttempt, session: string): object {
   const idle = traces.length === 0 ? 0 : Date.now() / 1000 - traces.at(-1)!.at
   return {
-    session_id: id,
+    session_id: session,
     idle_s: Math.round(idle * 10) / 10,
     upstream_errors: 0,
     ...statsOf(traces),
@@ -133,12 +139,19 @@ function toEntry({ answer, request, id, model }: Trace, index: number): object {
   }
 }
 
+interface RolloutOptions {
+  /** What the session was asked for by. */
+  readonly session: string
+  readonly capture: string
+  readonly withMessages: boolean
+}
+
 /** The whole attempt as rows: one per conversation, every answer trained in one of them. */
 function toRollout(
   attempt: GatewayAttempt,
-  { capture, withMessages }: { readonly capture: string; readonly withMessages: boolean },
+  { session, capture, withMessages }: RolloutOptions,
 ): object {
-  const { id, traces = [], metadata } = attempt
+  const { traces = [], metadata } = attempt
   const hasTools = traces.some(({ request }) => request.tools.length > 0)
   const chains = chainsOf(traces)
   const rows = chains.map(({ nodes, ids, mask, logprobs }) => {
@@ -161,7 +174,7 @@ function toRollout(
   })
   const trained = rows.filter(row => row.trainable)
   return {
-    session_id: id,
+    session_id: session,
     metadata,
     budget_stop_count: 0,
     turns: traces.map((trace, index) => toTurn(trace, { index, withMessages })),

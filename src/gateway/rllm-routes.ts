@@ -93,8 +93,7 @@ async function remove(gateway: Gateway, ids: readonly string[]): Promise<number>
     const attempt = gateway.attempts.get(id)
     if (!attempt) continue
     count += attempt.traces?.length ?? 0
-    await gateway.attempts.close(attempt)
-    gateway.attempts.forget(attempt)
+    await gateway.attempts.remove(attempt)
   }
   return count
 }

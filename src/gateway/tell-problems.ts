@@ -1,38 +1,35 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DialectProblem } from '../capture/dialects/dialect.ts'
-import { openAiChat } from '../capture/dialects/openai/openai-chat.ts'
 import { RequestProblem, statusOfProblem, toProblem } from '../capture/dialects/problem.ts'
-import { routeOf } from '../capture/dialects/routes.ts'
+import { dialectOf } from '../capture/dialects/routes.ts'
 import { modelPathOf } from './model-path.ts'
 
 /** Writes errors in the shape of the request's dialect; on other paths in OpenAI's shape or as plain text. */
 export function tellProblems(server: FastifyInstance, elsewhere: 'openai' | 'words'): void {
-  server.setErrorHandler(async (cause, { method, url, headers }, reply) => {
+  const tell = async (cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const { url, headers } = request
     const path = modelPathOf(url.split('?')[0]!)?.path
     if (path === undefined && elsewhere === 'words') {
       const problem = problemOf(cause)
       return await reply.code(statusOfProblem(problem.kind)).send({ error: problem.message })
     }
-    const { status, body } = problemIn(cause, { method, path: path ?? '', headers })
+    const { status, body } = problemIn(cause, { path: path ?? '', headers })
     return await reply.code(status).send(body)
-  })
-  server.setNotFoundHandler(async ({ method, url }, reply) => {
-    await reply.code(404).send({ error: `no ${method} ${url.slice(0, 200)} here` })
+  }
+  server.setErrorHandler(tell)
+  server.setNotFoundHandler((request, reply) => {
+    const message = `no ${request.method} ${request.url.slice(0, 200)} here`
+    return tell(new RequestProblem('not-found', message), request, reply)
   })
 }
 
-/** What is wrong, in the shape of the dialect that has such a path; OpenAI's where none has. */
+/** What is wrong, in the shape of the dialect that the path belongs to. */
 export function problemIn(
   cause: unknown,
-  asked: {
-    readonly method: string
-    readonly path: string
-    readonly headers: IncomingHttpHeaders
-  },
+  asked: { readonly path: string; readonly headers: IncomingHttpHeaders },
 ): DialectProblem {
-  const { dialect } = routeOf(asked.method, asked.path, asked.headers) ?? { dialect: openAiChat }
-  return dialect.problem(problemOf(cause))
+  return dialectOf(asked.path, asked.headers).problem(problemOf(cause))
 }
 
 const kinds = {

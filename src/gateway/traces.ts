@@ -12,7 +12,25 @@ export interface Trace {
 }
 
 /** Most traces per attempt; the run itself keeps everything. */
-export const mostTraces = 4096
+const mostTraces = 4096
+
+/** Adds an answer to the traces of an attempt, if it keeps any. */
+export function keepTrace(
+  traces: Trace[] | undefined,
+  given: {
+    readonly request: ChatRequest
+    readonly answer: ChatAnswer
+    readonly call: { readonly model: string; readonly id: string }
+    readonly milliseconds: number
+  },
+): void {
+  if (!traces || traces.length >= mostTraces) return
+  const { request, answer, call, milliseconds } = given
+  const { messages, tools } = request
+  const { id, model } = call
+  const trace = { id, model, request: { messages, tools }, answer, milliseconds }
+  traces.push({ ...trace, at: Date.now() / 1000 })
+}
 
 /** One conversation of an attempt: answers whose prompts each contain the answer before, token by token. */
 export interface Chain {

@@ -10,6 +10,7 @@ import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { openBudget } from '../run/budget.ts'
+import { checkRolling } from '../run/check-options.ts'
 import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
 import { type RollParts, withBudget } from '../run/roll-groups.ts'
@@ -67,6 +68,7 @@ export async function train<Data>(
   tasks: TaskSource<Data>,
   options: TrainOptions<Data>,
 ): Promise<Trained> {
+  checkRolling(environment, tasks, options)
   await checkLearning(options)
   const rolling = {
     ...options,

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -9,11 +9,13 @@ import type { Speaker } from '../core/speaker.ts'
 import { openEnvironment } from '../environments/registry.ts'
 import { tauFactory } from '../environments/tau/factory.ts'
 import type { TauReport } from '../environments/tau/report.ts'
+import { exportRun } from '../exchange/export.ts'
+import { importRun } from '../exchange/import.ts'
 import type { BudgetLimits } from '../run/budget.ts'
 import { rollIntoRun } from '../run/open-run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import { openEstimate } from '../weigh/estimate.ts'
-import { measureTau } from './evaluate-tau.ts'
+import { measureTau, writeTauResults } from './evaluate-tau.ts'
 
 const renderer = await openByteRenderer()
 const scratch = (): string => join(mkdtempSync(join(tmpdir(), 'espalier-tau-')), 'run')
@@ -31,7 +33,14 @@ const speaker: Speaker = {
   }),
 }
 
-async function evaluateInto(out: string, budget?: BudgetLimits, resumes = false): Promise<void> {
+async function evaluateInto(
+  out: string,
+  {
+    budget,
+    resumes = false,
+    tasks = 1,
+  }: { budget?: BudgetLimits; resumes?: boolean; tasks?: number } = {},
+): Promise<void> {
   const environment: Environment = await openEnvironment(
     'tau:retail,root=test/fixtures/tau-checkout,speaker=x,price=1/10,agent=act',
     { tau: tauFactory({ openSpeaker: () => speaker }) },
@@ -47,7 +56,7 @@ async function evaluateInto(out: string, budget?: BudgetLimits, resumes = false)
     concurrency: 4,
     ...(budget && { budget }),
   }
-  for await (const _ of rollIntoRun(1, rolling, { out, kind: 'eval', config: {}, resumes }));
+  for await (const _ of rollIntoRun(tasks, rolling, { out, kind: 'eval', config: {}, resumes }));
 }
 
 async function reportsOf(run: string): Promise<readonly TauReport[]> {
@@ -63,11 +72,26 @@ it('counts what users took before an interruption, once', async () => {
   const whole = scratch()
   await evaluateInto(whole)
   const cut = scratch()
-  await evaluateInto(cut, { tokens: 60 })
+  await evaluateInto(cut, { budget: { tokens: 60 } })
   expect(await measureTau(cut)).toBeUndefined()
-  await evaluateInto(cut, undefined, true)
+  await evaluateInto(cut, { resumes: true })
   const { user } = (await measureTau(whole))!
   expect(user!.calls).toBeGreaterThan(8)
   expect((await measureTau(cut))!.user).toEqual(user)
   expect(await reportsOf(cut)).toEqual(await reportsOf(whole))
+})
+
+it('writes results trial by trial, which an export gives as well, also after they were read back', async () => {
+  const run = scratch()
+  await evaluateInto(run, { tasks: 2 })
+  const [results, exported, again] = ['results', 'exported', 'again'].map(name => `${run}-${name}`)
+  await writeTauResults(run, results!)
+  await exportRun(run, { to: 'tau-bench', out: exported!, include: ['failed'] })
+  await importRun(results!, { from: 'tau-bench', out: `${run}-imported` })
+  await exportRun(`${run}-imported`, { to: 'tau-bench', out: again!, include: ['failed'] })
+  const text = readFileSync(results!, 'utf8')
+  const trials = (JSON.parse(text) as { trial: number }[]).map(({ trial }) => trial)
+  expect(trials).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
+  expect(readFileSync(exported!, 'utf8')).toBe(text)
+  expect(readFileSync(again!, 'utf8')).toBe(text)
 })

@@ -1,10 +1,9 @@
-import { rename, rm } from 'node:fs/promises'
 import type { Unscored, Weighted } from '../core/group.ts'
 import type { DomainName } from '../environments/tau/domain.ts'
 import { loadTau } from '../environments/tau/load.ts'
 import { measure, type TauMetrics, type TauTrial } from '../environments/tau/metrics.ts'
 import type { TauReport } from '../environments/tau/report.ts'
-import { openExport } from '../exchange/export.ts'
+import { exportWhole, openExport } from '../exchange/export.ts'
 import { parsePartName } from '../names/part-name.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Format } from '../sinks/format.ts'
@@ -70,39 +69,22 @@ function addUsage(all: TauEvaluated['user'], more: TauEvaluated['user']): TauEva
   }
 }
 
-/** Writes results in the order of the original: trial by trial. The file appears when it is whole. */
+/** Writes results as the original does. The file appears when it is whole. */
 export async function writeTauResults(
   run: string,
   out: string,
   format: Format = tauBench,
 ): Promise<void> {
   await using reader = await openRunReader(run)
-  const partial = `${out}.partial`
   const file = await openExport(format, {
-    out: partial,
+    out,
     run,
     weighting: 'uniform',
-    include: ['failed'],
+    appears: 'whole',
+    // tau-bench writes failed attempts with reward 0; tau2-bench leaves them out of its results.
+    include: format === tauBench ? ['failed'] : [],
   })
-  try {
-    let trials = 1
-    for (let trial = 0; trial < trials; trial++) {
-      for await (const source of reader.groups()) {
-        const { members } = source.group
-        // tau-bench writes failed attempts with reward 0; tau2-bench leaves them out of its results.
-        const unscored = format === tauBench ? source.group.unscored : []
-        for (const { tree } of [...members, ...unscored]) trials = Math.max(trials, tree.member + 1)
-        const ofTrial = <Member extends Weighted | Unscored>(all: readonly Member[]) =>
-          all.filter(({ tree }) => tree.member === trial)
-        const group = { ...source.group, members: ofTrial(members), unscored: ofTrial(unscored) }
-        await file.write({ ...source, group })
-      }
-    }
-  } catch (error) {
-    await file.end().catch(() => undefined)
-    await rm(partial, { force: true })
-    throw error
-  }
-  await file.end()
-  await rename(partial, out)
+  await exportWhole(file, async () => {
+    for await (const source of reader.groups()) await file.write(source)
+  })
 }

@@ -43,8 +43,26 @@ describe('evaluate', () => {
     const policy = await scripted([])
     const result = await evaluate(singleTurn(), tasks, { policy, trials: 2, reward })
     expect(result).toMatchObject({ tasks: 4, trials: 0, unscored: 8, passAtK: {} })
-    expect(result.success).toEqual({ value: 0, low: 0, high: 1, tasks: 0 })
+    expect(result.success).toEqual({ value: Number.NaN, low: 0, high: 1, tasks: 0 })
   })
+
+  it('gives nothing, not 0, for what was not scored, also as JSON', async () => {
+    const policy = await scripted([])
+    const result = await evaluate(singleTurn(), tasks, { policy, reward })
+    const { success, meanReward } = JSON.parse(JSON.stringify(result)) as typeof result
+    expect(success).toEqual({ value: null, low: 0, high: 1, tasks: 0 })
+    expect(meanReward).toEqual({ value: null, low: null, high: null, tasks: 0 })
+  })
+
+  it.each([0, -1, 1.5, Number.NaN])(
+    'refuses %d trials, of which there would be no success',
+    async trials => {
+      const policy = await scripted(['yes'])
+      await expect(evaluate(singleTurn(), tasks, { policy, trials, reward })).rejects.toThrow(
+        `trials is a whole number of attempts per task, 1 or more, not ${trials}`,
+      )
+    },
+  )
 
   it('kept in a run, it counts what was finished before an interruption', async () => {
     const out = join(mkdtempSync(join(tmpdir(), 'espalier-eval-')), 'run')

@@ -1,5 +1,6 @@
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { rollAs } from '../run/roll.ts'
 import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
 import { defaults } from '../settings/settings.ts'
@@ -27,6 +28,11 @@ export async function evaluate<Data>(
   options: EvaluateOptions,
 ): Promise<Evaluated> {
   const { trials = defaults.trials, successAt, k, onTask, ...rest } = options
+  if (!(Number.isInteger(trials) && trials > 0)) {
+    throw new SettingError(
+      `trials is a whole number of attempts per task, 1 or more, not ${trials}`,
+    )
+  }
   const measured = { ...(successAt !== undefined && { successAt }), k }
   const measure = openMeasure(measured)
   const rolling = { ...measuring(rest), group: trials, filters: [] }

@@ -23,8 +23,9 @@ export interface TaskResult {
   readonly chances: readonly number[]
 }
 
-/** A share with the bounds that hold it at 95 %. */
+/** A share or a mean with the bounds that hold it at 95 %. */
 export interface Estimated extends Interval {
+  /** Not a number (`null` in JSON) where nothing was scored: what was not measured is not 0. */
   readonly value: number
   /** Tasks with enough trials for it. */
   readonly tasks: number
@@ -165,14 +166,14 @@ function estimateShare(
   if (!isPlain) return estimateMean(shares)
   const successes = shares.filter(each => each === 1).length
   return {
-    value: shares.length === 0 ? 0 : successes / shares.length,
+    value: shares.length === 0 ? Number.NaN : successes / shares.length,
     tasks: shares.length,
     ...wilsonInterval(successes, shares.length),
   }
 }
 
 function estimateMean(values: readonly number[]): Estimated {
-  if (values.length === 0) return { value: 0, low: 0, high: 1, tasks: 0 }
+  if (values.length === 0) return { value: Number.NaN, low: Number.NaN, high: Number.NaN, tasks: 0 }
   const interval = bootstrapInterval(values, { seed: seedOf('evaluation') })
   return { value: mean(values), ...interval, tasks: values.length }
 }

@@ -21,6 +21,7 @@ export function commandLine(...words: readonly string[]): string {
   return [programName(), ...words.map(quoted)].join(' ')
 }
 
-function quoted(text: string): string {
+/** A word as it can be pasted into a shell. */
+export function quoted(text: string): string {
   return /^[\w@%+=:,./#~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -60,6 +60,22 @@ describe('openPolicy', () => {
     expect([...sample.segment.ids]).toEqual([0])
   })
 
+  it('tells a wrong file of answers as a mistake in that file, not as a failure of a server', async () => {
+    const path = join(await mkdtemp(join(tmpdir(), 'espalier-script-')), 'answers.jsonl')
+    await writeFile(path, '{"text":"4"}\n{"txt":"4"}\n')
+    const failure: Error = await openPolicy(`scripted:${path}`).then(
+      () => expect.fail('opened'),
+      error => error,
+    )
+    expect([failure.name, failure.message]).toEqual([
+      'Error',
+      `${path}, line 2: an answer has no "txt". Known: text, ids, logprobs, task`,
+    ])
+    await writeFile(path, '\uFEFF{"ids":[1]}\n')
+    await using policy = await openPolicy(`scripted:${path}`)
+    expect(policy.name).toContain('scripted:')
+  })
+
   it.each([
     ['sgalng:http://x', 'No policy scheme "sgalng:" in "sgalng:http://x". Known: '],
     ['sgalng:http://x', 'replay:. Did you mean "sglang:"?'],

@@ -16,6 +16,7 @@ import {
   wrong,
   wrongLogprob,
 } from './transport/reading.ts'
+import { ServerError } from './transport/server-error.ts'
 
 /** Plays the script in a file: JSONL, one answer per line, `{"text"}` or `{"ids","logprobs"?}`. */
 export async function openScript(
@@ -29,9 +30,18 @@ export async function openScript(
 
 /** Reads a script; `file` names it in errors. */
 export function readScript(text: string, file: string): readonly ScriptedAnswer[] {
-  return text.split('\n').flatMap((line, index) => {
-    return line.trim() === '' ? [] : [readAnswer(line, `${file}, line ${index + 1}`)]
-  })
+  try {
+    // Editors of some systems begin a file with a byte-order mark.
+    return text
+      .replace(/^\uFEFF/, '')
+      .split('\n')
+      .flatMap((line, index) => {
+        return line.trim() === '' ? [] : [readAnswer(line, `${file}, line ${index + 1}`)]
+      })
+  } catch (cause) {
+    // A wrong file is a mistake of whoever named it; only a server's answer is a server's error.
+    throw cause instanceof ServerError ? new Error(cause.message) : cause
+  }
 }
 
 const known = ['text', 'ids', 'logprobs', 'task']

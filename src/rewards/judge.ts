@@ -34,6 +34,9 @@ const defaults = {
  */
 export function judge(options: JudgeOptions): RewardFunction {
   const settings = { ...defaults, ...options }
+  if (typeof settings.speaker?.say !== 'function') {
+    throw new TypeError('A judge needs a speaker: whoever is asked, an object with a function say.')
+  }
   for (const key of ['scale', 'tries', 'characters', 'maxTokens'] as const) {
     if (settings[key] >= 1) continue
     throw new RangeError(`A judge's ${key} is ${settings[key]}; it must be at least 1.`)

@@ -91,6 +91,10 @@ describe('matches', () => {
 })
 
 describe('a judge', () => {
+  it('is refused without a speaker', () => {
+    expect(() => judge({} as never)).toThrow('A judge needs a speaker')
+  })
+
   it.each([
     ['Good.\nScore: 7', 7],
     ['Score: 3 ... no, better. **Score:** 8/10', 8],

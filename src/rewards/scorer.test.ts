@@ -31,6 +31,13 @@ const input: RewardInput = {
 }
 
 describe('scorer', () => {
+  it('refuses what cannot score, and quotes a text that is given as a score', async () => {
+    expect(() => scorer(undefined as never)).toThrow('A scorer is a function, or an object with')
+    await expect(scorer(() => '1')(input, call)).rejects.toThrow(
+      'the scorer gave the text "1", not',
+    )
+  })
+
   it('takes the scorers of autoevals as they are', async () => {
     expect(await scorer(ExactMatch)(input, call)).toBe(0)
     expect(await scorer(Levenshtein)(input, call)).toBeCloseTo(0.6)

@@ -26,6 +26,9 @@ export type ScorerFields = { readonly [Name in keyof Scored]?: (input: RewardInp
 
 /** A scorer of another framework as a reward, unchanged. */
 export function scorer(scored: ScorerLike, fields: ScorerFields = {}): RewardFunction {
+  if (!isScorer(scored)) {
+    throw new TypeError('A scorer is a function, or an object with a function scorer or run.')
+  }
   const ask = askerOf(scored)
   return async (input, call) => {
     const usual = fieldsOf(input)
@@ -73,7 +76,8 @@ function scoreIn(result: unknown): number {
   if (typeof score === 'boolean') return Number(score)
   if (typeof score === 'number' && Number.isFinite(score)) return score
   const reason = isRecord(result) && result.error ? ` (${String(result.error)})` : ''
-  throw new TypeError(`the scorer gave ${String(score)}, not a finite number${reason}`)
+  const given = typeof score === 'string' ? `the text ${JSON.stringify(score)}` : String(score)
+  throw new TypeError(`the scorer gave ${given}, not a finite number${reason}`)
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -8,6 +8,7 @@ import { endWalk, outcomeOf, TimeIsUp } from './end-walk.ts'
 import { sampleTurn } from './sample-turn.ts'
 import { openWorld, startWalk } from './start.ts'
 import { emptyWalk, note, type Walk } from './walk.ts'
+import { disposeOf } from './world/dispose.ts'
 
 /** Rolls one attempt turn by turn until the environment ends it or a limit does; a failure is data. */
 export function rollChain(context: RolloutContext, attempt: Attempt): Promise<Tree> {
@@ -64,9 +65,9 @@ export function withTime(
 }
 
 /** Disposing comes last; if it fails, the attempt still counts. */
-async function dispose(world: World | undefined, walk: Walk | undefined): Promise<void> {
+export async function dispose(world: World | undefined, walk: Walk | undefined): Promise<void> {
   try {
-    await world?.[Symbol.asyncDispose]()
+    if (world) await disposeOf(world)
   } catch (error) {
     if (walk) note(walk, 'dispose-failed', String(error))
   }

@@ -14,6 +14,10 @@ import {
 import { type Gradable, isGradable, type Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { outcomeOf } from './end-walk.ts'
+import { withinSeconds } from './world/within-seconds.ts'
+
+/** Seconds that a part of a reward may take: a judge that is asked three times takes minutes. */
+export const rewardSeconds = 600
 
 /** What scoring needs: the parts of the reward and where they may run. */
 export interface ScoreContext {
@@ -22,6 +26,8 @@ export interface ScoreContext {
   readonly signal: AbortSignal
   /** Guards that may have stopped attempts: some set the reward of those. */
   readonly guards?: readonly Guard[] | undefined
+  /** Seconds that each part may take before it fails. @default 600 */
+  readonly seconds?: number | undefined
 }
 
 /** Scores every trajectory of a tree that may be scored; the rest keep the reason why not. */
@@ -51,8 +57,7 @@ async function scoreOne(
     throw new TypeError(`an outcome of kind ${outcome.kind} is gradable`)
   }
   try {
-    const { reward: parts, lanes, signal, guards } = context
-    const scoring = { reward: parts, lanes, signal, guards, seat: tree.seat }
+    const scoring = { ...context, seat: tree.seat }
     return { tree, trajectory, reward: await scoreTrajectory(trajectory, task, scoring) }
   } catch (error) {
     const outcome = outcomeOf(error, context.signal)
@@ -103,19 +108,37 @@ async function scorePart(
   input: RewardInput,
   context: ScoreContext,
 ): Promise<RewardScore> {
-  const { score, weight } = toWeighted(context.reward[name]!)
-  const value = await across('reward', context, () =>
-    context.lanes.reward.run(context, async () => {
-      const result: unknown = await score(input, { signal: context.signal })
-      if (typeof result === 'number' && Number.isFinite(result)) return result
-      throw new TypeError(`reward part "${name}" gave ${String(result)}, not a finite number`)
-    }),
-  )
-  return { name, score: value, weight }
+  const { signal, seconds = rewardSeconds } = context
+  const what = `reward part "${name}"`
+  return await across('reward', context, async () => {
+    const { score, weight } = toWeighted(what, context.reward[name]!)
+    const result: unknown = await context.lanes.reward.run(context, () =>
+      withinSeconds({ what, seconds, signal }, call => score(input, call)),
+    )
+    if (isNumber(result)) return { name, score: result, weight }
+    throw new TypeError(`${what} gave ${shown(result)}, not a finite number`)
+  })
 }
 
-function toWeighted(part: RewardPart): Exclude<RewardPart, (...input: never) => unknown> {
-  return typeof part === 'function' ? { weight: 1, score: part } : part
+/** Parts that did not come from `environment` have not been checked before. */
+function toWeighted(
+  what: string,
+  part: RewardPart,
+): Exclude<RewardPart, (...input: never) => unknown> {
+  if (typeof part === 'function') return { weight: 1, score: part }
+  if (typeof part?.score !== 'function') throw new TypeError(`${what} has no function "score"`)
+  if (isNumber(part.weight)) return part
+  throw new TypeError(`${what} has weight ${shown(part.weight)}, not a finite number`)
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}
+
+/** A wrong value in an error: a text is quoted, so that it does not pass for a number. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 80))}`
+  return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }
 
 /** What a reward function is given of a trajectory. */

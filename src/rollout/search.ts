@@ -11,7 +11,8 @@ import { closeWalk, outcomeOf } from './end-walk.ts'
 import { copyWalk, forkEarlier, forkWalk, walkEarlier } from './fork-walk.ts'
 import { sharesOf } from './shares.ts'
 import { type Stepped, sampleWalks } from './siblings.ts'
-import type { Walk } from './walk.ts'
+import { note, type Walk } from './walk.ts'
+import { disposeOf } from './world/dispose.ts'
 
 /** How a search decides and what it may spend. */
 export interface SearchOptions {
@@ -80,7 +81,12 @@ export class Search implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled([...this.#worlds].map(world => world[Symbol.asyncDispose]()))
+    const disposals = await Promise.allSettled([...this.#worlds].map(disposeOf))
+    for (const disposal of disposals) {
+      if (disposal.status === 'rejected') {
+        note(this.#first, 'dispose-failed', String(disposal.reason))
+      }
+    }
   }
 
   async #run(walks: readonly Walk[]): Promise<void> {

@@ -1,11 +1,11 @@
-import type { Environment } from '../core/environment.ts'
+import type { Environment, World } from '../core/environment.ts'
 import { Failure } from '../core/failure.ts'
 import { trajectoryId } from '../core/ids.ts'
 import { isGradableOutcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import type { BranchPolicy, Grown } from './branch.ts'
-import { withTime } from './chain.ts'
+import { dispose, withTime } from './chain.ts'
 import { endWalk, outcomeOf } from './end-walk.ts'
 import { scoreTrajectory } from './score.ts'
 import { Search } from './search.ts'
@@ -63,15 +63,16 @@ function checkNeeds({ name, needs }: BranchPolicy, { policy }: RolloutContext): 
 
 /** The first walk; if its world did not open, the attempt has ended already, in a tree without branches. */
 async function openWalk(context: RolloutContext, attempt: Attempt): Promise<Walk> {
+  let world: World | undefined
   try {
-    const world = await openWorld(context, attempt)
+    world = await openWorld(context, attempt)
     if (world.fork && world.forkAt) return await startWalk(context, attempt, world)
-    await world[Symbol.asyncDispose]()
     const cause = new Error(`worlds of "${context.environment.name}" cannot be forked`)
     throw new Failure('environment', { cause })
   } catch (error) {
     const walk = emptyWalk(context, attempt)
     await endWalk(walk, outcomeOf(error, attempt.signal))
+    await dispose(world, walk)
     return walk
   }
 }

@@ -90,6 +90,20 @@ const fork = (at: ForkAt, more: { edit?: Int32Array; samples?: number } = {}, pa
   })
 
 describe('a forked trajectory', () => {
+  it('is found by the end of its id, where no other ends so', async () => {
+    const out = scratch()
+    const named = [{ ...tasks[0]!, id: 'desk/train/7' }]
+    for await (const _ of rollIntoRun(named, partsOf(), { out, kind: 'roll', config: {} }));
+    const at = { kind: 'turn', turn: 0 } as const
+    const options = { at, samples: 1, config: {} }
+    const short = { ...options, id: '7/0/0', out: scratch() }
+    const { group } = await forkTrajectory(out, partsOf(), short)
+    expect(group.id).toBe('desk/train/7')
+    await expect(
+      forkTrajectory(out, partsOf(), { ...options, id: '8/0/0', out: scratch() }),
+    ).rejects.toThrow('no trajectory "8/0/0"')
+  })
+
   it.each([0, 1, 2])(
     '[R5] goes on at turn %i from its tokens, its messages and its world',
     async turn => {

@@ -22,6 +22,7 @@ import { continueWalks, type Reopening, reopenWalk, walkBeside } from '../rollou
 import { lastTurns, stepToEnd } from '../rollout/step.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import { emptyWalk, seedFor, show, type Walk } from '../rollout/walk.ts'
+import { findById } from '../store/find-id.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { openRun } from './open-run-folder.ts'
 import { reopenCondensing } from './reopen-condensing.ts'
@@ -34,7 +35,7 @@ export type ForkAt =
 
 /** What is forked and how often it is continued. */
 export interface ForkOptions {
-  /** The trajectory's id. */
+  /** The trajectory's id, or the end of it where no other ends so. */
   readonly id: string
   readonly at: ForkAt
   readonly samples: number
@@ -116,12 +117,16 @@ interface Found {
   readonly member: Scored | { readonly tree: Tree; readonly trajectory: Trajectory }
 }
 
+/** Finds a trajectory by its id, or by the end of an id that only one has: `7/0/0` may be `desk/train/7/0/0`. */
 async function findTrajectory(run: string, id: string): Promise<Found> {
   await using reader = await openRunReader(run)
-  for await (const stored of reader.groups()) {
-    const members = [...stored.group.members, ...stored.group.unscored]
-    const member = members.find(({ trajectory }) => trajectory.id === id)
-    if (member) return { stored, member }
+  const found = await findById(reader, id)
+  if (found.kind === 'trajectory') return found
+  if (found.kind === 'several') {
+    const { groups } = found
+    throw new SettingError(
+      `"${id}" may be of ${groups.length} groups: ${groups.slice(0, 5).join(', ')}${groups.length > 5 ? ', …' : ''}`,
+    )
   }
   throw new SettingError(
     `no trajectory "${id}" in ${run}: \`${commandLine('show', run)}\` lists groups, and with the id of one its trajectories`,

@@ -21,13 +21,14 @@ import { openModelOf, openRenderer, rendererSettings } from '../settings/model-s
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
-import { defaults } from '../settings/settings.ts'
+import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { tauServices } from '../settings/tau-services.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
 import { shapedEstimate } from '../weigh/shape.ts'
+import { checkRolling } from './check-options.ts'
 import { openRewards } from './open-rewards.ts'
 import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
@@ -58,6 +59,7 @@ export async function openRollParts<Data>(
   tasks: TaskSource<Data> | undefined,
   options: PartsOptions,
 ): Promise<OpenedParts<Data>> {
+  checkRolling(environment, tasks, options)
   const plain = await openPlainParts(environment, tasks, options)
   const { isolation } = plain.environment
   if (isolation) options.tell?.(isolationLine(isolation))
@@ -95,6 +97,7 @@ export async function openRollParts<Data>(
       ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
       policy,
       limits: limitsFor(policy, options.limits),
+      sampling: withoutUndefined(options.sampling ?? {}),
       reward: reward ?? plain.environment.reward,
       condense,
       ...(seats && { seats }),
@@ -126,7 +129,8 @@ function isolationLine({ by, standing, missing }: Isolation): string {
 }
 
 /** The limits of attempts: none is longer than the context of a model that runs inside. */
-function limitsFor(policy: Policy, limits: Partial<Limits> = {}): Partial<Limits> {
+function limitsFor(policy: Policy, given: Partial<Limits> = {}): Partial<Limits> {
+  const limits = withoutUndefined(given)
   if (!isEmbedded(policy)) return limits
   const { context } = policy.model.shape
   return { ...limits, context: Math.min(context, limits.context ?? context) }

@@ -144,7 +144,7 @@ export async function openRun(
       fail(error) {
         const isPlanned = error instanceof RunStoppedError || signal?.aborted
         const status = isPlanned ? 'stopped' : 'failed'
-        ending = { kind: 'run-end', status, reason: describeCause(error), error }
+        ending = { kind: 'run-end', status, reason: reasonOf(error), error }
       },
       async [Symbol.asyncDispose]() {
         if (isClosed) return
@@ -158,6 +158,11 @@ export async function openRun(
     await writer[Symbol.asyncDispose]()
     throw error
   }
+}
+
+/** A planned end is told in its own words; other errors with their kind. */
+function reasonOf(error: unknown): string {
+  return error instanceof RunStoppedError ? error.message : describeCause(error)
 }
 
 async function isEmptyFolder(folder: string): Promise<boolean> {

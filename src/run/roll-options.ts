@@ -8,6 +8,7 @@ import type { LeafWeighting } from '../math/credit.ts'
 import type { CondenseSettings, Instrument, Limits } from '../rollout/attempt.ts'
 import type { BranchPolicy } from '../rollout/branch.ts'
 import type { Strategy } from '../rollout/strategy.ts'
+import { isOption } from '../settings/check-options.ts'
 import { needed } from '../settings/open-named.ts'
 import { type Settings, withoutUndefined } from '../settings/settings.ts'
 import type { Listen } from '../watch/events.ts'
@@ -185,7 +186,7 @@ export function rollOptionsOf(values: Settings): RollOptions {
   const { temperature, topP, topK, minP, maxSeconds: seconds } = values
   const { concurrency } = values
   return {
-    ...withoutUndefined(values),
+    ...optionsNamedAlike(values),
     policy: needed(values, 'policy'),
     sampling: { temperature, topP, topK, minP },
     limits: {
@@ -198,4 +199,10 @@ export function rollOptionsOf(values: Settings): RollOptions {
     concurrency: typeof concurrency === 'object' ? withoutUndefined(concurrency) : concurrency,
     config: values,
   }
+}
+
+/** The settings that are options under their own names; the environment and the tasks are arguments. */
+function optionsNamedAlike(values: Settings): ReturnType<typeof withoutUndefined<Settings>> {
+  const { environment: _environment, tasks: _tasks, ...rest } = withoutUndefined(values)
+  return Object.fromEntries(Object.entries(rest).filter(([name]) => isOption(name)))
 }

@@ -7,6 +7,7 @@ import { listenAll } from '../watch/events.ts'
 import { type ObserverNotes, openObservers } from '../watch/observe.ts'
 import { writeReport } from '../watch/run-report.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
+import { checkTaskArgument } from './check-options.ts'
 import { openRollParts } from './open-parts.ts'
 import { rollIntoRun } from './open-run-folder.ts'
 import { type RollParts, rollGroups } from './roll-groups.ts'
@@ -33,6 +34,7 @@ export async function* rollAs<Data>(
   tasks: TaskSource<Data>,
   options: RollOptions,
 ): AsyncGenerator<Group, void> {
+  checkTaskArgument(tasks)
   await using opened = await openRollParts(environment, tasks, options)
   const { out } = options
   if (out === undefined) yield* withinBudget(rollGroups(tasks, opened.parts))

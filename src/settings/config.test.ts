@@ -83,6 +83,35 @@ describe('settings', () => {
     expect(await refused(file('c.ts', 'export const x = 1\n'))).toMatch(/has no default export/)
   })
 
+  it('of every profile are checked, whichever is chosen', async () => {
+    expect(await refused(file('c.ts', 'export default {\n  profiles: 5,\n}\n'))).toBe(
+      'c.ts:2: profiles: 5 is not possible: profiles are objects with settings, by name',
+    )
+    expect(await refused(file('c.json', '{\n"profiles": {\n"laptop": []\n}\n}'))).toMatch(
+      /^c\.json:3.*: profiles\.laptop: \[\] is not possible/,
+    )
+    expect(await refused(file('c.toml', toml.replace('0.5', '-1')))).toMatch(
+      /^c\.toml:10 \(profile laptop\): temperature: -1 is not possible/,
+    )
+  })
+
+  it('may stand behind a byte-order mark', async () => {
+    for (const name of ['c.json', 'c.toml']) {
+      const text = name === 'c.json' ? '{ "group": 3 }' : 'group = 3'
+      const { values } = await resolveSettings({ config: file(name, `\uFEFF${text}`), flags: {} })
+      expect(values.group).toBe(3)
+    }
+  })
+
+  it('that are objects offer the nearest of their names', async () => {
+    expect(await refused(file('c.json', '{ "budget": { "token": 1 } }'))).toMatch(
+      /Unrecognized key: "token"\. Did you mean "tokens"\?$/,
+    )
+    expect(await refused(file('c.json', '{ "concurrency": { "x": 1 } }'))).toMatch(
+      /Unrecognized key: "x"\. Known: rollouts, policy, tools, environment, reward$/,
+    )
+  })
+
   it('have a JSON schema that takes what is right and refuses what is wrong', () => {
     const check = new Ajv2020({ strict: false, validateFormats: false }).compile(configSchema())
     const good = {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
-import { checkSettings } from './check-settings.ts'
+import { checkSettings, shownValue } from './check-settings.ts'
 import type { Config } from './define-config.ts'
 import { openNamed } from './open-named.ts'
 import {
@@ -42,7 +42,7 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
   const path = sources.config ?? configNames.find(name => existsSync(name))
   const config = path === undefined ? {} : await readConfig(path)
   const { profiles = {}, $schema: _schema, ...base } = config
-  const chosen = profileOf(profiles, sources.profile, path)
+  const chosen = profileOf(checkProfiles(profiles, path), sources.profile, path)
   const layers: [string, SettingsInput][] = [
     [path ?? 'config', checkSettings(base, path === undefined ? 'config' : placesIn(path))],
     [`${path} profile ${sources.profile}`, chosen],
@@ -113,6 +113,33 @@ function refuseIdle(flags: SettingsInput, values: Settings): void {
   }
 }
 
+/** Checks every profile, whichever is chosen: a mistake is told where it is made, not where it is first used. */
+function checkProfiles(
+  profiles: unknown,
+  path: string | undefined,
+): Readonly<Record<string, SettingsInput>> {
+  if (path === undefined) return {}
+  const checked: Record<string, SettingsInput> = {}
+  for (const [name, values] of Object.entries(
+    objectAt(`${placesIn(path)('profiles')}: profiles`, profiles),
+  )) {
+    const place = placesIn(path, name)
+    checked[name] = checkSettings(objectAt(`${place(name)}: profiles.${name}`, values), place)
+  }
+  return checked
+}
+
+function objectAt(place: string, value: unknown): Readonly<Record<string, unknown>> {
+  if (isPlainObject(value)) return value
+  throw new SettingError(
+    `${place}: ${shownValue(value)} is not possible: profiles are objects with settings, by name`,
+  )
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 function profileOf(
   profiles: Readonly<Record<string, SettingsInput>>,
   name: string | undefined,
@@ -128,7 +155,7 @@ function profileOf(
         : `${path} has no profile "${name}". ${hint}`,
     )
   }
-  return checkSettings(profiles[name]!, placesIn(path!, name))
+  return profiles[name]!
 }
 
 /** Where a config file writes a setting: its line, as far as that can be seen from its text. */
@@ -154,8 +181,7 @@ function isKey(line: string, name: string): boolean {
 export async function readConfig(path: string): Promise<Config> {
   if (!existsSync(path)) throw new SettingError(`no config file ${path}`)
   const config = await parseConfig(path)
-  if (typeof config === 'object' && config !== null && !Array.isArray(config))
-    return config as Config
+  if (isPlainObject(config)) return config as Config
   throw new SettingError(`${path} does not hold an object with settings`)
 }
 
@@ -169,7 +195,8 @@ async function parseConfig(path: string): Promise<unknown> {
       )
     return value
   }
-  const text = await openNamed(`config ${path}`, () => readFile(path, 'utf8'))
+  const bytes = await openNamed(`config ${path}`, () => readFile(path, 'utf8'))
+  const text = bytes.replace(/^\uFEFF/, '')
   if (!/\.(?:toml|json)$/.test(path)) {
     throw new SettingError(`config ${path}: a config file ends with .ts, .toml or .json`)
   }

@@ -8,6 +8,7 @@ import { openBranchPolicy } from '../rollout/branches/registry.ts'
 import { rollSteps } from '../rollout/step.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import { rollTree } from '../rollout/tree.ts'
+import { checkSetting } from './check-settings.ts'
 import { openNamed } from './open-named.ts'
 import { defaults, type Settings } from './settings.ts'
 import { isUserPart, loadUserPart } from './user-part.ts'
@@ -42,6 +43,7 @@ export async function openStrategy(
 ): Promise<OpenedStrategy> {
   const { strategy = defaults.strategy, topLogprobs = defaults.topLogprobs } = options
   const { leaves = defaults.leaves, stepHistory = defaults.stepHistory } = options
+  if (typeof strategy === 'string') checkSetting('strategy', strategy, '--strategy')
   if (typeof strategy === 'function') return { strategy, environment, topLogprobs }
   if (strategy === 'chain') {
     return { strategy: usualStrategy(environment), environment, topLogprobs }

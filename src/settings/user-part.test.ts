@@ -52,6 +52,13 @@ export const schema = z.string()
     await expect(loadUserPart(near)).rejects.toThrow(`Did you mean ${near.slice(0, -1)}?`)
     const unread = file('export const one = {{ 1\n')
     await expect(loadUserPart(unread)).rejects.toThrow(`${unread}:1: cannot be read: `)
+    const lacking = file('import "no-such-package"\nexport const one = 1\n')
+    for (const path of [unread, lacking]) {
+      const error = await loadUserPart(path).catch((thrown: Error) => thrown)
+      expect(error).toMatchObject({ name: 'SettingError' })
+      expect(String(error)).not.toContain('\n')
+    }
+    await expect(loadUserPart(lacking)).rejects.toThrow("Cannot find module 'no-such-package'")
     const broken = file(
       'interface Shape { side: number }\n\nconst shape = undefined as unknown as Shape\nconsole.log(shape.side)\n',
     )

@@ -50,12 +50,22 @@ export async function importFile(path: string): Promise<Record<string, unknown>>
   try {
     return await compileAndImport(file)
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    // For a syntax error, the compiler's message repeats the place on further lines; drop them.
-    const said = describeCause(cause).replace(/^ParseError: ([^\n]*)[\s\S]*$/, 'cannot be read: $1')
-    const Kind = code === 'ERR_UNKNOWN_FILE_EXTENSION' ? SettingError : UserCodeError
+    const said = describeCause(cause)
+      // The compiler repeats the place on further lines, the loader lists who asked; drop them.
+      .replace(/^ParseError: ([^\n]*)[\s\S]*$/, 'cannot be read: $1')
+      .replace(/\n+Require stack:[\s\S]*$/, '')
+    const Kind = isUnloadable(cause) ? SettingError : UserCodeError
     throw new Kind(`${path}${lineIn(file, cause)}: ${said.trim()}`, { cause })
   }
+}
+
+const unloadableCodes = ['ERR_UNKNOWN_FILE_EXTENSION', 'MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']
+
+/** Whether a file could not be loaded at all, so that none of its code has failed: the wrong file was named. */
+function isUnloadable(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false
+  const { code = '' } = cause as NodeJS.ErrnoException
+  return cause.message.startsWith('ParseError: ') || unloadableCodes.includes(code)
 }
 
 async function compileAndImport(file: string): Promise<Record<string, unknown>> {

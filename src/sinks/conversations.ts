@@ -4,7 +4,8 @@ import type { AssistantMessage, Message } from '../core/message.ts'
 import { textOf } from '../core/message.ts'
 import { pathEnds, type Tree } from '../core/tree.ts'
 import type { FormatOptions } from './format.ts'
-import { creditsOf, isUnscored } from './row-record.ts'
+import type { LossReport } from './lost.ts'
+import { creditsOf, isTrained, isUnscored } from './row-record.ts'
 import { type TurnTokens, turnTokens } from './turns.ts'
 
 /** One trajectory as people and templates see it, with the tokens of its turns. */
@@ -47,6 +48,17 @@ export function conversationsOf(
 /** Whether this trajectory is the one that trains a turn; turns that it shares are trained once. */
 export function isTrainedTurn({ mask }: TurnTokens): boolean {
   return mask.includes(1)
+}
+
+/** Counts conversations that are not to be trained on, for formats that cannot say so. */
+export function countUntrained(
+  conversations: readonly Conversation[],
+  { lost, trainer }: { readonly lost: LossReport; readonly trainer: string },
+): void {
+  lost.add(
+    `that trajectories failed or were filtered: ${trainer} trains on them like the others`,
+    conversations.filter(({ member }) => !isTrained(member)).length,
+  )
 }
 
 /** The turn that spoke a message, if the policy did. */

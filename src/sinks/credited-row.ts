@@ -1,7 +1,7 @@
 import type { Passage } from '../core/credit.ts'
 import type { Row } from '../core/row.ts'
 import { RefusedError } from './format.ts'
-import { isUnscored, type MemberRow } from './row-record.ts'
+import { isTrained, type MemberRow } from './row-record.ts'
 
 /**
  * A row for trainers with one advantage per row: all its trained tokens have the same credit, which is
@@ -22,7 +22,7 @@ export interface CreditedRow extends MemberRow {
  */
 export function splitByCredit(source: MemberRow): readonly CreditedRow[] {
   const { row, member } = source
-  if (isUnscored(member) || member.dropped || member.advantage === null) {
+  if (!isTrained(member)) {
     const mask = new Uint8Array(row.mask.length)
     return [{ ...source, mask, credit: 0, isTrained: false }]
   }
@@ -48,7 +48,7 @@ export function promptLength({ row }: MemberRow): number {
 
 /** The credit of each token of a row: advantage times weight and importance, 0 where it is not trained. */
 export function tokenCredit({ row, member }: MemberRow): Float64Array {
-  return isUnscored(member) || member.dropped ? new Float64Array(row.ids.length) : worthOf(row)
+  return isTrained(member) ? worthOf(row) : new Float64Array(row.ids.length)
 }
 
 function worthOf(row: Row): Float64Array {
@@ -87,8 +87,7 @@ export function rowImportance({ importance, passages }: Row): Float64Array | und
 
 /** The mask of a row's trained tokens; all 0 for trajectories that are only looked at. */
 export function trainedMask({ row, member }: MemberRow): Uint8Array {
-  const isTrained = !isUnscored(member) && !member.dropped && member.advantage !== null
-  return isTrained ? row.mask : new Uint8Array(row.mask.length)
+  return isTrained(member) ? row.mask : new Uint8Array(row.mask.length)
 }
 
 /** Refuses a row without any log-probability: its trainer would compute ratios with made-up ones. */

@@ -1,11 +1,12 @@
 import type { TrajectoryImportance } from '../core/credit.ts'
-import type { Group } from '../core/group.ts'
+import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { RowForm } from '../core/row.ts'
 import type { LeafWeighting } from '../math/credit.ts'
 import { lossKind } from '../math/registry.ts'
-import { splitByCredit } from './credited-row.ts'
+import { splitByCredit, trainedMask } from './credited-row.ts'
 import { RefusedError } from './format.ts'
-import { groupRows, type MemberRow } from './row-record.ts'
+import type { LossReport } from './lost.ts'
+import { groupRows, isUnscored, type MemberRow } from './row-record.ts'
 
 /** How a trainer reads rows, which decides the form they come in. */
 export interface Training {
@@ -70,17 +71,45 @@ export interface FormOptions {
 
 /**
  * The rows of a group in a form, for a trainer. Refuses rows whose training would differ from the loss
- * over every trajectory's full path.
+ * over every trajectory's full path, and counts trajectories that get no row.
  */
 export function rowsFor(
   { name, training }: { readonly name: string; readonly training: Training },
   group: Group,
-  { weighting, form, loss }: FormOptions,
+  { weighting, form, loss, lost }: FormOptions & { readonly lost: LossReport },
 ): readonly MemberRow[] {
   refuseImportance({ name, training }, group)
   const rows = allRows(group, { weighting, form })
   refuseForm({ name, training }, () => rows, { form, loss })
+  countRowless(group, rows, lost)
   return rows
+}
+
+/** Counts, by reason, the trajectories that neither have a row nor are trained in one of another. */
+function countRowless(
+  { members, unscored }: Group,
+  rows: readonly MemberRow[],
+  lost: LossReport,
+): void {
+  const written = new Set<string>(rows.map(({ row }) => row.trajectory.id))
+  const missing = [...members, ...unscored].filter(({ trajectory }) => !written.has(trajectory.id))
+  if (missing.length === 0) return
+  const passing = new Set<string>(
+    rows.flatMap(({ row }) =>
+      row.passages.flatMap(({ value }) => value.map(each => each.trajectory)),
+    ),
+  )
+  for (const member of missing) {
+    if (!passing.has(member.trajectory.id)) lost.add(rowlessWords(member))
+  }
+}
+
+function rowlessWords(member: Weighted | Unscored): string {
+  if (member.trajectory.usage.sampled === 0)
+    return 'trajectories in which the policy sampled nothing: no row'
+  return !isUnscored(member) && member.dropped === null
+    ? 'trajectories that could not be compared: no row'
+    : 'untrained trajectories whose tokens are all in rows of others: no row of their own'
 }
 
 /** Refuses as `rowsFor` does, for formats that do not write rows. */
@@ -93,11 +122,16 @@ export function checkForm(
   refuseForm({ name, training }, () => allRows(group, { weighting, form }), { form, loss })
 }
 
+/** Every row that is written; those of failed and filtered trajectories have no token in the loss. */
 function allRows(
   group: Group,
   { weighting, form }: Pick<FormOptions, 'weighting' | 'form'>,
 ): readonly MemberRow[] {
-  return groupRows(group, { weighting, form, include: { failed: true, filtered: true } })
+  const include = { failed: true, filtered: true }
+  return groupRows(group, { weighting, form, include }).map(member => {
+    const mask = trainedMask(member)
+    return mask === member.row.mask ? member : { ...member, row: { ...member.row, mask } }
+  })
 }
 
 function refuseForm(
@@ -155,16 +189,30 @@ export interface FormTokens {
   readonly shared: number
 }
 
-/** Counts what a group's trained rows hold in a form, and what `once` would train. */
+/** Counts what a group's rows hold in a form, and what `once` would train. */
 export function countTokens(
   group: Group,
-  { weighting, form }: Pick<FormOptions, 'weighting' | 'form'>,
+  {
+    weighting,
+    form,
+    cuts = false,
+  }: Pick<FormOptions, 'weighting' | 'form'> & Pick<Training, 'cuts'>,
 ): FormTokens {
-  const once = groupRows(group, { weighting })
+  const once = allRows(group, { weighting, form: 'once' })
   const shared = once.reduce((sum, { row }) => sum + sharedTokens(row), 0)
-  const written = shared === 0 || form === 'once' ? once : groupRows(group, { weighting, form })
-  const tokens = written.reduce((sum, { row }) => sum + row.ids.length, 0)
+  const written =
+    form === 'once' || hasOnlyChains(group) ? once : allRows(group, { weighting, form })
+  const tokens = written.reduce(
+    (sum, member) => sum + member.row.ids.length * (cuts ? splitByCredit(member).length : 1),
+    0,
+  )
   return { tokens, trained: trainedIn(written), once: trainedIn(once), shared }
+}
+
+/** Whether no two trajectories of a group share a tree, so that both forms give the same rows. */
+function hasOnlyChains({ members, unscored }: Group): boolean {
+  const trees = [...members, ...unscored].map(({ tree }) => tree)
+  return new Set(trees).size === trees.length
 }
 
 function trainedIn(rows: readonly MemberRow[]): number {

@@ -55,7 +55,7 @@ export function groupRows(group: Group, options: GroupRowOptions = {}): readonly
 /** The credits of a tree's trajectories that are trained on. */
 export function creditsOf(group: Group, tree: Tree): readonly Credit[] {
   return group.members
-    .filter(member => member.tree === tree && member.dropped === null && member.advantage !== null)
+    .filter(member => member.tree === tree && isTrained(member))
     .map(({ trajectory, advantage, weight, turns, stretches, importance }) => ({
       trajectory: trajectory.id,
       advantage: advantage!,
@@ -79,6 +79,11 @@ function extras(group: Group, tree: Tree, include: ExportSelection): ReadonlySet
 /** Whether a member never got a reward. */
 export function isUnscored(member: Weighted | Unscored): member is Unscored {
   return !('reward' in member)
+}
+
+/** Whether a member is trained on; failed and filtered ones, and those that could not be compared, are not. */
+export function isTrained(member: Weighted | Unscored): boolean {
+  return !isUnscored(member) && member.dropped === null && member.advantage !== null
 }
 
 /** Runs as `[start, end, value]`. */

@@ -48,6 +48,36 @@ describe('tasks of a file', () => {
     expect(existsSync(out)).toBe(false)
   })
 
+  it('may begin with a byte-order mark, which is no part of the first', async () => {
+    const path = join(folder, 'marked.jsonl')
+    writeFileSync(path, '\uFEFF{"id":"a","prompt":"1+1"}\n{"id":7,"prompt":"1+1"}\n')
+    const ids: string[] = []
+    for await (const { id } of readTasks(environment, path, { seed: 0 })) ids.push(id)
+    expect(ids).toEqual(['a', '7'])
+  })
+
+  it.each(['{"x":1}', '""', '[1]', 'true'])('cannot have the id %s, and say where', async id => {
+    const path = join(folder, 'ids.jsonl')
+    writeFileSync(path, `{"prompt":"1+1"}\n{"id":${id},"prompt":"1+1"}\n`)
+    await expect(checkTaskSource(environment, path)).rejects.toThrow(
+      `ids.jsonl:2: the id ${id} is not possible: an id is a text`,
+    )
+  })
+
+  it('that holds none is refused whatever it is: a file, nothing at all, or an empty pipe', async () => {
+    const empty = join(folder, 'empty.jsonl')
+    writeFileSync(empty, '')
+    for (const path of [empty, '/dev/null']) {
+      await expect(checkTaskSource(environment, path)).rejects.toThrow(`${path} holds no tasks`)
+    }
+    const pipe = join(folder, 'empty-pipe')
+    execFileSync('mkfifo', [pipe])
+    const writing = writeFile(pipe, '')
+    const first = readTasks(environment, pipe, { seed: 0 }).next()
+    await expect(first).rejects.toThrow('empty-pipe holds no tasks')
+    await writing
+  })
+
   it('that come through a pipe are neither counted nor checked before, for they come only once', async () => {
     const path = join(folder, 'pipe')
     execFileSync('mkfifo', [path])

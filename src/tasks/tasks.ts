@@ -1,4 +1,5 @@
-import { createReadStream, existsSync, statSync } from 'node:fs'
+import { createReadStream, existsSync, realpathSync, statSync } from 'node:fs'
+import { devNull } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
@@ -46,6 +47,12 @@ export async function* readTasks<Data>(
     seen.add(task.id)
     yield task
   }
+  // A pipe cannot be looked into before, as files are.
+  if (number === 0 && typeof source === 'string' && isPipe(source)) throw holdsNone(source)
+}
+
+function holdsNone(source: string): SettingError {
+  return new SettingError(`${source} holds no tasks`)
 }
 
 /** Most tasks that are checked before a run begins; reading more would take too long. */
@@ -61,13 +68,14 @@ export async function checkTaskSource<Data>(
   for await (const _ of readTasks(environment, source, { seed: 0 })) {
     if (++count === checkedTasks) return
   }
-  if (count === 0) throw new SettingError(`${source} holds no tasks`)
+  if (count === 0) throw holdsNone(source)
 }
 
 /** Whether a path names something that can be read only once. */
 function isPipe(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false })
-  return stats !== undefined && !stats.isFile() && !stats.isDirectory()
+  if (stats === undefined || stats.isFile() || stats.isDirectory()) return false
+  return realpathSync(path) !== devNull
 }
 
 /** How many tasks a source holds, where that can be seen without reading them one by one. */
@@ -129,13 +137,22 @@ function toTask<Data>(
   entry: unknown,
   { number, place }: { readonly number: number; readonly place: string },
 ): Task<Data> {
-  const id = (entry as { id?: unknown } | null)?.id
   try {
     const data = environment.readTask(entry)
-    return { id: String(id ?? number) as TaskId, data }
+    return { id: readId(entry, number), data }
   } catch (cause) {
     throw new Error(`${place}: ${(cause as Error).message}`, { cause })
   }
+}
+
+/** A task's own id, or its number. */
+function readId(entry: unknown, number: number): TaskId {
+  const id = (entry as { readonly id?: unknown } | null)?.id ?? number
+  if ((typeof id === 'string' && id !== '') || Number.isFinite(id)) return String(id) as TaskId
+  if (typeof id === 'bigint') return String(id) as TaskId
+  throw new TypeError(
+    `the id ${JSON.stringify(id)} is not possible: an id is a text that is not empty, or a number; without one a task is called by its number`,
+  )
 }
 
 /** The data of a task, and its place; blank lines are skipped but counted. */
@@ -167,10 +184,11 @@ async function* readFile(path: string): AsyncGenerator<Entry> {
   }
   let number = 0
   for await (const line of linesOf(path)) {
-    number++
-    if (line.trim() === '') continue
+    // Editors of some systems begin a file with a byte-order mark.
+    const text = ++number === 1 ? line.replace(/^\uFEFF/, '') : line
+    if (text.trim() === '') continue
     const place = `${path}:${number}`
-    yield { entry: parseLine(line, place), place }
+    yield { entry: parseLine(text, place), place }
   }
 }
 

@@ -44,6 +44,7 @@ export function readGoogle(given: unknown, options: ReadOptions): Asked {
   refuseUnlessNeutral(config, { presencePenalty: 0, frequencyPenalty: 0 }, at)
   const tools = readTools(body)
   const whole = { whole: true, at } as const
+  const topLogprobs = numberIn(config, 'logprobs', { ...whole, low: 0, high: 20 })
   const chat: ChatRequest = {
     messages: readContents(body, options),
     tools,
@@ -56,6 +57,7 @@ export function readGoogle(given: unknown, options: ReadOptions): Asked {
       stop: textsIn(config, 'stopSequences', at),
       seed: numberIn(config, 'seed', { ...whole, low: Number.MIN_SAFE_INTEGER }),
       count: numberIn(config, 'candidateCount', { ...whole, low: 1, high: most.answers }),
+      topLogprobs,
       responseFormat: readFormat(config, at),
     }),
   }
@@ -65,7 +67,7 @@ export function readGoogle(given: unknown, options: ReadOptions): Asked {
     stream: options.stream ?? false,
     body,
     wants: {
-      logprobs: flagIn(config, 'responseLogprobs', at) ?? false,
+      logprobs: (flagIn(config, 'responseLogprobs', at) ?? false) || (topLogprobs ?? 0) > 0,
       tokenIds: false,
       usage: true,
     },

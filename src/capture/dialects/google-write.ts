@@ -66,12 +66,21 @@ function callPart(call: { readonly id: string; readonly name: string; readonly g
 }
 
 function logprobsOf({ tokens }: ChatAnswer, { decode }: WriteOptions): object {
-  const chosenCandidates = [...tokens.sampled].map((tokenId, index) => ({
+  const { sampled, logprobs, candidates } = tokens
+  if (!logprobs) return { chosenCandidates: [] }
+  const write = (tokenId: number, logProbability: number | null) => ({
     token: decode?.(tokenId) ?? '',
     tokenId,
-    logProbability: tokens.logprobs?.[index] ?? null,
-  }))
-  return { chosenCandidates: tokens.logprobs ? chosenCandidates : [] }
+    logProbability,
+  })
+  return {
+    chosenCandidates: [...sampled].map((id, index) => write(id, logprobs[index] ?? null)),
+    ...(candidates && {
+      topCandidates: candidates.map(list => ({
+        candidates: list.map(({ id, logprob }) => write(id, logprob)),
+      })),
+    }),
+  }
 }
 
 /** The pieces of streamed content, each a body of its own. */

@@ -44,6 +44,15 @@ export function routeOf(
   }
 }
 
+/** The dialect that a path belongs to, whether or not there is anything on it: its clients read what is wrong. */
+export function dialectOf(path: string, headers: Readonly<Record<string, unknown>>): Dialect {
+  const full = /^\/v\d/.test(path) ? path : `/v1${path}`
+  if (/^\/v1(?:beta|alpha)\//.test(full) || googlePath.test(full)) return google
+  if (/^\/v1\/responses(?:\/|$)/.test(full)) return openAiResponses
+  if (/^\/v1\/messages(?:\/|$)/.test(full)) return anthropic
+  return full === '/v1/chat/completions' ? openAiChat : spokenBy(headers)
+}
+
 function googleRoute(path: string): DialectRoute | undefined {
   const [, model, verb] = googlePath.exec(path) ?? []
   switch (verb) {
@@ -64,10 +73,14 @@ function modelsRoute(
 ): DialectRoute | undefined {
   const [matched, version, model] = modelPath.exec(path) ?? []
   if (!matched) return undefined
-  const isGoogle = version !== 'v1' || headers['x-goog-api-key'] !== undefined
-  const others = headers['anthropic-version'] === undefined ? openAiChat : anthropic
-  const dialect = isGoogle ? google : others
+  const dialect = version === 'v1' ? spokenBy(headers) : google
   return { kind: 'models', dialect, ...(model !== undefined && { model }) }
+}
+
+/** The dialect of a client, by the headers that only it sends. */
+function spokenBy(headers: Readonly<Record<string, unknown>>): Dialect {
+  if (headers['x-goog-api-key'] !== undefined) return google
+  return headers['anthropic-version'] === undefined ? openAiChat : anthropic
 }
 
 /** The models that a server has, as the dialect lists them; one alone where it was asked for. */

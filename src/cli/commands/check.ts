@@ -1,5 +1,6 @@
 import type { Environment, Task } from '../../core/environment.ts'
-import { type CheckResult, checkEnvironment } from '../../environments/check.ts'
+import { type CheckResult, checkWithin, defaultSeconds } from '../../environments/check.ts'
+import { inTime } from '../../environments/in-bounds.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readTasks } from '../../tasks/tasks.ts'
@@ -18,22 +19,39 @@ export const checkCommand: Command = {
   examples: ['espalier check ./shop.ts#shop --tasks tasks.jsonl', 'espalier check calculator'],
   settings: ['tasks', 'split', 'seed', 'model'],
   defaults: { tasks: taskCount, seed: 1 },
+  own: {
+    seconds: {
+      help: `Seconds that opening a world, a step, a report or a reward may take (default: ${defaultSeconds})`,
+      argument: 'N',
+    },
+  },
   words: [1, 1],
   run: runCheck,
 }
 
 async function runCheck(invocation: Invocation): Promise<number> {
-  const environment = await openEnvironmentNamed(invocation.words[0]!)
+  const { words, own, signal } = invocation
+  const seconds = readSeconds(own.seconds)
+  const environment = await openEnvironmentNamed(words[0]!)
   try {
-    return await check(environment, invocation)
+    return await check(environment, invocation, seconds)
   } finally {
-    await environment[Symbol.asyncDispose]?.()
+    await inTime(`disposing of ${words[0]}`, { seconds, signal }, () =>
+      environment[Symbol.asyncDispose]?.(),
+    )
   }
+}
+
+function readSeconds(written: string | undefined): number {
+  const seconds = written === undefined ? defaultSeconds : Number(written)
+  if (seconds > 0) return seconds
+  throw new MisuseError(`--seconds is ${JSON.stringify(written)}; it is a number above 0`)
 }
 
 async function check(
   environment: Environment,
   { words, flags, terminal, json, signal }: Invocation,
+  seconds: number,
 ): Promise<number> {
   const { tasks: source = taskCount, seed = 1, split, model } = flags
   if (source === taskCount && !environment.makeTasks) {
@@ -48,7 +66,7 @@ async function check(
   }
   if (tasks.length === 0) throw new MisuseError(`--tasks ${source} holds no tasks to check with`)
   const renderer = model === undefined ? undefined : await openRenderer(model)
-  const results = await checkEnvironment(environment, {
+  const results = await checkWithin(seconds, environment, {
     tasks,
     seed,
     signal,

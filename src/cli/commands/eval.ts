@@ -147,8 +147,12 @@ function evaluationLines(evaluated: Evaluated, tau: TauEvaluated | undefined): r
   const ks = Object.keys(evaluated.passAtK)
   return [
     `${count(tasks)} tasks, ${count(trials)} attempts scored${unscored > 0 ? `, ${unscored} failed outside the policy` : ''}, ${count(tokens.sampled)} tokens sampled`,
-    `  success    ${share(success)}`,
-    `  reward     ${meanReward.value.toFixed(3)}  (${meanReward.low.toFixed(3)} to ${meanReward.high.toFixed(3)})`,
+    ...(trials === 0
+      ? ['  nothing was scored, so nothing is known of success or reward']
+      : [
+          `  success    ${share(success)}`,
+          `  reward     ${meanReward.value.toFixed(3)}  (${meanReward.low.toFixed(3)} to ${meanReward.high.toFixed(3)})`,
+        ]),
     ...ks.map(k => `  ${`pass@${k}`.padEnd(10)} ${share(evaluated.passAtK[Number(k)]!)}`),
     ...ks.map(k => `  ${`pass^${k}`.padEnd(10)} ${share(evaluated.passHatK[Number(k)]!)}`),
     ...(tau ? tauLines(tau) : []),

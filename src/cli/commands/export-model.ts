@@ -1,21 +1,27 @@
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
+import { checkpointFolder, readState } from '../../learn/training-state.ts'
 import { readCheckpoint, writeCheckpoint } from '../../model/checkpoint.ts'
 import { baseModel } from '../../model/embedded.ts'
 import { writeGguf } from '../../model/gguf.ts'
+import { SettingError } from '../../names/setting-error.ts'
 import { openNamed } from '../../settings/open-named.ts'
+import { isRun } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Writes an embedded model for other programs. */
 export const exportModelCommand: Command = {
   name: 'export-model',
-  usage: 'DIR|embedded',
+  usage: 'RUN|DIR|embedded',
   about:
     'Writes a model that was taught or trained here as a GGUF file, or as a Hugging Face folder with\n' +
-    'safetensors. DIR is a model folder, such as RUN/best; "embedded" is the base in the package.',
+    'safetensors. Of a training run it is the model that its evaluations found best, or the last where\n' +
+    'none was made; DIR is a model folder, such as RUN/checkpoints/000020; "embedded" is the base in\n' +
+    'the package.',
   examples: [
     'espalier export-model embedded --to gguf --out desk.gguf',
-    'espalier export-model runs/0001/best --to safetensors --out desk-model',
+    'espalier export-model runs/0001 --to safetensors --out desk-model',
   ],
   settings: [],
   own: {
@@ -26,13 +32,29 @@ export const exportModelCommand: Command = {
   run: runExportModel,
 }
 
+/** The folder of the model that is named: the base, one of a training run, or a folder itself. */
+async function modelFolder(name: string): Promise<string> {
+  if (name === 'embedded') return baseModel
+  const folder = resolve(name)
+  if (!isRun(folder)) return folder
+  const state = await readState(folder)
+  if (!state)
+    throw new SettingError(`${name} has no model: only training runs keep checkpoints of one`)
+  const steps = [state.best?.step, state.step].flatMap(step => step ?? [])
+  const found = steps
+    .map(step => checkpointFolder(folder, step))
+    .find(each => existsSync(join(each, 'config.json')))
+  if (found !== undefined) return found
+  throw new SettingError(`${name} has no model here: its trainer kept the weights elsewhere`)
+}
+
 async function runExportModel({ words, own, terminal, json }: Invocation): Promise<number> {
   const { to, out } = own
   if (to !== 'gguf' && to !== 'safetensors') {
     throw new MisuseError(`--to is gguf or safetensors, not "${to ?? ''}"`)
   }
   if (out === undefined) throw new MisuseError('--out FILE says where to write')
-  const folder = words[0] === 'embedded' ? baseModel : resolve(words[0]!)
+  const folder = await modelFolder(words[0]!)
   const checkpoint = await openNamed(undefined, () => readCheckpoint(folder))
   if (to === 'gguf') await writeFile(out, writeGguf(checkpoint, basename(folder)))
   else await writeCheckpoint(out, checkpoint)

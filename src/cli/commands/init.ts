@@ -1,7 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { commandLine } from '../../names/program-name.ts'
+import { commandLine, quoted } from '../../names/program-name.ts'
+import { openNamed } from '../../settings/open-named.ts'
 import { isRun } from '../../store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { initFiles } from '../init-files.ts'
@@ -34,11 +35,11 @@ async function runInit({ words, terminal, json }: Invocation): Promise<number> {
   if (taken.length > 0) {
     throw new MisuseError(`${folder} already has ${taken.join(', ')}: name an empty folder`)
   }
-  await mkdir(folder, { recursive: true })
+  await openNamed(folder, () => mkdir(folder, { recursive: true }))
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   if (json) terminal.print(JSON.stringify({ folder, files: Object.keys(files) }))
   else for (const name of Object.keys(files)) terminal.print(join(folder, name))
-  const enter = resolve(folder) === process.cwd() ? '' : `cd ${words[0]} && `
+  const enter = resolve(folder) === process.cwd() ? '' : `cd ${quoted(folder)} && `
   terminal.tell(`next  ${enter}${commandLine('roll', '--profile', 'laptop')}`)
   return 0
 }

@@ -95,7 +95,7 @@ export const rollCommand: Command = {
   usage: '--policy URI --environment NAME --tasks FILE|N',
   about:
     'Rolls a group of attempts for every task and keeps every token, log-probability, reward and\n' +
-    'reason in a run folder. Prints one line per group; with --json one JSON object per group.',
+    'reason in a run folder. Prints one line per group; with --json one JSON object per group, and one for the run at the end.',
   examples: [
     'espalier roll --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --group 8',
     'espalier roll --policy scripted:answers.jsonl --environment ./shop.ts#shop --tasks tasks.jsonl',

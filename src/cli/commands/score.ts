@@ -11,8 +11,7 @@ import {
 import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/open-parts.ts'
 import { openRewards } from '../../run/open-rewards.ts'
 import { openShaping } from '../../run/open-scorers.ts'
-import { rollOptionsOf } from '../../run/roll-options.ts'
-import type { Settings } from '../../settings/settings.ts'
+import { type Settings, withoutUndefined } from '../../settings/settings.ts'
 import { isUserPart } from '../../settings/user-part.ts'
 import { type GroupRecord, groupRecord } from '../../store/group-record.ts'
 import { openRunReader, openRunWriter } from '../../store/store.ts'
@@ -82,7 +81,7 @@ async function runScore(invocation: Invocation): Promise<number> {
     filters: await openFilters(values.filters),
     estimate: shapedEstimate(
       await openEstimateNamed(values.advantage),
-      await openShaping(rollOptionsOf(values)),
+      await openShaping(withoutUndefined(values)),
     ),
     weighting: values.weighting,
     signal,

@@ -170,11 +170,14 @@ async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): 
   } catch (cause) {
     // Not the policy's mistake: the tool returned something that no message can carry.
     throw new Failure('tool', {
-      cause: new Error(`${name} gave a result that is not JSON: ${describeCause(cause)}`, {
-        cause,
-      }),
+      cause: new Error(`${name} gave a result that is not JSON: ${inOneLine(cause)}`, { cause }),
     })
   }
+}
+
+/** JSON.stringify draws a circle in several lines. */
+function inOneLine(cause: unknown): string {
+  return describeCause(cause).replace(/\s*\n\s*/g, ' ')
 }
 
 /** AI SDK tools may give preliminary results one after the other; the last one counts. */

@@ -31,6 +31,15 @@ const add = tool({
   execute: ({ a, b }) => ({ sum: a + b }),
 })
 
+it('a result that is a circle fails at the tool, with a reason in one line', async () => {
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  const circular = tool({ inputSchema: z.object({}), execute: () => circle })
+  const failure = await run({ circular }, [{ tool: 'circular' }]).catch(error => error)
+  expect(failure).toMatchObject({ boundary: 'tool' })
+  expect(failure.message).toMatch(/^circular gave a result that is not JSON: .*closes the circle$/)
+})
+
 describe('what a policy does wrong is an observation it can learn from', () => {
   it.each<[string, ScriptedCall, string, string]>([
     [

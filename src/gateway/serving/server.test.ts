@@ -255,7 +255,7 @@ describe('serving OpenAI’s protocol', () => {
     expect(text.body.usage.prompt_tokens).toBe(2)
   })
 
-  it('chats through its own template, with the tokens it saw and sampled', async () => {
+  it('chats through its own template, with the tokens it saw and sampled, and candidates if asked', async () => {
     const tools = [
       {
         type: 'function',
@@ -279,6 +279,16 @@ describe('serving OpenAI’s protocol', () => {
     expect(choice.logprobs.content.length).toBe(body.usage.completion_tokens)
     expect(body.prompt_token_ids.slice(0, 1)).toEqual([1])
     expect(body.metadata.weight_version).toBe(String(model.version()))
+    const { body: top } = await post('/v1/chat/completions', {
+      messages: [{ role: 'user', content: 'two' }],
+      max_tokens: 4,
+      top_logprobs: 3,
+    })
+    for (const { top_logprobs: candidates } of top.choices[0].logprobs.content) {
+      const logprobs = candidates.map(({ logprob }: { logprob: number }) => logprob)
+      expect(logprobs).toHaveLength(3)
+      expect(logprobs).toEqual(logprobs.toSorted((a: number, b: number) => b - a))
+    }
     const [event] = await stream('/v1/chat/completions', {
       messages: [{ role: 'user', content: 'two' }],
       max_tokens: 4,

@@ -29,7 +29,7 @@ const training: Training = {
 export const art = lineFormat({
   name: 'art',
   summary: "ART's TrajectoryGroup with choices and token ids, one group per line",
-  carries: ['rewards', 'reward parts', 'messages', 'tools'],
+  carries: ['tokens', 'rewards', 'reward parts', 'messages', 'tools'],
   training,
   comparesRewards: true,
   start(options) {
@@ -48,6 +48,10 @@ function toGroup(source: ExportGroup, options: FormatOptions): object {
   options.lost.add(
     'tokens that were not sampled: ART renders the messages again',
     conversations.length,
+  )
+  options.lost.add(
+    'token ids of turns that are not trained or have no log-probabilities',
+    conversations.flatMap(({ turns }) => turns).filter(turn => !isTold(turn)).length,
   )
   return {
     trajectories: conversations.map(each => toTrajectory(source, each, options)),
@@ -106,16 +110,20 @@ function toTrajectory(
   }
 }
 
+/** Whether the ids of a turn's tokens are written: ART has them beside log-probabilities only. */
+function isTold(turn: TurnTokens): boolean {
+  return isTrainedTurn(turn) && !turn.logprobs.some(Number.isNaN)
+}
+
 function toChoice(message: Message, turn: TurnTokens): object {
   const ids = turn.pathIds.subarray(turn.start, turn.end)
-  const hasLogprobs = !turn.logprobs.some(Number.isNaN)
   const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
   return {
     finish_reason:
       turn.turn.finish.kind === 'length' ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop',
     index: 0,
     message: withoutReasoning(message),
-    logprobs: hasLogprobs
+    logprobs: isTold(turn)
       ? { content: [...ids].map((id, token) => tokenLogprob(id, turn.logprobs[token]!)) }
       : null,
   }

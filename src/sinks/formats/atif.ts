@@ -33,10 +33,12 @@ export const atif = lineFormat({
     'sampling',
     'fidelity',
   ],
-  start: options => source =>
-    conversationsOf(source.group, options)
-      .filter(({ messages }) => messages.length > 0)
-      .map(conversation => toDocument(source, conversation, options)),
+  start: options => source => {
+    const all = conversationsOf(source.group, options)
+    const told = all.filter(({ messages }) => messages.length > 0)
+    options.lost.add('trajectories without a message: no document', all.length - told.length)
+    return told.map(conversation => toDocument(source, conversation, options))
+  },
   loading: file => [
     `python:  trajectories = [Trajectory.model_validate_json(line) for line in open(${JSON.stringify(file)})]   # harbor.models.trajectories`,
   ],
@@ -77,7 +79,7 @@ function toDocument(
       rewards: isUnscored(member)
         ? {}
         : Object.fromEntries(member.reward.parts.map(({ name, score }) => [name, score])),
-      advantage: isUnscored(member) ? null : member.advantage,
+      advantage: isUnscored(member) || member.dropped ? null : member.advantage,
       outcome: isUnscored(member) ? member.outcome : trajectory.outcome,
       fidelity: trajectory.fidelity,
     },

@@ -8,6 +8,7 @@ import { atif } from './atif.ts'
 import { openaiDpo, trlDpo } from './preference.ts'
 import { openaiSft, trlSft } from './supervised.ts'
 import { tauBench } from './tau-bench.ts'
+import { tau2Bench } from './tau2-bench.ts'
 import { tinker } from './tinker.ts'
 
 async function objects(format: Format, groups: readonly Group[]): Promise<readonly Fields[]> {
@@ -105,6 +106,8 @@ describe('pairs for preference training', () => {
   })
 })
 
+type Results = readonly { readonly task_id: unknown; readonly trial: number }[]
+
 describe('documents for viewers and benchmarks', () => {
   it('ATIF hangs results on the step that called, and marks turns trained elsewhere', async () => {
     const [document] = await objects(atif, [chainGroup([1])])
@@ -134,6 +137,18 @@ describe('documents for viewers and benchmarks', () => {
     expect(results[2]!.info).toEqual({ error: 'failed in tool: broke', traceback: '' })
     expect(JSON.parse((await writeTo(tauBench, [])).text)).toEqual([])
   })
+
+  it.each([tauBench, tau2Bench])(
+    '$name gets the first trials of all tasks, then the second',
+    async format => {
+      const groups = ['1', '0'].map(id => toExport(chainGroup([1, 0], { id, failed: 1 })))
+      const { text } = await writeTo(format, groups)
+      const parsed = JSON.parse(text) as Results | { readonly simulations: Results }
+      const results = 'simulations' in parsed ? parsed.simulations : parsed
+      const places = results.map(({ task_id, trial }) => [String(task_id).slice(0, 1), trial])
+      expect(places).toEqual([0, 1, 2].flatMap(trial => ['1', '0'].map(task => [task, trial])))
+    },
+  )
 
   it('Tinker reads tokens one before their targets', async () => {
     const [datum] = await objects(tinker, [chainGroup([1, 0])])

@@ -2,6 +2,7 @@ import type { Group } from '../../core/group.ts'
 import { neutralFeatures } from '../features.ts'
 import type { Format, FormatOptions, Output } from '../format.ts'
 import { rowsFor } from '../forms.ts'
+import { openLossReport } from '../lost.ts'
 import type { Cell, Column } from '../parquet/columns.ts'
 import { openTable } from '../parquet/open-table.ts'
 import type { Table } from '../parquet/table.ts'
@@ -81,10 +82,15 @@ export function openRows(output: Output, run: string): Table {
 /** The rows of a group, cell by cell. */
 export function toRows(
   group: Group,
-  { run, volatile, ...options }: Omit<FormatOptions, 'lost'>,
+  {
+    run,
+    volatile,
+    lost = openLossReport(),
+    ...options
+  }: Omit<FormatOptions, 'lost'> & Partial<Pick<FormatOptions, 'lost'>>,
 ): readonly Readonly<Record<string, Cell>>[] {
-  return rowsFor({ name: 'parquet', training: neutralTraining }, group, options).map(row =>
-    toCells([rowHead(run, group, row), rowTail(group, row, volatile)]),
+  return rowsFor({ name: 'parquet', training: neutralTraining }, group, { ...options, lost }).map(
+    row => toCells([rowHead(run, group, row), rowTail(group, row, volatile)]),
   )
 }
 

@@ -1,4 +1,4 @@
-import { conversationsOf, withoutReasoning } from '../conversations.ts'
+import { conversationsOf, countUntrained, withoutReasoning } from '../conversations.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { lineFormat } from '../line-format.ts'
 import { type Pair, pairsOf } from '../pairs.ts'
@@ -63,5 +63,7 @@ export const openaiDpo = lineFormat({
 function pairsIn({ group }: ExportGroup, options: FormatOptions): readonly Pair[] {
   const { pairs, alone } = pairsOf(conversationsOf(group, options))
   options.lost.add('trajectories without a partner of another reward', alone)
+  const paired = pairs.flatMap(({ chosen, rejected }) => [chosen, rejected])
+  countUntrained(paired, { lost: options.lost, trainer: 'preference training' })
   return pairs
 }

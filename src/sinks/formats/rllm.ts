@@ -1,5 +1,11 @@
 import type { Outcome } from '../../core/outcome.ts'
-import { type Conversation, conversationsOf, rewardOf, spoken } from '../conversations.ts'
+import {
+  type Conversation,
+  conversationsOf,
+  countUntrained,
+  rewardOf,
+  spoken,
+} from '../conversations.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { checkForm, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
@@ -40,6 +46,7 @@ export const rllm = lineFormat({
 function toEpisodes(source: ExportGroup, options: FormatOptions): readonly object[] {
   checkForm({ name: 'rllm', training }, source.group, options)
   const conversations = conversationsOf(source.group, options)
+  countUntrained(conversations, { lost: options.lost, trainer: "rLLM's verl backend" })
   const trees = [...new Set(conversations.map(({ tree }) => tree))]
   return trees.map(tree => {
     const own = conversations.filter(each => each.tree === tree)

@@ -31,7 +31,7 @@ export const skyrl = lineFormat({
     let hasLogprobs: boolean | undefined
     return function* toEntries(source: ExportGroup) {
       const { group } = source
-      const rows = rowsFor({ name: 'skyrl', training }, group, options)
+      const rows = rowsFor({ name: 'skyrl', training }, group, { ...options, lost })
       const shape = shapeOf(group, rows)
       if (shape.trees > 0) refuseTrees(group.id, options)
       const numbers = numberedBy(shape.trees > 0, rows)

@@ -41,7 +41,10 @@ export const slime = lineFormat({
       return known
     }
     return function* toSamples(source: ExportGroup) {
-      for (const member of rowsFor({ name: 'slime', training }, source.group, options)) {
+      for (const member of rowsFor({ name: 'slime', training }, source.group, {
+        ...options,
+        lost,
+      })) {
         const has = !lacksLogprobs(member)
         hasLogprobs ??= has
         // slime decides by the first sample of a batch for all of them.

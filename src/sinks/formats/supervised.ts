@@ -3,6 +3,7 @@ import {
   argumentsOf,
   type Conversation,
   conversationsOf,
+  countUntrained,
   isTrainedTurn,
   turnAt,
   untilLastReply,
@@ -11,6 +12,7 @@ import {
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { lineFormat } from '../line-format.ts'
 import type { LossReport } from '../lost.ts'
+import { isTrained } from '../row-record.ts'
 
 /**
  * TRL's conversational format for supervised training: `messages` and `tools`, with the arguments of
@@ -23,19 +25,27 @@ export const trlSft = lineFormat({
   summary: 'Conversations for supervised training in TRL: messages and tools',
   carries: ['messages', 'tools'],
   start: options => source =>
-    taughtIn(source, options).map(conversation => {
-      const shared = conversation.turns.filter(turn => !isTrainedTurn(turn)).length
-      options.lost.add('turns that another trajectory of the tree holds too', shared)
-      return {
-        messages: untilLastReply(conversation.messages).map(withObjectArguments),
-        ...(conversation.tree.tools.length > 0 && { tools: conversation.tree.tools }),
-      }
-    }),
+    everyReplyTaught(source, options).map(({ messages, tree: { tools } }) => ({
+      messages: untilLastReply(messages).map(withObjectArguments),
+      ...(tools.length > 0 && { tools }),
+    })),
   loading: file => [
     `python:  dataset = load_dataset("json", data_files=${JSON.stringify(file)}, split="train")`,
     '         trainer = SFTTrainer(model, train_dataset=dataset, args=SFTConfig(assistant_only_loss=True))',
   ],
 })
+
+/** The conversations of a group for a trainer that learns from every reply; counts what it should not learn from. */
+function everyReplyTaught(source: ExportGroup, options: FormatOptions): readonly Conversation[] {
+  const { lost } = options
+  const taught = taughtIn(source, options)
+  const shared = taught
+    .filter(({ member }) => isTrained(member))
+    .flatMap(({ turns }) => turns.filter(turn => !isTrainedTurn(turn)))
+  lost.add('turns that another trajectory of the tree holds too', shared.length)
+  countUntrained(taught, { lost, trainer: 'TRL' })
+  return taught
+}
 
 /**
  * OpenAI's fine-tuning format. `weight` is 0 for what this trajectory does not train: turns that it

@@ -12,8 +12,8 @@ import { isUnscored } from '../row-record.ts'
 
 /**
  * tau-bench's results (tau_bench/run.py and types.py), written as the original writes them, floats
- * and all. Task ids are numbers there; the ids of other environments count from 0 in the order of
- * the run.
+ * and all, trial by trial. Task ids are numbers there; the ids of other environments count from 0 in
+ * the order of the run.
  */
 export const tauBench: Format = {
   name: 'tau-bench',
@@ -21,16 +21,24 @@ export const tauBench: Format = {
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
     const taken = new Set<string>()
+    const trials = openTrials()
     return {
       async write(source) {
         const conversations = conversationsOf(source.group, options)
         for (const conversation of conversations) {
-          const entry = dumps(toEntry(source, conversation, taken), { indent: 2 })
-          await output.write(`${taken.size === 1 ? '[' : ','}\n  ${entry.replaceAll('\n', '\n  ')}`)
+          const task = taskNumber(source, conversation.member.trajectory.report)
+          const trial = takeTrial(task, conversation.tree.member, taken)
+          const entry = dumps(toEntry(source, conversation, { task, trial }), { indent: 2 })
+          trials.add(trial, `\n  ${entry.replaceAll('\n', '\n  ')}`)
         }
         return conversations.length
       },
       async end() {
+        let before = '['
+        for (const entry of trials.inOrder()) {
+          await output.write(`${before}${entry}`)
+          before = ','
+        }
         await output.write(taken.size === 0 ? '[]' : '\n]')
       },
     }
@@ -40,10 +48,13 @@ export const tauBench: Format = {
 
 type Report = Readonly<Record<string, unknown>>
 
-function toEntry(source: ExportGroup, conversation: Conversation, taken: Set<string>): PythonDict {
-  const { member, tree, messages } = conversation
+function toEntry(
+  source: ExportGroup,
+  conversation: Conversation,
+  { task, trial }: { readonly task: number; readonly trial: number },
+): PythonDict {
+  const { member, messages } = conversation
   const report = tauReportOf(member.trajectory.report)
-  const task = taskNumber(source, report)
   const problem = isUnscored(member) ? describeOutcome(member.outcome) : report?.error
   const broke = typeof problem === 'string'
   return new Map<string, PythonValue>([
@@ -54,8 +65,24 @@ function toEntry(source: ExportGroup, conversation: Conversation, taken: Set<str
       broke ? errorInfo(problem) : report ? tauInfo(report) : plainInfo(source, conversation),
     ],
     ['traj', broke ? [] : messages.map(message => fromJavaScript(withoutReasoning(message)))],
-    ['trial', takeTrial(task, tree.member, taken)],
+    ['trial', trial],
   ])
+}
+
+/** Written entries by trial: the originals write the first trials of all tasks, then the second. */
+export function openTrials() {
+  const trials = new Map<number, string[]>()
+  return {
+    add(trial: number, entry: string): void {
+      const known = trials.get(trial)
+      if (known) known.push(entry)
+      else trials.set(trial, [entry])
+    },
+    /** All entries, those of one trial in the order in which they came. */
+    *inOrder(): Generator<string> {
+      for (const [, entries] of [...trials].sort(([a], [b]) => a - b)) yield* entries
+    },
+  }
 }
 
 /** The trial number of an attempt; a task that is repeated gets further numbers, none is used twice. */

@@ -8,7 +8,7 @@ import {
 import { type Conversation, conversationsOf } from '../conversations.ts'
 import type { Format } from '../format.ts'
 import { isUnscored } from '../row-record.ts'
-import { takeTrial } from './tau-bench.ts'
+import { openTrials, takeTrial } from './tau-bench.ts'
 
 /**
  * tau2-bench's results (tau2/data_model/simulation.py, `Results`): its own tools load them, measure
@@ -21,18 +21,24 @@ export const tau2Bench: Format = {
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
     const results = new Results()
+    const trials = openTrials()
     return {
       async write(source) {
         const conversations = conversationsOf(source.group, options)
         for (const conversation of conversations) {
-          const before = results.count === 0 ? '{\n  "simulations": [' : ','
-          await output.write(`${before}\n    ${dumps(results.add(conversation))}`)
+          const { trial, entry } = results.add(conversation)
+          trials.add(trial, `\n    ${dumps(entry)}`)
         }
         return conversations.length
       },
       async end() {
-        const before = results.count === 0 ? '{\n  "simulations": [' : ''
-        await output.write(`${before}\n  ],\n${results.rest()}\n}\n`)
+        await output.write('{\n  "simulations": [')
+        let before = ''
+        for (const entry of trials.inOrder()) {
+          await output.write(`${before}${entry}`)
+          before = ','
+        }
+        await output.write(`\n  ],\n${results.rest()}\n}\n`)
       },
     }
   },
@@ -45,7 +51,6 @@ type Report = Readonly<Record<string, unknown>>
 const NO_TIME = '1970-01-01T00:00:00'
 
 class Results {
-  count = 0
   readonly #tasks = new Map<string, string>()
   readonly #taken = new Set<string>()
   readonly #numbers = new Map<string, number>()
@@ -54,20 +59,19 @@ class Results {
   #domain = 'unknown'
   #retrieval: PythonValue = null
 
-  /** An attempt as the original keeps it. */
-  add(conversation: Conversation): PythonDict {
+  /** An attempt as the original keeps it, and the number of its trial. */
+  add(conversation: Conversation): { readonly trial: number; readonly entry: PythonDict } {
     const { member, tree, messages } = conversation
     const report = tau2ReportOf(member.trajectory.report)
     const task = String(report?.task_id ?? tree.task)
     const number = this.#numbers.get(task) ?? this.#numbers.size
     this.#numbers.set(task, number)
     const trial = takeTrial(number, tree.member, this.#taken)
-    this.count++
     this.#trials = Math.max(this.#trials, trial + 1)
     if (report) this.#remember(report, task)
     const system = messages.find(({ role }) => role === 'system')
     this.#policy ||= policyIn(typeof system?.content === 'string' ? system.content : '')
-    return simulation(conversation, { report, task, trial })
+    return { trial, entry: simulation(conversation, { report, task, trial }) }
   }
 
   #remember(report: Report, task: string): void {

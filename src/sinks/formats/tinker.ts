@@ -41,7 +41,10 @@ export const tinker = lineFormat({
   start({ lost, ...options }) {
     if (lossKind(options.loss) !== 'token') throw sumsOnly(options.loss)
     return function* toData(source: ExportGroup) {
-      for (const member of rowsFor({ name: 'tinker', training }, source.group, options)) {
+      for (const member of rowsFor({ name: 'tinker', training }, source.group, {
+        ...options,
+        lost,
+      })) {
         const { row } = member
         if (row.ids.length < 2) continue
         needLogprobs('tinker', member)
@@ -55,8 +58,10 @@ export const tinker = lineFormat({
     }
   },
   loading: file => [
-    'python:  from tinker import types',
-    `         data = [types.Datum(model_input=types.ModelInput.from_ints(…), …)]  # see docs/exports.md for ${file}`,
+    'python:  import json; from tinker import types',
+    `         rows = [json.loads(line) for line in open(${JSON.stringify(file)})]`,
+    '         tensors = lambda row: {name: types.TensorData(**tensor) for name, tensor in row["loss_fn_inputs"].items()}',
+    '         data = [types.Datum(model_input=types.ModelInput.model_validate(row["model_input"]), loss_fn_inputs=tensors(row)) for row in rows]',
   ],
 })
 

@@ -30,7 +30,7 @@ export const trl = lineFormat({
       'GRPOTrainer (rollout_func) compares rewards itself and ignores our advantages; AsyncGRPOTrainer takes ours',
     )
     return function* toRows(source: ExportGroup) {
-      for (const member of rowsFor({ name: 'trl', training }, source.group, options)) {
+      for (const member of rowsFor({ name: 'trl', training }, source.group, { ...options, lost })) {
         needLogprobs('trl', member)
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)

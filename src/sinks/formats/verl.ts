@@ -30,7 +30,10 @@ export const verl = lineFormat({
     )
     return function* toOutputs(source: ExportGroup) {
       if (source.group.members.some(({ importance }) => importance)) lost.note(weightsNote)
-      for (const member of rowsFor({ name: 'verl', training }, source.group, options)) {
+      for (const member of rowsFor({ name: 'verl', training }, source.group, {
+        ...options,
+        lost,
+      })) {
         const missing = member.row.logprobs.filter(Number.isNaN).length
         lost.add('tokens without a log-probability, in rows that therefore carry none', missing)
         yield toOutput(source, member, { hasLogprobs: missing === 0, volatile })

@@ -58,6 +58,7 @@ export function readOpenAiChat(given: unknown, options: ReadOptions): Asked {
         numberIn(body, 'max_tokens', { low: 1, high: most.tokens, whole: true }),
       stop: textsIn(body, 'stop'),
       count: numberIn(body, 'n', { low: 1, high: most.answers, whole: true }),
+      topLogprobs,
       responseFormat: readFormat(body),
       ...readSampling(body),
     }),

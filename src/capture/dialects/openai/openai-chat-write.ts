@@ -67,23 +67,28 @@ function writeMessage({ message }: ChatAnswer): object {
 
 /** Log-probabilities of the sampled tokens; a token is named by its text, or by its id. */
 export function writeLogprobs({ tokens }: ChatAnswer, { decode }: WriteOptions) {
-  const { sampled, logprobs } = tokens
-  const content = [...sampled].map((id, index) => {
+  const { sampled, logprobs, candidates } = tokens
+  const write = (id: number, logprob: number | null) => {
     const token = decode ? decode(id) : `token_id:${id}`
-    const bytes = decode ? [...Buffer.from(token)] : null
-    return { token, logprob: logprobs?.[index] ?? null, bytes, top_logprobs: [] }
-  })
+    return { token, logprob, bytes: decode ? [...Buffer.from(token)] : null }
+  }
+  const content = [...sampled].map((id, index) => ({
+    ...write(id, logprobs?.[index] ?? null),
+    top_logprobs: (candidates?.[index] ?? []).map(each => write(each.id, each.logprob)),
+  }))
   return { content: logprobs ? content : null, refusal: null }
 }
 
 function writeUsage(answers: readonly ChatAnswer[]): object {
   const prompt = answers[0]?.usage.prompt ?? 0
   const sampled = answers.reduce((sum, { usage }) => sum + usage.sampled, 0)
+  const reasoning = answers.reduce((sum, { usage }) => sum + (usage.reasoning ?? 0), 0)
   return {
     prompt_tokens: prompt,
     completion_tokens: sampled,
     total_tokens: prompt + sampled,
     prompt_tokens_details: { cached_tokens: answers[0]?.usage.cached ?? 0 },
+    completion_tokens_details: { reasoning_tokens: reasoning },
   }
 }
 
@@ -96,28 +101,29 @@ export function streamOpenAiChat(asked: Asked, options: WriteOptions): StreamWri
     plainEvent({ ...head, model, choices, ...more })
   const choice = (index: number, delta: object, more: object = {}): string =>
     chunk([{ index, delta, finish_reason: null, ...more }])
+  const reasoning = openReasoning(choice)
   return {
     begin: () =>
       Array.from({ length: chat.count ?? 1 }, (_, index) =>
         choice(index, { role: 'assistant', content: '' }),
       ).join(''),
-    delta: delta => choice(delta.answer, writeDelta(delta)),
+    delta: delta =>
+      delta.kind === 'reasoning'
+        ? reasoning.hold(delta)
+        : reasoning.release(delta.answer) + choice(delta.answer, writeDelta(delta)),
     end(answers) {
-      const ends = answers.map((answer, index) =>
-        choice(
-          index,
-          {},
-          {
-            finish_reason: finishes[answer.finish],
-            ...unmetField(answer),
-            ...(wants.logprobs && { logprobs: writeLogprobs(answer, options) }),
-            ...(wants.tokenIds && {
-              token_ids: [...answer.tokens.sampled],
-              prompt_token_ids: [...answer.tokens.prompt],
-            }),
-          },
-        ),
-      )
+      const ends = answers.map((answer, index) => {
+        const more = {
+          finish_reason: finishes[answer.finish],
+          ...unmetField(answer),
+          ...(wants.logprobs && { logprobs: writeLogprobs(answer, options) }),
+          ...(wants.tokenIds && {
+            token_ids: [...answer.tokens.sampled],
+            prompt_token_ids: [...answer.tokens.prompt],
+          }),
+        }
+        return reasoning.release(index) + choice(index, {}, more)
+      })
       const usage = wants.usage ? chunk([], { usage: writeUsage(answers) }) : ''
       return `${ends.join('')}${usage}data: [DONE]\n\n`
     },
@@ -125,12 +131,30 @@ export function streamOpenAiChat(asked: Asked, options: WriteOptions): StreamWri
   }
 }
 
-function writeDelta(delta: ChatDelta): object {
+/**
+ * Holds reasoning back until something else is said, so that it is sent as one delta: OpenAI's own
+ * client joins the deltas of fields it knows and keeps the last one of others, so that a
+ * conversation would come back with the end of its reasoning alone.
+ */
+function openReasoning(choice: (index: number, delta: object) => string) {
+  const held = new Map<number, string>()
+  return {
+    hold({ answer, text }: Extract<ChatDelta, { kind: 'reasoning' }>): string {
+      held.set(answer, (held.get(answer) ?? '') + text)
+      return ''
+    },
+    release(answer: number): string {
+      const text = held.get(answer)
+      held.delete(answer)
+      return text === undefined ? '' : choice(answer, { reasoning_content: text })
+    },
+  }
+}
+
+function writeDelta(delta: Exclude<ChatDelta, { kind: 'reasoning' }>): object {
   switch (delta.kind) {
     case 'text':
       return { content: delta.text }
-    case 'reasoning':
-      return { reasoning_content: delta.text }
     case 'call': {
       const { index, id, name } = delta
       return {

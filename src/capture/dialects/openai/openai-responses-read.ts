@@ -33,6 +33,7 @@ export function readOpenAiResponses(given: unknown, options: ReadOptions): Asked
   const items = readItems(body, options)
   const tools = readTools(body)
   const include = listIn(body, 'include', { most: 64 }) ?? []
+  const topLogprobs = numberIn(body, 'top_logprobs', { low: 0, high: 20, whole: true })
   const chat: ChatRequest = {
     messages: readConversation(body, items, options),
     tools,
@@ -41,6 +42,7 @@ export function readOpenAiResponses(given: unknown, options: ReadOptions): Asked
       parallelCalls: flagIn(body, 'parallel_tool_calls'),
       maxTokens: numberIn(body, 'max_output_tokens', { low: 1, high: most.tokens, whole: true }),
       ...readSampling(body),
+      topLogprobs,
       responseFormat: readFormat(body),
     }),
   }
@@ -50,7 +52,7 @@ export function readOpenAiResponses(given: unknown, options: ReadOptions): Asked
     stream: flagIn(body, 'stream') ?? false,
     body,
     wants: {
-      logprobs: include.includes('message.output_text.logprobs'),
+      logprobs: include.includes('message.output_text.logprobs') || (topLogprobs ?? 0) > 0,
       tokenIds: flagIn(body, 'return_token_ids') ?? false,
       usage: true,
     },

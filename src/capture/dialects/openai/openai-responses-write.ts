@@ -74,7 +74,7 @@ function writeUsage({ usage }: ChatAnswer): object {
     input_tokens: usage.prompt,
     input_tokens_details: { cached_tokens: usage.cached ?? 0 },
     output_tokens: usage.sampled,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
     total_tokens: usage.prompt + usage.sampled,
   }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
@@ -92,6 +92,24 @@ it('a set is made, split, cleared of what is held out, measured by a policy, and
   const trained = JSON.parse(readFileSync(join(folder, 'run', 'run.json'), 'utf8'))
   expect(JSON.stringify(trained)).toContain('hard.jsonl')
 }, 300_000)
+
+it('no file that is there already is written over', async () => {
+  const made = ['tasks', 'make', '2', '--environment', 'desk', '--out', at('once.jsonl')]
+  await done(...made)
+  const before = linesOf('once.jsonl')
+  writeFileSync(at('parts.held-out.jsonl'), 'mine\n')
+  for (const words of [
+    made,
+    ['tasks', 'dedupe', at('once.jsonl'), '--out', at('once.jsonl')],
+    ['tasks', 'split', at('once.jsonl'), '--out', at('parts.jsonl')],
+  ]) {
+    const { code, stderr } = await runCommand(words)
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/jsonl is there already: remove it/)])
+  }
+  expect(linesOf('once.jsonl')).toEqual(before)
+  expect(linesOf('parts.held-out.jsonl')).toEqual(['mine'])
+  expect(existsSync(at('parts.train.jsonl'))).toBe(false)
+})
 
 it('what is not there, and verbs that are none, are told as misuse', async () => {
   expect((await runCommand(['tasks', 'sort', 'x'])).code).toBe(2)

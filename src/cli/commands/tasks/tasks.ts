@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import type { Environment, Task } from '../../../core/environment.ts'
 import { readSplits } from '../../../datasets/splits.ts'
 import { checkOutputFile } from '../../../exchange/output-file.ts'
@@ -24,7 +24,7 @@ export const tasksCommand: Command = {
     'split FILE    parts by shares (--splits train=0.9,held-out=0.1); tasks that are alike stay together\n' +
     'measure RUN   what the attempts of an eval or roll say of its tasks: success, contrast, bands of\n' +
     '              difficulty, leakage against --against; --keep writes those of some bands\n\n' +
-    'FILE is JSONL, Parquet or a run; what is written is what --tasks reads.',
+    'FILE is JSONL, Parquet or a run; what is written is what --tasks reads. No file is written over.',
   examples: [
     'espalier tasks make 1000 --environment calculator --out all.jsonl',
     'espalier tasks dedupe all.jsonl --against held-out.jsonl --out train.jsonl',
@@ -75,11 +75,12 @@ async function makeSet(invocation: Invocation): Promise<number> {
     throw new MisuseError(`espalier tasks make takes how many, not "${words[1]}"`)
   }
   if (flags.environment === undefined) throw new MisuseError('--environment NAME is missing')
-  return tellWritten(invocation, { tasks: write(outOf(invocation), await read(invocation, count)) })
+  const out = refuseOld(outOf(invocation))
+  return tellWritten(invocation, { tasks: write(out, await read(invocation, count)) })
 }
 
 async function dedupeSet(invocation: Invocation): Promise<number> {
-  const out = outOf(invocation)
+  const out = refuseOld(outOf(invocation))
   const tasks = await read(invocation, invocation.words[1]!)
   const heldOut = await readAgainst(invocation)
   const { kept, leftOut } = dedupeTasks(tasks, heldOut, likenessOf(invocation))
@@ -96,12 +97,14 @@ async function splitSet(invocation: Invocation): Promise<number> {
     readSplits(own.splits ?? 'train=0.9,held-out=0.1'),
   )
   const shares = Object.fromEntries(splits.map(({ name, share }) => [name, share]))
+  const fileOf = (name: string): string => out.replace(/(\.jsonl)?$/, `.${name}.jsonl`)
+  for (const { name } of splits) refuseOld(fileOf(name))
   const options = { seed: flags.seed ?? 0, ...likenessOf(invocation) }
   const parts = partTasks(await read(invocation, invocation.words[1]!), shares, options)
   const files: Record<string, string> = {}
   const counted: Record<string, number> = {}
   for (const [name, tasks] of Object.entries(parts)) {
-    files[name] = out.replace(/(\.jsonl)?$/, `.${name}.jsonl`)
+    files[name] = fileOf(name)
     counted[name] = write(files[name], tasks)
   }
   return tellWritten(invocation, counted, { files })
@@ -114,6 +117,7 @@ async function measureSet(invocation: Invocation): Promise<number> {
   const keep = own.keep?.split(',').map(band => band.trim())
   const wrong = keep?.find(band => !bands.some(known => known === band))
   if (wrong !== undefined) throw new MisuseError(`--keep ${wrong}: bands are ${bands.join(', ')}`)
+  const out = keep && refuseOld(outOf(invocation))
   const heldOut = lists.against?.length ? await readAgainst(invocation) : undefined
   const measured = await measureTasks(run, {
     ...likenessOf(invocation),
@@ -129,12 +133,11 @@ async function measureSet(invocation: Invocation): Promise<number> {
     terminal.print(counts.join('  '))
     if (leaked) terminal.print(`like a held-out task: ${leaked.length}`)
   }
-  if (!keep) return 0
+  if (!keep || out === undefined) return 0
   const kept = new Map(measured.byTask.map(({ id, band }) => [id, keep.includes(band)]))
   const leaks = new Set(measured.leaked?.map(({ id }) => id))
   const chosen = (await read(invocation, run)).filter(({ id }) => kept.get(id) && !leaks.has(id))
-  const written = write(outOf(invocation), chosen)
-  terminal.tell(`wrote ${written} tasks to ${own.out}`)
+  terminal.tell(`wrote ${write(out, chosen)} tasks to ${out}`)
   return 0
 }
 
@@ -144,6 +147,12 @@ function outOf({ own: { out } }: Invocation): string {
   }
   checkOutputFile('--out', out)
   return out
+}
+
+/** Refuses to write over a file: it may be the only copy of somebody's tasks. */
+function refuseOld(file: string): string {
+  if (!existsSync(file)) return file
+  throw new MisuseError(`${file} is there already: remove it or choose another --out`)
 }
 
 function likenessOf({ own }: Invocation): LikenessOptions {

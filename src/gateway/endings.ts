@@ -1,0 +1,79 @@
+import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { CaptureEnding } from '../capture/contract.ts'
+import { RequestProblem } from '../capture/dialects/problem.ts'
+import { Failure } from '../core/failure.ts'
+import type { Json } from '../core/ids.ts'
+import {
+  type Aborted,
+  describeOutcome,
+  type Failed,
+  isGradableOutcome,
+  type Outcome,
+} from '../core/outcome.ts'
+import type { Tree } from '../core/tree.ts'
+
+/** How an attempt ended, as far as a later close may repeat it. */
+export interface Ended {
+  readonly outcome: Outcome
+  /** The reward that was posted and counts. */
+  readonly reward: number | undefined
+  /** A digest of its report: closed attempts are remembered by the thousand, and reports may be long. */
+  readonly report: string | undefined
+}
+
+/** How the attempt of a tree ended. */
+export function endedAs({ trajectories }: Tree): Ended {
+  const { outcome, turns, report } = trajectories[0]!
+  return {
+    outcome,
+    reward: isGradableOutcome(outcome) ? turns.at(-1)?.reward : undefined,
+    report: report === undefined ? undefined : digestOf(report),
+  }
+}
+
+/**
+ * The outcome of an attempt without a sample: nothing of it can be trained on, so it is not scored,
+ * whatever reward it was given.
+ */
+export function unasked(reward: number | undefined, failure: Error | undefined): Failed {
+  const sampled = 'nothing was sampled in it'
+  const what = reward === undefined ? sampled : `${sampled}, so its reward ${reward} does not count`
+  if (failure instanceof Failure) {
+    const { boundary, message } = failure
+    return { kind: 'failed', boundary, message: `${what}: ${message}` }
+  }
+  const message = `${what}: did its agent ask this gateway?`
+  return { kind: 'failed', boundary: 'environment', message }
+}
+
+/** Refuses to close an attempt with anything else than how it ended; what is left out agrees. */
+export function refuseOther(
+  { id }: { readonly id: string },
+  said: CaptureEnding,
+  { outcome, reward, report }: Ended,
+): void {
+  const others = [
+    ...(said.reward === undefined || said.reward === reward ? [] : [`the reward ${said.reward}`]),
+    ...(said.report === undefined || digestOf(said.report) === report ? [] : ['the report']),
+    ...(isOtherEnd(said.outcome, outcome) ? [`"${describeOutcome(said.outcome)}"`] : []),
+  ]
+  if (others.length === 0) return
+  const rewarded = reward === undefined ? 'without a posted reward' : `with the reward ${reward}`
+  const how = isGradableOutcome(outcome)
+    ? `${describeOutcome(outcome)}, ${rewarded}`
+    : describeOutcome(outcome)
+  throw new RequestProblem(
+    'over',
+    `attempt "${id}" has ended (${how}): ${others.join(' and ')} cannot be taken`,
+  )
+}
+
+/** A limit may end what was said to be completed; a failure or an abort that was said stands alone. */
+function isOtherEnd(said: Outcome | undefined, outcome: Outcome): said is Failed | Aborted {
+  return said !== undefined && !isGradableOutcome(said) && !isDeepStrictEqual(said, outcome)
+}
+
+function digestOf(report: Json): string {
+  return hash('sha256', JSON.stringify(report), 'base64')
+}

@@ -1,0 +1,41 @@
+import { existsSync, statSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
+import type { Environment } from '../core/environment.ts'
+import { SettingError } from '../names/setting-error.ts'
+import { checkOptions, tasksOneByOne } from '../settings/check-options.ts'
+import { shownValue } from '../settings/check-settings.ts'
+import type { PartsOptions } from './open-parts.ts'
+
+/** Refuses what cannot be rolled, before anything is opened: each argument, and each option by its name. */
+export function checkRolling(environment: unknown, tasks: unknown, options: PartsOptions): void {
+  checkEnvironment(environment)
+  if (tasks !== undefined) checkTaskArgument(tasks)
+  checkOptions<PartsOptions>(options)
+  if (options.out !== undefined) checkRunFolder(options.out)
+}
+
+/** Refuses a run folder below a file. */
+function checkRunFolder(out: string): void {
+  let above = dirname(resolve(out))
+  while (!existsSync(above)) above = dirname(above)
+  if (statSync(above).isDirectory()) return
+  throw new SettingError(`--out ${out}: ${relative('.', above)} is a file, not a folder`)
+}
+
+function checkEnvironment(given: unknown): void {
+  if (typeof given === 'string') return
+  const { open, readTask } = (given ?? {}) as Partial<Environment>
+  if (typeof open === 'function' && typeof readTask === 'function') return
+  throw new SettingError(
+    `environment: ${shownValue(given)} is neither an environment nor an agent: make one with environment({ … }) or agent({ … }), or name one, as in 'calculator'`,
+  )
+}
+
+/** Refuses tasks that nothing can be read from. */
+export function checkTaskArgument(tasks: unknown): void {
+  if (typeof tasks === 'string' || tasksOneByOne.fits(tasks)) return
+  if (typeof tasks === 'number' && Number.isSafeInteger(tasks) && tasks >= 1) return
+  throw new SettingError(
+    `tasks: ${shownValue(tasks)} is not possible: a file, a run, how many to make (a whole number from 1 on), ${tasksOneByOne.wanted}`,
+  )
+}

@@ -1,0 +1,197 @@
+import { z } from 'zod'
+import { didYouMean } from '../names/nearest.ts'
+import { SettingError } from '../names/setting-error.ts'
+import { checkSetting, checkValue, shownValue } from './check-settings.ts'
+import { defaults, type SettingName, settings } from './settings.ts'
+
+/** What an option may be, in words and as a test. */
+interface Kind {
+  readonly wanted: string
+  fits(value: unknown): boolean
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+const has = (value: unknown, name: PropertyKey): boolean => isObject(value) && name in value
+
+const aFunction: Kind = { wanted: 'a function', fits: value => typeof value === 'function' }
+const aSwitch: Kind = { wanted: 'true or false', fits: value => typeof value === 'boolean' }
+const anObject: Kind = {
+  wanted: 'an object',
+  fits: value => isObject(value) && !Array.isArray(value),
+}
+const anything: Kind = { wanted: 'anything', fits: () => true }
+const anOpened = (what: string, method: string): Kind => ({
+  wanted: `an opened ${what}, an object with ${method}`,
+  fits: value => has(value, method),
+})
+const aPolicy = anOpened('policy', 'sample')
+const listOf = (what: string): Kind => ({
+  wanted: `a list of names and ${what}`,
+  fits: value =>
+    Array.isArray(value) && value.every(each => isObject(each) || (each !== '' && isText(each))),
+})
+const isText = (value: unknown): boolean => typeof value === 'string'
+
+/** Tasks that are given one by one; a list of none is a mistake. */
+export const tasksOneByOne: Kind = {
+  wanted: 'a list of tasks that is not empty, or anything that gives them one by one',
+  fits: value =>
+    Array.isArray(value)
+      ? value.length > 0
+      : has(value, Symbol.iterator) || has(value, Symbol.asyncIterator),
+}
+
+/** What options may be besides what the settings of their names may be: parts that are opened already. */
+const openedParts = {
+  policy: aPolicy,
+  reference: aPolicy,
+  teacher: aPolicy,
+  model: anOpened('renderer', 'render'),
+  strategy: aFunction,
+  branch: anObject,
+  condense: anOpened('condenser', 'condenser'),
+  guards: listOf('guards'),
+  filters: listOf('filters'),
+  reward: anObject,
+  seats: anObject,
+  trainer: anObject,
+  learningRate: aFunction,
+  heldOut: tasksOneByOne,
+} as const satisfies Partial<Record<SettingName, Kind>>
+
+/** Options that no setting has the name of. Those of doors are read where they are opened. */
+const otherOptions = {
+  listen: aFunction,
+  tell: aFunction,
+  instruments: {
+    wanted: 'a list of functions',
+    fits: value => Array.isArray(value) && value.every(aFunction.fits),
+  },
+  signal: { wanted: 'an AbortSignal', fits: value => has(value, 'aborted') },
+  resumes: aSwitch,
+  elsewhere: aFunction,
+  config: anObject,
+  serverThread: aSwitch,
+  entropy: {
+    wanted: 'a number, a schedule or a target',
+    fits: value => Number.isFinite(value) || aFunction.fits(value) || anObject.fits(value),
+  },
+  lossOptions: anObject,
+  onStep: aFunction,
+  onEvaluation: aFunction,
+  onTask: aFunction,
+  port: anything,
+  host: anything,
+  secrets: anything,
+  attempts: anything,
+  idleSeconds: anything,
+  graceSeconds: anything,
+  onGroup: aFunction,
+} as const satisfies Record<string, Kind>
+
+/** Where the options stand that are put together from several settings, or called otherwise. */
+const placeOfSetting = {
+  temperature: 'sampling.temperature',
+  topP: 'sampling.topP',
+  topK: 'sampling.topK',
+  minP: 'sampling.minP',
+  maxTurns: 'limits.turns',
+  maxRolloutTokens: 'limits.tokens',
+  maxContext: 'limits.context',
+  maxNewTokens: 'limits.newTokens',
+  maxSeconds: 'limits.seconds',
+  entropyBonus: 'entropy',
+  agent: 'the environment, which is the first argument',
+  cluster: 'elsewhere: openCluster(…)',
+  results: 'no option: write what evaluate gives',
+} as const satisfies Partial<Record<SettingName, string>>
+
+/** Options that are objects of values, each held to the setting it is. */
+const grouped = {
+  sampling: () =>
+    z.strictObject({
+      temperature: settings.temperature.schema.optional(),
+      topP: settings.topP.schema.optional(),
+      topK: settings.topK.schema.optional(),
+      minP: settings.minP.schema.optional(),
+    }),
+  limits: () =>
+    z.strictObject({
+      turns: settings.maxTurns.schema.optional(),
+      tokens: settings.maxRolloutTokens.schema.optional(),
+      context: settings.maxContext.schema.optional(),
+      newTokens: settings.maxNewTokens.schema.optional(),
+      seconds: settings.maxSeconds.schema.or(z.literal(Number.POSITIVE_INFINITY)).optional(),
+    }),
+} as const satisfies Record<string, () => z.ZodType>
+
+/** The name of an option of `roll`, `evaluate`, `train` or a door. */
+export type OptionName =
+  | Exclude<SettingName, keyof typeof placeOfSetting>
+  | keyof typeof otherOptions
+  | keyof typeof grouped
+
+/** Whether a setting is an option under its own name. */
+export function isOption(name: string): boolean {
+  return Object.hasOwn(settings, name) && !Object.hasOwn(placeOfSetting, name)
+}
+
+/**
+ * Holds the options of a library call to what flags and config files are held to: an unknown name or an
+ * impossible value throws, saying what was possible. A new option has to be known here to compile.
+ */
+export function checkOptions<Options extends object>(
+  options: keyof Options extends OptionName ? Options : never,
+): void {
+  if (!isObject(options) || Array.isArray(options)) {
+    throw new SettingError(
+      `options: ${shownValue(options)} is not possible: an object that names at least the policy, as in { policy: 'embedded' }`,
+    )
+  }
+  if ((options as { readonly policy?: unknown }).policy === undefined) {
+    throw new SettingError(
+      "options.policy is missing: a URI such as 'sglang:http://localhost:30000', several of them, or an opened policy",
+    )
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined) checkOption(name, value)
+  }
+}
+
+function checkOption(name: string, value: unknown): void {
+  const from = `options.${name}`
+  if (Object.hasOwn(grouped, name)) {
+    checkValue(grouped[name as keyof typeof grouped](), value, { from })
+    return
+  }
+  if (isOption(name)) {
+    checkNamed(name as SettingName, value, from)
+    return
+  }
+  if (!Object.hasOwn(otherOptions, name)) throw unknownOption(name)
+  const { fits, wanted }: Kind = otherOptions[name as keyof typeof otherOptions]
+  if (fits(value)) return
+  throw new SettingError(`${from}: ${shownValue(value)} is not possible: it is ${wanted}`)
+}
+
+/** An option that has the name of a setting: what the setting may be, or a part that is opened already. */
+function checkNamed(name: SettingName, value: unknown, from: string): void {
+  // Defaults are right, and need no schema: most options of a command are.
+  if (value === defaults[name]) return
+  const opened: Kind | undefined = Object.hasOwn(openedParts, name)
+    ? openedParts[name as keyof typeof openedParts]
+    : undefined
+  if (!opened?.fits(value)) checkSetting(name, value, from, opened?.wanted)
+}
+
+function unknownOption(name: string): SettingError {
+  if (Object.hasOwn(placeOfSetting, name)) {
+    const place = placeOfSetting[name as keyof typeof placeOfSetting]
+    return new SettingError(`options.${name}: no option called "${name}". It is ${place}.`)
+  }
+  const known = [...Object.keys(settings).filter(isOption), ...Object.keys(otherOptions)]
+  const names = [...known, ...Object.keys(grouped)]
+  const hint =
+    didYouMean(name, names) || ' Most have the names of settings, which docs/config.md lists.'
+  return new SettingError(`options.${name}: no option called "${name}".${hint}`)
+}
