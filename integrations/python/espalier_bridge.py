@@ -8,6 +8,7 @@ but the standard library is needed beside the environment's own package. Three k
 
 import asyncio
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -559,6 +560,11 @@ def verifiers_of(package, arguments):
 
 
 KINDS = {"reasoning_gym": ReasoningGym, "gym": Gym, "verifiers": verifiers_of}
+TRIED_AS = {
+    "reasoning_gym": "datasets of reasoning_gym",
+    "gym": "a game with reset and step",
+    "verifiers": "an environment of verifiers",
+}
 
 
 def kind_of(package):
@@ -569,13 +575,36 @@ def kind_of(package):
     return "verifiers"
 
 
+def is_installed(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:
+        return True  # It runs already, but does not say where it came from.
+
+
+def what_is_missing(package, kind, error):
+    """What a package was tried as, and every module that this needs and Python does not find."""
+    own = package.split(":")[0].replace("-", "_").split(".")[0]
+    needed = dict.fromkeys([own, *([error.name.split(".")[0]] if error.name else [])])
+    missing = [module for module in needed if module.isidentifier() and not is_installed(module)]
+    tried = f"{package} was tried as {TRIED_AS[kind]}"
+    if not missing:
+        return f"{tried}: {error}"
+    hint = "; a game is named MODULE:CLASS" if kind == "verifiers" and own not in missing else ""
+    return f"{tried}, but {sys.executable} has no module {' and no module '.join(missing)}{hint}"
+
+
 class Bridge:
     def __init__(self):
         self.host = None
         self.worlds = {}
 
     def hello(self, package, arguments, kind=None):
-        self.host = KINDS[kind or kind_of(package)](package, arguments)
+        kind = kind or kind_of(package)
+        try:
+            self.host = KINDS[kind](package, arguments)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(what_is_missing(package, kind, error)) from error
         return {"protocol": PROTOCOL, **self.host.about()}
 
     def open(self, world, task, seed):

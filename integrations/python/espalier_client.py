@@ -1,9 +1,11 @@
 """A client for `espalier rollouts`: submit tasks, take finished groups, announce new weights.
 
-Standard library only. Answers that are refused for lack of room (429) and broken connections are
-tried again; every request may be repeated, because submissions have names and groups cursors.
+Standard library only. Requests that are refused for lack of room (429), connections that break and
+answers that are cut off are tried again. Every request may be repeated: submissions have names, groups
+have cursors, and what is asked of a world has a key under which the service does it once.
 """
 
+import http.client
 import json
 import time
 import urllib.error
@@ -28,12 +30,17 @@ class Client:
         self.timeout = timeout
         self.retries = retries
 
-    def ask(self, path, body=None, method=None):
-        """One request, retried if that can help; returns the JSON of the answer."""
+    def ask(self, path, body=None, method=None, key=None):
+        """One request, retried if that can help; returns the JSON of the answer.
+
+        With a key, the service runs it once, however often it is sent.
+        """
         data = None if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json"} if data is not None else {}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
+        if key:
+            headers["idempotency-key"] = key
         for attempt in range(self.retries + 1):
             request = urllib.request.Request(
                 self.url + path,
@@ -48,7 +55,7 @@ class Client:
                 message = _message(error)
                 if error.code not in (429, 502, 503) or attempt == self.retries:
                     raise EspalierError(error.code, message) from None
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
+            except (OSError, http.client.IncompleteRead, http.client.BadStatusLine):
                 if attempt == self.retries:
                     raise
             time.sleep(min(10.0, 0.25 * 2**attempt))
@@ -99,17 +106,24 @@ class Client:
         return self.ask("/v1/resume", {})
 
     def open_world(self, task, seed=0):
-        return self.ask("/v1/worlds", {"task": task, "seed": seed})
+        return self.ask_once("/v1/worlds", {"task": task, "seed": seed})
 
     def call(self, world, name, arguments):
-        return self.ask(f"/v1/worlds/{world}/calls", {"name": name, "arguments": arguments})
+        return self.ask_once(f"/v1/worlds/{world}/calls", {"name": name, "arguments": arguments})
 
     def close_world(self, world, answer=None):
-        return self.ask(f"/v1/worlds/{world}/close", {} if answer is None else {"answer": answer})
+        return self.ask_once(f"/v1/worlds/{world}/close", {} if answer is None else {"answer": answer})
+
+    def ask_once(self, path, body):
+        """A request that changes something each time it runs: its retries share a key."""
+        return self.ask(path, body, key=uuid.uuid4().hex)
 
 
 def _message(error):
-    text = error.read().decode(errors="replace")
+    try:
+        text = error.read().decode(errors="replace")
+    except (OSError, http.client.IncompleteRead):
+        return error.reason
     try:
         return json.loads(text)["error"]
     except (ValueError, KeyError, TypeError):

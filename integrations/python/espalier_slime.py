@@ -16,12 +16,18 @@ import argparse
 import asyncio
 import json
 import os
+import uuid
 
 from espalier_client import Client, experts_of
 
 
 def client():
     return Client(os.environ.get("ESPALIER_URL", "http://127.0.0.1:8900"), os.environ.get("ESPALIER_TOKEN"))
+
+
+def fresh_name(what):
+    """A name for a submission. A service keeps names for good, and a trainer that starts again may have the same process id."""
+    return f"slime-{what}-{uuid.uuid4().hex[:12]}"
 
 
 def post_process_rewards(args, samples):
@@ -62,7 +68,7 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
     service = client()
     groups = service.roll(
         tasks,
-        id=f"slime-{os.getpid()}-{rollout_id}-{'eval' if evaluation else 'train'}",
+        id=fresh_name(f"{rollout_id}-{'eval' if evaluation else 'train'}"),
         format="slime",
         group=args.n_samples_per_prompt,
         step=rollout_id,
@@ -85,7 +91,7 @@ async def custom_generate(args, sample, sampling_params):
     group = await asyncio.to_thread(
         service.roll,
         [task_of(sample)],
-        id=f"slime-{os.getpid()}-{sample.group_index}-{sample.index}",
+        id=fresh_name(f"{sample.group_index}-{sample.index}"),
         format="slime",
         group=1,
         policy=policy_of(args),

@@ -61,6 +61,11 @@ export function describeCause(cause: unknown): string {
   return `${name}${cause.message || 'no message'}`
 }
 
+/** A failure's message without numbers and ids, so that equal failures are counted together; its place keeps its column. */
+export function generalised(message: string): string {
+  return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
+}
+
 /** The folder of this program's own code, source or built; '' in bundles that hide it. */
 function home(): string {
   return import.meta.url ? new URL('../', import.meta.url).href : 'file://'

@@ -94,28 +94,16 @@ describe('rollChain', () => {
     expect(renderer.decode(bridge!.ids).startsWith('<|im_end|>\n<|im_start|>user')).toBe(true)
   })
 
-  it('[O1] an opening that leaves no room in the context is a failure, as the policy did nothing', async () => {
-    const policy = script(renderer, ['It is 5<|im_end|>'])
-    const limits = { ...defaultLimits, context: 33 }
+  it('never sends a prompt that leaves no room in the context', async () => {
+    const policy = script(renderer, [call('calculate', { expression: '2+3' }), 'It is 5<|im_end|>'])
+    const opening = renderer.render([{ role: 'user', content: task.prompt }], [])
+    const limits = { ...defaultLimits, context: opening.length }
     const tree = await rollChain(
       contextOf({ environment: world, renderer, policy, limits }),
       attempt(),
     )
-    expect(outcomeOf(tree)).toMatchObject({ kind: 'failed', boundary: 'environment' })
-    expect(outcomeOf(tree)).toMatchObject({ message: expect.stringMatching(/opening.* of 33$/) })
-    expect(policy.requests).toEqual([])
-  })
-
-  it('[O2] never sends a later prompt that leaves no room in the context: that is a truncation', async () => {
-    const policy = script(renderer, [call('calculate', { expression: '2+3' }), 'It is 5<|im_end|>'])
-    const whole = await rollChain(contextOf({ environment: world, renderer, policy }), attempt())
-    const again = script(renderer, [call('calculate', { expression: '2+3' }), 'It is 5<|im_end|>'])
-    const limits = { ...defaultLimits, context: policy.prompts[1]!.length }
-    const context = contextOf({ environment: world, renderer, policy: again, limits })
-    const tree = await rollChain(context, attempt())
-    expect(outcomeOf(whole)).toEqual({ kind: 'completed' })
     expect(outcomeOf(tree)).toEqual({ kind: 'truncated', limit: 'context' })
-    expect(again.requests).toHaveLength(1)
+    expect(policy.requests).toEqual([])
   })
 
   it('shrinks the sample to the room that the context leaves', async () => {

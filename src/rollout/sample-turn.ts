@@ -36,10 +36,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   if (turn) await turn
   if (context.condense) await condenseWalk(walk)
   const room = roomOf(walk)
-  if (room.tokens <= 0) {
-    if (walk.turns.length === 0 && walk.used.sampled === 0) throw noRoomToBegin(walk)
-    return truncated(room.limit)
-  }
+  if (room.tokens <= 0) return truncated(room.limit)
   const begun = takeBegun(walk.next)
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const { finish, text, first } = await sampleSegments(walk, room.tokens)
@@ -64,14 +61,6 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
 
 function truncated(limit: Extract<Outcome, { kind: 'truncated' }>['limit']): Sampled {
   return { kind: 'end', outcome: { kind: 'truncated', limit } }
-}
-
-/** The policy sampled nothing, so that it did not bring this about: such an attempt is not scored. */
-function noRoomToBegin({ tokens, context: { limits } }: Walk): Failure {
-  const cause = new Error(
-    `the opening takes ${tokens.length} tokens, which leaves no room for an answer in a context of ${limits.context}`,
-  )
-  return new Failure('environment', { cause })
 }
 
 /** How many tokens the next sample may have. */

@@ -7,8 +7,7 @@ it('an attempt that outgrows the context of a model inside is cut there and scor
   const long = environment({
     name: 'long',
     task: z.object({}),
-    open: () => ({ opening: [{ role: 'user', content: 'pear' }] }),
-    nudge: { text: 'pear '.repeat(2000), misses: 3 },
+    open: () => ({ opening: [{ role: 'user', content: 'pear '.repeat(2000) }] }),
     reward: { none: () => 0 },
   })
   const groups = []

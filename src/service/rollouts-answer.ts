@@ -3,6 +3,7 @@ import type { RollParts } from '../run/roll-groups.ts'
 import type { Format } from '../sinks/format.ts'
 import { openLossReport } from '../sinks/lost.ts'
 import { openSelection } from '../sinks/selection.ts'
+import { failuresOf } from './group-failures.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
 import type { RolloutJob } from './rollouts-entry.ts'
 
@@ -44,6 +45,7 @@ export async function groupToAnswer(
     ...(group.step !== undefined && { step: group.step }),
     rewards: group.members.map(({ reward }) => reward.total),
     failed: group.unscored.length,
+    failures: failuresOf(group),
     dropped: group.members.filter(({ dropped }) => dropped !== null).length,
     rows: rows.filter(line => line !== '').map(line => JSON.parse(line) as Record<string, unknown>),
   }

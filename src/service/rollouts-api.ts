@@ -59,6 +59,9 @@ export const finishedGroup = z.strictObject({
   step: z.int().optional(),
   rewards: z.array(z.number()).describe('Of the members that were scored'),
   failed: z.int().describe('Attempts that never got a reward'),
+  failures: z
+    .array(z.strictObject({ where: z.string(), message: z.string(), count: z.int() }))
+    .describe('Why they did not: the most frequent reasons, messages without numbers'),
   dropped: z.int().describe('Members that a filter dropped'),
   rows: z.array(z.record(z.string(), z.unknown())).describe('In the format that was asked for'),
 })
@@ -128,6 +131,8 @@ interface Operation {
   readonly answer: z.ZodType | string
   readonly code?: number
   readonly query?: Readonly<Record<string, string>>
+  /** Whether a client may name the request, to send it again. */
+  readonly isNamed?: true
 }
 
 const operations: readonly Operation[] = [
@@ -174,6 +179,7 @@ const operations: readonly Operation[] = [
     path: '/v1/worlds',
     method: 'post',
     summary: 'Open a world, for trainers that roll by themselves',
+    isNamed: true,
     body: worldRequest,
     answer: world,
     code: 201,
@@ -182,6 +188,7 @@ const operations: readonly Operation[] = [
     path: '/v1/worlds/{id}/calls',
     method: 'post',
     summary: 'Call one of its tools',
+    isNamed: true,
     body: worldCall,
     answer: z.strictObject({ content: z.string(), isOver: z.boolean() }),
   },
@@ -189,6 +196,7 @@ const operations: readonly Operation[] = [
     path: '/v1/worlds/{id}/close',
     method: 'post',
     summary: 'Close it, and learn what it was worth',
+    isNamed: true,
     body: worldClose,
     answer: z.strictObject({ reward: z.number(), rewards: z.record(z.string(), z.number()) }),
   },
@@ -231,7 +239,16 @@ export function openApiDocument(version: string): object {
   }
 }
 
-function describeOperation({ path, summary, body, answer, code = 200, query = {} }: Operation) {
+const keyHeader = {
+  name: 'idempotency-key',
+  in: 'header',
+  description:
+    'A name the client chooses; a request sent again under it is not run again and gets the same answer',
+  schema: { type: 'string', maxLength: 100 },
+}
+
+function describeOperation(operation: Operation) {
+  const { path, summary, body, answer, code = 200, query = {}, isNamed = false } = operation
   const inPath = path.includes('{id}')
     ? [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }]
     : []
@@ -247,7 +264,7 @@ function describeOperation({ path, summary, body, answer, code = 200, query = {}
       : { 'application/json': { schema: schemaOf(answer, 'output') } }
   return {
     summary,
-    parameters: [...inPath, ...inQuery],
+    parameters: [...inPath, ...inQuery, ...(isNamed ? [keyHeader] : [])],
     ...(body && {
       requestBody: {
         required: true,

@@ -1,68 +1,168 @@
 import { appendFile, readFile, truncate } from 'node:fs/promises'
 import { withoutSecrets } from '../core/process/secrets.ts'
+import { replaceFile } from '../store/run-folder.ts'
 import { StoreError } from '../store/store-error.ts'
+import { digestOf } from './digest.ts'
 import { type Submission, type SubmissionStatus, submission } from './rollouts-api.ts'
 
 /** A submission as a service left it. */
 export interface LeftSubmission {
   readonly submission: Submission
+  readonly digest: string
   /** The places of the tasks whose groups are finished, by their cursor. */
   readonly finished: readonly number[]
   /** The last group that the client has. */
   readonly taken: number
   readonly state: SubmissionStatus['state']
+  /** Why it failed. */
+  readonly reason?: string
+}
+
+/** What is kept of a completely taken submission: its name, how it ended, and a digest of what it asked for. */
+export interface DoneSubmission {
+  readonly digest: string
+  readonly status: SubmissionStatus
 }
 
 type Line =
-  | { readonly kind: 'submitted'; readonly submission: Submission }
+  // Earlier services wrote no digest.
+  | { readonly kind: 'submitted'; readonly submission: Submission; readonly digest?: string }
   | { readonly kind: 'finished'; readonly id: string; readonly index: number }
   | { readonly kind: 'taken'; readonly id: string; readonly cursor: number }
-  | { readonly kind: 'ended'; readonly id: string; readonly state: SubmissionStatus['state'] }
+  | {
+      readonly kind: 'ended'
+      readonly id: string
+      readonly state: SubmissionStatus['state']
+      readonly reason?: string
+    }
+  | ({ readonly kind: 'done' } & DoneSubmission)
 
 /** The submissions of a service and their progress, so that a killed service can go on. */
 export interface RolloutsRecord {
   /** Submissions of the service before, of which something is left to roll or to take. */
   readonly left: readonly LeftSubmission[]
+  /** Its other submissions, whose names stay taken. */
+  readonly done: readonly DoneSubmission[]
   write(line: Line): Promise<void>
 }
 
-/** Opens the record in a file; a torn last line, as a crash leaves it, is cut off. */
+/**
+ * Opens the record in a file. A torn last line, as a crash leaves it, is cut off; of submissions that
+ * were completely taken one line each is left.
+ */
 export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> {
-  const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ENOENT') return ''
-    throw new StoreError(path, { cause })
-  })
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-  if (whole.length < text.length) await truncate(path, Buffer.byteLength(whole))
-  const left = new Map<string, { -readonly [Name in keyof LeftSubmission]: LeftSubmission[Name] }>()
-  for (const line of whole.split('\n')) {
-    if (line !== '') follow(left, JSON.parse(line) as Line)
+  const known: Known = { left: new Map(), done: new Map() }
+  for (const line of await readLines(path)) follow(known, line)
+  const taken = [...known.left.values()].filter(isTaken)
+  for (const each of taken) {
+    known.left.delete(each.submission.id)
+    known.done.set(each.submission.id, doneOf(each))
   }
+  if (taken.length > 0) await replaceFile(path, linesOf(known).map(writtenLine).join(''))
   let last: Promise<unknown> = Promise.resolve()
   return {
-    left: [...left.values()].filter(
-      ({ state, finished, taken }) => state === 'running' || taken < finished.length,
-    ),
+    left: [...known.left.values()],
+    done: [...known.done.values()],
     async write(line) {
-      const written = last.then(() => appendFile(path, `${withoutSecrets(JSON.stringify(line))}\n`))
+      const written = last.then(() => appendFile(path, withoutSecrets(writtenLine(line))))
       last = written.catch(() => undefined)
       await written
     },
   }
 }
 
-function follow(
-  left: Map<string, { -readonly [Name in keyof LeftSubmission]: LeftSubmission[Name] }>,
-  line: Line,
-): void {
+interface Progress extends LeftSubmission {
+  readonly finished: number[]
+  taken: number
+  state: SubmissionStatus['state']
+  reason?: string
+}
+
+interface Known {
+  readonly left: Map<string, Progress>
+  readonly done: Map<string, DoneSubmission>
+}
+
+async function readLines(path: string): Promise<readonly Line[]> {
+  const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') return ''
+    throw new StoreError(path, { cause })
+  })
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+  if (whole.length < text.length) await truncate(path, Buffer.byteLength(whole))
+  const lines = whole.split('\n').filter(line => line !== '')
+  return lines.map(line => JSON.parse(line) as Line)
+}
+
+function follow({ left, done }: Known, line: Line): void {
+  if (line.kind === 'done') {
+    const { digest, status } = line
+    done.set(status.id, { digest, status })
+    return
+  }
   if (line.kind === 'submitted') {
     const checked = submission.parse(line.submission)
-    left.set(checked.id, { submission: checked, finished: [], taken: 0, state: 'running' })
+    const { digest = digestOf(checked) } = line
+    done.delete(checked.id)
+    left.set(checked.id, { submission: checked, digest, finished: [], taken: 0, state: 'running' })
     return
   }
   const known = left.get(line.id)
   if (!known) return
-  if (line.kind === 'finished') known.finished = [...known.finished, line.index]
+  if (line.kind === 'finished') known.finished.push(line.index)
   else if (line.kind === 'taken') known.taken = Math.max(known.taken, line.cursor)
-  else known.state = line.state
+  else {
+    known.state = line.state
+    if (line.reason !== undefined) known.reason = line.reason
+  }
+}
+
+function isTaken({ state, finished, taken }: LeftSubmission): boolean {
+  return state !== 'running' && taken >= finished.length
+}
+
+function doneOf(left: LeftSubmission): DoneSubmission {
+  const { submission, digest, finished, taken, state, reason } = left
+  return {
+    digest,
+    status: {
+      id: submission.id,
+      state,
+      groups: submission.tasks.length,
+      finished: finished.length,
+      taken,
+      ...(reason !== undefined && { reason }),
+    },
+  }
+}
+
+function linesOf({ left, done }: Known): readonly Line[] {
+  return [
+    ...[...done.values()].map(each => ({ kind: 'done', ...each }) as const),
+    ...[...left.values()].flatMap(progressLines),
+  ]
+}
+
+function progressLines(left: LeftSubmission): readonly Line[] {
+  const { submission, digest, finished, taken, state, reason } = left
+  const { id } = submission
+  return [
+    { kind: 'submitted', submission, digest },
+    ...finished.map(index => ({ kind: 'finished', id, index }) as const),
+    { kind: 'taken', id, cursor: taken },
+    ...(state === 'running' ? [] : [endedLine(id, state, reason)]),
+  ]
+}
+
+/** The line that says how a submission ended. */
+export function endedLine(
+  id: string,
+  state: SubmissionStatus['state'],
+  reason: string | undefined,
+): Line {
+  return { kind: 'ended', id, state, ...(reason !== undefined && { reason }) }
+}
+
+function writtenLine(line: Line): string {
+  return `${JSON.stringify(line)}\n`
 }

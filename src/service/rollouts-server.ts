@@ -1,7 +1,9 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { packageVersion } from '../core/process/package-version.ts'
 import { openDoor } from '../door/door.ts'
+import { digestOf } from './digest.ts'
+import type { NamedRequest } from './named-answers.ts'
 import type { Rollouts } from './rollouts.ts'
 import {
   acknowledgement,
@@ -138,21 +140,33 @@ function closing(reply: FastifyReply): AbortSignal {
 }
 
 function addWorldRoutes(server: FastifyInstance, rollouts: Rollouts, worlds: Worlds): void {
-  server.post('/v1/worlds', async ({ body }, reply) => {
-    const { task, seed } = parse(worldRequest, body)
-    const opened = await worlds.open(await rollouts.task(task), seed)
+  server.post('/v1/worlds', async (sent, reply) => {
+    const { task, seed } = parse(worldRequest, sent.body)
+    const request = nameOf(sent)
+    const opened = await worlds.open(await rollouts.task(task), {
+      ...(seed !== undefined && { seed }),
+      ...(request && { request }),
+    })
     await reply.code(201).send(opened)
   })
-  server.post<WithId>('/v1/worlds/:id/calls', async ({ params, body }) => {
-    const call = parse(worldCall, body)
-    return await worlds.call(params.id, call.name, call.arguments)
-  })
-  server.post<WithId>('/v1/worlds/:id/close', async ({ params, body }) => {
-    const { answer } = parse(worldClose, body ?? {})
-    const { total, parts } = await worlds.close(params.id, answer)
+  server.post<WithId>('/v1/worlds/:id/calls', async sent =>
+    worlds.call(sent.params.id, parse(worldCall, sent.body), nameOf(sent)),
+  )
+  server.post<WithId>('/v1/worlds/:id/close', async sent => {
+    const { answer } = parse(worldClose, sent.body ?? {})
+    const { total, parts } = await worlds.close(sent.params.id, answer, nameOf(sent))
     const rewards = Object.fromEntries(parts.map(({ name, score }) => [name, score]))
     return { reward: total, rewards }
   })
+}
+
+/** The name that the client gave its request, if it gave one. */
+function nameOf({ headers, body }: FastifyRequest): NamedRequest | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key === 'string' && /^[!-~]{1,100}$/.test(key))
+    return { key, digest: digestOf(body ?? {}) }
+  throw new RolloutsError(400, 'idempotency-key should be 1 to 100 visible ASCII characters')
 }
 
 function addWeightRoutes(server: FastifyInstance, rollouts: Rollouts): void {

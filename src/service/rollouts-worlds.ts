@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Environment, Task } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
-import { textOf } from '../core/message.ts'
+import { type Message, type ToolDefinition, textOf } from '../core/message.ts'
 import type { Reward } from '../core/reward.ts'
 import { PlayedWorld, WorldOverError } from '../hosting/played-world.ts'
+import { NamedAnswers, type NamedRequest } from './named-answers.ts'
 import { RolloutsError } from './rollouts-error.ts'
 
 /** What worlds are opened with. */
@@ -13,8 +14,21 @@ export interface WorldsOptions {
   readonly reward: Environment['reward']
   /** Worlds at one time. @default 1024 */
   readonly most?: number
-  /** Seconds after which a world that nobody uses is closed. @default 900 */
+  /** Seconds after which a world that nobody uses is closed, and the reward of a closed one is forgotten. @default 900 */
   readonly idleSeconds?: number
+}
+
+/** How a world begins, and the tools it offers. */
+export interface Opened {
+  readonly id: string
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDefinition[]
+}
+
+/** A call of a tool. */
+export interface ToolCall {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
 }
 
 /** The result of a call. */
@@ -26,8 +40,17 @@ export interface Stepped {
 
 interface OpenWorld {
   readonly played: PlayedWorld
+  /** The answers to its last calls. */
+  readonly steps: NamedAnswers<Stepped>
+  /** The name of the request that opened it. */
+  readonly openedBy: string | undefined
   timer: NodeJS.Timeout
 }
+
+/** Answers that are kept of one world's calls: a client sends the one again whose answer it missed. */
+const callsKept = 32
+/** Rewards of closed worlds that are kept. */
+const closesKept = 10_000
 
 const noLimits: LaneLimits = { policy: 1, tools: 256, environment: 256, reward: 64 }
 
@@ -38,16 +61,45 @@ const noLimits: LaneLimits = { policy: 1, tools: 256, environment: 256, reward: 
 export class Worlds implements AsyncDisposable {
   readonly #options: Required<WorldsOptions>
   readonly #open = new Map<string, OpenWorld>()
+  readonly #openings: NamedAnswers<Opened>
+  readonly #closings: NamedAnswers<Reward>
   readonly #lanes: Lanes = openLanes(noLimits)
   readonly #stop = new AbortController()
   #beingOpened = 0
 
   constructor(options: WorldsOptions) {
     this.#options = { most: 1024, idleSeconds: 900, ...options }
+    const { most, idleSeconds } = this.#options
+    this.#openings = new NamedAnswers({ most })
+    this.#closings = new NamedAnswers({ most: closesKept, seconds: idleSeconds })
   }
 
-  /** Opens a world; gives how it begins and the tools it offers. */
-  async open(task: Task, seed = 0) {
+  /** Opens a world; a named request opens one, however often it is sent. */
+  open(
+    task: Task,
+    { seed = 0, request }: { readonly seed?: number; readonly request?: NamedRequest } = {},
+  ): Promise<Opened> {
+    return this.#openings.give(request, () => this.#openWorld(task, seed, request?.key))
+  }
+
+  /** Calls a tool of a world, as a policy would in a turn of its own; a named call is made once. */
+  async call(id: string, call: ToolCall, request?: NamedRequest): Promise<Stepped> {
+    const { played, steps } = this.#find(id)
+    return await steps.give(request, () => callTool(played, call))
+  }
+
+  /** Closes a world with the last words of the policy, and scores what happened in it. */
+  close(id: string, answer: string | undefined, request?: NamedRequest): Promise<Reward> {
+    const named = request && { ...request, key: `${id} ${request.key}` }
+    return this.#closings.give(named, () => this.#closeWorld(id, answer))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error('the service was stopped'))
+    for (const id of [...this.#open.keys()]) await this.#drop(id)
+  }
+
+  async #openWorld(task: Task, seed: number, openedBy: string | undefined): Promise<Opened> {
     const { environment, reward, most } = this.#options
     // Worlds being opened count too, so that many requests at once cannot exceed the limit.
     if (this.#open.size + this.#beingOpened >= most) {
@@ -58,35 +110,23 @@ export class Worlds implements AsyncDisposable {
     const { signal } = this.#stop
     const options = { environment, reward, lanes: this.#lanes, seed, signal }
     const played = await PlayedWorld.open(task, options).finally(() => this.#beingOpened--)
-    this.#open.set(id, { played, timer: this.#watch(id) })
+    const steps = new NamedAnswers<Stepped>({ most: callsKept })
+    this.#open.set(id, { played, steps, openedBy, timer: this.#watch(id) })
     const { opening, tools } = played.world
     return { id, messages: opening, tools }
   }
 
-  /** Calls a tool of a world, as a policy would in a turn of its own. */
-  async call(id: string, name: string, input: Readonly<Record<string, unknown>>): Promise<Stepped> {
+  async #closeWorld(id: string, answer: string | undefined): Promise<Reward> {
     const { played } = this.#find(id)
-    const { observed } = await played.call(name, input).catch(tellCaller)
-    const content = observed.map(each => textOf(each.content)).join('\n')
-    return { content, isOver: played.isOver }
-  }
-
-  /** Closes a world with the last words of the policy, and scores what happened in it. */
-  async close(id: string, answer: string | undefined): Promise<Reward> {
-    const { played, timer } = this.#find(id)
-    this.#open.delete(id)
-    clearTimeout(timer)
+    this.#remove(id)
     try {
+      // A call that is still being made may end the world.
+      await played.inTurn(async () => undefined)
       if (answer !== undefined && !played.isOver) await played.say(answer).catch(tellCaller)
       return await played.inTurn(() => played.score())
     } finally {
       await played[Symbol.asyncDispose]()
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort(new Error('the service was stopped'))
-    for (const id of [...this.#open.keys()]) await this.#drop(id)
   }
 
   #find(id: string): OpenWorld {
@@ -102,11 +142,22 @@ export class Worlds implements AsyncDisposable {
   }
 
   async #drop(id: string): Promise<void> {
+    await this.#remove(id)?.played[Symbol.asyncDispose]()
+  }
+
+  #remove(id: string): OpenWorld | undefined {
     const open = this.#open.get(id)
     this.#open.delete(id)
     clearTimeout(open?.timer)
-    await open?.played[Symbol.asyncDispose]()
+    if (open?.openedBy !== undefined) this.#openings.forget(open.openedBy)
+    return open
   }
+}
+
+async function callTool(played: PlayedWorld, call: ToolCall): Promise<Stepped> {
+  const { observed } = await played.call(call.name, call.arguments).catch(tellCaller)
+  const content = observed.map(each => textOf(each.content)).join('\n')
+  return { content, isOver: played.isOver }
 }
 
 /** Passes a world's error on to the caller. */

@@ -1,19 +1,14 @@
-import { appendFileSync, mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
 import type { Call } from '../core/call.ts'
 import type { Task } from '../core/environment.ts'
-import type { Group } from '../core/group.ts'
 import type { TaskId } from '../core/ids.ts'
 import type { Policy, SampleRequest } from '../core/policy.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { Rollouts, type RolloutsOptions } from './rollouts.ts'
-import { openRolloutsRecord } from './rollouts-record.ts'
 import { serveRollouts } from './rollouts-server.ts'
 import { Worlds } from './rollouts-worlds.ts'
 
@@ -145,6 +140,27 @@ describe('rollouts over HTTP', () => {
     const other = await ask('/v1/rollouts', { ...body, tasks: [task(4)] })
     expect(other.code).toBe(409)
     expect(other.value.error).toContain('"twice" was submitted before with other content')
+  })
+
+  it('O1: says why attempts of a group failed, to the client and to the operator', async () => {
+    const broken = {
+      ...dicePolicy(renderer),
+      sampleSeveral: undefined,
+      sample: async () => {
+        throw new Error('GPU 7 fell off the bus')
+      },
+    } as unknown as Policy
+    const lines: string[] = []
+    const { ask } = await openService({ policy: broken }, { tell: line => lines.push(line) })
+    await ask('/v1/rollouts', { id: 'broken', tasks: [task(1)] })
+    const { value } = await ask('/v1/rollouts/broken/groups?wait=10')
+    expect(value.groups[0]).toMatchObject({ failed: 2, rewards: [] })
+    expect(value.groups[0].failures).toEqual([
+      { where: 'failed in policy', message: 'GPU N fell off the bus', count: 2 },
+    ])
+    expect(lines).toEqual([
+      'an attempt of broken/0 failed in policy: GPU N fell off the bus (told once)',
+    ])
   })
 
   it('gives groups again until they are acknowledged', async () => {
@@ -349,37 +365,5 @@ describe('H7: a service is bounded', () => {
     const headers = { authorization: 'Bearer secret', 'content-type': 'application/json' }
     const answer = await fetch(`${url}/v1/rollouts`, { method: 'POST', headers, body: deep })
     expect(answer.status).toBe(400)
-  })
-
-  it('goes on where it was when it is killed, untaken groups included', async () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'espalier-service-')), 'submissions.jsonl')
-    const groups = new Map<string, Group>()
-    const writer = {
-      writeTree: async () => undefined,
-      writeGroup: async (group: Group) => void groups.set(group.id, group),
-      writeSent: async () => undefined,
-      sync: async () => undefined,
-      [Symbol.asyncDispose]: async () => undefined,
-    }
-    const findGroup = async (id: string): Promise<Group | undefined> => groups.get(id)
-    const open = async () =>
-      await openService({ writer }, { record: await openRolloutsRecord(path), findGroup })
-    const before = await open()
-    await before.ask('/v1/rollouts', { id: 'kept', tasks: [task(1), task(2), task(3)] })
-    await vi.waitFor(() => expect(before.rollouts.status('kept').finished).toBe(3))
-    const first = await before.rollouts.take('kept', { max: 2 })
-    await before.rollouts.take('kept', { after: 1 })
-    // Cut in the middle of a line, and one group never finished.
-    await vi.waitFor(() => expect(readFileSync(path, 'utf8')).toContain('"taken"'))
-    appendFileSync(path, '{"kind":"fini')
-    groups.delete('kept/2')
-    const after = await open()
-    await after.rollouts.restore()
-    await vi.waitFor(() => expect(after.rollouts.status('kept').finished).toBe(3))
-    const rest = await after.rollouts.take('kept', { after: 1 })
-    expect(rest.groups.map(({ cursor }) => cursor)).toEqual([2, 3])
-    const known = first.groups.find(({ cursor, index }) => cursor === 2 && index !== 2)
-    if (known) expect(rest.groups[0]).toEqual(known)
-    expect((await after.ask('/v1/rollouts', { id: 'kept', tasks: [task(1)] })).code).toBe(409)
   })
 })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Task } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
@@ -6,6 +5,8 @@ import type { GroupId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import { type RollParts, rolloutsOf } from '../run/roll-groups.ts'
 import { ClientPolicies, type LentPolicy } from './client-policies.ts'
+import { digestOf } from './digest.ts'
+import { openFailureTelling } from './group-failures.ts'
 import { groupToAnswer, type WeighFor } from './rollouts-answer.ts'
 import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
 import {
@@ -20,7 +21,12 @@ import {
 import { RolloutsError } from './rollouts-error.ts'
 import { openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
 import { openWeightsDesk, type WeightsDesk } from './rollouts-policy.ts'
-import type { LeftSubmission, RolloutsRecord } from './rollouts-record.ts'
+import {
+  type DoneSubmission,
+  endedLine,
+  type LeftSubmission,
+  type RolloutsRecord,
+} from './rollouts-record.ts'
 
 /** What a service works with, and how much it takes on. */
 export interface RolloutsOptions {
@@ -39,6 +45,8 @@ export interface RolloutsOptions {
   readonly record?: RolloutsRecord
   /** Weighs a group for the trainer of a format: importance weights, shaped rewards. */
   readonly weigh?: WeighFor
+  /** Tells the operator a line: why attempts fail. */
+  tell?(line: string): void
   /** Finds a finished group of the resumed run. */
   findGroup?(id: GroupId): Promise<Group | undefined>
 }
@@ -50,7 +58,7 @@ export interface Taken {
   readonly state: SubmissionStatus['state']
 }
 
-/** Finished submissions that are remembered, so that one sent again is not rolled again. */
+/** Taken submissions that a service without a record remembers, so that one sent again is not rolled again. */
 const remembered = 10_000
 
 /**
@@ -64,8 +72,9 @@ export class Rollouts implements AsyncDisposable {
   readonly #active = new Set<Entry>()
   readonly #opening = new Map<string, Promise<SubmissionStatus>>()
   /** What is remembered of completely taken submissions. */
-  readonly #done = new Map<string, { readonly digest: string; readonly status: SubmissionStatus }>()
+  readonly #done = new Map<string, DoneSubmission>()
   readonly #policies: ClientPolicies
+  readonly #tellFailures: ReturnType<typeof openFailureTelling>
   readonly #counts = {
     submissions: 0,
     queued: 0,
@@ -81,6 +90,7 @@ export class Rollouts implements AsyncDisposable {
 
   constructor(options: RolloutsOptions) {
     this.#options = { queue: 4096, results: 256, ...options }
+    this.#tellFailures = openFailureTelling(line => options.tell?.(line))
     this.weights = openWeightsDesk(options.parts.elsewhere)
     this.#policy = { policy: options.parts.policy, giveBack: () => undefined }
     const open = (uri: string): Promise<Policy> =>
@@ -104,8 +114,8 @@ export class Rollouts implements AsyncDisposable {
   async submit(submission: Submission): Promise<SubmissionStatus> {
     const { id } = submission
     const digest = digestOf(submission)
-    const isOpening = this.#opening.get(id)
-    if (isOpening) await isOpening.catch(() => undefined)
+    // Whoever waited with us may be the next to open it.
+    while (this.#opening.has(id)) await this.#opening.get(id)?.catch(() => undefined)
     const known = this.#done.get(id) ?? this.#entries.get(id)
     if (known) {
       if (known.digest === digest) return this.status(id)
@@ -141,22 +151,23 @@ export class Rollouts implements AsyncDisposable {
     const entry = this.#find(id)
     const gone = acknowledge(entry, cursor)
     this.#counts.waiting -= gone
-    if (gone > 0) this.#note({ kind: 'taken', id, cursor: entry.taken })
+    if (gone > 0) void this.#note({ kind: 'taken', id, cursor: entry.taken })
     this.#forget(entry)
     this.#start()
     return statusOf(entry)
   }
 
   /** Stops rolling a submission; what is finished stays to be taken. */
-  cancel(id: string): SubmissionStatus {
+  async cancel(id: string): Promise<SubmissionStatus> {
     const done = this.#done.get(id)
     if (done) return done.status
     const entry = this.#find(id)
     if (entry.state === 'running') {
       entry.stop.abort(new Error('cancelled by the client'))
-      this.#end(entry, 'cancelled')
+      const isRecorded = this.#end(entry, 'cancelled')
+      this.#start()
+      await isRecorded
     }
-    this.#start()
     return statusOf(entry)
   }
 
@@ -171,7 +182,7 @@ export class Rollouts implements AsyncDisposable {
     this.#isClosed = true
     for (const entry of [...this.#active]) {
       entry.stop.abort(new Error('the service was stopped'))
-      this.#end(entry, 'cancelled')
+      void this.#end(entry, 'cancelled')
       await entry.pipeline[Symbol.asyncDispose]()
     }
     await this.#policies[Symbol.asyncDispose]()
@@ -197,8 +208,10 @@ export class Rollouts implements AsyncDisposable {
     this.#counts.queued += wanted
     try {
       const jobs = await readJobs(submission, this.#options)
-      const entry = await this.#enter(submission, { digest, format, jobs, parts })
-      await this.#options.record?.write({ kind: 'submitted', submission })
+      await this.#refuseFinished(jobs)
+      const entry = await this.#open(submission, { digest, format, jobs, parts })
+      await this.#record(entry)
+      this.#enter(entry)
       this.#start()
       return statusOf(entry)
     } catch (error) {
@@ -207,8 +220,28 @@ export class Rollouts implements AsyncDisposable {
     }
   }
 
-  /** Takes a submission in, to be rolled when there is room. */
-  async #enter(
+  /** A group of the run is never replaced, even if the record that names its submission was lost. */
+  async #refuseFinished(jobs: readonly RolloutJob[]): Promise<void> {
+    for (const { id } of jobs) {
+      if (!(await this.#options.findGroup?.(id))) continue
+      throw new RolloutsError(409, `the run has a group "${id}" already: choose another id`)
+    }
+  }
+
+  /** Records a submission before anything of it is rolled; one that cannot be recorded is not taken on. */
+  async #record(entry: Entry): Promise<void> {
+    const { submission, digest } = entry
+    try {
+      await this.#options.record?.write({ kind: 'submitted', submission, digest })
+    } catch (error) {
+      entry.giveBack()
+      await entry.pipeline[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** Opens what a submission is rolled with. */
+  async #open(
     submission: Submission,
     more: Pick<Entry, 'digest' | 'format' | 'jobs'> & { readonly parts: RollParts },
   ): Promise<Entry> {
@@ -218,25 +251,31 @@ export class Rollouts implements AsyncDisposable {
         : await this.#policies.lend(submission.policy)
     if (submission.version !== undefined) await this.weights.announce(submission.version)
     const policy = this.weights.watch(lent.policy)
-    const entry = openEntry(submission, { ...more, policy, giveBack: lent.giveBack })
-    this.#entries.set(submission.id, entry)
+    return openEntry(submission, { ...more, policy, giveBack: lent.giveBack })
+  }
+
+  /** Takes a submission in, to be rolled when there is room. */
+  #enter(entry: Entry): void {
+    this.#entries.set(entry.submission.id, entry)
     this.#active.add(entry)
     this.#counts.submissions++
-    return entry
   }
 
   /** Goes on with what the service before left; finished groups wait to be taken under their cursors. */
   async restore(): Promise<void> {
-    for (const left of this.#options.record?.left ?? []) await this.#restoreOne(left)
+    const { left = [], done = [] } = this.#options.record ?? {}
+    for (const each of done) this.#remember(each)
+    for (const each of left) await this.#restoreOne(each)
     this.#start()
   }
 
-  async #restoreOne({ submission, finished, taken, state }: LeftSubmission): Promise<void> {
+  async #restoreOne(left: LeftSubmission): Promise<void> {
+    const { submission, digest, finished, taken, state, reason } = left
     const { parts, findGroup, weigh } = this.#options
     const format = readFormat(submission.format ?? 'jsonl')
     const jobs = await readJobs(submission, this.#options)
-    const digest = digestOf(submission)
-    const entry = await this.#enter(submission, { digest, format, jobs, parts })
+    const entry = await this.#open(submission, { digest, format, jobs, parts })
+    this.#enter(entry)
     this.#counts.queued += jobs.length
     // A group may be in the journal although the record was cut before its line.
     for (const index of new Set([...finished, ...jobs.keys()])) {
@@ -245,22 +284,26 @@ export class Rollouts implements AsyncDisposable {
       entry.pending.splice(entry.pending.indexOf(jobs[index]!), 1)
       this.#counts.queued--
       entry.finished++
-      if (!finished.includes(index)) this.#note({ kind: 'finished', id: submission.id, index })
+      if (!finished.includes(index)) await this.#recordFinished(entry, jobs[index]!)
       if (entry.finished <= taken) continue
       const answer = await groupToAnswer(group, jobs[index]!, { format, parts, weigh })
       entry.results.push({ cursor: entry.finished, ...answer })
       this.#counts.waiting++
     }
     entry.taken = taken
-    if (entry.finished === jobs.length) this.#end(entry, 'finished')
+    if (entry.finished === jobs.length) await this.#end(entry, 'finished')
     // A finished group that was lost, for instance in a power cut, is rolled again.
-    else if (state === 'cancelled' || state === 'failed') this.#end(entry, state)
+    else if (state === 'cancelled' || state === 'failed') await this.#end(entry, state, reason)
   }
 
-  /** Records the progress of a submission. Not awaited, because a lost line can be recovered. */
-  #note(line: Parameters<RolloutsRecord['write']>[0]): void {
+  async #recordFinished({ submission }: Entry, { index }: RolloutJob): Promise<void> {
+    await this.#options.record?.write({ kind: 'finished', id: submission.id, index })
+  }
+
+  /** Records the progress of a submission. It may be lost: then a group is given once more. */
+  async #note(line: Parameters<RolloutsRecord['write']>[0]): Promise<void> {
     if (this.#isClosed) return
-    void this.#options.record?.write(line).catch(() => undefined)
+    await this.#options.record?.write(line).catch(() => undefined)
   }
 
   /** Starts groups while there is room for their attempts and for their results. */
@@ -285,8 +328,7 @@ export class Rollouts implements AsyncDisposable {
       await this.#keep(entry, await entry.pipeline.next())
     } catch (error) {
       if (entry.state === 'running') {
-        entry.reason = describeCause(error)
-        this.#end(entry, 'failed')
+        void this.#end(entry, 'failed', describeCause(error))
       }
     } finally {
       this.#counts.running--
@@ -300,29 +342,35 @@ export class Rollouts implements AsyncDisposable {
     const job = entry.jobs.find(({ id }) => id === group.id)!
     const answer = await groupToAnswer(group, job, { format: entry.format, parts, weigh })
     if (entry.state !== 'running') return
+    // Before a client can have it: the order of these lines is that of the cursors.
+    await this.#recordFinished(entry, job)
+    if (entry.state !== 'running') return
+    this.#tellFailures(answer)
     entry.finished++
     entry.results.push({ cursor: entry.finished, ...answer })
-    this.#note({ kind: 'finished', id: entry.submission.id, index: job.index })
     this.#counts.waiting++
     this.#counts.finished++
     this.#counts.failedAttempts += group.unscored.length
     for (const { trajectory } of [...group.members, ...group.unscored]) {
       this.#counts.sampledTokens += trajectory.usage.sampled
     }
-    if (entry.finished === entry.jobs.length) this.#end(entry, 'finished')
+    if (entry.finished === entry.jobs.length) void this.#end(entry, 'finished')
     wake(entry)
   }
 
-  #end(entry: Entry, state: SubmissionStatus['state']): void {
+  /** Ends a submission now; resolves when that is recorded. */
+  async #end(entry: Entry, state: SubmissionStatus['state'], reason?: string): Promise<void> {
     entry.state = state
+    if (reason !== undefined) entry.reason = reason
     this.#active.delete(entry)
     this.#counts.queued -= entry.pending.length
     entry.pending.length = 0
     entry.giveBack()
-    this.#note({ kind: 'ended', id: entry.submission.id, state })
+    const isRecorded = this.#note(endedLine(entry.submission.id, state, reason))
     void entry.pipeline[Symbol.asyncDispose]()
     wake(entry)
     this.#forget(entry)
+    await isRecorded
   }
 
   /** Of a completely taken submission only the name and the end are kept. */
@@ -330,14 +378,16 @@ export class Rollouts implements AsyncDisposable {
     const { submission, digest } = entry
     if (entry.state === 'running' || entry.taken < entry.finished) return
     this.#entries.delete(submission.id)
-    this.#done.set(submission.id, { digest, status: statusOf(entry) })
+    this.#remember({ digest, status: statusOf(entry) })
+  }
+
+  #remember(done: DoneSubmission): void {
+    this.#done.set(done.status.id, done)
+    // A run folder keeps the groups of every name: a name used twice would replace them.
+    if (this.#options.record) return
     for (const id of this.#done.keys()) {
       if (this.#done.size <= remembered) return
       this.#done.delete(id)
     }
   }
-}
-
-function digestOf(submission: Submission): string {
-  return createHash('sha256').update(JSON.stringify(submission)).digest('hex')
 }

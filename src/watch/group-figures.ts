@@ -1,4 +1,5 @@
 import { carried } from '../core/carried.ts'
+import { generalised } from '../core/failure.ts'
 import type { Group, Unscored, Weighted } from '../core/group.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
@@ -92,18 +93,13 @@ function countEnds(members: readonly Weighted[], unscored: readonly Unscored[]) 
     const where = outcome.kind === 'failed' ? `failed in ${outcome.boundary}` : 'aborted'
     outcomes.add(where)
     const message = outcome.kind === 'failed' ? outcome.message : outcome.by
-    failures.add(JSON.stringify([where, generalise(message)]))
+    failures.add(JSON.stringify([where, generalised(message)]))
   }
   return {
     outcomes: outcomes.entries(),
     failures: failures.entries(),
     filters: filters.entries(),
   }
-}
-
-/** A failure's message without numbers and ids, so that equal failures are counted together. */
-function generalise(message: string): string {
-  return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
 }
 
 function countTrajectories(

@@ -1,7 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { calculator } from '../../src/environments/built-in/calculator.ts'
+import { environment as makeEnvironment } from '../../src/environments/environment.ts'
+import { tool } from '../../src/environments/tools/tool.ts'
 import { Rollouts } from '../../src/service/rollouts.ts'
 import { serveRollouts } from '../../src/service/rollouts-server.ts'
 import { Worlds } from '../../src/service/rollouts-worlds.ts'
@@ -54,6 +60,114 @@ function run(words: readonly string[]): Promise<{ code: number | null; out: stri
   })
 }
 
+/** What happens to an answer on its way. */
+type Mishap = 'lost' | 'cut' | 'refused' | 'none'
+
+/** Stands between a client and a service: what it does to the answers, in this order; then it lets them pass. */
+async function openBadLine(url: string, mishaps: readonly Mishap[]) {
+  const left = [...mishaps]
+  let requests = 0
+  const server = createServer((sent, reply) => {
+    requests++
+    const { method, url: path, headers } = sent
+    const options = { method, headers: { ...headers, host: new URL(url).host } }
+    const forwarded = request(new URL(path!, url), options, async answer => {
+      const chunks = (await answer.toArray()) as Buffer[]
+      const head = { 'content-type': 'application/json' }
+      pass(reply, left.shift() ?? 'none', () => {
+        reply.writeHead(answer.statusCode!, head).end(Buffer.concat(chunks))
+      })
+    })
+    sent.pipe(forwarded)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    get requests() {
+      return requests
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+function pass(reply: ServerResponse, mishap: Mishap, whole: () => void): void {
+  if (mishap === 'none') whole()
+  else if (mishap === 'lost') reply.destroy()
+  else if (mishap === 'refused') reply.writeHead(503).end('{"error":"busy"}')
+  else {
+    reply.writeHead(200, { 'content-length': '1000' }).write('{"half":')
+    setTimeout(() => reply.destroy(), 20)
+  }
+}
+
+/** Worlds whose reward is the number of calls that were run in them. */
+function countingEnvironment(opened: () => void) {
+  return makeEnvironment({
+    name: 'counting',
+    task: z.object({}),
+    open() {
+      opened()
+      let count = 0
+      const add = tool({
+        description: 'Adds one.',
+        inputSchema: z.object({}),
+        execute: () => String(++count),
+      })
+      return {
+        opening: [{ role: 'user', content: 'Count.' }],
+        tools: { add },
+        report: () => ({ count }),
+      }
+    },
+    reward: { count: ({ report }) => report.count },
+  })
+}
+
+async function openCounting() {
+  const renderer = await openByteRenderer()
+  let opened = 0
+  const environment = countingEnvironment(() => opened++)
+  const parts = {
+    environment,
+    policy: dicePolicy(renderer),
+    renderer,
+    estimate: openEstimate('grpo'),
+  }
+  const rollouts = new Rollouts({
+    parts,
+    openPolicy: async () => dicePolicy(renderer),
+    findTask: async () => undefined,
+  })
+  const worlds = new Worlds({ environment, reward: environment.reward })
+  const server = await serveRollouts({ rollouts, worlds }, { port: 0 })
+  return {
+    url: server.url,
+    get opened() {
+      return opened
+    },
+    async [Symbol.asyncDispose]() {
+      for (const each of [server, worlds, rollouts]) await each[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const play = `
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+import espalier_client
+espalier_client.time.sleep = lambda seconds: None
+client = espalier_client.Client(sys.argv[2], retries=4)
+world = client.open_world({})["id"]
+said = [client.call(world, "add", {})["content"] for _ in range(2)]
+print(said, client.close_world(world, answer="done")["reward"])
+`
+
 describe.skipIf(!python)('the Python client', () => {
   it('submits, takes, announces, cancels, and calls worlds', async () => {
     const renderer = await openByteRenderer()
@@ -76,5 +190,27 @@ describe.skipIf(!python)('the Python client', () => {
     expect(err).toBe('')
     expect(code).toBe(0)
     expect(JSON.parse(out).groups).toBe(3)
+  })
+
+  it.each(['lost', 'cut', 'refused'] as const)(
+    'opens, calls and closes a world exactly once, although every first answer is %s',
+    async mishap => {
+      await using service = await openCounting()
+      const twice = [mishap, mishap, 'none'] as const
+      await using line = await openBadLine(service.url, [...twice, ...twice, ...twice, ...twice])
+      const { out, err } = await run(['-c', play, folder, line.url])
+      expect(err).toBe('')
+      expect(out).toBe("['1', '2'] 2\n")
+      expect(service.opened).toBe(1)
+      expect(line.requests).toBe(12)
+    },
+  )
+
+  it('tells of an answer that is cut off every time', async () => {
+    await using service = await openCounting()
+    await using line = await openBadLine(service.url, Array(5).fill('cut'))
+    const { code, err } = await run(['-c', play, folder, line.url])
+    expect([code, line.requests]).toEqual([1, 5])
+    expect(err).toContain('IncompleteRead')
   })
 })

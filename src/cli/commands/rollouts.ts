@@ -81,6 +81,7 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   ])
   await using rollouts = new Rollouts({
     parts,
+    tell,
     openPolicy: async uri => {
       checkPolicy(uri)
       return await openServed(uri, values)
