@@ -19,6 +19,10 @@ const anObject: Kind = {
   wanted: 'an object',
   fits: value => isObject(value) && !Array.isArray(value),
 }
+const aSchedule: Kind = {
+  wanted: 'a schedule',
+  fits: value => aFunction.fits(value) || anObject.fits(value),
+}
 const anything: Kind = { wanted: 'anything', fits: () => true }
 const anOpened = (what: string, method: string): Kind => ({
   wanted: `an opened ${what}, an object with ${method}`,
@@ -55,7 +59,7 @@ const openedParts = {
   reward: anObject,
   seats: anObject,
   trainer: anObject,
-  learningRate: aFunction,
+  learningRate: aSchedule,
   heldOut: tasksOneByOne,
 } as const satisfies Partial<Record<SettingName, Kind>>
 
@@ -74,7 +78,7 @@ const otherOptions = {
   serverThread: aSwitch,
   entropy: {
     wanted: 'a number, a schedule or a target',
-    fits: value => Number.isFinite(value) || aFunction.fits(value) || anObject.fits(value),
+    fits: value => Number.isFinite(value) || aSchedule.fits(value),
   },
   lossOptions: anObject,
   onStep: aFunction,
