@@ -110,6 +110,9 @@ const placeOfSetting = {
   results: 'no option: write what evaluate gives',
 } as const satisfies Partial<Record<SettingName, string>>
 
+/** A limit, or infinity where there is none. */
+const orNone = (limit: z.ZodType) => limit.or(z.literal(Number.POSITIVE_INFINITY)).optional()
+
 /** Options that are objects of values, each held to the setting it is. */
 const grouped = {
   sampling: () =>
@@ -121,11 +124,11 @@ const grouped = {
     }),
   limits: () =>
     z.strictObject({
-      turns: settings.maxTurns.schema.optional(),
-      tokens: settings.maxRolloutTokens.schema.optional(),
-      context: settings.maxContext.schema.optional(),
-      newTokens: settings.maxNewTokens.schema.optional(),
-      seconds: settings.maxSeconds.schema.or(z.literal(Number.POSITIVE_INFINITY)).optional(),
+      turns: orNone(settings.maxTurns.schema),
+      tokens: orNone(settings.maxRolloutTokens.schema),
+      context: orNone(settings.maxContext.schema),
+      newTokens: orNone(settings.maxNewTokens.schema),
+      seconds: orNone(settings.maxSeconds.schema),
     }),
 } as const satisfies Record<string, () => z.ZodType>
 
