@@ -5,7 +5,8 @@ import { SettingError } from '../names/setting-error.ts'
 import { isRun } from '../store/run-folder.ts'
 import type { RunEntry } from './answers.ts'
 import { importForeign } from './foreign.ts'
-import { NotFoundError, shownFolder, ViewedRun } from './viewed-run.ts'
+import { shownFolder } from './run-files.ts'
+import { NotFoundError, ViewedRun } from './viewed-run.ts'
 
 /** A run in the library, opened or not. */
 interface Shelved {

@@ -5,7 +5,7 @@ import { parseForkAt } from '../run/fork.ts'
 import { claimRunFolder } from '../store/run-folder.ts'
 import type { TryAnswer, TryRequest } from './answers.ts'
 import type { Library } from './library.ts'
-import { shownFolder } from './viewed-run.ts'
+import { shownFolder } from './run-files.ts'
 
 /** Runs `espalier fork` with these arguments in a separate process; returns its stdout and stderr. */
 export type RunFork = (

@@ -1,9 +1,7 @@
-import { readdirSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { join, relative, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Json } from '../core/ids.ts'
 import { cutAt } from '../store/cut-journal.ts'
-import { type RunManifest, readManifest, runPaths } from '../store/run-folder.ts'
+import { type RunManifest, runPaths } from '../store/run-folder.ts'
 import { curvesOf, type Metrics, type Pace } from './answer/curves.ts'
 import { partingOf } from './answer/parting.ts'
 import { sumsOf } from './answer/sums.ts'
@@ -33,6 +31,7 @@ import {
 } from './index/stored-group.ts'
 import { Tail } from './index/tail.ts'
 import { facetsOf, type GroupQuery, queryGroups } from './query.ts'
+import { isRecord, policiesOf, readReport, readWholeManifest, shownFolder } from './run-files.ts'
 import { openRunModel, type RunModel } from './run-model.ts'
 import type { PartingAnswer, TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
@@ -344,10 +343,6 @@ export class ViewedRun implements AsyncDisposable {
   }
 }
 
-function isRecord(value: Json): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** One line of JSON; an incomplete line is ignored. */
 function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
@@ -357,49 +352,5 @@ function parseLine(line: string): Readonly<Record<string, unknown>> | undefined 
       : undefined
   } catch {
     return undefined
-  }
-}
-
-/** What `run.json` says; one without settings cannot be shown. */
-async function readWholeManifest(folder: string): Promise<RunManifest> {
-  const manifest = await readManifest(folder)
-  const missing = (['config', 'versions'] as const).filter(
-    name => !isRecord(manifest[name] as Json),
-  )
-  if (missing.length === 0) return manifest
-  const { manifest: path } = runPaths(folder)
-  throw new Error(`${path} has no ${missing.join(' and no ')}: it is not what espalier wrote`)
-}
-
-async function readReport(folder: string): Promise<Json> {
-  try {
-    return JSON.parse(await readFile(runPaths(folder).report, 'utf8')) as Json
-  } catch {
-    // A run that has not ended yet has none.
-    return null
-  }
-}
-
-/** A folder relative to the working directory, if it lies in it. */
-export function shownFolder(folder: string): string {
-  const from = relative('.', folder)
-  return from !== '' && !from.startsWith('..') ? from : resolve(folder)
-}
-
-/** The policies a fork can be continued with: the run's own, then its checkpoints, newest first. */
-function policiesOf(folder: string, { config }: RunManifest): readonly string[] {
-  const own = Array.isArray(config.policy) ? config.policy : [config.policy]
-  const named = own.filter(each => typeof each === 'string')
-  const { checkpoints } = runPaths(folder)
-  return [...named, ...foldersIn(checkpoints).map(each => `embedded:${resolve(checkpoints, each)}`)]
-}
-
-function foldersIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
-      .filter(each => statSync(join(folder, each)).isDirectory())
-      .sort((a, b) => b.localeCompare(a, 'en', { numeric: true }))
-  } catch {
-    return []
   }
 }
