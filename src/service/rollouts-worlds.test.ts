@@ -1,73 +1,31 @@
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { z } from 'zod'
 import { Counter } from '../../test/counter.ts'
-import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
+import { countingEnvironment, openCountingService } from '../../test/counting-service.ts'
 import type { TaskId } from '../core/ids.ts'
-import { environment } from '../environments/environment.ts'
-import { tool } from '../environments/tools/tool.ts'
-import { openEstimate } from '../weigh/estimate.ts'
-import { Rollouts } from './rollouts.ts'
-import { serveRollouts } from './rollouts-server.ts'
 import { Worlds, type WorldsOptions } from './rollouts-worlds.ts'
 
-const renderer = await openByteRenderer()
 const closing: AsyncDisposable[] = []
 afterAll(async () => {
   for (const each of closing.reverse()) await each[Symbol.asyncDispose]()
 })
 
-/** Where calls wait; it is open unless it is closed. */
+/** Where calls wait until it is opened. */
 function openGate() {
   let open: () => void = () => undefined
   const wait = new Promise<void>(resolve => (open = resolve))
-  return { wait, open, entered: new Counter() }
+  const entered = new Counter()
+  const pass = (): Promise<void> => {
+    entered.raise()
+    return wait
+  }
+  return { pass, open, entered }
 }
 
 type Gate = ReturnType<typeof openGate>
 
-/** Worlds that count the calls of `add`, each of which passes `gate`; their reward is that number. */
-function counting(gate: Gate | undefined) {
-  return environment({
-    name: 'counting',
-    task: z.object({ ends: z.number().default(1000) }),
-    open({ data }) {
-      let count = 0
-      const add = tool({
-        description: 'Adds one.',
-        inputSchema: z.object({}),
-        async execute() {
-          gate?.entered.raise()
-          await gate?.wait
-          return String(++count)
-        },
-      })
-      return {
-        opening: [{ role: 'user', content: 'Count.' }],
-        tools: { add },
-        isOver: () => count >= data.ends,
-        report: () => ({ count }),
-      }
-    },
-    reward: { count: ({ report }) => report.count },
-  })
-}
-
 async function openService(gate?: Gate, options: Partial<WorldsOptions> = {}) {
-  const world = counting(gate)
-  const parts = {
-    environment: world,
-    policy: dicePolicy(renderer),
-    renderer,
-    estimate: openEstimate('grpo'),
-  }
-  const rollouts = new Rollouts({
-    parts,
-    openPolicy: async () => dicePolicy(renderer),
-    findTask: async () => undefined,
-  })
-  const worlds = new Worlds({ environment: world, reward: world.reward, ...options })
-  const server = await serveRollouts({ rollouts, worlds }, { port: 0 })
-  closing.push(rollouts, worlds, server)
+  const server = await openCountingService({ ...options, ...(gate && { onCall: gate.pass }) })
+  closing.push(server)
   return async (path: string, body: object, key?: string) => {
     const answer = await fetch(`${server.url}/v1/worlds${path}`, {
       method: 'POST',
@@ -170,7 +128,7 @@ it('requests without a name are run each time', async () => {
 
 it('a world that a call under way ends is scored, although it is closed with an answer', async () => {
   const gate = openGate()
-  const environment = counting(gate)
+  const environment = countingEnvironment({ onCall: gate.pass })
   await using worlds = new Worlds({ environment, reward: environment.reward })
   const { id } = await worlds.open({ id: 'short' as TaskId, data: { ends: 1 } })
   const call = worlds.call(id, { name: 'add', arguments: {} })

@@ -4,14 +4,12 @@ import { createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import { calculator } from '../../src/environments/built-in/calculator.ts'
-import { environment as makeEnvironment } from '../../src/environments/environment.ts'
-import { tool } from '../../src/environments/tools/tool.ts'
 import { Rollouts } from '../../src/service/rollouts.ts'
 import { serveRollouts } from '../../src/service/rollouts-server.ts'
 import { Worlds } from '../../src/service/rollouts-worlds.ts'
 import { openEstimate } from '../../src/weigh/estimate.ts'
+import { openCountingService } from '../counting-service.ts'
 import { dicePolicy, openByteRenderer } from '../rolling.ts'
 
 const folder = fileURLToPath(new URL('../../integrations/python', import.meta.url))
@@ -105,57 +103,6 @@ function pass(reply: ServerResponse, mishap: Mishap, whole: () => void): void {
   }
 }
 
-/** Worlds whose reward is the number of calls that were run in them. */
-function countingEnvironment(opened: () => void) {
-  return makeEnvironment({
-    name: 'counting',
-    task: z.object({}),
-    open() {
-      opened()
-      let count = 0
-      const add = tool({
-        description: 'Adds one.',
-        inputSchema: z.object({}),
-        execute: () => String(++count),
-      })
-      return {
-        opening: [{ role: 'user', content: 'Count.' }],
-        tools: { add },
-        report: () => ({ count }),
-      }
-    },
-    reward: { count: ({ report }) => report.count },
-  })
-}
-
-async function openCounting() {
-  const renderer = await openByteRenderer()
-  let opened = 0
-  const environment = countingEnvironment(() => opened++)
-  const parts = {
-    environment,
-    policy: dicePolicy(renderer),
-    renderer,
-    estimate: openEstimate('grpo'),
-  }
-  const rollouts = new Rollouts({
-    parts,
-    openPolicy: async () => dicePolicy(renderer),
-    findTask: async () => undefined,
-  })
-  const worlds = new Worlds({ environment, reward: environment.reward })
-  const server = await serveRollouts({ rollouts, worlds }, { port: 0 })
-  return {
-    url: server.url,
-    get opened() {
-      return opened
-    },
-    async [Symbol.asyncDispose]() {
-      for (const each of [server, worlds, rollouts]) await each[Symbol.asyncDispose]()
-    },
-  }
-}
-
 const play = `
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -195,19 +142,20 @@ describe.skipIf(!python)('the Python client', () => {
   it.each(['lost', 'cut', 'refused'] as const)(
     'opens, calls and closes a world exactly once, although every first answer is %s',
     async mishap => {
-      await using service = await openCounting()
+      let opened = 0
+      await using service = await openCountingService({ onOpen: () => opened++ })
       const twice = [mishap, mishap, 'none'] as const
       await using line = await openBadLine(service.url, [...twice, ...twice, ...twice, ...twice])
       const { out, err } = await run(['-c', play, folder, line.url])
       expect(err).toBe('')
       expect(out).toBe("['1', '2'] 2\n")
-      expect(service.opened).toBe(1)
+      expect(opened).toBe(1)
       expect(line.requests).toBe(12)
     },
   )
 
   it('tells of an answer that is cut off every time', async () => {
-    await using service = await openCounting()
+    await using service = await openCountingService()
     await using line = await openBadLine(service.url, Array(5).fill('cut'))
     const { code, err } = await run(['-c', play, folder, line.url])
     expect([code, line.requests]).toEqual([1, 5])
