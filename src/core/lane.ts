@@ -48,6 +48,8 @@ export function openLane(name: string, limit: number): Lane & { resize(limit: nu
     while (head && running < allowed) {
       const waiter = head
       head = waiter.next
+      // One that was promoted would keep all that came after it from being collected young.
+      waiter.next = undefined
       if (!head) tail = undefined
       if (waiter.isGone) continue
       waiting--

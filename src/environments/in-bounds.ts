@@ -1,29 +1,6 @@
-import type { Call } from '../core/call.ts'
+import { type Bounds, inTime } from '../core/deadline.ts'
 import type { Environment, World } from '../core/environment.ts'
 import type { RewardPart } from '../core/reward.ts'
-import { DeadlineError, withDeadline } from './deadline.ts'
-
-/** How long one thing that is asked of an environment may take. */
-export interface Bounds extends Call {
-  readonly seconds: number
-}
-
-/** Something that was asked of an environment was not done in time. */
-export class TookTooLong extends Error {}
-
-/** What `work` gives; throws, naming it, where it takes longer than its seconds. */
-export async function inTime<T>(
-  what: string,
-  { seconds, signal }: Bounds,
-  work: () => T | PromiseLike<T>,
-): Promise<T> {
-  try {
-    return await withDeadline(seconds, { signal }, work)
-  } catch (cause) {
-    if (!(cause instanceof DeadlineError)) throw cause
-    throw new TookTooLong(`${what} took longer than ${seconds} s`, { cause })
-  }
-}
 
 /** The same environment, in which opening, a step, a report, a fork, a reward and disposing end in time. */
 export function inBounds<Data>(environment: Environment<Data>, bounds: Bounds): Environment<Data> {

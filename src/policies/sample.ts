@@ -17,7 +17,9 @@ export interface Drawn {
 /** What was drawn as the sample of the contract. */
 export function toTokenSample(drawn: Drawn): TokenSample {
   const { ids, logprobs, top, basis, version, finish, usage, experts } = drawn
-  const more = { ...(top ? { top } : {}), ...(experts ? { experts } : {}) }
-  const segment = sampled({ ids, logprobs, basis, version, ...more })
+  const plain = { ids, logprobs, basis, version }
+  const segment = sampled(
+    top || experts ? { ...plain, ...(top && { top }), ...(experts && { experts }) } : plain,
+  )
   return { kind: 'tokens', segment, finish, usage }
 }

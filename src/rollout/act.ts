@@ -64,11 +64,9 @@ function longest(calls: readonly CallRecord[]): number {
   return calls.reduce((most, call) => Math.max(most, call.seconds), 0)
 }
 
-function recordStep(walk: Walk, { calls = [], reward, anchor }: Transition): void {
-  judgeTurn(walk, calls, {
-    ...(reward !== undefined && { reward }),
-    ...(anchor !== undefined && { anchor }),
-  })
+function recordStep(walk: Walk, transition: Transition): void {
+  const { calls = [] } = transition
+  judgeTurn(walk, calls, transition)
   for (const call of calls) {
     if (call.problem) note(walk, `tool:${call.problem}`, call.tool)
     if (call.cut) note(walk, 'tool:output-cut', `${call.tool}: ${call.cut} characters`)

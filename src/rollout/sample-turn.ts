@@ -138,26 +138,31 @@ function promptOf({ tokens, shown, tree }: Walk): Prompt {
 export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRequest {
   const { context, attempt, tree, branch } = walk
   const turn = walk.turns.length
-  const watch = openWatch(context)
-  return {
+  const request: SampleRequest = {
     prompt: promptOf(walk),
     maxTokens,
     sampling: context.sampling,
     stopIds: context.renderer.stopIds,
     stopStrings: context.stopStrings,
     seed: seedFor(attempt, branch, turn, part),
-    key: { task: attempt.task.id, member: attempt.member, branch, turn, ...making(attempt) },
+    key: keyOf(attempt, branch, turn),
     session: tree.id,
     topLogprobs: context.topLogprobs,
-    ...(context.policy.capabilities.experts && {
-      expertsFrom: expertsKnown(tree, pathTo(tree, walk.place)),
-    }),
+  }
+  const watch = openWatch(context)
+  const { experts } = context.policy.capabilities
+  if (!watch && !experts) return request
+  return {
+    ...request,
+    ...(experts && { expertsFrom: expertsKnown(tree, pathTo(tree, walk.place)) }),
     ...(watch && { watch }),
   }
 }
 
-const making = ({ making: name }: Walk['attempt']): Pick<SampleKey, 'making'> =>
-  name === undefined ? {} : { making: name }
+function keyOf({ task, member, making }: Walk['attempt'], branch: string, turn: number): SampleKey {
+  const key = { task: task.id, member, branch, turn }
+  return making === undefined ? key : { ...key, making }
+}
 
 function encoded(walk: Walk, sample: TextSample): SampledSegment {
   markReencoded(walk)

@@ -1,3 +1,4 @@
+import { inTime } from '../core/deadline.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import { across, Failure } from '../core/failure.ts'
 import type { Scored, Unscored } from '../core/group.ts'
@@ -14,7 +15,6 @@ import {
 import { type Gradable, isGradable, type Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { outcomeOf } from './end-walk.ts'
-import { withinSeconds } from './world/within-seconds.ts'
 
 /** Seconds that a part of a reward may take: a judge that is asked three times takes minutes. */
 export const rewardSeconds = 600
@@ -113,7 +113,7 @@ async function scorePart(
   return await across('reward', context, async () => {
     const { score, weight } = toWeighted(what, context.reward[name]!)
     const result: unknown = await context.lanes.reward.run(context, () =>
-      withinSeconds({ what, seconds, signal }, call => score(input, call)),
+      inTime(what, { seconds, signal }, stopping => score(input, { signal: stopping() })),
     )
     if (isNumber(result)) return { name, score: result, weight }
     throw new TypeError(`${what} gave ${shown(result)}, not a finite number`)

@@ -1,5 +1,5 @@
 import type { Condensing } from '../core/condenser.ts'
-import type { StepCall, World } from '../core/environment.ts'
+import type { StepCall, Transition, World } from '../core/environment.ts'
 import { treeId } from '../core/ids.ts'
 import type { Message } from '../core/message.ts'
 import type { Segment } from '../core/segment.ts'
@@ -189,12 +189,15 @@ export function addTurn(walk: Walk, turn: Pick<Turn, 'from' | 'finish'>): void {
 export function judgeTurn(
   walk: Walk,
   calls: readonly CallRecord[],
-  judged: Pick<Turn, 'reward' | 'anchor'>,
+  { reward, anchor }: Pick<Transition, 'reward' | 'anchor'>,
 ): void {
   growing(walk).calls.push(...calls)
+  if (reward === undefined && anchor === undefined) return
   const last = walk.turns.length - 1
-  if (Object.keys(judged).length > 0) {
-    growing(walk).turns[last] = { ...walk.turns[last]!, ...judged }
+  growing(walk).turns[last] = {
+    ...walk.turns[last]!,
+    ...(reward !== undefined && { reward }),
+    ...(anchor !== undefined && { anchor }),
   }
 }
 

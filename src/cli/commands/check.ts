@@ -1,6 +1,6 @@
+import { inTime } from '../../core/deadline.ts'
 import type { Environment, Task } from '../../core/environment.ts'
 import { type CheckResult, checkWithin, defaultSeconds } from '../../environments/check.ts'
-import { inTime } from '../../environments/in-bounds.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readTasks } from '../../tasks/tasks.ts'

@@ -1,9 +1,9 @@
 import type { Call } from '../../core/call.ts'
 import { onAbort } from '../../core/call.ts'
+import { DeadlineError, withDeadline } from '../../core/deadline.ts'
 import { describeCause, Failure } from '../../core/failure.ts'
 import { connectSocket } from '../../sockets/handshake.ts'
 import type { SocketEnd, TextSocket } from '../../sockets/text-socket.ts'
-import { DeadlineError, withDeadline } from '../deadline.ts'
 
 /** One socket of a server: requests and answers in lock-step, as the protocol has no ids for them. */
 export interface Session {

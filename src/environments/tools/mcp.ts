@@ -1,7 +1,7 @@
 import type { Call } from '../../core/call.ts'
+import { DeadlineError, withDeadline } from '../../core/deadline.ts'
 import { Failure } from '../../core/failure.ts'
 import type { ToolExecution, ToolLimits } from '../../core/tool.ts'
-import { DeadlineError, withDeadline } from '../deadline.ts'
 import type { WorldCall } from '../opened-world.ts'
 import { type Bounds, boundedFetch } from './bounded-fetch.ts'
 import { defaultLimits } from './ready-tool.ts'

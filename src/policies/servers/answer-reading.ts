@@ -48,10 +48,18 @@ export type PackedAnswer = readonly [
 /** Packs an answer for its way between threads. */
 export function packAnswer(generated: Generated): PackedAnswer {
   const { ids, logprobs, finish, weights, promptTokens, cachedTokens, top, experts } = generated
-  const tokens = new ArrayBuffer(ids.length * 8)
-  new Int32Array(tokens, 0, ids.length).set(ids)
-  new Float32Array(tokens, ids.length * 4).set(logprobs)
-  return [tokens, finish, weights, promptTokens, cachedTokens, top, experts]
+  return [memoryOf(ids, logprobs), finish, weights, promptTokens, cachedTokens, top, experts]
+}
+
+/** Ids and then log-probabilities in one piece of memory, as readers leave them already. */
+function memoryOf(ids: Int32Array, logprobs: Float32Array): ArrayBuffer {
+  const { buffer, byteLength } = ids
+  const isReady = logprobs.buffer === buffer && logprobs.byteOffset === byteLength
+  if (isReady && buffer.byteLength === 2 * byteLength) return buffer as ArrayBuffer
+  const memory = new ArrayBuffer(2 * byteLength)
+  new Int32Array(memory, 0, ids.length).set(ids)
+  new Float32Array(memory, byteLength).set(logprobs)
+  return memory
 }
 
 /** The answer that was packed. */

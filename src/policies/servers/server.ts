@@ -22,13 +22,13 @@ export interface ServerOptions {
 export interface ServerRequest {
   readonly path: string
   /** Without a body it is a GET. */
-  readonly body?: Buffer | string
+  readonly body?: Buffer | string | undefined
   /** Names and values, one after the other. */
-  readonly headers?: readonly string[]
+  readonly headers?: readonly string[] | undefined
   /** Overrides the server's deadline. */
-  readonly deadlineSeconds?: number
+  readonly deadlineSeconds?: number | undefined
   /** Takes the body piece by piece where the server answers with an event stream. */
-  readonly onEvents?: (chunk: Buffer) => void
+  readonly onEvents?: ((chunk: Buffer) => void) | undefined
 }
 
 /** A request whose answer is read where it arrives. */

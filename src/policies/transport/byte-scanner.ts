@@ -3,15 +3,16 @@ export const opening = 91
 export const closing = 93
 const closingBrace = 125
 const quote = 34
-const minus = 45
-const dot = 46
-const zero = 48
+export const minus = 45
+export const dot = 46
+export const zero = 48
 const nine = 57
 /** Up to this many digits, a double holds the digits and the power of ten exactly. */
-const exactDigits = 15
+export const exactDigits = 15
 /** Up to this many digits make a small integer. */
-const mostTogether = 9
-const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent)
+export const mostTogether = 9
+/** The powers of ten, exactly. */
+export const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent)
 const anyNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/
 /** The bytes that can be part of a number. */
 const inNumbers = new Uint8Array(256)
@@ -23,27 +24,27 @@ for (const byte of [comma, closing, closingBrace, quote]) endsNumber[byte] = 1
 /** Reads numbers straight from the bytes of an answer, from a place on. */
 export class ByteScanner {
   at: number
-  readonly #bytes: Buffer
+  readonly bytes: Buffer
 
   constructor(bytes: Buffer, at: number) {
-    this.#bytes = bytes
+    this.bytes = bytes
     this.at = at
   }
 
   /** The byte here; undefined behind the end. */
   get byte(): number | undefined {
-    return this.#bytes[this.at]
+    return this.bytes[this.at]
   }
 
   /** The byte here; goes past it. */
   next(): number | undefined {
-    return this.#bytes[this.at++]
+    return this.bytes[this.at++]
   }
 
   /** Goes past these bytes if they stand here. */
   passes(expected: Uint8Array): boolean {
     for (let index = 0; index < expected.length; index++) {
-      if (this.#bytes[this.at + index] !== expected[index]) return false
+      if (this.bytes[this.at + index] !== expected[index]) return false
     }
     this.at += expected.length
     return true
@@ -51,7 +52,7 @@ export class ByteScanner {
 
   /** Goes to the next place with this byte, or to the end. */
   seek(byte: number): void {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     let at = this.at
     while (at < bytes.length && bytes[at] !== byte) at++
     this.at = at
@@ -59,7 +60,7 @@ export class ByteScanner {
 
   /** A token id; NaN or what stands there where it is none. */
   readId(): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const first = this.at
     let id = 0
     let at = first
@@ -78,7 +79,7 @@ export class ByteScanner {
    * plus one, round to the same 32-bit float: the remaining digits then cannot matter.
    */
   readNumber(): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const isNegative = bytes[this.at] === minus
     const first = isNegative ? this.at + 1 : this.at
     // Mostly a digit and a point; all others are few.
@@ -108,8 +109,8 @@ export class ByteScanner {
   /** A number in any of JSON's forms. */
   #readAny(): number {
     let end = this.at
-    while (inNumbers[this.#bytes[end]!] === 1) end++
-    const [number] = anyNumber.exec(this.#bytes.toString('latin1', this.at, end)) ?? []
+    while (inNumbers[this.bytes[end]!] === 1) end++
+    const [number] = anyNumber.exec(this.bytes.toString('latin1', this.at, end)) ?? []
     if (number === undefined) return Number.NaN
     this.at += number.length
     return Number(number)

@@ -38,10 +38,13 @@ export function openConnections(origin: string, limit: number): Connections {
   }
 
   function send(client: Client, [request, handler]: readonly [Dispatched, FreeingHandler]): void {
-    handler.onFree = () => {
+    // Not assigned as it is made: V8 puts such a function straight into the old generation, where it keeps its
+    // request and all that belongs to it until a full collection.
+    const onFree = (): void => {
       handler.onFree = undefined
       free(client)
     }
+    handler.onFree = onFree
     client.dispatch(request, handler)
   }
 

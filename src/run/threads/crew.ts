@@ -277,10 +277,12 @@ export class Crew implements Elsewhere, AsyncDisposable {
       asked.kind === 'group' ? this.#giveGroup(place, asked) : this.#giveAttempt(place, asked)
     // One that is gone may have answered already.
     if (!place.held.has(asked)) return
-    asked.takeBack = () => {
+    // Not assigned as it is made: V8 would put it, and with it all that was asked, into the old generation.
+    const takeBack = (): void => {
       withdraw()
       this.#leave(place, asked)
     }
+    asked.takeBack = takeBack
   }
 
   #giveAttempt(place: Place, asked: AskedAttempt): () => void {

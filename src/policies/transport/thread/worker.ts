@@ -13,15 +13,11 @@ const send = openOutbox<FromThread>(news => parentPort?.postMessage(news))
 async function start(order: StartOrder): Promise<void> {
   const [id, number, path, headers, deadlineSeconds, body, from, to, streams, kind, width] = order
   const server = servers.get(number)!
-  const onEvents = (chunk: Buffer): void => send({ kind: 'events', id, chunk: copyOf(chunk) })
+  const onEvents = streams
+    ? (chunk: Buffer): void => send({ kind: 'events', id, chunk: copyOf(chunk) })
+    : undefined
   const sent = body === undefined ? undefined : bodyOf(body, from, to)
-  const exchange = server.start({
-    path,
-    ...(headers && { headers }),
-    ...(deadlineSeconds !== undefined && { deadlineSeconds }),
-    ...(sent !== undefined && { body: sent }),
-    ...(streams && { onEvents }),
-  })
+  const exchange = server.start({ path, headers, deadlineSeconds, body: sent, onEvents })
   exchanges.set(id, exchange)
   try {
     const answer = await exchange.answer

@@ -1,4 +1,4 @@
-import { type Call, onAbort } from '../core/call.ts'
+import { type Call, onAbort } from './call.ts'
 
 /** Thrown when work was not done within its seconds. */
 export class DeadlineError extends Error {
@@ -71,5 +71,27 @@ function openStop(): { readonly signal: Stopping; abort(reason: unknown): void }
       ended = { reason }
       controller?.abort(reason)
     },
+  }
+}
+
+/** How long a piece of somebody else's work may take. */
+export interface Bounds extends Call {
+  readonly seconds: number
+}
+
+/** Something was not done in time. */
+export class TookTooLong extends Error {}
+
+/** What `work` gives; throws, naming it, where it takes longer than its seconds. */
+export async function inTime<T>(
+  what: string,
+  { seconds, signal }: Bounds,
+  work: (stopping: Stopping) => T | PromiseLike<T>,
+): Promise<T> {
+  try {
+    return await withDeadline(seconds, { signal }, work)
+  } catch (cause) {
+    if (!(cause instanceof DeadlineError)) throw cause
+    throw new TookTooLong(`${what} took longer than ${seconds} s`, { cause })
   }
 }
