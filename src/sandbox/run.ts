@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import type { Sandbox } from './sandbox.ts'
 
 /** How a command is run and when it is ended. */
@@ -8,6 +9,8 @@ export interface RunOptions {
   readonly seconds: number
   /** Bytes that are kept of its output and of its complaints, each. */
   readonly outputBytes: number
+  /** Bytes that are kept of its complaints, where that is another number. @default outputBytes */
+  readonly complaintBytes?: number
   readonly signal?: AbortSignal
 }
 
@@ -26,18 +29,23 @@ export interface Finished {
 export async function runInside(
   sandbox: Sandbox,
   command: readonly string[],
-  { input = '', seconds, outputBytes, signal }: RunOptions,
+  { input = '', seconds, outputBytes, complaintBytes = outputBytes, signal }: RunOptions,
 ): Promise<Finished> {
   const child = sandbox.spawn(command)
   const output = gather(child.stdout!, outputBytes)
-  const complaints = gather(child.stderr!, outputBytes)
+  const complaints = gather(child.stderr!, complaintBytes)
   let end: Finished['end'] = 'exited'
   const stop = (why: Finished['end']): void => {
     if (end !== 'exited') return
     end = why
-    child.kill('SIGKILL')
+    endGroup(child)
+    if (sandbox.walls.processes) return
+    // Something may have left the group, and holds the pipes open.
+    child.stdout!.destroy()
+    child.stderr!.destroy()
   }
-  const timer = setTimeout(() => stop('out-of-time'), seconds * 1000)
+  const delay = seconds * 1000
+  const timer = delay <= longestDelay ? setTimeout(() => stop('out-of-time'), delay) : undefined
   const onAbort = (): void => stop('stopped')
   signal?.addEventListener('abort', onAbort, { once: true })
   if (signal?.aborted) onAbort()
@@ -46,6 +54,7 @@ export async function runInside(
   try {
     const code = await new Promise<number>((resolve, reject) => {
       child.once('error', reject)
+      if (!sandbox.walls.processes) child.once('exit', () => endGroup(child))
       child.once('close', (status, name) => resolve(status ?? (name === null ? 1 : 137)))
     })
     const cut = output.cut() + complaints.cut()
@@ -53,6 +62,18 @@ export async function runInside(
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+// A timer's delay is a 32-bit number of milliseconds.
+const longestDelay = 2 ** 31 - 1
+
+/** Ends a process with all that it started; what is left of its group, where it has ended already. */
+function endGroup(child: ChildProcess): void {
+  try {
+    process.kill(-child.pid!, 'SIGKILL')
+  } catch {
+    child.kill('SIGKILL')
   }
 }
 

@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { runInside } from './run.ts'
 import { openSandbox, type SandboxOptions } from './sandbox.ts'
-import { describeWalls, findWalls } from './walls.ts'
+import { describeWalls, findWalls, withoutWalls } from './walls.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
 const walls = findWalls()
@@ -78,6 +78,31 @@ describe.runIf(walls.by !== undefined)('H1: inside the walls', () => {
     if (output.includes('CapEff')) expect(output).toMatch(/CapEff:\s+0+$/m)
   })
 
+  it('no descriptor that this process inherited leads out', async () => {
+    const outside = mkdtempSync(join(folder, 'outside-'))
+    writeFileSync(join(outside, 'key'), 'secret')
+    const script = 'cat /proc/self/fd/40/key; [ -d /proc/self/fd/40 ] || echo nothing'
+    const inherited = { stdio: ['ignore', 'pipe', 'inherit', ...Array(37).fill('ignore')] }
+    inherited.stdio[40] = openSync(outside, 'r')
+    const parent = spawn(process.execPath, wordsOfParent(script), inherited as SpawnOptions)
+    expect(await textOf(parent)).toBe('nothing\n')
+  })
+
+  it.runIf(walls.by === 'unshare')(
+    'what is mounted in a readable folder is only read',
+    async () => {
+      const readable = mkdtempSync(join(folder, 'readable-'))
+      const mounted = join(readable, 'a b')
+      mkdirSync(mounted)
+      const script = `echo x > '${mounted}/x' || cat '${mounted}/known'`
+      const words = wordsOfParent(script, { readable: [readable] })
+      const mount = `mount -t tmpfs none '${mounted}' && echo known > '${mounted}/known' && exec "$@"`
+      const namespace = ['--map-root-user', '--mount', '/bin/sh', '-c', mount, 'sh']
+      const parent = spawn('unshare', [...namespace, process.execPath, ...words])
+      expect(await textOf(parent)).toBe('known\n')
+    },
+  )
+
   it('memory, processes, output and time are bounded', async () => {
     const greedy = await inside('head -c 400000000 /dev/zero | tail -c 399999999 > /dev/null', {
       limits: { memory: 100 },
@@ -115,18 +140,50 @@ describe.runIf(walls.diesWithParent)('H1: a parent that is killed', () => {
   })
 })
 
+describe.runIf(withoutWalls().walls.diesWithParent)('without walls', () => {
+  const builder = withoutWalls()
+
+  it('what was started in the background ends with the command, and is not waited for', async () => {
+    const work = mkdtempSync(join(folder, 'work-'))
+    const script = `(exec 9>${work}/lock; flock 9; sleep 1000) & echo started`
+    expect(await inside(script, { builder })).toMatchObject({ end: 'exited', output: 'started\n' })
+    expect(isLocked(work, 20)).toBe(false)
+  })
+
+  it('a command whose time is over ends with all that it started', async () => {
+    const tooLong = { seconds: 0.5 }
+    const children = await inside('sleep 1000; echo more', { builder }, tooLong)
+    expect(children).toMatchObject({ end: 'out-of-time', output: '' })
+    // Another session is out of reach, and must not be waited for.
+    const left = await inside('echo said; setsid sleep 20; echo more', { builder }, tooLong)
+    expect(left).toMatchObject({ end: 'out-of-time', output: 'said\n' })
+  })
+})
+
 /** A process that starts a command inside, which holds a lock and would go on without end. */
 function startParent(work: string): ChildProcess {
-  const url = new URL('./sandbox.ts', import.meta.url).href
   const script = `exec 9>${work}/lock; flock 9; echo ready; while :; do sleep 1; done`
+  const words = wordsOfParent(script, { writable: [work] })
+  return spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+/** The words of a process that starts a script inside and prints what it does. */
+function wordsOfParent(script: string, options: SandboxOptions = {}): readonly string[] {
+  const url = new URL('./sandbox.ts', import.meta.url).href
   const program = `
     const { openSandbox } = await import(${JSON.stringify(url)})
-    const sandbox = openSandbox({ writable: [${JSON.stringify(work)}] })
+    const sandbox = openSandbox(${JSON.stringify(options)})
     const child = sandbox.spawn(['/bin/sh', '-c', ${JSON.stringify(script)}])
     child.stdout.pipe(process.stdout)
     child.stderr.pipe(process.stderr)`
-  const words = ['--import', 'tsx', '--input-type=module', '--eval', program]
-  return spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  return ['--import', 'tsx', '--input-type=module', '--eval', program]
+}
+
+async function textOf(child: ChildProcess): Promise<string> {
+  let text = ''
+  child.stdout!.on('data', (chunk: Buffer) => (text += chunk))
+  await once(child, 'close')
+  return text
 }
 
 function isLocked(work: string, seconds: number): boolean {

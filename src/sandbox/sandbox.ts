@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { coveredDescriptors } from './descriptors.ts'
 import type { Bind, Enclosed, Limits } from './enclosure.ts'
 import { type Builder, findBuilder, type Walls } from './walls.ts'
 
@@ -50,7 +51,9 @@ export function openSandbox(options: SandboxOptions = {}): Sandbox {
         env: { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', ...options.variables },
         // Where there is a new root, the folder is entered inside it.
         cwd: walls.files ? '/' : workingFolder,
-        stdio: ['pipe', 'pipe', 'pipe'],
+        stdio: ['pipe', 'pipe', 'pipe', ...coveredDescriptors()],
+        // A group of its own: Ctrl-C is for this program alone, and without walls all of it is ended at once.
+        detached: walls.diesWithParent,
       })
     },
   }

@@ -36,17 +36,19 @@ function newRootScript(enclosed: Enclosed): string {
   const root = places.find(isFree)
   if (root === undefined) throw new Error(`none of ${places.join(', ')} can be hidden inside`)
   const { temporary = 256, fileSize } = limits
+  const hasTemporary = fileSize !== 0 && !readable.includes('/tmp')
   return [
     'set -e',
     `mount -t tmpfs -o mode=755,size=1m,nr_inodes=8192 espalier ${root}`,
     `cd ${root}`,
     'mkdir -p dev proc tmp old',
-    ...(fileSize === 0 ? [] : [`mount -t tmpfs -o mode=1777,size=${temporary}m espalier tmp`]),
+    ...(hasTemporary ? [`mount -t tmpfs -o mode=1777,size=${temporary}m espalier tmp`] : []),
     bindFunction,
-    ...['null', 'zero', 'random', 'urandom'].map(name => `bind /dev/${name} rw`),
+    ...['null', 'zero', 'random', 'urandom'].map(name => `bind /dev/${name}`),
     'mount -t proc -o ro proc proc 2>/dev/null || true',
     ...bound.map(showPath),
-    ...writable.map(path => `bind ${quote(path)} rw`),
+    lockBound,
+    ...writable.map(path => `bind ${quote(path)}`),
     ...binds.map(
       ({ from, to }) => `mkdir -p .${quote(to)}\nmount --rbind ${quote(from)} .${quote(to)}`,
     ),
@@ -65,15 +67,26 @@ function newRootScript(enclosed: Enclosed): string {
 /** A link is made again, such as /bin to usr/bin; anything else is bound. */
 function showPath(path: string): string {
   const isLink = lstatSync(path).isSymbolicLink() && systemFolders.includes(path)
-  return isLink ? `ln -s ${quote(readlinkSync(path))} .${path}` : `bind ${quote(path)} ro`
+  return isLink ? `ln -s ${quote(readlinkSync(path))} .${path}` : `bind ${quote(path)}`
 }
 
-/** Binds a path below the new root. Flags that the system has locked have to be repeated with `ro`. */
+/** Binds a path below the new root, with whatever is mounted in it. */
 const bindFunction = `bind() {
   if [ -d "$1" ]; then mkdir -p ".$1"; else mkdir -p ".$(dirname "$1")"; [ -e ".$1" ] || : > ".$1"; fi
   mount --rbind "$1" ".$1"
-  [ "$2" = rw ] ||
-    mount -o remount,bind,ro ".$1" 2>/dev/null ||
-    mount -o remount,bind,ro,nosuid,nodev ".$1" 2>/dev/null ||
-    mount -o remount,bind,ro,nosuid,nodev,relatime ".$1"
 }`
+
+/**
+ * Makes all that is bound so far read-only, mount by mount: `ro` on a folder leaves what is mounted in
+ * it as it was. Flags that the system has locked are repeated. Devices can still be written. What was
+ * mounted where the new root is now belongs to another parent.
+ */
+const lockBound = `mounts=$(cat /proc/self/mountinfo)
+while read -r id parent _ _ path flags _; do
+  [ "$path" = "$PWD" ] && ours=" $id " && continue
+  case "$ours" in *" $parent "*) ours="$ours$id " ;; *) continue ;; esac
+  path=$(printf '%b' "$path")
+  [ "$path" = "$PWD/tmp" ] || [ ! -e "$path" ] || mount -o "remount,bind,ro\${flags#r[wo]}" "$path"
+done <<END
+$mounts
+END`
