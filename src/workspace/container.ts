@@ -4,6 +4,7 @@ import { type Finished, runInside } from '../sandbox/run.ts'
 import { withoutWalls } from '../sandbox/walls.ts'
 import {
   type CommandCall,
+  checkLimits,
   ImpossibleError,
   type Put,
   type Workspace,
@@ -12,6 +13,7 @@ import {
   type WorkspaceSource,
   type Workspaces,
 } from './contract.ts'
+import { neverStopped, openShared } from './shared.ts'
 
 /** Which engine keeps workspaces, and what bounds them. */
 export interface ContainerOptions {
@@ -25,20 +27,19 @@ const engineSeconds = 1800
 
 /** Workspaces in containers of an engine on this machine; throws if none answers. */
 export function containerWorkspaces(options: ContainerOptions): Workspaces {
-  const { engine } = options
+  const { engine, limits } = options
+  checkLimits(limits)
   const { status, error } = spawnSync(engine, ['info'], { timeout: 20_000, stdio: 'ignore' })
   if (status !== 0) {
     const why = error ? error.message : `"${engine} info" ended with ${status}`
     throw new WorkspaceError(`no container engine answers as ${engine}: ${why}`)
   }
   const ask = openEngine(options)
-  const images = new Map<string, Promise<string>>()
+  const build = openShared(folder => ask(['build', '--quiet', folder], neverStopped))
   const imageOf = ({ image }: WorkspaceSource, call: Call): Promise<string> | string => {
     if (!image) throw new ImpossibleError('a container is made from an image, and none was named')
     if ('name' in image) return checkName(image.name)
-    const built = images.get(image.build) ?? ask(['build', '--quiet', image.build], call)
-    images.set(image.build, built)
-    return built
+    return build(image.build, call)
   }
   return {
     name: engine,

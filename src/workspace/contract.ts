@@ -25,6 +25,15 @@ export const usualLimits: WorkspaceLimits = {
   disk: 512,
 }
 
+/** Throws for a limit that is no number above 0, as code without types may give one. */
+export function checkLimits(limits: WorkspaceLimits): void {
+  for (const name of Object.keys(usualLimits)) {
+    const limit: unknown = Reflect.get(limits, name)
+    if (typeof limit === 'number' && limit > 0 && limit < Number.POSITIVE_INFINITY) continue
+    throw new RangeError(`limits.${name} of a workspace is ${limit}; it is a number above 0.`)
+  }
+}
+
 /** The default working folder inside; at the top level, so that it can be replaced with `put`. */
 export const usualFolder = '/agent'
 

@@ -8,6 +8,7 @@ import type { Workspace } from './contract.ts'
  */
 const scripts = {
   read: 'cat -- "$1"',
+  piece: 'tail -c "+$2" -- "$1" | head -c "$3" | base64',
   write: 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"',
   list: 'cd -- "$1" && find . -mindepth 1 -maxdepth "$2" -not -path "./.git/*" | LC_ALL=C sort | head -n 500',
   size: 'du -sm "$@" 2>/dev/null | awk \'{ sum += $1 } END { print sum + 0 }\'',
@@ -21,6 +22,44 @@ export class FileProblem extends Error {
 /** The text of a file. */
 export async function readFileIn(workspace: Workspace, path: string, call: Call): Promise<string> {
   return outputOf(await script(workspace, scripts.read, [path], call))
+}
+
+/** Most bytes of a file that is read whole. */
+const mostWhole = 2 ** 20
+
+/**
+ * The text of a file with nothing left out, to be changed and written again: what is longer than the
+ * output of one command is read piece by piece. Throws for a file that is not text in UTF-8.
+ */
+export async function readWholeFileIn(
+  workspace: Workspace,
+  path: string,
+  { outputBytes, ...call }: Call & { readonly outputBytes: number },
+): Promise<string> {
+  const read = await script(workspace, scripts.read, [path], call)
+  const text = outputOf(read)
+  if (read.cut === 0 && !text.includes('\ufffd')) return text
+  const size = Buffer.byteLength(read.output) + read.cut
+  if (size > mostWhole) throw new FileProblem(`${path} has more than ${mostWhole} bytes`)
+  // A line of base64 has 76 characters for 57 bytes.
+  const length = 57 * Math.max(1, Math.floor(outputBytes / 77))
+  const pieces: Buffer[] = []
+  for (let at = 1; ; at += length) {
+    const words = [path, String(at), String(length)]
+    const { output, cut } = await script(workspace, scripts.piece, words, call)
+    if (cut > 0) throw new FileProblem(`${path} is too long to be read whole`)
+    const piece = Buffer.from(output, 'base64')
+    if (piece.length === 0) return decoded(Buffer.concat(pieces), path)
+    pieces.push(piece)
+  }
+}
+
+function decoded(bytes: Buffer, path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new FileProblem(`${path} is not text in UTF-8`)
+  }
 }
 
 /** Writes a file, with the folders it lies in. */

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { findWalls, withoutWalls } from '../sandbox/walls.ts'
 import { usualFolder, usualLimits, type Workspace } from './contract.ts'
-import { listFilesIn, readFileIn, sizeIn, writeFileIn } from './files.ts'
+import { listFilesIn, readFileIn, readWholeFileIn, sizeIn, writeFileIn } from './files.ts'
 import { localWorkspaces } from './local.ts'
 
 const { signal } = new AbortController()
@@ -14,11 +14,12 @@ afterAll(async () => {
   for (const each of open) await each[Symbol.asyncDispose]()
 })
 
-async function openOne(): Promise<Workspace> {
+async function openOne(more: Partial<typeof limits> = {}): Promise<Workspace> {
   const from = mkdtempSync(join(tmpdir(), 'put-'))
   writeFileSync(join(from, 'a.txt'), 'one')
   const source = { puts: [{ from, to: usualFolder }], workingFolder: usualFolder }
-  const workspace = await localWorkspaces({ limits }).open(source, { signal })
+  const bounds = { limits: { ...limits, ...more } }
+  const workspace = await localWorkspaces(bounds).open(source, { signal })
   open.push(workspace)
   return workspace
 }
@@ -61,7 +62,46 @@ describe.runIf(findWalls().by !== undefined)('a workspace within walls', () => {
     await workspace.put({ from, to: '/tests' }, { signal })
     expect((await sh(workspace, 'sh /tests/test.sh')).output).toBe('tested\n')
   })
+
+  it('shows no more of a command than it may, however little that is', async () => {
+    const workspace = await openOne({ outputBytes: 3 })
+    const ran = await sh(workspace, 'echo said; echo wrong >&2')
+    expect(ran).toMatchObject({ output: 'sai', complaints: 'wro', cut: 5 })
+  })
+
+  it('reads a file whole that is longer than what a command may show', async () => {
+    const workspace = await openOne()
+    const text = `\ufeff${'é☃ wäre 1000 \n'.repeat(300)}`
+    await writeFileIn(workspace, { path: 'long.txt', text }, { signal })
+    const whole = { signal, outputBytes: limits.outputBytes }
+    expect(await readWholeFileIn(workspace, 'long.txt', whole)).toBe(text)
+    await sh(workspace, "printf 'caf\\351 au lait' > latin.txt")
+    await expect(readWholeFileIn(workspace, 'latin.txt', whole)).rejects.toThrow('UTF-8')
+    await expect(readWholeFileIn(workspace, 'none', whole)).rejects.toThrow('No such file')
+  })
+
+  it('is removed whatever commands left in it, and so is a copy that could not be made', async () => {
+    const into = mkdtempSync(join(tmpdir(), 'workspaces-'))
+    vi.stubEnv('TMPDIR', into)
+    const workspace = await openOne({ seconds: 20 })
+    const name = 'n'.repeat(200)
+    await sh(workspace, 'mkdir -p closed/in; touch closed/in/x; chmod 000 closed/in closed')
+    await sh(workspace, `for i in $(seq 30); do mkdir ${name} && cd -P ${name}; done`)
+    await expect(workspace.fork({ signal })).rejects.toThrow('could not be copied')
+    await workspace[Symbol.asyncDispose]()
+    await workspace[Symbol.asyncDispose]()
+    vi.unstubAllEnvs()
+    expect(readdirSync(into).filter(left => left.startsWith('espalier-'))).toEqual([])
+  })
 })
+
+it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '30', undefined])(
+  'a limit of %s seconds is refused by name',
+  seconds => {
+    const wrong = { ...limits, seconds: seconds as number }
+    expect(() => localWorkspaces({ limits: wrong })).toThrow('limits.seconds')
+  },
+)
 
 it('H1: where no walls can be built commands are refused, unless that is accepted', () => {
   const builder = withoutWalls()

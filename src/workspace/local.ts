@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
 import type { Call } from '../core/call.ts'
@@ -9,6 +8,7 @@ import { openSandbox } from '../sandbox/sandbox.ts'
 import { type Builder, describeWalls, findBuilder, withoutWalls } from '../sandbox/walls.ts'
 import {
   type CommandCall,
+  checkLimits,
   ImpossibleError,
   type Put,
   type Workspace,
@@ -17,6 +17,7 @@ import {
   type WorkspaceSource,
   type Workspaces,
 } from './contract.ts'
+import { copyTree, removeTree } from './trees.ts'
 
 /** How workspaces are walled in on this machine. */
 export interface LocalOptions {
@@ -31,6 +32,7 @@ export interface LocalOptions {
 
 /** Workspaces within walls of this machine's system; refused where it can build none. */
 export function localWorkspaces(options: LocalOptions): Workspaces {
+  checkLimits(options.limits)
   const builder = options.builder ?? findBuilder()
   const { network, files, processes } = builder.walls
   const isWalled = network && files && processes
@@ -94,8 +96,10 @@ class LocalWorkspace implements Workspace {
     this.#hasRun = true
     const { limits } = this.#options
     const { signal, input, seconds = limits.seconds } = call
-    const asked = { seconds, outputBytes: limits.outputBytes, signal }
     const arrival = `inside ${randomUUID()}\n`
+    const { outputBytes } = limits
+    const complaintBytes = outputBytes + arrival.length
+    const asked = { seconds, outputBytes, complaintBytes, signal }
     // Not as $0: a shell that cannot start the command names itself by that in its complaint.
     const script = `printf '%s' "$1" >&2; shift; exec "$@"`
     const words = ['/bin/sh', '-c', script, 'sh', arrival, ...command]
@@ -144,7 +148,7 @@ class LocalWorkspace implements Workspace {
         `${to} is not at the top: once commands have run, only folders like /tests can be put`,
       )
     }
-    if (isTop) await rm(this.#here(path), { recursive: true, force: true })
+    if (isTop) await removeTree(this.#here(path))
     await this.#makeTop(path)
     await cp(from, this.#here(path), { recursive: true, verbatimSymlinks: true })
   }
@@ -167,14 +171,19 @@ class LocalWorkspace implements Workspace {
   async fork({ signal }: Call): Promise<Workspace> {
     signal.throwIfAborted()
     const folder = await mkdtemp(join(tmpdir(), 'espalier-workspace-'))
-    await copyTree(this.#folder, folder)
+    try {
+      await copyTree(this.#folder, folder)
+    } catch (cause) {
+      await removeTree(folder)
+      throw cause
+    }
     const fork = new LocalWorkspace(folder, this.#source, this.#options, this.#tops)
     fork.#hasRun = this.#hasRun
     return fork
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true, maxRetries: 3 })
+    await removeTree(this.#folder)
   }
 }
 
@@ -205,16 +214,3 @@ const systemTops = [
   '..',
   '.',
 ]
-
-/** Copies a folder; where the file system can, blocks are shared until one of the two changes them. */
-async function copyTree(from: string, to: string): Promise<void> {
-  const words = process.platform === 'linux' ? ['-a', '--reflink=auto'] : ['-a']
-  const child = spawn('cp', [...words, `${from}/.`, to], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let complaint = ''
-  child.stderr.on('data', (chunk: Buffer) => (complaint = `${complaint}${chunk}`.slice(0, 500)))
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  if (code !== 0) throw new WorkspaceError(`the workspace could not be copied: ${complaint.trim()}`)
-}

@@ -12,6 +12,7 @@ import {
   type WorkspaceSource,
   type Workspaces,
 } from './contract.ts'
+import { neverStopped, openShared } from './shared.ts'
 
 /** Where workspaces are kept on another machine. */
 export interface RemoteOptions {
@@ -58,12 +59,10 @@ export async function remoteWorkspaces(options: RemoteOptions): Promise<Workspac
   const { name, isolation, buildsImages } = await server.ask(about, 'GET', '/', {
     signal: AbortSignal.timeout(graceSeconds * 1000),
   })
-  const images = new Map<string, Promise<string>>()
+  const send = openShared(folder => server.send('POST', '/images', folder, neverStopped))
   const imageOf = async ({ image }: WorkspaceSource, call: Call): Promise<object | undefined> => {
     if (!image || 'name' in image) return image
-    const sent = images.get(image.build) ?? server.send('POST', '/images', image.build, call)
-    images.set(image.build, sent)
-    return { uploaded: await sent }
+    return { uploaded: await send(image.build, call) }
   }
   return {
     name: `${name} at ${server.url}`,

@@ -2,7 +2,14 @@ import { z } from 'zod'
 import { across } from '../../core/failure.ts'
 import type { Finished } from '../../sandbox/run.ts'
 import type { Workspace, WorkspaceLimits } from '../../workspace/contract.ts'
-import { FileProblem, listFilesIn, readFileIn, sizeIn, writeFileIn } from '../../workspace/files.ts'
+import {
+  FileProblem,
+  listFilesIn,
+  readFileIn,
+  readWholeFileIn,
+  sizeIn,
+  writeFileIn,
+} from '../../workspace/files.ts'
 import { late } from '../late.ts'
 import { type OfferedTool, tool } from '../tools/tool.ts'
 
@@ -39,7 +46,7 @@ export function workspaceTools(options: ToolOptions): Readonly<Record<string, Of
     ...fileTools(options, inTurn),
     shell: tool({
       description: `Runs a command with sh in ${options.folder} and gives what it prints. It has ${limits.seconds} seconds, no network, and nothing outlives it.`,
-      inputSchema: z.object({ command: z.string() }),
+      inputSchema: z.object({ command: wordSchema() }),
       limits: ownLimits(limits),
       execute: ({ command: text }, { abortSignal: signal }) =>
         inTurn(signal, () => command(['/bin/sh', '-c', text], signal)),
@@ -57,7 +64,15 @@ export function workspaceTools(options: ToolOptions): Readonly<Record<string, Of
 
 type InTurn = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 
-const pathSchema = late(() => z.string().min(1).max(1000))
+/** The system takes no longer word in a command, and none with a NUL. */
+const mostWord = 2 ** 17 - 1
+const wordSchema = late(() =>
+  z
+    .string()
+    .refine(text => !text.includes('\0'), 'has a NUL character')
+    .refine(text => Buffer.byteLength(text) <= mostWord, `has more than ${mostWord} bytes`),
+)
+const pathSchema = late(() => wordSchema().min(1).max(1000))
 
 function fileTools(
   { workspace, limits }: ToolOptions,
@@ -96,7 +111,8 @@ function fileTools(
       ...bounds,
       execute: ({ path: where, find, replace }, { abortSignal: signal }) =>
         inTurn(signal, async () => {
-          const text = await readFileIn(workspace, where, { signal })
+          const asked = { signal, outputBytes: limits.outputBytes }
+          const text = await readWholeFileIn(workspace, where, asked)
           const count = text.split(find).length - 1
           if (count !== 1) throw new FileProblem(`the text stands ${count} times in ${where}`)
           await writeFileIn(
