@@ -56,9 +56,23 @@ function attributed(boundary: Boundary, signal: AbortSignal, cause: unknown): un
 
 /** One sentence about anything that was thrown. */
 export function describeCause(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause)
+  if (!(cause instanceof Error)) return describeThrown(cause)
   const name = cause.name === 'Error' ? '' : `${cause.name}: `
-  return `${name}${cause.message || 'no message'}`
+  return `${name}${cause.message || messagesIn(cause) || 'no message'}`
+}
+
+/** A connection that failed at every address has its reasons inside, and no message. */
+function messagesIn(cause: Error): string {
+  return cause instanceof AggregateError ? cause.errors.map(describeCause).join('; ') : ''
+}
+
+/** Something thrown that is no error of this program: errors of others have a message as well. */
+function describeThrown(cause: unknown): string {
+  if (typeof cause !== 'object' || cause === null) return String(cause)
+  const { message } = cause as { readonly message?: unknown }
+  if (typeof message === 'string' && message !== '') return message
+  const keys = Object.keys(cause).slice(0, 5).join(', ')
+  return keys === '' ? 'an object without a message' : `an object with ${keys}`
 }
 
 /** A failure's message without numbers and ids, so that equal failures are counted together; its place keeps its column. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { dice, randomTree } from '../../test/random-tree.ts'
 import type { Message } from '../core/message.ts'
 import type { Tree } from '../core/tree.ts'
-import { decodeFrame, encodeFrame } from './frame.ts'
+import { decodeFrame, encodeFrame, toJson } from './frame.ts'
 import { putTexts } from './long-texts.ts'
 import { treeFromFrame, treeToFrame, treeToRunFrame } from './tree-frame.ts'
 
@@ -104,4 +104,12 @@ describe('frames', () => {
       expect(() => putTexts({ a: [null] }, texts, places)).toThrow(TypeError)
     }
   })
+})
+
+it('what JSON cannot hold is written as text, and only that', () => {
+  const inner = { count: 5n, list: [1, 2] }
+  const outer: Record<string, unknown> = { inner, again: inner }
+  outer.self = outer
+  const plain = { count: '5', list: [1, 2] }
+  expect(JSON.parse(toJson(outer))).toEqual({ inner: plain, again: plain, self: '[itself]' })
 })

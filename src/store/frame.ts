@@ -275,14 +275,24 @@ function pad(size: number, to: number): number {
   return size + ((to - (size % to)) % to)
 }
 
-/** Tools may give bigints, which JSON does not have, so they become strings. */
+/** What a tool was called with may have bigints or contain itself, which JSON cannot: both become texts. */
 export function toJson(value: unknown): string {
   try {
     // Without a replacer, which is several times as fast.
     return JSON.stringify(value)
   } catch {
-    return JSON.stringify(value, (_key, each: unknown) =>
-      typeof each === 'bigint' ? each.toString() : each,
-    )
+    return JSON.stringify(value, withoutCircles())
+  }
+}
+
+function withoutCircles(): (this: unknown, key: string, each: unknown) => unknown {
+  const around: unknown[] = []
+  return function replace(_key, each) {
+    if (typeof each === 'bigint') return each.toString()
+    if (typeof each !== 'object' || each === null) return each
+    while (around.length > 0 && around.at(-1) !== this) around.pop()
+    if (around.includes(each)) return '[itself]'
+    around.push(each)
+    return each
   }
 }

@@ -5,6 +5,7 @@ import { type Lane, type Lanes, openLane } from '../../core/lane.ts'
 import type { Message, ToolDefinition } from '../../core/message.ts'
 import type { CallRecord, ToolLimits, ToolProblem } from '../../core/tool.ts'
 import { isRecord } from './json-schema.ts'
+import { recorded } from './recorded.ts'
 import { type InputSchema, readSchema } from './schema.ts'
 import type { OfferedTool } from './tool.ts'
 import { toText } from './tool-output.ts'
@@ -148,13 +149,14 @@ class Execution {
   }
 }
 
-async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): Promise<Answer> {
+async function execute(tool: ReadyTool, given: unknown, { call, id }: ToolRun): Promise<Answer> {
   const { name, limits } = tool
+  const input = inputOf(tool, given)
   let result: unknown
   try {
     result = await withDeadline(limits.seconds, call, stopping => {
-      const given = tool.execute(input, new Execution(id, call.messages, stopping))
-      return isRecord(given) ? lastOf(given, stopping) : given
+      const begun = tool.execute(given, new Execution(id, call.messages, stopping))
+      return isRecord(begun) ? lastOf(begun, stopping) : begun
     })
   } catch (cause) {
     call.signal.throwIfAborted()
@@ -171,6 +173,17 @@ async function execute(tool: ReadyTool, input: unknown, { call, id }: ToolRun): 
     // Not the policy's mistake: the tool returned something that no message can carry.
     throw new Failure('tool', {
       cause: new Error(`${name} gave a result that is not JSON: ${inOneLine(cause)}`, { cause }),
+    })
+  }
+}
+
+/** What the schema made of a call, for its record. */
+function inputOf({ name }: ReadyTool, given: unknown): unknown {
+  try {
+    return recorded(given)
+  } catch (cause) {
+    throw new Failure('tool', {
+      cause: new Error(`${name} has a schema whose result cannot be kept: ${describeCause(cause)}`),
     })
   }
 }

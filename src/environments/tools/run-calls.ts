@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { StepCall } from '../../core/environment.ts'
+import { describeCause, Failure } from '../../core/failure.ts'
 import type { CallAttempt, ToolDefinition, ToolMessage } from '../../core/message.ts'
 import type { CallRecord } from '../../core/tool.ts'
 import { isRecord, signatureOf } from './json-schema.ts'
@@ -14,6 +15,7 @@ import {
   readTool,
   runTool,
 } from './ready-tool.ts'
+import { canBeRecorded } from './recorded.ts'
 import type { Validation } from './schema.ts'
 import type { Toolset } from './tool.ts'
 import { showAtMost } from './tool-output.ts'
@@ -105,8 +107,22 @@ function answerCall(
     checked.kind === 'invalid'
       ? invalidArguments(tool, value, checked.problems)
       : runTool(tool, checked.value, { call, id, surroundings: running.surroundings })
-  const checked = tool.schema.validate(value)
+  const checked = validated(tool, value)
   return checked instanceof Promise ? checked.then(answer) : answer(checked)
+}
+
+/** A schema of somebody's own may throw at what the policy wrote, as `BigInt` does at a text. */
+function validated({ schema }: ReadyTool, value: unknown): Validation | Promise<Validation> {
+  const invalid = (cause: unknown): Validation => {
+    if (cause instanceof Failure) throw cause
+    return { kind: 'invalid', problems: [describeCause(cause)] }
+  }
+  try {
+    const checked = schema.validate(value)
+    return checked instanceof Promise ? checked.catch(invalid) : checked
+  } catch (cause) {
+    return invalid(cause)
+  }
 }
 
 /** A tool, and what it is called with before that is checked. */
@@ -151,6 +167,9 @@ function readArguments(tool: ReadyTool, written: string): Answer | AskedTool {
   } catch {
     const text = `the arguments of ${tool.name} are not valid JSON.`
     return problemOf('malformed-call', written, `${text} ${expected(tool)}`)
+  }
+  if (!canBeRecorded(value, written)) {
+    return problemOf('malformed-call', written, `the arguments of ${tool.name} nest too deep.`)
   }
   if (isRecord(value)) return { tool, value }
   return invalidArguments(tool, value, ['they must be a JSON object'])

@@ -71,3 +71,18 @@ it.each([
   const schema = make()
   expect(readZod(schema).checkedBy).toBe(schema)
 })
+
+it('reads schemas that contain themselves', () => {
+  const branch: z.ZodType = z.object({
+    name: z.string(),
+    get first() {
+      return branch.optional()
+    },
+    get others() {
+      return z.array(branch)
+    },
+  })
+  expect(zodJsonSchema(branch)).toMatchObject({
+    properties: { first: { $ref: '#' }, others: { items: { $ref: '#' } } },
+  })
+})

@@ -18,7 +18,7 @@ const known = new Map<string, ReadZod<z.core.$ZodType>>()
  * the others should, since zod writes and compiles a function for every schema that checks an object.
  */
 export function readZod<Schema extends z.core.$ZodType>(schema: Schema): ReadZod<Schema> {
-  const left: Left = { isNothing: true }
+  const left: Left = { isNothing: true, within: new Set() }
   const text = keyOf(schema, left)
   if (text === undefined) return { jsonSchema: convert(schema), checkedBy: schema }
   const key = left.isNothing ? text : `…${text}`
@@ -64,6 +64,8 @@ const unseen: ReadonlySet<string> = new Set(['error', 'when'])
 /** What a schema says besides its key. */
 interface Left {
   isNothing: boolean
+  /** The schemas that are being told: one that contains itself has no end as text. */
+  readonly within: Set<z.core.$ZodType>
 }
 
 /** A schema as text; undefined where something in it is more than words, numbers and further schemas. */
@@ -73,7 +75,10 @@ function keyOf(schema: z.core.$ZodType, left: Left): string | undefined {
   const about = z.globalRegistry.get(schema)
   // What has a name is written once and referred to.
   if (about?.id !== undefined) return undefined
+  if (left.within.has(schema)) return undefined
+  left.within.add(schema)
   const defined = textOfDefinition(internals.def, left)
+  left.within.delete(schema)
   return defined === undefined ? undefined : `(${about ? JSON.stringify(about) : ''}${defined})`
 }
 
