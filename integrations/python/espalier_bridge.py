@@ -630,12 +630,14 @@ class Bridge:
 
 
 def main():
-    # Output that packages print must not mix with the answers.
+    # Output that packages print must not mix with the answers, and what they read is not the requests.
+    asked = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     line = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     bridge = Bridge()
-    for text in sys.stdin:
+    for text in asked:
         request = json.loads(text)
         number, operation = request.pop("id"), request.pop("op")
         try:

@@ -76,6 +76,14 @@ describe.skipIf(!hasPython)('a game in Python', () => {
     await world[Symbol.asyncDispose]()
   })
 
+  it('finds nothing to read where requests come in', async () => {
+    const world = await open(await hosted({ package: 'bridge_games:Words', seconds: 20 }))
+    const said = (content: string) => ({ observed: [{ content: `you said ${content}` }] })
+    expect(await step(world, replyOf('read'))).toMatchObject(said('nothing'))
+    expect(await step(world, replyOf('ü ☃'))).toMatchObject(said('ü ☃'))
+    await world[Symbol.asyncDispose]()
+  })
+
   it('says what cannot be hosted', async () => {
     const factories = { python: pythonFactory }
     const host = (text: string) => openEnvironment(text, factories)
