@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Call, pause } from '../core/call.ts'
 import { describeCause } from '../core/failure.ts'
-import { keepSecret } from '../core/process/secrets.ts'
+import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
 import type { Finished } from '../sandbox/run.ts'
 import { packFolder } from './archive.ts'
 import {
@@ -55,6 +55,7 @@ const finished: z.ZodType<Finished> = z.object({
  */
 export async function remoteWorkspaces(options: RemoteOptions): Promise<Workspaces> {
   keepSecret(options.key)
+  keepSecretsIn(options.url)
   const server = new Server(options)
   const { name, isolation, buildsImages } = await server.ask(about, 'GET', '/', {
     signal: AbortSignal.timeout(graceSeconds * 1000),

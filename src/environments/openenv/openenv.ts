@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
-import { keepSecret } from '../../core/process/secrets.ts'
+import { keepSecret, keepSecretsIn } from '../../core/process/secrets.ts'
 import { environment } from '../environment.ts'
 import type { EnvironmentFactory } from '../factory.ts'
 import { type ReturnReport, returnReward } from '../returns.ts'
@@ -48,6 +48,7 @@ export interface OpenEnvOptions {
 export async function openOpenEnv(options: OpenEnvOptions): Promise<Environment<OpenEnvTask>> {
   const { key, mode = 'simulation', patience = 300, warn } = options
   keepSecret(key)
+  keepSecretsIn(options.url)
   const headers: Record<string, string> =
     key === undefined ? {} : { authorization: `Bearer ${key}` }
   const address: ServerAddress = { url: options.url.replace(/(?<!\/)\/+$/, ''), headers }

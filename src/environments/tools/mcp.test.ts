@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Served, serveMcp } from '../../../test/fixtures/mcp-http.mjs'
 import type { TaskId } from '../../core/ids.ts'
 import { openLanes } from '../../core/lane.ts'
+import { withoutSecrets } from '../../core/process/secrets.ts'
 import { openEnvironment } from '../registry.ts'
 import { replyOf } from '../reply.ts'
 import { type McpServer, openMcpTools } from './mcp.ts'
@@ -76,21 +77,65 @@ it('says which server could not be reached', async () => {
   )
 })
 
+/** A server that lists these tools, and answers each call with the same. */
+function answering(tools: readonly object[], called: object = {}): McpServer {
+  const about = { capabilities: { tools: {} }, serverInfo: { name: 'own', version: '1' } }
+  const answers = `line => {
+    const { id, method, params } = JSON.parse(line)
+    const { protocolVersion } = params ?? {}
+    const result = {
+      'tools/list': { tools: ${JSON.stringify(tools)} },
+      'tools/call': ${JSON.stringify(called)},
+    }[method] ?? { protocolVersion, ...${JSON.stringify(about)} }
+    if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  }`
+  const server = `require('node:readline').createInterface(process.stdin).on('line', ${answers})`
+  return { command: [process.execPath, '-e', server] }
+}
+
 it.each([
   [['add', 'add'], /it lists two tools called add/],
   [[' '], /it lists a tool without a name/],
 ])('refuses a server whose tools cannot be told apart: %j', async (names, reason) => {
   const tools = names.map(name => ({ name, inputSchema: { type: 'object' } }))
-  const about = { capabilities: { tools: {} }, serverInfo: { name: 'twice', version: '1' } }
-  const answers = `line => {
-    const { id, method, params } = JSON.parse(line)
-    const { protocolVersion } = params ?? {}
-    const result = method === 'tools/list' ? { tools: ${JSON.stringify(tools)} } : { protocolVersion, ...${JSON.stringify(about)} }
-    if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
-  }`
-  const server = `require('node:readline').createInterface(process.stdin).on('line', ${answers})`
-  const command: [string, ...string[]] = [process.execPath, '-e', server]
-  await expect(openMcpTools({ command }, { signal })).rejects.toThrow(reason)
+  await expect(openMcpTools(answering(tools), { signal })).rejects.toThrow(reason)
+})
+
+it.each<[string, object, RegExp]>([
+  ['has nothing of it', { content: [{ type: 'text', text: '5' }] }, /schema: must be object/],
+  [
+    'has something else',
+    { content: [], structuredContent: { sum: 'five' } },
+    /sum: must be number/,
+  ],
+  [
+    'takes for ever to check',
+    { content: [], structuredContent: { sum: 5, note: `${'a'.repeat(40)}!` } },
+    /note: must match/,
+  ],
+])('fails at a server whose answer %s, against its own schema', async (_what, called, reason) => {
+  const properties = { sum: { type: 'number' }, note: { type: 'string', pattern: '^(a+)+$' } }
+  const outputSchema = { type: 'object', properties, required: ['sum'] }
+  const server = answering([{ name: 'add', inputSchema: { type: 'object' }, outputSchema }], called)
+  await using opened = await openMcpTools(server, { signal })
+  const { runCalls } = await readTools(opened.tools, { scope: 'mcp', lanes })
+  const { calls } = replyOf('', { tool: 'add' })
+  const running = runCalls(calls, { signal, messages: [], turn: 0 })
+  await expect(running).rejects.toMatchObject({
+    boundary: 'tool',
+    message: expect.stringMatching(reason),
+  })
+})
+
+it('H4: what a server is reached with is kept secret', async () => {
+  const headers = { Authorization: 'Bearer of-great-secrets', accept: 'application/json' }
+  await openMcpTools(
+    { url: 'http://127.0.0.1:1/?token=in-the-address', headers },
+    { signal },
+  ).catch(() => undefined)
+  expect(withoutSecrets('of-great-secrets in-the-address application/json')).toBe(
+    '[redacted] [redacted] application/json',
+  )
 })
 
 it('opens as an environment by name, and leaves no session behind', async () => {

@@ -1,9 +1,11 @@
 import type { Call } from '../../core/call.ts'
 import { DeadlineError, withDeadline } from '../../core/deadline.ts'
 import { Failure } from '../../core/failure.ts'
+import { keepSecretsIn, keepSecretVariables } from '../../core/process/secrets.ts'
 import type { ToolExecution, ToolLimits } from '../../core/tool.ts'
 import type { WorldCall } from '../opened-world.ts'
 import { type Bounds, boundedFetch } from './bounded-fetch.ts'
+import { type JsonSchema, validatorOf } from './json-schema.ts'
 import { defaultLimits } from './ready-tool.ts'
 import type { OfferedTool } from './tool.ts'
 
@@ -52,6 +54,7 @@ export async function openMcpTools(
   options: McpOptions = {},
 ): Promise<McpTools> {
   const sdk = await importSdk()
+  keepSecretsOf(server)
   const client = new sdk.Client({ name: 'espalier', version: '1' })
   const { bytes = usualBytes, pingSeconds = usualPing } = options
   const watch = watchClient(client)
@@ -66,7 +69,7 @@ export async function openMcpTools(
     const listed = await withDeadline(60, call, async stopping => {
       const signal = stopping()
       await client.connect(transport, { signal })
-      return await listTools(client, { signal })
+      return await listTools(client, { sdk, signal })
     })
     call.defer?.(close)
     const chosen = choose(listed, options, nameOf(server))
@@ -139,6 +142,14 @@ async function importSdk() {
   }
 }
 
+/** What is given to reach a server is in nothing that is written. */
+function keepSecretsOf(server: McpServer): void {
+  if ('url' in server) keepSecretsIn(server.url)
+  const given = Object.entries(('url' in server ? server.headers : server.variables) ?? {})
+  const bare = given.map(([name, value]) => [name, value.replace(/^(?:bearer|basic) /i, '')])
+  keepSecretVariables(Object.fromEntries(bare))
+}
+
 function nameOf(server: McpServer): string {
   return 'url' in server ? server.url : server.command.join(' ')
 }
@@ -166,15 +177,24 @@ interface ListedTool {
   readonly name: string
   readonly description?: string | undefined
   readonly inputSchema: object
+  readonly outputSchema?: JsonSchema | undefined
 }
 
 const mostPages = 100
 
-async function listTools(client: Client, { signal }: Call): Promise<ListedTool[]> {
+/** Asked plainly: the client's own `listTools` and `callTool` check answers by a validator without limits. */
+async function listTools(
+  client: Client,
+  { sdk, signal }: Call & { readonly sdk: Sdk },
+): Promise<ListedTool[]> {
   const listed: ListedTool[] = []
   let cursor: string | undefined
   for (let page = 0; page < mostPages; page++) {
-    const answer = await client.listTools(cursor === undefined ? {} : { cursor }, { signal })
+    const request = {
+      method: 'tools/list' as const,
+      params: cursor === undefined ? {} : { cursor },
+    }
+    const answer = await client.request(request, sdk.ListToolsResultSchema, { signal })
     listed.push(...answer.tools)
     cursor = answer.nextCursor
     if (cursor === undefined) return withNames(listed)
@@ -215,9 +235,10 @@ interface ToolContext extends McpOptions {
 }
 
 function toTool(listed: ListedTool, client: Client, context: ToolContext): OfferedTool {
-  const { name, description, inputSchema } = listed
-  const { limits, effects = 'outside', pingSeconds } = context
+  const { name, description, inputSchema, outputSchema } = listed
+  const { sdk, limits, effects = 'outside', pingSeconds } = context
   const { seconds = defaultLimits.seconds } = limits ?? {}
+  const problemsOf = outputSchema && validatorOf(outputSchema)
   return {
     inputSchema,
     effects,
@@ -226,14 +247,18 @@ function toTool(listed: ListedTool, client: Client, context: ToolContext): Offer
     limits: { ...limits, seconds: seconds + 2 * pingSeconds },
     async execute(input: Record<string, unknown>, { abortSignal }: ToolExecution) {
       const timeout = Math.min(seconds * 1000, longestDelay)
+      const request = { method: 'tools/call' as const, params: { name, arguments: input } }
       const answer = await client
-        .callTool({ name, arguments: input }, undefined, { signal: abortSignal, timeout })
+        .request(request, sdk.CallToolResultSchema, { signal: abortSignal, timeout })
         .catch(async cause => {
           throw await attribute(cause, client, { ...context, seconds })
         })
       const text = textOfAnswer(answer)
       if (answer.isError) throw new Error(text)
-      return text
+      const problems = problemsOf?.(answer.structuredContent) ?? []
+      if (problems.length === 0) return text
+      const why = `answers ${name} against its own schema: ${problems.slice(0, 5).join('; ')}`
+      throw new Failure('tool', { cause: new Error(`MCP server ${context.server} ${why}`) })
     },
   }
 }
