@@ -131,6 +131,30 @@ describe('a world', () => {
     await expect(world.step(replyOf(''), stepCall())).rejects.toThrow(/stepped after it had ended/)
   })
 
+  it.each([
+    ['isOver', 'a promise', { isOver: async () => false }],
+    ['anchor', 'an object', { anchor: () => ({ left: 2 }) }],
+  ])('whose %s() gives %s is refused at its step', async (method, what, wrong) => {
+    const take = tool({ inputSchema: z.object({}), execute: () => 1 })
+    const world = await open({ opening, tools: { take }, ...(wrong as object) })
+    const step = world.step(replyOf('', { tool: 'take' }), stepCall())
+    await expect(step).rejects.toThrow(`${method}() of a world gave ${what}`)
+  })
+
+  it('whose tools are a list, or nothing, is refused', async () => {
+    const take = tool({ inputSchema: z.object({}), execute: () => 1 })
+    const wrong = (tools: unknown) => open({ opening, tools } as OpenedWorld<undefined>)
+    await expect(wrong([take])).rejects.toThrow('are a list; they are an object, by name')
+    await expect(wrong({ take: null })).rejects.toThrow('Tool "take" has no execute')
+  })
+
+  it('whose report contains itself is refused with the place', async () => {
+    const report: { of: unknown[] } = { of: [] }
+    report.of.push(report)
+    const world = await open({ opening, report: () => report })
+    await expect(world.report?.()).rejects.toThrow(/^report\.of\[0\]\.of.*contains itself/)
+  })
+
   it('may take its steps itself, and still have its calls run', async () => {
     const look = tool({ inputSchema: z.object({}), execute: () => 'seen' })
     const world = await open({

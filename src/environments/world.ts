@@ -40,7 +40,7 @@ export async function toWorld<Report>(
     tools: definitions,
     async step(action, call) {
       if (isOver) throw new Failure('environment', { cause: steppedTooFar(name) })
-      const anchor = behaviour.anchor?.()
+      const anchor = atOnce('anchor', 'a text', behaviour.anchor?.())
       const taken = behaviour.step
         ? await behaviour.step(action, { ...call, runCalls })
         : await takeUsualCourse(behaviour, action, { call, runCalls, misses, nudge })
@@ -66,6 +66,11 @@ const methods = ['isOver', 'report', 'anchor', 'stepReward', 'fork', 'step', 'di
 export function checkBehaviour<Report>(name: string, behaviour: WorldBehaviour<Report>): void {
   if (typeof behaviour !== 'object' || behaviour === null) {
     throw new TypeError(`A world of "${name}" is ${String(behaviour)}; it is an object.`)
+  }
+  if (Array.isArray(behaviour.tools)) {
+    throw new TypeError(
+      `The tools of a world of "${name}" are a list; they are an object, by name.`,
+    )
   }
   for (const [key, value] of Object.entries(behaviour)) {
     if (typeof value !== 'function' || methods.includes(key)) continue
@@ -146,8 +151,16 @@ function next<Report>(
   observed: readonly Message[],
   rest: Pick<Transition, 'calls'>,
 ): Transition {
-  if (isNonEmpty(observed) && !behaviour.isOver?.()) return { kind: 'continue', observed, ...rest }
+  const isOver = isNonEmpty(observed) && atOnce('isOver', 'true or false', behaviour.isOver?.())
+  if (isNonEmpty(observed) && !isOver) return { kind: 'continue', observed, ...rest }
   return { kind: 'end', ...(observed.length > 0 && { observed }), ...rest }
+}
+
+/** A promise would be as good as `true`, and the same state every time; code without types may give one. */
+function atOnce<Given>(method: string, what: string, given: Given): Given {
+  if (typeof given !== 'object' || given === null) return given
+  const kind = given instanceof Promise ? 'a promise' : 'an object'
+  throw new TypeError(`${method}() of a world gave ${kind}; it gives ${what}, at once.`)
 }
 
 async function hearUser(

@@ -114,6 +114,13 @@ describe('a world', () => {
     expect(ended.events).toMatchObject([{ kind: 'dispose-failed', detail }])
   })
 
+  it('[O1] that throws an object without a word as it is disposed of counts', async () => {
+    const dispose = () => Promise.reject(Object.create(null))
+    const ended = await rollIn(worldOf({ dispose }))
+    expect(ended.outcome).toEqual({ kind: 'completed' })
+    expect(ended.events).toMatchObject([{ detail: 'an object without a message' }])
+  })
+
   it('[O1] that is never disposed of is left in a tree too', async () => {
     const bad = withFork(worldOf({ dispose: never }))
     const grow = rollTree({ branch: { name: 'none' }, leaves: 1 })

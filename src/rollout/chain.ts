@@ -7,7 +7,7 @@ import type { Attempt, RolloutContext } from './attempt.ts'
 import { endWalk, outcomeOf, TimeIsUp } from './end-walk.ts'
 import { sampleTurn } from './sample-turn.ts'
 import { openWorld, startWalk } from './start.ts'
-import { emptyWalk, note, type Walk } from './walk.ts'
+import { emptyWalk, noteDisposal, type Walk } from './walk.ts'
 import { disposeOf } from './world/dispose.ts'
 
 /** Rolls one attempt turn by turn until the environment ends it or a limit does; a failure is data. */
@@ -69,6 +69,6 @@ export async function dispose(world: World | undefined, walk: Walk | undefined):
   try {
     if (world) await disposeOf(world)
   } catch (error) {
-    if (walk) note(walk, 'dispose-failed', String(error))
+    if (walk) noteDisposal(walk, error)
   }
 }

@@ -11,7 +11,7 @@ import { closeWalk, outcomeOf } from './end-walk.ts'
 import { copyWalk, forkEarlier, forkWalk, walkEarlier } from './fork-walk.ts'
 import { sharesOf } from './shares.ts'
 import { type Stepped, sampleWalks } from './siblings.ts'
-import { note, type Walk } from './walk.ts'
+import { noteDisposal, type Walk } from './walk.ts'
 import { disposeOf } from './world/dispose.ts'
 
 /** How a search decides and what it may spend. */
@@ -83,9 +83,7 @@ export class Search implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const disposals = await Promise.allSettled([...this.#worlds].map(disposeOf))
     for (const disposal of disposals) {
-      if (disposal.status === 'rejected') {
-        note(this.#first, 'dispose-failed', String(disposal.reason))
-      }
+      if (disposal.status === 'rejected') noteDisposal(this.#first, disposal.reason)
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Condensing } from '../core/condenser.ts'
 import type { StepCall, Transition, World } from '../core/environment.ts'
+import { describeCause } from '../core/failure.ts'
 import { treeId } from '../core/ids.ts'
 import type { Message } from '../core/message.ts'
 import type { Segment } from '../core/segment.ts'
@@ -220,6 +221,11 @@ export function note(
   const turn = Math.max(0, walk.turns.length - 1)
   const detail = typeof what === 'string' ? { detail: what } : what
   growing(walk).events.push({ kind, turn, ...detail })
+}
+
+/** Records that a world could not be disposed of, whatever it threw. */
+export function noteDisposal(walk: Walk, cause: unknown): void {
+  note(walk, 'dispose-failed', cause instanceof Error ? String(cause) : describeCause(cause))
 }
 
 /**

@@ -63,7 +63,8 @@ export function knownTool(name: string, offered: OfferedTool): ReadyTool | undef
 
 /** Reads one tool; throws an error that names it if something is wrong. */
 export async function readTool(name: string, offered: OfferedTool): Promise<ReadyTool> {
-  const { execute, limits, effects, inputSchema, description } = offered
+  // Code without types may offer nothing under a name.
+  const { execute, limits, effects, inputSchema, description } = offered ?? {}
   if (typeof execute !== 'function') {
     throw new TypeError(`Tool "${name}" has no execute; worlds run their tools themselves.`)
   }
