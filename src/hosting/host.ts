@@ -83,8 +83,8 @@ export class Host implements AsyncDisposable {
       },
       reset: async next => {
         touch()
-        await close()
-        current = this.#open(next)
+        // Set at once: whoever asks for the world meanwhile waits for this one.
+        current = close().then(() => this.#open(next))
         return await current
       },
       [Symbol.asyncDispose]: async () => {

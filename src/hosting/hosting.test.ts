@@ -229,4 +229,44 @@ describe('an environment of ours as an MCP server', () => {
     expect((await ask('tools/call', sell)).error.code).toBe(-32602)
     expect((await ask('dance')).error.code).toBe(-32601)
   })
+
+  it('H7: keeps no place for a session whose world did not open', async () => {
+    const { url } = await serving({ sessions: 1 })
+    const initialize = async (index: number) => {
+      const params = { protocolVersion: '2025-06-18', capabilities: {} }
+      const answer = await fetch(`${url}/mcp?index=${index}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+      })
+      return { session: answer.headers.get('mcp-session-id'), ...((await answer.json()) as object) }
+    }
+    expect(await initialize(7)).toMatchObject({ session: null, error: expect.anything() })
+    expect(await initialize(0)).toMatchObject({
+      session: expect.any(String),
+      result: expect.anything(),
+    })
+  })
+})
+
+it('H7: a world that is asked for during a reset is the new one, and none is left open', async () => {
+  let open = 0
+  const counted = environment({
+    name: 'counted',
+    task: z.object({}),
+    open({ defer }) {
+      open++
+      defer(() => void open--)
+      return { opening: [{ role: 'user', content: 'go' }] }
+    },
+  })
+  const tasks = listOfTasks([{ id: 'a' as never, data: {} }])
+  await using host = new Host({ environment: counted, tasks })
+  const session = host.begin()
+  await session.world()
+  const [reset, meanwhile] = await Promise.all([session.reset({}), session.world()])
+  expect([meanwhile === reset, open]).toEqual([true, 1])
+  await session[Symbol.asyncDispose]()
+  await session[Symbol.asyncDispose]()
+  expect(open).toBe(0)
 })

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -10,6 +10,7 @@ import { RefusedRequest } from '../door/json-body.ts'
 import { unpackFolder } from '../workspace/archive.ts'
 import { ImpossibleError, type Workspace, type Workspaces } from '../workspace/contract.ts'
 import { mostArchive, sandboxProtocol } from '../workspace/remote.ts'
+import { removeTree } from '../workspace/trees.ts'
 import type { HostServer, HostServerOptions } from './server.ts'
 
 /** Where the server listens, who may use it, and how much it keeps. */
@@ -170,16 +171,17 @@ class OpenWorkspaces implements AsyncDisposable {
     await found?.workspace[Symbol.asyncDispose]()
   }
 
-  /** Keeps the folder that an image is built from. */
+  /** Keeps the folder that an image is built from; one that is sent again is kept once. */
   async keepImage(archive: Buffer): Promise<string> {
+    const id = createHash('sha256').update(archive).digest('hex')
+    if (this.#images.has(id)) return id
     const folder = await mkdtemp(join(tmpdir(), 'espalier-image-'))
     try {
       await unpackFolder(archive, folder, { signal: AbortSignal.timeout(600_000) })
     } catch (cause) {
-      await rm(folder, { recursive: true, force: true })
+      await removeTree(folder)
       throw cause
     }
-    const id = randomUUID()
     this.#images.set(id, folder)
     return id
   }
@@ -200,7 +202,7 @@ class OpenWorkspaces implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
     for (const id of [...this.#open.keys()]) await this.end(id)
-    for (const folder of this.#images.values()) await rm(folder, { recursive: true, force: true })
+    for (const folder of this.#images.values()) await removeTree(folder)
     await this.workspaces[Symbol.asyncDispose]()
   }
 }
@@ -220,7 +222,7 @@ async function unpacked(archive: Buffer, work: (folder: string) => Promise<void>
     await unpackFolder(archive, folder, { signal: AbortSignal.timeout(600_000) })
     await work(folder)
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await removeTree(folder)
   }
 }
 

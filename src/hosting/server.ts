@@ -161,8 +161,11 @@ async function beginSession(
   reply: FastifyReply,
 ): Promise<object | undefined> {
   if (asked.method === 'openenv/session/create') return rpcResult(id, { session_id: session.id })
-  void reply.header('mcp-session-id', session.id)
-  return await answerRpc({ id, ...asked }, session, 'mcp')
+  const answer = await answerRpc({ id, ...asked }, session, 'mcp')
+  // A session whose world did not open is nobody's, and would take a place until it is idle.
+  if (answer && 'error' in answer) await session[Symbol.asyncDispose]()
+  else void reply.header('mcp-session-id', session.id)
+  return answer
 }
 
 async function closeSession(host: Host, id: unknown, named: unknown): Promise<object> {

@@ -151,6 +151,23 @@ describe.runIf(hasWalls)('a server of workspaces', () => {
     expect(String(gone)).toContain('no such workspace')
   })
 
+  it('keeps an image that is sent again once', async () => {
+    const server = await serveSandbox(localWorkspaces({ limits }), { port: 0 })
+    closing.push(() => server[Symbol.asyncDispose]())
+    const send = async (text: string) => {
+      const folder = mkdtempSync(join(tmpdir(), 'image-'))
+      writeFileSync(join(folder, 'Dockerfile'), text)
+      const words = ['-c', '--mtime', '2025-01-01', '-C', folder, '.']
+      const body = spawnSync('tar', words).stdout
+      const headers = { 'content-type': 'application/x-tar' }
+      const answer = await fetch(`${server.url}/images`, { method: 'POST', headers, body })
+      return ((await answer.json()) as { readonly id: string }).id
+    }
+    const first = await send('FROM a')
+    expect(await send('FROM a')).toBe(first)
+    expect(await send('FROM b')).not.toBe(first)
+  })
+
   it('answers a client’s mistakes with 400, and says what is wrong with them', async () => {
     const server = await serveSandbox(localWorkspaces({ limits }), { port: 0 })
     closing.push(() => server[Symbol.asyncDispose]())
