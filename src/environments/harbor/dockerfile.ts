@@ -101,28 +101,35 @@ function readCopy(rest: string, workingFolder: string): Step {
   return { kind: 'copy', from: words, to: isFolder ? `${target}/` : target }
 }
 
+/** Where a recipe is staged. */
+interface Staging {
+  readonly context: string
+  readonly into: string
+  /** What is left out of a folder that holds it; it is copied only where it is named itself. */
+  readonly hidden: readonly string[]
+}
+
 /** Copies into a folder what a recipe copies before its first command; returns the top-level names. */
 export async function stage(
   { steps, workingFolder }: Recipe,
-  { context, into }: { readonly context: string; readonly into: string },
+  { context, into, hidden }: Staging,
 ): Promise<readonly string[]> {
   await mkdir(join(into, workingFolder), { recursive: true })
   for (const step of steps) {
     if (step.kind === 'run') continue
-    for (const from of step.from) await copyIn(resolve(context, from), step.to, { context, into })
+    for (const from of step.from) {
+      await copyIn(resolve(context, from), step.to, { context, into, hidden })
+    }
   }
   return await readdir(into)
 }
 
-async function copyIn(
-  from: string,
-  to: string,
-  { context, into }: { readonly context: string; readonly into: string },
-): Promise<void> {
+async function copyIn(from: string, to: string, { context, into, hidden }: Staging): Promise<void> {
   if (relative(context, from).startsWith('..')) throw new Error(`${from} lies outside ${context}`)
   const { isDirectory } = await stat(from).then(found => ({ isDirectory: found.isDirectory() }))
   const name = to.endsWith('/') && !isDirectory ? posix.join(to, posix.basename(from)) : to
   const target = join(into, posix.normalize(name))
   await mkdir(join(target, '..'), { recursive: true })
-  await cp(from, target, { recursive: true, verbatimSymlinks: true })
+  const filter = (path: string): boolean => path === from || !hidden.includes(path)
+  await cp(from, target, { recursive: true, verbatimSymlinks: true, filter })
 }

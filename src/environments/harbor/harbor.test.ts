@@ -97,6 +97,19 @@ describe.runIf(findWalls().by !== undefined)('task folders within walls', () => 
     expect(play.report).toMatchObject({ reward: 0 })
   })
 
+  it('a Dockerfile that copies all of its folder shows neither tests nor solution', async () => {
+    const whole = join(folder, 'whole')
+    cpSync(join(fixtures, 'lines'), whole, { recursive: true })
+    writeFileSync(join(whole, 'Dockerfile'), 'FROM a\nWORKDIR /app\nCOPY . .\n')
+    const environment = harbor(whole)
+    const [task] = environment.makeTasks!({ count: 1, seed: 0 })
+    await using world = await environment.open(task!, { signal, seed: 0, lanes })
+    const player = () => replyOf('', { tool: 'list_files', input: {} })
+    const play = await playWorld(world, task!, { player, turns: 1, signal })
+    expect(play.calls[0]?.output).toBe('./Dockerfile\n./poem.txt\n')
+    expect(await solveHarbor(whole, { signal })).toMatchObject({ reward: 1 })
+  })
+
   it('what a Dockerfile installs is refused, and what tests lack takes nothing from those who pass', async () => {
     const lacking = join(folder, 'lacking')
     cpSync(join(fixtures, 'greet'), lacking, { recursive: true })

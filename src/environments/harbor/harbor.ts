@@ -113,7 +113,7 @@ async function prepare(
   }
   const into = await mkdtemp(join(tmpdir(), 'espalier-harbor-'))
   try {
-    const tops = await stage(recipe, { context: from.context, into })
+    const tops = await stage(recipe, { context: from.context, into, hidden: from.hidden })
     const puts = tops.map(top => ({ from: join(into, top), to: `/${top}` }))
     const source = { puts, workingFolder, variables, image }
     const workspace = await workspaces.open(source, call)

@@ -12,6 +12,8 @@ export interface TaskFolder {
   readonly instruction: string
   /** The folder that its Dockerfile is built in. */
   readonly context: string
+  /** What lies in that folder too and is not for the policy: tests and solution. */
+  readonly hidden: readonly string[]
   readonly verifier: {
     readonly seconds: number
     readonly variables: Readonly<Record<string, string>>
@@ -83,6 +85,7 @@ function readHarbor(folder: string): TaskFolder {
     format: 'harbor',
     instruction: textOf(join(folder, 'instruction.md')).trim(),
     context: join(folder, 'environment'),
+    hidden: [],
     verifier: { seconds: verifier.timeout_sec, variables: verifier.env },
     wantsNetwork: environment.allow_internet,
     ...(environment.docker_image !== undefined && { image: environment.docker_image }),
@@ -105,6 +108,9 @@ function readTerminalBench(folder: string): TaskFolder {
     format: 'terminal-bench',
     instruction,
     context: folder,
+    hidden: ['tests', 'run-tests.sh', 'solution.sh', 'solution.yaml', 'task.yaml'].map(name =>
+      resolve(folder, name),
+    ),
     verifier: { seconds, variables: { TEST_DIR: '/tests' } },
     wantsNetwork: true,
   }
