@@ -10,7 +10,7 @@ const scripts = {
   read: 'cat -- "$1"',
   piece: 'tail -c "+$2" -- "$1" | head -c "$3" | base64',
   write: 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"',
-  list: 'cd -- "$1" && find . -mindepth 1 -maxdepth "$2" -not -path "./.git/*" | LC_ALL=C sort | head -n 500',
+  list: 'cd -- "$1" && find . -mindepth 1 -maxdepth "$2" -not -path "./.git/*" | LC_ALL=C sort | head -n "$3"',
   size: 'du -sm "$@" 2>/dev/null | awk \'{ sum += $1 } END { print sum + 0 }\'',
 }
 
@@ -71,9 +71,17 @@ export async function writeFileIn(
   outputOf(await script(workspace, scripts.write, [path], { ...call, input: text }))
 }
 
-/** The files and folders below one, two levels deep. */
+/** Most files and folders of a list. */
+const mostListed = 500
+
+/** The files and folders below one, two levels deep; the last line says where there are more. */
 export async function listFilesIn(workspace: Workspace, path: string, call: Call): Promise<string> {
-  return outputOf(await script(workspace, scripts.list, [path, '2'], call))
+  const words = [path, '2', String(mostListed + 1)]
+  const text = outputOf(await script(workspace, scripts.list, words, call))
+  const lines = text.split('\n')
+  // Behind the last line stands nothing, or how much was cut off already.
+  if (lines.length <= mostListed + 1) return text
+  return `${lines.slice(0, mostListed).join('\n')}\n[only the first ${mostListed} are shown]\n`
 }
 
 /** Mebibytes that the files in a folder take. */

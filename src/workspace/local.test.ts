@@ -63,6 +63,15 @@ describe.runIf(findWalls().by !== undefined)('a workspace within walls', () => {
     expect((await sh(workspace, 'sh /tests/test.sh')).output).toBe('tested\n')
   })
 
+  it('says where a list of files is not all of them', async () => {
+    const workspace = await openOne({ outputBytes: 100_000 })
+    await sh(workspace, 'rm a.txt; mkdir many; for i in $(seq 499); do : > many/$i; done')
+    const lines = async () => (await listFilesIn(workspace, '.', { signal })).trim().split('\n')
+    expect(await lines()).toHaveLength(500)
+    await sh(workspace, ': > many/one-more')
+    expect((await lines()).slice(499)).toEqual(['./many/99', '[only the first 500 are shown]'])
+  })
+
   it('shows no more of a command than it may, however little that is', async () => {
     const workspace = await openOne({ outputBytes: 3 })
     const ran = await sh(workspace, 'echo said; echo wrong >&2')

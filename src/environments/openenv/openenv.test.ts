@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
   cardOf,
@@ -221,4 +224,16 @@ describe('openenv:URL', () => {
     const game = await kept(startOpenEnv(cardOf(), () => {}))
     await expect(open(`openenv:${game.url},say=word`)).rejects.toThrow(/has the fields guess/)
   })
+})
+
+it('says which answer a server did not finish', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': 100 })
+    response.write('{"action"', () => response.destroy())
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const opening = openOpenEnv({ url })
+  await expect(opening).rejects.toThrow(`${url}/schema did not finish its answer: `)
+  server.close()
 })

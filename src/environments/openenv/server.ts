@@ -122,14 +122,22 @@ async function exchange(
       const reason = describeCause(cause.cause ?? cause)
       throw new Error(`no OpenEnv server answers at ${url}: ${reason}`, { cause })
     })
+  const text = await textOf(response).catch((cause: Error) => {
+    const reason = describeCause(cause.cause ?? cause)
+    throw new Error(`${url}${path} did not finish its answer: ${reason}`, { cause })
+  })
+  return { status: response.status, body: text }
+}
+
+async function textOf({ body }: Response): Promise<string> {
   const parts: Uint8Array[] = []
   let size = 0
-  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
     size += part.length
-    if (size > mostBytes) throw new Error(`${url}${path} answers more than ${mostBytes} bytes`)
+    if (size > mostBytes) throw new Error(`it has more than ${mostBytes} bytes`)
     parts.push(part)
   }
-  return { status: response.status, body: Buffer.concat(parts).toString('utf8') }
+  return Buffer.concat(parts).toString('utf8')
 }
 
 function read<Output>(
