@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -86,5 +86,26 @@ describe('a run that fails', () => {
     const { code, stderr } = await roll('--tasks', tasks, '--out', out)
     expect([code, stderr]).toEqual([2, expect.stringMatching(/wrong\.jsonl:2: Not a task/)])
     expect(existsSync(out)).toBe(false)
+  })
+})
+
+describe('a file that is written', () => {
+  it('never takes the place of a run, or of what is shown', async () => {
+    const rows = join(folder, 'rows.jsonl')
+    expect((await runCommand(['export', run, '--out', rows])).code).toBe(0)
+    const kept = [rows, join(run, 'run.json')].map(file => readFileSync(file, 'utf8'))
+    for (const [line, message] of [
+      [
+        ['export', run, '--out', join(run, 'run.json')],
+        /--out .*: this is a file of the run; name/,
+      ],
+      [['view', run, '--static', join(run, 'run.json')], /--static .*: this is a file of the run/],
+      [['view', rows, '--static', rows], /--static .*: this is what is shown; name another file/],
+      [['view', folder], /is a folder without a run.json: name a run or a file, such as .*run$/m],
+    ] as const) {
+      const { code, stderr } = await runCommand([...line])
+      expect([code, stderr]).toEqual([2, expect.stringMatching(message)])
+    }
+    expect([rows, join(run, 'run.json')].map(file => readFileSync(file, 'utf8'))).toEqual(kept)
   })
 })

@@ -37,3 +37,8 @@ export function treeId(group: GroupId, member: number): TreeId {
 export function trajectoryId(tree: TreeId, index: number): TrajectoryId {
   return `${tree}/${index}` as TrajectoryId
 }
+
+/** The tree that a trajectory belongs to: its id without its number. */
+export function treeOf(trajectory: string): string {
+  return trajectory.slice(0, trajectory.lastIndexOf('/'))
+}

@@ -6,19 +6,23 @@ import { finished } from 'node:stream/promises'
 import { withoutSecrets } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Output } from '../sinks/format.ts'
+import { isRun, runPaths } from '../store/run-folder.ts'
 import { StoreError } from '../store/store-error.ts'
 
-/** Refuses, before work begins, a file that cannot be written: it is a folder, or its folder does not exist. */
+/** Refuses, before work begins, a file that cannot be written: its place is taken, or its folder does not exist. */
 export function checkOutputFile(flag: string, path: string): void {
-  refuseFolder(flag, path)
+  refuseTaken(flag, path)
   const folder = dirname(resolve(path))
   if (!existsSync(folder)) throw new SettingError(`${flag} ${path}: there is no folder ${folder}`)
 }
 
-/** Refuses a folder where a file is to be written. */
-export function refuseFolder(flag: string, path: string): void {
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
-  throw new SettingError(`${flag} ${path}: this is a folder; name a file`)
+/** Refuses a folder where a file is to be written, and the files that a run consists of. */
+export function refuseTaken(flag: string, path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new SettingError(`${flag} ${path}: this is a folder; name a file`)
+  const folder = dirname(resolve(path))
+  if (isRun(folder) && Object.values(runPaths(folder)).includes(resolve(path)))
+    throw new SettingError(`${flag} ${path}: this is a file of the run; name another`)
 }
 
 /** How a file comes to be: `whole`, in one moment at its end, or `growing`, for readers who follow it. */

@@ -1,3 +1,4 @@
+import { readdirSync, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
@@ -121,7 +122,12 @@ export class Library implements AsyncDisposable {
 }
 
 /** Throws for a path that is neither a run nor a file, before a page is opened. */
-export function checkSource(path: string, exists: (path: string) => boolean): void {
-  if (exists(path)) return
-  throw new SettingError(`no run or file ${path}; runs lie in runs/ unless --out said otherwise`)
+export function checkSource(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found)
+    throw new SettingError(`no run or file ${path}; runs lie in runs/ unless --out said otherwise`)
+  if (!found.isDirectory() || isRun(path)) return
+  const runs = readdirSync(path).filter(each => isRun(join(path, each)))
+  const inside = runs.length === 0 ? '' : `, such as ${join(path, runs.sort().at(-1)!)}`
+  throw new SettingError(`${path} is a folder without a run.json: name a run or a file${inside}`)
 }

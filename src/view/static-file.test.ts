@@ -2,12 +2,12 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inflateRawSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { environment } from '../environments/environment.ts'
 import { roll } from '../index.ts'
 import { scripted } from '../testing.ts'
 import { Library } from './library.ts'
-import { writeStatic } from './static-file.ts'
+import { type StaticWritten, writeStatic } from './static-file.ts'
 
 const hostile = '</script><script src="https://elsewhere.example/x.js"></script><!-- '
 
@@ -18,21 +18,30 @@ const world = environment({
   reward: { right: () => 1 },
 })
 
+const folder = mkdtempSync(join(tmpdir(), 'espalier-static-'))
+const tasks = ['a', 'b', 'c'].map(id => ({ id }))
+
 /** A page of a run in which task and model say what would end a script. */
-async function written(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'espalier-static-'))
-  const out = join(folder, 'run')
-  const policy = await scripted([hostile])
-  for await (const _ of roll(world, [{}], { policy, group: 1, out }));
+async function written(bytes: number): Promise<StaticWritten & { page: string }> {
   await using library = new Library()
-  await library.add(out)
-  await writeStatic(library, join(folder, 'page.html'), { bytes: 1e6 })
-  return readFileSync(join(folder, 'page.html'), 'utf8')
+  await library.add(join(folder, 'run'))
+  const file = join(folder, 'new', `${bytes}.html`)
+  return { ...(await writeStatic(library, file, { bytes })), page: readFileSync(file, 'utf8') }
 }
 
-describe('a page in one file', async () => {
-  const page = await written()
-  const blocks = [...page.matchAll(/<script type="application\/octet-stream"[^>]*>([^<]*)</g)]
+beforeAll(async () => {
+  const policy = await scripted([hostile])
+  const options = { policy, group: 1, out: join(folder, 'run') }
+  for await (const _ of roll(world, tasks, options));
+})
+
+describe('a page in one file', () => {
+  let page: string
+  let blocks: RegExpExecArray[]
+  beforeAll(async () => {
+    page = (await written(1e6)).page
+    blocks = [...page.matchAll(/<script type="application\/octet-stream"[^>]*>([^<]*)</g)]
+  })
 
   it('[V1] holds what was said as data that nothing can end', () => {
     expect(page).not.toContain('elsewhere.example')
@@ -48,5 +57,15 @@ describe('a page in one file', async () => {
   it('[V3] names no file beside itself', () => {
     const named = [...page.matchAll(/<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)="([^"]*)"/g)]
     expect(named.map(([, url]) => url!).filter(url => !url.startsWith('data:'))).toEqual([])
+  })
+
+  it('holds no more than was asked for, and as much of that as fits', async () => {
+    const whole = await written(1e6)
+    expect([whole.groups, whole.leftOut]).toEqual([3, 0])
+    const most = Math.max(...blocks.slice(1).map(([, data]) => data!.length)) - 1
+    const less = await written(most)
+    expect([less.groups, less.leftOut]).toEqual([2, 1])
+    const none = await written(0)
+    expect([none.groups, none.leftOut]).toEqual([0, 3])
   })
 })

@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises'
 import { deflateRawSync } from 'node:zlib'
+import { openOutputFile } from '../exchange/output-file.ts'
 import type { GroupRow } from './answers.ts'
 import type { Library } from './library.ts'
 import { inlinePage, readPage } from './page-files.ts'
@@ -36,8 +36,11 @@ export async function writeStatic(
     leftOut += packed.leftOut
   }
   const html = inlinePage(page, dataBlocks(runs, parcels))
-  await writeFile(file, html)
-  return { bytes: Buffer.byteLength(html), groups, leftOut }
+  const written = Buffer.from(html)
+  const output = await openOutputFile(file, 'whole')
+  await output.write(written)
+  await output.close()
+  return { bytes: written.length, groups, leftOut }
 }
 
 /**
@@ -71,31 +74,39 @@ async function packRun(
 ): Promise<{ static: StaticRun; groups: number; leftOut: number }> {
   const rows = run.rows()
   const places = new Map<string, number>()
-  let size = 0
-  let packed = 0
-  for (const batch of batches(spread(rows), groupsPerParcel)) {
-    if (size > most) break
-    const contents = Object.fromEntries(
-      await Promise.all(batch.map(async ({ id }) => [id, await packGroup(run, id)] as const)),
+  const groups = new Map<string, string>()
+  const waiting = batches(spread(rows), groupsPerParcel)
+  for (let room = most; waiting.length > 0; ) {
+    const batch = waiting.shift()!
+    const contents = await Promise.all(
+      batch.map(async ({ id }) => [id, await packGroup(run, id)] as const),
     )
-    const parcel = pack(contents)
-    size += parcel.length
-    for (const { id } of batch) places.set(id, parcels.length)
+    const parcel = pack(Object.fromEntries(contents))
+    if (parcel.length > room) {
+      if (batch.length === 1) break
+      // A part of it may fit.
+      waiting.unshift(...batches(batch, Math.ceil(batch.length / 2)))
+      continue
+    }
+    room -= parcel.length
+    for (const [id, { trees }] of contents) {
+      places.set(id, parcels.length)
+      for (const tree of Object.keys(trees)) groups.set(tree, id)
+    }
     parcels.push(parcel)
-    packed += batch.length
   }
   const marked = rows.map(row => (places.has(row.id) ? row : { ...row, isLeftOut: true }))
-  const answer = await run.answer(false)
   return {
     static: {
-      run: answer,
+      run: await run.answer(false),
       curves: run.curves(),
       facets: run.facets(),
       rows: marked,
       parcels: Object.fromEntries(places),
+      groups: Object.fromEntries(groups),
     },
-    groups: packed,
-    leftOut: rows.length - packed,
+    groups: places.size,
+    leftOut: rows.length - places.size,
   }
 }
 
@@ -113,8 +124,8 @@ function spread(rows: readonly GroupRow[]): readonly GroupRow[] {
     .map(({ row }) => row)
 }
 
-function batches<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
-  const all: T[][] = []
+function batches<T>(items: readonly T[], size: number): (readonly T[])[] {
+  const all: (readonly T[])[] = []
   for (let at = 0; at < items.length; at += size) all.push(items.slice(at, at + size))
   return all
 }

@@ -9,6 +9,8 @@ export interface StaticRun {
   readonly rows: readonly GroupRow[]
   /** The parcel that holds each group. */
   readonly parcels: Readonly<Record<string, number>>
+  /** The group of each tree inside. */
+  readonly groups: Readonly<Record<string, string>>
 }
 
 /** The contents of one group, as a file holds them. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Json } from '../core/ids.ts'
+import { type Json, treeOf } from '../core/ids.ts'
 import { cutAt } from '../store/cut-journal.ts'
 import { type RunManifest, runPaths } from '../store/run-folder.ts'
 import { curvesOf, type Metrics, type Pace } from './answer/curves.ts'
@@ -19,7 +19,7 @@ import type {
   RunEntry,
   Warning,
 } from './answers.ts'
-import { type TreeFacts, treeOf } from './index/facts.ts'
+import type { TreeFacts } from './index/facts.ts'
 import { RunIndex } from './index/run-index.ts'
 import { TextSearch } from './index/search-text.ts'
 import {

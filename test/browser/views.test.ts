@@ -119,6 +119,9 @@ describe('groups', () => {
     await page.getByRole('searchbox', { name: /Text/ }).fill('which order?')
     await page.waitForURL(/text=which/)
     await status.filter({ hasText: / of [\d,]+ groups/ }).waitFor()
+    await page.getByRole('searchbox', { name: /Text/ }).fill('')
+    await status.filter({ hasText: /^[\d,]+ groups/ }).waitFor()
+    await table.getByRole('row').nth(3).waitFor()
     await go('run/demo/groups?part=rolled&sort=spread&down=1')
     await table.getByRole('row').nth(3).waitFor()
     await picture(page, 'viewer-groups')
@@ -216,6 +219,12 @@ describe('a comparison', () => {
       .waitFor()
     expect(await page.getByText(/\d+ gained, \d+ lost/).textContent()).toMatch(/gained/)
     await picture(page, 'viewer-compare')
+  })
+
+  it('that cannot be made leaves nothing of the one before', async () => {
+    await page.getByRole('combobox', { name: 'After: run' }).selectOption('tree')
+    await page.getByText('no scored task in common').waitFor()
+    expect(await page.getByText(/\d+ gained, \d+ lost/).count()).toBe(0)
   })
 })
 

@@ -1,3 +1,4 @@
+import { treeOf } from '../../src/core/ids.ts'
 import { compareSides, rowsOfSide, type Side } from '../../src/view/answer/comparison.ts'
 import { partingOf } from '../../src/view/answer/parting.ts'
 import type { GroupRow } from '../../src/view/answers.ts'
@@ -42,16 +43,14 @@ class FileContents {
     return (await parcel)[id]!
   }
 
-  /** The group that holds a tree or a trajectory: their ids begin with its own. */
-  async groupHolding(name: string, id: string): Promise<StaticGroup> {
-    const { rows } = await this.run(name)
-    const found = rows.find(row => id.startsWith(`${row.id}/`))
-    if (!found) throw new Error(`This file holds nothing called "${id}".`)
-    return await this.group(name, found.id)
+  async groupOfTree(name: string, tree: string): Promise<StaticGroup> {
+    const { groups } = await this.run(name)
+    if (Object.hasOwn(groups, tree)) return await this.group(name, groups[tree]!)
+    throw new Error(`Nothing called "${tree}" is in this file; it may have been left out.`)
   }
 
   async trajectory(name: string, id: string): Promise<StaticTrajectory> {
-    const { trajectories } = await this.groupHolding(name, id)
+    const { trajectories } = await this.groupOfTree(name, treeOf(id))
     const found = Object.hasOwn(trajectories, id) ? trajectories[id] : undefined
     if (!found) throw new Error(`This file holds no trajectory "${id}".`)
     return found
@@ -106,7 +105,7 @@ export function openFileSource(): Source {
     trajectory: async (name, id) => (await file.trajectory(name, id)).answer,
     tokens: async (name, id, { path, offset, limit }) =>
       cut((await file.trajectory(name, id)).tokens[path]!, offset, limit),
-    tree: async (name, id) => (await file.groupHolding(name, id)).trees[id]!,
+    tree: async (name, id) => (await file.groupOfTree(name, id)).trees[id]!,
     async parting(name, a, b) {
       const last = async (id: string): Promise<TokenPage> =>
         (await file.trajectory(name, id)).tokens.at(-1)!

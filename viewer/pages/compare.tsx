@@ -62,7 +62,7 @@ export function ComparePage({ params, runs }: { params: Params; runs: readonly R
               onChange={side => change('after', side)}
             />
           </div>
-          <Pairs before={before} after={after} />
+          <Pairs key={JSON.stringify([before, after])} before={before} after={after} />
         </>
       ) : (
         <Empty title="Nothing to compare yet">

@@ -198,17 +198,16 @@ function usePages<Row, Page extends TablePage<Row>>(
 ): Pages<Row> {
   const version = useContext(VersionContext)
   const [pages, setPages] = useState<Pages<Row>>({ of, total: undefined, rows: new Map() })
-  const asked = useRef(new Set<string>())
-  const now = useRef({ of, version })
-  now.current = { of, version }
+  const asked = useRef({ list: '', pages: new Set<number>() })
   const ask = useCallback(
     async (page: number): Promise<void> => {
-      const name = `${of} ${version} ${page}`
-      if (asked.current.has(name)) return
-      asked.current.add(name)
+      const list = `${of} ${version}`
+      if (asked.current.list !== list) asked.current = { list, pages: new Set() }
+      if (asked.current.pages.has(page)) return
+      asked.current.pages.add(page)
       try {
         const answer = await load(page * pageSize, pageSize)
-        if (now.current.of !== of || now.current.version !== version) return
+        if (asked.current.list !== list) return
         onPage?.(answer)
         setPages(sofar => {
           const rows = new Map(sofar.of === of ? sofar.rows : [])
@@ -216,6 +215,7 @@ function usePages<Row, Page extends TablePage<Row>>(
           return { of, total: answer.total, rows }
         })
       } catch (error) {
+        if (asked.current.list !== list) return
         setPages({ of, total: undefined, rows: new Map(), problem: (error as Error).message })
       }
     },

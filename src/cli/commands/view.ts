@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isLoopback } from '../../door/address.ts'
+import { refuseTaken } from '../../exchange/output-file.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { isRun } from '../../store/run-folder.ts'
 import { checkSource, Library } from '../../view/library.ts'
@@ -46,10 +47,12 @@ export const viewCommand: Command = {
 async function runView(invocation: Invocation): Promise<number> {
   const { words, own } = invocation
   const sources = words.length > 0 ? words : runsIn('runs')
-  for (const source of sources) checkSource(source, existsSync)
+  for (const source of sources) checkSource(source)
+  const target = own.static
+  if (target !== undefined) checkTarget(target, sources)
   await using library = new Library(own.model === undefined ? {} : { model: own.model })
   for (const source of sources) await openNamed(undefined, () => library.add(source))
-  if (own.static !== undefined) return await writeFileOf(library, own.static, invocation)
+  if (target !== undefined) return await writeFileOf(library, target, invocation)
   return await serve(library, invocation)
 }
 
@@ -60,6 +63,13 @@ function runsIn(folder: string): readonly string[] {
     .sort()
     .map(name => join(folder, name))
     .filter(isRun)
+}
+
+/** Refuses to write the page over what it shows. */
+function checkTarget(file: string, sources: readonly string[]): void {
+  refuseTaken('--static', file)
+  if (sources.some(source => resolve(source) === resolve(file)))
+    throw new MisuseError(`--static ${file}: this is what is shown; name another file`)
 }
 
 async function writeFileOf(

@@ -124,8 +124,3 @@ export function shorten(text: string, most: number): string {
     .trim()
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`
 }
-
-/** The tree that a trajectory belongs to: its id without its number. */
-export function treeOf(trajectory: string): string {
-  return trajectory.slice(0, trajectory.lastIndexOf('/'))
-}

@@ -1,6 +1,7 @@
+import { treeOf } from '../../core/ids.ts'
 import type { GroupRecord } from '../../store/group-record.ts'
 import type { GroupRow } from '../answers.ts'
-import { type Facts, outcomeLabel, type TreeFacts, treeOf } from './facts.ts'
+import { type Facts, outcomeLabel, type TreeFacts } from './facts.ts'
 
 /** The ids that evaluations give their groups. */
 const evaluation = /^evaluation-\d+\//

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import { treeOf } from '../../core/ids.ts'
 import type { Tree } from '../../core/tree.ts'
 import { decodeFrame } from '../../store/frame.ts'
 import type { GroupRecord } from '../../store/group-record.ts'
@@ -11,7 +12,7 @@ import {
 } from '../../store/read-journal.ts'
 import { treeFromFrame } from '../../store/tree-frame.ts'
 import type { GroupRow, Progress } from '../answers.ts'
-import { factsOf, type TreeFacts, treeOf } from './facts.ts'
+import { factsOf, type TreeFacts } from './facts.ts'
 import { rowOf } from './group-row.ts'
 
 /** The first bytes of a tree's frame, behind lengths and checksum: its id follows. */

@@ -1,10 +1,10 @@
-import type { Json } from '../../core/ids.ts'
+import { type Json, treeOf } from '../../core/ids.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Trajectory } from '../../core/trajectory.ts'
 import type { Tree } from '../../core/tree.ts'
 import type { GroupRecord, MemberRecord } from '../../store/group-record.ts'
 import type { MemberRow } from '../answers.ts'
-import { answerOf, treeOf } from './facts.ts'
+import { answerOf } from './facts.ts'
 import type { RunIndex } from './run-index.ts'
 
 /** A member of a group with its tree. */
