@@ -89,6 +89,8 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', `--config ${lost}`, /config .*lost: this is a folder; name a file/],
   ['roll', `--config ${tasks}`, /config .*tasks.jsonl: a config file ends with .ts, .toml or/],
   ['roll', '--policy http://localhost:30000', /as in sglang:http:\/\/localhost:30000/],
+  ['roll', '--policy sglang:http://x?logprobs=no', /logprobs is raw or processed, not "no"/],
+  ['roll', '--policy sglang:http://x?endpoint=no', /sglang has no parameter "endpoint". Known: /],
   ['roll', `--record ${lost}`, /--record .*lost: this is a folder; name a file/],
   ['roll', `--sinks [{"to":"jsonl","out":"${lost}"}]`, /--sinks jsonl .*: this is a folder/],
   ['roll', '--branch fixed', /--branch changes nothing here: it needs --strategy tree/],

@@ -1,4 +1,5 @@
 import { didYouMean } from '../names/nearest.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { type ExpertShape, readExpertShape } from './servers/routed-experts.ts'
 import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
 import type { UpdateMode } from './servers/weight-sync.ts'
@@ -56,7 +57,9 @@ export function readAddress(scheme: string, rest: string, uri: string): PolicyAd
       continue
     }
     if (!values.includes(value)) {
-      throw new Error(`The policy "${uri}": ${name} is ${values.join(' or ')}, not "${value}".`)
+      throw new SettingError(
+        `The policy "${uri}": ${name} is ${values.join(' or ')}, not "${value}".`,
+      )
     }
     parameters[name] = value
   }
@@ -66,7 +69,7 @@ export function readAddress(scheme: string, rest: string, uri: string): PolicyAd
 function expertsOf(value: string, uri: string): ExpertShape {
   const shape = readExpertShape(value)
   if (shape) return shape
-  throw new Error(
+  throw new SettingError(
     `The policy "${uri}": experts is the model's layers and experts per token, as in 48x8, not "${value}".`,
   )
 }
@@ -83,7 +86,7 @@ function unknownParameter(
 ): Error {
   const possible = names.length === 0 ? 'none' : names.join(', ')
   const hint = didYouMean(name, names)
-  return new Error(
+  return new SettingError(
     `The policy "${uri}": ${scheme} has no parameter "${name}". Known: ${possible}.${hint}`,
   )
 }

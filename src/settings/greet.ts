@@ -28,13 +28,14 @@ async function greetServer(uri: string, { keyVariable, ...options }: GreetOption
   // Without the model's name after #, so that the server is really asked.
   const [asked = ''] = uri.split('#')
   if (!URL.canParse(asked.replace(servers, ''))) return
-  await reach(uri, new URL(asked.replace(servers, '')))
+  // Opened first: what the address says wrongly is wrong whether or not anything answers there.
   await using policy = await openPolicy(asked, {
     ...options,
     retries: false,
     thread: false,
     deadlineSeconds: patience.answering,
   })
+  await reach(uri, new URL(asked.replace(servers, '')))
   await greet(policy, uri, keyVariable)
 }
 
