@@ -65,9 +65,15 @@ function capturedSpeaker(name: string, respond: Capture['respond']): Speaker {
         ...(maxTokens !== undefined && { maxTokens }),
         ...(temperature !== undefined && { temperature }),
       }
-      const [answer] = await respond({ messages, tools, ...own }, { signal })
+      // Copies both ways: what was said stays as it was, whatever the caller does with its list afterwards.
+      const asked = { messages: structuredClone(messages), tools, ...own }
+      const [answer] = await respond(asked, { signal })
       const { message, finish, usage } = answer!
-      return { message, finish: finish === 'length' ? 'length' : 'stop', usage }
+      return {
+        message: structuredClone(message),
+        finish: finish === 'length' ? 'length' : 'stop',
+        usage,
+      }
     },
   }
 }

@@ -39,8 +39,8 @@ export function speakingPolicy(speaker: Speaker): Policy {
       const { temperature } = sampling
       const { tools } = prompt
       const asked = { signal, temperature, maxTokens, seed, tools }
-      // A user's function may ignore the signal.
-      const saying = speaker.say(prompt.messages, asked)
+      // A user's function may ignore the signal, and may change the list it is given.
+      const saying = speaker.say(structuredClone(prompt.messages), asked)
       const { message, finish, usage } = await unlessStopped({ signal }, saying)
       return {
         kind: 'text',
