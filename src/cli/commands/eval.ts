@@ -146,7 +146,7 @@ function evaluationLines(evaluated: Evaluated, tau: TauEvaluated | undefined): r
   const { tasks, trials, unscored, success, meanReward, tokens } = evaluated
   const ks = Object.keys(evaluated.passAtK)
   return [
-    `${count(tasks)} tasks, ${count(trials)} attempts scored${unscored > 0 ? `, ${unscored} failed outside the policy` : ''}, ${count(tokens.sampled)} tokens sampled`,
+    `${count(tasks)} tasks, ${count(trials)} attempts scored${unscored > 0 ? `, ${unscored} failed and count neither way` : ''}, ${count(tokens.sampled)} tokens sampled`,
     ...(trials === 0
       ? ['  nothing was scored, so nothing is known of success or reward']
       : [
