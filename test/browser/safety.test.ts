@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -133,6 +133,19 @@ describe('[V3] one file', () => {
     expect(await opened.page.evaluate('window.hacked')).toBeUndefined()
     expect(opened.problems).toEqual([])
     expect(readFileSync(file, 'utf8')).not.toContain('onerror="window.hacked')
+  })
+
+  it('is not live, whatever its run was when it was written', async () => {
+    const [running, page] = [join(folder, 'running'), join(folder, 'running.html')]
+    cpSync(hostile, running, { recursive: true })
+    const manifest = join(running, 'run.json')
+    const { finished, journalBytes, ...begun } = JSON.parse(readFileSync(manifest, 'utf8'))
+    writeFileSync(manifest, JSON.stringify({ ...begun, status: 'running' }))
+    expect((await espalier('view', running, '--static', page)).code).toBe(0)
+    await using opened = await openPage(browser, pathToFileURL(page).href)
+    await opened.page.goto(`${pathToFileURL(page).href}#/run/running`)
+    await opened.page.getByText('roll running').waitFor()
+    expect(await opened.page.getByText('live', { exact: true }).count()).toBe(0)
   })
 })
 

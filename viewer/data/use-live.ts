@@ -33,5 +33,5 @@ export function useLive(
       clearInterval(timer)
     }
   }, [source, name, status])
-  return { version, isLive: now === 'running' }
+  return { version, isLive: now === 'running' && !source.isFile }
 }
