@@ -8,6 +8,8 @@ describe('greetServers', () => {
   it('asks whether a server is running that does not answer', async () => {
     const greeting = greetServers(['sglang:http://127.0.0.1:9'], options)
     await expect(greeting).rejects.toThrow(/nothing answers at sglang:.*:9\. Is it running\?/)
+    const tinker = greetServers(['tinker:http://127.0.0.1:9?server=skyrl'], options)
+    await expect(tinker).rejects.toThrow(/nothing answers at tinker:.*\. Is it running\?/)
     const named = greetServers(['openai:http://127.0.0.1:9/v1#some-model'], options)
     await expect(named).rejects.toThrow(
       'nothing answers at openai:http://127.0.0.1:9/v1#some-model. Is it running? (ECONNREFUSED)',

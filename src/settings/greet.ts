@@ -11,7 +11,7 @@ export interface GreetOptions extends Pick<PolicyOptions, 'key'> {
 }
 
 /** What the schemes of servers begin with; others need no greeting. */
-const servers = /^(?:sglang|vllm|llama-cpp|openai):(?=https?:)/
+const servers = /^(?:sglang|vllm|llama-cpp|openai|tinker):(?=https?:)/
 
 /** Seconds within which something must take a connection, and within which it must say what it serves. */
 const patience = { connecting: 2, answering: 10 }
@@ -27,7 +27,10 @@ export async function greetServers(uris: readonly string[], options: GreetOption
 async function greetServer(uri: string, { keyVariable, ...options }: GreetOptions): Promise<void> {
   // Without the model's name after #, so that the server is really asked.
   const [asked = ''] = uri.split('#')
-  if (!URL.canParse(asked.replace(servers, ''))) return
+  const url = asked.replace(servers, '')
+  if (!URL.canParse(url)) return
+  // Opening that one begins a session, which answers for itself.
+  if (asked.startsWith('tinker:')) return await reach(uri, new URL(url))
   // Opened first: what the address says wrongly is wrong whether or not anything answers there.
   await using policy = await openPolicy(asked, {
     ...options,
@@ -35,7 +38,7 @@ async function greetServer(uri: string, { keyVariable, ...options }: GreetOption
     thread: false,
     deadlineSeconds: patience.answering,
   })
-  await reach(uri, new URL(asked.replace(servers, '')))
+  await reach(uri, new URL(url))
   await greet(policy, uri, keyVariable)
 }
 
