@@ -10,14 +10,25 @@ export async function tryPort(port: number, host: string): Promise<void> {
   await once(probe, 'close')
 }
 
+/** What whole-number flags are bounded by, besides nine digits; a day is less than a timer can wait. */
+const bounds: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  port: [0, 65_535],
+  threads: [1, 64],
+  lease: [1, 86_400],
+  grace: [0, 86_400],
+}
+
 /** A whole-number flag as an option of the same name; an empty object if it was not given. */
 export function counted<Name extends string>(
   name: Name,
   text: string | undefined,
 ): { [Key in Name]?: number } {
   if (text === undefined) return {}
-  if (/^\d{1,9}$/.test(text)) return { [name]: Number(text) } as { [Key in Name]?: number }
-  throw new MisuseError(`--${name} takes a whole number, not "${text}"`)
+  const [least, most] = bounds[name] ?? [0, 999_999_999]
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (count >= least && count <= most) return { [name]: count } as { [Key in Name]?: number }
+  const range = name in bounds ? ` from ${least} to ${most}` : ''
+  throw new MisuseError(`--${name} takes a whole number${range}, not "${text}"`)
 }
 
 /** The flags of every command that serves others over HTTP. */

@@ -191,6 +191,16 @@ describe('a command that is given the wrong thing', async () => {
     [['tau', 'pack', lost, out], /No tau-bench checkout in .*lost/],
     [['init', run], /finished holds a run: name an empty folder/],
     [['init', tasks], /tasks.jsonl is a file: name a folder/],
+    [['view', run, '--port', '65536'], /--port takes a whole number from 0 to 65535, not "65536"/],
+    [['serve', '--threads', '0'], /--threads takes a whole number from 1 to 64, not "0"/],
+    [
+      ['worker', '--cluster', 'postgres://u@h/d', '--lease', '0'],
+      /--lease takes .* from 1 to 86400/,
+    ],
+    [
+      ['worker', '--cluster', 'postgres://u@h/d', '--grace', '9000000'],
+      /--grace takes .* to 86400/,
+    ],
     [['serve', '--port', `${port}`], /--port \d+: something listens there already/],
     [
       [

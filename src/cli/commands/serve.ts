@@ -7,7 +7,7 @@ import { openModel } from '../../model/model.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { doorFlags, readDoor } from '../listening.ts'
+import { counted, doorFlags, readDoor } from '../listening.ts'
 
 /** Serves an embedded model over HTTP. */
 export const serveCommand: Command = {
@@ -41,22 +41,21 @@ export const serveCommand: Command = {
 async function runServe(invocation: Invocation): Promise<number> {
   const { own, json, terminal, signal } = invocation
   const { model: folder = baseModel, name, weights } = own
-  const port = readCount('port', own.port, 65_535)
-  const threads = readCount('threads', own.threads, 64)
+  const { port = 30_000 } = counted('port', own.port)
   if (!existsSync(join(folder, 'config.json'))) {
     throw new MisuseError(
       `${folder} is not a model folder (it has no config.json); \`espalier teach\` makes one`,
     )
   }
-  await using model = await openModel({ folder }, threads === undefined ? {} : { threads })
+  await using model = await openModel({ folder }, counted('threads', own.threads))
   const options = {
     folder,
-    ...(port !== undefined && { port }),
+    port,
     ...readDoor(invocation),
     ...(weights !== undefined && { weightFolders: [weights] }),
     ...(name !== undefined && { name }),
   }
-  await using server = await openNamed(`--port ${port ?? 30_000}`, () => serveModel(model, options))
+  await using server = await openNamed(`--port ${port}`, () => serveModel(model, options))
   const { url } = server
   if (json) terminal.print(JSON.stringify({ url, model: folder, kernel: model.kernel }))
   else terminal.print(`serving ${folder} at ${url}  (${model.threads} threads, ${model.kernel})`)
@@ -66,10 +65,4 @@ async function runServe(invocation: Invocation): Promise<number> {
   terminal.tell(`next  ${commandLine(...roll)}`)
   if (!signal.aborted) await once(signal, 'abort')
   return 0
-}
-
-function readCount(flag: string, text: string | undefined, most: number): number | undefined {
-  if (text === undefined) return undefined
-  if (/^\d{1,5}$/.test(text) && Number(text) <= most) return Number(text)
-  throw new MisuseError(`--${flag} takes a whole number up to ${most}, not "${text}"`)
 }

@@ -105,7 +105,10 @@ async function serve(library: Library, invocation: Invocation): Promise<number> 
     serveView(library, { ...door, ...made, port, runFork: forkInProcess }),
   )
   if (json) terminal.print(JSON.stringify({ url: served.url, runs: library.names }))
-  else terminal.print(`viewing ${library.names.join(', ') || 'no runs yet'} at ${served.url}`)
+  else
+    terminal.print(
+      `viewing ${library.names.join(', ') || 'nothing (runs/ holds no run; files can be dropped on the page)'} at ${served.url}`,
+    )
   if (!signal.aborted) await once(signal, 'abort')
   return 0
 }
