@@ -96,6 +96,7 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--branch fixed', /--branch changes nothing here: it needs --strategy tree/],
   ['roll', '--leaves 4', /--leaves changes nothing here: it needs --strategy tree/],
   ['roll', '--step-history 2', /--step-history changes nothing here: it needs --strategy step/],
+  ['roll', '--threads 2 --cluster local:2', /--threads changes nothing here: .* without --cluster/],
   ['roll', '--split test', /--split changes nothing here: it needs tasks that the environment/],
   ['roll', '--judge openai:http://x', /--judge changes nothing here: it needs --reward judge/],
   ['eval', `--results ${lost}`, /--results .*lost: this is a folder; name a file/],

@@ -96,6 +96,11 @@ const conditions: readonly {
     needs: 'tasks that the environment makes, --tasks N',
     isMet: ({ tasks }) => typeof tasks !== 'string',
   },
+  {
+    name: 'threads',
+    needs: 'a run without --cluster, which has workers in place of threads',
+    isMet: ({ cluster }) => cluster === undefined,
+  },
   { name: 'onTime', needs: '--max-seconds', isMet: ({ maxSeconds }) => maxSeconds !== undefined },
   { name: 'klIn', needs: '--kl-penalty', isMet: ({ klPenalty }) => klPenalty > 0 },
   {
