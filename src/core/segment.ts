@@ -138,7 +138,12 @@ function checkLogprobs(ids: Int32Array, logprobs: Float32Array): void {
 
 /** NaN stands for a token that the policy gave no number for. */
 function isLogprobOrMissing(value: number): boolean {
-  return Number.isNaN(value) || (value <= 1e-3 && value > -Infinity)
+  return Number.isNaN(value) || isLogprob(value)
+}
+
+/** Whether a number can be a log-probability; servers round some to a little more than 0. */
+export function isLogprob(value: number): boolean {
+  return value <= 1e-3 && value > -Infinity
 }
 
 /** A given segment: tokens the policy did not sample. */

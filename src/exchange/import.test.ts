@@ -2,10 +2,10 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { chainGroup, toExport, treeGroup } from '../../test/export-runs.ts'
+import { chainGroup, plainTree, toExport, treeGroup } from '../../test/export-runs.ts'
 import { writeTo } from '../../test/memory-output.ts'
 import { openByteRenderer } from '../../test/rolling.ts'
-import type { Group } from '../core/group.ts'
+import type { Group, Weighted } from '../core/group.ts'
 import type { ExportGroup } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { openSelection } from '../sinks/selection.ts'
@@ -111,6 +111,53 @@ describe('what is exported and imported comes back', () => {
   })
 })
 
+it('[D1] keeps a trajectory whose tokens all lie in a row of another, without a reward', async () => {
+  const { members, ...rest } = plainTree()
+  const [long, other] = members as readonly [Weighted, Weighted]
+  const short = { ...other.trajectory, end: { node: 2, offset: 3 } }
+  const tree = { ...long.tree, trajectories: [long.trajectory, short] }
+  const shared = [
+    { ...long, tree },
+    { ...other, tree, trajectory: short },
+  ]
+  const [read] = await through('jsonl', [{ ...rest, members: shared }])
+  expect(read!.group.members.map(({ trajectory }) => trajectory.id)).toEqual([long.trajectory.id])
+  expect(read!.group.unscored).toMatchObject([{ trajectory: { id: short.id, end: short.end } }])
+})
+
+it('keeps what other policies said of tokens', async () => {
+  const [member] = chains[0]!.members as readonly [Weighted, ...Weighted[]]
+  const others = { reference: Float32Array.of(-1, -2, -3) }
+  const nodes = member.tree.nodes.map(node =>
+    node.segment.origin === 'sampled' ? { ...node, segment: { ...node.segment, others } } : node,
+  )
+  const group = { ...chains[0]!, members: [{ ...member, tree: { ...member.tree, nodes } }] }
+  const before = await writeTo(formatNamed('jsonl'), [toExport(group)])
+  const after = await writeTo(formatNamed('jsonl'), await through('parquet', [group]))
+  expect(before.lines[0]).toHaveProperty('referenceLogprobs')
+  expect(after.lines).toEqual(before.lines)
+})
+
+it('reads a file that begins with a byte-order mark', async () => {
+  const folder = join(scratch, `${count++}`)
+  writeFileSync(`${folder}.jsonl`, `\uFEFF${row()}\n`)
+  const { rows } = await importRun(`${folder}.jsonl`, { from: 'jsonl', out: folder })
+  expect(rows).toBe(1)
+})
+
+it('compares the rewards of a file that has no advantages', async () => {
+  const folder = join(scratch, `${count++}`)
+  const { lines } = await writeTo(formatNamed('verl'), chains.slice(0, 1).map(toExport))
+  const bare = lines.map(({ advantages: _, ...line }) => `${JSON.stringify(line)}\n`)
+  writeFileSync(`${folder}.jsonl`, bare.join(''))
+  await importRun(`${folder}.jsonl`, { from: 'verl', out: folder })
+  await using reader = await openRunReader(folder)
+  for await (const { group } of reader.groups())
+    expect(group.members.map(({ advantage }) => advantage)).toEqual(
+      chains[0]!.members.map(({ advantage }) => advantage),
+    )
+})
+
 it('gives tasks their data again from a file', async () => {
   const folder = join(scratch, `${count++}`)
   const { bytes } = await writeTo(formatNamed('jsonl'), chains.slice(0, 1).map(toExport))
@@ -122,6 +169,8 @@ it('gives tasks their data again from a file', async () => {
   for await (const { task } of reader.groups()) expect(task.data).toMatchObject({ answer: '0' })
 })
 
+const [plainRow] = (await writeTo(formatNamed('jsonl'), chains.slice(0, 1).map(toExport))).lines
+
 describe('files that are not what they say', () => {
   const read = async (name: string, text: string): Promise<unknown> => {
     const folder = join(scratch, `${count++}`)
@@ -131,6 +180,13 @@ describe('files that are not what they say', () => {
   it.each([
     ['jsonl', '{"tree": 3}', /txt:1: tree should be a text, found 3/],
     ['jsonl', '\n{"a":', /txt:2: not JSON/],
+    [
+      'slime',
+      sample({ rollout_log_probs: [-1, 1.5] }),
+      /log_probs\[1\] should be a log-probability/,
+    ],
+    ['slime', sample({ response_length: 4 }), /response_length should be from 0 to 3, found 4/],
+    ['slime', sample({ status: 'odd' }), /no status called "odd". Known: pending/],
     ['slime', sample({ loss_mask: [1] }), /response has 2 entries but loss_mask has 1/],
     ['slime', sample({ tokens: [1, -2, 3] }), /tokens\[1\] should be a token id, found -2/],
     ['slime', sample({ loss_mask: [1, 7] }), /loss_mask\[1\] should be 0 or 1, found 7/],
@@ -141,7 +197,35 @@ describe('files that are not what they say', () => {
   ])('%s: %s', async (name, text, reason) => {
     await expect(read(name, text)).rejects.toThrow(reason)
   })
+
+  it.each([
+    [{ trajectory: 'pears/0' }, /trajectory should be pears\/0\/NUMBER, found "pears\/0"/],
+    [{ rows: 2 }, /txt:1: row 0 of 2 of pears\/0\/0, as number 0 of 1 in the file/],
+    [{ basis: 'cold' }, /txt:1: no basis called "cold". Known: tempered/],
+    [{ outcome: { kind: 'done' } }, /outcome: no kind called "done". Known: completed/],
+    [{ fidelity: {} }, /fidelity: kind should be a text, found nothing/],
+    [{ rewards: { exact: 'x' } }, /rewards: exact should be a number, found "x"/],
+    [{ messages: [null] }, /messages\[0\]: expected an object, found null/],
+    [{ messages: [{ role: 'x' }] }, /messages\[0\]: no role called "x". Known: system/],
+    [{ messages: [{ role: 'user' }] }, /\[0\]: content should be a text, found nothing/],
+    [{ tools: [{ function: 3 }] }, /tools\[0\]: function: expected an object, found 3/],
+    [{ passages: [[4, 7, [{}]]] }, /passages\[0\]: value\[0\]: trajectory should be a text/],
+  ])('a row with %j', async (more, reason) => {
+    await expect(read('jsonl', row(more))).rejects.toThrow(reason)
+  })
+
+  it('a row or a tree that comes twice', async () => {
+    await expect(read('jsonl', `${row()}\n${row()}`)).rejects.toThrow(/as number 0 of 2/)
+    const other = row({ group: 'figs', tree: 'figs/0', trajectory: 'figs/0/0' })
+    const again = row({ group: 'plums' })
+    const twice = read('jsonl', [row(), other, again].join('\n'))
+    await expect(twice).rejects.toThrow(/tree pears\/0 comes a second time/)
+  })
 })
+
+function row(more: object = {}): string {
+  return JSON.stringify({ ...plainRow, ...more })
+}
 
 function sample(more: object): string {
   const plain = {

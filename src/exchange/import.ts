@@ -8,6 +8,7 @@ import type { GroupId, TaskId } from '../core/ids.ts'
 import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { Gradable } from '../core/trajectory.ts'
+import type { LeafWeighting } from '../math/credit.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { type Fields, openFields, ReadError } from '../sinks/fields.ts'
@@ -64,8 +65,10 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
   const counts = { groups: 0, trajectories: 0, rows: 0, encodedAgain: 0 }
   const writer = await openRunWriter(options.out, lock)
   const manifest = await readManifest(options.out)
+  let weighting: LeafWeighting = 'uniform'
   try {
     const write = async (group: readonly ReadTrajectory[]): Promise<void> => {
+      if (weighting === 'uniform') weighting = weightingIn(group)
       await writeImported(writer, group, { order: counts.groups, counts, options, tasks })
       counts.groups++
     }
@@ -73,7 +76,8 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
     for await (const group of groups) await write(group)
     await writer.sync()
     const finished = new Date().toISOString()
-    await writeManifest(options.out, { ...manifest, status: 'finished', finished })
+    const config = { ...manifest.config, weighting }
+    await writeManifest(options.out, { ...manifest, config, status: 'finished', finished })
   } catch (error) {
     const reason = describeCause(error)
     await writeManifest(options.out, { ...manifest, status: 'stopped', reason })
@@ -82,6 +86,15 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
     await writer[Symbol.asyncDispose]()
   }
   return counts
+}
+
+/** How the trees of a file share their tokens, by the weights that it has. */
+function weightingIn(group: readonly ReadTrajectory[]): LeafWeighting {
+  const passages = group
+    .flatMap(({ paths }) => paths.flatMap(path => path.passages ?? []))
+    .flatMap(({ value }) => value)
+  if (passages.some(({ share }) => share !== 1)) return 'hard'
+  return group.some(({ weight }) => weight !== 1) ? 'branch' : 'uniform'
 }
 
 /** The data of tasks as their file has it, unchecked: no environment is known. */
@@ -103,18 +116,20 @@ async function* readGroups(
   file: string,
 ): AsyncGenerator<readonly ReadTrajectory[]> {
   const seen = new Set<string>()
+  const once = (what: string, id: string): void => {
+    if (seen.has(`${what} ${id}`)) throw new ReadError(`${file}: ${what} ${id} comes a second time`)
+    seen.add(`${what} ${id}`)
+  }
   let group: ReadTrajectory[] = []
   for await (const trajectory of reader.read(readRecords(reader, file))) {
     if (group.length > 0 && group[0]!.group !== trajectory.group) {
       yield group
       group = []
     }
-    if (group.length === 0) {
-      if (seen.has(trajectory.group)) {
-        throw new ReadError(`${file}: group ${trajectory.group} comes a second time`)
-      }
-      seen.add(trajectory.group)
-    }
+    if (group.length === 0) once('group', trajectory.group)
+    const { tree, id } = trajectory
+    if (tree !== undefined && group.at(-1)?.tree !== tree) once('tree', tree)
+    if (id !== undefined) once('trajectory', id)
     group.push(trajectory)
   }
   if (group.length > 0) yield group
@@ -145,7 +160,7 @@ async function* readArray(file: string): AsyncGenerator<Fields> {
 
 function parse(text: string, place: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (cause) {
     throw new ReadError(`${place}: not JSON: ${(cause as Error).message}`, { cause })
   }
@@ -203,18 +218,19 @@ async function writeImported(
 function toGroup(first: ReadTrajectory, grown: readonly Grown[]): Group {
   const members: Weighted[] = []
   const unscored: Unscored[] = []
-  for (const { source, tree, trajectory } of grown) {
-    const { reward, advantage, weight, dropped, turns } = source
+  for (const { source, tree, trajectory, stretches } of grown) {
+    const { reward, advantage, weight, dropped } = source
     if (reward && isGradableOutcome(trajectory.outcome)) {
-      const more = turns ? { turns } : {}
+      const more = stretches.length > 0 ? { stretches } : {}
       const gradable = trajectory as Gradable
       members.push({ tree, trajectory: gradable, reward, dropped, advantage, weight, ...more })
     } else unscored.push({ tree, trajectory, outcome: failedOutcome(trajectory.outcome) })
   }
-  const { group, task, step } = first
+  const { group, task, step, seat } = first
   const read: Group = {
     id: group as GroupId,
     task: task as TaskId,
+    ...(seat !== undefined && { seat }),
     ...(step !== undefined && { step }),
     members,
     unscored,

@@ -1,6 +1,7 @@
+import type { Stretch } from '../core/credit.ts'
 import type { GroupId } from '../core/ids.ts'
 import { type TaskId, type TrajectoryId, type TreeId, trajectoryId, treeId } from '../core/ids.ts'
-import { given, type Segment, sampled } from '../core/segment.ts'
+import { given, type Segment, sampled, type VersionRange } from '../core/segment.ts'
 import { plainTrajectory, type Trajectory, type Turn } from '../core/trajectory.ts'
 import {
   type GrowingTree,
@@ -10,14 +11,17 @@ import {
   root,
   type Tree,
 } from '../core/tree.ts'
-import type { ReadPath, ReadSpan, ReadTrajectory } from '../sinks/reader.ts'
+import type { ReadPassage, ReadPath, ReadSpan, ReadTrajectory } from '../sinks/reader.ts'
 import { turnSpans } from '../sinks/readers/neutral.ts'
+import { addCredit, type ImportedCredit, stretchesOf } from './imported-credit.ts'
 
 /** A trajectory of a file with the tree it was grown into. */
 export interface Grown {
   readonly source: ReadTrajectory
   readonly tree: Tree
   readonly trajectory: Trajectory
+  /** Parts whose tokens have an advantage of their own. */
+  readonly stretches: readonly Stretch[]
 }
 
 /**
@@ -34,23 +38,41 @@ export function growImported(
     id,
     task: first.task as TaskId,
     member: first.member,
+    ...(first.seat !== undefined && { seat: first.seat }),
     seed: first.seed,
     sampling: first.sampling,
     tools: first.tools,
     renderer,
   })
-  const sharing: SharingTree = { tree, after: new Map() }
-  const grown = sources.map((source, index) => {
-    const trajectory = growTrajectory(sharing, source, index)
-    tree.end(trajectory)
-    return { source, trajectory }
+  const sharing: SharingTree = { tree, after: new Map(), company: new Map(), credit: new Map() }
+  const trajectories = new Map<ReadTrajectory, Trajectory>()
+  // Rows of trajectories that are trained hold the tokens that the others share with them.
+  const trainedFirst = [...sources].sort((a, b) => Number(isTrained(b)) - Number(isTrained(a)))
+  for (const source of trainedFirst) {
+    trajectories.set(source, growTrajectory(sharing, source, sources.indexOf(source)))
+  }
+  for (const source of sources) tree.end(trajectories.get(source)!)
+  return sources.map(source => {
+    const trajectory = trajectories.get(source)!
+    const { advantage } = source
+    const { credit } = sharing
+    return {
+      source,
+      tree,
+      trajectory,
+      stretches: stretchesOf(tree, trajectory, { advantage, credit }),
+    }
   })
-  return grown.map(each => ({ ...each, tree }))
 }
+
+const isTrained = ({ advantage, dropped }: ReadTrajectory): boolean =>
+  advantage !== null && dropped === null
 
 function growTrajectory(sharing: SharingTree, source: ReadTrajectory, index: number): Trajectory {
   const turns: Turn[] = []
   let end: Place = root
+  const id = (source.id ?? trajectoryId(sharing.tree.id, index)) as TrajectoryId
+  const owner = { id, isTrained: isTrained(source) }
   const replies = source.messages.flatMap(({ role }, place) =>
     role === 'assistant' ? [place] : [],
   )
@@ -65,16 +87,20 @@ function growTrajectory(sharing: SharingTree, source: ReadTrajectory, index: num
             by: 'import',
             reason: source.fidelity.forks[number - 1]?.reason ?? 'the file has another sequence',
           }
-    const places = growPath(sharing, path, { lineage, basis: source.basis })
+    const places = growPath(sharing, path, { lineage, basis: source.basis, owner })
     end = places.end
+    addCredit(sharing.credit, sharing.tree, { ...path, end, owner: id })
     for (const turn of places.turns) {
+      // A path that goes on from a turn of an earlier one repeats it.
+      if (turns.some(known => known.end.node === turn.end.node)) continue
       const messages = replies[turns.length] ?? source.messages.length
       turns.push({ ...turn, finish: { kind: 'stop' }, messages })
     }
   })
   return plainTrajectory({
-    id: (source.id ?? trajectoryId(sharing.tree.id, index)) as TrajectoryId,
+    id,
     end,
+    share: source.weight,
     outcome: source.outcome,
     turns,
     messages: source.messages,
@@ -101,24 +127,53 @@ interface PathPlaces {
 interface SharingTree {
   readonly tree: GrowingTree
   readonly after: Map<string, number[]>
+  /** By node, who passes through each token, where the file names them all. */
+  readonly company: Map<number, Company[]>
+  readonly credit: ImportedCredit
+}
+
+type Company = readonly ReadPassage[] | undefined
+
+/** Whose path is grown. */
+interface Owner {
+  readonly id: TrajectoryId
+  readonly isTrained: boolean
+}
+
+/** Tokens to append, as far as they are not in the tree already. */
+interface Growth {
+  readonly segment: Segment
+  readonly owner: Owner
+  /** Who passes through each token, by the file; absent where it does not name all. */
+  readonly company?: readonly Company[]
 }
 
 /** Appends a path, as far as it is not in the tree already. */
 function growPath(
   sharing: SharingTree,
   path: ReadPath,
-  options: { readonly lineage: Lineage; readonly basis: ReadTrajectory['basis'] },
+  options: {
+    readonly lineage: Lineage
+    readonly basis: ReadTrajectory['basis']
+    readonly owner: Owner
+  },
 ): PathPlaces {
   let place: Place = root
   let { lineage } = options
   const turns: { from: number; end: Place }[] = []
   let turnEnd = -1
+  const company = companyOf(path, options.owner)
   for (const span of path.spans) {
     const segment = toSegment(path, span, options.basis)
-    const walked = walkKnown(sharing, place, segment)
+    const growth: Growth = {
+      segment,
+      owner: options.owner,
+      ...(company && { company: company.slice(span.start, span.end) }),
+    }
+    const walked = walkKnown(sharing, place, growth)
     place = walked.place
     if (walked.length < segment.ids.length) {
-      place = append(sharing, place, { segment: cut(segment, walked.length), lineage })
+      place = append(sharing, place, { growth, from: walked.length, lineage })
       lineage = { kind: 'extends' }
     }
     if (span.origin !== 'sampled') continue
@@ -130,35 +185,53 @@ function growPath(
   return { end: place, turns }
 }
 
+/** Who passes through each token of a path, where its file names them all. */
+function companyOf(
+  { ids, passages = [], namesAll }: ReadPath,
+  { id }: Owner,
+): readonly Company[] | undefined {
+  if (!namesAll) return undefined
+  const company: Company[] = new Array(ids.length).fill(undefined)
+  for (const { start, end, value } of passages) {
+    company.fill(
+      value.map(passage => ({ trajectory: id, ...passage })),
+      start,
+      end,
+    )
+  }
+  return company
+}
+
 function append(
-  { tree, after }: SharingTree,
+  { tree, after, company }: SharingTree,
   at: Place,
-  { segment, lineage }: { readonly segment: Segment; readonly lineage: Lineage },
+  { growth, from, lineage }: { growth: Growth; from: number; lineage: Lineage },
 ): Place {
-  const end = tree.append(at, segment, lineage)
+  const end = tree.append(at, cut(growth.segment, from), lineage)
   const key = `${at.node}/${at.offset}`
   after.set(key, [...(after.get(key) ?? []), end.node])
+  if (growth.company) company.set(end.node, growth.company.slice(from))
   return end
 }
 
 /** Follows a segment through what is in the tree already: how far, and the first node of it. */
 function walkKnown(
-  { tree, after }: SharingTree,
+  sharing: SharingTree,
   start: Place,
-  segment: Segment,
+  growth: Growth,
 ): { readonly place: Place; readonly length: number; readonly first?: number } {
   let place = start
   let length = 0
   let first: number | undefined
-  while (length < segment.ids.length) {
-    const rest = cut(segment, length)
-    const known = after.get(`${place.node}/${place.offset}`) ?? []
+  while (length < growth.segment.ids.length) {
+    const known = sharing.after.get(`${place.node}/${place.offset}`) ?? []
     let best = { node: 0, offset: 0 }
     for (const node of known) {
-      const offset = commonTokens(tree.nodes[node]!.segment, rest)
+      const offset = commonTokens(sharing, node, { growth, from: length })
       if (offset > best.offset) best = { node, offset }
     }
     if (best.offset === 0) break
+    join(sharing, best, { growth, from: length })
     first ??= best.node
     place = best
     length += best.offset
@@ -166,39 +239,100 @@ function walkKnown(
   return { place, length, ...(first !== undefined && { first }) }
 }
 
+/** Adds who passes through tokens that turned out to be known. */
+function join(
+  { company }: SharingTree,
+  { node, offset }: Place,
+  { growth, from }: { readonly growth: Growth; readonly from: number },
+): void {
+  const known = company.get(node)
+  for (let token = 0; known && token < offset; token++) {
+    const more = growth.company?.[from + token]
+    if (more) known[token] = [...(known[token] ?? []), ...more]
+  }
+}
+
 function toSegment(
-  { ids, logprobs }: ReadPath,
+  { ids, logprobs, others = {} }: ReadPath,
   { start, end, origin, version }: ReadSpan,
   basis: ReadTrajectory['basis'],
 ): Segment {
   const own = ids.slice(start, end)
   if (origin !== 'sampled') return given(origin, own)
   const known = logprobs.slice(start, end)
-  const isKnown = !known.some(Number.isNaN)
-  return sampled({ ids: own, logprobs: isKnown ? known : null, basis, version })
+  const scored = Object.entries(others)
+    .map(([name, values]) => [name, values.slice(start, end)] as const)
+    .filter(([, values]) => !values.every(Number.isNaN))
+  return sampled({
+    ids: own,
+    logprobs: known.every(Number.isNaN) ? null : known,
+    basis,
+    version,
+    ...(scored.length > 0 && { others: Object.fromEntries(scored) }),
+  })
 }
 
 function cut(segment: Segment, from: number): Segment {
   if (from === 0) return segment
   const ids = segment.ids.slice(from)
   if (segment.origin !== 'sampled') return given(segment.origin, ids)
-  const { logprobs, basis, version } = segment
-  return sampled({ ids, logprobs: logprobs?.slice(from) ?? null, basis, version })
+  const { logprobs, basis, version, others } = segment
+  const rest = Object.entries(others ?? {}).map(([name, values]) => [name, values.slice(from)])
+  return sampled({
+    ids,
+    logprobs: logprobs?.slice(from) ?? null,
+    basis,
+    version,
+    ...(others && { others: Object.fromEntries(rest) }),
+  })
 }
 
-function commonTokens(known: Segment, next: Segment): number {
+/** How many tokens of a node are the next ones of a growth. */
+function commonTokens(
+  { tree, company }: SharingTree,
+  node: number,
+  { growth, from }: { readonly growth: Growth; readonly from: number },
+): number {
+  const known = tree.nodes[node]!.segment
+  const { segment: next, owner } = growth
   if (known.origin !== next.origin) return 0
-  if (known.origin === 'sampled' && next.origin === 'sampled') {
-    if (known.version.from !== next.version.from || known.version.to !== next.version.to) return 0
-    if ((known.logprobs === null) !== (next.logprobs === null)) return 0
-  }
-  const limit = Math.min(known.ids.length, next.ids.length)
+  // A file that does not name all who share a token has one version for a whole row.
+  if (growth.company && !isSameVersion(known.version, next.version)) return 0
+  const limit = Math.min(known.ids.length, next.ids.length - from)
+  const isOne = (token: number): boolean =>
+    known.origin !== 'sampled' ||
+    !growth.company ||
+    isShared(company.get(node)?.[token], growth.company[from + token], owner)
   let same = 0
-  while (same < limit && isSameToken(known, next, same)) same++
+  while (same < limit && isSameToken({ known, next, same, from }) && isOne(same)) same++
   return same
 }
 
-function isSameToken(known: Segment, next: Segment, token: number): boolean {
-  if (known.ids[token] !== next.ids[token]) return false
-  return known.logprobs?.[token] === next.logprobs?.[token]
+function isSameVersion(known?: VersionRange, next?: VersionRange): boolean {
+  return known?.from === next?.from && known?.to === next?.to
 }
+
+function isSameToken(at: {
+  readonly known: Segment
+  readonly next: Segment
+  readonly same: number
+  readonly from: number
+}): boolean {
+  const { known, next, same, from } = at
+  if (known.ids[same] !== next.ids[from + same]) return false
+  if (known.origin !== 'sampled') return true
+  const before = known.logprobs?.[same] ?? Number.NaN
+  return Object.is(before, next.logprobs?.[from + same] ?? Number.NaN)
+}
+
+/**
+ * Whether an equal sampled token is the same one. A row trains what no row before it did: a token that it trains is
+ * a new one, unless its share says that other rows hold it too; to other tokens of a trajectory, it must have been told.
+ */
+function isShared(known: Company, own: Company, owner: Owner): boolean {
+  if (own) return known !== undefined && isPartly(own) && isPartly(known)
+  return !owner.isTrained || !known || known.some(({ trajectory }) => trajectory === owner.id)
+}
+
+const isPartly = (passages: readonly ReadPassage[]): boolean =>
+  passages.reduce((sum, { share }) => sum + share, 0) < 1 - 1e-9

@@ -1,3 +1,5 @@
+import { isLogprob } from '../core/segment.ts'
+
 /** A value from a foreign file that is not what its format says. */
 export class ReadError extends Error {
   override name = 'ReadError'
@@ -16,8 +18,8 @@ export interface Fields {
   integer(name: string): number
   /** Token ids. */
   ids(name: string): Int32Array
-  /** 32-bit numbers; `null` in the list reads as NaN. */
-  floats(name: string): Float32Array
+  /** Log-probabilities; `null` in the list reads as NaN. */
+  logprobs(name: string): Float32Array
   doubles(name: string): Float64Array
   /** A list of 0 and 1, or of false and true. */
   bits(name: string): Uint8Array
@@ -63,9 +65,9 @@ export function openFields(value: unknown, place: string): Fields {
     numberOrNull: name => (has(name) ? number(name) : null),
     integer: name => (Number.isInteger(fields[name]) ? number(name) : fail(name, 'an integer')),
     ids: name => Int32Array.from(numbers(name, 'a token id', isTokenId)),
-    floats: name =>
+    logprobs: name =>
       Float32Array.from(
-        numbers(name, 'a number or null', isNumberOrNull),
+        numbers(name, 'a log-probability or null', isLogprobOrNull),
         each => each ?? Number.NaN,
       ),
     doubles: name => Float64Array.from(numbers(name, 'a number', each => typeof each === 'number')),
@@ -79,7 +81,8 @@ export function openFields(value: unknown, place: string): Fields {
 const isTokenId = (value: unknown): boolean =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
 
-const isNumberOrNull = (value: unknown): boolean => value === null || typeof value === 'number'
+const isLogprobOrNull = (value: unknown): boolean =>
+  value === null || (typeof value === 'number' && isLogprob(Math.fround(value)))
 
 const isBit = (value: unknown): boolean =>
   value === 0 || value === 1 || value === false || value === true

@@ -1,43 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { dice, emptyTree, endAt, randomCredits, randomTree } from '../../test/random-tree.ts'
+import { lossForms, numbersOf } from '../../test/row-numbers.ts'
 import { type Credit, coverageOf, leafWeight, turnByNode } from '../core/credit.ts'
 import { type Row, rowsOf } from '../core/row.ts'
 import { given, sampled } from '../core/segment.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import { idsTo, pathEnds, pathTo, root, type Tree } from '../core/tree.ts'
-import { aggregationNames } from '../math/aggregation.ts'
 import { offsetsOf } from '../math/batch.ts'
 import { type LeafWeighting, leafWeightNames } from '../math/credit.ts'
-import { pathLoss, type RowNumbers } from '../math/paths.ts'
+import { pathLoss } from '../math/paths.ts'
 import { random, seedOf, shuffle } from '../math/random.ts'
-import { lossNamed, lossNames, type NamedOptions } from '../math/registry.ts'
+import { lossNamed, type NamedOptions } from '../math/registry.ts'
 import { pathsOf } from './paths.ts'
 
 const seeds = Number(process.env.ESPALIER_SOAK ?? 1) * 25
-const fixed = ['bnpo', 'dr-grpo']
-const kinds = aggregationNames.map(kind => (kind === 'constant' ? { kind, divisor: 7 } : { kind }))
-const forms: readonly (readonly [string, NamedOptions])[] = lossNames.flatMap(name =>
-  fixed.includes(name)
-    ? [[name, {}] as const]
-    : kinds.map(aggregation => [name, { aggregation }] as const),
-)
-
-type Numbers = Required<RowNumbers>
 type Gradient = ReadonlyMap<string, readonly [number, number]>
-
-/** Numbers of a tree's tokens by their name, ratios well away from 1 among them. */
-function numbersOf(keys: readonly string[], seed: number): Numbers {
-  const draw = (name: string, low: number, high: number): Float64Array =>
-    Float64Array.from(keys, key => low + (high - low) * random(seedOf(name, seed, key))())
-  const logprobs = draw('logprob', -4, -0.1)
-  const ratios = draw('ratio', -0.8, 0.8)
-  return {
-    logprobs,
-    oldLogprobs: logprobs.map((value, index) => value - ratios[index]!),
-    refLogprobs: draw('reference', -4, -0.1),
-    entropies: draw('entropy', 0, 2),
-  }
-}
 
 /** The tokens of a row by name: which token of which node. */
 function keysOf(tree: Tree, row: Row): readonly string[] {
@@ -182,7 +159,7 @@ describe('[T5] the loss of trajectories over rows', () => {
           const rows = rowsOf(tree, { credits, weighting })
           const other = permuted(tree, seed)
           const otherRows = rowsOf(other, { credits, weighting })
-          for (const [loss, own] of forms) {
+          for (const [loss, own] of lossForms) {
             const kl = { coefficient: 0.05, estimator: 'k3' }
             const train = { loss, options: { ...own, kl, entropy: 0.01 }, seed }
             const expected = ofFullPaths(tree, credits, { ...train, weighting })

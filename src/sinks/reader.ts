@@ -4,7 +4,8 @@ import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Sampling } from '../core/policy.ts'
 import type { Reward } from '../core/reward.ts'
-import type { LogprobBasis, Segment, VersionRange } from '../core/segment.ts'
+import type { Run } from '../core/row.ts'
+import type { LogprobBasis, OtherLogprobs, Segment, VersionRange } from '../core/segment.ts'
 import type { Fidelity, Usage } from '../core/trajectory.ts'
 import type { Fields } from './fields.ts'
 
@@ -23,6 +24,21 @@ export interface ReadPath {
   /** NaN where there is none. */
   readonly logprobs: Float32Array
   readonly spans: readonly ReadSpan[]
+  /** Under other policies, where they were asked; NaN where there is none. */
+  readonly others?: OtherLogprobs
+  /** What its trained tokens are worth, and to whom; absent where the file does not say. */
+  readonly passages?: readonly Run<readonly ReadPassage[]>[]
+  /** Whether `passages` name all who share a token, so that equal tokens are one only where they say so. */
+  readonly namesAll?: boolean
+}
+
+/** What a trained token is worth to a trajectory through it. */
+export interface ReadPassage {
+  /** Absent: the trajectory whose path it is. */
+  readonly trajectory?: string
+  readonly advantage: number
+  /** How much the token counts among the trajectory's own. */
+  readonly share: number
 }
 
 /** A trajectory as read from a foreign file. */
@@ -35,6 +51,7 @@ export interface ReadTrajectory {
   readonly tree?: string
   readonly id?: string
   readonly step?: number
+  readonly seat?: string
   /** Empty where the file has messages only: they are encoded again. */
   readonly paths: readonly ReadPath[]
   readonly messages: readonly Message[]
@@ -43,8 +60,6 @@ export interface ReadTrajectory {
   readonly reward: Reward | null
   readonly advantage: number | null
   readonly weight: number
-  /** Advantages turn by turn. */
-  readonly turns?: readonly number[]
   readonly dropped: Dropped | null
   readonly outcome: Outcome
   readonly sampling: Sampling

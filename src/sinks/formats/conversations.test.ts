@@ -157,7 +157,7 @@ describe('documents for viewers and benchmarks', () => {
     const targets = inputs.inner('target_tokens').ids('data')
     expect([...input.subarray(1)]).toEqual([...targets.subarray(0, -1)])
     expect([...targets.subarray(3, 6)]).toEqual([100, 101, 102])
-    const logprobs = inputs.inner('logprobs').floats('data')
+    const logprobs = inputs.inner('logprobs').logprobs('data')
     expect([...logprobs.subarray(2, 7)]).toEqual([0, -0.5, -0.25, -0.125, 0])
     expect(inputs.inner('advantages').list('shape')).toEqual([targets.length])
   })

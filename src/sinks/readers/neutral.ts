@@ -1,18 +1,26 @@
 import type { Json } from '../../core/ids.ts'
-import type { Message, ToolDefinition } from '../../core/message.ts'
-import type { Outcome } from '../../core/outcome.ts'
-import type { LogprobBasis, VersionRange } from '../../core/segment.ts'
-import type { Fidelity } from '../../core/trajectory.ts'
+import {
+  type LogprobBasis,
+  type OtherLogprobs,
+  scorerNames,
+  type VersionRange,
+} from '../../core/segment.ts'
 import { checkLengths, type Fields, openFields, ReadError } from '../fields.ts'
 import {
   type FormatReader,
   namedReward,
+  type ReadPassage,
   type ReadPath,
   type ReadSpan,
   type ReadTrajectory,
+  unknownParts,
 } from '../reader.ts'
+import { fidelityIn, messagesIn, numbersIn, outcomeIn, toolsIn, wordIn } from './checked.ts'
 import { consecutive } from './consecutive.ts'
 import { samplingIn } from './sampling.ts'
+import { runsOfMask } from './token-rows.ts'
+
+const bases: readonly LogprobBasis[] = ['tempered', 'raw', 'renormalised']
 
 /** The neutral format, line by line. */
 export const jsonlReader: FormatReader = { name: 'jsonl', kind: 'lines', read: readNeutral }
@@ -29,6 +37,7 @@ const folded = [
   'versions',
   'rewards',
   'trajectories',
+  'passages',
   'outcome',
   'sampling',
   'messages',
@@ -58,9 +67,51 @@ async function* readNeutral(records: AsyncIterable<Fields>): AsyncGenerator<Read
     }
     const shared = rows.flatMap(sharedPaths)
     for (const [id, own] of byTrajectory) {
-      const others = shared.filter(each => each.trajectory === id)
-      yield toTrajectory(own, others)
+      checkRows(own)
+      yield toTrajectory(
+        own,
+        shared.filter(each => each.trajectory === id),
+      )
     }
+    const rowless = new Set(shared.map(each => each.trajectory))
+    for (const id of rowless) {
+      if (byTrajectory.has(id)) continue
+      yield withoutRow(
+        rows[0]!,
+        id,
+        shared.filter(each => each.trajectory === id),
+      )
+    }
+  }
+}
+
+/** Refuses rows that are missing, come twice, or name a tree that is not their trajectory's. */
+function checkRows(rows: readonly Fields[]): void {
+  const { place } = rows[0]!
+  const id = rows[0]!.text('trajectory')
+  const tree = rows[0]!.text('tree')
+  if (id.slice(0, id.lastIndexOf('/')) !== tree) {
+    throw new ReadError(`${place}: trajectory should be ${tree}/NUMBER, found "${id}"`)
+  }
+  rows.forEach((row, index) => {
+    if (!row.has('rows')) return
+    const count = row.integer('rows')
+    if (row.integer('row') === index && count === rows.length) return
+    throw new ReadError(
+      `${row.place}: row ${row.integer('row')} of ${count} of ${id}, as number ${index} of ${rows.length} in the file`,
+    )
+  })
+}
+
+/** A trajectory whose tokens all lie in rows of others, which keep what they are worth to it and not its reward. */
+function withoutRow(first: Fields, id: string, shared: readonly SharedPath[]): ReadTrajectory {
+  return {
+    ...unknownParts,
+    ...namesIn(first),
+    id,
+    paths: shared.slice(-1).map(({ path }) => path),
+    reward: null,
+    ...samplingIn(first),
   }
 }
 
@@ -71,17 +122,19 @@ interface SharedPath {
 }
 
 function sharedPaths(row: Fields): readonly SharedPath[] {
-  if (!row.has('trajectories')) return []
+  const own = row.text('trajectory')
   const path = toPath(row)
   const ends = new Map<string, number>()
-  for (const [, end, ids] of runsOf(row, 'trajectories')) {
-    for (const id of ids as readonly string[]) ends.set(id, end)
+  for (const { end, value } of path.passages ?? []) {
+    for (const { trajectory = own } of value) if (trajectory !== own) ends.set(trajectory, end)
   }
-  return [...ends].map(([id, end]) => ({ path: beginning(path, end), trajectory: id }))
+  return [...ends].map(([trajectory, end]) => ({ path: beginning(path, end), trajectory }))
 }
 
+/** The first tokens of a path, trained elsewhere. */
 function beginning({ ids, logprobs, spans }: ReadPath, end: number): ReadPath {
   return {
+    namesAll: true,
     ids: ids.subarray(0, end),
     logprobs: logprobs.subarray(0, end),
     spans: spans
@@ -100,35 +153,36 @@ function withShared(own: readonly ReadPath[], shared: readonly SharedPath[]): re
 
 function toTrajectory(rows: readonly Fields[], shared: readonly SharedPath[]): ReadTrajectory {
   const first = rows[0]!
-  const own = rows.map(toPath)
-  const paths = withShared(own, shared)
   const usage = first.inner('usage')
-  const turns = turnAdvantages(rows, own)
   return {
-    group: first.text('group'),
-    task: first.text('task'),
-    data: null,
-    member: first.integer('member'),
-    tree: first.text('tree'),
+    ...namesIn(first),
     id: first.text('trajectory'),
-    ...(first.has('step') && { step: first.integer('step') }),
-    paths,
-    messages: first.list('messages') as readonly Message[],
-    tools: first.list('tools') as readonly ToolDefinition[],
-    reward: namedReward(
-      first.numberOrNull('reward'),
-      first.inner('rewards').value as Readonly<Record<string, number>>,
-    ),
+    paths: withShared(rows.map(toPath), shared),
+    messages: messagesIn(first, 'messages'),
+    tools: toolsIn(first, 'tools'),
+    reward: namedReward(first.numberOrNull('reward'), numbersIn(first, 'rewards')),
     advantage: first.numberOrNull('advantage'),
     weight: ownWeight(rows),
-    ...(turns && { turns }),
     dropped: first.has('filtered') ? droppedBy(first.inner('filtered')) : null,
-    outcome: first.inner('outcome').value as unknown as Outcome,
+    outcome: outcomeIn(first, 'outcome'),
     ...samplingIn(first),
-    basis: first.text('basis') as LogprobBasis,
-    fidelity: first.inner('fidelity').value as unknown as Fidelity,
+    basis: wordIn(first, 'basis', bases),
+    fidelity: fidelityIn(first, 'fidelity'),
     usage: { sampled: usage.number('sampled'), prompt: usage.number('prompt') },
     ...(first.has('report') && { report: first.value.report as Json }),
+  }
+}
+
+/** What all trajectories of a tree have in common. */
+function namesIn(row: Fields) {
+  return {
+    group: row.text('group'),
+    task: row.text('task'),
+    data: null,
+    member: row.integer('member'),
+    tree: row.text('tree'),
+    ...(row.has('step') && { step: row.integer('step') }),
+    ...(row.has('seat') && { seat: row.text('seat') }),
   }
 }
 
@@ -142,8 +196,9 @@ function droppedBy(filtered: Fields) {
 
 function toPath(row: Fields): ReadPath {
   const ids = row.ids('ids')
-  const logprobs = row.floats('logprobs')
-  checkLengths(row.place, { ids, logprobs, mask: row.bits('mask') })
+  const logprobs = row.logprobs('logprobs')
+  const mask = row.bits('mask')
+  checkLengths(row.place, { ids, logprobs, mask })
   const versions = runsOf(row, 'versions').map(([start, end, value]) => ({
     start,
     end,
@@ -166,23 +221,44 @@ function toPath(row: Fields): ReadPath {
           version: each.version,
         }),
       )
-      .flatMap(span => splitByKnown(span, logprobs))
   })
   checkTiling(row, spans, ids.length)
-  return { ids, logprobs, spans }
+  const others = othersIn(row, ids)
+  return { ids, logprobs, spans, others, passages: passagesIn(row, mask), namesAll: true }
 }
 
-/** Splits a span so that each part has log-probabilities for all of its tokens or for none. */
-function splitByKnown(span: ReadSpan, logprobs: Float32Array): readonly ReadSpan[] {
-  const parts: ReadSpan[] = []
-  let start = span.start
-  for (let token = span.start + 1; token <= span.end; token++) {
-    const isSame = Number.isNaN(logprobs[token]) === Number.isNaN(logprobs[token - 1])
-    if (token < span.end && isSame) continue
-    parts.push({ ...span, start, end: token })
-    start = token
+/** What other policies said of the tokens, where they were asked. */
+function othersIn(row: Fields, ids: Int32Array): OtherLogprobs {
+  const asked = scorerNames.filter(name => row.has(`${name}Logprobs`))
+  return Object.fromEntries(
+    asked.map(name => {
+      const values = row.logprobs(`${name}Logprobs`)
+      checkLengths(row.place, { ids, [`${name}Logprobs`]: values })
+      return [name, values]
+    }),
+  )
+}
+
+/** Who passes through the trained tokens of a row, and what they are worth to each. */
+function passagesIn(row: Fields, mask: Uint8Array): NonNullable<ReadPath['passages']> {
+  if (row.has('passages')) {
+    return runsOf(row, 'passages').map(([start, end, value], index) => {
+      const run = openFields({ value }, `${row.place}: passages[${index}]`)
+      return { start, end, value: run.each('value').map(toPassage) }
+    })
   }
-  return parts
+  const advantage = row.numberOrNull('advantage')
+  if (advantage === null) return []
+  const each = row.has('tokenAdvantages') ? row.doubles('tokenAdvantages') : undefined
+  return runsOfMask(mask, token => each?.[token] ?? advantage)
+}
+
+function toPassage(passage: Fields): ReadPassage {
+  return {
+    trajectory: passage.text('trajectory'),
+    advantage: passage.number('advantage'),
+    share: passage.number('share'),
+  }
 }
 
 type RawRun = readonly [start: number, end: number, value: unknown]
@@ -214,36 +290,19 @@ function checkTiling(row: Fields, spans: readonly ReadSpan[], length: number): v
   }
 }
 
-/** A trajectory's own weight, from a token that no other trajectory passes through. */
+/** A trajectory's own weight, as any token of it says. */
 function ownWeight(rows: readonly Fields[]): number {
+  const id = rows[0]!.text('trajectory')
   for (const row of rows) {
-    if (!row.has('tokenWeights')) continue
-    const weights = row.doubles('tokenWeights')
-    const alone = row.has('trajectories')
-      ? runsOf(row, 'trajectories').findLast(([, , ids]) => (ids as readonly string[]).length === 1)
-      : [0, weights.length, undefined]
-    if (!alone) continue
-    const found = weights.subarray(alone[0] as number, alone[1] as number).find(each => each > 0)
-    if (found !== undefined) return found
+    if (!row.has('passages')) continue
+    for (const [, , passages] of runsOf(row, 'passages')) {
+      const own = (passages as readonly Record<string, unknown>[]).find(
+        ({ trajectory }) => trajectory === id,
+      )
+      if (own) return openFields(own, `${row.place}: passages`).number('weight')
+    }
   }
   return 1
-}
-
-/** Advantages by turn, if the trajectory is alone in its tree and its tokens differ. */
-function turnAdvantages(
-  rows: readonly Fields[],
-  paths: readonly ReadPath[],
-): readonly number[] | undefined {
-  if (rows.every(row => !row.has('tokenAdvantages')) || rows.some(row => row.has('trajectories')))
-    return undefined
-  const advantage = rows[0]!.numberOrNull('advantage') ?? 0
-  return rows.flatMap((row, index) => {
-    const values = row.has('tokenAdvantages') ? row.doubles('tokenAdvantages') : undefined
-    const mask = row.bits('mask')
-    return turnSpans(paths[index]!)
-      .filter(({ start, end }) => mask.subarray(start, end).includes(1))
-      .map(({ start, end }) => values?.[start + mask.subarray(start, end).indexOf(1)] ?? advantage)
-  })
 }
 
 /** The sampled runs of a path: one for each turn, however many versions sampled it. */

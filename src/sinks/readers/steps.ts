@@ -8,6 +8,7 @@ import {
   type ReadTrajectory,
   unknownParts,
 } from '../reader.ts'
+import { messagesIn, numbersIn, outcomeIn, toolsIn } from './checked.ts'
 import { samplingIn } from './sampling.ts'
 import { joinSteps, type StepTokens } from './token-rows.ts'
 
@@ -26,9 +27,7 @@ export const rllmReader: FormatReader = {
           ...idsOf(each.has('uid') ? each.text('uid') : undefined, { task, member }),
           data: episode.value.task ?? null,
           paths: joinSteps(steps.map(readStep)),
-          messages: last?.has('chat_completions')
-            ? (last.list('chat_completions') as Message[])
-            : [],
+          messages: last?.has('chat_completions') ? messagesIn(last, 'chat_completions') : [],
           reward: plainReward(each.numberOrNull('reward')),
           advantage: advantageOf(steps),
           outcome: outcomeOf(each),
@@ -40,11 +39,14 @@ export const rllmReader: FormatReader = {
 
 function readStep(step: Fields): StepTokens {
   const response = step.ids('response_ids')
-  const logprobs = step.list('logprobs').length > 0 ? step.floats('logprobs') : undefined
+  const logprobs = step.list('logprobs').length > 0 ? step.logprobs('logprobs') : undefined
   if (logprobs) checkLengths(step.place, { response_ids: response, logprobs })
+  const advantages = Array.isArray(step.value.advantage) ? step.doubles('advantage') : undefined
+  if (advantages) checkLengths(step.place, { response_ids: response, advantage: advantages })
   return {
     prompt: step.ids('prompt_ids'),
     response,
+    ...(advantages && { advantages }),
     ...(logprobs && { logprobs }),
     ...(step.has('weight_version') && { version: step.integer('weight_version') }),
   }
@@ -63,7 +65,7 @@ function advantageOf(steps: readonly Fields[]): number | null {
 /** Our own outcome, if the file kept it; a failed trajectory has no reward. */
 function outcomeOf(trajectory: Fields): Outcome {
   const info = trajectory.has('info') ? trajectory.inner('info') : undefined
-  if (info?.has('outcome')) return info.inner('outcome').value as unknown as Outcome
+  if (info?.has('outcome')) return outcomeIn(info, 'outcome')
   return trajectory.has('reward') ? { kind: 'completed' } : failed
 }
 
@@ -99,17 +101,13 @@ function readDocument(document: Fields, number: number): ReadTrajectory {
     paths: hasTokens ? joinSteps(calls.map(readMetrics)) : [],
     messages: steps.flatMap(toMessages),
     ...samplingOf(agent),
-    ...(agent.has('tool_definitions') && {
-      tools: agent.list('tool_definitions') as ReadTrajectory['tools'],
-    }),
+    ...(agent.has('tool_definitions') && { tools: toolsIn(agent, 'tool_definitions') }),
     reward: namedReward(
       extra?.numberOrNull('reward') ?? null,
-      (extra?.has('rewards') ? extra.inner('rewards').value : {}) as Record<string, number>,
+      extra?.has('rewards') ? numbersIn(extra, 'rewards') : {},
     ),
     advantage: extra?.numberOrNull('advantage') ?? null,
-    ...(extra?.has('outcome') && {
-      outcome: extra.inner('outcome').value as unknown as Outcome,
-    }),
+    ...(extra?.has('outcome') && { outcome: outcomeIn(extra, 'outcome') }),
     ...(!extra?.has('outcome') && !extra?.has('reward') && { outcome: failed }),
   }
 }
@@ -124,7 +122,7 @@ function samplingOf(agent: Fields): Partial<Pick<ReadTrajectory, 'sampling' | 's
 function readMetrics(step: Fields): StepTokens {
   const metrics = step.inner('metrics')
   const response = metrics.ids('completion_token_ids')
-  const logprobs = metrics.has('logprobs') ? metrics.floats('logprobs') : undefined
+  const logprobs = metrics.has('logprobs') ? metrics.logprobs('logprobs') : undefined
   if (logprobs) checkLengths(metrics.place, { completion_token_ids: response, logprobs })
   const version = metrics.has('extra') ? metrics.inner('extra').value.policy_version : undefined
   return {

@@ -1,5 +1,5 @@
 import type { VersionRange } from '../../core/segment.ts'
-import type { ReadPath, ReadSpan } from '../reader.ts'
+import type { ReadPassage, ReadPath, ReadSpan } from '../reader.ts'
 
 /** A sequence as most trainers keep it: a prompt, a response, which tokens are the policy's. */
 export interface TokenRow {
@@ -9,6 +9,8 @@ export interface TokenRow {
   readonly mask: Uint8Array
   /** Of the response; absent where there are none. */
   readonly logprobs?: Float32Array
+  /** What each trained token of the response is worth; absent where the file does not say. */
+  readonly advantages?: ArrayLike<number>
   readonly version?: number
 }
 
@@ -16,7 +18,8 @@ export interface TokenRow {
  * The path of a row. Such rows do not say who put a token there: what is trained or has a
  * log-probability was sampled, the rest was observed.
  */
-export function toPath({ prompt, response, mask, logprobs, version = 0 }: TokenRow): ReadPath {
+export function toPath(row: TokenRow): ReadPath {
+  const { prompt, response, mask, logprobs, advantages, version = 0 } = row
   const ids = new Int32Array(prompt.length + response.length)
   ids.set(prompt)
   ids.set(response, prompt.length)
@@ -35,7 +38,27 @@ export function toPath({ prompt, response, mask, logprobs, version = 0 }: TokenR
     const origin = isSampled[token] === 1 ? 'sampled' : 'observed'
     extend(spans, { at: prompt.length + token, origin, version: range })
   }
-  return { ids, logprobs: all, spans }
+  if (!advantages) return { ids, logprobs: all, spans }
+  const passages = runsOfMask(mask, token => advantages[token]!, prompt.length)
+  return { ids, logprobs: all, spans, passages }
+}
+
+/** The trained tokens of a row as its trajectory alone passes through them; the mask begins `at` some tokens. */
+export function runsOfMask(
+  mask: Uint8Array,
+  advantageAt: (token: number) => number,
+  at = 0,
+): NonNullable<ReadPath['passages']> {
+  const runs: { start: number; end: number; value: readonly ReadPassage[] }[] = []
+  mask.forEach((bit, token) => {
+    if (bit === 0) return
+    const advantage = advantageAt(token)
+    const last = runs.at(-1)
+    const start = at + token
+    if (last?.end === start && last.value[0]!.advantage === advantage) last.end++
+    else runs.push({ start, end: start + 1, value: [{ advantage, share: 1 }] })
+  })
+  return runs
 }
 
 function extend(
@@ -50,8 +73,15 @@ function extend(
 /** Rows that are one sequence with different tokens trained become one again. */
 export function mergeRows(rows: readonly TokenRow[]): TokenRow {
   const [first, ...rest] = rows as readonly [TokenRow, ...TokenRow[]]
-  const mask = first.mask.map((bit, token) => (rest.some(row => row.mask[token] === 1) ? 1 : bit))
-  return { ...first, mask }
+  if (rest.length === 0) return first
+  const trains = (token: number): TokenRow | undefined => rows.find(row => row.mask[token] === 1)
+  return {
+    ...first,
+    mask: first.mask.map((_, token) => (trains(token) ? 1 : 0)),
+    ...(first.advantages && {
+      advantages: Array.from(first.mask, (_, token) => trains(token)?.advantages?.[token] ?? 0),
+    }),
+  }
 }
 
 /** One call of a policy: all it was given, and what it sampled. */
@@ -59,6 +89,8 @@ export interface StepTokens {
   readonly prompt: Int32Array
   readonly response: Int32Array
   readonly logprobs?: Float32Array
+  /** What each token of the response is worth; absent where the file does not say. */
+  readonly advantages?: ArrayLike<number>
   readonly version?: number
 }
 
@@ -91,6 +123,11 @@ function stepsToPath(steps: readonly StepTokens[]): ReadPath {
   ids.set(last.response, last.prompt.length)
   const logprobs = new Float32Array(ids.length)
   const spans: ReadSpan[] = []
+  const passages = steps.flatMap(({ prompt, response, advantages }) =>
+    advantages
+      ? runsOfMask(new Uint8Array(response.length).fill(1), at => advantages[at]!, prompt.length)
+      : [],
+  )
   let read = 0
   for (const { prompt, response, logprobs: own, version = 0 } of steps) {
     const range = { from: version, to: version }
@@ -105,5 +142,5 @@ function stepsToPath(steps: readonly StepTokens[]): ReadPath {
       spans.push({ start: prompt.length, end, origin: 'sampled', version: range })
     read = end
   }
-  return { ids, logprobs, spans }
+  return { ids, logprobs, spans, ...(passages.length > 0 && { passages }) }
 }

@@ -1,6 +1,7 @@
+import type { Dropped } from '../../core/group.ts'
 import type { Message } from '../../core/message.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import { checkLengths, type Fields } from '../fields.ts'
+import { checkLengths, type Fields, ReadError } from '../fields.ts'
 import {
   type FormatReader,
   namedReward,
@@ -8,8 +9,11 @@ import {
   type ReadTrajectory,
   unknownParts,
 } from '../reader.ts'
+import { messagesIn, numbersIn, wordIn } from './checked.ts'
 import { consecutive } from './consecutive.ts'
 import { mergeRows, type TokenRow, toPath } from './token-rows.ts'
+
+const statuses = ['pending', 'completed', 'truncated', 'aborted', 'failed'] as const
 
 /** slime's samples: rows of one `rollout_id`, those of one group side by side. */
 export const slimeReader: FormatReader = {
@@ -23,17 +27,12 @@ export const slimeReader: FormatReader = {
       trajectory(rows, count) {
         const first = rows[0]!
         const known = ours(first)
-        const isTrained = rows.some(row => row.value.remove_sample !== true)
-        const status = first.text('status')
+        const status = wordIn(first, 'status', statuses)
         return {
           ...namesOf(known, `group-${first.integer('group_index')}`, count),
-          messages: Array.isArray(first.value.prompt) ? (first.value.prompt as Message[]) : [],
+          messages: messageList(first, 'prompt'),
           reward: status === 'failed' ? null : plainReward(first.numberOrNull('reward')),
-          advantage: isTrained ? (known?.numberOrNull('advantage') ?? null) : null,
-          dropped:
-            isTrained || status === 'failed'
-              ? null
-              : { filter: 'slime', reason: 'remove_sample', from: 'loss' },
+          advantage: known?.numberOrNull('advantage') ?? null,
           outcome: outcomeNamed(status),
         }
       },
@@ -49,9 +48,14 @@ function ours(row: Fields): Fields | undefined {
 function readSample(row: Fields): TokenRow {
   const tokens = row.ids('tokens')
   const length = row.integer('response_length')
+  if (length < 0 || length > tokens.length) {
+    throw new ReadError(
+      `${row.place}: response_length should be from 0 to ${tokens.length}, found ${length}`,
+    )
+  }
   const start = tokens.length - length
   const mask = row.has('loss_mask') ? row.bits('loss_mask') : new Uint8Array(length).fill(1)
-  const logprobs = row.has('rollout_log_probs') ? row.floats('rollout_log_probs') : undefined
+  const logprobs = row.has('rollout_log_probs') ? row.logprobs('rollout_log_probs') : undefined
   const versions = row.has('weight_versions') ? row.list('weight_versions').map(Number) : []
   checkLengths(row.place, {
     response: tokens.subarray(start),
@@ -59,10 +63,12 @@ function readSample(row: Fields): TokenRow {
     ...(logprobs && { rollout_log_probs: logprobs }),
   })
   const last = versions.at(-1)
+  const advantage = ours(row)?.numberOrNull('advantage') ?? null
   return {
     prompt: tokens.subarray(0, start),
     response: tokens.subarray(start),
-    mask,
+    mask: row.value.remove_sample === true ? mask.fill(0) : mask,
+    ...(advantage !== null && { advantages: Array.from(mask, () => advantage) }),
     ...(logprobs && { logprobs }),
     ...(last !== undefined && Number.isInteger(last) && { version: last }),
   }
@@ -77,16 +83,24 @@ export const verlReader: FormatReader = {
     return readRows(records, {
       key: row => (row.has('espalier') ? row.inner('espalier').text('trajectory') : `${number++}`),
       sequence: row => (row.has('espalier') ? row.inner('espalier').integer('row') : 0),
-      row: row => readResponse(row, { mask: 'response_mask', logprobs: 'response_logprobs' }),
+      row: row => {
+        const response = readResponse(row, { mask: 'response_mask', logprobs: 'response_logprobs' })
+        if (!row.has('advantages')) return response
+        const advantages = row.doubles('advantages')
+        checkLengths(row.place, { response_ids: response.response, advantages })
+        return { ...response, advantages }
+      },
       trajectory(rows, count) {
         const first = rows[0]!
         const known = first.has('espalier') ? first.inner('espalier') : undefined
-        const advantages = first.has('advantages') ? first.doubles('advantages') : []
+        const advantages = rows.flatMap(row =>
+          row.has('advantages') ? [...row.doubles('advantages')] : [],
+        )
         return {
           ...namesOf(known, first.has('uid') ? first.text('uid') : `group-${count}`, count),
-          messages: first.has('raw_prompt') ? (first.list('raw_prompt') as readonly Message[]) : [],
+          messages: messageList(first, 'raw_prompt'),
           reward: plainReward(first.numberOrNull('reward_score')),
-          advantage: advantages.find(value => value !== 0) ?? 0,
+          advantage: advantages.find(value => value !== 0) ?? (advantages.length > 0 ? 0 : null),
         }
       },
     })
@@ -102,26 +116,25 @@ export const trlReader: FormatReader = {
     return readRows(records, {
       key: row => (row.has('trajectory') ? row.text('trajectory') : `${number++}`),
       sequence: row => (row.has('row') ? row.integer('row') : 0),
-      row: row => ({
-        ...readResponse(row, {
-          response: 'completion_ids',
-          mask: 'env_mask',
-          logprobs: 'logprobs',
-        }),
-        ...(row.has('model_version') && { version: row.integer('model_version') }),
-      }),
+      row: row => {
+        const names = { response: 'completion_ids', mask: 'env_mask', logprobs: 'logprobs' }
+        const response = readResponse(row, names)
+        const advantage = row.numberOrNull('advantage')
+        return {
+          ...response,
+          ...(advantage !== null && { advantages: Array.from(response.mask, () => advantage) }),
+          ...(row.has('model_version') && { version: row.integer('model_version') }),
+        }
+      },
       trajectory(rows, count) {
         const first = rows[0]!
         const group = first.has('task') ? first.text('task') : `group-${count}`
-        const scores = first.has('rewards') ? first.inner('rewards').value : {}
+        const scores = first.has('rewards') ? numbersIn(first, 'rewards') : {}
         const messages = [...messageList(first, 'prompt'), ...messageList(first, 'completion')]
         return {
           ...namesOf(first.has('trajectory') ? first : undefined, group, count),
           messages,
-          reward: namedReward(
-            first.numberOrNull('reward'),
-            scores as Readonly<Record<string, number>>,
-          ),
+          reward: namedReward(first.numberOrNull('reward'), scores),
           advantage: first.numberOrNull('advantage'),
         }
       },
@@ -192,10 +205,20 @@ async function* readRows(
       const key = format.sequence(row)
       sequences.set(key, [...(sequences.get(key) ?? []), format.row(row)])
     }
-    const paths = [...sequences.values()].map(parts => toPath(mergeRows(parts)))
-    yield { ...unknownParts, paths, ...format.trajectory(rows, count) }
+    const merged = [...sequences.values()].map(mergeRows)
+    const paths = merged.map(toPath)
+    const read = { ...unknownParts, paths, ...format.trajectory(rows, count) }
+    const isTrained = merged.some(({ mask }) => mask.includes(1))
+    yield isTrained || read.reward === null ? read : { ...read, advantage: null, dropped: masked }
     count++
   }
+}
+
+/** Why a trajectory is not trained that a file has only as a partner in comparing rewards. */
+const masked: Dropped = {
+  filter: 'import',
+  reason: 'no token of it is in the loss of the file',
+  from: 'loss',
 }
 
 function readResponse(
@@ -205,7 +228,7 @@ function readResponse(
   const { prompt = 'prompt_ids', response: responseName = 'response_ids' } = names
   const response = row.ids(responseName)
   const mask = row.has(names.mask) ? row.bits(names.mask) : new Uint8Array(response.length).fill(1)
-  const logprobs = row.has(names.logprobs) ? row.floats(names.logprobs) : undefined
+  const logprobs = row.has(names.logprobs) ? row.logprobs(names.logprobs) : undefined
   checkLengths(row.place, {
     [responseName]: response,
     [names.mask]: mask,
@@ -231,7 +254,7 @@ function namesOf(known: Fields | undefined, group: string, count: number) {
 }
 
 function messageList(row: Fields, name: string): readonly Message[] {
-  return Array.isArray(row.value[name]) ? (row.list(name) as readonly Message[]) : []
+  return Array.isArray(row.value[name]) ? messagesIn(row, name) : []
 }
 
 function outcomeNamed(status: string): Outcome {

@@ -1,7 +1,7 @@
 import type { Message } from '../../core/message.ts'
-import type { Outcome } from '../../core/outcome.ts'
 import { checkLengths, type Fields, ReadError } from '../fields.ts'
 import { type FormatReader, type ReadPath, type ReadTrajectory, unknownParts } from '../reader.ts'
+import { outcomeIn } from './checked.ts'
 import { idsOf } from './steps.ts'
 import { joinSteps, type StepTokens } from './token-rows.ts'
 
@@ -57,7 +57,7 @@ function readTrace(
       : null,
     advantage: advantages.find(value => value !== 0) ?? (advantages.length > 0 ? 0 : null),
     outcome: known?.has('outcome')
-      ? (known.inner('outcome').value as unknown as Outcome)
+      ? outcomeIn(known, 'outcome')
       : isOk
         ? { kind: 'completed' }
         : { kind: 'failed', boundary: 'environment', message: 'failed in the run it came from' },
@@ -121,8 +121,10 @@ function stepsOf(branch: readonly Fields[]): readonly StepTokens[] {
       const mask = node.bits('mask')
       checkLengths(node.place, { token_ids: ids, mask })
       const start = Math.max(0, mask.indexOf(1))
-      const logprobs = node.has('logprobs') ? node.floats('logprobs') : new Float32Array(0)
+      const logprobs = node.has('logprobs') ? node.logprobs('logprobs') : new Float32Array(0)
+      const advantages = node.has('advantages') ? spread(mask, node.doubles('advantages')) : null
       steps.push({
+        ...(advantages && { advantages: advantages.slice(start) }),
         prompt: path.subarray(0, read + start),
         response: ids.subarray(start),
         // Only trained tokens have log-probabilities, so a partly trained turn has too few.
@@ -132,6 +134,12 @@ function stepsOf(branch: readonly Fields[]): readonly StepTokens[] {
     read += ids.length
   })
   return steps
+}
+
+/** Numbers of the trained tokens, and 0 for the others. */
+function spread(mask: Uint8Array, values: Float64Array): readonly number[] {
+  let read = 0
+  return Array.from(mask, bit => (bit === 1 ? (values[read++] ?? 0) : 0))
 }
 
 function toMessage(message: Fields): Message {
