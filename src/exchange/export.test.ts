@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -194,6 +194,18 @@ describe('export of a run', () => {
     )
     const nowhere = { to: 'jsonl' } as unknown as Parameters<typeof exportRun>[1]
     await expect(exportRun(run, nowhere)).rejects.toThrow('out is missing: name the file')
+  })
+
+  it('leaves a file alone that is no export', async () => {
+    const out = join(scratch, 'tasks.jsonl')
+    writeFileSync(out, '{"prompt":"1 + 1"}\n')
+    await expect(exportRun(run, { to: 'trl', out })).rejects.toThrow(
+      /tasks.jsonl is there already and no export of Espalier's/,
+    )
+    const sinks = [{ to: 'trl', out }]
+    await expect(rollTo('over-tasks', { sinks })).rejects.toThrow(/is there already/)
+    expect(readFileSync(out, 'utf8')).toBe('{"prompt":"1 + 1"}\n')
+    expect(existsSync(`${out}.partial`)).toBe(false)
   })
 
   it('carries sampled ids and log-probabilities to ART, and says of which turns it does not', async () => {

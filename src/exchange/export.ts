@@ -19,7 +19,7 @@ import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
-import { type Appearance, type OutputFile, openOutputFile } from './output-file.ts'
+import { type Appearance, type OutputFile, openOutputFile, refuseForeign } from './output-file.ts'
 import { openWeighing, type Weighing, weightingOf } from './weighing.ts'
 
 /** What to export, and how. */
@@ -200,6 +200,7 @@ async function openWriter(
   { out, appears }: { readonly out: string; readonly appears: Appearance },
   options: FormatOptions,
 ): Promise<{ readonly output: OutputFile; readonly writer: FormatWriter }> {
+  refuseForeign('--out', out, 'export')
   const output = await openOutputFile(out, appears)
   try {
     return { output, writer: format.open(output, options) }

@@ -1,12 +1,39 @@
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openOutputFile } from './output-file.ts'
+import { chainGroup, toExport } from '../../test/export-runs.ts'
+import { writeTo } from '../../test/memory-output.ts'
+import { formatNamed, formats } from '../sinks/formats/registry.ts'
+import { openOutputFile, refuseForeign } from './output-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-output-'))
 
 describe('a file that is written', () => {
+  it.each([
+    ['tasks', '{"id":"a","prompt":"How many?"}\n'],
+    ['tasks with a task', '{"id":"a","task":"Count."}\n'],
+    ['notes', '# Notes\n'],
+    ['a config', '{"policy": "embedded"}\n'],
+    ['another page', '<!doctype html>\n<title>Mine</title>\n'],
+  ])('is not written over %s', (name, text) => {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    for (const kind of ['export', 'page'] as const) {
+      expect(() => refuseForeign('--out', path, kind)).toThrow(
+        `--out ${path} is there already and no ${kind} of Espalier's: remove it or choose another file`,
+      )
+    }
+  })
+
+  it.each(formats.map(({ name }) => name))('is written over an older export to %s', async name => {
+    const path = join(folder, `${name}.old`)
+    for (const groups of [[], [toExport(chainGroup([1, 0]))]]) {
+      writeFileSync(path, (await writeTo(formatNamed(name), groups)).bytes)
+      expect(() => refuseForeign('--out', path, 'export')).not.toThrow()
+    }
+  })
+
   it('appears whole, or not at all where it is given up', async () => {
     const [kept, dropped] = ['kept', 'dropped'].map(name => join(folder, 'new', name))
     const first = await openOutputFile(kept!, 'whole')

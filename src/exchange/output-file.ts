@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createWriteStream, existsSync, statSync } from 'node:fs'
+import { closeSync, createWriteStream, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
@@ -14,6 +14,35 @@ export function checkOutputFile(flag: string, path: string): void {
   refuseTaken(flag, path)
   const folder = dirname(resolve(path))
   if (!existsSync(folder)) throw new SettingError(`${flag} ${path}: there is no folder ${folder}`)
+}
+
+/** How exports, results and pages of ours begin; what begins otherwise is not written over. */
+const beginnings = {
+  export:
+    /^(PAR1|\[\s*(\]|\{\s*"task_id":)|\{\s*"(run|simulations)":|\{"(prompt_ids|group_index|prompt_token_ids|model_input|trajectories|schema_version)":|\{"(messages|prompt)":\[|\{"input":\{"messages":|\{"id":"[^"]*(:\d+","task":|","env":))/,
+  page: /^<!doctype html>[\s\S]*<title>Espalier<\/title>/i,
+} as const
+
+/** Refuses to write over a file that does not begin as what is to be written there: it may be somebody's only copy. */
+export function refuseForeign(flag: string, path: string, kind: keyof typeof beginnings): void {
+  refuseTaken(flag, path)
+  const head = beginningOf(path)
+  if (head === '' || beginnings[kind].test(head)) return
+  throw new SettingError(
+    `${flag} ${path} is there already and no ${kind} of Espalier's: remove it or choose another file`,
+  )
+}
+
+/** The first bytes of a file, one character each; empty where there is none. */
+function beginningOf(path: string): string {
+  if (!existsSync(path) || !statSync(path).isFile()) return ''
+  const file = openSync(path, 'r')
+  try {
+    const bytes = Buffer.alloc(4096)
+    return bytes.toString('latin1', 0, readSync(file, bytes))
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** Refuses a folder where a file is to be written, and the files that a run consists of. */

@@ -7,7 +7,7 @@ import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { LateFactory } from '../environments/factory.ts'
 import { openEnvironment } from '../environments/registry.ts'
-import { checkOutputFile, refuseTaken } from '../exchange/output-file.ts'
+import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { nearFile } from '../names/near-file.ts'
@@ -165,7 +165,7 @@ export async function openPlainParts<Data>(
   for (const { to, out } of options.sinks ?? []) {
     const { formatNamed } = await import('../sinks/formats/registry.ts')
     await openNamed(`--sinks ${to}`, () => formatNamed(to))
-    refuseTaken(`--sinks ${to}`, out)
+    refuseForeign(`--sinks ${to}`, out, 'export')
   }
   const filters = await openFilters(options.filters ?? [])
   return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }

@@ -1,5 +1,5 @@
 import { formatMetrics } from '../../environments/tau/metrics.ts'
-import { checkOutputFile } from '../../exchange/output-file.ts'
+import { checkOutputFile, refuseForeign } from '../../exchange/output-file.ts'
 import { withBenchmarkDefaults } from '../../measure/benchmark-settings.ts'
 import { evaluate } from '../../measure/evaluate.ts'
 import {
@@ -82,7 +82,9 @@ function checkMeasures({ k = [], trials, results }: Settings): void {
       `--k ${most}: pass@${most} needs as many attempts per task; --trials is ${trials}`,
     )
   }
-  if (results !== undefined) checkOutputFile('--results', results)
+  if (results === undefined) return
+  checkOutputFile('--results', results)
+  refuseForeign('--results', results, 'export')
 }
 
 /** A benchmark takes its whole split, unless fewer tasks are asked for. */

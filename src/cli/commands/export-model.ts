@@ -55,6 +55,11 @@ async function runExportModel({ words, own, terminal, json }: Invocation): Promi
   }
   if (out === undefined) throw new MisuseError('--out FILE says where to write')
   const folder = await modelFolder(words[0]!)
+  // A model says nothing of who wrote it, and may be somebody's only copy.
+  const old = to === 'gguf' ? out : join(out, 'config.json')
+  if (existsSync(old)) {
+    throw new MisuseError(`${old} is there already: remove it or choose another --out`)
+  }
   const checkpoint = await openNamed(undefined, () => readCheckpoint(folder))
   if (to === 'gguf') await writeFile(out, writeGguf(checkpoint, basename(folder)))
   else await writeCheckpoint(out, checkpoint)

@@ -5,7 +5,7 @@ import {
   exportRun,
   type WrittenForm,
 } from '../../exchange/export.ts'
-import { refuseTaken } from '../../exchange/output-file.ts'
+import { refuseForeign } from '../../exchange/output-file.ts'
 import { lossKind } from '../../math/registry.ts'
 import { formatNamed, formats } from '../../sinks/formats/registry.ts'
 import { openSelection, type Selection } from '../../sinks/selection.ts'
@@ -57,7 +57,7 @@ async function runExport({
 }: Invocation): Promise<number> {
   const { to = 'jsonl', out, where } = own
   if (!out) throw new MisuseError('export needs --out FILE')
-  refuseTaken('--out', out)
+  refuseForeign('--out', out, 'export')
   const selection: Selection = {
     ...(where !== undefined && { where }),
     ...(own.best !== undefined && { best: readBest(own.best) }),

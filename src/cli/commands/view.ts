@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isLoopback } from '../../door/address.ts'
-import { refuseTaken } from '../../exchange/output-file.ts'
+import { refuseForeign } from '../../exchange/output-file.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { isRun } from '../../store/run-folder.ts'
 import { checkSource, Library } from '../../view/library.ts'
@@ -67,7 +67,6 @@ function runsIn(folder: string): readonly string[] {
 
 /** Refuses to write the page over what it shows. */
 function checkTarget(file: string, sources: readonly string[]): void {
-  refuseTaken('--static', file)
   if (sources.some(source => resolve(source) === resolve(file)))
     throw new MisuseError(`--static ${file}: this is what is shown; name another file`)
 }
@@ -79,6 +78,7 @@ async function writeFileOf(
 ): Promise<number> {
   if (library.names.length === 0)
     throw new MisuseError('name a run to write: espalier view RUN --static FILE')
+  refuseForeign('--static', file, 'page')
   const { most = 16 } = counted('most', own.most)
   const written = await writeStatic(library, file, { bytes: most * 1024 * 1024 })
   if (json) terminal.print(JSON.stringify({ file, ...written }))
