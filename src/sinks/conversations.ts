@@ -50,6 +50,11 @@ export function isTrainedTurn({ mask }: TurnTokens): boolean {
   return mask.includes(1)
 }
 
+/** Whether turns of a trajectory, or parts of them, have advantages of their own. */
+export function hasOwnAdvantages(member: Weighted | Unscored): boolean {
+  return !isUnscored(member) && (member.turns ?? member.stretches) !== undefined
+}
+
 /** Counts conversations that are not to be trained on, for formats that cannot say so. */
 export function countUntrained(
   conversations: readonly Conversation[],

@@ -1,6 +1,7 @@
 import type { Passage } from '../core/credit.ts'
 import type { Row } from '../core/row.ts'
 import { RefusedError } from './format.ts'
+import type { LossReport } from './lost.ts'
 import { isTrained, type MemberRow } from './row-record.ts'
 
 /**
@@ -110,7 +111,9 @@ export function refuseUnknown(
   )
 }
 
-/** Whether any sampled token of a row lacks a log-probability. */
-export function lacksLogprobs({ row }: MemberRow): boolean {
-  return row.logprobs.some(Number.isNaN)
+/** Counts the sampled tokens of a row without a log-probability; if there are any, the row is to carry none. */
+export function countUnknown({ row }: MemberRow, lost: LossReport): number {
+  const unknown = row.logprobs.filter(Number.isNaN).length
+  lost.add('tokens without a log-probability, in rows that therefore carry none', unknown)
+  return unknown
 }

@@ -2,6 +2,7 @@ import type { Message } from '../../core/message.ts'
 import {
   type Conversation,
   conversationsOf,
+  hasOwnAdvantages,
   isTrainedTurn,
   rewardOf,
   turnAt,
@@ -71,8 +72,8 @@ function refuseWhatCannot(
     const reason = `group ${group.id} holds trees, and ART gives all tokens of a trajectory its own advantage, endings counting alike`
     throw new RefusedError('art', reason, instead)
   }
-  if (conversations.some(({ member }) => !isUnscored(member) && member.turns !== undefined)) {
-    const reason = `group ${group.id} has advantages by turn, and ART computes one per trajectory`
+  if (conversations.some(({ member }) => hasOwnAdvantages(member))) {
+    const reason = `group ${group.id} has advantages by turn or part of one, and ART computes one per trajectory`
     throw new RefusedError('art', reason, instead)
   }
   if (conversations.some(({ paths }) => paths > 1)) {

@@ -4,6 +4,7 @@ import {
   argumentsOf,
   type Conversation,
   conversationsOf,
+  hasOwnAdvantages,
   isTrainedTurn,
   rewardOf,
   spoken,
@@ -53,6 +54,11 @@ function toDocument(
   const { trajectory } = member
   const steps = toSteps(conversation)
   lost.add('images in messages', countImages(conversation.messages))
+  lost.add(
+    'turns with a token without a log-probability, which therefore carry none',
+    conversation.turns.filter(({ logprobs }) => logprobs.some(Number.isNaN)).length,
+  )
+  lost.add("advantages of turns: only the trajectory's", Number(hasOwnAdvantages(member)))
   return {
     schema_version: 'ATIF-v1.7',
     session_id: tree.id,

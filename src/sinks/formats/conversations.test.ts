@@ -66,6 +66,20 @@ describe('conversations for supervised training', () => {
     expect(replies.length).toBeGreaterThan(trained)
   })
 
+  it.each([openaiSft, trlSft])(
+    '[D1] $name has no line for a trajectory whose replies are not known as messages, and counts it',
+    async format => {
+      const { members, ...rest } = chainGroup([1, 0])
+      const silent = members.map(member => {
+        const messages = member.trajectory.messages.slice(0, 1)
+        return { ...member, trajectory: { ...member.trajectory, messages } }
+      })
+      const written = await writeTo(format, [toExport({ ...rest, members: silent })])
+      expect(written.lines).toEqual([])
+      expect(written.lost.find(({ what }) => what.includes('said nothing'))?.count).toBe(2)
+    },
+  )
+
   it("have objects for arguments in TRL's format, and keep reasoning", async () => {
     const [example] = await objects(trlSft, [chainGroup([1])])
     const reply = example!.each('messages')[1]!

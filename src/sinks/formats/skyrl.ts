@@ -1,5 +1,5 @@
 import type { Outcome } from '../../core/outcome.ts'
-import { lacksLogprobs, promptLength, trainedMask } from '../credited-row.ts'
+import { countUnknown, promptLength, trainedMask } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
@@ -37,7 +37,7 @@ export const skyrl = lineFormat({
       const numbers = numberedBy(shape.trees > 0, rows)
       if (shape.unevenRows > 0) throw unevenRefused(group.id)
       for (const member of rows) {
-        const has = !lacksLogprobs(member)
+        const has = !countUnknown(member, lost)
         hasLogprobs ??= has
         if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)
         if (member.row.experts && member.row.count > 1) throw stepsRefused(group.id)

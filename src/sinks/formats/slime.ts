@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/outcome.ts'
 import type { CreditedRow } from '../credited-row.ts'
-import { lacksLogprobs, promptLength, splitByCredit } from '../credited-row.ts'
+import { countUnknown, promptLength, splitByCredit } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
@@ -45,7 +45,7 @@ export const slime = lineFormat({
         ...options,
         lost,
       })) {
-        const has = !lacksLogprobs(member)
+        const has = !countUnknown(member, lost)
         hasLogprobs ??= has
         // slime decides by the first sample of a batch for all of them.
         if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)

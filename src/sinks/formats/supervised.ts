@@ -79,9 +79,14 @@ function toExample(conversation: Conversation, lost: LossReport): object {
 /** The conversations that contain a reply; counts what supervised formats cannot carry. */
 function taughtIn({ group }: ExportGroup, options: FormatOptions): readonly Conversation[] {
   const all = conversationsOf(group, options)
-  const taught = all.filter(({ turns }) => turns.length > 0)
+  const taught = all.filter(
+    ({ turns, messages }) => turns.length > 0 && untilLastReply(messages).length > 0,
+  )
   const { lost } = options
-  lost.add('trajectories in which the policy said nothing', all.length - taught.length)
+  lost.add(
+    'trajectories in which the policy said nothing, or nothing that is known as a message',
+    all.length - taught.length,
+  )
   lost.add(
     'contexts that were rewritten: the whole conversation is written',
     taught.filter(({ paths }) => paths > 1).length,

@@ -30,6 +30,7 @@ import type { LeafWeighting } from '../../math/credit.ts'
 import { type Format, type FormatOptions, RefusedError } from '../format.ts'
 import { groupRows } from '../row-record.ts'
 import { art } from './art.ts'
+import { atif } from './atif.ts'
 import { jsonl } from './jsonl.ts'
 import { rllm } from './rllm.ts'
 import { skyrl } from './skyrl.ts'
@@ -67,6 +68,21 @@ async function linesOf(
 const chains = [chainGroup([1, 0, 0.5, 0.25]), chainGroup([0, 1, 1, 0.75], { id: 'plums' })]
 const rewritten = [chainGroup([1, 0, 0.5], { rewritten: [0, 2] })]
 const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 200 : 10 }, (_, index) => index)
+
+/** A group whose policy gave no log-probability for the second token of every turn. */
+function patchy(): Group {
+  const { members, ...rest } = chainGroup([1, 0])
+  const logprobs = Float32Array.of(-0.5, Number.NaN, -0.25)
+  const patched = members.map(member => {
+    const nodes = member.tree.nodes.map(node =>
+      node.segment.origin === 'sampled'
+        ? { ...node, segment: { ...node.segment, logprobs } }
+        : node,
+    )
+    return { ...member, tree: { ...member.tree, nodes } }
+  })
+  return { ...rest, members: patched }
+}
 
 describe('trainers that compare rewards by position or by group', () => {
   it('slime gives chains of equal groups the advantages of the run', async () => {
@@ -221,6 +237,32 @@ describe('[T5] trainers that take our advantages', () => {
       expect(text).not.toMatch(/log_?probs":(?!null|\[\])/)
     },
   )
+
+  it.each([verl, slime, skyrl, atif])(
+    '[D1] $name counts what lacks a log-probability, where the rest then carries none',
+    async format => {
+      const { lost, text } = await writeTo(format, [toExport(patchy())])
+      expect(text).not.toMatch(/log_?probs":\[/)
+      expect(lost.map(({ what }) => what).join()).toMatch(
+        /without a log-prob.*therefore carry none/,
+      )
+    },
+  )
+
+  it('TRL trains no token without a log-probability', async () => {
+    const [first] = await linesOf(trl, [patchy()])
+    expect(first).toMatchObject({
+      env_mask: [1, 0, 1, 0, 0, 1, 0, 1],
+      logprobs: [-0.5, 0, -0.25, 0, 0, -0.5, 0, -0.25],
+    })
+  })
+
+  it.each([art, skyrl])('$name refuses advantages of parts of turns', async format => {
+    const { members, ...rest } = plainTree()
+    const stretches = [{ node: 2, start: 0, end: 1, advantage: 9 }]
+    const group = { ...rest, members: members.map(member => ({ ...member, stretches })) }
+    await expect(linesOf(format, [group])).rejects.toThrow(/cannot carry.*advantages/)
+  })
 
   it('slime refuses to mix samples with and without log-probabilities', async () => {
     const mixed = chainGroup([1, 0], { blind: [1] })

@@ -35,8 +35,10 @@ export const trl = lineFormat({
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)
         lost.add(
-          'tokens without a log-probability, written as 0',
-          member.row.logprobs.filter(Number.isNaN).length,
+          'tokens without a log-probability, not trained',
+          member.row.logprobs.filter(
+            (value, at) => member.row.mask[at] === 1 && Number.isNaN(value),
+          ).length,
         )
         for (const [part, each] of parts.entries()) {
           yield toRow(source, each, { part, parts: parts.length })
@@ -66,7 +68,8 @@ function toRow(
     prompt_ids: row.ids.subarray(0, start),
     completion_ids: row.ids.subarray(start),
     logprobs: row.logprobs.subarray(start).map(value => (Number.isNaN(value) ? 0 : value)),
-    env_mask: mask.subarray(start),
+    // A ratio that starts from a made-up log-probability would train something else.
+    env_mask: mask.map((bit, at) => (Number.isNaN(row.logprobs[at]) ? 0 : bit)).subarray(start),
     reward: isUnscored(member) ? null : member.reward.total,
     rewards: isUnscored(member)
       ? {}

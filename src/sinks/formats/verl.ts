@@ -1,4 +1,10 @@
-import { promptLength, rowImportance, tokenCredit, trainedMask } from '../credited-row.ts'
+import {
+  countUnknown,
+  promptLength,
+  rowImportance,
+  tokenCredit,
+  trainedMask,
+} from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
@@ -34,9 +40,7 @@ export const verl = lineFormat({
         ...options,
         lost,
       })) {
-        const missing = member.row.logprobs.filter(Number.isNaN).length
-        lost.add('tokens without a log-probability, in rows that therefore carry none', missing)
-        yield toOutput(source, member, { hasLogprobs: missing === 0, volatile })
+        yield toOutput(source, member, { hasLogprobs: !countUnknown(member, lost), volatile })
       }
     }
   },
