@@ -82,8 +82,8 @@ function addGroupRoutes(server: FastifyInstance, { attempts }: Gateway, guarded:
     '/groups/:task/close',
     guarded('control'),
     async ({ params }) => {
-      const group = await attempts.groups.close(params.task as TaskId)
-      return { written: group !== undefined }
+      const groups = await attempts.groups.close(params.task as TaskId)
+      return { written: groups.length > 0 }
     },
   )
   server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'ok' }))

@@ -219,6 +219,40 @@ describe('ends of attempts', () => {
     expect([group!.id, other!.id]).toEqual(['t', 'u~2'])
   })
 
+  it('fills every group that a gateway that was killed had begun, the oldest first', async () => {
+    const first = await openSaying(['a', 'b', 'c', 'd'], { parts: { group: 2, reward } })
+    const opened = [await first.open('t'), await first.open('t'), await first.open('t')]
+    for (const { id, token } of [opened[0]!, opened[2]!]) {
+      await first.send('/v1/chat/completions', hello, bearer(token))
+      await first.send(`/attempts/${id}/close`, { reward: 1 })
+    }
+    const again = await openSaying(['e', 'f'], { parts: { group: 2, reward } })
+    await again.gateway.attempts.adopt(first.trees, id => ({ id, data: {} }))
+    expect((await again.send('/groups')).body.open).toMatchObject([{ id: 't' }, { id: 't~2' }])
+    for (const given of [{ reward: 2 }, { reward: 3 }]) {
+      const { id, token } = await again.open('t')
+      await again.send('/v1/chat/completions', hello, bearer(token))
+      await again.send(`/attempts/${id}/close`, given)
+    }
+    const written = again.groups.map(({ id, members }) => [id, members.length])
+    expect(written).toEqual([
+      ['t', 2],
+      ['t~2', 2],
+    ])
+  })
+
+  it('[D1] gives every group an id of its own, also where a task is called what a later group would be', async () => {
+    const { open, send, groups } = await openSaying(['a', 'b', 'c', 'd'], {
+      parts: { reward, finished: new Set(['v' as GroupId, 'v~2' as GroupId]) },
+    })
+    for (const task of ['t~2', 't~2', 't', 't', 'v']) {
+      const { id, token } = await open(task)
+      await send('/v1/chat/completions', hello, bearer(token))
+      await send(`/attempts/${id}/close`, { reward: 1 })
+    }
+    expect(groups.map(({ id }) => id)).toEqual(['t~2', 't~2~2', 't', 't~3', 'v~3'])
+  })
+
   it('closes what is idle, and keeps what failed unscored', async () => {
     const { open, send, gateway, groups } = await openSaying(['ok', 'ok'], {
       parts: { reward },

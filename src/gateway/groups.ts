@@ -27,7 +27,11 @@ export type Complete = (group: OpenGroup) => Promise<Group>
  * ended; further attempts at the task begin the next group. A smaller group is completed by `close`.
  */
 export class Groups {
-  readonly #open = new Map<TaskId, OpenGroup>()
+  /** By task, oldest first: a gateway that was killed may have left several. */
+  readonly #open = new Map<TaskId, Set<OpenGroup>>()
+  /** The ids of all groups there were: a task may be called what another one's later group is. */
+  readonly #taken: Set<GroupId>
+  /** How many ids of each task are taken for sure. */
   readonly #rounds = new Map<TaskId, number>()
   readonly #size: number
   readonly #complete: Complete
@@ -40,7 +44,7 @@ export class Groups {
     this.#size = size
     this.#complete = complete
     this.#order = finished.size
-    for (const id of finished) this.#countRound(id)
+    this.#taken = new Set(finished)
   }
 
   /** Takes over a group of which these members had ended, and others were cut, when its gateway stopped. */
@@ -62,7 +66,7 @@ export class Groups {
 
   /** A place for an attempt: its group, and the number it has there. */
   join(task: Task): { readonly group: OpenGroup; readonly member: number } {
-    const group = this.#open.get(task.id) ?? this.#begin(task)
+    const [group = this.#begin(task)] = this.#open.get(task.id) ?? []
     const member = group.free.shift() ?? group.members++
     group.running++
     this.#fillWhereWhole(group)
@@ -79,12 +83,12 @@ export class Groups {
     return await this.#completeWhereOver(group)
   }
 
-  /** Takes no more attempts at a task into its group; gives the group where none are running. */
-  async close(task: TaskId): Promise<Group | undefined> {
-    const group = this.#open.get(task)
-    if (!group) return undefined
-    this.#fill(group)
-    return await this.#completeWhereOver(group)
+  /** Takes no more attempts at a task into its groups; gives those of which none are running. */
+  async close(task: TaskId): Promise<readonly Group[]> {
+    const groups = [...(this.#open.get(task) ?? [])]
+    for (const group of groups) this.#fill(group)
+    const complete = await Promise.all(groups.map(group => this.#completeWhereOver(group)))
+    return complete.filter(group => group !== undefined)
   }
 
   async closeAll(): Promise<void> {
@@ -93,12 +97,12 @@ export class Groups {
 
   /** Groups that still take attempts. */
   get open(): readonly OpenGroup[] {
-    return [...this.#open.values()]
+    return [...this.#open.values()].flatMap(groups => [...groups])
   }
 
   #begin(task: Task, id: GroupId = this.#nextId(task)): OpenGroup {
-    this.#countRound(id)
-    const group = {
+    this.#taken.add(id)
+    const group: OpenGroup = {
       id,
       task,
       order: this.#order++,
@@ -108,20 +112,17 @@ export class Groups {
       ended: [],
       isFull: false,
     }
-    this.#open.set(task.id, group)
+    this.#open.set(task.id, (this.#open.get(task.id) ?? new Set()).add(group))
     return group
   }
 
   /** A task's first group has its name, later ones a number behind it. */
-  #nextId({ id }: Task): GroupId {
-    const round = (this.#rounds.get(id) ?? 0) + 1
-    return (round === 1 ? id : `${id}~${round}`) as string as GroupId
-  }
-
-  #countRound(id: GroupId): void {
-    const [, task = id, round = '1'] = /^(.*)~(\d+)$/.exec(id) ?? []
-    const known = this.#rounds.get(task as TaskId) ?? 0
-    this.#rounds.set(task as TaskId, Math.max(known, Number(round)))
+  #nextId({ id: task }: Task): GroupId {
+    let round = this.#rounds.get(task) ?? 1
+    const idOf = (): GroupId => (round === 1 ? task : `${task}~${round}`) as string as GroupId
+    while (this.#taken.has(idOf())) round++
+    this.#rounds.set(task, round)
+    return idOf()
   }
 
   #fillWhereWhole(group: OpenGroup): void {
@@ -130,7 +131,9 @@ export class Groups {
 
   #fill(group: OpenGroup): void {
     group.isFull = true
-    if (this.#open.get(group.task.id) === group) this.#open.delete(group.task.id)
+    const groups = this.#open.get(group.task.id)
+    groups?.delete(group)
+    if (groups?.size === 0) this.#open.delete(group.task.id)
   }
 
   async #completeWhereOver(group: OpenGroup): Promise<Group | undefined> {
