@@ -14,7 +14,7 @@ import { ResponseMemory } from '../capture/dialects/openai/response-memory.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import type { Filter, Group, Scored, Unscored } from '../core/group.ts'
-import type { GroupId, TaskId } from '../core/ids.ts'
+import type { GroupId } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
 import type { LeafWeighting } from '../math/credit.ts'
@@ -23,9 +23,9 @@ import { groupOf, type RunWriter } from '../store/store.ts'
 import type { Listen } from '../watch/events.ts'
 import type { Estimate } from '../weigh/estimate.ts'
 import { gather } from '../weigh/gather.ts'
+import type { AttemptRecord } from './attempt-record.ts'
 import { type Ended, endedAs, refuseOther, unasked } from './endings.ts'
 import { Groups, type OpenGroup } from './groups.ts'
-import type { NameRecord } from './name-record.ts'
 import { RetryKeys } from './retry-keys.ts'
 import { keepTrace, type Trace } from './traces.ts'
 
@@ -50,8 +50,8 @@ export interface AttemptsOptions {
   readonly idleSeconds?: number
   /** Groups that an earlier gateway wrote into the same run. */
   readonly finished?: ReadonlySet<GroupId>
-  /** The names that attempts of the run have had, those of earlier gateways too. @default only those in memory */
-  readonly names?: NameRecord
+  /** What the run keeps of attempts besides their trees, those of earlier gateways too. @default nothing */
+  readonly record?: AttemptRecord
 }
 
 /** What an attempt is opened with. */
@@ -142,28 +142,27 @@ export class Attempts implements AsyncDisposable {
   }
 
   /** Takes over attempts that had ended, but whose group had not, when an earlier gateway stopped. */
-  async adopt(known: Iterable<Tree>, readTask: (id: TaskId) => Task): Promise<void> {
+  async adopt(known: Iterable<Tree>, taskOf: (tree: Tree) => Task): Promise<void> {
     const groups = new Map<GroupId, Tree[]>()
     for (const tree of known) {
       const id = groupOf(tree.id)
       groups.set(id, [...(groups.get(id) ?? []), tree])
     }
     for (const [id, trees] of groups) {
-      const task = readTask(trees[0]!.task)
       const ended = trees.map(async tree => ({
         member: tree.member,
-        scored: await this.#score({ task }, tree, isPosted(tree)),
+        scored: await this.#score({ task: taskOf(tree) }, tree, isPosted(tree)),
       }))
-      await this.groups.adopt(id, task, await Promise.all(ended))
+      await this.groups.adopt(id, taskOf(trees[0]!), await Promise.all(ended))
     }
   }
 
   /** Opens an attempt, or throws where there are too many or its id is taken. */
   open(opening: Opening): GatewayAttempt {
     const { task, id = randomUUID(), token = mintToken(), keepsTraces = false } = opening
-    const { most = 4096, context, seed, signal, listen, names } = this.#options
+    const { most = 4096, context, seed, signal, listen, record } = this.#options
     if (this.#isClosed) throw new RequestProblem('unavailable', 'the gateway is shutting down')
-    if (this.#attempts.has(id) || names?.has(id)) {
+    if (this.#attempts.has(id) || record?.has(id)) {
       throw new RequestProblem('conflict', `there is an attempt called "${id}" already`)
     }
     if (this.byToken(token)) {
@@ -270,7 +269,7 @@ export class Attempts implements AsyncDisposable {
   async remove(attempt: GatewayAttempt): Promise<void> {
     await this.close(attempt)
     this.#forget(attempt)
-    await this.#options.names?.free(attempt.id)
+    await this.#options.record?.free(attempt.id)
   }
 
   /** Closes attempts that have not been heard of for too long. */
@@ -312,7 +311,7 @@ export class Attempts implements AsyncDisposable {
   }
 
   async #close(attempt: GatewayAttempt, ending: CaptureEnding): Promise<Ended> {
-    const { writer, listen, names } = this.#options
+    const { writer, listen, record } = this.#options
     attempt.state = 'closing'
     const reward = ending.reward ?? attempt.posted
     const { capture } = liveOf(attempt)
@@ -324,7 +323,7 @@ export class Attempts implements AsyncDisposable {
     attempt.live = undefined
     const ended = endedAs(tree)
     attempt.ended = ended
-    if (attempt.isNamed) await names?.take(attempt.id, tree.id)
+    await record?.keep(attempt, tree.id)
     await writer?.writeTree(tree)
     listen?.({ kind: 'tree-end', tree })
     const members = await this.#score(attempt, tree, reward !== undefined)

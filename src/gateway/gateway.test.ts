@@ -3,7 +3,8 @@ import { request as httpRequest } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { bearer, hello, openCounting, openSaying } from '../../test/open-gateways.ts'
-import type { GroupId, TaskId } from '../core/ids.ts'
+import type { GroupId } from '../core/ids.ts'
+import type { Tree } from '../core/tree.ts'
 
 describe('who may use a gateway', () => {
   const secrets = { control: 'c-secret', model: 'm-secret', read: 'r-secret' }
@@ -204,7 +205,7 @@ describe('ends of attempts', () => {
     }
     const finished = new Set(['u' as GroupId])
     const again = await openSaying(['longer', 'no'], { parts: { group: 3, reward, finished } })
-    const taskOf = (id: TaskId) => ({ id, data: {} })
+    const taskOf = ({ task }: Tree) => ({ id: task, data: {} })
     await again.gateway.attempts.adopt(first.trees, taskOf)
     expect(again.groups).toHaveLength(0)
     for (const task of ['t', 'u']) {
@@ -227,7 +228,7 @@ describe('ends of attempts', () => {
       await first.send(`/attempts/${id}/close`, { reward: 1 })
     }
     const again = await openSaying(['e', 'f'], { parts: { group: 2, reward } })
-    await again.gateway.attempts.adopt(first.trees, id => ({ id, data: {} }))
+    await again.gateway.attempts.adopt(first.trees, ({ task }) => ({ id: task, data: {} }))
     expect((await again.send('/groups')).body.open).toMatchObject([{ id: 't' }, { id: 't~2' }])
     for (const given of [{ reward: 2 }, { reward: 3 }]) {
       const { id, token } = await again.open('t')

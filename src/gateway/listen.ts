@@ -16,9 +16,9 @@ import { openObservers } from '../watch/observe.ts'
 import { writeReport } from '../watch/run-report.ts'
 import { refuseBatch } from '../weigh/estimate.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
+import { openAttemptRecord } from './attempt-record.ts'
 import { elsewhere } from './elsewhere.ts'
 import type { Gateway } from './gateway.ts'
-import { openNameRecord } from './name-record.ts'
 import { openGateway } from './open-gateway.ts'
 import type { Secrets } from './secrets.ts'
 import { serveGateway } from './server.ts'
@@ -81,15 +81,17 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
     await openRollParts(environment, tasks, { ...options, serverThread: false }),
   )
   refuseBatch(opened.parts.estimate, 'the gateway')
-  const kept = out === undefined ? undefined : opening.add(await keepIn(out, opened.parts, options))
   const { seed = 0, split } = opened.parts
   const reading = { seed, ...(split !== undefined && { split }) }
   const byId = await tasksById(opened.parts.environment, tasks, reading)
   const [someTask] = byId.keys()
+  const isKnown = (task: Task): boolean => byId.get(task.id) === task
+  const keeping = { given: opened.parts, options, isKnown }
+  const kept = out === undefined ? undefined : opening.add(await keepIn(out, keeping))
   const inner = openGateway({
     parts: kept?.parts ?? opened.parts,
     tasks: byId,
-    ...(kept && { names: kept.names }),
+    ...(kept && { record: kept.record }),
     ...(options.secrets && { secrets: options.secrets }),
     ...(options.attempts !== undefined && { most: options.attempts }),
     ...(options.idleSeconds !== undefined && { idleSeconds: options.idleSeconds }),
@@ -97,7 +99,10 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   })
   opening.add(inner)
   const known = kept?.parts.known?.values() ?? []
-  await inner.attempts.adopt(known, id => taskAgain(inner, id))
+  await inner.attempts.adopt(
+    known,
+    tree => kept?.record.taskOf(tree) ?? taskAgain(inner, tree.task),
+  )
   const { port, host } = options
   const server = await serveGateway(inner, {
     ...(port !== undefined && { port }),
@@ -125,7 +130,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   }
 }
 
-/** A task of earlier attempts; the data an agent sent for it is not kept until its group is written. */
+/** A task of earlier attempts for which no data was sent. */
 function taskAgain({ readTask }: Gateway, id: TaskId): Task {
   try {
     return readTask(id)
@@ -135,7 +140,18 @@ function taskAgain({ readTask }: Gateway, id: TaskId): Task {
 }
 
 /** Opens the run folder, or resumes one that a gateway left, and its observers. */
-async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
+async function keepIn(
+  out: string,
+  {
+    given,
+    options,
+    isKnown,
+  }: {
+    readonly given: RollParts
+    readonly options: GatewayOptions
+    readonly isKnown: (task: Task) => boolean
+  },
+) {
   const { config = { policy: given.policy.name }, tell = () => {} } = options
   const resumes = isRun(out) && (await readManifest(out)).kind === 'gateway'
   const run = await openRun(given, { out, kind: 'gateway', config, unfinished: 'restart', resumes })
@@ -148,8 +164,10 @@ async function keepIn(out: string, given: RollParts, options: GatewayOptions) {
   const listen = listenAll(given.listen, observers.listen)
   const { known, finished } = run.parts
   return {
-    names: await openNameRecord(out, tree => {
-      return known?.has(tree) === true || finished?.has(groupOf(tree)) === true
+    record: await openAttemptRecord(out, {
+      isLoose: tree => known?.has(tree) === true,
+      isGathered: tree => finished?.has(groupOf(tree)) === true,
+      isKnown,
     }),
     parts: { ...given, ...run.parts, listen } satisfies RollParts,
     async finish() {

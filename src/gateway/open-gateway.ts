@@ -10,7 +10,7 @@ import type { Secrets } from './secrets.ts'
 
 /** What a gateway is opened with. */
 export interface OpenGatewayOptions
-  extends Pick<AttemptsOptions, 'most' | 'idleSeconds' | 'names'> {
+  extends Pick<AttemptsOptions, 'most' | 'idleSeconds' | 'record'> {
   readonly parts: RollParts
   readonly secrets?: Secrets
   /** Tasks that attempts may name without sending their data. */
@@ -22,7 +22,7 @@ export interface OpenGatewayOptions
 
 /** Opens a gateway over the parts of a run; disposing of it ends every attempt and writes its group. */
 export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposable {
-  const { parts, secrets = {}, onGroup, most, idleSeconds, names } = options
+  const { parts, secrets = {}, onGroup, most, idleSeconds, record } = options
   const { environment, policy, renderer } = parts
   const lanes = openLanes(laneLimits(parts))
   const { environment: _world, condense: _condense, ...context } = contextOf(parts, lanes)
@@ -41,7 +41,7 @@ export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposa
     ...(onGroup && { onGroup }),
     ...(most !== undefined && { most }),
     ...(idleSeconds !== undefined && { idleSeconds }),
-    ...(names && { names }),
+    ...(record && { record }),
   })
   const { ids } = policy.capabilities
   return {
