@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { expectCaptured, withOwnRecord } from '../../test/captured.ts'
 import { call, openByteRenderer, script } from '../../test/rolling.ts'
 import type { Group } from '../core/group.ts'
+import type { Policy } from '../core/policy.ts'
 import { checkEnvironment } from '../environments/check.ts'
 import { roll } from '../run/roll.ts'
 import { agent } from './agent.ts'
@@ -54,6 +55,20 @@ async function rollOne(
   const given = { policy, model: renderer, group: 1, ...options }
   for await (const group of roll(shop, [{ stock: 9, wanted: 3 }], given)) groups.push(group)
   return { group: groups[0]!, record: policy.record }
+}
+
+/** A policy whose first request fails. */
+function failsFirst(answers: readonly string[]): Policy {
+  const policy = script(renderer, answers)
+  let isUp = false
+  return {
+    ...policy,
+    async sample(request, options) {
+      if (isUp) return await policy.sample(request, options)
+      isUp = true
+      throw new Error('the server is down')
+    },
+  }
 }
 
 describe('agent', () => {
@@ -107,6 +122,40 @@ describe('agent', () => {
       { kind: 'failed', boundary: 'environment', message: 'my bug' },
       { kind: 'failed', boundary: 'policy' },
     ])
+  })
+
+  it('[O1] scores no attempt whose agent keeps quiet about what failed, and each that was answered after all', async () => {
+    const outcomes: unknown[] = []
+    for (const tries of [1, 2]) {
+      const quiet = agent({
+        name: 'quiet',
+        task,
+        async run({ model }) {
+          for (let at = 0; at < tries; at++) {
+            await generateText({ model, prompt: 'Go.', maxRetries: 0 }).catch(() => undefined)
+          }
+          return 0
+        },
+      })
+      const options = { policy: failsFirst(['Gone.']), model: renderer, group: 1 }
+      for await (const { members, unscored } of roll(quiet, [{ stock: 1, wanted: 1 }], options)) {
+        outcomes.push(members[0]?.reward.total ?? unscored[0]!.outcome)
+      }
+    }
+    const failed = { kind: 'failed', boundary: 'policy', message: 'the server is down' }
+    expect(outcomes).toEqual([expect.objectContaining(failed), 0])
+  })
+
+  it('[O1] scores no attempt whose agent never asked: nothing of it could be trained', async () => {
+    const alone = agent({ name: 'alone', task, run: () => 1 })
+    const options = { policy: script(renderer, []), model: renderer, group: 1 }
+    for await (const { members, unscored } of roll(alone, [{ stock: 1, wanted: 1 }], options)) {
+      expect(members).toEqual([])
+      expect(unscored[0]!.outcome).toMatchObject({
+        boundary: 'environment',
+        message: expect.stringContaining('nothing was sampled'),
+      })
+    }
   })
 
   it('finds its attempt by its async context, and takes the reward that it returns', async () => {

@@ -211,6 +211,28 @@ describe('a captured attempt', () => {
     expectCaptured(tree, policy.record)
   })
 
+  it('asks anew for retries of a request that failed, once for all of them', async () => {
+    const policy = withOwnRecord(script(renderer, ['One.']))
+    let asked = 0
+    const { capture } = openWith({
+      ...policy,
+      async sample(sample, options) {
+        if (asked++ === 0) throw new Error('the server is down')
+        return await policy.sample(sample, options)
+      },
+    })
+    const request = ask([user('Go.')], { requestId: 'r1' })
+    const [first, ...retries] = await Promise.allSettled(
+      [1, 2, 3].map(() => capture.respond(request, { signal })),
+    )
+    expect(first).toMatchObject({ reason: { message: 'the server is down' } })
+    expect(retries).toMatchObject(Array(2).fill({ value: [{ message: { content: 'One.' } }] }))
+    expect(asked).toBe(2)
+    const [tree] = await capture.end()
+    expect(tree.trajectories[0]!.outcome).toEqual({ kind: 'completed' })
+    expectCaptured(tree, policy.record)
+  })
+
   it('keeps what a request that died had, until it is asked for again', async () => {
     const request = ask([user('Go.')], { requestId: 'r1' })
     const cut = await dieOnce()

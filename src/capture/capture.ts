@@ -16,19 +16,13 @@ import {
   type ChatRequest,
   ContextIsFull,
 } from './contract.ts'
+import { tellAgain } from './deltas.ts'
 import { shownBy } from './request.ts'
 import { openSeat, type Seat } from './seat.ts'
 
 /** Begins to capture an attempt. */
 export function openCapture(options: CaptureOptions): Capture {
   return new CapturedAttempt(options)
-}
-
-/** A request that is being answered or was: a retry of it gets the same answer. */
-interface Asked {
-  readonly answers: Promise<readonly ChatAnswer[]>
-  /** Whether its own caller aborted it. */
-  isCut: boolean
 }
 
 /** A request that is being answered. */
@@ -41,13 +35,13 @@ interface Running {
 class CapturedAttempt implements Capture, AttemptOrder {
   readonly #options: CaptureOptions
   readonly #seats: readonly Seat[]
-  /** By request id, for requests that have one. */
-  #asked: Map<string, Asked> | undefined
+  /** By request id, for requests that have one and are being answered or were. */
+  #asked: Map<string, Promise<readonly ChatAnswer[]>> | undefined
   readonly #running = new Set<Running>()
   readonly #started: number
   #ticks = 0
   #ended: Outcome | undefined
-  #failure: Error | undefined
+  #failure: Failure | undefined
   #isFull = false
   #trees: Promise<readonly [Tree, ...Tree[]]> | undefined
 
@@ -63,7 +57,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     return outcomeOf(signal.reason, signal)
   }
 
-  get failure(): Error | undefined {
+  get failure(): Failure | undefined {
     return this.#failure
   }
 
@@ -83,33 +77,37 @@ class CapturedAttempt implements Capture, AttemptOrder {
     requestId: string,
     call: ChatCall,
   ): Promise<readonly ChatAnswer[]> {
-    const before = this.#asked?.get(requestId)
-    if (before) {
+    this.#asked ??= new Map()
+    for (let before = this.#asked.get(requestId); before; before = this.#asked.get(requestId)) {
       const again = await this.#sameAnswer(before, call)
       if (again) return again
     }
-    const asked: Asked = { answers: this.#answer(request, call), isCut: false }
-    this.#asked ??= new Map()
-    this.#asked.set(requestId, asked)
+    const answers = this.#answer(request, call)
+    this.#asked.set(requestId, answers)
     try {
-      return await asked.answers
+      return await answers
     } catch (error) {
-      asked.isCut = call.signal.aborted
+      // It was not answered, so a retry asks anew.
+      this.#asked.delete(requestId)
       throw error
     }
   }
 
-  /** The answer to the same request; undefined if the first caller aborted it. */
-  async #sameAnswer(before: Asked, call: ChatCall): Promise<readonly ChatAnswer[] | undefined> {
+  /** The answer to the same request; undefined if it got none. */
+  async #sameAnswer(
+    before: Promise<readonly ChatAnswer[]>,
+    call: ChatCall,
+  ): Promise<readonly ChatAnswer[] | undefined> {
     try {
-      const answers = await before.answers
+      const answers = await before
       this.#seatOf(call.seat ?? '').tally.events.push({
         kind: 'retry',
         detail: 'a request that had its answer came again',
       })
+      tellAgain(call, answers)
       return answers
     } catch (error) {
-      if (!before.isCut || call.signal.aborted) throw error
+      if (call.signal.aborted) throw error
       return undefined
     }
   }
@@ -124,6 +122,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const { signal, release } = joinSignals(others, controller)
     const isAlone = this.#running.size === 0
     const running: Running = { controller, isOver: undefined }
+    const before = this.#failure
     this.#running.add(running)
     try {
       const answers = await answerRequest(request, {
@@ -136,10 +135,12 @@ class CapturedAttempt implements Capture, AttemptOrder {
         order: this,
       })
       this.#isFull = false
+      // What failed before this was asked is made up for; what failed meanwhile is not.
+      if (this.#failure === before) this.#failure = undefined
       return answers
     } catch (error) {
       this.#isFull = error instanceof ContextIsFull
-      if (error instanceof Failure) this.#failure ??= error
+      if (error instanceof Failure) this.#failure = error
       throw error
     } finally {
       release()
@@ -196,10 +197,13 @@ class CapturedAttempt implements Capture, AttemptOrder {
     await Promise.all(over)
   }
 
-  /** A failure or an abort comes first; then a limit; else it completed. */
-  #outcomeOf({ outcome }: CaptureEnding): Outcome {
-    if (outcome && !isGradableOutcome(outcome)) return outcome
-    return this.ended ?? outcome ?? { kind: 'completed' }
+  /** An abort or a failure comes first, unless the agent says what the attempt was worth; then a limit; else it completed. */
+  #outcomeOf({ outcome, reward }: CaptureEnding): Outcome {
+    const { ended } = this
+    const worst = [outcome, ended].find(each => each && !isGradableOutcome(each))
+    if (worst) return worst
+    if (this.#failure && reward === undefined) return failedAs(this.#failure)
+    return ended ?? outcome ?? { kind: 'completed' }
   }
 
   #seatOf(name: string): Seat {
@@ -209,6 +213,11 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const problem = name === '' ? 'a request names no seat' : `there is no seat "${name}"`
     throw new TypeError(`${problem}: ask as one of ${names}`)
   }
+}
+
+/** The outcome of an attempt whose agent ended it behind a failure, whatever it made of that. */
+function failedAs({ boundary, message }: Failure): Outcome {
+  return { kind: 'failed', boundary, message }
 }
 
 /** The attempt with the signal of one request. */

@@ -1,4 +1,5 @@
 import type { Call } from '../core/call.ts'
+import type { Failure } from '../core/failure.ts'
 import type { Json } from '../core/ids.ts'
 import type { AssistantMessage, Message, ToolDefinition } from '../core/message.ts'
 import { describeOutcome, type Outcome } from '../core/outcome.ts'
@@ -126,7 +127,7 @@ export interface ChatCall extends Call {
 
 /** How an attempt ended, as its agent or whoever closes it says. */
 export interface CaptureEnding {
-  /** @default completed, or what limits and signals made of it */
+  /** @default completed, or what failures, limits and signals made of it */
   readonly outcome?: Outcome
   /** Plain JSON about the final state, for rewards. */
   readonly report?: Json
@@ -148,8 +149,8 @@ export interface Capture {
   countTokens(request: ChatRequest, call?: Pick<ChatCall, 'seat'>): number
   /** What already ended the attempt before it was closed: a limit, a guard, its signal. */
   readonly ended: Outcome | undefined
-  /** The first failure at a boundary, where there was one. */
-  readonly failure: Error | undefined
+  /** The last failure at a boundary, where no later request was answered. */
+  readonly failure: Failure | undefined
   /** The outcome if the agent gives up now because its last request was too long. */
   readonly refusal: Outcome | undefined
   /** Cuts what is running, refuses what comes later, and gives the tree of every seat. */

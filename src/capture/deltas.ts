@@ -1,6 +1,6 @@
 import { type AssistantMessage, textOf } from '../core/message.ts'
 import type { Renderer, TurnPiece } from '../core/renderer.ts'
-import type { ChatCall, ChatDelta, ChatRequest } from './contract.ts'
+import type { ChatAnswer, ChatCall, ChatDelta, ChatRequest } from './contract.ts'
 import type { Prompted } from './turn.ts'
 
 /** Sends an answer piece by piece. */
@@ -49,6 +49,18 @@ export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
       for (const delta of callsOf(message, answer)) onDelta(delta)
     },
   }
+}
+
+/** Sends answers that were drawn before to somebody who asks for them again. */
+export function tellAgain({ onDelta }: ChatCall, answers: readonly ChatAnswer[]): void {
+  if (!onDelta) return
+  answers.forEach(({ message }, answer) => {
+    const { reasoning_content: reasoning = '', content } = message
+    const text = textOf(content)
+    if (reasoning !== '') onDelta({ kind: 'reasoning', answer, text: reasoning })
+    if (text !== '') onDelta({ kind: 'text', answer, text })
+    for (const delta of callsOf(message, answer)) onDelta(delta)
+  })
 }
 
 function callsOf({ tool_calls: calls = [] }: AssistantMessage, answer: number): ChatDelta[] {

@@ -106,24 +106,32 @@ describe("an agent's fetch", () => {
   })
 
   it('refuses images where the policy is sent tokens, which carry none', async () => {
-    const { report } = await rollScript(async ({ fetch }) => {
-      const client = new OpenAI({ apiKey: 'none', fetch, maxRetries: 0 })
-      const url = 'data:image/png;base64,AAAA'
-      const content = [{ type: 'image_url' as const, image_url: { url } }]
-      const asked = { model: 'any', messages: [{ role: 'user' as const, content }] }
-      return await client.chat.completions.create(asked).then(
-        () => 'answered',
-        (refused: Error) => refused.message,
-      )
-    }, [])
+    const { report } = await rollScript(
+      async ({ fetch, speaker, signal }) => {
+        const client = new OpenAI({ apiKey: 'none', fetch, maxRetries: 0 })
+        await speaker.say([{ role: 'user', content: 'Look.' }], { signal })
+        const url = 'data:image/png;base64,AAAA'
+        const content = [{ type: 'image_url' as const, image_url: { url } }]
+        const asked = { model: 'any', messages: [{ role: 'user' as const, content }] }
+        return await client.chat.completions.create(asked).then(
+          () => 'answered',
+          (refused: Error) => refused.message,
+        )
+      },
+      ['Where?'],
+    )
     expect(report).toContain('400 messages[0] has an image, and this policy reads text only')
   })
 
   it('tells what it does not answer', async () => {
-    const { report } = await rollScript(async ({ fetch, model: _model }) => {
-      const response = await fetch('https://example.org/weather')
-      return response.status
-    }, [])
+    const { report } = await rollScript(
+      async ({ fetch, speaker, signal }) => {
+        const response = await fetch('https://example.org/weather')
+        await speaker.say([{ role: 'user', content: 'Then tell me.' }], { signal })
+        return response.status
+      },
+      ['It rains.'],
+    )
     expect(report).toBe(404)
   })
 })

@@ -1,5 +1,5 @@
 import { unlessStopped } from '../core/call.ts'
-import { describeCause, Failure } from '../core/failure.ts'
+import { describeCause } from '../core/failure.ts'
 import type { NonEmpty } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Tree } from '../core/tree.ts'
@@ -57,18 +57,24 @@ async function runAgent(
     // An agent that ignores its signal is not waited for when its attempt is stopped.
     const work = Promise.resolve().then(() => inAttempt(hooks, () => agent(call)))
     const result: unknown = await unlessStopped(attempt, work)
-    return result === undefined ? {} : { report: plainJson(result) }
+    return {
+      ...(result !== undefined && { report: plainJson(result) }),
+      // In a game a seat may never be asked.
+      ...(!seats && { unasked }),
+    }
   } catch (error) {
-    if (signal.aborted || capture.ended) return {}
-    return { outcome: outcomeOf(error, capture) }
+    // The capture knows what stopped it, and what failed though the error passed through the agent.
+    if (signal.aborted || capture.ended || capture.failure) return {}
+    return { outcome: capture.refusal ?? ownFailure(describeCause(error)) }
   }
 }
 
-/** What an agent's own error was: it stopped at a refusal, passed a failure on, or broke itself. */
-function outcomeOf(error: unknown, { failure, refusal }: Capture): Outcome {
-  if (refusal) return refusal
-  if (failure instanceof Failure) {
-    return { kind: 'failed', boundary: failure.boundary, message: failure.message }
-  }
-  return { kind: 'failed', boundary: 'environment', message: describeCause(error) }
+/** The outcome of an attempt that was over without an answer: it would be scored, and nothing of it trained. */
+const unasked = ownFailure(
+  'nothing was sampled in it: the agent returned without an answer of the policy, which it asks by the `model`, `fetch`, `modelProvider` or `speaker` that it is given',
+)
+
+/** What an agent itself did wrong. */
+function ownFailure(message: string): Outcome {
+  return { kind: 'failed', boundary: 'environment', message }
 }

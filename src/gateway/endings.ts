@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { CaptureEnding } from '../capture/contract.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
-import { Failure } from '../core/failure.ts'
+import type { Failure } from '../core/failure.ts'
 import type { Json } from '../core/ids.ts'
 import {
   type Aborted,
@@ -36,10 +36,10 @@ export function endedAs({ trajectories }: Tree): Ended {
  * The outcome of an attempt without a sample: nothing of it can be trained on, so it is not scored,
  * whatever reward it was given.
  */
-export function unasked(reward: number | undefined, failure: Error | undefined): Failed {
+export function unasked(reward: number | undefined, failure: Failure | undefined): Failed {
   const sampled = 'nothing was sampled in it'
   const what = reward === undefined ? sampled : `${sampled}, so its reward ${reward} does not count`
-  if (failure instanceof Failure) {
+  if (failure) {
     const { boundary, message } = failure
     return { kind: 'failed', boundary, message: `${what}: ${message}` }
   }

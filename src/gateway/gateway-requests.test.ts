@@ -46,6 +46,32 @@ describe('requests', () => {
     expect(trees[0]!.trajectories[0]!.turns).toHaveLength(2)
   })
 
+  it('streams a retry the whole answer that it missed', async () => {
+    const said = `<think>\nHm.\n</think>\nLook. ${call('look', { at: 'it' })}`
+    const { open, url } = await openSaying([said, 'another'])
+    const { token } = await open('t')
+    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
+    const streamed = async (retry: number) => {
+      const counted = { 'x-stainless-retry-count': String(retry) }
+      const headers = { 'content-type': 'application/json', ...bearer(token), ...counted }
+      const body = JSON.stringify({ ...hello, tools, stream: true })
+      const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
+      const deltas = eventsIn(await response.text()).flatMap(
+        ({ choices = [] }) => choices[0]?.delta ?? [],
+      )
+      return {
+        words: deltas.map(({ content = '' }) => content).join(''),
+        rest: deltas.filter(delta => delta.content === undefined),
+      }
+    }
+    const first = await streamed(0)
+    expect(first).toMatchObject({
+      words: 'Look.',
+      rest: [{ reasoning_content: 'Hm.' }, { tool_calls: [{ function: { name: 'look' } }] }, {}],
+    })
+    expect(await streamed(1)).toEqual(first)
+  })
+
   it('refuses an idempotency key that comes with another request, in the shape of its dialect', async () => {
     const { open, send } = await openSaying(['first', 'second', 'third'])
     const { token } = await open('t')

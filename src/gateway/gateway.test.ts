@@ -319,6 +319,23 @@ describe('ends of attempts', () => {
     ])
   })
 
+  it('[O1] scores no attempt whose last request failed, unless its agent says what it was worth', async () => {
+    const more = { ...hello, messages: [...hello.messages, { role: 'user', content: 'more' }] }
+    const written: unknown[] = []
+    for (const given of [{}, { reward: 2 }]) {
+      const { open, send, groups } = await openSaying(['ok'], { parts: { reward } })
+      const { id, token } = await open('t')
+      expect((await send('/v1/chat/completions', hello, bearer(token))).status).toBe(200)
+      expect((await send('/v1/chat/completions', more, bearer(token))).status).toBe(503)
+      await send(`/attempts/${id}/close`, given)
+      written.push(...groups)
+    }
+    expect(written).toMatchObject([
+      { members: [], unscored: [{ outcome: { boundary: 'policy' } }] },
+      { members: [{ reward: { total: 2 } }], unscored: [] },
+    ])
+  })
+
   it('finishes or truthfully cuts what runs when it is stopped', async () => {
     const { open, send, gateway, groups, trees } = await openCounting(
       () => Number.POSITIVE_INFINITY,
