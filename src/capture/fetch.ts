@@ -27,12 +27,13 @@ export function agentFetch({ capture, signal, model }: FetchOptions): typeof fet
     const headers = Object.fromEntries(request.headers)
     const route = routeOf(request.method, path, headers)
     if (!route) return notHere(request.method, path, headers)
-    const stopped = AbortSignal.any([request.signal, signal])
+    const left = new AbortController()
+    const stopped = AbortSignal.any([request.signal, signal, left.signal])
     stopped.throwIfAborted()
     const text = await request.text()
     const body: unknown = text === '' ? undefined : readJson(text)
     const exchange = { body, id: `attempt${count++}`, now: 0 }
-    const outlet = openOutlet()
+    const outlet = openOutlet(() => left.abort(new Error('the stream was cancelled')))
     const answered = answerRoute(route, exchange, {
       outlet,
       answerer: {
@@ -76,8 +77,11 @@ function readJson(text: string): unknown {
   }
 }
 
-/** Takes what a dialect writes; the response resolves with the body, or when a stream begins. */
-function openOutlet(): Outlet & { readonly response: Promise<Response> } {
+/**
+ * Takes what a dialect writes; the response resolves with the body, or when a stream begins. A reader
+ * that cancels the stream is told of by `onLeave`.
+ */
+function openOutlet(onLeave: () => void): Outlet & { readonly response: Promise<Response> } {
   let give: (response: Response) => void = () => {}
   let stream: ReadableStreamDefaultController<Uint8Array> | undefined
   const response = new Promise<Response>(resolve => {
@@ -94,6 +98,7 @@ function openOutlet(): Outlet & { readonly response: Promise<Response> } {
         },
         cancel() {
           stream = undefined
+          onLeave()
         },
       })
       give(new Response(pieces, { headers: { 'content-type': eventStream } }))

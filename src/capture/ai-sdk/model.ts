@@ -73,13 +73,11 @@ function aiSdkModel<Version extends ProviderVersion>(
   options: ModelOptions,
 ): AgentModel<Version> {
   const { modelId } = options
-  const ask = async (
-    call: ModelCall,
-    onDelta?: (delta: ChatDelta) => void,
-  ): Promise<ChatAnswer> => {
-    const signal = call.abortSignal
-      ? AbortSignal.any([call.abortSignal, options.signal])
-      : options.signal
+  const ask = async (call: ModelCall, streaming?: Listener): Promise<ChatAnswer> => {
+    const signals = [call.abortSignal, streaming?.signal].filter(each => each !== undefined)
+    const signal =
+      signals.length === 0 ? options.signal : AbortSignal.any([...signals, options.signal])
+    const { onDelta } = streaming ?? {}
     const answers = await options.respond(readCall(call), { signal, ...(onDelta && { onDelta }) })
     return answers[0]!
   }
@@ -89,11 +87,7 @@ function aiSdkModel<Version extends ProviderVersion>(
     modelId,
     supportedUrls: {},
     doGenerate: async call => generated(await ask(call), wording, modelId),
-    doStream: async call => ({
-      stream: new ReadableStream<StreamPart<Version>>({
-        start: controller => streamAnswer(controller, { ask, call, wording, modelId }),
-      }),
-    }),
+    doStream: async call => ({ stream: openStream({ ask, call, wording, modelId }) }),
   }
 }
 
@@ -132,40 +126,66 @@ function contentOf({ message }: ChatAnswer): AnswerPart[] {
   ]
 }
 
+/** Who hears an answer as it comes. */
+interface Listener {
+  readonly onDelta: (delta: ChatDelta) => void
+  /** Aborts when nobody listens any more. */
+  readonly signal: AbortSignal
+}
+
 interface Streaming<Version extends ProviderVersion> {
-  readonly ask: (call: ModelCall, onDelta: (delta: ChatDelta) => void) => Promise<ChatAnswer>
+  readonly ask: (call: ModelCall, streaming: Listener) => Promise<ChatAnswer>
   readonly call: ModelCall
   readonly wording: Wording<Version>
   readonly modelId: string
 }
 
+/** An answer as a stream; a reader that cancels it aborts its request. */
+function openStream<Version extends ProviderVersion>(
+  streaming: Streaming<Version>,
+): ReadableStream<StreamPart<Version>> {
+  const left = new AbortController()
+  const { signal } = left
+  return new ReadableStream<StreamPart<Version>>({
+    async start(controller) {
+      const write = (part: StreamPart<Version>): void => {
+        if (!signal.aborted) controller.enqueue(part)
+      }
+      await streamAnswer(write, signal, streaming)
+      if (!signal.aborted) controller.close()
+    },
+    cancel: () => left.abort(new Error('the stream was cancelled')),
+  })
+}
+
 /** Writes an answer as it comes; texts open with their first piece and close with the next kind. */
 async function streamAnswer<Version extends ProviderVersion>(
-  controller: ReadableStreamDefaultController<StreamPart<Version>>,
+  write: (part: StreamPart<Version>) => void,
+  signal: AbortSignal,
   { ask, call, wording, modelId }: Streaming<Version>,
 ): Promise<void> {
   let open: { readonly kind: 'text' | 'reasoning'; readonly id: string } | undefined
   let count = 0
-  const write = (part: StreamPart<Version>): void => controller.enqueue(part)
   const close = (): void => {
     if (open) write({ type: `${open.kind}-end`, id: open.id })
     open = undefined
   }
+  const onDelta = (delta: ChatDelta): void => {
+    if (delta.kind === 'call') {
+      close()
+      writeCall(write, delta)
+      return
+    }
+    if (open?.kind !== delta.kind) {
+      close()
+      open = { kind: delta.kind, id: String(count++) }
+      write({ type: `${open.kind}-start`, id: open.id })
+    }
+    write({ type: `${open.kind}-delta`, id: open.id, delta: delta.text })
+  }
   write({ type: 'stream-start', warnings: [] })
   try {
-    const answer = await ask(call, delta => {
-      if (delta.kind === 'call') {
-        close()
-        writeCall(write, delta)
-        return
-      }
-      if (open?.kind !== delta.kind) {
-        close()
-        open = { kind: delta.kind, id: String(count++) }
-        write({ type: `${open.kind}-start`, id: open.id })
-      }
-      write({ type: `${open.kind}-delta`, id: open.id, delta: delta.text })
-    })
+    const answer = await ask(call, { onDelta, signal })
     close()
     const { finish, usage } = wording(answer)
     write({ type: 'response-metadata', id: answer.id, modelId })
@@ -173,7 +193,6 @@ async function streamAnswer<Version extends ProviderVersion>(
   } catch (error) {
     write({ type: 'error', error })
   }
-  controller.close()
 }
 
 function writeCall(

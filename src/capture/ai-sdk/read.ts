@@ -1,5 +1,6 @@
-import type { ContentPart, Message, ToolCall, ToolDefinition } from '../../core/message.ts'
+import type { Content, ContentPart, Message, ToolCall, ToolDefinition } from '../../core/message.ts'
 import type { ChatRequest, ToolChoice } from '../contract.ts'
+import { imageUrl, joinParts } from '../dialects/content.ts'
 import type { ModelCall, OfferedTool, PromptMessage, PromptPart } from './types.ts'
 
 /** What the AI SDK asks, as a request. */
@@ -53,34 +54,20 @@ function readMessage({ role, content }: PromptMessage): readonly Message[] {
   return role === 'tool' ? results : [readAnswer(parts), ...results]
 }
 
-/** Plain text where there is nothing else: templates read that best. */
-function readContent(parts: readonly PromptPart[]): string | readonly ContentPart[] {
-  const read = parts.map(readContentPart)
-  if (read.every(part => part.type === 'text')) return read.map(({ text }) => text).join('')
-  return read
+function readContent(parts: readonly PromptPart[]): Content {
+  return joinParts(parts.map(readContentPart), '')
 }
 
-function readContentPart({ type, text = '', data, mediaType = '' }: PromptPart): ContentPart {
+/** A text or an image; which types images have depends on the version, and on whether a tool gave them. */
+function readContentPart(part: PromptPart): ContentPart {
+  const { type, text = '', mediaType = type === 'image-url' ? 'image/*' : '' } = part
   if (type === 'text') return { type, text }
-  const isImage = type === 'file' && mediaType.startsWith('image/')
-  const url = isImage ? imageUrl(data, mediaType) : undefined
+  const isImage = mediaType.startsWith('image/')
+  const url = isImage ? imageUrl(part.data ?? part.url, mediaType) : undefined
   if (url !== undefined) return { type: 'image_url', image_url: { url } }
   throw new TypeError(
     `A prompt has a part of type ${type} ${mediaType}: only text and images are read.`,
   )
-}
-
-/** Version 4 wraps the data in an object that says what it is. */
-function imageUrl(data: unknown, mediaType: string): string | undefined {
-  if (data instanceof URL) return data.href
-  if (data instanceof Uint8Array) {
-    return `data:${mediaType};base64,${Buffer.from(data).toString('base64')}`
-  }
-  if (typeof data === 'string') {
-    return /^(https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`
-  }
-  if (!isObject(data)) return undefined
-  return imageUrl(data.url ?? data.data, mediaType)
 }
 
 function readAnswer(parts: readonly PromptPart[]): Message {
@@ -110,11 +97,9 @@ function readResult({ toolCallId = '', toolName, output }: PromptPart): Message 
   }
 }
 
-function readOutput({ type, value, reason }: NonNullable<PromptPart['output']>): string {
+function readOutput({ type, value, reason }: NonNullable<PromptPart['output']>): Content {
   if (type === 'execution-denied') return reason ?? 'The call was denied.'
-  if (type === 'content' && Array.isArray(value)) {
-    return value.map((part: unknown) => (isObject(part) ? String(part.text ?? '') : '')).join('')
-  }
+  if (type === 'content' && Array.isArray(value)) return readContent(value as PromptPart[])
   return typeof value === 'string' ? value : JSON.stringify(value ?? null)
 }
 

@@ -7,6 +7,7 @@ export interface PromptPart {
   readonly input?: unknown
   readonly output?: { readonly type: string; readonly value?: unknown; readonly reason?: string }
   readonly data?: unknown
+  readonly url?: unknown
   readonly mediaType?: string
 }
 

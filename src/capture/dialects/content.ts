@@ -15,3 +15,17 @@ export function joinParts(parts: readonly ContentPart[], between: string): Conte
   const texts = parts.flatMap(part => (part.type === 'text' ? [part.text] : []))
   return texts.length === parts.length ? texts.join(between) : parts
 }
+
+/** The URL of an image as frameworks hold it: bytes, base64, a URL, or an object that says which; undefined if it is neither. */
+export function imageUrl(data: unknown, mediaType: string): string | undefined {
+  if (data instanceof URL) return data.href
+  if (data instanceof Uint8Array) {
+    return `data:${mediaType};base64,${Buffer.from(data).toString('base64')}`
+  }
+  if (typeof data === 'string') {
+    return /^(https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`
+  }
+  if (typeof data !== 'object' || data === null) return undefined
+  const held = data as { readonly url?: unknown; readonly data?: unknown }
+  return imageUrl(held.url ?? held.data, mediaType)
+}

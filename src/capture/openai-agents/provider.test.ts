@@ -44,4 +44,31 @@ describe('the model provider for the OpenAI Agents SDK', () => {
     expect(turns).toHaveLength(2)
     expect(events.map(({ kind }) => kind)).toContain('fork:conversation')
   })
+
+  it('reads images as images, which a policy that is sent tokens is never shown as text', async () => {
+    const png = 'data:image/png;base64,AAAA'
+    const shoot = tool({
+      name: 'shoot',
+      description: 'Takes a picture.',
+      parameters: z.object({}),
+      execute: async () => ({
+        type: 'image' as const,
+        image: { data: 'AAAA', mediaType: 'image/png' },
+      }),
+    })
+    const picture = { type: 'input_image' as const, image: png }
+    const inputs = ['Shoot.', [{ role: 'user' as const, content: [picture] }]]
+    for (const input of inputs) {
+      const rolled = rollScript(
+        async ({ modelProvider }) => {
+          const agent = new Agent({ name: 'looker', instructions: 'Look.', tools: [shoot] })
+          return (await new Runner({ modelProvider }).run(agent, input)).finalOutput
+        },
+        [call('shoot', {}), 'A door.'],
+      )
+      await expect(rolled).rejects.toThrow(
+        /messages\[\d\] has an image, and this policy reads text/,
+      )
+    }
+  })
 })

@@ -28,14 +28,14 @@ export function agentsModelProvider({ respond, signal }: ProviderOptions): Agent
       const answer = await ask(request)
       return { usage: usageOf(answer), output: outputOf(answer), responseId: answer.id }
     },
-    getStreamedResponse: (request: AgentsRequest) => streamed(ask(request)),
+    getStreamedResponse: (request: AgentsRequest) => streamed(() => ask(request)),
   }
   return { getModel: () => model }
 }
 
-async function* streamed(asked: Promise<ChatAnswer>): AsyncGenerator<AgentsEvent> {
+async function* streamed(ask: () => Promise<ChatAnswer>): AsyncGenerator<AgentsEvent> {
   yield { type: 'response_started' }
-  const answer = await asked
+  const answer = await ask()
   const delta = textOf(answer.message.content)
   if (delta !== '') yield { type: 'output_text_delta', delta }
   const { prompt: inputTokens, sampled: outputTokens } = answer.usage

@@ -1,5 +1,13 @@
-import type { Message, ToolCall, ToolDefinition } from '../../core/message.ts'
+import {
+  type Content,
+  type ContentPart,
+  type Message,
+  type ToolCall,
+  type ToolDefinition,
+  textOf,
+} from '../../core/message.ts'
 import type { ChatRequest, ToolChoice } from '../contract.ts'
+import { imageUrl, joinParts } from '../dialects/content.ts'
 import type { AgentsRequest, InputItem } from './types.ts'
 
 /** What the OpenAI Agents SDK asks, as a request. */
@@ -80,8 +88,8 @@ function readItems(items: readonly InputItem[]): readonly Message[] {
       continue
     }
     answer ??= { content: '', reasoning: '', calls: [] }
-    if (item.role === 'assistant') answer.content += textIn(item.content)
-    else if (item.type === 'reasoning') answer.reasoning += textIn(item.content)
+    if (item.role === 'assistant') answer.content += textOf(contentIn(item.content))
+    else if (item.type === 'reasoning') answer.reasoning += textOf(contentIn(item.content))
     else answer.calls.push(readCall(item))
   }
   close()
@@ -93,11 +101,11 @@ function readGiven({ type, role, content, callId = '', name, output }: InputItem
     return {
       role: 'tool',
       tool_call_id: callId,
-      content: textIn(output),
+      content: contentIn(output),
       ...(name !== undefined && { name }),
     }
   }
-  if (role === 'user' || role === 'system') return { role, content: textIn(content) }
+  if (role === 'user' || role === 'system') return { role, content: contentIn(content) }
   throw new TypeError(`An item of type ${String(type)} cannot be shown to a policy here.`)
 }
 
@@ -105,11 +113,25 @@ function readCall({ callId = '', name = '', arguments: text = '{}' }: InputItem)
   return { id: callId, type: 'function', function: { name, arguments: text } }
 }
 
-function textIn(content: unknown): string {
+function contentIn(content: unknown): Content {
   if (typeof content === 'string') return content
-  if (Array.isArray(content)) return content.map(textIn).join('')
-  if (!isRecord(content)) return ''
-  return typeof content.text === 'string' ? content.text : JSON.stringify(content)
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
+  return joinParts(parts.map(readPart), '')
+}
+
+/** A text or an image; what a tool gave in a form of its own is written out. */
+function readPart(part: unknown): ContentPart {
+  if (typeof part === 'string') return { type: 'text', text: part }
+  if (!isRecord(part)) return { type: 'text', text: '' }
+  const { type, text = part.refusal, image } = part
+  if (typeof text === 'string') return { type: 'text', text }
+  const { mediaType = 'image/png' } = isRecord(image) ? image : {}
+  const url = imageUrl(image, String(mediaType))
+  if (url !== undefined) return { type: 'image_url', image_url: { url } }
+  if (typeof type !== 'string') return { type: 'text', text: JSON.stringify(part) }
+  throw new TypeError(
+    `A part of type ${type} cannot be shown to a policy here: only text and images are read.`,
+  )
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
