@@ -31,6 +31,10 @@ export interface Answering extends Required<Omit<CaptureOptions, 'seats'>> {
   readonly seat: Seat
   /** Whether nothing else of the attempt is being answered. */
   readonly isAlone: boolean
+  readonly running: {
+    /** Where its request died in the order of events, if that is known. */
+    readonly died: number | undefined
+  }
   readonly order: AttemptOrder
 }
 
@@ -180,8 +184,9 @@ function keep(
   answering: Answering,
   { drawn, prompted, began }: One & { readonly drawn: Drawn },
 ): CapturedTurn {
-  const { seat } = answering
+  const { seat, running } = answering
   const message = messageOf(request, answering, { drawn, prompted })
+  const ended = answering.order.tick()
   const turn = openTurn(prompted, {
     number: seat.known.turns.length,
     segments: drawn.segments,
@@ -189,7 +194,7 @@ function keep(
     message,
     saidKeys: new Keys(() => [...prompted.keys.list, ...messageKeys([message])]),
     began,
-    ended: answering.order.tick(),
+    ended: drawn.sampled ? ended : (running.died ?? ended),
     isCut: !drawn.sampled,
   })
   if (turn.isCut) {

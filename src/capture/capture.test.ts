@@ -258,6 +258,30 @@ describe('a captured attempt', () => {
     }
   })
 
+  it('lets go of a request that died when the same is asked again before it is over', async () => {
+    const stop = new AbortController()
+    const whole = echoPolicy(false)
+    const answered: Promise<unknown>[] = []
+    const policy: Policy = {
+      ...whole,
+      capabilities: { ...plainCapabilities, abort: true },
+      async sample(request, sampling) {
+        if (stop.signal.aborted) return await whole.sample(request, sampling)
+        stop.abort(new Error('gone'))
+        answered.push(capture.respond(ask([user('Go.')]), { signal }))
+        await answered[0]
+        const ids = renderer.tokenizer.encode('The')
+        return tokenSample(ids, { prompt: request.prompt.ids.length, finish: 'abort' })
+      },
+    }
+    const { capture } = openWith(policy)
+    const died = capture.respond(ask([user('Go.')]), { signal: stop.signal })
+    await expect(died).rejects.toThrow('gone')
+    const [tree] = await capture.end()
+    expect(tree.trajectories[0]!.turns.map(({ finish }) => finish.kind)).toEqual(['stop'])
+    expect(causes(tree.trajectories[0]!.events)).toEqual([])
+  })
+
   it('draws several answers from one stored prompt', async () => {
     const policy = withOwnRecord(echoPolicy(false))
     const { capture } = openWith(policy)

@@ -28,6 +28,8 @@ export function openCapture(options: CaptureOptions): Capture {
 /** A request that is being answered. */
 interface Running {
   readonly controller: AbortController
+  /** Where it died in the attempt's order of events, if another request came before it was over. */
+  died: number | undefined
   /** Called when it has ended, with or without an answer; set by whoever waits for that. */
   isOver: (() => void) | undefined
 }
@@ -121,7 +123,8 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const others = call.controller ? [attempt.signal] : [call.signal, attempt.signal]
     const { signal, release } = joinSignals(others, controller)
     const isAlone = this.#running.size === 0
-    const running: Running = { controller, isOver: undefined }
+    const running: Running = { controller, died: undefined, isOver: undefined }
+    this.#noteDead()
     const before = this.#failure
     this.#running.add(running)
     try {
@@ -132,6 +135,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
         call,
         seat,
         isAlone,
+        running,
         order: this,
       })
       this.#isFull = false
@@ -146,6 +150,13 @@ class CapturedAttempt implements Capture, AttemptOrder {
       release()
       this.#running.delete(running)
       running.isOver?.()
+    }
+  }
+
+  /** What has died, but is not over, does not run beside what is asked from here on. */
+  #noteDead(): void {
+    for (const each of this.#running) {
+      if (each.controller.signal.aborted) each.died ??= this.#ticks
     }
   }
 
