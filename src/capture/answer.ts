@@ -22,7 +22,7 @@ import { Keys, messageKeys } from './message-key.ts'
 import { otherSampling, requestSampling, shownBy } from './request.ts'
 import type { Share } from './room.ts'
 import type { Seat } from './seat.ts'
-import { type CapturedTurn, openTurn, type Prompted, promptLength } from './turn.ts'
+import { type CapturedTurn, openTurn, type Prompted, promptLength, turnLength } from './turn.ts'
 import { unmetBy } from './unmet.ts'
 
 /** Everything that answering a request needs. */
@@ -197,12 +197,12 @@ function keep(
     ended: drawn.sampled ? ended : (running.died ?? ended),
     isCut: !drawn.sampled,
   })
+  const tokens = turnLength(turn) - promptLength(turn)
   if (turn.isCut) {
-    const tokens = drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0)
     const detail = `a request died with ${tokens} tokens of its answer`
     seat.tally.events.push({ kind: 'request-died', detail, figures: { tokens } })
   }
-  if (drawn.segments.length > 0) seat.known.add(turn)
+  if (!turn.isCut || tokens > 0) seat.known.add(turn)
   return turn
 }
 

@@ -99,6 +99,8 @@ function openPlanter(
   /** Where the first `tokens` tokens of the path to a turn end. */
   function locate(turn: CapturedTurn | undefined, tokens: number): Place {
     if (!turn || tokens === 0) return root
+    // All of its path, which for an empty answer is no longer than its prompt.
+    if (tokens >= turnLength(turn)) return plant(turn)
     if (tokens > promptLength(turn)) return placeAt(tree, plant(turn), tokens)
     if (tokens > turn.keep) return placeAt(tree, plantPrompt(turn), tokens)
     return locate(turn.base, tokens)
