@@ -81,6 +81,12 @@ describe('agent', () => {
     }
   })
 
+  it('refuses a reward and seats of another form than theirs, instead of passing over them', () => {
+    const made = (wrong: object) => () => agent({ name: 'wrong', task, run: () => 1, ...wrong })
+    expect(made({ reward: () => 1 })).toThrow('reward is an object of named parts')
+    expect(made({ seats: 'buyer' })).toThrow('needs seats with different names')
+  })
+
   it('rolls an AI SDK agent as it is, token for token', async () => {
     const answers = [call('count', {}), call('sell', { pears: 3 }), 'Sold.']
     const { group, record } = await rollOne(answers)

@@ -57,12 +57,13 @@ export function agent<Data, Result, const Seat extends string = never>(
   }
   const made = environment<Data, Json>({
     ...rest,
-    reward: whereReturned(reward as Readonly<Record<string, RewardPart<Data, Json>>>),
+    reward: reward as Readonly<Record<string, RewardPart<Data, Json>>>,
     // Replaced below by `openAgentWorld`: an agent brings its own tools.
     open: () => ({ opening: [] }),
   })
   return {
     ...made,
+    reward: whereReturned(made.reward),
     ...(seats && { seats }),
     drivesItself: true,
     agent: run,
@@ -75,7 +76,7 @@ export function agent<Data, Result, const Seat extends string = never>(
 
 /** Seat names become parts of ids and of flags, so their characters are limited. */
 function checkSeats(name: string, seats: readonly string[]): void {
-  const bad = seats.find(seat => !/^[A-Za-z][\w-]*$/.test(seat))
+  const bad = !Array.isArray(seats) ? seats : seats.find(seat => !/^[A-Za-z][\w-]*$/.test(seat))
   if (bad !== undefined || seats.length === 0 || new Set(seats).size < seats.length) {
     throw new TypeError(
       `Agent "${name}" needs seats with different names of letters, digits, - and _, not ${JSON.stringify(seats)}.`,

@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk'
+import { type FunctionCall, GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { rollScript } from '../../test/roll-script.ts'
@@ -102,6 +103,33 @@ describe("an agent's fetch", () => {
       kinds: ['thinking', 'tool_use'],
       text: 'Yes, it is open.',
     })
+    expect(fidelity).toEqual({ kind: 'exact', forks: [] })
+  })
+
+  it('serves a chat of the Google client, streamed and not', async () => {
+    const answers = [
+      `<think>\nI look.\n</think>\n\n${call('look', { at: 'door' })}`,
+      'Open.',
+      'Yes.',
+    ]
+    const { report, fidelity } = await rollScript(async ({ task, fetch }) => {
+      const client = new GoogleGenAI({ apiKey: 'none', httpOptions: { fetch } })
+      const functionDeclarations = [{ name: 'look' }]
+      const chat = client.chats.create({
+        model: 'any',
+        config: { tools: [{ functionDeclarations }] },
+      })
+      const { functionCalls = [] } = await chat.sendMessage({ message: task.question })
+      const [{ id, name }] = functionCalls as [FunctionCall]
+      const functionResponse = { id: id!, name: name!, response: { output: 'It is.' } }
+      const { text } = await chat.sendMessage({ message: [{ functionResponse }] })
+      const said: (string | undefined)[] = [text]
+      for await (const piece of await chat.sendMessageStream({ message: 'Sure?' })) {
+        said.push(piece.text)
+      }
+      return said.join('')
+    }, answers)
+    expect(report).toBe('Open.Yes.')
     expect(fidelity).toEqual({ kind: 'exact', forks: [] })
   })
 

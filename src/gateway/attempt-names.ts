@@ -4,7 +4,7 @@ import type { Gateway } from './gateway.ts'
 
 /** Names end up in files, lists and paths: they are short and of plain characters. */
 export function checkName<Name extends string>(name: Name): Name {
-  if (/^[\w.:@~ -]{1,200}$/.test(name)) return name
+  if (typeof name === 'string' && /^[\w.:@~ -]{1,200}$/.test(name)) return name
   throw new RequestProblem(
     'invalid',
     'a name has 1 to 200 letters, digits, spaces and . : @ ~ - _ and nothing else',

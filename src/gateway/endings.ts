@@ -22,6 +22,23 @@ export interface Ended {
   readonly report: string | undefined
 }
 
+const endingFields = ['outcome', 'report', 'reward', 'unasked']
+
+/** Refuses an ending that would be passed over, or a reward that would spoil its whole group. */
+export function checkEnding(ending: CaptureEnding): void {
+  const isObject = typeof ending === 'object' && ending !== null
+  const other = isObject
+    ? Object.keys(ending).find(name => !endingFields.includes(name))
+    : String(ending)
+  if (other !== undefined) {
+    throw new TypeError(`an attempt ends with ${endingFields.join(', ')}, not with ${other}`)
+  }
+  const { reward } = ending
+  if (reward !== undefined && !Number.isFinite(reward)) {
+    throw new TypeError(`a reward is a finite number, not ${String(reward)}`)
+  }
+}
+
 /** How the attempt of a tree ended. */
 export function endedAs({ trajectories }: Tree): Ended {
   const { outcome, turns, report } = trajectories[0]!

@@ -18,6 +18,7 @@ import { refuseBatch } from '../weigh/estimate.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
 import { openAttemptRecord } from './attempt-record.ts'
 import { elsewhere } from './elsewhere.ts'
+import { checkEnding } from './endings.ts'
 import type { Gateway } from './gateway.ts'
 import { openGateway } from './open-gateway.ts'
 import type { Secrets } from './secrets.ts'
@@ -119,9 +120,12 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
       })
       return { id, token, url: server.url }
     },
-    closeAttempt: (id, ending) => inner.attempts.close(findAttempt(inner, id), ending),
+    async closeAttempt(id, ending) {
+      if (ending !== undefined) checkEnding(ending)
+      await inner.attempts.close(findAttempt(inner, id), ending)
+    },
     async [Symbol.asyncDispose]() {
-      await inner.attempts.drain(graceSeconds)
+      await inner.attempts.drain(Math.min(graceSeconds, longestGrace))
       await server[Symbol.asyncDispose]()
       await inner[Symbol.asyncDispose]()
       await kept?.finish()
@@ -129,6 +133,9 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
     },
   }
 }
+
+/** Seconds; a longer timer would fire at once. */
+const longestGrace = (2 ** 31 - 1) / 1000
 
 /** A task of earlier attempts for which no data was sent. */
 function taskAgain({ readTask }: Gateway, id: TaskId): Task {

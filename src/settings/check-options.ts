@@ -23,6 +23,19 @@ const aSchedule: Kind = {
   wanted: 'a schedule',
   fits: value => aFunction.fits(value) || anObject.fits(value),
 }
+const aPort: Kind = {
+  wanted: 'a whole number from 0 to 65535',
+  fits: value => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 65_536,
+}
+const aCount: Kind = {
+  wanted: 'a whole number from 1 on',
+  fits: value =>
+    value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && Number(value) > 0),
+}
+const someSeconds: Kind = {
+  wanted: 'a number of seconds from 0 on',
+  fits: value => typeof value === 'number' && value >= 0,
+}
 const anything: Kind = { wanted: 'anything', fits: () => true }
 const anOpened = (what: string, method: string): Kind => ({
   wanted: `an opened ${what}, an object with ${method}`,
@@ -84,12 +97,12 @@ const otherOptions = {
   onStep: aFunction,
   onEvaluation: aFunction,
   onTask: aFunction,
-  port: anything,
+  port: aPort,
   host: anything,
   secrets: anything,
-  attempts: anything,
-  idleSeconds: anything,
-  graceSeconds: anything,
+  attempts: aCount,
+  idleSeconds: someSeconds,
+  graceSeconds: someSeconds,
   onGroup: aFunction,
 } as const satisfies Record<string, Kind>
 
