@@ -84,9 +84,23 @@ class Client:
                 return
 
     def roll(self, tasks, **options):
-        """Submits tasks and waits for all of them; groups in the order of the tasks."""
+        """Submits tasks and waits for all of them; groups in the order of the tasks, then by seat."""
         submission = self.submit(tasks, **options)
-        return sorted(self.groups(submission), key=lambda group: group["index"])
+        return sorted(self.groups(submission), key=lambda group: (group["index"], group["group"]))
+
+    def roll_each(self, tasks, **options):
+        """One group for every task, for trainers that match groups with prompts by their place."""
+        tasks = list(tasks)
+        groups = self.roll(tasks, **options)
+        if [group["index"] for group in groups] == list(range(len(tasks))):
+            return groups
+        seats = sorted({group["seat"] for group in groups if "seat" in group})
+        if len(seats) > 1:
+            raise ValueError(
+                f"every task has a group for each of the seats {', '.join(seats)}, and this trainer takes one per "
+                "prompt: give all seats but one a player, espalier rollouts --seat NAME=POLICY"
+            )
+        raise ValueError(f"{len(groups)} groups came of {len(tasks)} tasks: the submission was cancelled")
 
     def status(self, submission):
         return self.ask(f"/v1/rollouts/{submission}")

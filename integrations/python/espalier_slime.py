@@ -66,7 +66,7 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
     prompts = data_source.get_samples(args.rollout_batch_size)
     tasks = [task_of(group[0]) for group in prompts]
     service = client()
-    groups = service.roll(
+    groups = service.roll_each(
         tasks,
         id=fresh_name(f"{rollout_id}-{'eval' if evaluation else 'train'}"),
         format="slime",
@@ -89,7 +89,7 @@ async def custom_generate(args, sample, sampling_params):
     """Rolls one attempt at a sample's task; several samples where it has several rows."""
     service = client()
     group = await asyncio.to_thread(
-        service.roll,
+        service.roll_each,
         [task_of(sample)],
         id=fresh_name(f"{sample.group_index}-{sample.index}"),
         format="slime",

@@ -35,7 +35,7 @@ def rollout(client, to_task=None, **options):
         groups = {}
         for size in sorted(set(sizes)):
             chosen = [index for index, each in enumerate(sizes) if each == size]
-            rolled = client.roll(
+            rolled = client.roll_each(
                 [data[index] for index in chosen],
                 format="trl",
                 group=size,
@@ -102,7 +102,7 @@ def environment(client, probe):
 
         def reset(self, **row):
             if self._world is not None:
-                client.close_world(self._world)
+                _leave(client, self._world)
             columns = {k: v for k, v in row.items() if k not in ("prompt", "environment")}
             prompt = row.get("prompt")
             text = prompt if isinstance(prompt, str) or prompt is None else prompt[-1]["content"]
@@ -127,6 +127,17 @@ def world_reward(client):
         return rewards
 
     return espalier_world
+
+
+def _leave(client, world):
+    """Closes a world whose reward nobody asks for; the service may have closed it, where it was idle for long."""
+    from espalier_client import EspalierError
+
+    try:
+        client.close_world(world)
+    except EspalierError as error:
+        if error.code != 404:
+            raise
 
 
 def _method(client, tool):

@@ -135,7 +135,7 @@ async def roll_one(raw_prompt, sampling_params, answer=None, service=None):
     }
     service = service or client()
     groups = await asyncio.to_thread(
-        service.roll, [task], format="verl", group=1, sampling=sampling
+        service.roll_each, [task], format="verl", group=1, sampling=sampling
     )
     rows = groups[0]["rows"]
     if not rows:

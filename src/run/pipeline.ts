@@ -77,7 +77,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   // Hundreds of attempts listen to one signal, which is not a leak.
   setMaxListeners(0, options.signal)
   const running = new Set<Promise<SeatGroups>>()
-  const perJob = seatsOf(options.context).filter(seat => !options.context.seats?.has(seat)).length
+  const perJob = learningSeatsOf(options.context).length
   const outlet = openOutlet()
   let attempts = 0
   const shared: Shared = {
@@ -197,6 +197,14 @@ interface Shared {
 /** The seats of an attempt; one without a name where the environment names none. */
 export function seatsOf({ environment }: Pick<RolloutContext, 'environment'>): NonEmpty<string> {
   return environment.seats ?? ['']
+}
+
+/** The seats that the policy plays, each of which has a group of its own. */
+export function learningSeatsOf({
+  environment,
+  seats: others,
+}: Pick<RolloutContext, 'environment' | 'seats'>): readonly string[] {
+  return seatsOf({ environment }).filter(seat => !others?.has(seat))
 }
 
 async function rollGroup(job: Job, options: PipelineOptions, shared: Shared): Promise<SeatGroups> {

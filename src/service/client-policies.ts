@@ -3,6 +3,8 @@ import type { Policy } from '../core/policy.ts'
 /** A policy that is lent; giving it back lets it be closed when nobody else uses it. */
 export interface LentPolicy {
   readonly policy: Policy
+  /** Its URI, where it is not the service's own. */
+  readonly endpoint?: string
   giveBack(): void
 }
 
@@ -12,15 +14,23 @@ interface Opened {
   timer?: NodeJS.Timeout
 }
 
+/** What policies are opened with. */
+export interface ClientPoliciesOptions {
+  /** The service's own, which is lent until clients say where the weights are served. */
+  readonly own: Policy
+  readonly idleSeconds: number
+  open(uri: string): Promise<Policy>
+}
+
 /** The endpoints that clients name: each opened once, and closed when nobody has used it for a while. */
 export class ClientPolicies implements AsyncDisposable {
-  readonly #open: (uri: string) => Promise<Policy>
-  readonly #idleSeconds: number
+  readonly #options: ClientPoliciesOptions
   readonly #opened = new Map<string, Opened>()
+  #usual: LentPolicy
 
-  constructor(open: (uri: string) => Promise<Policy>, idleSeconds: number) {
-    this.#open = open
-    this.#idleSeconds = idleSeconds
+  constructor(options: ClientPoliciesOptions) {
+    this.#options = options
+    this.#usual = { policy: options.own, giveBack: () => undefined }
   }
 
   /** How many are open. */
@@ -28,8 +38,29 @@ export class ClientPolicies implements AsyncDisposable {
     return this.#opened.size
   }
 
-  async lend(uri: string): Promise<LentPolicy> {
-    const known = this.#opened.get(uri) ?? { policy: this.#open(uri), users: 0 }
+  /** Lends the policy behind a URI, or the usual one. */
+  async lend(uri = this.#usual.endpoint): Promise<LentPolicy> {
+    return uri === undefined ? this.#usual : await this.#lendOpened(uri)
+  }
+
+  /** From now on, this is the usual one; who was lent the one before keeps it. */
+  async moveTo(uri: string): Promise<void> {
+    const next = await this.#lendOpened(uri)
+    this.#usual.giveBack()
+    this.#usual = next
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const all = [...this.#opened.values()]
+    this.#opened.clear()
+    for (const { timer } of all) clearTimeout(timer)
+    for (const each of await Promise.allSettled(all.map(({ policy }) => policy))) {
+      if (each.status === 'fulfilled') await each.value[Symbol.asyncDispose]()
+    }
+  }
+
+  async #lendOpened(uri: string): Promise<LentPolicy> {
+    const known = this.#opened.get(uri) ?? { policy: this.#options.open(uri), users: 0 }
     this.#opened.set(uri, known)
     clearTimeout(known.timer)
     known.users++
@@ -42,19 +73,10 @@ export class ClientPolicies implements AsyncDisposable {
         known.users--
         if (known.users === 0) this.#closeLater(uri, known)
       }
-      return { policy, giveBack }
+      return { policy, endpoint: uri, giveBack }
     } catch (cause) {
       if (this.#opened.get(uri) === known) this.#opened.delete(uri)
       throw cause
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const all = [...this.#opened.values()]
-    this.#opened.clear()
-    for (const { timer } of all) clearTimeout(timer)
-    for (const each of await Promise.allSettled(all.map(({ policy }) => policy))) {
-      if (each.status === 'fulfilled') await each.value[Symbol.asyncDispose]()
     }
   }
 
@@ -62,6 +84,6 @@ export class ClientPolicies implements AsyncDisposable {
     opened.timer = setTimeout(() => {
       this.#opened.delete(uri)
       void opened.policy.then(policy => policy[Symbol.asyncDispose]())
-    }, this.#idleSeconds * 1000).unref()
+    }, this.#options.idleSeconds * 1000).unref()
   }
 }

@@ -42,6 +42,7 @@ export async function groupToAnswer(
     group: group.id,
     task: group.task,
     index,
+    ...(group.seat !== undefined && { seat: group.seat }),
     ...(group.step !== undefined && { step: group.step }),
     rewards: group.members.map(({ reward }) => reward.total),
     failed: group.unscored.length,

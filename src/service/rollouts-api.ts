@@ -56,6 +56,7 @@ export const finishedGroup = z.strictObject({
   group: z.string(),
   task: z.string(),
   index: z.int().describe('The place of its task in the submission'),
+  seat: z.string().optional().describe('Whose group it is, where attempts have several seats'),
   step: z.int().optional(),
   rewards: z.array(z.number()).describe('Of the members that were scored'),
   failed: z.int().describe('Attempts that never got a reward'),

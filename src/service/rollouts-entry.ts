@@ -13,6 +13,18 @@ export interface RolloutJob {
   readonly index: number
 }
 
+/** A group of a submission: that of a task, or of one seat of it. */
+export interface GroupPlace {
+  /** The place of its task in the submission. */
+  readonly index: number
+  readonly seat?: string | undefined
+}
+
+/** The place alone of what has one. */
+export function placeOf({ index, seat }: GroupPlace): GroupPlace {
+  return { index, ...(seat !== undefined && { seat }) }
+}
+
 /** A submission while it is worked on, and after it. */
 export interface Entry {
   readonly submission: Submission
@@ -21,9 +33,12 @@ export interface Entry {
   readonly format: Format
   readonly stop: AbortController
   readonly pipeline: Pipeline
-  readonly jobs: readonly RolloutJob[]
+  /** The tasks of groups that are not finished. */
+  readonly awaited: Map<GroupId, RolloutJob>
   /** Those that wait to be rolled. */
   readonly pending: RolloutJob[]
+  /** The policy it samples from, where that is not the service's own. */
+  readonly endpoint?: string
   /** Lets its policy be closed when nobody else uses it. */
   giveBack(): void
   /** Attempts per task. */
@@ -52,11 +67,11 @@ export interface TakeOptions {
 
 /** The status of a submission in the API. */
 export function statusOf(entry: Entry): SubmissionStatus {
-  const { submission, state, jobs, finished, taken, reason } = entry
+  const { submission, state, awaited, finished, taken, reason } = entry
   return {
     id: submission.id,
     state,
-    groups: jobs.length,
+    groups: finished + awaited.size,
     finished,
     taken,
     ...(reason !== undefined && { reason }),

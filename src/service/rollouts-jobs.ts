@@ -1,7 +1,8 @@
 import type { Task } from '../core/environment.ts'
-import type { GroupId, TaskId } from '../core/ids.ts'
+import { type GroupId, seatGroup, type TaskId } from '../core/ids.ts'
 import type { Policy, Sampling } from '../core/policy.ts'
 import { seedOf } from '../math/random.ts'
+import { learningSeatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { Format } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
@@ -64,15 +65,24 @@ function readTask(
   }
 }
 
-export function openEntry(
-  submission: Submission,
-  more: Pick<Entry, 'digest' | 'format' | 'jobs'> & {
-    readonly parts: RollParts
-    readonly policy: Policy
-    giveBack(): void
-  },
-): Entry {
-  const { parts, policy, ...rest } = more
+/** The groups that tasks make: one for every seat that learns. */
+export function groupsOf(
+  jobs: readonly RolloutJob[],
+  parts: Pick<RollParts, 'environment' | 'seats'>,
+): Map<GroupId, RolloutJob> {
+  const seats = learningSeatsOf(parts)
+  return new Map(jobs.flatMap(job => seats.map(seat => [seatGroup(job.id, seat), job] as const)))
+}
+
+/** What a submission is rolled with. */
+export interface EntryParts extends Pick<Entry, 'digest' | 'format' | 'awaited' | 'endpoint'> {
+  readonly parts: RollParts
+  readonly policy: Policy
+  giveBack(): void
+}
+
+export function openEntry(submission: Submission, given: EntryParts): Entry {
+  const { parts, policy, ...rest } = given
   const stop = new AbortController()
   const size = submission.group ?? parts.group ?? 8
   const signal = parts.signal ? AbortSignal.any([parts.signal, stop.signal]) : stop.signal
@@ -91,9 +101,9 @@ export function openEntry(
       sampling,
       signal,
       // Workers elsewhere open the policy themselves, by this URI.
-      ...(submission.policy !== undefined && { endpoint: submission.policy }),
+      ...(rest.endpoint !== undefined && { endpoint: rest.endpoint }),
     }),
-    pending: [...more.jobs],
+    pending: [...new Set(rest.awaited.values())],
     finished: 0,
     taken: 0,
     state: 'running',

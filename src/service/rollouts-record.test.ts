@@ -1,13 +1,18 @@
+import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import { Counter } from '../../test/counter.ts'
 import { dicePolicy, openByteRenderer } from '../../test/rolling.ts'
 import type { Group } from '../core/group.ts'
+import { type Policy, plainCapabilities } from '../core/policy.ts'
 import { keepSecret } from '../core/process/secrets.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
+import type { RollParts } from '../run/roll-groups.ts'
 import { openEstimate } from '../weigh/estimate.ts'
-import { Rollouts, type RolloutsOptions } from './rollouts.ts'
+import { Rollouts } from './rollouts.ts'
+import type { RolloutsOptions } from './rollouts-options.ts'
 import { openRolloutsRecord } from './rollouts-record.ts'
 
 const renderer = await openByteRenderer()
@@ -20,9 +25,10 @@ afterAll(async () => {
 const task = (number: number) => ({ prompt: `${number} + 1`, answer: String(number + 1) })
 
 /** A run folder as a service has it: the record of its submissions, and the groups of its journal. */
-function openFolder() {
-  const path = join(mkdtempSync(join(tmpdir(), 'espalier-record-')), 'submissions.jsonl')
-  const groups = new Map<string, Group>()
+function openFolder(more: Partial<RollParts> = {}, same?: Folder) {
+  const path =
+    same?.path ?? join(mkdtempSync(join(tmpdir(), 'espalier-record-')), 'submissions.jsonl')
+  const groups = same?.groups ?? new Map<string, Group>()
   const written: string[] = []
   const writer = {
     writeTree: async () => undefined,
@@ -42,6 +48,7 @@ function openFolder() {
     group: 2,
     limits: { turns: 3 },
     writer,
+    ...more,
   }
   /** Starts a service over the folder. The one before, if there is one, counts as killed. */
   const start = async (more: Partial<RolloutsOptions> = {}): Promise<Rollouts> => {
@@ -59,6 +66,25 @@ function openFolder() {
   }
   const text = (): string => readFileSync(path, 'utf8')
   return { path, groups, written, start, text }
+}
+
+interface Folder {
+  readonly path: string
+  readonly groups: Map<string, Group>
+}
+
+const asked = new Counter()
+
+/** A policy that has said nothing when it is stopped. */
+const silent: Policy = {
+  name: 'silent',
+  capabilities: plainCapabilities,
+  async sample(_request, { signal }) {
+    asked.raise()
+    await once(signal, 'abort')
+    throw signal.reason
+  },
+  [Symbol.asyncDispose]: async () => undefined,
 }
 
 /** Takes everything, until the service answers that nothing is left. */
@@ -217,6 +243,77 @@ describe('P1: after a restart', () => {
     await expect(after.submit({ ...body, id: 'kept', seed: 1 })).rejects.toMatchObject({
       code: 409,
     })
+  })
+})
+
+describe('H7: a service that is started again', () => {
+  const body = { id: 'big', tasks: [task(1), task(2), task(3)] }
+
+  it('goes on with what was being rolled when it was stopped in order', async () => {
+    const stop = new AbortController()
+    const folder = openFolder({ policy: silent, signal: stop.signal })
+    const before = await folder.start()
+    await before.submit(body)
+    await asked.reached(1)
+    stop.abort(new Error('interrupted'))
+    await before[Symbol.asyncDispose]()
+    expect(folder.text()).not.toContain('"ended"')
+    const after = await openFolder({}, folder).start()
+    expect(await takeAll(after, 'big')).toBe(3)
+  })
+
+  it('gives what was not taken, although a group that was taken is lost', async () => {
+    const folder = openFolder()
+    const before = await folder.start()
+    await before.submit(body)
+    await vi.waitFor(() => expect(before.status('big').finished).toBe(3))
+    const { groups } = await before.take('big')
+    await before.take('big', { after: 1 })
+    await vi.waitFor(() => expect(folder.text()).toContain('"taken"'))
+    folder.groups.delete(groups[0]!.group)
+    const rest = await (await folder.start()).take('big', { after: 1 })
+    expect(rest.groups).toEqual(groups.slice(1))
+    expect(folder.written).toHaveLength(3)
+  })
+
+  it('needs no policy for what is only to be taken', async () => {
+    const folder = openFolder()
+    const before = await folder.start()
+    await before.submit({ ...body, policy: 'sglang:http://gone' })
+    await vi.waitFor(() => expect(before.status('big').finished).toBe(3))
+    const after = await folder.start({ openPolicy: () => Promise.reject(new Error('refused')) })
+    expect((await after.take('big')).groups).toHaveLength(3)
+  })
+
+  it('sets aside what cannot go on, says so, and leaves it to a start that can', async () => {
+    const folder = openFolder()
+    const before = await folder.start({ openPolicy: async () => silent })
+    await before.submit({ ...body, policy: 'sglang:http://late' })
+    const lines: string[] = []
+    const openPolicy = (): Promise<Policy> => Promise.reject(new Error('refused'))
+    const down = await folder.start({ openPolicy, tell: line => lines.push(line) })
+    const reason = 'it cannot go on since the service was started again: policy: refused'
+    expect(await down.take('big')).toMatchObject({ groups: [], state: 'failed' })
+    expect(down.status('big')).toMatchObject({ state: 'failed', reason })
+    expect(lines).toEqual([`submission "big" is set aside: ${reason}`])
+    expect(await takeAll(await folder.start(), 'big')).toBe(3)
+  })
+
+  it('samples from the policy that was announced when a submission came', async () => {
+    const folder = openFolder()
+    const before = await folder.start({ openPolicy: async () => silent })
+    await before.moveTo('sglang:http://new')
+    await before.submit(body)
+    const opened: string[] = []
+    const after = await folder.start({
+      openPolicy: async uri => {
+        opened.push(uri)
+        return dicePolicy(renderer)
+      },
+    })
+    expect(await after.submit(body)).toMatchObject({ state: 'running' })
+    expect(await takeAll(after, 'big')).toBe(3)
+    expect(opened).toEqual(['sglang:http://new'])
   })
 })
 

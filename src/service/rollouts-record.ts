@@ -4,13 +4,16 @@ import { replaceFile } from '../store/run-folder.ts'
 import { StoreError } from '../store/store-error.ts'
 import { digestOf } from './digest.ts'
 import { type Submission, type SubmissionStatus, submission } from './rollouts-api.ts'
+import { type GroupPlace, placeOf } from './rollouts-entry.ts'
 
 /** A submission as a service left it. */
 export interface LeftSubmission {
   readonly submission: Submission
   readonly digest: string
-  /** The places of the tasks whose groups are finished, by their cursor. */
-  readonly finished: readonly number[]
+  /** How many groups it makes. */
+  readonly groups: number
+  /** The groups that are finished, by their cursor. */
+  readonly finished: readonly GroupPlace[]
   /** The last group that the client has. */
   readonly taken: number
   readonly state: SubmissionStatus['state']
@@ -25,9 +28,14 @@ export interface DoneSubmission {
 }
 
 type Line =
-  // Earlier services wrote no digest.
-  | { readonly kind: 'submitted'; readonly submission: Submission; readonly digest?: string }
-  | { readonly kind: 'finished'; readonly id: string; readonly index: number }
+  // Earlier services wrote no digest, and made one group of every task.
+  | {
+      readonly kind: 'submitted'
+      readonly submission: Submission
+      readonly digest?: string
+      readonly groups?: number
+    }
+  | ({ readonly kind: 'finished'; readonly id: string } & GroupPlace)
   | { readonly kind: 'taken'; readonly id: string; readonly cursor: number }
   | {
       readonly kind: 'ended'
@@ -72,7 +80,7 @@ export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> 
 }
 
 interface Progress extends LeftSubmission {
-  readonly finished: number[]
+  readonly finished: GroupPlace[]
   taken: number
   state: SubmissionStatus['state']
   reason?: string
@@ -102,14 +110,15 @@ function follow({ left, done }: Known, line: Line): void {
   }
   if (line.kind === 'submitted') {
     const checked = submission.parse(line.submission)
-    const { digest = digestOf(checked) } = line
+    const { digest = digestOf(checked), groups = checked.tasks.length } = line
+    const known = { submission: checked, digest, groups }
     done.delete(checked.id)
-    left.set(checked.id, { submission: checked, digest, finished: [], taken: 0, state: 'running' })
+    left.set(checked.id, { ...known, finished: [], taken: 0, state: 'running' })
     return
   }
   const known = left.get(line.id)
   if (!known) return
-  if (line.kind === 'finished') known.finished.push(line.index)
+  if (line.kind === 'finished') known.finished.push(placeOf(line))
   else if (line.kind === 'taken') known.taken = Math.max(known.taken, line.cursor)
   else {
     known.state = line.state
@@ -122,13 +131,13 @@ function isTaken({ state, finished, taken }: LeftSubmission): boolean {
 }
 
 function doneOf(left: LeftSubmission): DoneSubmission {
-  const { submission, digest, finished, taken, state, reason } = left
+  const { submission, digest, groups, finished, taken, state, reason } = left
   return {
     digest,
     status: {
       id: submission.id,
       state,
-      groups: submission.tasks.length,
+      groups,
       finished: finished.length,
       taken,
       ...(reason !== undefined && { reason }),
@@ -144,11 +153,11 @@ function linesOf({ left, done }: Known): readonly Line[] {
 }
 
 function progressLines(left: LeftSubmission): readonly Line[] {
-  const { submission, digest, finished, taken, state, reason } = left
+  const { submission, digest, groups, finished, taken, state, reason } = left
   const { id } = submission
   return [
-    { kind: 'submitted', submission, digest },
-    ...finished.map(index => ({ kind: 'finished', id, index }) as const),
+    { kind: 'submitted', submission, digest, groups },
+    ...finished.map(place => ({ kind: 'finished', id, ...place }) as const),
     { kind: 'taken', id, cursor: taken },
     ...(state === 'running' ? [] : [endedLine(id, state, reason)]),
   ]

@@ -8,7 +8,8 @@ import type { Policy, SampleRequest } from '../core/policy.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import { openEstimate } from '../weigh/estimate.ts'
-import { Rollouts, type RolloutsOptions } from './rollouts.ts'
+import { Rollouts } from './rollouts.ts'
+import type { RolloutsOptions } from './rollouts-options.ts'
 import { serveRollouts } from './rollouts-server.ts'
 import { Worlds } from './rollouts-worlds.ts'
 
@@ -198,6 +199,9 @@ describe('rollouts over HTTP', () => {
     const full = await ask('/v1/rollouts', { id: 'b', tasks: [task(1), task(2)] })
     expect([full.code, full.headers.get('retry-after')]).toEqual([429, '1'])
     expect(full.value.error).toBe('1 of 2 groups are queued: there is no room for 2 more')
+    const never = await ask('/v1/rollouts', { id: 'c', tasks: [task(1), task(2), task(3)] })
+    expect(never.code).toBe(400)
+    expect(never.value.error).toMatch(/^3 groups are more than .* \(2\): send them in parts$/)
     gate.open()
     await ask('/v1/rollouts/a/groups?wait=10')
     await ask('/v1/rollouts/a/groups?after=1&wait=10')

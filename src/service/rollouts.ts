@@ -3,15 +3,19 @@ import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
-import { type RollParts, rolloutsOf } from '../run/roll-groups.ts'
-import { ClientPolicies, type LentPolicy } from './client-policies.ts'
+import { learningSeatsOf } from '../run/pipeline.ts'
+import { rolloutsOf } from '../run/roll-groups.ts'
+import { ClientPolicies } from './client-policies.ts'
 import { digestOf } from './digest.ts'
+import { DoneSubmissions } from './done-submissions.ts'
 import { openFailureTelling } from './group-failures.ts'
-import { groupToAnswer, type WeighFor } from './rollouts-answer.ts'
+import { groupToAnswer } from './rollouts-answer.ts'
 import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
 import {
   acknowledge,
   type Entry,
+  type GroupPlace,
+  placeOf,
   type RolloutJob,
   statusOf,
   type TakeOptions,
@@ -19,37 +23,11 @@ import {
   wake,
 } from './rollouts-entry.ts'
 import { RolloutsError } from './rollouts-error.ts'
-import { openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
+import { groupsOf, openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
+import type { RolloutsOptions } from './rollouts-options.ts'
 import { openWeightsDesk, type WeightsDesk } from './rollouts-policy.ts'
-import {
-  type DoneSubmission,
-  endedLine,
-  type LeftSubmission,
-  type RolloutsRecord,
-} from './rollouts-record.ts'
-
-/** What a service works with, and how much it takes on. */
-export interface RolloutsOptions {
-  readonly parts: RollParts
-  /** Opens the endpoint that a submission names. */
-  openPolicy(uri: string): Promise<Policy>
-  /** Finds a task of the service by its id. */
-  findTask(id: string): Promise<Task | undefined>
-  /** Groups that may wait to be rolled. @default 4096 */
-  readonly queue?: number
-  /** Finished groups that may wait to be taken; rolling stops until there is room. @default 256 */
-  readonly results?: number
-  /** Seconds after which an endpoint of clients that nobody samples from is closed. @default 600 */
-  readonly idleSeconds?: number
-  /** Where submissions are kept, so that a service that is killed goes on where it was. */
-  readonly record?: RolloutsRecord
-  /** Weighs a group for the trainer of a format: importance weights, shaped rewards. */
-  readonly weigh?: WeighFor
-  /** Tells the operator a line: why attempts fail. */
-  tell?(line: string): void
-  /** Finds a finished group of the resumed run. */
-  findGroup?(id: GroupId): Promise<Group | undefined>
-}
+import { endedLine, type LeftSubmission, type RolloutsRecord } from './rollouts-record.ts'
+import { restoreFinished } from './rollouts-restore.ts'
 
 /** What was taken. */
 export interface Taken {
@@ -57,9 +35,6 @@ export interface Taken {
   readonly cursor: number
   readonly state: SubmissionStatus['state']
 }
-
-/** Taken submissions that a service without a record remembers, so that one sent again is not rolled again. */
-const remembered = 10_000
 
 /**
  * Rolls what clients submit and keeps the results until they are taken. Both queues are bounded: new
@@ -71,8 +46,7 @@ export class Rollouts implements AsyncDisposable {
   readonly #entries = new Map<string, Entry>()
   readonly #active = new Set<Entry>()
   readonly #opening = new Map<string, Promise<SubmissionStatus>>()
-  /** What is remembered of completely taken submissions. */
-  readonly #done = new Map<string, DoneSubmission>()
+  readonly #done: DoneSubmissions
   readonly #policies: ClientPolicies
   readonly #tellFailures: ReturnType<typeof openFailureTelling>
   readonly #counts = {
@@ -84,20 +58,23 @@ export class Rollouts implements AsyncDisposable {
     sampledTokens: 0,
     failedAttempts: 0,
   }
-  #policy: LentPolicy
+  /** Groups that a task makes. */
+  readonly #perTask: number
   #attempts = 0
   #isClosed = false
 
   constructor(options: RolloutsOptions) {
     this.#options = { queue: 4096, results: 256, ...options }
+    this.#done = new DoneSubmissions({ keepsAll: options.record !== undefined })
+    this.#perTask = learningSeatsOf(options.parts).length
     this.#tellFailures = openFailureTelling(line => options.tell?.(line))
     this.weights = openWeightsDesk(options.parts.elsewhere)
-    this.#policy = { policy: options.parts.policy, giveBack: () => undefined }
     const open = (uri: string): Promise<Policy> =>
       options.openPolicy(uri).catch((cause: unknown) => {
         throw new RolloutsError(400, `policy: ${(cause as Error).message}`)
       })
-    this.#policies = new ClientPolicies(open, options.idleSeconds ?? 600)
+    const { idleSeconds = 600 } = options
+    this.#policies = new ClientPolicies({ own: options.parts.policy, idleSeconds, open })
   }
 
   /** A task of a client: one of the service's, or its own. */
@@ -173,9 +150,7 @@ export class Rollouts implements AsyncDisposable {
 
   /** From now on, submissions that name no policy are sampled from this one. */
   async moveTo(uri: string): Promise<void> {
-    const before = this.#policy
-    this.#policy = await this.#policies.lend(uri)
-    before.giveBack()
+    await this.#policies.moveTo(uri)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -188,6 +163,10 @@ export class Rollouts implements AsyncDisposable {
     await this.#policies[Symbol.asyncDispose]()
   }
 
+  get #isStopping(): boolean {
+    return this.#isClosed || this.#options.parts.signal?.aborted === true
+  }
+
   #find(id: string): Entry {
     const entry = this.#entries.get(id)
     if (!entry) throw new RolloutsError(404, `no submission called "${id}"`)
@@ -198,7 +177,13 @@ export class Rollouts implements AsyncDisposable {
     const { queue, parts } = this.#options
     const format = readFormat(submission.format ?? 'jsonl')
     const { queued } = this.#counts
-    const wanted = submission.tasks.length
+    const wanted = submission.tasks.length * this.#perTask
+    if (wanted > queue) {
+      throw new RolloutsError(
+        400,
+        `${wanted} groups are more than the queue of this service ever has room for (${queue}): send them in parts`,
+      )
+    }
     if (queued + wanted > queue) {
       throw new RolloutsError(
         429,
@@ -207,9 +192,9 @@ export class Rollouts implements AsyncDisposable {
     }
     this.#counts.queued += wanted
     try {
-      const jobs = await readJobs(submission, this.#options)
-      await this.#refuseFinished(jobs)
-      const entry = await this.#open(submission, { digest, format, jobs, parts })
+      const awaited = groupsOf(await readJobs(submission, this.#options), parts)
+      await this.#refuseFinished([...awaited.keys()])
+      const entry = await this.#open(submission, { digest, format, awaited })
       await this.#record(entry)
       this.#enter(entry)
       this.#start()
@@ -221,8 +206,8 @@ export class Rollouts implements AsyncDisposable {
   }
 
   /** A group of the run is never replaced, even if the record that names its submission was lost. */
-  async #refuseFinished(jobs: readonly RolloutJob[]): Promise<void> {
-    for (const { id } of jobs) {
+  async #refuseFinished(groups: readonly GroupId[]): Promise<void> {
+    for (const id of groups) {
       if (!(await this.#options.findGroup?.(id))) continue
       throw new RolloutsError(409, `the run has a group "${id}" already: choose another id`)
     }
@@ -230,9 +215,16 @@ export class Rollouts implements AsyncDisposable {
 
   /** Records a submission before anything of it is rolled; one that cannot be recorded is not taken on. */
   async #record(entry: Entry): Promise<void> {
-    const { submission, digest } = entry
+    const { submission, digest, endpoint, awaited } = entry
+    // Whoever goes on with it samples from the same policy.
+    const policy = endpoint === undefined ? {} : { policy: endpoint }
     try {
-      await this.#options.record?.write({ kind: 'submitted', submission, digest })
+      await this.#options.record?.write({
+        kind: 'submitted',
+        submission: { ...submission, ...policy },
+        digest,
+        groups: awaited.size,
+      })
     } catch (error) {
       entry.giveBack()
       await entry.pipeline[Symbol.asyncDispose]()
@@ -243,15 +235,12 @@ export class Rollouts implements AsyncDisposable {
   /** Opens what a submission is rolled with. */
   async #open(
     submission: Submission,
-    more: Pick<Entry, 'digest' | 'format' | 'jobs'> & { readonly parts: RollParts },
+    more: Pick<Entry, 'digest' | 'format' | 'awaited'>,
   ): Promise<Entry> {
-    const lent =
-      submission.policy === undefined
-        ? { ...this.#policy, giveBack: () => undefined }
-        : await this.#policies.lend(submission.policy)
+    const { policy, ...lent } = await this.#policies.lend(submission.policy)
     if (submission.version !== undefined) await this.weights.announce(submission.version)
-    const policy = this.weights.watch(lent.policy)
-    return openEntry(submission, { ...more, policy, giveBack: lent.giveBack })
+    const { parts } = this.#options
+    return openEntry(submission, { ...more, ...lent, parts, policy: this.weights.watch(policy) })
   }
 
   /** Takes a submission in, to be rolled when there is room. */
@@ -264,40 +253,59 @@ export class Rollouts implements AsyncDisposable {
   /** Goes on with what the service before left; finished groups wait to be taken under their cursors. */
   async restore(): Promise<void> {
     const { left = [], done = [] } = this.#options.record ?? {}
-    for (const each of done) this.#remember(each)
-    for (const each of left) await this.#restoreOne(each)
+    for (const each of done) this.#done.add(each)
+    for (const each of left) {
+      await this.#restoreOne(each).catch((cause: unknown) => this.#setAside(each, cause))
+    }
     this.#start()
   }
 
   async #restoreOne(left: LeftSubmission): Promise<void> {
-    const { submission, digest, finished, taken, state, reason } = left
-    const { parts, findGroup, weigh } = this.#options
+    const { submission, digest, taken, state, reason } = left
+    const { parts, weigh, findGroup } = this.#options
     const format = readFormat(submission.format ?? 'jsonl')
-    const jobs = await readJobs(submission, this.#options)
-    const entry = await this.#open(submission, { digest, format, jobs, parts })
-    this.#enter(entry)
-    this.#counts.queued += jobs.length
-    // A group may be in the journal although the record was cut before its line.
-    for (const index of new Set([...finished, ...jobs.keys()])) {
-      const group = await findGroup?.(jobs[index]!.id)
-      if (!group) continue
-      entry.pending.splice(entry.pending.indexOf(jobs[index]!), 1)
-      this.#counts.queued--
-      entry.finished++
-      if (!finished.includes(index)) await this.#recordFinished(entry, jobs[index]!)
-      if (entry.finished <= taken) continue
-      const answer = await groupToAnswer(group, jobs[index]!, { format, parts, weigh })
-      entry.results.push({ cursor: entry.finished, ...answer })
-      this.#counts.waiting++
-    }
+    const awaited = groupsOf(await readJobs(submission, this.#options), parts)
+    const { finished, results, unrecorded } = await restoreFinished(left, awaited, {
+      find: async id => await findGroup?.(id),
+      toAnswer: (group, job) => groupToAnswer(group, job, { format, parts, weigh }),
+    })
+    const isStopped = state === 'cancelled' || state === 'failed'
+    const more = { digest, format, awaited }
+    // What is not rolled any more needs no policy, which may be gone.
+    const entry =
+      isStopped || awaited.size === 0
+        ? openEntry(submission, { ...more, parts, policy: parts.policy, giveBack: () => undefined })
+        : await this.#open(submission, more)
+    entry.finished = finished
     entry.taken = taken
-    if (entry.finished === jobs.length) await this.#end(entry, 'finished')
-    // A finished group that was lost, for instance in a power cut, is rolled again.
-    else if (state === 'cancelled' || state === 'failed') await this.#end(entry, state, reason)
+    entry.results.push(...results)
+    this.#enter(entry)
+    this.#counts.waiting += results.length
+    this.#counts.queued += entry.pending.length * this.#perTask
+    for (const place of unrecorded) await this.#recordFinished(entry, place)
+    if (awaited.size === 0) await this.#end(entry, 'finished')
+    else if (isStopped) await this.#end(entry, state, reason)
   }
 
-  async #recordFinished({ submission }: Entry, { index }: RolloutJob): Promise<void> {
-    await this.#options.record?.write({ kind: 'finished', id: submission.id, index })
+  /** A submission that cannot go on as the service is started now stays in the record, for a start that can. */
+  #setAside({ submission, digest, groups, finished, taken }: LeftSubmission, cause: unknown): void {
+    if (!(cause instanceof RolloutsError)) throw cause
+    const { id } = submission
+    const reason = `it cannot go on since the service was started again: ${cause.message}`
+    this.#options.tell?.(`submission "${id}" is set aside: ${reason}`)
+    const status = {
+      id,
+      state: 'failed',
+      groups,
+      finished: finished.length,
+      taken,
+      reason,
+    } as const
+    this.#done.add({ digest, status })
+  }
+
+  async #recordFinished({ submission }: Entry, place: GroupPlace): Promise<void> {
+    await this.#options.record?.write({ kind: 'finished', id: submission.id, ...place })
   }
 
   /** Records the progress of a submission. It may be lost: then a group is given once more. */
@@ -308,11 +316,13 @@ export class Rollouts implements AsyncDisposable {
 
   /** Starts groups while there is room for their attempts and for their results. */
   #start(): void {
+    if (this.#isStopping) return
     const { parts, results } = this.#options
     for (const entry of this.#active) {
       while (entry.pending.length > 0) {
         const isFull = this.#attempts > 0 && this.#attempts + entry.size > rolloutsOf(parts)
-        if (isFull || this.#counts.waiting + this.#counts.running >= results) return
+        const held = this.#counts.waiting + this.#counts.running
+        if (isFull || (held > 0 && held + this.#perTask > results)) return
         void this.#roll(entry, entry.pending.shift()!)
       }
     }
@@ -320,18 +330,21 @@ export class Rollouts implements AsyncDisposable {
 
   async #roll(entry: Entry, job: RolloutJob): Promise<void> {
     const { step } = entry.submission
-    this.#counts.queued--
-    this.#counts.running++
+    this.#counts.queued -= this.#perTask
+    this.#counts.running += this.#perTask
     this.#attempts += entry.size
     try {
       entry.pipeline.submit({ ...job, order: job.index, ...(step !== undefined && { step }) })
-      await this.#keep(entry, await entry.pipeline.next())
+      for (let group = 0; group < this.#perTask; group++) {
+        await this.#keep(entry, await entry.pipeline.next())
+      }
     } catch (error) {
-      if (entry.state === 'running') {
+      // What the end of the service cuts short is left to the next one.
+      if (entry.state === 'running' && !this.#isStopping) {
         void this.#end(entry, 'failed', describeCause(error))
       }
     } finally {
-      this.#counts.running--
+      this.#counts.running -= this.#perTask
       this.#attempts -= entry.size
       this.#start()
     }
@@ -339,13 +352,16 @@ export class Rollouts implements AsyncDisposable {
 
   async #keep(entry: Entry, group: Group): Promise<void> {
     const { parts, weigh } = this.#options
-    const job = entry.jobs.find(({ id }) => id === group.id)!
+    const job = entry.awaited.get(group.id)
+    // One that was finished before the service was started again is not given twice.
+    if (!job) return
     const answer = await groupToAnswer(group, job, { format: entry.format, parts, weigh })
     if (entry.state !== 'running') return
     // Before a client can have it: the order of these lines is that of the cursors.
-    await this.#recordFinished(entry, job)
+    await this.#recordFinished(entry, placeOf(answer))
     if (entry.state !== 'running') return
     this.#tellFailures(answer)
+    entry.awaited.delete(group.id)
     entry.finished++
     entry.results.push({ cursor: entry.finished, ...answer })
     this.#counts.waiting++
@@ -354,7 +370,7 @@ export class Rollouts implements AsyncDisposable {
     for (const { trajectory } of [...group.members, ...group.unscored]) {
       this.#counts.sampledTokens += trajectory.usage.sampled
     }
-    if (entry.finished === entry.jobs.length) void this.#end(entry, 'finished')
+    if (entry.awaited.size === 0) void this.#end(entry, 'finished')
     wake(entry)
   }
 
@@ -363,7 +379,7 @@ export class Rollouts implements AsyncDisposable {
     entry.state = state
     if (reason !== undefined) entry.reason = reason
     this.#active.delete(entry)
-    this.#counts.queued -= entry.pending.length
+    this.#counts.queued -= entry.pending.length * this.#perTask
     entry.pending.length = 0
     entry.giveBack()
     const isRecorded = this.#note(endedLine(entry.submission.id, state, reason))
@@ -378,16 +394,6 @@ export class Rollouts implements AsyncDisposable {
     const { submission, digest } = entry
     if (entry.state === 'running' || entry.taken < entry.finished) return
     this.#entries.delete(submission.id)
-    this.#remember({ digest, status: statusOf(entry) })
-  }
-
-  #remember(done: DoneSubmission): void {
-    this.#done.set(done.status.id, done)
-    // A run folder keeps the groups of every name: a name used twice would replace them.
-    if (this.#options.record) return
-    for (const id of this.#done.keys()) {
-      if (this.#done.size <= remembered) return
-      this.#done.delete(id)
-    }
+    this.#done.add({ digest, status: statusOf(entry) })
   }
 }

@@ -38,6 +38,51 @@ except ValueError as error:
     expect(python(code)).toMatch(/agent loop rolls one attempt at a time.*adv_estimator=grpo/)
   })
 
+  it('groups that do not match the prompts one by one are refused, with the reason', () => {
+    const code = `
+from types import SimpleNamespace as Made
+from espalier_client import Client
+import espalier_trl
+def seats(client, tasks, **options):
+    return [{"index": index, "seat": seat, "group": "x", "rows": []} for index in range(len(tasks)) for seat in ("buyer", "seller")]
+def cancelled(client, tasks, **options):
+    return [{"index": 1, "group": "x", "rows": []}]
+for roll in (seats, cancelled):
+    Client.roll = roll
+    try:
+        espalier_trl.rollout(Client())(["a", "b"], Made(state=Made(global_step=1)))
+    except ValueError as error:
+        print(error)`
+    expect(python(code).split('\n')).toEqual([
+      expect.stringMatching(
+        /^every task has a group for each of the seats buyer, seller, .*--seat/,
+      ),
+      '1 groups came of 2 tasks: the submission was cancelled',
+    ])
+  })
+
+  it('a world of TRL’s that the service closed meanwhile does not keep the next from opening', () => {
+    const code = `
+import espalier_trl
+from espalier_client import Client, EspalierError
+class Service(Client):
+    def open_world(self, task, seed=0):
+        return {"id": "w", "tools": []}
+    def close_world(self, world, answer=None):
+        if closed: raise EspalierError(closed.pop(), "no open world")
+closed = []
+world = espalier_trl.environment(Service(), {})()
+for code in (404, 400):
+    world.reset()
+    closed.append(code)
+    try:
+        world.reset()
+        print("open")
+    except EspalierError as error:
+        print(error)`
+    expect(python(code)).toBe('open\n400: no open world')
+  })
+
   it('TRL’s replay refuses endings that do not count alike', () => {
     const code = `
 import espalier_trl

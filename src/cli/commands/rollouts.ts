@@ -59,7 +59,7 @@ export const rolloutsCommand: Command = {
 }
 
 async function runRollouts(invocation: Invocation): Promise<number> {
-  const { own, lists, terminal, json, signal } = invocation
+  const { own, terminal, signal } = invocation
   const { values } = await resolveSettings(invocation)
   const { port = 8900 } = counted('port', own.port)
   const door = readDoor(invocation)
@@ -75,6 +75,26 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   await using kept =
     values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
   const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }) }
+  await serveUntilStopped(parts, { values, invocation, door, port, ...(kept && { kept }) })
+  await kept?.finish()
+  return 0
+}
+
+interface Serving {
+  readonly values: Settings
+  readonly invocation: Invocation
+  readonly door: ReturnType<typeof readDoor>
+  readonly port: number
+  readonly kept?: Awaited<ReturnType<typeof keepIn>>
+}
+
+/** Serves until it is stopped, and waits until everything that was being rolled has stopped too. */
+async function serveUntilStopped(
+  parts: RollParts,
+  { values, invocation, door, port, kept }: Serving,
+): Promise<void> {
+  const { own, lists, terminal, json, signal } = invocation
+  const { tell } = terminal
   const checkPolicy = openAllowedPolicies([
     ...(values.policy ?? []),
     ...(lists['allow-policy'] ?? []),
@@ -97,14 +117,12 @@ async function runRollouts(invocation: Invocation): Promise<number> {
     environment: parts.environment,
     reward: parts.reward ?? parts.environment.reward,
   })
-  await using server = await openNamed(`--host ${host}`, () =>
+  await using server = await openNamed(`--host ${door.host}`, () =>
     serveRollouts({ rollouts, worlds }, { port, ...door }),
   )
   if (json) terminal.print(JSON.stringify({ url: server.url, policy: parts.policy.name }))
   else terminal.print(`rolling ${parts.environment.name} for trainers at ${server.url}`)
   if (!signal.aborted) await once(signal, 'abort')
-  await kept?.finish()
-  return 0
 }
 
 /** Weighs groups for each format that clients ask for, as a run's own exports do. */
