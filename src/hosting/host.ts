@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Environment } from '../core/environment.ts'
 import { type Lanes, openLanes } from '../core/lane.ts'
 import { HostedWorld } from './hosted-world.ts'
+import { IdleWatch } from './idle-watch.ts'
 import { PlayedWorld } from './played-world.ts'
 import { TaskChoice, type TaskList, type Wanted } from './task-list.ts'
 
@@ -48,7 +49,7 @@ export class Host implements AsyncDisposable {
   readonly #choice: TaskChoice
   readonly #lanes: Lanes = openLanes({ policy: 1, tools: 256, environment: 256, reward: 64 })
   readonly #stop = new AbortController()
-  readonly #sessions = new Map<string, { session: HostSession; timer: NodeJS.Timeout }>()
+  readonly #sessions = new Map<string, { session: HostSession; idle: IdleWatch }>()
 
   constructor(options: HostOptions) {
     const { environment, tasks, sessions = 64, idleSeconds = 900 } = options
@@ -60,13 +61,14 @@ export class Host implements AsyncDisposable {
 
   /** Begins a session; throws `FullError` where there is no room. */
   begin(wanted: Wanted = {}): HostSession {
-    const { sessions: most } = this.#options
+    const { sessions: most, idleSeconds } = this.#options
     if (this.#sessions.size >= most) throw new FullError(this.#sessions.size, most)
     const id = randomUUID()
     let current: Promise<HostedWorld> | undefined
+    const idle = new IdleWatch(idleSeconds, () => void session[Symbol.asyncDispose]())
     const touch = (): void => {
       if (!this.#sessions.has(id)) throw new Error('this session was closed; open another one')
-      this.#touch(id)
+      idle.touch()
     }
     const close = async (): Promise<void> => {
       const closing = current
@@ -78,29 +80,30 @@ export class Host implements AsyncDisposable {
       isAttached: false,
       world: async () => {
         touch()
-        current ??= this.#open(wanted)
+        current ??= this.#open(wanted, idle)
         return await current
       },
       reset: async next => {
         touch()
         // Set at once: whoever asks for the world meanwhile waits for this one.
-        current = close().then(() => this.#open(next))
+        current = close().then(() => this.#open(next, idle))
         return await current
       },
       [Symbol.asyncDispose]: async () => {
-        clearTimeout(this.#sessions.get(id)?.timer)
+        idle.stop()
         this.#sessions.delete(id)
         await close()
       },
     }
-    this.#sessions.set(id, { session, timer: this.#watch(session) })
+    this.#sessions.set(id, { session, idle })
     return session
   }
 
   /** A session that was begun before. */
   find(id: string): HostSession | undefined {
-    this.#touch(id)
-    return this.#sessions.get(id)?.session
+    const known = this.#sessions.get(id)
+    known?.idle.touch()
+    return known?.session
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -108,26 +111,14 @@ export class Host implements AsyncDisposable {
     for (const { session } of [...this.#sessions.values()]) await session[Symbol.asyncDispose]()
   }
 
-  async #open(wanted: Wanted): Promise<HostedWorld> {
+  async #open(wanted: Wanted, idle: IdleWatch): Promise<HostedWorld> {
     const task = this.#choice.choose(wanted)
     const { signal } = this.#stop
     const { environment } = this
     const { reward } = this.#options
     const seed = wanted.seed ?? 0
-    return new HostedWorld(
-      await PlayedWorld.open(task, { environment, reward, lanes: this.#lanes, seed, signal }),
-    )
-  }
-
-  #touch(id: string): void {
-    const known = this.#sessions.get(id)
-    if (!known) return
-    clearTimeout(known.timer)
-    known.timer = this.#watch(known.session)
-  }
-
-  #watch(session: HostSession): NodeJS.Timeout {
-    const end = (): void => void session[Symbol.asyncDispose]()
-    return setTimeout(end, this.#options.idleSeconds * 1000).unref()
+    const options = { environment, reward, lanes: this.#lanes, seed, signal }
+    const played = await idle.during(() => PlayedWorld.open(task, options))
+    return new HostedWorld(played, idle)
   }
 }

@@ -1,5 +1,6 @@
 import { type Message, type ToolDefinition, textOf } from '../core/message.ts'
 import type { ToolProblem } from '../core/tool.ts'
+import type { IdleWatch } from './idle-watch.ts'
 import type { Acted, PlayedWorld } from './played-world.ts'
 
 /** The result of a tool call. */
@@ -26,10 +27,12 @@ const sayNames = ['say', 'say_words', 'answer_in_words', 'espalier_say']
 export class HostedWorld implements AsyncDisposable {
   readonly tools: readonly HostedTool[]
   readonly #played: PlayedWorld
+  readonly #idle: IdleWatch
   readonly #say: string
 
-  constructor(played: PlayedWorld) {
+  constructor(played: PlayedWorld, idle: IdleWatch) {
     this.#played = played
+    this.#idle = idle
     const own = played.world.tools.map(toHosted)
     const taken = new Set(own.map(({ name }) => name))
     this.#say = sayNames.find(name => !taken.has(name)) ?? sayNames[0]!
@@ -54,6 +57,10 @@ export class HostedWorld implements AsyncDisposable {
 
   /** Calls a tool. A wrong call is answered with an error; a failure of the world is thrown. */
   async call(name: string, input: Readonly<Record<string, unknown>>): Promise<Called> {
+    return await this.#idle.during(() => this.#call(name, input))
+  }
+
+  async #call(name: string, input: Readonly<Record<string, unknown>>): Promise<Called> {
     const acted =
       name === this.#say
         ? await this.#played.say(wordsOf(input))

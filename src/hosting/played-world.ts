@@ -8,6 +8,7 @@ import type { CallRecord } from '../core/tool.ts'
 import { plainTrajectory } from '../core/trajectory.ts'
 import { seedOf } from '../math/random.ts'
 import { scoreTrajectory } from '../rollout/score.ts'
+import { disposeOf } from '../rollout/world/dispose.ts'
 
 /** What a world for outside policies is opened with. */
 export interface PlayedWorldOptions {
@@ -53,6 +54,10 @@ export class PlayedWorld implements AsyncDisposable {
 
   static async open(task: Task, options: PlayedWorldOptions): Promise<PlayedWorld> {
     const { environment, lanes, signal } = options
+    if (environment.seats && environment.seats.length > 1) {
+      const seats = environment.seats.join(', ')
+      throw new Error(`${environment.name} has the seats ${seats}, which one player cannot play`)
+    }
     const world = await environment.open(task, {
       seed: seedOf('world', options.seed, task.id).low >>> 1,
       lanes,
@@ -118,12 +123,13 @@ export class PlayedWorld implements AsyncDisposable {
       ...(report !== undefined && { report }),
       fidelity: { kind: 're-encoded', forks: [] },
     })
-    const { reward, lanes, signal } = this.#options
-    return await scoreTrajectory(trajectory, this.task, { reward, lanes, signal })
+    const { environment, reward, lanes, signal } = this.#options
+    const seat = environment.seats?.[0]
+    return await scoreTrajectory(trajectory, this.task, { reward, lanes, signal, seat })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.world[Symbol.asyncDispose]()
+    await disposeOf(this.world)
   }
 
   async #step(reply: Reply): Promise<Acted> {

@@ -1,6 +1,9 @@
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { Counter } from '../../test/counter.ts'
 import { countingEnvironment, openCountingService } from '../../test/counting-service.ts'
+import { agent } from '../capture/agent.ts'
+import type { Environment } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { Worlds, type WorldsOptions } from './rollouts-worlds.ts'
 
@@ -137,6 +140,54 @@ it('a world that a call under way ends is scored, although it is closed with an 
   gate.open()
   expect((await call).isOver).toBe(true)
   expect((await end).total).toBe(1)
+})
+
+describe('H7: a world that nobody uses is closed', () => {
+  it('but not while a call is made in it', async () => {
+    vi.useFakeTimers()
+    try {
+      const gate = openGate()
+      const environment = countingEnvironment({ onCall: gate.pass })
+      const { reward } = environment
+      await using worlds = new Worlds({ environment, reward, idleSeconds: 5 })
+      const { id } = await worlds.open({ id: 'slow' as TaskId, data: { ends: 9 } })
+      const call = worlds.call(id, { name: 'add', arguments: {} })
+      await gate.entered.reached(1)
+      await vi.advanceTimersByTimeAsync(20_000)
+      gate.open()
+      expect((await call).content).toBe('1')
+      expect((await worlds.close(id, undefined)).total).toBe(1)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+it('a world that cannot be disposed of is worth what it was', async () => {
+  const environment = countingEnvironment({})
+  const broken: Environment = {
+    ...(environment as Environment),
+    async open(task, call) {
+      const world = await (environment as Environment).open(task, call)
+      return { ...world, [Symbol.asyncDispose]: () => Promise.reject(new Error('it clings')) }
+    },
+  }
+  await using worlds = new Worlds({ environment: broken, reward: broken.reward })
+  const task = { id: 'x' as TaskId, data: { ends: 9 } }
+  const { id } = await worlds.open(task)
+  await worlds.call(id, { name: 'add', arguments: {} })
+  expect((await worlds.close(id, undefined)).total).toBe(1)
+  await worlds.open(task)
+})
+
+it('a world of several seats, which one caller cannot play, is refused', async () => {
+  const game = agent({ name: 'game', seats: ['a', 'b'], task: z.object({}), run: () => 1 })
+  const environment = game as Environment
+  await using worlds = new Worlds({ environment, reward: environment.reward })
+  await expect(worlds.open({ id: 'x' as TaskId, data: {} })).rejects.toMatchObject({
+    code: 400,
+    message: expect.stringContaining('game has the seats a, b'),
+  })
 })
 
 describe('H7: what is kept for requests that are sent again', () => {

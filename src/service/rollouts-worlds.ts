@@ -4,6 +4,7 @@ import { describeCause } from '../core/failure.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../core/lane.ts'
 import { type Message, type ToolDefinition, textOf } from '../core/message.ts'
 import type { Reward } from '../core/reward.ts'
+import { IdleWatch } from '../hosting/idle-watch.ts'
 import { PlayedWorld, WorldOverError } from '../hosting/played-world.ts'
 import { NamedAnswers, type NamedRequest } from './named-answers.ts'
 import { RolloutsError } from './rollouts-error.ts'
@@ -44,7 +45,8 @@ interface OpenWorld {
   readonly steps: NamedAnswers<Stepped>
   /** The name of the request that opened it. */
   readonly openedBy: string | undefined
-  timer: NodeJS.Timeout
+  /** Closes it where nobody calls it. */
+  readonly idle: IdleWatch
 }
 
 /** Answers that are kept of one world's calls: a client sends the one again whose answer it missed. */
@@ -84,8 +86,8 @@ export class Worlds implements AsyncDisposable {
 
   /** Calls a tool of a world, as a policy would in a turn of its own; a named call is made once. */
   async call(id: string, call: ToolCall, request?: NamedRequest): Promise<Stepped> {
-    const { played, steps } = this.#find(id)
-    return await steps.give(request, () => callTool(played, call))
+    const { played, steps, idle } = this.#find(id)
+    return await idle.during(() => steps.give(request, () => callTool(played, call)))
   }
 
   /** Closes a world with the last words of the policy, and scores what happened in it. */
@@ -96,11 +98,11 @@ export class Worlds implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort(new Error('the service was stopped'))
-    for (const id of [...this.#open.keys()]) await this.#drop(id)
+    await Promise.all([...this.#open.keys()].map(id => this.#drop(id)))
   }
 
   async #openWorld(task: Task, seed: number, openedBy: string | undefined): Promise<Opened> {
-    const { environment, reward, most } = this.#options
+    const { environment, reward, most, idleSeconds } = this.#options
     // Worlds being opened count too, so that many requests at once cannot exceed the limit.
     if (this.#open.size + this.#beingOpened >= most) {
       throw new RolloutsError(429, `${most} worlds are open already`)
@@ -109,9 +111,12 @@ export class Worlds implements AsyncDisposable {
     this.#beingOpened++
     const { signal } = this.#stop
     const options = { environment, reward, lanes: this.#lanes, seed, signal }
-    const played = await PlayedWorld.open(task, options).finally(() => this.#beingOpened--)
+    const played = await PlayedWorld.open(task, options)
+      .catch(tellCaller)
+      .finally(() => this.#beingOpened--)
     const steps = new NamedAnswers<Stepped>({ most: callsKept })
-    this.#open.set(id, { played, steps, openedBy, timer: this.#watch(id) })
+    const idle = new IdleWatch(idleSeconds, () => void this.#drop(id))
+    this.#open.set(id, { played, steps, openedBy, idle })
     const { opening, tools } = played.world
     return { id, messages: opening, tools }
   }
@@ -125,30 +130,25 @@ export class Worlds implements AsyncDisposable {
       if (answer !== undefined && !played.isOver) await played.say(answer).catch(tellCaller)
       return await played.inTurn(() => played.score())
     } finally {
-      await played[Symbol.asyncDispose]()
+      await leave(played)
     }
   }
 
   #find(id: string): OpenWorld {
     const open = this.#open.get(id)
     if (!open) throw new RolloutsError(404, `no open world "${id}"`)
-    clearTimeout(open.timer)
-    open.timer = this.#watch(id)
     return open
   }
 
-  #watch(id: string): NodeJS.Timeout {
-    return setTimeout(() => void this.#drop(id), this.#options.idleSeconds * 1000).unref()
-  }
-
   async #drop(id: string): Promise<void> {
-    await this.#remove(id)?.played[Symbol.asyncDispose]()
+    const open = this.#remove(id)
+    if (open) await leave(open.played)
   }
 
   #remove(id: string): OpenWorld | undefined {
     const open = this.#open.get(id)
     this.#open.delete(id)
-    clearTimeout(open?.timer)
+    open?.idle.stop()
     if (open?.openedBy !== undefined) this.#openings.forget(open.openedBy)
     return open
   }
@@ -158,6 +158,11 @@ async function callTool(played: PlayedWorld, call: ToolCall): Promise<Stepped> {
   const { observed } = await played.call(call.name, call.arguments).catch(tellCaller)
   const content = observed.map(each => textOf(each.content)).join('\n')
   return { content, isOver: played.isOver }
+}
+
+/** Disposes of a world; one that cannot be disposed of is worth what it was. */
+async function leave(played: PlayedWorld): Promise<void> {
+  await played[Symbol.asyncDispose]().catch(() => undefined)
 }
 
 /** Passes a world's error on to the caller. */
