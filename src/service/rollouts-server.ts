@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { packageVersion } from '../core/process/package-version.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { openDoor } from '../door/door.ts'
 import { digestOf } from './digest.ts'
 import type { NamedRequest } from './named-answers.ts'
@@ -102,7 +103,7 @@ async function streamGroups(
   const { raw } = reply
   raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   const send = async (text: string): Promise<void> => {
-    if (raw.write(text) || signal.aborted) return
+    if (raw.write(withoutSecrets(text)) || signal.aborted) return
     await new Promise<void>(resolve => {
       raw.once('drain', resolve)
       raw.once('close', resolve)

@@ -5,6 +5,7 @@ import type { Call } from '../core/call.ts'
 import type { Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import type { Policy, SampleRequest } from '../core/policy.ts'
+import { keepSecret } from '../core/process/secrets.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import { openEstimate } from '../weigh/estimate.ts'
@@ -192,6 +193,20 @@ describe('rollouts over HTTP', () => {
     expect(value.taken).toBe(3)
   })
 
+  it('H4: sends no secret on, neither to who polls nor as events', async () => {
+    keepSecret('swordfish-swordfish')
+    const { ask, url } = await openService()
+    const prompt = 'Say swordfish-swordfish.'
+    await ask('/v1/rollouts', { id: 'quiet', tasks: [{ prompt, answer: '1' }] })
+    const polled = await ask('/v1/rollouts/quiet/groups?wait=10')
+    const headers = { authorization: 'Bearer secret' }
+    const events = await (await fetch(`${url}/v1/rollouts/quiet/events`, { headers })).text()
+    for (const text of [JSON.stringify(polled.value), events]) {
+      expect(text).toContain('"rewards"')
+      expect(text).not.toContain('swordfish')
+    }
+  })
+
   it('refuses what its queue has no room for, and takes it when there is', async () => {
     const gate = gated(dicePolicy(renderer))
     const { ask } = await openService({ policy: gate.policy, concurrency: 2 }, { queue: 2 })
@@ -278,6 +293,7 @@ describe('rollouts over HTTP', () => {
     ['/v1/rollouts', { id: 'x', tasks: ['unknown'] }, 400, /tasks\[0\]: no task with id "unknown"/],
     ['/v1/rollouts', { id: 'x', tasks: [{ prompt: 3 }] }, 400, /tasks\[0\]: /],
     ['/v1/rollouts', { id: 'x', tasks: [task(1)], format: 'x' }, 400, /No format called "x"/],
+    ['/v1/rollouts', { id: 'x', tasks: [task(1)], format: 'tau2-bench' }, 400, /format of lines/],
     ['/v1/rollouts', { id: 'x', tasks: [task(1)], policy: 'y' }, 400, /policy: no endpoint y/],
     ['/v1/rollouts/nobody', undefined, 404, /no submission called "nobody"/],
     ['/v1/nothing', undefined, 404, /see \/openapi.json/],
