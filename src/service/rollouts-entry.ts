@@ -4,6 +4,7 @@ import type { GroupId } from '../core/ids.ts'
 import type { Pipeline } from '../run/pipeline.ts'
 import type { Format } from '../sinks/format.ts'
 import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
+import { RolloutsError } from './rollouts-error.ts'
 
 /** A task of a submission. */
 export interface RolloutJob {
@@ -65,6 +66,13 @@ export interface TakeOptions {
   readonly signal?: AbortSignal
 }
 
+/** What was taken. */
+export interface Taken {
+  readonly groups: readonly FinishedGroup[]
+  readonly cursor: number
+  readonly state: SubmissionStatus['state']
+}
+
 /** The status of a submission in the API. */
 export function statusOf(entry: Entry): SubmissionStatus {
   const { submission, state, awaited, finished, taken, reason } = entry
@@ -76,6 +84,13 @@ export function statusOf(entry: Entry): SubmissionStatus {
     taken,
     ...(reason !== undefined && { reason }),
   }
+}
+
+/** Refuses a cursor that no group of the submission can have, such as one of another submission. */
+export function checkCursor(entry: Entry, cursor: number): void {
+  const { id, groups } = statusOf(entry)
+  if (cursor <= groups) return
+  throw new RolloutsError(400, `"${id}" has ${groups} groups, and none with the cursor ${cursor}`)
 }
 
 /** Forgets the groups that the client has; returns how many. */

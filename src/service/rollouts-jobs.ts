@@ -1,11 +1,12 @@
 import type { Task } from '../core/environment.ts'
-import { type GroupId, seatGroup, type TaskId } from '../core/ids.ts'
+import { type GroupId, seatGroup } from '../core/ids.ts'
 import type { Policy, Sampling } from '../core/policy.ts'
 import { seedOf } from '../math/random.ts'
 import { learningSeatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { Format } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
+import { toTask } from '../tasks/tasks.ts'
 import type { Submission } from './rollouts-api.ts'
 import type { Entry, RolloutJob } from './rollouts-entry.ts'
 import { RolloutsError } from './rollouts-error.ts'
@@ -61,10 +62,9 @@ function readTask(
   { place, index, parts }: { place: string; index: number; parts: RollParts },
 ): Task {
   try {
-    const data = parts.environment.readTask(entry)
-    return { id: String(entry.id ?? index) as TaskId, data }
+    return toTask(parts.environment, entry, { number: index, place })
   } catch (cause) {
-    throw new RolloutsError(400, `${place}: ${(cause as Error).message}`)
+    throw new RolloutsError(400, (cause as Error).message)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Group } from '../core/group.ts'
 import { type GroupId, seatGroup } from '../core/ids.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
 import { type Entry, type GroupPlace, placeOf, type RolloutJob } from './rollouts-entry.ts'
-import type { LeftSubmission } from './rollouts-record.ts'
+import type { DoneSubmission, LeftSubmission } from './rollouts-record.ts'
 
 /** How the groups of a submission are found again. */
 export interface Finding {
@@ -48,4 +48,14 @@ export async function restoreFinished(
     await finish(id, group)
   }
   return { finished, results, unrecorded }
+}
+
+/** What clients are told of a submission that cannot go on. */
+export function asideOf(
+  { submission: { id }, digest, groups, finished, taken }: LeftSubmission,
+  cause: Error,
+): DoneSubmission {
+  const reason = `it cannot go on since the service was started again: ${cause.message}`
+  const status = { id, state: 'failed', groups, finished: finished.length, taken, reason } as const
+  return { digest, status }
 }

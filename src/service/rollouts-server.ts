@@ -78,7 +78,7 @@ function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
   server.get<WithId>('/v1/rollouts/:id/groups', async (request, reply) => {
     const { after, wait, max } = request.query
     return await rollouts.take(request.params.id, {
-      after: readNumber('after', after, 0),
+      after: readCursor('after', after),
       wait: Math.min(longestWait, readNumber('wait', wait, 0)),
       max: Math.max(1, readNumber('max', max, 64)),
       signal: closing(reply),
@@ -86,7 +86,7 @@ function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
   })
   server.get<WithId>('/v1/rollouts/:id/events', async (request, reply) => {
     const last = request.headers['last-event-id'] ?? request.query.after
-    const after = readNumber('Last-Event-ID', [last].flat()[0], 0)
+    const after = readCursor('Last-Event-ID', [last].flat()[0])
     rollouts.status(request.params.id)
     await streamGroups(rollouts, reply, { id: request.params.id, after })
   })
@@ -226,6 +226,12 @@ function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.outpu
     path.length > 0 ? `${path.join('.')}: ${message}` : message,
   )
   throw new RolloutsError(400, problems.join('; '))
+}
+
+function readCursor(name: string, text: string | undefined): number {
+  const value = readNumber(name, text, 0)
+  if (Number.isSafeInteger(value)) return value
+  throw new RolloutsError(400, `${name} should be the cursor of a group, not "${text}"`)
 }
 
 function readNumber(name: string, text: string | undefined, fallback: number): number {

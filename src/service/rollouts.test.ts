@@ -295,6 +295,14 @@ describe('rollouts over HTTP', () => {
     ['/v1/rollouts', { id: 'x', tasks: [task(1)], format: 'x' }, 400, /No format called "x"/],
     ['/v1/rollouts', { id: 'x', tasks: [task(1)], format: 'tau2-bench' }, 400, /format of lines/],
     ['/v1/rollouts', { id: 'x', tasks: [task(1)], policy: 'y' }, 400, /policy: no endpoint y/],
+    [
+      '/v1/rollouts',
+      { id: 'x', tasks: [{ ...task(1), id: { a: 1 } }] },
+      400,
+      /tasks\[0\]: the id /,
+    ],
+    ['/v1/rollouts', { id: 'x', tasks: [{ ...task(1), id: '' }] }, 400, /tasks\[0\]: the id "" /],
+    ['/v1/rollouts/x/groups?after=1.5', undefined, 400, /after should be the cursor of a group/],
     ['/v1/rollouts/nobody', undefined, 404, /no submission called "nobody"/],
     ['/v1/nothing', undefined, 404, /see \/openapi.json/],
   ] as const)('answers %s %j with %i and words', async (path, body, code, words) => {

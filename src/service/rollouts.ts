@@ -13,11 +13,13 @@ import { groupToAnswer } from './rollouts-answer.ts'
 import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
 import {
   acknowledge,
+  checkCursor,
   type Entry,
   type GroupPlace,
   placeOf,
   type RolloutJob,
   statusOf,
+  type Taken,
   type TakeOptions,
   waitForResult,
   wake,
@@ -27,14 +29,8 @@ import { groupsOf, openEntry, readFormat, readJobs, taskOf } from './rollouts-jo
 import type { RolloutsOptions } from './rollouts-options.ts'
 import { openWeightsDesk, type WeightsDesk } from './rollouts-policy.ts'
 import { endedLine, type LeftSubmission, type RolloutsRecord } from './rollouts-record.ts'
-import { restoreFinished } from './rollouts-restore.ts'
-
-/** What was taken. */
-export interface Taken {
-  readonly groups: readonly FinishedGroup[]
-  readonly cursor: number
-  readonly state: SubmissionStatus['state']
-}
+import { asideOf, restoreFinished } from './rollouts-restore.ts'
+import { openStallTelling } from './stall-telling.ts'
 
 /**
  * Rolls what clients submit and keeps the results until they are taken. Both queues are bounded: new
@@ -49,6 +45,7 @@ export class Rollouts implements AsyncDisposable {
   readonly #done: DoneSubmissions
   readonly #policies: ClientPolicies
   readonly #tellFailures: ReturnType<typeof openFailureTelling>
+  readonly #tellStall: ReturnType<typeof openStallTelling>
   readonly #counts = {
     submissions: 0,
     queued: 0,
@@ -67,7 +64,9 @@ export class Rollouts implements AsyncDisposable {
     this.#options = { queue: 4096, results: 256, ...options }
     this.#done = new DoneSubmissions({ keepsAll: options.record !== undefined })
     this.#perTask = learningSeatsOf(options.parts).length
-    this.#tellFailures = openFailureTelling(line => options.tell?.(line))
+    const tell = (line: string): void => options.tell?.(line)
+    this.#tellFailures = openFailureTelling(tell)
+    this.#tellStall = openStallTelling(tell)
     this.weights = openWeightsDesk(options.parts.elsewhere)
     const open = (uri: string): Promise<Policy> =>
       options.openPolicy(uri).catch((cause: unknown) => {
@@ -114,7 +113,7 @@ export class Rollouts implements AsyncDisposable {
     if (acknowledges) this.acknowledge(id, after)
     const done = this.#done.get(id)
     if (done) return { groups: [], cursor: after, state: done.status.state }
-    const entry = this.#find(id)
+    const entry = this.#find(id, after)
     const isNew = ({ cursor }: FinishedGroup): boolean => cursor > after
     if (!entry.results.some(isNew) && entry.state === 'running') await waitForResult(entry, options)
     const groups = entry.results.filter(isNew).slice(0, max)
@@ -125,7 +124,7 @@ export class Rollouts implements AsyncDisposable {
   acknowledge(id: string, cursor: number): SubmissionStatus {
     const done = this.#done.get(id)
     if (done) return done.status
-    const entry = this.#find(id)
+    const entry = this.#find(id, cursor)
     const gone = acknowledge(entry, cursor)
     this.#counts.waiting -= gone
     if (gone > 0) void this.#note({ kind: 'taken', id, cursor: entry.taken })
@@ -167,9 +166,10 @@ export class Rollouts implements AsyncDisposable {
     return this.#isClosed || this.#options.parts.signal?.aborted === true
   }
 
-  #find(id: string): Entry {
+  #find(id: string, cursor = 0): Entry {
     const entry = this.#entries.get(id)
     if (!entry) throw new RolloutsError(404, `no submission called "${id}"`)
+    checkCursor(entry, cursor)
     return entry
   }
 
@@ -288,20 +288,11 @@ export class Rollouts implements AsyncDisposable {
   }
 
   /** A submission that cannot go on as the service is started now stays in the record, for a start that can. */
-  #setAside({ submission, digest, groups, finished, taken }: LeftSubmission, cause: unknown): void {
+  #setAside(left: LeftSubmission, cause: unknown): void {
     if (!(cause instanceof RolloutsError)) throw cause
-    const { id } = submission
-    const reason = `it cannot go on since the service was started again: ${cause.message}`
-    this.#options.tell?.(`submission "${id}" is set aside: ${reason}`)
-    const status = {
-      id,
-      state: 'failed',
-      groups,
-      finished: finished.length,
-      taken,
-      reason,
-    } as const
-    this.#done.add({ digest, status })
+    const aside = asideOf(left, cause)
+    this.#options.tell?.(`submission "${aside.status.id}" is set aside: ${aside.status.reason}`)
+    this.#done.add(aside)
   }
 
   async #recordFinished({ submission }: Entry, place: GroupPlace): Promise<void> {
@@ -321,8 +312,13 @@ export class Rollouts implements AsyncDisposable {
     for (const entry of this.#active) {
       while (entry.pending.length > 0) {
         const isFull = this.#attempts > 0 && this.#attempts + entry.size > rolloutsOf(parts)
-        const held = this.#counts.waiting + this.#counts.running
-        if (isFull || (held > 0 && held + this.#perTask > results)) return
+        if (isFull) return
+        const { waiting, running } = this.#counts
+        const held = waiting + running
+        if (held > 0 && held + this.#perTask > results) {
+          if (running === 0) this.#tellStall(entry, this.#entries.values())
+          return
+        }
         void this.#roll(entry, entry.pending.shift()!)
       }
     }

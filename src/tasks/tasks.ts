@@ -132,7 +132,8 @@ async function* tasksOfRun<Data>(
   }
 }
 
-function toTask<Data>(
+/** A task of its data, checked by its environment; what is wrong is told with its place. */
+export function toTask<Data>(
   environment: Environment<Data>,
   entry: unknown,
   { number, place }: { readonly number: number; readonly place: string },
