@@ -248,6 +248,38 @@ describe('seats', () => {
       ['000010', '000020'].map(step => join(run, 'checkpoints', step)),
     )
   })
+
+  it('checkpoints of the past that are met no more are closed, and opened again where an attempt goes on', async () => {
+    const run = join(folder, 'long-past')
+    const open = new Set<string>()
+    let most = 0
+    const openOne = async (path: string): Promise<Policy> => {
+      open.add(path)
+      most = Math.max(most, open.size)
+      return { ...ruled(() => 'x'), [Symbol.asyncDispose]: async () => void open.delete(path) }
+    }
+    const policy = pastPolicy({ run, last: 1, seed: 0, meanwhile: ruled(() => '-'), open: openOne })
+    const { signal } = new AbortController()
+    for (let step = 0; step < 9; step++) {
+      makeCheckpoint(run, `00000${step}`)
+      await policy.sample(requestOf(`t/${step}`), { signal })
+    }
+    const { usage } = await policy.sample(requestOf('t/0'), { signal })
+    expect(usage.server).toBe(join(run, 'checkpoints', '000000'))
+    expect(most).toBe(2)
+    await policy[Symbol.asyncDispose]()
+    expect(open.size).toBe(0)
+  })
+
+  it('a checkpoint of the past that cannot be opened fails its attempts, and the run ends in order', async () => {
+    const run = join(folder, 'broken-past')
+    makeCheckpoint(run, '000001')
+    const open = (): Promise<Policy> => Promise.reject(new Error('half a file'))
+    const policy = pastPolicy({ run, last: 1, seed: 0, meanwhile: ruled(() => '-'), open })
+    const { signal } = new AbortController()
+    await expect(policy.sample(requestOf('t/0'), { signal })).rejects.toThrow('half a file')
+    await policy[Symbol.asyncDispose]()
+  })
 })
 
 function makeCheckpoint(run: string, step: string): void {
