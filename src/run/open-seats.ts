@@ -11,6 +11,7 @@ import type { Seating, SeatPlayer } from '../rollout/attempt.ts'
 import { openModelOf, openRenderer } from '../settings/model-source.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
+import { readSpeaker } from '../settings/open-speaker.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { isRun } from '../store/run-folder.ts'
 import { pastPolicy } from './past-policy.ts'
@@ -115,9 +116,7 @@ async function openPlayer(
   const { renderer } = options
   const encode = (text: string): Int32Array =>
     renderer.encodeReply({ role: 'assistant', content: text }, [])
-  const [uri = '', served] = choice.split('#')
-  const key = process.env.ESPALIER_SPEAKER_KEY ?? process.env.ESPALIER_POLICY_KEY
-  const asking = { ...(key !== undefined && { key }), ...(served && { servedModel: served }) }
+  const { uri, ...asking } = readSpeaker(choice)
   const policy = await openNamed(flag, () => openPolicy(uri, { encode, ...asking }))
   return await withRenderer(policy, options)
 }

@@ -183,6 +183,13 @@ describe('seats', () => {
     expect(groups).toHaveLength(4)
   })
 
+  it('a player may be in a file or a folder with any name', async () => {
+    const file = join(folder, 'a#b.jsonl')
+    writeFileSync(file, '{"text":"no"}\n')
+    const { groups } = await rollDeals({ seats: [`buyer=scripted:${file}`] })
+    expect(groups[0]!.members.map(({ reward }) => reward.total)).toEqual([0, 0, 0])
+  })
+
   it('what is written wrongly is refused with what was possible', async () => {
     const refused = (seats: readonly string[]) => expect(rollDeals({ seats })).rejects
     await refused(['buyr=embedded']).toThrow(/has no such seat. It has buyer, seller.*buyer/)
