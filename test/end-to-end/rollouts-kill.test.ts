@@ -10,10 +10,13 @@ afterAll(() => {
   for (const { child } of running) child.kill('SIGKILL')
 })
 
-/** Starts the service over one run folder and gives its address. */
-async function serve(): Promise<{ readonly url: string; readonly started: Started }> {
-  const words = ['rollouts', '--policy', 'scripted:answers.jsonl', '--environment', 'single-turn']
-  const started = start([...words, '--group', '2', '--port', '0', '--out', 'run', '--json'], {
+/** Starts the service over a run folder and gives its address. */
+async function serve(
+  out = 'run',
+  what = ['--environment', 'single-turn'],
+): Promise<{ readonly url: string; readonly started: Started }> {
+  const words = ['rollouts', '--policy', 'scripted:answers.jsonl', ...what]
+  const started = start([...words, '--group', '2', '--port', '0', '--out', out, '--json'], {
     folder,
   })
   running.push(started)
@@ -52,4 +55,33 @@ it('H7: rollouts that is killed goes on with --out, groups that nobody took incl
   expect(rest[0]).toEqual(seen[1])
   const indices = [seen[0]!, ...rest].map(({ index }) => index)
   expect(indices.toSorted()).toEqual([0, 1, 2, 3, 4, 5])
+})
+
+const agent = `
+import { existsSync } from 'node:fs'
+import { once } from 'node:events'
+export const patient = async ({ speaker, signal }) => {
+  if (!existsSync('go')) await once(signal, 'abort')
+  signal.throwIfAborted()
+  await speaker.say([{ role: 'user', content: 'Well?' }], { signal })
+  return 1
+}
+`
+
+it('H7: rollouts that is stopped in order goes on with --out, what was under way included', async () => {
+  writeFileSync(join(folder, 'answers.jsonl'), JSON.stringify({ text: 'a' }))
+  writeFileSync(join(folder, 'patient.mjs'), agent)
+  const what = ['--agent', './patient.mjs#patient']
+  const before = await serve('stopped', what)
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ id: 'one', tasks: [{ number: 1 }, { number: 2 }] })
+  const sent = await fetch(`${before.url}/v1/rollouts`, { method: 'POST', headers, body })
+  expect(sent.status, await sent.text()).toBe(202)
+  before.started.child.kill('SIGTERM')
+  expect((await before.started.finished).code).toBe(0)
+  writeFileSync(join(folder, 'go'), '')
+  const after = await serve('stopped', what)
+  const taken: Taken[] = []
+  while (taken.length < 2) taken.push(...(await take(after.url, taken.at(-1)?.cursor ?? 0, 64)))
+  expect(taken.map(({ index }) => index).toSorted()).toEqual([0, 1])
 })
