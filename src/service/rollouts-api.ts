@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RolloutsError } from './rollouts-error.ts'
 
 const sampling = z
   .strictObject({
@@ -8,6 +9,16 @@ const sampling = z
     minP: z.number().min(0).max(1).optional(),
   })
   .describe('Sampling that differs from the settings of the service')
+
+/** What was sent, as a schema has it; what is wrong with it is told in words. */
+export function parse<Schema extends z.ZodType>(schema: Schema, sent: unknown): z.output<Schema> {
+  const result = schema.safeParse(sent)
+  if (result.success) return result.data
+  const problems = result.error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join('.')}: ${message}` : message,
+  )
+  throw new RolloutsError(400, problems.join('; '))
+}
 
 /** What a client asks to be rolled. */
 export const submission = z.strictObject({

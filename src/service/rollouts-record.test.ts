@@ -212,6 +212,17 @@ describe('P1: after a restart', () => {
     await expect(after.submit({ ...body, seed: 2 })).rejects.toMatchObject({ code: 409 })
   })
 
+  it.each([
+    ['{"kind":"finished","id', /submissions\.jsonl:2 is damaged: .*JSON/],
+    ['null', /submissions\.jsonl:2 is damaged: /],
+    ['{"kind":"submitted","submission":{"id":"x","tasks":[]}}', /:2 is damaged: tasks: Too small/],
+  ])('H8: a record with a damaged line %s is refused with its place', async (line, words) => {
+    const { path, start } = openFolder()
+    const good = { kind: 'submitted', submission: body }
+    writeFileSync(path, `${JSON.stringify(good)}\n${line}\n`)
+    await expect(start()).rejects.toThrow(words)
+  })
+
   it('a finished group is not replaced, even if the record of its submission is gone', async () => {
     const folder = await takenAndKilled()
     rmSync(folder.path)

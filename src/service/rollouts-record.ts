@@ -3,7 +3,7 @@ import { withoutSecrets } from '../core/process/secrets.ts'
 import { replaceFile } from '../store/run-folder.ts'
 import { StoreError } from '../store/store-error.ts'
 import { digestOf } from './digest.ts'
-import { type Submission, type SubmissionStatus, submission } from './rollouts-api.ts'
+import { parse, type Submission, type SubmissionStatus, submission } from './rollouts-api.ts'
 import { type GroupPlace, placeOf } from './rollouts-entry.ts'
 
 /** A submission as a service left it. */
@@ -60,7 +60,15 @@ export interface RolloutsRecord {
  */
 export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> {
   const known: Known = { left: new Map(), done: new Map() }
-  for (const line of await readLines(path)) follow(known, line)
+  for (const [index, line] of (await readLines(path)).entries()) {
+    if (line === '') continue
+    try {
+      follow(known, JSON.parse(line) as Line)
+    } catch (cause) {
+      const { message } = cause as Error
+      throw new Error(`${path}:${index + 1} is damaged: ${message}`, { cause })
+    }
+  }
   const taken = [...known.left.values()].filter(isTaken)
   for (const each of taken) {
     known.left.delete(each.submission.id)
@@ -91,15 +99,14 @@ interface Known {
   readonly done: Map<string, DoneSubmission>
 }
 
-async function readLines(path: string): Promise<readonly Line[]> {
+async function readLines(path: string): Promise<readonly string[]> {
   const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') return ''
     throw new StoreError(path, { cause })
   })
   const whole = text.slice(0, text.lastIndexOf('\n') + 1)
   if (whole.length < text.length) await truncate(path, Buffer.byteLength(whole))
-  const lines = whole.split('\n').filter(line => line !== '')
-  return lines.map(line => JSON.parse(line) as Line)
+  return whole.split('\n')
 }
 
 function follow({ left, done }: Known, line: Line): void {
@@ -109,7 +116,7 @@ function follow({ left, done }: Known, line: Line): void {
     return
   }
   if (line.kind === 'submitted') {
-    const checked = submission.parse(line.submission)
+    const checked = parse(submission, line.submission)
     const { digest = digestOf(checked), groups = checked.tasks.length } = line
     const known = { submission: checked, digest, groups }
     done.delete(checked.id)

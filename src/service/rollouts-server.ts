@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
 import { packageVersion } from '../core/process/package-version.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
 import { openDoor } from '../door/door.ts'
@@ -9,6 +8,7 @@ import type { Rollouts } from './rollouts.ts'
 import {
   acknowledgement,
   openApiDocument,
+  parse,
   submission,
   weights,
   worldCall,
@@ -217,15 +217,6 @@ function metricsOf({ counts, weights: desk }: Rollouts): string {
       ? []
       : ['# TYPE espalier_policy_version gauge', `espalier_policy_version ${desk.version}`]
   return `${[...lines, ...paused, ...version].join('\n')}\n`
-}
-
-function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
-  const result = schema.safeParse(body)
-  if (result.success) return result.data
-  const problems = result.error.issues.map(({ path, message }) =>
-    path.length > 0 ? `${path.join('.')}: ${message}` : message,
-  )
-  throw new RolloutsError(400, problems.join('; '))
 }
 
 function readCursor(name: string, text: string | undefined): number {

@@ -85,3 +85,14 @@ it('H7: rollouts that is stopped in order goes on with --out, what was under way
   while (taken.length < 2) taken.push(...(await take(after.url, taken.at(-1)?.cursor ?? 0, 64)))
   expect(taken.map(({ index }) => index).toSorted()).toEqual([0, 1])
 })
+
+it('rollouts goes on with no run but that of a service', async () => {
+  writeFileSync(join(folder, 'answers.jsonl'), JSON.stringify({ text: 'a' }))
+  writeFileSync(join(folder, 'tasks.jsonl'), JSON.stringify({ prompt: 'b', answer: 'a' }))
+  const words = ['--policy', 'scripted:answers.jsonl', '--environment', 'single-turn']
+  const rolled = [...words, '--tasks', 'tasks.jsonl', '--out', 'rolled']
+  expect((await start(['roll', ...rolled], { folder }).finished).code).toBe(0)
+  const { code, stderr } = await start(['rollouts', ...rolled, '--port', '0'], { folder }).finished
+  expect(stderr).toContain('--out rolled: this is a run of espalier roll; choose another folder')
+  expect(code).toBe(2)
+})

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Task } from '../../core/environment.ts'
 import type { GroupId } from '../../core/ids.ts'
 import { openLiveWeighing, type Weighing } from '../../exchange/weighing.ts'
+import { SettingError } from '../../names/setting-error.ts'
 import { openRollParts } from '../../run/open-parts.ts'
 import { openRun } from '../../run/open-run-folder.ts'
 import type { RollParts } from '../../run/roll-groups.ts'
@@ -18,7 +19,7 @@ import { needed, openNamed } from '../../settings/open-named.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import type { Settings } from '../../settings/settings.ts'
 import type { Format } from '../../sinks/format.ts'
-import { isRun } from '../../store/run-folder.ts'
+import { isRun, readManifest } from '../../store/run-folder.ts'
 import { openRunReader } from '../../store/store.ts'
 import type { TaskSource } from '../../tasks/tasks.ts'
 import { tasksById } from '../../tasks/tasks-by-id.ts'
@@ -137,6 +138,7 @@ function openWeighFor(values: Settings): WeighFor {
 
 async function keepIn(out: string, parts: RollParts, values: Settings) {
   const resumes = isRun(out)
+  if (resumes) await refuseOthers(out)
   const record = { out, kind: 'rollouts', config: values, unfinished: 'restart' } as const
   const run = await openRun(parts, { ...record, resumes })
   const reader = resumes ? await openRunReader(out) : undefined
@@ -150,6 +152,13 @@ async function keepIn(out: string, parts: RollParts, values: Settings) {
       await run[Symbol.asyncDispose]()
     },
   }
+}
+
+/** A service goes on with the run of a service; groups of another run would be mixed with its own. */
+async function refuseOthers(out: string): Promise<void> {
+  const { kind } = await readManifest(out)
+  if (kind === 'rollouts') return
+  throw new SettingError(`--out ${out}: this is a run of espalier ${kind}; choose another folder`)
 }
 
 async function openServed(uri: string, values: Settings) {
