@@ -87,8 +87,10 @@ function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
   server.get<WithId>('/v1/rollouts/:id/events', async (request, reply) => {
     const last = request.headers['last-event-id'] ?? request.query.after
     const after = readCursor('Last-Event-ID', [last].flat()[0])
-    rollouts.status(request.params.id)
-    await streamGroups(rollouts, reply, { id: request.params.id, after })
+    const { id } = request.params
+    // What is wrong with the request is answered before the stream begins.
+    await rollouts.take(id, { after, acknowledges: false, max: 1 })
+    await streamGroups(rollouts, reply, { id, after })
   })
 }
 

@@ -189,6 +189,7 @@ describe('rollouts over HTTP', () => {
       headers: { ...headers, 'last-event-id': '2' },
     })
     expect((await resumed.text()).match(/^id: \d/gm)).toEqual(['id: 3'])
+    expect((await ask('/v1/rollouts/stream/events?after=4')).code).toBe(400)
     const { value } = await ask('/v1/rollouts/stream/acknowledge', { cursor: 3 })
     expect(value.taken).toBe(3)
   })
