@@ -72,6 +72,8 @@ class Client:
     def groups(self, submission, wait=30.0):
         """Finished groups of a submission as they come; ends when it is over."""
         cursor = 0
+        if self.timeout is not None:
+            wait = min(wait, self.timeout / 2)  # the answer has to come before we stop waiting for it
         while True:
             taken = self.ask(f"/v1/rollouts/{submission}/groups?after={cursor}&wait={wait}")
             yield from taken["groups"]

@@ -154,6 +154,21 @@ describe.skipIf(!python)('the Python client', () => {
     },
   )
 
+  it('asks the service to wait no longer than it waits for the answer itself', async () => {
+    const code = `
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+from espalier_client import Client
+for timeout in (10, 120, None):
+    client = Client(timeout=timeout)
+    client.ask = lambda path: print(path) or {"groups": [], "cursor": 0, "state": "finished"}
+    list(client.groups("x"))
+`
+    const { out } = await run(['-c', code, folder])
+    expect(out.match(/wait=[\d.]+/g)).toEqual(['wait=5.0', 'wait=30.0', 'wait=30.0'])
+  })
+
   it('tells of an answer that is cut off every time', async () => {
     await using service = await openCountingService()
     await using line = await openBadLine(service.url, Array(5).fill('cut'))
