@@ -1,4 +1,5 @@
 import type { Policy } from '../core/policy.ts'
+import { RolloutsError } from './rollouts-error.ts'
 
 /** A policy that is lent; giving it back lets it be closed when nobody else uses it. */
 export interface LentPolicy {
@@ -60,7 +61,7 @@ export class ClientPolicies implements AsyncDisposable {
   }
 
   async #lendOpened(uri: string): Promise<LentPolicy> {
-    const known = this.#opened.get(uri) ?? { policy: this.#options.open(uri), users: 0 }
+    const known = this.#opened.get(uri) ?? { policy: this.#openPolicy(uri), users: 0 }
     this.#opened.set(uri, known)
     clearTimeout(known.timer)
     known.users++
@@ -77,6 +78,14 @@ export class ClientPolicies implements AsyncDisposable {
     } catch (cause) {
       if (this.#opened.get(uri) === known) this.#opened.delete(uri)
       throw cause
+    }
+  }
+
+  async #openPolicy(uri: string): Promise<Policy> {
+    try {
+      return await this.#options.open(uri)
+    } catch (cause) {
+      throw new RolloutsError(400, `policy: ${(cause as Error).message}`)
     }
   }
 

@@ -103,6 +103,9 @@ export const weights = z.strictObject({
     .describe('Whether samples under way are cut and go on under the new weights'),
 })
 
+/** Weights as they are announced. */
+export type Weights = z.output<typeof weights>
+
 /** A world to open. */
 export const worldRequest = z.strictObject({
   task: z

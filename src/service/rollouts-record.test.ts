@@ -313,18 +313,25 @@ describe('H7: a service that is started again', () => {
   it('samples from the policy that was announced when a submission came', async () => {
     const folder = openFolder()
     const before = await folder.start({ openPolicy: async () => silent })
-    await before.moveTo('sglang:http://new')
+    await before.announce({ version: 6, policy: 'sglang:http://new' })
     await before.submit(body)
-    const opened: string[] = []
-    const after = await folder.start({
-      openPolicy: async uri => {
-        opened.push(uri)
-        return dicePolicy(renderer)
-      },
-    })
+    await before.announce({ version: 7, policy: 'sglang:http://newer' })
+    const uris: string[] = []
+    const openPolicy = async (uri: string): Promise<Policy> => {
+      uris.push(uri)
+      return dicePolicy(renderer)
+    }
+    const after = await folder.start({ openPolicy })
     expect(await after.submit(body)).toMatchObject({ state: 'running' })
     expect(await takeAll(after, 'big')).toBe(3)
-    expect(opened).toEqual(['sglang:http://new'])
+    expect(uris).toEqual(['sglang:http://new', 'sglang:http://newer'])
+    await vi.waitFor(() => expect(folder.text()).toContain('"kind":"taken","id":"big","cursor":3'))
+    await folder.start()
+    const third = await folder.start({ openPolicy })
+    expect(third.weights.version).toBe(7)
+    await third.submit({ ...body, id: 'next' })
+    await takeAll(third, 'next')
+    expect(uris.slice(2)).toEqual(['sglang:http://newer'])
   })
 })
 

@@ -44,6 +44,13 @@ type Line =
       readonly reason?: string
     }
   | ({ readonly kind: 'done' } & DoneSubmission)
+  | ({ readonly kind: 'weights' } & AnnouncedWeights)
+
+/** The last version that was announced, and where the weights are served, where that was. */
+export interface AnnouncedWeights {
+  readonly version?: number
+  readonly policy?: string
+}
 
 /** The submissions of a service and their progress, so that a killed service can go on. */
 export interface RolloutsRecord {
@@ -51,6 +58,7 @@ export interface RolloutsRecord {
   readonly left: readonly LeftSubmission[]
   /** Its other submissions, whose names stay taken. */
   readonly done: readonly DoneSubmission[]
+  readonly weights?: AnnouncedWeights
   write(line: Line): Promise<void>
 }
 
@@ -59,7 +67,7 @@ export interface RolloutsRecord {
  * were completely taken one line each is left.
  */
 export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> {
-  const known: Known = { left: new Map(), done: new Map() }
+  const known: Known = { left: new Map(), done: new Map(), weights: {} }
   for (const [index, line] of (await readLines(path)).entries()) {
     if (line === '') continue
     try {
@@ -79,6 +87,7 @@ export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> 
   return {
     left: [...known.left.values()],
     done: [...known.done.values()],
+    weights: known.weights,
     async write(line) {
       const written = last.then(() => appendFile(path, withoutSecrets(writtenLine(line))))
       last = written.catch(() => undefined)
@@ -97,6 +106,7 @@ interface Progress extends LeftSubmission {
 interface Known {
   readonly left: Map<string, Progress>
   readonly done: Map<string, DoneSubmission>
+  weights: AnnouncedWeights
 }
 
 async function readLines(path: string): Promise<readonly string[]> {
@@ -109,7 +119,13 @@ async function readLines(path: string): Promise<readonly string[]> {
   return whole.split('\n')
 }
 
-function follow({ left, done }: Known, line: Line): void {
+function follow(all: Known, line: Line): void {
+  const { left, done } = all
+  if (line.kind === 'weights') {
+    const { kind: _, ...weights } = line
+    all.weights = { ...all.weights, ...weights }
+    return
+  }
   if (line.kind === 'done') {
     const { digest, status } = line
     done.set(status.id, { digest, status })
@@ -119,6 +135,8 @@ function follow({ left, done }: Known, line: Line): void {
     const checked = parse(submission, line.submission)
     const { digest = digestOf(checked), groups = checked.tasks.length } = line
     const known = { submission: checked, digest, groups }
+    const { version } = checked
+    if (version !== undefined) all.weights = { ...all.weights, version }
     done.delete(checked.id)
     left.set(checked.id, { ...known, finished: [], taken: 0, state: 'running' })
     return
@@ -152,10 +170,11 @@ function doneOf(left: LeftSubmission): DoneSubmission {
   }
 }
 
-function linesOf({ left, done }: Known): readonly Line[] {
+function linesOf({ left, done, weights }: Known): readonly Line[] {
   return [
     ...[...done.values()].map(each => ({ kind: 'done', ...each }) as const),
     ...[...left.values()].flatMap(progressLines),
+    ...(weights.version === undefined ? [] : [{ kind: 'weights', ...weights } as const]),
   ]
 }
 

@@ -176,9 +176,7 @@ function addWeightRoutes(server: FastifyInstance, rollouts: Rollouts): void {
   const desk = rollouts.weights
   const state = (): object => ({ paused: desk.isPaused, version: desk.version })
   server.post('/v1/weights', async ({ body }) => {
-    const { version, policy, interrupt } = parse(weights, body)
-    if (policy !== undefined) await rollouts.moveTo(policy)
-    await desk.announce(version, interrupt === undefined ? {} : { interrupt })
+    await rollouts.announce(parse(weights, body))
     return state()
   })
   server.post('/v1/pause', async () => {

@@ -2,7 +2,6 @@ import type { Task } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import type { Group } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
-import type { Policy } from '../core/policy.ts'
 import { learningSeatsOf } from '../run/pipeline.ts'
 import { rolloutsOf } from '../run/roll-groups.ts'
 import { ClientPolicies } from './client-policies.ts'
@@ -10,7 +9,7 @@ import { digestOf } from './digest.ts'
 import { DoneSubmissions } from './done-submissions.ts'
 import { openFailureTelling } from './group-failures.ts'
 import { groupToAnswer } from './rollouts-answer.ts'
-import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
+import type { FinishedGroup, Submission, SubmissionStatus, Weights } from './rollouts-api.ts'
 import {
   acknowledge,
   checkCursor,
@@ -68,11 +67,7 @@ export class Rollouts implements AsyncDisposable {
     this.#tellFailures = openFailureTelling(tell)
     this.#tellStall = openStallTelling(tell)
     this.weights = openWeightsDesk(options.parts.elsewhere)
-    const open = (uri: string): Promise<Policy> =>
-      options.openPolicy(uri).catch((cause: unknown) => {
-        throw new RolloutsError(400, `policy: ${(cause as Error).message}`)
-      })
-    const { idleSeconds = 600 } = options
+    const { idleSeconds = 600, openPolicy: open } = options
     this.#policies = new ClientPolicies({ own: options.parts.policy, idleSeconds, open })
   }
 
@@ -147,9 +142,11 @@ export class Rollouts implements AsyncDisposable {
     return statusOf(entry)
   }
 
-  /** From now on, submissions that name no policy are sampled from this one. */
-  async moveTo(uri: string): Promise<void> {
-    await this.#policies.moveTo(uri)
+  /** Announces new weights; from now on, submissions that name no policy are sampled from where they are served. */
+  async announce({ version, policy, interrupt = false }: Weights): Promise<void> {
+    if (policy !== undefined) await this.#policies.moveTo(policy)
+    await this.#options.record?.write({ kind: 'weights', version, ...(policy && { policy }) })
+    await this.weights.announce(version, { interrupt })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -252,11 +249,14 @@ export class Rollouts implements AsyncDisposable {
 
   /** Goes on with what the service before left; finished groups wait to be taken under their cursors. */
   async restore(): Promise<void> {
-    const { left = [], done = [] } = this.#options.record ?? {}
+    const { left = [], done = [], weights = {} } = this.#options.record ?? {}
     for (const each of done) this.#done.add(each)
     for (const each of left) {
       await this.#restoreOne(each).catch((cause: unknown) => this.#setAside(each, cause))
     }
+    // After them: they sample from the policies that were announced when they came.
+    if (weights.policy !== undefined) await this.#policies.moveTo(weights.policy)
+    if (weights.version !== undefined) await this.weights.announce(weights.version)
     this.#start()
   }
 
