@@ -76,8 +76,9 @@ export function agent<Data, Result, const Seat extends string = never>(
 
 /** Seat names become parts of ids and of flags, so their characters are limited. */
 function checkSeats(name: string, seats: readonly string[]): void {
-  const bad = !Array.isArray(seats) ? seats : seats.find(seat => !/^[A-Za-z][\w-]*$/.test(seat))
-  if (bad !== undefined || seats.length === 0 || new Set(seats).size < seats.length) {
+  const names = Array.isArray(seats) ? seats : []
+  const areGood = names.every(seat => /^[A-Za-z][\w-]*$/.test(seat))
+  if (!areGood || names.length === 0 || new Set(names).size < names.length) {
     throw new TypeError(
       `Agent "${name}" needs seats with different names of letters, digits, - and _, not ${JSON.stringify(seats)}.`,
     )

@@ -78,3 +78,11 @@ describe('a flag with no- before its name', () => {
     expect(isNegatable(settings.temperature)).toBe(false)
   })
 })
+
+it.each(['keep', 'over-sample', 'unfinished', 'budget'])(
+  'rollouts refuses --%s, which it would have no use for',
+  name => {
+    const rollouts = commands.find(each => each.name === 'rollouts')!
+    expect(() => readFlags(rollouts, [`--${name}`, '1'])).toThrow(`no flag --${name}`)
+  },
+)

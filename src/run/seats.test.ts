@@ -200,9 +200,11 @@ describe('seats', () => {
     await expect(rollDeals({ seats: { buyer: rule, seller: rule } })).rejects.toThrow(
       'nobody learns',
     )
-    expect(() => agent({ ...deal, seats: ['a', 'a'], run: () => 0 } as never)).toThrow(
-      'needs seats with different names',
-    )
+    for (const seats of [['a', 'a'], [], ['a b'], 'ab', { a: 1 }]) {
+      expect(() => agent({ ...deal, seats, run: () => 0 } as never)).toThrow(
+        'needs seats with different names',
+      )
+    }
   })
 
   it('an agent that asks without a seat is told whom to ask as', async () => {

@@ -17,7 +17,7 @@ import { Worlds } from '../../service/rollouts-worlds.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { needed, openNamed } from '../../settings/open-named.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
-import type { Settings } from '../../settings/settings.ts'
+import type { SettingName, Settings } from '../../settings/settings.ts'
 import type { Format } from '../../sinks/format.ts'
 import { isRun, readManifest } from '../../store/run-folder.ts'
 import { openRunReader } from '../../store/store.ts'
@@ -28,6 +28,16 @@ import type { Command, Invocation } from '../command.ts'
 import { counted, doorFlags, readDoor, tryPort } from '../listening.ts'
 import { elsewhereOf } from '../rolling.ts'
 import { rollSettings } from './roll.ts'
+
+/** What ends a run, or continues one: a service rolls what it is asked for, and begins anew what was cut short. */
+const ofRuns: readonly SettingName[] = [
+  'budget',
+  'record',
+  'keep',
+  'overSample',
+  'refill',
+  'unfinished',
+]
 
 /** Serves rollouts to trainers in other languages. */
 export const rolloutsCommand: Command = {
@@ -42,7 +52,7 @@ export const rolloutsCommand: Command = {
     'espalier rollouts --policy sglang:http://localhost:30000 --environment calculator --port 8900',
     'ESPALIER_TOKEN=… espalier rollouts --policy vllm:http://gpu:8000 --environment ./shop.ts#shop --host 0.0.0.0',
   ],
-  settings: rollSettings.filter(name => !['budget', 'record'].includes(name)),
+  settings: rollSettings.filter(name => !ofRuns.includes(name)),
   readsConfig: true,
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },
