@@ -316,7 +316,7 @@ export class Rollouts implements AsyncDisposable {
         const { waiting, running } = this.#counts
         const held = waiting + running
         if (held > 0 && held + this.#perTask > results) {
-          if (running === 0) this.#tellStall(entry, this.#entries.values())
+          if (running === 0) this.#tellStall(this.#entries.values())
           return
         }
         void this.#roll(entry, entry.pending.shift()!)
