@@ -2,6 +2,8 @@ import { expect, it } from 'vitest'
 import { bearer, hello } from '../../test/open-gateways.ts'
 import { openByteRenderer, script } from '../../test/rolling.ts'
 import type { Group } from '../core/group.ts'
+import { singleTurn } from '../environments/built-in/single-turn.ts'
+import { scripted } from '../policies/scripted.ts'
 import { type GatewayOptions, gateway } from './listen.ts'
 
 const model = await openByteRenderer()
@@ -37,4 +39,20 @@ it('[D1] refuses endings and tasks that it could not keep, and takes the right o
     await close({ reward: 1 })
   }
   expect(groups[0]!.members.map(({ reward }) => reward.total)).toEqual([1])
+})
+
+it('takes an environment and tasks that are opened already', async () => {
+  const policy = await scripted(['yes'])
+  const tasks = [{ id: 'well', prompt: 'Well?', answer: 'yes' }]
+  await using door = await gateway({ policy, port: 0, environment: singleTurn(), tasks })
+  expect(door.someTask).toBe('well')
+})
+
+it.each([
+  [{ strategy: 'tree' }, 'options.strategy: gateway takes no option "strategy"'],
+  [{ steps: 3 }, 'options.steps: gateway takes no option "steps"; train does'],
+  [{ prot: 3 }, 'options.prot: no option called "prot". Did you mean "port"?'],
+])('refuses %j, which would change nothing', async (more, message) => {
+  const options = { policy: await scripted(['yes']), port: 0, ...more } as GatewayOptions
+  await expect(gateway(options)).rejects.toThrow(message)
 })

@@ -7,6 +7,7 @@ import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
 import type { RollParts } from '../run/roll-groups.ts'
 import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
+import { checkOptions } from '../settings/check-options.ts'
 import { isRun, readManifest } from '../store/run-folder.ts'
 import { groupOf } from '../store/store.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
@@ -76,6 +77,7 @@ export interface RunningGateway extends AsyncDisposable {
  * await using door = await gateway({ policy: 'embedded', group: 4, out: 'runs/agents' })
  */
 export async function gateway(options: GatewayOptions): Promise<RunningGateway> {
+  checkOptions<'gateway', GatewayOptions>('gateway', options)
   const { environment = elsewhere, tasks, out, graceSeconds = 10 } = options
   await using opening = openLater()
   const opened = opening.add(

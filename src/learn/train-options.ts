@@ -1,6 +1,6 @@
 import type { Trainer } from '../core/trainer.ts'
 import type { AttemptOptions, GroupOptions } from '../run/roll-options.ts'
-import { rollOptionsOf } from '../run/roll-options.ts'
+import { optionsOf } from '../run/roll-options.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
@@ -41,11 +41,11 @@ export interface LearningOptions<Data = unknown>
 
 /** How a policy is trained. Only the policy has to be named. */
 export interface TrainOptions<Data = unknown>
-  extends AttemptOptions,
+  extends Omit<AttemptOptions, 'unfinished'>,
     GroupOptions,
     LearningOptions<Data> {}
 
 /** The options that settings make. */
 export function trainOptionsOf(values: Settings): TrainOptions {
-  return { ...rollOptionsOf(values), entropy: values.entropyBonus }
+  return { ...optionsOf('train', values), entropy: values.entropyBonus }
 }

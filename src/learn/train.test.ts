@@ -170,6 +170,16 @@ describe('train', () => {
     ).rejects.toThrow('cannot change its weights')
     await expect(train(signals, signalTasks(3, 3), { policy, limits })).rejects.toThrow('too few')
   }, 60_000)
+
+  it.each(['keep', 'overSample', 'trials', 'unfinished', 'port'])(
+    'an option that changes nothing in training is refused: %s',
+    async name => {
+      const options = { policy: taught, [name]: 2 }
+      await expect(train(signals, signalTasks(60, 3), options)).rejects.toThrow(
+        `options.${name}: train takes no option "${name}"`,
+      )
+    },
+  )
 })
 
 describe('the embedded trainer', () => {

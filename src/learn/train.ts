@@ -10,11 +10,12 @@ import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { openBudget } from '../run/budget.ts'
-import { checkRolling } from '../run/check-options.ts'
+import { checkRolling, checkTaskArgument } from '../run/check-options.ts'
 import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
 import { type RollParts, withBudget } from '../run/roll-groups.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
+import { checkOptions } from '../settings/check-options.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { isEmbeddedUri } from '../settings/open-policy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
@@ -68,7 +69,9 @@ export async function train<Data>(
   tasks: TaskSource<Data>,
   options: TrainOptions<Data>,
 ): Promise<Trained> {
-  checkRolling(environment, tasks, options)
+  checkOptions<'train', TrainOptions<Data>>('train', options)
+  checkTaskArgument(tasks)
+  checkRolling(environment, options.out)
   await checkLearning(options)
   const rolling = {
     ...options,

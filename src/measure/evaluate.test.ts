@@ -59,10 +59,25 @@ describe('evaluate', () => {
     async trials => {
       const policy = await scripted(['yes'])
       await expect(evaluate(singleTurn(), tasks, { policy, trials, reward })).rejects.toThrow(
-        `trials is a whole number of attempts per task, 1 or more, not ${trials}`,
+        `options.trials: ${trials} is not possible`,
       )
     },
   )
+
+  it.each([
+    [
+      { group: 2 },
+      /^options\.group: evaluate takes no option "group"; roll and train and gateway do$/,
+    ],
+    [{ filters: [] }, /evaluate takes no option "filters"/],
+    [{ steps: 3 }, /evaluate takes no option "steps"; train does$/],
+    [{ successAt: 'x' }, /^options\.successAt: "x" is not possible/],
+    [{ onTask: 5 }, /^options\.onTask: 5 is not possible: it is a function$/],
+    [{ k: 2 }, /^options\.k: 2 is not possible/],
+  ])('refuses %j, which it could not measure by', async (more, message) => {
+    const options = { policy: await scripted(['yes']), reward, ...(more as object) }
+    await expect(evaluate(singleTurn(), tasks, options)).rejects.toThrow(message)
+  })
 
   it('kept in a run, it counts what was finished before an interruption', async () => {
     const out = join(mkdtempSync(join(tmpdir(), 'espalier-eval-')), 'run')

@@ -2,16 +2,13 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import type { Environment } from '../core/environment.ts'
 import { SettingError } from '../names/setting-error.ts'
-import { checkOptions, tasksOneByOne } from '../settings/check-options.ts'
+import { tasksOneByOne } from '../settings/check-options.ts'
 import { shownValue } from '../settings/check-settings.ts'
-import type { PartsOptions } from './open-parts.ts'
 
-/** Refuses what cannot be rolled, before anything is opened: each argument, and each option by its name. */
-export function checkRolling(environment: unknown, tasks: unknown, options: PartsOptions): void {
+/** Refuses an environment that is none, and a run folder below a file, before anything is opened. */
+export function checkRolling(environment: unknown, out: string | undefined): void {
   checkEnvironment(environment)
-  if (tasks !== undefined) checkTaskArgument(tasks)
-  checkOptions<PartsOptions>(options)
-  if (options.out !== undefined) checkRunFolder(options.out)
+  if (out !== undefined) checkRunFolder(out)
 }
 
 /** Refuses a run folder below a file. */

@@ -59,7 +59,7 @@ export async function openRollParts<Data>(
   tasks: TaskSource<Data> | undefined,
   options: PartsOptions,
 ): Promise<OpenedParts<Data>> {
-  checkRolling(environment, tasks, options)
+  checkRolling(environment, options.out)
   const plain = await openPlainParts(environment, tasks, options)
   const { isolation } = plain.environment
   if (isolation) options.tell?.(isolationLine(isolation))

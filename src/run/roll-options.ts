@@ -8,7 +8,7 @@ import type { LeafWeighting } from '../math/credit.ts'
 import type { CondenseSettings, Instrument, Limits } from '../rollout/attempt.ts'
 import type { BranchPolicy } from '../rollout/branch.ts'
 import type { Strategy } from '../rollout/strategy.ts'
-import { isOption } from '../settings/check-options.ts'
+import { type OptionTaker, takesSetting } from '../settings/check-options.ts'
 import { needed } from '../settings/open-named.ts'
 import { type Settings, withoutUndefined } from '../settings/settings.ts'
 import type { Listen } from '../watch/events.ts'
@@ -183,10 +183,15 @@ export interface RollOptions extends AttemptOptions, GroupOptions {
  * no line here; only limits and sampling are put together from several.
  */
 export function rollOptionsOf(values: Settings): RollOptions {
+  return optionsOf('roll', values)
+}
+
+/** The options of any function that makes attempts, as far as it takes them. */
+export function optionsOf(taker: OptionTaker, values: Settings): RollOptions {
   const { temperature, topP, topK, minP, maxSeconds: seconds } = values
   const { concurrency } = values
   return {
-    ...optionsNamedAlike(values),
+    ...optionsNamedAlike(taker, values),
     policy: needed(values, 'policy'),
     sampling: { temperature, topP, topK, minP },
     limits: {
@@ -201,8 +206,11 @@ export function rollOptionsOf(values: Settings): RollOptions {
   }
 }
 
-/** The settings that are options under their own names; the environment and the tasks are arguments. */
-function optionsNamedAlike(values: Settings): ReturnType<typeof withoutUndefined<Settings>> {
-  const { environment: _environment, tasks: _tasks, ...rest } = withoutUndefined(values)
-  return Object.fromEntries(Object.entries(rest).filter(([name]) => isOption(name)))
+/** The settings that are options under their own names. */
+function optionsNamedAlike(
+  taker: OptionTaker,
+  values: Settings,
+): ReturnType<typeof withoutUndefined<Settings>> {
+  const given = Object.entries(withoutUndefined(values))
+  return Object.fromEntries(given.filter(([name]) => takesSetting(taker, name)))
 }

@@ -1,6 +1,7 @@
 import type { Environment } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import { isEmbedded } from '../model/policy.ts'
+import { checkOptions } from '../settings/check-options.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import { listenAll } from '../watch/events.ts'
@@ -24,6 +25,7 @@ export async function* roll<Data>(
   tasks: TaskSource<Data>,
   options: RollOptions,
 ): AsyncGenerator<Group, void> {
+  checkOptions<'roll', RollOptions>('roll', options)
   yield* rollAs('roll', environment, tasks, options)
 }
 

@@ -60,6 +60,8 @@ export const tasksOneByOne: Kind = {
 
 /** What options may be besides what the settings of their names may be: parts that are opened already. */
 const openedParts = {
+  environment: anOpened('environment', 'open'),
+  tasks: tasksOneByOne,
   policy: aPolicy,
   reference: aPolicy,
   teacher: aPolicy,
@@ -76,7 +78,7 @@ const openedParts = {
   heldOut: tasksOneByOne,
 } as const satisfies Partial<Record<SettingName, Kind>>
 
-/** Options that no setting has the name of. Those of doors are read where they are opened. */
+/** Options that no setting has the name of. Those of the gateway are read where it is opened. */
 const otherOptions = {
   listen: aFunction,
   tell: aFunction,
@@ -88,7 +90,6 @@ const otherOptions = {
   resumes: aSwitch,
   elsewhere: aFunction,
   config: anObject,
-  serverThread: aSwitch,
   entropy: {
     wanted: 'a number, a schedule or a target',
     fits: value => Number.isFinite(value) || aSchedule.fits(value),
@@ -145,23 +146,112 @@ const grouped = {
     }),
 } as const satisfies Record<string, () => z.ZodType>
 
-/** The name of an option of `roll`, `evaluate`, `train` or a door. */
-export type OptionName =
+/** The functions of the library that take these options. */
+export type OptionTaker = 'roll' | 'evaluate' | 'train' | 'gateway'
+
+const makesAttempts = ['roll', 'evaluate', 'train'] as const
+const makesGroups = ['roll', 'train', 'gateway'] as const
+
+/** Who takes an option, where not everybody does. */
+const takers = {
+  keep: ['roll'],
+  overSample: ['roll'],
+  unfinished: ['roll', 'evaluate', 'gateway'],
+  trials: ['evaluate'],
+  k: ['evaluate'],
+  onTask: ['evaluate'],
+  successAt: ['evaluate', 'train'],
+  strategy: makesAttempts,
+  branch: makesAttempts,
+  leaves: makesAttempts,
+  stepHistory: makesAttempts,
+  condense: makesAttempts,
+  budget: makesAttempts,
+  resumes: makesAttempts,
+  group: makesGroups,
+  advantage: makesGroups,
+  weighting: makesGroups,
+  reference: makesGroups,
+  teacher: makesGroups,
+  distill: makesGroups,
+  klPenalty: makesGroups,
+  klIn: makesGroups,
+  overlong: makesGroups,
+  proximal: makesGroups,
+  importance: makesGroups,
+  filters: makesGroups,
+  sinks: makesGroups,
+  refill: makesGroups,
+  trainer: ['train'],
+  steps: ['train'],
+  tasksPerStep: ['train'],
+  sampleTasks: ['train'],
+  heldOut: ['train'],
+  learningRate: ['train'],
+  loss: ['train'],
+  lossOptions: ['train'],
+  epochs: ['train'],
+  updates: ['train'],
+  entropy: ['train'],
+  oracleBonus: ['train'],
+  maxStaleness: ['train'],
+  onUpdate: ['train'],
+  evaluateEvery: ['train'],
+  evaluateStrategy: ['train'],
+  checkpointEvery: ['train'],
+  onStep: ['train'],
+  onEvaluation: ['train'],
+  environment: ['gateway'],
+  tasks: ['gateway'],
+  port: ['gateway'],
+  host: ['gateway'],
+  secrets: ['gateway'],
+  attempts: ['gateway'],
+  idleSeconds: ['gateway'],
+  graceSeconds: ['gateway'],
+  onGroup: ['gateway'],
+} as const satisfies Partial<Record<AnyOption, readonly OptionTaker[]>>
+
+type AnyOption =
   | Exclude<SettingName, keyof typeof placeOfSetting>
   | keyof typeof otherOptions
   | keyof typeof grouped
 
-/** Whether a setting is an option under its own name. */
-export function isOption(name: string): boolean {
+/** The names of the options that a function takes. */
+export type OptionOf<Taker extends OptionTaker> = {
+  [Name in AnyOption]: Name extends keyof typeof takers
+    ? Taker extends (typeof takers)[Name][number]
+      ? Name
+      : never
+    : Name
+}[AnyOption]
+
+/** Whether a function takes a setting as an option under its own name. */
+export function takesSetting(taker: OptionTaker, name: string): boolean {
+  return isOption(name) && takersOf(name).includes(taker)
+}
+
+function isOption(name: string): boolean {
   return Object.hasOwn(settings, name) && !Object.hasOwn(placeOfSetting, name)
 }
 
+const everybody: readonly OptionTaker[] = [...makesAttempts, 'gateway']
+
+function takersOf(name: string): readonly OptionTaker[] {
+  return Object.hasOwn(takers, name) ? takers[name as keyof typeof takers] : everybody
+}
+
+/** Whether two sets of names are the same one. */
+type AreSame<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false
+
 /**
- * Holds the options of a library call to what flags and config files are held to: an unknown name or an
- * impossible value throws, saying what was possible. A new option has to be known here to compile.
+ * Holds the options of a library call to what flags and config files are held to: a name that it does not
+ * take or an impossible value throws, saying what was possible. Options and their names here have to be the
+ * same to compile.
  */
-export function checkOptions<Options extends object>(
-  options: keyof Options extends OptionName ? Options : never,
+export function checkOptions<Taker extends OptionTaker, Options extends object>(
+  taker: Taker,
+  options: AreSame<keyof Options, OptionOf<Taker>> extends true ? Options : never,
 ): void {
   if (!isObject(options) || Array.isArray(options)) {
     throw new SettingError(
@@ -174,11 +264,29 @@ export function checkOptions<Options extends object>(
     )
   }
   for (const [name, value] of Object.entries(options)) {
-    if (value !== undefined) checkOption(name, value)
+    if (value === undefined) continue
+    checkTaken(taker, name)
+    checkOption(taker, name, value)
   }
 }
 
-function checkOption(name: string, value: unknown): void {
+/** What is an option of the gateway alone because others take it as an argument. */
+const places: Readonly<Record<string, string>> = {
+  environment: 'it is the first argument',
+  tasks: 'they are the second argument',
+}
+
+/** Refuses an option that only others take: it would change nothing. */
+function checkTaken(taker: OptionTaker, name: string): void {
+  const others = takersOf(name)
+  if (others.includes(taker)) return
+  const who = `${others.join(' and ')} ${others.length > 1 ? 'do' : 'does'}`
+  throw new SettingError(
+    `options.${name}: ${taker} takes no option "${name}"; ${places[name] ?? who}`,
+  )
+}
+
+function checkOption(taker: OptionTaker, name: string, value: unknown): void {
   const from = `options.${name}`
   if (Object.hasOwn(grouped, name)) {
     checkValue(grouped[name as keyof typeof grouped](), value, { from })
@@ -188,7 +296,7 @@ function checkOption(name: string, value: unknown): void {
     checkNamed(name as SettingName, value, from)
     return
   }
-  if (!Object.hasOwn(otherOptions, name)) throw unknownOption(name)
+  if (!Object.hasOwn(otherOptions, name)) throw unknownOption(taker, name)
   const { fits, wanted }: Kind = otherOptions[name as keyof typeof otherOptions]
   if (fits(value)) return
   throw new SettingError(`${from}: ${shownValue(value)} is not possible: it is ${wanted}`)
@@ -204,13 +312,13 @@ function checkNamed(name: SettingName, value: unknown, from: string): void {
   if (!opened?.fits(value)) checkSetting(name, value, from, opened?.wanted)
 }
 
-function unknownOption(name: string): SettingError {
+function unknownOption(taker: OptionTaker, name: string): SettingError {
   if (Object.hasOwn(placeOfSetting, name)) {
     const place = placeOfSetting[name as keyof typeof placeOfSetting]
     return new SettingError(`options.${name}: no option called "${name}". It is ${place}.`)
   }
   const known = [...Object.keys(settings).filter(isOption), ...Object.keys(otherOptions)]
-  const names = [...known, ...Object.keys(grouped)]
+  const names = [...known, ...Object.keys(grouped)].filter(each => takersOf(each).includes(taker))
   const hint =
     didYouMean(name, names) || ' Most have the names of settings, which docs/config.md lists.'
   return new SettingError(`options.${name}: no option called "${name}".${hint}`)

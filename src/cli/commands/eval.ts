@@ -12,7 +12,7 @@ import {
 import { countTau2Tasks, isTau2, measureTau2, tau2Lines } from '../../measure/evaluate-tau2.ts'
 import type { Estimated, Evaluated } from '../../measure/measure.ts'
 import { commandLine } from '../../names/program-name.ts'
-import { rollOptionsOf } from '../../run/roll-options.ts'
+import { optionsOf } from '../../run/roll-options.ts'
 import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
 import { needed, openNamed } from '../../settings/open-named.ts'
 import type { SettingName, Settings } from '../../settings/settings.ts'
@@ -110,7 +110,7 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
   const shownValues = { ...values, group: trials }
   await withProgress({ ...rolled, values: shownValues }, invocation, async (tasks, shown) => {
     evaluated = await evaluate(needed(values, 'environment'), tasks, {
-      ...rollOptionsOf(values),
+      ...optionsOf('evaluate', values),
       ...shown,
       ...elsewhereOf(values, shown),
       trials,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { gateway } from '../../gateway/listen.ts'
 import type { Secrets } from '../../gateway/secrets.ts'
 import { commandLine } from '../../names/program-name.ts'
-import { rollOptionsOf } from '../../run/roll-options.ts'
+import { optionsOf } from '../../run/roll-options.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
@@ -93,14 +93,11 @@ async function recordAgents(invocation: Invocation): Promise<string> {
   const { idle: idleSeconds } = counted('idle', own.idle)
   const { grace: graceSeconds } = counted('grace', own.grace)
   await openNamed(`--port ${port}`, () => tryPort(port, host))
-  const { environment, tasks } = values
   await using claimed = await claimRunFolder(values.out)
   const { out } = claimed
   await using door = await openNamed(`--host ${host}`, () =>
     gateway({
-      ...rollOptionsOf(values),
-      ...(environment !== undefined && { environment }),
-      ...(tasks !== undefined && { tasks }),
+      ...optionsOf('gateway', values),
       ...counted('attempts', own.attempts),
       ...(idleSeconds !== undefined && { idleSeconds }),
       ...(graceSeconds !== undefined && { graceSeconds }),
