@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { relative, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { checkSettings } from '../settings/check-settings.ts'
 import { type Settings, type SettingsInput, withDefaults } from '../settings/settings.ts'
 import { type RunManifest, readManifest } from '../store/run-folder.ts'
@@ -7,19 +7,36 @@ import type { Invocation } from './command.ts'
 
 /** A run that a command goes back to. */
 export interface EnteredRun {
-  /** Its folder, as seen from here. */
+  /** Its folder. */
   readonly run: string
   readonly manifest: RunManifest
   /** The settings it was begun with, overridden by the current flags. */
   readonly values: Settings
+  /** The folder in which the command was called. */
+  readonly calledIn: string
+  /** A path as it was meant there, which means the same here, and in hints. */
+  meantThere(path: string): string
 }
 
-/** Reads a run's settings and changes to the folder that their relative paths start from. */
-export async function enterRun({ words, flags }: Invocation): Promise<EnteredRun> {
-  const folder = resolve(words[0]!)
-  const manifest = await readManifest(words[0]!)
+/**
+ * Reads a run's settings and changes to the folder that their relative paths start from. If that is another
+ * one, paths of what is read and written are absolute, so that hints work where the command was called.
+ */
+export async function enterRun({ words, flags, terminal }: Invocation): Promise<EnteredRun> {
+  const [given] = words as readonly [string]
+  const calledIn = process.cwd()
+  const manifest = await readManifest(given)
   const { config, directory } = manifest
-  if (directory !== undefined && existsSync(directory)) process.chdir(directory)
-  const begun = checkSettings(config, `${words[0]}/run.json`) as SettingsInput
-  return { run: relative('.', folder), manifest, values: withDefaults({ ...begun, ...flags }) }
+  const moves = directory !== undefined && existsSync(directory) && resolve(directory) !== calledIn
+  const meantThere = (path: string): string => (moves ? resolve(calledIn, path) : path)
+  const begun = checkSettings(config, `${given}/run.json`) as SettingsInput
+  if (moves) process.chdir(directory)
+  const { out: _out, ...others } = flags
+  if (moves && Object.keys(others).length > 0) {
+    terminal.tell(
+      `files that settings name are looked for in ${directory}, where the run was begun`,
+    )
+  }
+  const values = withDefaults({ ...begun, ...flags })
+  return { run: meantThere(given), manifest, values, calledIn, meantThere }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -127,6 +127,63 @@ it('an interrupted train says how to go on, as show does, and that goes on', asy
   expect(shown.stdout).toContain(`go on       ${hint}`)
   expect(shown.stdout).toMatch(/held-out success {2}before \S+ \S+ \S+ {2}not measured since/)
   expect(await follow(hint!)).toMatchObject({ code: 0 })
+})
+
+it('hints of a run that was begun in another folder work where they are printed', async () => {
+  const budget = '{"trajectories":2,"money":1,"price":{"prompt":0,"sampled":0}}'
+  const words = ['roll', ...rolling, '--tasks', 'tasks.jsonl', '--group', '1', '--budget', budget]
+  const begunIn = process.cwd()
+  await runCommand([...words, '--out', 'runs/far'])
+  mkdirSync('elsewhere')
+  process.chdir('elsewhere')
+  const here = process.cwd()
+  try {
+    const told: Ran[] = []
+    for (const command of [
+      ['fork', '../runs/far', '1/0/0', '--at', '0', '--samples', '1'],
+      ['fork', '../runs/far', '1/0/0', '--at', '0', '--samples', '1', '--out', 'mine'],
+      ['resume', '../runs/far', '--budget', budget.replace('2', '4')],
+    ]) {
+      told.push(await runCommand(command))
+      process.chdir(here)
+    }
+    expect(['runs/0001/run.json', 'mine/run.json'].map(file => existsSync(file))).toEqual([
+      true,
+      true,
+    ])
+    expect(told[2]!.stderr).toContain(`files that settings name are looked for in ${begunIn}`)
+    const hints = told.flatMap(hintsIn)
+    expect(hints).toHaveLength(4)
+    for (const hint of hints) {
+      const { code, stderr } = await follow(hint.replace('MORE', '6'))
+      expect([hint, code, code === 0 ? '' : stderr]).toEqual([hint, 0, ''])
+    }
+  } finally {
+    process.chdir(begunIn)
+  }
+})
+
+it('a budget of money is raised as the hint says, and keeps its other limits', async () => {
+  const budget = '{"tokens":100000,"money":0.1,"price":{"prompt":0,"sampled":100000}}'
+  const words = ['roll', ...rolling, '--tasks', 'tasks.jsonl', '--group', '1', '--budget', budget]
+  const limits = ['--max-new-tokens', '1', '--concurrency', '1']
+  const hints = hintsIn(await runCommand([...words, ...limits, '--out', 'runs/dear']))
+  const hint = hints.find(each => each.includes(' resume '))
+  expect(hint).toContain(
+    `--budget '{"tokens":100000,"money":MORE,"price":{"prompt":0,"sampled":100000}}'`,
+  )
+  expect(await follow(hint!.replace('MORE', '100'))).toMatchObject({ code: 0 })
+})
+
+it('nobody is told to resume a run that was not begun, or is another', async () => {
+  const signal = AbortSignal.abort(new Error('interrupted'))
+  const roll = ['roll', ...rolling, '--tasks', 'none.jsonl', '--out', 'runs/none']
+  expect(hintsIn(await runCommand(roll, { signal }))).toEqual([])
+  await runCommand(['roll', ...rolling, '--tasks', 'tasks.jsonl', '--out', 'runs/taken'])
+  const train = ['train', '--policy', 'embedded', '--environment', 'desk', ...small]
+  const { code, stderr } = await runCommand([...train, '--out', 'runs/taken'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('already holds a run')])
+  expect(hintsIn({ stdout: '', stderr })).toEqual([])
 })
 
 it.each([

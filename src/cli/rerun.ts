@@ -7,6 +7,7 @@ import { type Invocation, MisuseError } from './command.ts'
 /** Runs this command now and again whenever a file beside a named one changes, in a process of its own. */
 export async function rerunOnChange(
   names: readonly string[],
+  calledIn: string,
   { terminal, signal }: Invocation,
 ): Promise<number> {
   const files = names.filter(isUserPart).map(name => resolve(splitUserPart(name)[0]))
@@ -17,15 +18,18 @@ export async function rerunOnChange(
   const words = [...process.argv.slice(1).filter(word => word !== '--watch'), '--dry-run']
   for (;;) {
     const changed = nextChange(folders, signal)
-    await runOnce(words, signal)
+    await runOnce(words, { cwd: calledIn, signal })
     terminal.tell(`watching ${folders.join(', ')}; Ctrl-C ends it`)
     if (!(await changed)) return 0
   }
 }
 
-function runOnce(words: readonly string[], signal: AbortSignal): Promise<void> {
+function runOnce(
+  words: readonly string[],
+  where: { cwd: string; signal: AbortSignal },
+): Promise<void> {
   return new Promise(resolve => {
-    const child = spawn(process.execPath, [...words], { stdio: 'inherit', signal })
+    const child = spawn(process.execPath, [...words], { stdio: 'inherit', ...where })
     child.on('error', () => resolve())
     child.on('close', () => resolve())
   })

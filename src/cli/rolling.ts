@@ -2,6 +2,7 @@ import { openCluster } from '../cluster/open-cluster.ts'
 import { commandLine } from '../names/program-name.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
 import { defaultTasks, type Settings } from '../settings/settings.ts'
+import { isRun } from '../store/run-folder.ts'
 import { countTasks } from '../tasks/tasks.ts'
 import { resumeLine } from '../watch/stopped.ts'
 import type { Invocation } from './command.ts'
@@ -33,13 +34,13 @@ export async function withProgress(
   const { tell } = terminal
   const options = { out, resumes, signal, tell, listen: progress.listen }
   await work(tasks, options).catch((error: unknown) => {
-    if (signal.aborted) tell(`\`${commandLine('resume', out)}\` goes on from here`)
+    if (signal.aborted && isRun(out)) tell(`\`${commandLine('resume', out)}\` goes on from here`)
     throw error
   })
   terminal.status('')
   tell(progress.summary())
   const { stopped, stopKind } = progress.counts
-  if (stopKind) tell(`stopped: ${stopped}; \`${resumeLine(out, stopKind)}\` goes on`)
+  if (stopKind) tell(`stopped: ${stopped}; \`${resumeLine(out, stopKind, budget)}\` goes on`)
   return progress
 }
 

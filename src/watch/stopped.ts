@@ -1,10 +1,11 @@
 import { commandLine } from '../names/program-name.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /** What can stop a run before its tasks are done. */
 export type StopKind = 'tokens' | 'seconds' | 'trajectories' | 'money' | 'keep' | 'refill'
 
-/** The command that resumes a stopped run, with a larger limit. */
-export function resumeLine(run: string, kind: StopKind): string {
+/** The command that resumes a stopped run, with a larger limit; its other limits stay as they are. */
+export function resumeLine(run: string, kind: StopKind, budget: Settings['budget']): string {
   const resume = commandLine('resume', run)
   switch (kind) {
     // Seconds count anew after each resume, so the limit need not be larger.
@@ -16,7 +17,7 @@ export function resumeLine(run: string, kind: StopKind): string {
     case 'tokens':
     case 'trajectories':
     case 'money':
-      return `${resume} --budget '{"${kind}":MORE}'`
+      return `${resume} --budget '${JSON.stringify({ ...budget, [kind]: 'MORE' }).replace('"MORE"', 'MORE')}'`
     default:
       return kind satisfies never
   }

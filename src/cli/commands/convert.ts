@@ -32,8 +32,9 @@ async function runConvert(invocation: Invocation): Promise<number> {
       `convert needs --to steps${own.to === undefined ? '' : `, not "${own.to}"`}`,
     )
   }
-  const { run, values: begun } = await enterRun(invocation)
-  await using claimed = await claimRunFolder(flags.out)
+  const { run, values: begun, meantThere } = await enterRun(invocation)
+  const named = flags.out === undefined ? undefined : meantThere(flags.out)
+  await using claimed = await claimRunFolder(named, meantThere('runs'))
   const { out } = claimed
   const values: Settings = { ...begun, out }
   const model = values.model ?? (await servedModel(values))

@@ -61,8 +61,9 @@ async function runFork(invocation: Invocation): Promise<number> {
   // Resolve the file first: the working directory changes below.
   const { edit } = own
   const text = edit && (await openNamed(`--edit ${edit}`, () => readFile(edit, 'utf8')))
-  const { run, values: begun } = await enterRun(invocation)
-  await using claimed = await claimRunFolder(flags.out)
+  const { run, values: begun, meantThere } = await enterRun(invocation)
+  const named = flags.out === undefined ? undefined : meantThere(flags.out)
+  await using claimed = await claimRunFolder(named, meantThere('runs'))
   const { out } = claimed
   const values: Settings = { ...begun, strategy: 'chain', out }
   const environment = needed(values, 'environment')

@@ -60,13 +60,13 @@ export const scoreCommand: Command = {
 
 async function runScore(invocation: Invocation): Promise<number> {
   const { own, terminal, json, signal } = invocation
-  const { run, values } = await enterRun(invocation)
+  const { run, values, calledIn } = await enterRun(invocation)
   if (values.environment === undefined) {
     throw new MisuseError(`${run} does not say its environment: name it with --environment`)
   }
   const names = [values.environment, ...(values.reward ?? []), ...values.filters]
   if (own['dry-run'] !== undefined) refuseCodeOf(invocation, values)
-  if (own.watch !== undefined) return await rerunOnChange(names, invocation)
+  if (own.watch !== undefined) return await rerunOnChange(names, calledIn, invocation)
   await using environment = disposable(await openEnvironmentNamed(values.environment))
   const reward = (await openRewards(values.reward, values.judge)) ?? environment.part.reward
   if (own.probe !== undefined) {

@@ -6,7 +6,7 @@ import { needed } from '../../settings/open-named.ts'
 import type { SettingName } from '../../settings/settings.ts'
 import { isRun } from '../../store/run-folder.ts'
 import { RunStoppedError, resumeLine } from '../../watch/stopped.ts'
-import type { Command, Invocation } from '../command.ts'
+import { type Command, exitCodeOf, type Invocation } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { bestModelLines } from '../model-hints.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
@@ -84,11 +84,13 @@ export async function trainWith(
   }).catch((error: unknown) => {
     // A spent budget is a planned end; everything else is an error.
     if (error instanceof RunStoppedError) return error
-    if (isRun(out)) tell(`\`${commandLine('resume', out)}\` goes on from here`)
+    // What was misused did not begin this run.
+    if (isRun(out) && exitCodeOf(error) === 1)
+      tell(`\`${commandLine('resume', out)}\` goes on from here`)
     throw error
   })
   if (trained instanceof RunStoppedError) {
-    tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind)}\` goes on`)
+    tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind, values.budget)}\` goes on`)
     return 0
   }
   if (json) terminal.print(JSON.stringify(trainedRecord(trained)))
