@@ -8,12 +8,12 @@ import { shownValue } from '../settings/check-settings.ts'
 /** Refuses an environment that is none, and a run folder below a file, before anything is opened. */
 export function checkRolling(environment: unknown, out: string | undefined): void {
   checkEnvironment(environment)
-  if (out !== undefined) checkRunFolder(out)
+  if (out !== undefined) refuseBelowFile(out)
 }
 
-/** Refuses a run folder below a file. */
-function checkRunFolder(out: string): void {
-  let above = dirname(resolve(out))
+/** Refuses a folder that cannot be made, because a file is in the place of one above it. */
+export function refuseBelowFile(out: string, from: string = dirname(resolve(out))): void {
+  let above = from
   while (!existsSync(above)) above = dirname(above)
   if (statSync(above).isDirectory()) return
   throw new SettingError(`--out ${out}: ${relative('.', above)} is a file, not a folder`)

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { acting, book, page, settingsOf } from '../../test/long-book.ts'
 import { call, dicePolicy, openByteRenderer } from '../../test/rolling.ts'
@@ -15,7 +15,9 @@ import { keyValue } from '../environments/built-in/key-value.ts'
 import { environment } from '../environments/environment.ts'
 import { tool } from '../environments/tools/tool.ts'
 import { random, seedOf } from '../math/random.ts'
+import { disposalSeconds } from '../rollout/world/dispose.ts'
 import { groupRows } from '../sinks/row-record.ts'
+import { readManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { type ForkAt, forkTrajectory, parseForkAt } from './fork.ts'
@@ -310,5 +312,52 @@ describe('a trajectory that was condensed', () => {
     const [member] = forked.group.members
     expect(trajectory.views!.length).toBeGreaterThan(0)
     expect(member!.trajectory.views).toEqual(trajectory.views)
+  })
+})
+
+describe('worlds that hang', () => {
+  const { id } = long!.trajectory
+  const fork = (parts: RollParts, out: string) =>
+    forkTrajectory(run, parts, { id, at: { kind: 'turn', turn: 1 }, samples: 2, out, config: {} })
+
+  it('while they are opened are left when the fork is stopped, and its run says why', async () => {
+    const stop = new AbortController()
+    const hanging: Environment = {
+      ...keyValue(),
+      open() {
+        queueMicrotask(() => stop.abort(new Error('interrupted')))
+        return new Promise(() => {})
+      },
+    }
+    const out = scratch()
+    await expect(fork({ ...partsOf(hanging), signal: stop.signal }, out)).rejects.toThrow(
+      'interrupted',
+    )
+    expect(await readManifest(out)).toMatchObject({
+      status: 'stopped',
+      reason: expect.stringContaining('interrupted') as string,
+    })
+  })
+
+  it('while they are disposed of are left after a while, and what they gave counts', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const inner = keyValue()
+    let disposing = 0
+    const hanging: Environment = {
+      ...inner,
+      async open(task, opening) {
+        const { fork: _fork, ...world } = await inner.open(task as never, opening)
+        const dispose = (): Promise<void> => {
+          disposing++
+          return new Promise<void>(() => {})
+        }
+        return { ...world, [Symbol.asyncDispose]: dispose }
+      },
+    }
+    const forked = fork(partsOf(hanging), scratch())
+    await vi.waitUntil(() => disposing === 2)
+    await vi.advanceTimersByTimeAsync(disposalSeconds * 1000)
+    expect((await forked).value?.samples).toBe(2)
   })
 })

@@ -1,4 +1,5 @@
-import type { Environment } from '../core/environment.ts'
+import { unlessStopped } from '../core/call.ts'
+import type { Environment, Task } from '../core/environment.ts'
 import type { Group, Scored } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
@@ -22,6 +23,7 @@ import { continueWalks, type Reopening, reopenWalk, walkBeside } from '../rollou
 import { lastTurns, stepToEnd } from '../rollout/step.ts'
 import type { Strategy } from '../rollout/strategy.ts'
 import { emptyWalk, seedFor, show, type Walk } from '../rollout/walk.ts'
+import { disposeOf } from '../rollout/world/dispose.ts'
 import { findById } from '../store/find-id.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { openRun } from './open-run-folder.ts'
@@ -98,10 +100,10 @@ export async function forkTrajectory(
   const { out, config } = options
   await using opened = await openRun(parts, { out, kind: 'fork', config, unfinished: 'restart' })
   const rolling = { ...parts, ...opened.parts, strategy, group: 1 }
-  await using pipeline = openRollPipeline(rolling)
-  const { task } = found.stored
-  pipeline.submit({ id: task.id as string as GroupId, task, order: 0 })
-  const group = await pipeline.next()
+  const group = await rollOne(rolling, found.stored.task).catch((error: unknown) => {
+    opened.fail(error)
+    throw error
+  })
   await opened.finish()
   return {
     turn: reopening.turn,
@@ -110,6 +112,13 @@ export async function forkTrajectory(
     value: worthOf(group),
     before: 'reward' in found.member ? found.member.reward.total : undefined,
   }
+}
+
+/** The one group of a run. */
+async function rollOne(parts: RollParts, task: Task): Promise<Group> {
+  await using pipeline = openRollPipeline(parts)
+  pipeline.submit({ id: task.id as string as GroupId, task, order: 0 })
+  return await pipeline.next()
 }
 
 interface Found {
@@ -189,7 +198,7 @@ function forkStrategy(
       return walk.tree
     } finally {
       timed.clear()
-      await Promise.allSettled(worlds.map(world => world[Symbol.asyncDispose]()))
+      await Promise.allSettled(worlds.map(disposeOf))
     }
   }
 }
@@ -218,7 +227,10 @@ async function openWalks(
     return renderer.parse(ids, tree.tools, index)
   }
   const record = recordOfTrajectory(trajectory, { turns: turn, replyAt })
-  const first = await replayWorld(environment, task, { ...opening, record })
+  // A world that opens after the attempt was stopped must be disposed of here.
+  const opened = (world: Promise<RecordedWorld>): Promise<RecordedWorld> =>
+    unlessStopped(attempt, world, late => void disposeOf(late).catch(() => {}))
+  const first = await opened(replayWorld(environment, task, { ...opening, record }))
   worlds.push(first)
   const condensing =
     context.condense && (await reopenCondensing(context.condense, reopening, attempt))
@@ -233,7 +245,7 @@ async function openWalks(
   }
   const walks = [walk]
   for (let sample = 1; sample < options.samples; sample++) {
-    const world = await forkWorld(first, { ...opening, environment, task })
+    const world = await opened(forkWorld(first, { ...opening, environment, task }))
     worlds.push(world)
     walks.push(walkBeside(walk, world, `fork.${sample}`))
   }

@@ -29,6 +29,7 @@ import { openSignals } from '../watch/signals.ts'
 import { type Estimate, openEstimate } from '../weigh/estimate.ts'
 import { shapedEstimate } from '../weigh/shape.ts'
 import { checkRolling } from './check-options.ts'
+import { closeEnvironment } from './close-environment.ts'
 import { openRewards } from './open-rewards.ts'
 import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
@@ -70,7 +71,7 @@ export async function openRollParts<Data>(
   }
   const open = async (): Promise<RollParts<Data>> => {
     if (typeof environment === 'string') {
-      closing.push(() => plain.environment[Symbol.asyncDispose]?.())
+      closing.push(() => closeEnvironment(plain.environment, options.tell))
     }
     const { isOwn, policy, ...sampling } = await openPolicyAndRenderer(options)
     if (isOwn) closing.unshift(() => policy[Symbol.asyncDispose]())

@@ -8,6 +8,7 @@ import {
   type RescoreSummary,
   rescore,
 } from '../../measure/rescore.ts'
+import { closeEnvironment } from '../../run/close-environment.ts'
 import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/open-parts.ts'
 import { openRewards } from '../../run/open-rewards.ts'
 import { openShaping } from '../../run/open-scorers.ts'
@@ -67,7 +68,10 @@ async function runScore(invocation: Invocation): Promise<number> {
   const names = [values.environment, ...(values.reward ?? []), ...values.filters]
   if (own['dry-run'] !== undefined) refuseCodeOf(invocation, values)
   if (own.watch !== undefined) return await rerunOnChange(names, calledIn, invocation)
-  await using environment = disposable(await openEnvironmentNamed(values.environment))
+  await using environment = disposable(
+    await openEnvironmentNamed(values.environment),
+    terminal.tell,
+  )
   const reward = (await openRewards(values.reward, values.judge)) ?? environment.part.reward
   if (own.probe !== undefined) {
     const results = await probe(run, { ...environment.part, reward }, signal)
@@ -114,13 +118,8 @@ function refuseCodeOf({ flags }: Invocation, values: Settings): void {
   )
 }
 
-function disposable(part: Environment) {
-  return {
-    part,
-    async [Symbol.asyncDispose]() {
-      await part[Symbol.asyncDispose]?.()
-    },
-  }
+function disposable(part: Environment, tell: (line: string) => void) {
+  return { part, [Symbol.asyncDispose]: () => closeEnvironment(part, tell) }
 }
 
 /** Scores everything before it writes anything: a failure half way keeps the old scores. */

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Environment, Task } from '../../core/environment.ts'
 import {
   demonstrate,
@@ -9,11 +10,14 @@ import { teachFrom } from '../../learn/teach.ts'
 import type { Conversation, MeasuredApart, SupervisedStep } from '../../model/supervised.ts'
 import type { TeachModelOptions } from '../../model/teach.ts'
 import { commandLine } from '../../names/program-name.ts'
+import { refuseBelowFile } from '../../run/check-options.ts'
+import { closeEnvironment } from '../../run/close-environment.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { resolveSettings } from '../../settings/config.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { loadUserPart } from '../../settings/user-part.ts'
+import { isRun } from '../../store/run-folder.ts'
 import { readTasks } from '../../tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
@@ -43,21 +47,47 @@ export const teachCommand: Command = {
 }
 
 async function runTeach(invocation: Invocation): Promise<number> {
-  const { own, terminal, json, flags, signal } = invocation
+  const { own, terminal } = invocation
   const { demonstrations } = own
   const { values } = await resolveSettings(invocation)
   if (!demonstrations)
     throw new MisuseError('teach needs --demonstrations FILE, RUN or FILE#EXPORT')
-  if (!values.out) throw new MisuseError('teach needs --out DIR, the folder to write the model to')
+  const out = checkOut(values.out)
   const environment =
     values.environment === undefined ? undefined : await openEnvironmentNamed(values.environment)
+  try {
+    return await teachIn(environment, { values, out, demonstrations }, invocation)
+  } finally {
+    if (environment) await closeEnvironment(environment, terminal.tell)
+  }
+}
+
+/** Refuses, before anything is taught, a folder that no model can be written to. */
+function checkOut(out: string | undefined): string {
+  if (!out) throw new MisuseError('teach needs --out DIR, the folder to write the model to')
+  refuseBelowFile(out, resolve(out))
+  if (isRun(out)) throw new MisuseError(`--out ${out} holds a run: a model needs another folder`)
+  return out
+}
+
+interface Teaching {
+  readonly values: Settings
+  readonly out: string
+  readonly demonstrations: string
+}
+
+async function teachIn(
+  environment: Environment | undefined,
+  { values, out, demonstrations }: Teaching,
+  { terminal, json, flags, signal }: Invocation,
+): Promise<number> {
   const tasks = environment ? await someTasks(environment, values) : []
   const conversations = await openDemonstrations(environment, { tasks, demonstrations, signal })
   const texts = environment && tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
   terminal.tell(`${conversations.length} demonstrations`)
   await using policy = await teachFrom(conversations, {
     seed: values.seed,
-    out: values.out,
+    out,
     texts,
     signal,
     ...progressOf(terminal),
@@ -66,17 +96,21 @@ async function runTeach(invocation: Invocation): Promise<number> {
     ...(flags.learningRate !== undefined && { learningRate: values.learningRate }),
   })
   const { shape, kernel } = policy.model
-  const result = { out: values.out, demonstrations: conversations.length, shape, kernel }
+  const result = { out, demonstrations: conversations.length, shape, kernel }
   if (json) terminal.print(JSON.stringify(result))
-  else terminal.print(`${values.out}: a vocabulary of ${shape.vocabulary}, ${shape.layers} layers`)
-  terminal.tell(`next  ${trainLine(values)}`)
+  else terminal.print(`${out}: a vocabulary of ${shape.vocabulary}, ${shape.layers} layers`)
+  terminal.tell(`next  ${trainLine(values, environment)}`)
   return 0
 }
 
 /** The command that trains what was taught, on tasks of the same kind. */
-function trainLine({ out, environment, agent, tasks }: Settings): string {
-  const where = agent === undefined ? ['--environment', environment!] : ['--agent', agent]
-  const from = typeof tasks === 'string' ? ['--tasks', tasks] : []
+function trainLine(
+  { out, environment = 'NAME', agent, tasks }: Settings,
+  opened: Environment | undefined,
+): string {
+  const where = agent === undefined ? ['--environment', environment] : ['--agent', agent]
+  const file = typeof tasks === 'string' ? tasks : opened?.makeTasks ? undefined : 'FILE'
+  const from = file === undefined ? [] : ['--tasks', file]
   return commandLine('train', '--policy', `embedded:${out}`, ...where, ...from)
 }
 

@@ -4,6 +4,7 @@ import { readSplits } from '../../../datasets/splits.ts'
 import { checkOutputFile } from '../../../exchange/output-file.ts'
 import { measureTasks } from '../../../measure/task-set.ts'
 import { SettingError } from '../../../names/setting-error.ts'
+import { closeEnvironment } from '../../../run/close-environment.ts'
 import { openEnvironmentNamed } from '../../../run/open-parts.ts'
 import { openNamed } from '../../../settings/open-named.ts'
 import { isRun } from '../../../store/run-folder.ts'
@@ -178,7 +179,10 @@ async function readAgainst(invocation: Invocation): Promise<readonly Task[]> {
   return (await Promise.all(files.map(file => read(invocation, file)))).flat()
 }
 
-async function read({ flags }: Invocation, source: string | number): Promise<readonly Task[]> {
+async function read(
+  { flags, terminal }: Invocation,
+  source: string | number,
+): Promise<readonly Task[]> {
   const { environment: name, split, seed = 0 } = flags
   const environment = name === undefined ? anyTasks : await openEnvironmentNamed(name)
   const tasks: Task[] = []
@@ -186,7 +190,7 @@ async function read({ flags }: Invocation, source: string | number): Promise<rea
     const options = { seed, ...(split !== undefined && { split }) }
     for await (const task of readTasks(environment, source, options)) tasks.push(task)
   } finally {
-    await environment[Symbol.asyncDispose]?.()
+    await closeEnvironment(environment, terminal.tell)
   }
   return tasks
 }

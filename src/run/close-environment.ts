@@ -1,0 +1,23 @@
+import type { Environment } from '../core/environment.ts'
+import { describeCause } from '../core/failure.ts'
+import { disposalSeconds } from '../rollout/world/dispose.ts'
+import { withinSeconds } from '../rollout/world/within-seconds.ts'
+
+/**
+ * Disposes of an environment that was opened by name, as worlds are disposed of: within bounds, also after the
+ * run was stopped, and if that fails, what was rolled still counts.
+ */
+export async function closeEnvironment(
+  environment: Pick<Environment, 'name' | typeof Symbol.asyncDispose>,
+  tell: (line: string) => void = () => {},
+): Promise<void> {
+  const { signal } = new AbortController()
+  const what = `disposing of environment "${environment.name}"`
+  try {
+    await withinSeconds({ what, seconds: disposalSeconds, signal }, () =>
+      environment[Symbol.asyncDispose]?.(),
+    )
+  } catch (error) {
+    tell(`WARNING ${what} failed: ${describeCause(error)}`)
+  }
+}
