@@ -6,7 +6,7 @@ import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
 import { nothingCondensed } from './condensing.ts'
 import { oddLogprobs } from './logprobs.ts'
 import { engineMismatch } from './mismatch.ts'
-import { missingOpening } from './opening.ts'
+import { missingOpening, openingTooLong } from './opening.ts'
 import { equalRewards, noContrast } from './rewards.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
@@ -19,6 +19,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     equalRewards(),
     noContrast(),
     missingOpening(context),
+    openingTooLong(),
     oddLogprobs(context),
     noLogprobs(),
     untemperedLogprobs(),

@@ -1,5 +1,5 @@
 import { type Message, textOf } from '../../core/message.ts'
-import type { Tree } from '../../core/tree.ts'
+import { lengthTo, type Tree } from '../../core/tree.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 /** Warns if the task's text is missing from the prompt that the policy saw. */
@@ -19,6 +19,29 @@ export function missingOpening({ renderer }: SentinelContext): Sentinel {
         message: `the prompt of task ${tree.task} does not hold the text of its opening: ${JSON.stringify(words)}`,
         likely:
           'the chat template drops it, or this is not the model that the prompt was rendered for: look with espalier doctor, and at the prompt with espalier show --tokens',
+      }
+    },
+  }
+}
+
+/** Warns if an attempt was over before its first sample because its opening fills the context. */
+export function openingTooLong(): Sentinel {
+  let isOver = false
+  return {
+    name: 'opening-too-long',
+    seeTree(tree): Alarm | undefined {
+      const cut = tree.trajectories.find(
+        ({ outcome, turns }) =>
+          turns.length === 0 && outcome.kind === 'truncated' && outcome.limit === 'context',
+      )
+      if (isOver || !cut) return undefined
+      isOver = true
+      return {
+        message:
+          `the opening of task ${tree.task} has ${lengthTo(tree, cut.end)} tokens and leaves no room for an answer: ` +
+          'nothing was sampled, and what is scored is an attempt without a turn',
+        likely:
+          '--max-context is smaller than the openings: raise it as far as the model reads, or shorten them with --condense',
       }
     },
   }

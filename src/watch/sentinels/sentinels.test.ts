@@ -111,6 +111,24 @@ describe('sentinels', () => {
     expect(warning?.message).toContain('"something else"')
   })
 
+  it('an opening that leaves no room for an answer, once', () => {
+    const warnings: Warned[] = []
+    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const tree = plainTree({ task: 'long', prompt: new Int32Array(700).fill(9) })
+    const [trajectory] = tree.trajectories
+    const outcome = { kind: 'truncated', limit: 'context' } as const
+    const end = tree.nodes[2]!.parent
+    const cut = { ...tree, trajectories: [{ ...trajectory!, outcome, turns: [], end }] }
+    listen({ kind: 'tree-end', tree: { ...tree, trajectories: [{ ...trajectory!, outcome }] } })
+    expect(names(warnings)).not.toContain('opening-too-long')
+    listen({ kind: 'tree-end', tree: cut })
+    listen({ kind: 'tree-end', tree: cut })
+    const said = warnings.filter(({ sentinel }) => sentinel === 'opening-too-long')
+    expect(said.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^the opening of task long has 700 tokens and leaves no room/),
+    ])
+  })
+
   it('log-probabilities of another temperature, told from chance', () => {
     const draw = random(seedOf('logprobs'))
     const at = (temperature: number): readonly Warned[] =>
