@@ -1,11 +1,15 @@
+import type { RunStanding } from '../store/run-folder.ts'
 import type { RunReport } from '../watch/run-report.ts'
 import { duration } from './progress.ts'
 import { count, percent } from './units.ts'
 
 /** A report for people, one line per subject; what has nothing to say is left out. */
-export function reportLines(report: RunReport): readonly string[] {
+export function reportLines(
+  report: RunReport,
+  standing: RunStanding = report.status,
+): readonly string[] {
   return [
-    `${report.kind} ${report.status}${report.reason ? ` (${report.reason})` : ''}  ` +
+    `${report.kind} ${standing}${report.reason ? ` (${report.reason})` : ''}  ` +
       `${count(report.groups)} groups, ${count(report.trajectories)} trajectories in ${count(report.trees)} trees` +
       (report.evaluations ? ' that were learned from' : ''),
     ...evaluationLines(report),

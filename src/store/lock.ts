@@ -44,6 +44,14 @@ export async function lockFile(path: string): Promise<AsyncDisposable> {
   }
 }
 
+/** Whether somebody may hold the lock: a process that lives, or one on another machine. */
+export async function mayBeHeld(path: string): Promise<boolean> {
+  const end = (await readChain(path)).at(-1)
+  if (!end) return false
+  const owner = readOwner(end.text)
+  return !owner || owner.host !== hostname() || (await isAlive(owner))
+}
+
 /** Removes the lock itself first: from then on nobody follows the rest of the chain. */
 function release(path: string, chain: readonly { readonly place: string }[]): AsyncDisposable {
   return {

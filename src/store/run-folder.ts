@@ -7,7 +7,7 @@ import { withoutSecrets } from '../core/process/secrets.ts'
 import { nearFile } from '../names/near-file.ts'
 import { commandLine } from '../names/program-name.ts'
 import { SettingError } from '../names/setting-error.ts'
-import { lockFile } from './lock.ts'
+import { lockFile, mayBeHeld } from './lock.ts'
 import { StoreError } from './store-error.ts'
 
 /** The version of the run folder's layout that this program writes; it reads all up to it. */
@@ -33,6 +33,20 @@ export interface RunManifest {
   readonly finished?: string
   /** How long the journal of a finished run is; runs of earlier versions do not say it. */
   readonly journalBytes?: number
+}
+
+/** How a run stands: as its manifest says, or `interrupted` where its writer is gone without a word. */
+export type RunStanding = RunManifest['status'] | 'interrupted'
+
+/** How a run stands now. */
+export async function standingOf(
+  folder: string,
+  { status }: Pick<RunManifest, 'status'>,
+): Promise<RunStanding> {
+  if (status !== 'running' || (await mayBeHeld(runPaths(folder).lock))) return status
+  // It may have ended in order between the two.
+  const { status: now } = await readManifest(folder)
+  return now === 'running' ? 'interrupted' : now
 }
 
 /** The files of a run. */

@@ -4,7 +4,7 @@ import type { Renderer } from '../../core/renderer.ts'
 import { pathEnds, type Tree } from '../../core/tree.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { openRenderer } from '../../settings/model-source.ts'
-import { readManifest } from '../../store/run-folder.ts'
+import { readManifest, standingOf } from '../../store/run-folder.ts'
 import { openRunReader, type RunReader, type StoredGroup } from '../../store/store.ts'
 import { runModelOf } from '../../view/run-model.ts'
 import { readNotes, reportRun } from '../../watch/run-report.ts'
@@ -72,8 +72,9 @@ async function showReport(run: string, { terminal, json }: Invocation): Promise<
   const report = await reportRun(run)
   const { problem } = await readNotes(run)
   if (problem !== undefined) terminal.tell(`${problem}; what only it says is left out`)
+  const standing = await standingOf(run, report)
   if (json) terminal.print(JSON.stringify(report))
-  else for (const line of reportLines(report)) terminal.print(line)
+  else for (const line of reportLines(report, standing)) terminal.print(line)
   return 0
 }
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readState, type TrainingState } from '../../learn/training-state.ts'
 import { commandLine } from '../../names/program-name.ts'
-import { type RunManifest, runPaths } from '../../store/run-folder.ts'
+import { type RunManifest, type RunStanding, runPaths, standingOf } from '../../store/run-folder.ts'
 import type { RunReader } from '../../store/store.ts'
 import type { Warned } from '../../watch/events.ts'
 import { type ReportNotes, readNotes } from '../../watch/run-report.ts'
@@ -23,27 +23,28 @@ export async function overviewLines(
   manifest: RunManifest,
   reader: RunReader,
 ): Promise<readonly string[]> {
-  const { config, kind, status, started } = manifest
+  const { config, kind, started } = manifest
+  const standing = await standingOf(run, manifest)
   const { groupCount, treeCount } = reader
   const { state, steps, warnings, problems } = await readResults(run)
   return [
-    `${kind} ${status}, begun ${started.slice(0, 16).replace('T', ' ')}`,
+    `${kind} ${standing}, begun ${started.slice(0, 16).replace('T', ' ')}`,
     `environment ${config.environment ?? '–'}  policy ${config.policy ?? '–'}  groups ${groupCount}  trees ${treeCount}`,
     ...(state ? trainingLines(state, steps) : []),
     ...warnings.map(warningLine),
     ...problems.map(problem => `left out    ${problem}`),
     ...(state ? bestLines(state, config) : []),
-    ...(goesOn.includes(kind) && status !== 'finished' ? [goOnLine(run, status)] : []),
+    ...(goesOn.includes(kind) && canGoOn.includes(standing) ? [goOnLine(run)] : []),
   ]
 }
 
 /** Runs that `resume` takes up again. */
 const goesOn = ['roll', 'eval', 'train']
 
-function goOnLine(run: string, status: RunManifest['status']): string {
-  const line = commandLine('resume', run)
-  return status === 'running' ? `if it was killed, ${line} goes on` : `go on       ${line}`
-}
+/** How a run stands that nobody writes and that is not done. */
+const canGoOn: readonly RunStanding[] = ['stopped', 'interrupted']
+
+const goOnLine = (run: string): string => `go on       ${commandLine('resume', run)}`
 
 function trainingLines(
   { before, after, best, step }: TrainingState,

@@ -5,6 +5,8 @@ import { expect, it } from 'vitest'
 import { runCommand } from '../../../test/command-line.ts'
 import { calculator } from '../../environments/built-in/calculator.ts'
 import { roll } from '../../run/roll.ts'
+import { lockFile } from '../../store/lock.ts'
+import { readManifest, runPaths, writeManifest } from '../../store/run-folder.ts'
 import { scripted } from '../../testing.ts'
 import { curve } from './overview.ts'
 
@@ -180,4 +182,18 @@ it('writes the tokens of a scripted run as text, since it knows their tokenizer'
   const { stdout } = await runCommand(['show', await rolled(), 'sums/hard/1/0/0', '--tokens'])
   expect(stdout).toContain('1+1?')
   expect(stdout).toContain('{"type": "function"')
+})
+
+it('says of a run whose writer is gone that it was interrupted, and of one that is written nothing to do', async () => {
+  const run = await rolled()
+  const { finished: _, journalBytes: _bytes, ...manifest } = await readManifest(run)
+  await writeManifest(run, { ...manifest, status: 'running' })
+  const left = await runCommand(['show', run])
+  expect(left.stdout).toMatch(/^roll interrupted, begun /)
+  expect(left.stdout).toMatch(/^go on {7}.* resume /m)
+  expect((await runCommand(['show', run, '--report'])).stdout).toMatch(/^roll interrupted /)
+  await using _lock = await lockFile(runPaths(run).lock)
+  const written = await runCommand(['show', run])
+  expect(written.stdout).toMatch(/^roll running, begun /)
+  expect(written.stdout).not.toContain('resume')
 })
