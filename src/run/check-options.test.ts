@@ -96,6 +96,17 @@ describe('arguments that are not possible', () => {
   })
 })
 
+it('a run that is not there cannot go on', async () => {
+  const out = join(mkdtempSync(join(tmpdir(), 'espalier-none-')), 'none')
+  expect(await withPolicy({ out, resumes: true })).toMatch(/none is not a run: there is no such/)
+})
+
+it('a budget that no group fits into is refused', async () => {
+  expect(await withPolicy({ group: 4, budget: { trajectories: 3 } })).toMatch(
+    /^--budget: one group takes 4 trajectories, more than the 3 of the budget/,
+  )
+})
+
 it('a run folder cannot lie below a file', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'espalier-below-')), 'file')
   writeFileSync(file, '')

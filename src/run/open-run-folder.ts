@@ -97,6 +97,8 @@ export async function openRun(
   record: RunRecord,
 ): Promise<OpenRun> {
   const { out, kind, config, resumes = false } = record
+  // What is no run cannot go on.
+  if (resumes) await readManifest(out)
   const { isolation, seats = [''] } = environment
   const kernel = isEmbedded(policy) ? policy.model.kernel : undefined
   const fresh = { ...newManifest(kind, config, kernel), ...(isolation && { isolation }) }

@@ -10,6 +10,7 @@ import { type Policy, plainSampling, type Sampling } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { LeafWeighting } from '../math/credit.ts'
 import { mean } from '../math/statistics.ts'
+import { SettingError } from '../names/setting-error.ts'
 import { seatedPolicy } from '../policies/seated.ts'
 import type { Instrument } from '../rollout/attempt.ts'
 import {
@@ -113,6 +114,7 @@ export async function* rollGroups<Data>(
   const most = (): number =>
     rolloutsOf(parts) + Math.max(rolloutsOf(parts), parts.elsewhere?.room ?? 0)
   const reserved = group * leaves
+  refuseTooFew(parts.budget?.trajectories, reserved * pipeline.perJob)
   const next = async (): Promise<Group> => {
     const taken = await pipeline.next()
     const { rewards, unscored } = glanceAt(taken)
@@ -171,6 +173,14 @@ export function withBudget<Data>(parts: RollParts<Data>, budget: Budget): RollPa
     lend: budget.lend,
     lease: budget.lease,
   }
+}
+
+/** Refuses a budget that no group fits into: nothing would ever be rolled. */
+function refuseTooFew(allowed: number | undefined, needed: number): void {
+  if (allowed === undefined || allowed >= needed) return
+  throw new SettingError(
+    `--budget: one group takes ${needed} trajectories, more than the ${allowed} of the budget: allow more, or make --group smaller`,
+  )
 }
 
 function readingOf({

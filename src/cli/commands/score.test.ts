@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../../test/command-line.ts'
+import { readManifest, writeManifest } from '../../store/run-folder.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-score-'))
 const at = (name: string): string => join(folder, name)
@@ -24,4 +25,15 @@ it('scores an imported run, which names no policy', async () => {
   await run('import', at('rows'), '--from', 'jsonl', ...tasks, '--out', at('imported'))
   const said = await run('score', at('imported'), ...environment)
   expect(said).toContain('2 trajectories in 1 groups scored')
+})
+
+it('does not begin to watch what it would refuse each time', async () => {
+  const out = at('watched')
+  const words = ['--policy', 'embedded', '--environment', 'desk', '--tasks', '1', '--group', '1']
+  await run('roll', ...words, '--out', out)
+  const manifest = await readManifest(out)
+  const config = { ...manifest.config, environment: './own.mjs#world' }
+  await writeManifest(out, { ...manifest, config })
+  const { code, stderr } = await runCommand(['score', out, '--watch'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--watch runs no code')])
 })

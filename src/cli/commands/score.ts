@@ -66,7 +66,8 @@ async function runScore(invocation: Invocation): Promise<number> {
     throw new MisuseError(`${run} does not say its environment: name it with --environment`)
   }
   const names = [values.environment, ...(values.reward ?? []), ...values.filters]
-  if (own['dry-run'] !== undefined) refuseCodeOf(invocation, values)
+  // What watches scores with --dry-run.
+  if ((own['dry-run'] ?? own.watch) !== undefined) refuseCodeOf(invocation, values)
   if (own.watch !== undefined) return await rerunOnChange(names, calledIn, invocation)
   await using environment = disposable(
     await openEnvironmentNamed(values.environment),
@@ -104,7 +105,7 @@ const quiet = ['calculator', 'desk', 'interpreter', 'key-value', 'single-turn', 
  * Scoring somebody else's run must not run files or programs that the run names, nor ask servers it
  * names (they would be sent our key), unless a flag names them too.
  */
-function refuseCodeOf({ flags }: Invocation, values: Settings): void {
+function refuseCodeOf({ flags, own }: Invocation, values: Settings): void {
   const { environment = '', reward = [], filters, judge } = values
   const given = [flags.environment, flags.reward, flags.filters, flags.judge].flat()
   const starts = quiet.includes(environment.split(':')[0]!) ? [] : [environment]
@@ -114,7 +115,7 @@ function refuseCodeOf({ flags }: Invocation, values: Settings): void {
   )
   if (named === undefined) return
   throw new MisuseError(
-    `--dry-run runs no code and asks no server that a run names; if ${named} is yours, name it with its flag as well`,
+    `--${own.watch === undefined ? 'dry-run' : 'watch'} runs no code and asks no server that a run names; if ${named} is yours, name it with its flag as well`,
   )
 }
 

@@ -8,12 +8,12 @@ import { readManifest, standingOf } from '../../store/run-folder.ts'
 import { openRunReader, type RunReader, type StoredGroup } from '../../store/store.ts'
 import { runModelOf } from '../../view/run-model.ts'
 import { readNotes, reportRun } from '../../watch/run-report.ts'
-import type { Command, Invocation } from '../command.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import { groupLine, groupRecord, round } from '../group-line.ts'
 import { reportLines } from '../report-lines.ts'
 import { seenLines } from '../show/as-seen.ts'
-import { chooseGroups, isChosen } from '../show/choose-groups.ts'
+import { choices, chooseGroups, isChosen } from '../show/choose-groups.ts'
 import { findShown } from '../show/find-shown.ts'
 import { overviewLines } from '../show/overview.ts'
 import { showTokens } from '../show/show-tokens.ts'
@@ -60,12 +60,35 @@ export const showCommand: Command = {
 
 async function runShow(invocation: Invocation): Promise<number> {
   const [run, id] = invocation.words
+  refuseUnused(invocation)
   if (invocation.own.report !== undefined) return await showReport(run!, invocation)
   await using reader = await openRunReader(run!)
   if (id !== undefined) return await showOne(reader, id, invocation)
   if (invocation.json) await printRecords(reader, invocation)
   else await showRun(run!, reader, invocation)
   return 0
+}
+
+/** Refuses flags that would be ignored: they say something of what is not shown. */
+function refuseUnused({ own, words }: Invocation): void {
+  const given = (names: readonly string[]): string | undefined =>
+    names.find(name => own[name] !== undefined)
+  const ofGroups = given([...choices, 'limit'])
+  const ofTokens = given(['tokens', 'as-seen', 'model'])
+  const [, id] = words
+  if (own.report !== undefined && (id ?? ofGroups ?? ofTokens) !== undefined) {
+    throw new MisuseError(
+      `--report is of the whole run: leave out ${id ?? `--${ofGroups ?? ofTokens}`}`,
+    )
+  }
+  if (id === undefined && ofTokens !== undefined) {
+    throw new MisuseError(`--${ofTokens} changes nothing here: it needs the id of a trajectory`)
+  }
+  if (id !== undefined && ofGroups !== undefined) {
+    throw new MisuseError(
+      `--${ofGroups} changes nothing here: it chooses groups, and "${id}" is named`,
+    )
+  }
 }
 
 async function showReport(run: string, { terminal, json }: Invocation): Promise<number> {

@@ -13,9 +13,12 @@ export interface GroupChoice {
 }
 
 /** Whether any choice was made; otherwise the run's overview is shown. */
-export function isChosen({ step, failed, reward, task }: GroupChoice): boolean {
-  return [step, failed, reward, task].some(word => word !== undefined)
+export function isChosen(choice: GroupChoice): boolean {
+  return choices.some(name => choice[name] !== undefined)
 }
+
+/** What groups are chosen by. */
+export const choices = ['step', 'failed', 'reward', 'task'] as const satisfies (keyof GroupChoice)[]
 
 /** The newest groups that fit a choice, oldest first, and how many fit in all. */
 export async function chooseGroups(

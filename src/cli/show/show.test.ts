@@ -197,3 +197,13 @@ it('says of a run whose writer is gone that it was interrupted, and of one that 
   expect(written.stdout).toMatch(/^roll running, begun /)
   expect(written.stdout).not.toContain('resume')
 })
+
+it.each([
+  [['--report', '--failed'], '--report is of the whole run: leave out --failed'],
+  [['sums/hard/1', '--report'], '--report is of the whole run: leave out sums/hard/1'],
+  [['--tokens'], '--tokens changes nothing here: it needs the id of a trajectory'],
+  [['sums/hard/1', '--limit', '3'], '--limit changes nothing here: it chooses groups'],
+])('refuses flags that would be ignored: %s', async (words, message) => {
+  const { code, stderr } = await runCommand(['show', await rolled(), ...words])
+  expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+})

@@ -91,6 +91,12 @@ it('a set is made, split, cleared of what is held out, measured by a policy, and
   )
   const trained = JSON.parse(readFileSync(join(folder, 'run', 'run.json'), 'utf8'))
   expect(JSON.stringify(trained)).toContain('hard.jsonl')
+
+  // The held-out tasks of training never become tasks to train on.
+  const keep = ['--keep', 'never,always', '--out', at('leaked.jsonl')]
+  const refused = await runCommand(['tasks', 'measure', at('run'), ...keep])
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('are held out')])
+  expect(existsSync(at('leaked.jsonl'))).toBe(false)
 }, 300_000)
 
 it('no file that is there already is written over', async () => {

@@ -7,7 +7,7 @@ import { SettingError } from '../../../names/setting-error.ts'
 import { closeEnvironment } from '../../../run/close-environment.ts'
 import { openEnvironmentNamed } from '../../../run/open-parts.ts'
 import { openNamed } from '../../../settings/open-named.ts'
-import { isRun } from '../../../store/run-folder.ts'
+import { isRun, readManifest } from '../../../store/run-folder.ts'
 import { bands, dedupeTasks, partTasks } from '../../../tasks/curate/curate.ts'
 import type { LikenessOptions } from '../../../tasks/curate/likeness.ts'
 import { readTasks } from '../../../tasks/tasks.ts'
@@ -115,6 +115,11 @@ async function measureSet(invocation: Invocation): Promise<number> {
   const { words, flags, own, lists, terminal, json } = invocation
   const run = words[1]!
   if (!isRun(run)) throw new MisuseError(`${run} is not a run: roll or eval the tasks first`)
+  if ((await readManifest(run)).kind === 'train') {
+    throw new MisuseError(
+      `${run} is a run of training: its policy changed meanwhile, and some of its tasks are held out. Roll or eval the tasks`,
+    )
+  }
   const keep = own.keep?.split(',').map(band => band.trim())
   const wrong = keep?.find(band => !bands.some(known => known === band))
   if (wrong !== undefined) throw new MisuseError(`--keep ${wrong}: bands are ${bands.join(', ')}`)
