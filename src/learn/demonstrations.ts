@@ -31,6 +31,11 @@ export function toPlayer<Data>(show: Show<Data>): Player<Data> {
     if (shown === undefined) return undefined
     if (typeof shown === 'string') return replyOf(shown)
     if (Array.isArray(shown)) return replyOf('', ...(shown as readonly ScriptedCall[]))
+    if (typeof shown !== 'object' || shown === null) {
+      throw new TypeError(
+        `show gave ${JSON.stringify(shown)}: it gives words, a call, a list of calls or a reply, and undefined at the end`,
+      )
+    }
     if ('message' in shown) return shown
     return replyOf('', shown as ScriptedCall)
   }

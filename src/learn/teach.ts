@@ -6,6 +6,7 @@ import type { Environment, Task } from '../core/environment.ts'
 import { type EmbeddedPolicy, embeddedPolicy } from '../model/policy.ts'
 import type { Conversation } from '../model/supervised.ts'
 import { type TeachModelOptions, teachModel } from '../model/teach.ts'
+import { checkTeachOptions } from '../settings/check-teach-options.ts'
 import { readTasks, type TaskSource } from '../tasks/tasks.ts'
 import { demonstrate, mistakenWords, type Show } from './demonstrations.ts'
 
@@ -26,6 +27,7 @@ export async function teach<Data>(
   tasks: TaskSource<Data>,
   options: TeachOptions<Data>,
 ): Promise<EmbeddedPolicy> {
+  checkTeachOptions<TeachOptions<Data>>(options)
   const { show, turns = 32, split, out, ...rest } = options
   const { seed, signal = new AbortController().signal } = options
   const list: Task<Data>[] = []

@@ -242,7 +242,11 @@ function takersOf(name: string): readonly OptionTaker[] {
 }
 
 /** Whether two sets of names are the same one. */
-type AreSame<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false
+export type AreSame<One, Other> = [One] extends [Other]
+  ? [Other] extends [One]
+    ? true
+    : false
+  : false
 
 /**
  * Holds the options of a library call to what flags and config files are held to: a name that it does not
