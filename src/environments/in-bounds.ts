@@ -43,9 +43,22 @@ function bounded(world: World, bounds: Bounds): World {
     ...(world.forkAt && {
       forkAt: (turns, call) => worldIn(bounds, 'a fork', () => world.forkAt!(turns, call)),
     }),
-    [Symbol.asyncDispose]: () =>
-      inTime('disposing of a world', bounds, () => world[Symbol.asyncDispose]()),
+    [Symbol.asyncDispose]: () => disposeInTime('a world', bounds, world),
   }
+}
+
+/** Most seconds that disposing may take, as in a run. */
+const disposalSeconds = 30
+
+/** Disposes of something also after the caller has stopped: what it holds is given back. */
+export async function disposeInTime(
+  what: string,
+  { seconds }: Pick<Bounds, 'seconds'>,
+  held: Partial<AsyncDisposable>,
+): Promise<void> {
+  const { signal } = new AbortController()
+  const bounds = { seconds: Math.min(seconds, disposalSeconds), signal }
+  await inTime(`disposing of ${what}`, bounds, () => held[Symbol.asyncDispose]?.())
 }
 
 function partIn<Data>(bounds: Bounds, name: string, part: RewardPart<Data>): RewardPart<Data> {

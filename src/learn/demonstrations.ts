@@ -4,6 +4,7 @@ import { playSeats } from '../capture/play-seats.ts'
 import type { Environment, Task, World } from '../core/environment.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Reply } from '../core/message.ts'
+import { inBounds } from '../environments/in-bounds.ts'
 import { type Play, type Player, playWorld, type Situation } from '../environments/play.ts'
 import { mistakesFor } from '../environments/probe.ts'
 import { replyOf, type ScriptedCall } from '../environments/reply.ts'
@@ -41,6 +42,19 @@ export function toPlayer<Data>(show: Show<Data>): Player<Data> {
   }
 }
 
+/** Seconds that whatever is asked of a shown world may take. */
+const worldSeconds = 600
+
+/** Opens a world whose steps, report and end are left when their time is over, or teaching is stopped. */
+function openWithin<Data>(
+  environment: Environment<Data>,
+  task: Task<Data>,
+  signal: AbortSignal,
+): Promise<World> {
+  const bounded = inBounds(environment, { seconds: worldSeconds, signal })
+  return bounded.open(task, { signal, seed: 0, lanes })
+}
+
 const lanes = openLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
 
 /** Plays every task as `show` says; the conversations are what a model learns from. */
@@ -57,7 +71,7 @@ export async function demonstrate<Data>(
       conversations.push(...(await playSeats(environment, task, { player, turns, signal })))
       continue
     }
-    await using world = await environment.open(task, { signal, seed: 0, lanes })
+    await using world = await openWithin(environment, task, signal)
     const play = await playWorld(world, task, { player, turns, signal })
     conversations.push({ messages: play.messages, tools: world.tools })
   }
@@ -71,7 +85,7 @@ export async function mistakenWords<Data>(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const texts: string[] = []
-  const open = (): Promise<World> => environment.open(task, { signal, seed: 0, lanes })
+  const open = (): Promise<World> => openWithin(environment, task, signal)
   await using probed = await open()
   for (const { reply } of mistakesFor(probed.tools)) {
     await using world = await open()

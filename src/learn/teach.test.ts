@@ -17,3 +17,16 @@ it.each([
   const wrong = options as unknown as TeachOptions<unknown>
   await expect(teach(singleTurn(), tasks, wrong)).rejects.toThrow(message)
 })
+
+it('is over when it is stopped, also if a world never opens', async () => {
+  const stop = new AbortController()
+  const hanging = {
+    ...singleTurn(),
+    open() {
+      queueMicrotask(() => stop.abort(new Error('interrupted')))
+      return new Promise<never>(() => {})
+    },
+  }
+  const options = { show, seed: 1, signal: stop.signal }
+  await expect(teach(hanging, tasks, options)).rejects.toThrow('interrupted')
+})

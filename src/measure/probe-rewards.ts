@@ -2,9 +2,11 @@ import type { Environment, OpenCall, Task } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
 import { openLanes } from '../core/lane.ts'
 import { textOf } from '../core/message.ts'
+import { inBounds } from '../environments/in-bounds.ts'
 import { type Player, scorePlay } from '../environments/play.ts'
 import { replyOf } from '../environments/reply.ts'
 import { mean } from '../math/statistics.ts'
+import { rewardSeconds } from '../rollout/score.ts'
 
 /** The reward of an answer that should earn nothing. */
 export interface ProbeResult {
@@ -47,6 +49,8 @@ export async function probeRewards(
   tasks: readonly Task[],
   { signal, seed }: Pick<OpenCall, 'signal' | 'seed'>,
 ): Promise<readonly ProbeResult[]> {
+  // Worlds and rewards that hang are left when their time is over, or the command is stopped.
+  const bounded = inBounds(environment, { seconds: rewardSeconds, signal })
   const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
   const results: ProbeResult[] = []
   for (const [probe, { about, player }] of Object.entries(probes)) {
@@ -55,7 +59,7 @@ export async function probeRewards(
     for (const task of tasks) {
       try {
         const call = { player, turns: 1, signal, seed, lanes }
-        rewards.push((await scorePlay(environment, task, call)).total)
+        rewards.push((await scorePlay(bounded, task, call)).total)
       } catch (cause) {
         signal.throwIfAborted()
         problem ??= describeCause(cause)

@@ -12,7 +12,7 @@ it('an environment that never ends is left after a while, with a warning', async
   await vi.advanceTimersByTimeAsync(disposalSeconds * 1000)
   await closing
   expect(told).toEqual([
-    expect.stringMatching(/^WARNING disposing of environment "shop" failed: .*longer than 30 s$/),
+    expect.stringMatching(/^WARNING environment "shop" was not disposed of: .*longer than 30 s$/),
   ])
 })
 
@@ -20,7 +20,7 @@ it('an environment that cannot be disposed of costs nothing of what was rolled',
   const told: string[] = []
   const broken = { name: 'shop', [Symbol.asyncDispose]: () => Promise.reject(new Error('stuck')) }
   await closeEnvironment(broken, line => told.push(line))
-  expect(told).toEqual([expect.stringContaining('"shop" failed: ')])
+  expect(told).toEqual([expect.stringContaining('"shop" was not disposed of: ')])
   expect(told[0]).toContain('stuck')
   await closeEnvironment({ name: 'none' }, line => told.push(line))
   expect(told).toHaveLength(1)

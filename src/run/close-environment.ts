@@ -12,12 +12,12 @@ export async function closeEnvironment(
   tell: (line: string) => void = () => {},
 ): Promise<void> {
   const { signal } = new AbortController()
-  const what = `disposing of environment "${environment.name}"`
+  const what = 'disposing of it'
   try {
     await withinSeconds({ what, seconds: disposalSeconds, signal }, () =>
       environment[Symbol.asyncDispose]?.(),
     )
   } catch (error) {
-    tell(`WARNING ${what} failed: ${describeCause(error)}`)
+    tell(`WARNING environment "${environment.name}" was not disposed of: ${describeCause(error)}`)
   }
 }

@@ -1,6 +1,6 @@
-import { inTime } from '../../core/deadline.ts'
 import type { Environment, Task } from '../../core/environment.ts'
 import { type CheckResult, checkWithin, defaultSeconds } from '../../environments/check.ts'
+import { disposeInTime } from '../../environments/in-bounds.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readTasks } from '../../tasks/tasks.ts'
@@ -30,15 +30,13 @@ export const checkCommand: Command = {
 }
 
 async function runCheck(invocation: Invocation): Promise<number> {
-  const { words, own, signal } = invocation
+  const { words, own } = invocation
   const seconds = readSeconds(own.seconds)
   const environment = await openEnvironmentNamed(words[0]!)
   try {
     return await check(environment, invocation, seconds)
   } finally {
-    await inTime(`disposing of ${words[0]}`, { seconds, signal }, () =>
-      environment[Symbol.asyncDispose]?.(),
-    )
+    await disposeInTime(words[0]!, { seconds }, environment)
   }
 }
 
