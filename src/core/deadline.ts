@@ -95,3 +95,18 @@ export async function inTime<T>(
     throw new TookTooLong(`${what} took longer than ${seconds} s`, { cause })
   }
 }
+
+/** Most seconds that disposing of something may take: stopping a container takes ten. */
+export const disposalSeconds = 30
+
+const { signal: neverStops } = new AbortController()
+
+/** Disposes of something, within bounds also after its caller was stopped: what it holds is given back. */
+export async function disposeInTime(
+  what: string,
+  held: Partial<AsyncDisposable>,
+  seconds = disposalSeconds,
+): Promise<void> {
+  const bounds = { seconds: Math.min(seconds, disposalSeconds), signal: neverStops }
+  await inTime(`disposing of ${what}`, bounds, () => held[Symbol.asyncDispose]?.())
+}

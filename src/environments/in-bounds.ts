@@ -1,4 +1,4 @@
-import { type Bounds, inTime } from '../core/deadline.ts'
+import { type Bounds, disposeInTime, inTime } from '../core/deadline.ts'
 import type { Environment, World } from '../core/environment.ts'
 import type { RewardPart } from '../core/reward.ts'
 
@@ -43,22 +43,8 @@ function bounded(world: World, bounds: Bounds): World {
     ...(world.forkAt && {
       forkAt: (turns, call) => worldIn(bounds, 'a fork', () => world.forkAt!(turns, call)),
     }),
-    [Symbol.asyncDispose]: () => disposeInTime('a world', bounds, world),
+    [Symbol.asyncDispose]: () => disposeInTime('a world', world, bounds.seconds),
   }
-}
-
-/** Most seconds that disposing may take, as in a run. */
-const disposalSeconds = 30
-
-/** Disposes of something also after the caller has stopped: what it holds is given back. */
-export async function disposeInTime(
-  what: string,
-  { seconds }: Pick<Bounds, 'seconds'>,
-  held: Partial<AsyncDisposable>,
-): Promise<void> {
-  const { signal } = new AbortController()
-  const bounds = { seconds: Math.min(seconds, disposalSeconds), signal }
-  await inTime(`disposing of ${what}`, bounds, () => held[Symbol.asyncDispose]?.())
 }
 
 function partIn<Data>(bounds: Bounds, name: string, part: RewardPart<Data>): RewardPart<Data> {

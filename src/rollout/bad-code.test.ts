@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { attemptAt, contextOf, openByteRenderer, script } from '../../test/rolling.ts'
+import { disposalSeconds } from '../core/deadline.ts'
 import type { Environment, Transition } from '../core/environment.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Message } from '../core/message.ts'
@@ -12,7 +13,6 @@ import type { WorldBehaviour } from '../environments/opened-world.ts'
 import { rollChain } from './chain.ts'
 import { rewardSeconds, scoreTree } from './score.ts'
 import { rollTree } from './tree.ts'
-import { disposalSeconds } from './world/dispose.ts'
 
 const renderer = await openByteRenderer()
 const opening: readonly Message[] = [{ role: 'user', content: 'go' }]

@@ -1,7 +1,6 @@
+import { disposeInTime } from '../core/deadline.ts'
 import type { Environment } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
-import { disposalSeconds } from '../rollout/world/dispose.ts'
-import { withinSeconds } from '../rollout/world/within-seconds.ts'
 
 /**
  * Disposes of an environment that was opened by name, as worlds are disposed of: within bounds, also after the

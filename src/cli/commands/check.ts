@@ -1,6 +1,6 @@
+import { disposeInTime } from '../../core/deadline.ts'
 import type { Environment, Task } from '../../core/environment.ts'
 import { type CheckResult, checkWithin, defaultSeconds } from '../../environments/check.ts'
-import { disposeInTime } from '../../environments/in-bounds.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { openRenderer } from '../../settings/model-source.ts'
 import { readTasks } from '../../tasks/tasks.ts'
@@ -36,7 +36,7 @@ async function runCheck(invocation: Invocation): Promise<number> {
   try {
     return await check(environment, invocation, seconds)
   } finally {
-    await disposeInTime(words[0]!, { seconds }, environment)
+    await disposeInTime(words[0]!, environment, seconds)
   }
 }
 
