@@ -138,6 +138,19 @@ it('keeps what other policies said of tokens', async () => {
   expect(after.lines).toEqual(before.lines)
 })
 
+it('reads a reply that calls and has no content', async () => {
+  const calls = [{ id: 'c1', type: 'function', function: { name: 'count', arguments: '{}' } }]
+  const messages = [
+    { role: 'user', content: 'Go.' },
+    { role: 'assistant', tool_calls: calls },
+  ]
+  const folder = join(scratch, `${count++}`)
+  writeFileSync(`${folder}.jsonl`, row({ messages }))
+  await importRun(`${folder}.jsonl`, { from: 'jsonl', out: folder })
+  const { rows } = await exportRun(folder, { to: 'atif', out: `${folder}.atif` })
+  expect(rows).toBe(1)
+})
+
 it('reads a file that begins with a byte-order mark', async () => {
   const folder = join(scratch, `${count++}`)
   writeFileSync(`${folder}.jsonl`, `\uFEFF${row()}\n`)
@@ -191,6 +204,7 @@ describe('files that are not what they say', () => {
     ['slime', sample({ tokens: [1, -2, 3] }), /tokens\[1\] should be a token id, found -2/],
     ['slime', sample({ loss_mask: [1, 7] }), /loss_mask\[1\] should be 0 or 1, found 7/],
     ['skyrl', '[]', /expected an object, found a list of 0/],
+    ['verifiers', said({ role: 'user' }), /message: content should be a text, found nothing/],
     ['art', '{}', /keeps messages only: name the model/],
     ['tinker', '{}', /tinker cannot be imported: it keeps neither rewards nor messages/],
     ['parket', '{}', /No format to import called "parket". Known: jsonl/],
@@ -225,6 +239,14 @@ describe('files that are not what they say', () => {
 
 function row(more: object = {}): string {
   return JSON.stringify({ ...plainRow, ...more })
+}
+
+/** An episode of verifiers in which one message was said. */
+function said(message: object): string {
+  const node = { parent: null, message, sampled: false, token_ids: [], mask: [] }
+  const task = { data: {} }
+  const trace = { id: 'x', info: {}, nodes: [node], task, tools: [], rewards: {} }
+  return JSON.stringify({ id: 'x', task, traces: [trace] })
 }
 
 function sample(more: object): string {

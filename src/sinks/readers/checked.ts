@@ -6,10 +6,16 @@ import { type Fields, ReadError } from '../fields.ts'
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool'] as const
 
-/** Messages in OpenAI's schema, as they are. */
+/** Messages in OpenAI's schema, as they are; a reply that only calls may leave out its content. */
 export function messagesIn(record: Fields, name: string): readonly Message[] {
-  for (const message of record.each(name)) checkMessage(message)
-  return record.list(name) as readonly Message[]
+  return record.each(name).map(checkedMessage)
+}
+
+/** One of them. */
+export function checkedMessage(message: Fields): Message {
+  checkMessage(message)
+  const { content = null, ...rest } = message.value
+  return (content === null ? { ...rest, content } : message.value) as unknown as Message
 }
 
 function checkMessage(message: Fields): void {
@@ -18,7 +24,7 @@ function checkMessage(message: Fields): void {
   if (Array.isArray(message.value.content)) message.each('content').forEach(checkPart)
   else if (!isSilent) message.text('content')
   if (message.has('reasoning_content')) message.text('reasoning_content')
-  if (role === 'tool') message.text('tool_call_id')
+  if (message.has('tool_call_id')) message.text('tool_call_id')
   for (const call of message.has('tool_calls') ? message.each('tool_calls') : []) {
     call.text('id')
     call.inner('function').text('name')

@@ -1,5 +1,5 @@
 import type { Message, ToolDefinition } from '../../core/message.ts'
-import { type Fields, ReadError } from '../fields.ts'
+import { type Fields, openFields } from '../fields.ts'
 import {
   type FormatReader,
   plainReward,
@@ -7,6 +7,7 @@ import {
   shownReward,
   unknownParts,
 } from '../reader.ts'
+import { checkedMessage } from './checked.ts'
 
 /** OpenAI's supervised examples; they have no reward and get 1. */
 export const openaiSftReader: FormatReader = {
@@ -74,19 +75,15 @@ export const artReader: FormatReader = {
 export function readMessages(record: Fields, name: string): readonly Message[] {
   return record.each(name).map(entry => {
     const message = entry.has('message') ? entry.inner('message') : entry
-    const role = message.text('role')
-    if (!['system', 'developer', 'user', 'assistant', 'tool'].includes(role)) {
-      throw new ReadError(`${message.place}: no role called "${role}"`)
-    }
     const plain = Object.fromEntries(
       // Libraries write null for fields that a message does not have; drop them, except `content`.
       Object.entries(message.value).filter(
         ([name, value]) => name !== 'weight' && (value !== null || name === 'content'),
       ),
     )
-    if (!message.has('tool_calls')) return plain as unknown as Message
-    const calls = message.each('tool_calls').map(readCall)
-    return { ...plain, tool_calls: calls } as unknown as Message
+    const calls = message.has('tool_calls') ? message.each('tool_calls').map(readCall) : undefined
+    const whole = { ...plain, ...(calls && { tool_calls: calls }) }
+    return checkedMessage(openFields(whole, message.place))
   })
 }
 

@@ -1,7 +1,7 @@
 import type { Message } from '../../core/message.ts'
-import { checkLengths, type Fields, ReadError } from '../fields.ts'
+import { checkLengths, type Fields, openFields, ReadError } from '../fields.ts'
 import { type FormatReader, type ReadPath, type ReadTrajectory, unknownParts } from '../reader.ts'
-import { outcomeIn } from './checked.ts'
+import { checkedMessage, outcomeIn } from './checked.ts'
 import { idsOf } from './steps.ts'
 import { joinSteps, type StepTokens } from './token-rows.ts'
 
@@ -144,11 +144,11 @@ function spread(mask: Uint8Array, values: Float64Array): readonly number[] {
 
 function toMessage(message: Fields): Message {
   if (message.text('role') !== 'assistant' || !message.has('tool_calls'))
-    return message.value as unknown as Message
+    return checkedMessage(message)
   const calls = message.each('tool_calls').map(call => ({
     id: call.text('id'),
     type: 'function' as const,
     function: { name: call.text('name'), arguments: call.text('arguments') },
   }))
-  return { ...message.value, tool_calls: calls } as unknown as Message
+  return checkedMessage(openFields({ ...message.value, tool_calls: calls }, message.place))
 }
