@@ -1,16 +1,18 @@
 import type { Message, ToolDefinition } from '../core/message.ts'
 import type { Policy, Sampling } from '../core/policy.ts'
+import type { Renderer } from '../core/renderer.ts'
 import type { CaptureContext, ChatRequest, ResponseFormat } from './contract.ts'
 import { RequestProblem } from './dialects/problem.ts'
 import type { Shown } from './known.ts'
 import { toolsKey } from './message-key.ts'
 
 /** What a request shows the policy. */
-export function shownBy(request: ChatRequest, { shared, policy }: CaptureContext): Shown {
+export function shownBy(request: ChatRequest, context: CaptureContext): Shown {
+  const { shared, policy, renderer } = context
   if (policy.capabilities.ids) refuseImages(request)
   refuseCandidates(request, policy)
   const tools = shared.tools.same(offeredTools(request))
-  return { messages: shownMessages(request), tools, toolsKey: toolsKey(tools) }
+  return { messages: shownMessages(request, renderer), tools, toolsKey: toolsKey(tools) }
 }
 
 /** A template may write a sign for an image, but tokens carry no pixels. */
@@ -39,7 +41,11 @@ function offeredTools({ tools, toolChoice = 'auto' }: ChatRequest): readonly Too
 }
 
 /** The messages a request shows; a form that its answer should have is asked for in words. */
-function shownMessages({ messages, responseFormat }: ChatRequest): readonly Message[] {
+function shownMessages(
+  { messages: given, responseFormat }: ChatRequest,
+  renderer: Renderer,
+): readonly Message[] {
+  const messages = heeded(given, renderer)
   const instruction = responseFormat && formatInstruction(responseFormat)
   if (instruction === undefined) return messages
   const [first, ...rest] = messages
@@ -48,6 +54,37 @@ function shownMessages({ messages, responseFormat }: ChatRequest): readonly Mess
     return [{ role: 'system', content: instruction }, ...messages]
   }
   return [{ ...first, content: `${first.content}\n\n${instruction}` }, ...rest]
+}
+
+/** Where a template leaves out what a developer says, as most do, it is said by the system. */
+function heeded(messages: readonly Message[], renderer: Renderer): readonly Message[] {
+  if (!messages.some(({ role }) => role === 'developer') || writesDeveloper(renderer)) {
+    return messages
+  }
+  return messages.map(message =>
+    message.role === 'developer' ? { ...message, role: 'system' } : message,
+  )
+}
+
+const developers = new WeakMap<Renderer, boolean>()
+
+function writesDeveloper(renderer: Renderer): boolean {
+  const known = developers.get(renderer)
+  if (known !== undefined) return known
+  const writes = tryDeveloper(renderer)
+  developers.set(renderer, writes)
+  return writes
+}
+
+function tryDeveloper(renderer: Renderer): boolean {
+  const content = 'Heed this.'
+  const question = { role: 'user', content: 'Go.' } as const
+  try {
+    const ids = renderer.render([{ role: 'developer', content }, question], [])
+    return renderer.decode(ids).includes(content)
+  } catch {
+    return false
+  }
 }
 
 function formatInstruction(format: ResponseFormat): string | undefined {
