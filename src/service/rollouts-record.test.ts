@@ -277,10 +277,10 @@ describe('H7: a service that is started again', () => {
     const folder = openFolder()
     const before = await folder.start()
     await before.submit(body)
-    await vi.waitFor(() => expect(before.status('big').finished).toBe(3))
+    await vi.waitFor(() => expect(before.status('big').finished).toBe(3), 30_000)
     const { groups } = await before.take('big')
     await before.take('big', { after: 1 })
-    await vi.waitFor(() => expect(folder.text()).toContain('"taken"'))
+    await vi.waitFor(() => expect(folder.text()).toContain('"taken"'), 30_000)
     folder.groups.delete(groups[0]!.group)
     const rest = await (await folder.start()).take('big', { after: 1 })
     expect(rest.groups).toEqual(groups.slice(1))
@@ -291,7 +291,7 @@ describe('H7: a service that is started again', () => {
     const folder = openFolder()
     const before = await folder.start()
     await before.submit({ ...body, policy: 'sglang:http://gone' })
-    await vi.waitFor(() => expect(before.status('big').finished).toBe(3))
+    await vi.waitFor(() => expect(before.status('big').finished).toBe(3), 30_000)
     const after = await folder.start({ openPolicy: () => Promise.reject(new Error('refused')) })
     expect((await after.take('big')).groups).toHaveLength(3)
   })
@@ -325,7 +325,10 @@ describe('H7: a service that is started again', () => {
     expect(await after.submit(body)).toMatchObject({ state: 'running' })
     expect(await takeAll(after, 'big')).toBe(3)
     expect(uris).toEqual(['sglang:http://new', 'sglang:http://newer'])
-    await vi.waitFor(() => expect(folder.text()).toContain('"kind":"taken","id":"big","cursor":3'))
+    await vi.waitFor(
+      () => expect(folder.text()).toContain('"kind":"taken","id":"big","cursor":3'),
+      30_000,
+    )
     await folder.start()
     const third = await folder.start({ openPolicy })
     expect(third.weights.version).toBe(7)

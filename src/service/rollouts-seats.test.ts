@@ -112,7 +112,7 @@ describe('rollouts of attempts with several seats', () => {
     }
     const before = await begin()
     await before.submit(body)
-    await vi.waitFor(() => expect(before.status('game').finished).toBe(4))
+    await vi.waitFor(() => expect(before.status('game').finished).toBe(4), 30_000)
     const all = (await before.take('game')).groups
     await before.take('game', { after: 1 })
     // One group never reached the disk: it is rolled again, the others are as they were.

@@ -28,7 +28,7 @@ it('a cursor that no group of a submission can have lets go of nothing', async (
     wrong,
   )
   expect(() => rollouts.acknowledge('mine', 4)).toThrow(wrong.message)
-  await vi.waitFor(() => expect(rollouts.status('mine').finished).toBe(3))
+  await vi.waitFor(() => expect(rollouts.status('mine').finished).toBe(3), 30_000)
   expect((await rollouts.take('mine')).groups).toHaveLength(3)
 })
 
@@ -36,13 +36,13 @@ it('the operator is told where a submission waits for groups that nobody takes',
   const lines: string[] = []
   await using rollouts = openRollouts({ results: 2, tell: line => lines.push(line) })
   await rollouts.submit({ id: 'gone', tasks })
-  await vi.waitFor(() => expect(rollouts.counts).toMatchObject({ waiting: 2, running: 0 }))
+  await vi.waitFor(() => expect(rollouts.counts).toMatchObject({ waiting: 2, running: 0 }), 30_000)
   expect(lines).toEqual([])
   await rollouts.submit({ id: 'waits', tasks: tasks.slice(1) })
   expect(lines).toEqual([expect.stringMatching(/^"waits" is not rolled: .*: 2 of "gone"\. POST /)])
   rollouts.acknowledge('gone', 2)
-  await vi.waitFor(() => expect(rollouts.status('gone').finished).toBe(3))
+  await vi.waitFor(() => expect(rollouts.status('gone').finished).toBe(3), 30_000)
   rollouts.acknowledge('gone', 3)
-  await vi.waitFor(() => expect(rollouts.status('waits').finished).toBe(2))
+  await vi.waitFor(() => expect(rollouts.status('waits').finished).toBe(2), 30_000)
   expect(lines).toHaveLength(1)
 })
