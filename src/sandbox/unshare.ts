@@ -78,15 +78,16 @@ const bindFunction = `bind() {
 
 /**
  * Makes all that is bound so far read-only, mount by mount: `ro` on a folder leaves what is mounted in
- * it as it was. Flags that the system has locked are repeated. Devices can still be written. What was
- * mounted where the new root is now belongs to another parent.
+ * it as it was. Flags that the system has locked are repeated. What was mounted where the new root is
+ * now has another parent, and devices and /proc need no lock.
  */
 const lockBound = `mounts=$(cat /proc/self/mountinfo)
 while read -r id parent _ _ path flags _; do
   [ "$path" = "$PWD" ] && ours=" $id " && continue
   case "$ours" in *" $parent "*) ours="$ours$id " ;; *) continue ;; esac
-  path=$(printf '%b' "$path")
-  [ "$path" = "$PWD/tmp" ] || [ ! -e "$path" ] || mount -o "remount,bind,ro\${flags#r[wo]}" "$path"
+  case "$path" in *\\\\*) path=$(printf '%b' "$path") ;; esac
+  case "\${path#"$PWD"/}" in tmp|proc|dev/null|dev/zero|dev/random|dev/urandom) continue ;; esac
+  [ ! -e "$path" ] || mount -o "remount,bind,ro\${flags#r[wo]}" "$path"
 done <<END
 $mounts
 END`
