@@ -1,5 +1,5 @@
-import { type Bounds, disposeInTime, inTime } from '../core/deadline.ts'
 import type { Environment, World } from '../core/environment.ts'
+import { type Bounds, disposeInTime, inTime } from '../core/process/deadline.ts'
 import type { RewardPart } from '../core/reward.ts'
 
 /** The same environment, in which opening, a step, a report, a fork, a reward and disposing end in time. */

@@ -1,10 +1,10 @@
-import { inTime } from '../core/deadline.ts'
 import type { Environment, Task } from '../core/environment.ts'
 import { across, Failure } from '../core/failure.ts'
 import type { Scored, Unscored } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
 import type { Lanes } from '../core/lane.ts'
 import { textOf } from '../core/message.ts'
+import { inTime } from '../core/process/deadline.ts'
 import {
   type Reward,
   type RewardInput,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { disposalSeconds } from '../core/deadline.ts'
+import { disposalSeconds } from '../core/process/deadline.ts'
 import { closeEnvironment } from './close-environment.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))

@@ -1,6 +1,6 @@
-import { disposeInTime } from '../core/deadline.ts'
 import type { Environment } from '../core/environment.ts'
 import { describeCause } from '../core/failure.ts'
+import { disposeInTime } from '../core/process/deadline.ts'
 
 /**
  * Disposes of an environment that was opened by name, as worlds are disposed of: within bounds, also after the
@@ -10,12 +10,8 @@ export async function closeEnvironment(
   environment: Pick<Environment, 'name' | typeof Symbol.asyncDispose>,
   tell: (line: string) => void = () => {},
 ): Promise<void> {
-  const { signal } = new AbortController()
-  const what = 'disposing of it'
   try {
-    await withinSeconds({ what, seconds: disposalSeconds, signal }, () =>
-      environment[Symbol.asyncDispose]?.(),
-    )
+    await disposeInTime('it', environment)
   } catch (error) {
     tell(`WARNING environment "${environment.name}" was not disposed of: ${describeCause(error)}`)
   }

@@ -1,5 +1,5 @@
-import { disposeInTime } from '../../core/deadline.ts'
 import type { Environment, Task } from '../../core/environment.ts'
+import { disposeInTime } from '../../core/process/deadline.ts'
 import { type CheckResult, checkWithin, defaultSeconds } from '../../environments/check.ts'
 import { openEnvironmentNamed } from '../../run/open-parts.ts'
 import { openRenderer } from '../../settings/model-source.ts'

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Call } from '../../core/call.ts'
-import { DeadlineError, withDeadline } from '../../core/deadline.ts'
+import { DeadlineError, withDeadline } from '../../core/process/deadline.ts'
 import { openSandbox } from '../../sandbox/sandbox.ts'
 import type { Builder } from '../../sandbox/walls.ts'
 import { late } from '../late.ts'

@@ -1,7 +1,7 @@
 import type { Call } from '../../core/call.ts'
 import { onAbort } from '../../core/call.ts'
-import { DeadlineError, withDeadline } from '../../core/deadline.ts'
 import { describeCause, Failure } from '../../core/failure.ts'
+import { DeadlineError, withDeadline } from '../../core/process/deadline.ts'
 import { connectSocket } from '../../sockets/handshake.ts'
 import type { SocketEnd, TextSocket } from '../../sockets/text-socket.ts'
 

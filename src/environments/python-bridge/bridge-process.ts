@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { DeadlineError, withDeadline } from '../../core/deadline.ts'
 import { describeCause, Failure } from '../../core/failure.ts'
+import { DeadlineError, withDeadline } from '../../core/process/deadline.ts'
 
 /** How a process that hosts worlds is started. */
 export interface BridgeOptions {

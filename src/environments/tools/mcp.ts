@@ -1,6 +1,6 @@
 import type { Call } from '../../core/call.ts'
-import { DeadlineError, withDeadline } from '../../core/deadline.ts'
 import { Failure } from '../../core/failure.ts'
+import { DeadlineError, withDeadline } from '../../core/process/deadline.ts'
 import { keepSecretsIn, keepSecretVariables } from '../../core/process/secrets.ts'
 import type { ToolExecution, ToolLimits } from '../../core/tool.ts'
 import type { WorldCall } from '../opened-world.ts'

@@ -1,4 +1,4 @@
-import { disposeInTime } from '../../core/deadline.ts'
+import { disposeInTime } from '../../core/process/deadline.ts'
 
 /** Disposes of a world, within bounds also after its attempt was stopped; throws if that fails. */
 export function disposeOf(world: AsyncDisposable): Promise<void> {

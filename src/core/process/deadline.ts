@@ -1,4 +1,4 @@
-import { type Call, onAbort } from './call.ts'
+import { type Call, onAbort } from '../call.ts'
 
 /** Thrown when work was not done within its seconds. */
 export class DeadlineError extends Error {
