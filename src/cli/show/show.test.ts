@@ -98,12 +98,26 @@ it('shows a tree as it branched, with the rewards at its leaves', async () => {
   expect((await runCommand(['show', out, 'sum/0'])).stdout).toBe(stdout)
 })
 
+interface Path {
+  readonly ids: readonly number[]
+  readonly trajectory: string
+}
+
+/** The share that a path has in each of its tokens, where paths that begin alike are one as far as they do. */
+function passagesOf({ ids, trajectory }: Path, paths: readonly Path[]) {
+  return ids.map((_, start) => {
+    const begins = (path: Path): boolean => ids.every((id, at) => at > start || path.ids[at] === id)
+    const share = 1 / paths.filter(begins).length
+    return [start, start + 1, [{ trajectory, advantage: 0, weight: 1, share }]]
+  })
+}
+
 it('shows where attempts that share some turns part within one', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'espalier-show-parted-'))
   const call =
     '<tool_call>\n{"name": "calculate", "arguments": {"expression": "1+1"}}\n</tool_call>'
   const file = join(folder, 'rows.jsonl')
-  const rows: string[] = []
+  const rows: Path[] = []
   for (const [index, said] of ['It is 2.', 'It is 3.', 'No.'].entries()) {
     const out = join(folder, String(index))
     const options = { policy: await scripted([call, said]), group: 1, out }
@@ -111,9 +125,10 @@ it('shows where attempts that share some turns part within one', async () => {
     for await (const _ of roll(calculator(), tasks, options));
     await runCommand(['export', out, '--to', 'jsonl', '--out', file, '--include', 'filtered'])
     // As though one tree had grown all three.
-    rows.push((await readFile(file, 'utf8')).replaceAll('"sum/0/0"', `"sum/0/${index}"`))
+    rows.push({ ...JSON.parse(await readFile(file, 'utf8')), trajectory: `sum/0/${index}` })
   }
-  await writeFile(file, rows.join(''))
+  const shared = rows.map(row => ({ ...row, passages: passagesOf(row, rows) }))
+  await writeFile(file, shared.map(row => `${JSON.stringify(row)}\n`).join(''))
   const imported = join(folder, 'imported')
   await runCommand(['import', file, '--from', 'jsonl', '--out', imported])
   const { stdout } = await runCommand(['show', imported, 'sum'])
