@@ -3,16 +3,15 @@ export const opening = 91
 export const closing = 93
 const closingBrace = 125
 const quote = 34
-export const minus = 45
-export const dot = 46
-export const zero = 48
+const minus = 45
+const dot = 46
+const zero = 48
 const nine = 57
 /** Up to this many digits, a double holds the digits and the power of ten exactly. */
-export const exactDigits = 15
+const exactDigits = 15
 /** Up to this many digits make a small integer. */
-export const mostTogether = 9
-/** The powers of ten, exactly. */
-export const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent)
+const mostTogether = 9
+const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent)
 const anyNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/
 /** The bytes that can be part of a number. */
 const inNumbers = new Uint8Array(256)
@@ -24,27 +23,27 @@ for (const byte of [comma, closing, closingBrace, quote]) endsNumber[byte] = 1
 /** Reads numbers straight from the bytes of an answer, from a place on. */
 export class ByteScanner {
   at: number
-  readonly bytes: Buffer
+  readonly #bytes: Buffer
 
   constructor(bytes: Buffer, at: number) {
-    this.bytes = bytes
+    this.#bytes = bytes
     this.at = at
   }
 
   /** The byte here; undefined behind the end. */
   get byte(): number | undefined {
-    return this.bytes[this.at]
+    return this.#bytes[this.at]
   }
 
   /** The byte here; goes past it. */
   next(): number | undefined {
-    return this.bytes[this.at++]
+    return this.#bytes[this.at++]
   }
 
   /** Goes past these bytes if they stand here. */
   passes(expected: Uint8Array): boolean {
     for (let index = 0; index < expected.length; index++) {
-      if (this.bytes[this.at + index] !== expected[index]) return false
+      if (this.#bytes[this.at + index] !== expected[index]) return false
     }
     this.at += expected.length
     return true
@@ -52,7 +51,7 @@ export class ByteScanner {
 
   /** Goes to the next place with this byte, or to the end. */
   seek(byte: number): void {
-    const bytes = this.bytes
+    const bytes = this.#bytes
     let at = this.at
     while (at < bytes.length && bytes[at] !== byte) at++
     this.at = at
@@ -60,12 +59,14 @@ export class ByteScanner {
 
   /** A token id; NaN or what stands there where it is none. */
   readId(): number {
-    const bytes = this.bytes
+    const bytes = this.#bytes
     const first = this.at
     let id = 0
     let at = first
-    for (; isDigit(bytes[at]!) && at < first + mostTogether; at++) {
-      id = (id * 10 + (bytes[at]! - zero)) | 0
+    for (const stop = first + mostTogether; at < stop; at++) {
+      const digit = bytes[at]! - zero
+      if (!(digit >= 0 && digit <= 9)) break
+      id = (id * 10 + digit) | 0
     }
     const isPlain = endsNumber[bytes[at]!] === 1 && (at === first + 1 || bytes[first] !== zero)
     if (!isPlain || at === first) return this.#readAny()
@@ -79,20 +80,24 @@ export class ByteScanner {
    * plus one, round to the same 32-bit float: the remaining digits then cannot matter.
    */
   readNumber(): number {
-    const bytes = this.bytes
+    const bytes = this.#bytes
     const isNegative = bytes[this.at] === minus
     const first = isNegative ? this.at + 1 : this.at
     // Mostly a digit and a point; all others are few.
     if (!isDigit(bytes[first]!) || bytes[first + 1] !== dot) return this.#readAny()
     let at = first + 2
     let high = bytes[first]! - zero
-    for (; isDigit(bytes[at]!) && at < first + mostTogether + 1; at++) {
-      high = (high * 10 + (bytes[at]! - zero)) | 0
+    for (const stop = first + mostTogether + 1; at < stop; at++) {
+      const digit = bytes[at]! - zero
+      if (!(digit >= 0 && digit <= 9)) break
+      high = (high * 10 + digit) | 0
     }
     const middle = at
     let low = 0
-    for (; isDigit(bytes[at]!) && at < first + exactDigits + 1; at++) {
-      low = (low * 10 + (bytes[at]! - zero)) | 0
+    for (const stop = first + exactDigits + 1; at < stop; at++) {
+      const digit = bytes[at]! - zero
+      if (!(digit >= 0 && digit <= 9)) break
+      low = (low * 10 + digit) | 0
     }
     const last = at
     while (isDigit(bytes[at]!)) at++
@@ -109,8 +114,8 @@ export class ByteScanner {
   /** A number in any of JSON's forms. */
   #readAny(): number {
     let end = this.at
-    while (inNumbers[this.bytes[end]!] === 1) end++
-    const [number] = anyNumber.exec(this.bytes.toString('latin1', this.at, end)) ?? []
+    while (inNumbers[this.#bytes[end]!] === 1) end++
+    const [number] = anyNumber.exec(this.#bytes.toString('latin1', this.at, end)) ?? []
     if (number === undefined) return Number.NaN
     this.at += number.length
     return Number(number)
