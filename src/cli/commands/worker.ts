@@ -38,9 +38,6 @@ export const workerCommand: Command = {
 }
 
 async function runWorker({ flags, own, terminal, signal, json }: Invocation): Promise<number> {
-  // Before anything is waited for: whoever started this worker may end at any time.
-  const ending = AbortSignal.any([signal, starterGone()])
-  process.channel?.unref()
   const { concurrency = 16 } = flags
   if (typeof concurrency !== 'number') {
     throw new MisuseError('worker: --concurrency is one number, attempts at one time')
@@ -52,7 +49,11 @@ async function runWorker({ flags, own, terminal, signal, json }: Invocation): Pr
     else tell(`making attempts for ${shownAddress(url)}, ${concurrency} at one time`)
   }
   const { grace = 30 } = counted('grace', own.grace)
-  const working = { ...counted('lease', own.lease), grace, concurrency, tell, signal: ending }
+  const lease = counted('lease', own.lease)
+  // Before anything is waited for: whoever started this worker may end at any time.
+  const ending = AbortSignal.any([signal, starterGone()])
+  process.channel?.unref()
+  const working = { ...lease, grace, concurrency, tell, signal: ending }
   using _limit = limitEnd(ending, grace + lastSeconds)
   try {
     const left = await workAt(url, working, announce)
