@@ -97,6 +97,11 @@ export function plainTree(): Group {
     const turns = [{ ...turn(prefix), end }]
     tree.end(withOwnMessages(endAt(tree, end, { turns, share: 0.5 })))
   }
+  return groupOfLeaves(tree)
+}
+
+/** The endings of a tree as a group, each rewarded with its number. */
+export function groupOfLeaves(tree: Tree): Group {
   const members = tree.trajectories.map((trajectory, index) => ({
     tree,
     trajectory: trajectory as Gradable,

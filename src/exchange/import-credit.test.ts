@@ -4,21 +4,19 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   chainGroup,
+  groupOfLeaves,
   growing,
   seeingGroup,
   toExport,
   treeGroup,
-  weighed,
 } from '../../test/export-runs.ts'
 import { writeTo } from '../../test/memory-output.ts'
 import { dice, endAt } from '../../test/random-tree.ts'
 import { lossForms, numbersOf } from '../../test/row-numbers.ts'
 import { coverageOf, type Stretch } from '../core/credit.ts'
 import type { Group, Weighted } from '../core/group.ts'
-import type { GroupId, TaskId } from '../core/ids.ts'
 import type { RowForm } from '../core/row.ts'
 import { given, sampled } from '../core/segment.ts'
-import type { Gradable } from '../core/trajectory.ts'
 import { type Place, root } from '../core/tree.ts'
 import { type LeafWeighting, leafWeightNames } from '../math/credit.ts'
 import { pathLoss } from '../math/paths.ts'
@@ -104,14 +102,7 @@ function twins(): Group {
       tree.end(endAt(tree, end, { turns: [turn(first), turn(end)], share: 1 / 9 }))
     }
   }
-  const members = tree.trajectories.map((trajectory, index) => ({
-    tree,
-    trajectory: trajectory as Gradable,
-    reward: { total: index, parts: [] },
-    dropped: null,
-    weight: 1,
-  }))
-  return weighed({ id: 't' as GroupId, task: 't' as TaskId, members, unscored: [] })
+  return groupOfLeaves(tree)
 }
 
 /** The group with weights by its leaves' shares, and with advantages of their own for parts of turns. */
