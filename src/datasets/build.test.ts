@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { condenser, folder, made, optionsFor, readLines } from '../../test/datasets.ts'
 import type { Task } from '../core/environment.ts'
 import { type Message, textOf } from '../core/message.ts'
+import { keepSecret } from '../core/process/secrets.ts'
 import type { PassageTask } from '../environments/built-in/passages.ts'
 import { buildDataset, type DatasetItem, type Example } from './build.ts'
 import { condensedSftItem } from './condensed-sft.ts'
@@ -136,4 +137,17 @@ describe('readSplits', () => {
     expect(tests).toBeGreaterThan(70)
     expect(tests).toBeLessThan(130)
   })
+})
+
+it('H4: a set holds no secret, in lines and in Parquet', async () => {
+  const options = await optionsFor()
+  const first = await buildDataset(itemsOf(3), options)
+  const [line] = await readLines<Example>(first.files[0]!)
+  const secret = textOf(line!.messages[1]!.content).slice(8, 28)
+  keepSecret(secret)
+  for (const { out } of [await optionsFor(), { out: join(await folder(), 'set.parquet') }]) {
+    const { files } = await buildDataset(itemsOf(3), { ...options, out })
+    const written = await Promise.all(files.map(file => readFile(file)))
+    expect(written.some(bytes => bytes.includes(secret))).toBe(false)
+  }
 })

@@ -7,6 +7,7 @@ import { eventStream } from '../capture/dialects/dialect.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import { type DialectRoute, routeOf } from '../capture/dialects/routes.ts'
 import { listenerCount } from '../core/call.ts'
+import { withoutSecrets } from '../core/process/secrets.ts'
 import type { DirectReply } from '../door/direct-reply.ts'
 import { problemIn } from './tell-problems.ts'
 
@@ -101,8 +102,9 @@ function outletOf(
     begin: () => reply.begin(isList ? json : eventStream),
     send(text) {
       if (text === '' || raw.destroyed) return
-      if (!isList) raw.write(text)
-      else raw.write((pieces++ === 0 ? '[' : ',\n') + text.replace(/^data: /, '').trimEnd())
+      const shown = withoutSecrets(text)
+      if (!isList) raw.write(shown)
+      else raw.write((pieces++ === 0 ? '[' : ',\n') + shown.replace(/^data: /, '').trimEnd())
     },
     end: () => void raw.end(isList ? ']' : ''),
   }

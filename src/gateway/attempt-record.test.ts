@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -81,4 +81,13 @@ it('[P1] scores attempts that a killed gateway had closed by the data that was s
   await again.gateway.attempts.adopt(first.trees, tree => record.taskOf(tree)!)
   await again.send('/groups/t/close', {})
   expect(again.groups[0]!.members.map(({ reward: { total } }) => total)).toEqual([1])
+})
+
+it('H4: keeps no secret of the gateway that comes with a task', async () => {
+  const secrets = { read: 'damsons-to-read', model: 'damsons-to-ask' }
+  await openSaying([], { secrets })
+  const record = await openRecord(() => true)
+  const task = { id: 't' as TaskId, data: { notes: Object.values(secrets) } }
+  await record.keep({ id: 'a', isNamed: true, task }, 't/0' as TreeId)
+  expect(await readFile(join(folder, 'names.jsonl'), 'utf8')).not.toContain('damsons')
 })

@@ -8,6 +8,7 @@ import { abortWhenGone, answerOverHttp, tellProblem } from './answer-http.ts'
 import { checkName } from './attempt-names.ts'
 import { type GatewayAttempt, liveOf } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
+import { hidePieces } from './hidden-pieces.ts'
 import { type ModelPath, modelPathOf } from './model-path.ts'
 import { checkSecret, credentialOf } from './secrets.ts'
 
@@ -129,7 +130,10 @@ function answererOf(
     respond(request, onDelta) {
       const controller = abortWhenGone(reply)
       const call = { signal: controller.signal, controller, id, model }
-      return attempts.respond(asked(), request, onDelta ? { onDelta, ...call } : call)
+      if (!onDelta) return attempts.respond(asked(), request, call)
+      return hidePieces(onDelta, hiding =>
+        attempts.respond(asked(), request, { onDelta: hiding, ...call }),
+      )
     },
     countTokens: request => liveOf(asked()).capture.countTokens(request),
     ...(attempt?.live && { memory: attempt.live.memory }),

@@ -3,6 +3,7 @@ import type { Task } from '../core/environment.ts'
 import type { Group } from '../core/group.ts'
 import type { TaskId } from '../core/ids.ts'
 import { openLanes } from '../core/lane.ts'
+import { keepSecret } from '../core/process/secrets.ts'
 import { contextOf, laneLimits, type RollParts } from '../run/roll-groups.ts'
 import { Attempts, type AttemptsOptions } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
@@ -24,6 +25,7 @@ export interface OpenGatewayOptions
 export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposable {
   const { parts, secrets = {}, onGroup, most, idleSeconds, record } = options
   const { environment, policy, renderer } = parts
+  for (const secret of Object.values(secrets)) keepSecret(secret)
   const lanes = openLanes(laneLimits(parts))
   const { environment: _world, condense: _condense, ...context } = contextOf(parts, lanes)
   const attempts = new Attempts({

@@ -51,7 +51,7 @@ interface Served extends AsyncDisposable {
 function serveSocket(socket: TextSocket, begun: Served | object, ended: () => void): void {
   if (!('answer' in begun)) {
     socket.listen({ text() {}, ended })
-    socket.send(JSON.stringify(begun))
+    socket.send(withoutSecrets(JSON.stringify(begun)))
     socket.close()
     return
   }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { keepSecret } from '../core/process/secrets.ts'
 import { openJsonBytes, writeJson } from './json-bytes.ts'
 import { shortestFloat32 } from './number.ts'
 
@@ -10,6 +11,18 @@ const text = (write: (json: ReturnType<typeof openJsonBytes>) => void): string =
 }
 
 describe('JSON as bytes', () => {
+  it('H4: holds no secret, neither in texts nor in names', () => {
+    keepSecret('mirabelles-"of"-mine')
+    const said = {
+      messages: [{ content: 'it is mirabelles-"of"-mine' }],
+      'mirabelles-"of"-mine': 1,
+    }
+    expect(JSON.parse(text(json => writeJson(json, said)))).toEqual({
+      messages: [{ content: 'it is [redacted]' }],
+      '[redacted]': 1,
+    })
+  })
+
   it('writes every 32-bit float so that it reads back the same, as short as the string form', () => {
     fc.assert(
       fc.property(fc.array(fc.float({ noNaN: true, noDefaultInfinity: true })), values => {

@@ -1,3 +1,4 @@
+import { withoutSecrets } from '../core/process/secrets.ts'
 import { digitsOf, scaleOf, shortestDecimal, shortestFloat32 } from './number.ts'
 
 /**
@@ -167,13 +168,14 @@ function countDigits(value: number): number {
   return count
 }
 
-/** Writes a value as JSON; typed arrays inside it become lists of numbers. */
+/** Writes a value as JSON, without secrets; typed arrays inside it become lists of numbers. */
 export function writeJson(json: JsonBytes, value: unknown): void {
   if (value instanceof Int32Array || value instanceof Uint8Array) json.integers(value)
   else if (value instanceof Float32Array) json.floats(value)
   else if (value instanceof Float64Array) json.raw(`[${value.join()}]`)
   else if (Array.isArray(value)) writeList(json, value)
   else if (typeof value === 'object' && value !== null) writeObject(json, value)
+  else if (typeof value === 'string') json.raw(withoutSecrets(JSON.stringify(value)))
   else json.raw(typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? 'null'))
 }
 
@@ -191,7 +193,7 @@ function writeObject(json: JsonBytes, value: object): void {
   json.raw('{')
   for (const [name, field] of Object.entries(value)) {
     if (field === undefined) continue
-    json.key(name)
+    json.key(withoutSecrets(name))
     writeJson(json, field)
   }
   json.raw('}')

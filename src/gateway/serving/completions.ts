@@ -9,6 +9,7 @@ import {
   toFields,
 } from '../../capture/dialects/fields.ts'
 import { RequestProblem } from '../../capture/dialects/problem.ts'
+import { openGrowingText } from '../../core/process/growing-text.ts'
 import type { TokenNews } from '../../model/protocol.ts'
 import { abortWhenGone } from '../answer-http.ts'
 import { type Generated, type Generation, generate, type Served, textOfIds } from './generation.ts'
@@ -120,14 +121,16 @@ async function streamText(
   const decoder = served.tokenizer.openDecoder({
     skipSpecial: flagIn(answering.fields, 'skip_special_tokens') ?? true,
   })
+  const growing = openGrowingText()
   const onToken = ({ id, logprob }: TokenNews): void => {
     const ids = Int32Array.of(id)
-    const text = decoder.push(ids)
+    const text = growing.add(decoder.push(ids))
     send({ ...answering, text, ids, logprobs: Float32Array.of(logprob), finish: null })
   }
   const { finish } = await generate(served, { ...answering.generation, onToken }, gone)
   const nothing = { ids: new Int32Array(0), logprobs: new Float32Array(0) }
-  send({ ...answering, text: decoder.end(), ...nothing, finish: finish.kind })
+  const text = growing.add(decoder.end()) + growing.end()
+  send({ ...answering, text, ...nothing, finish: finish.kind })
 }
 
 function toCompletion(served: Served, part: Part): unknown {

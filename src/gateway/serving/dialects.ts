@@ -10,6 +10,7 @@ import { DirectReply } from '../../door/direct-reply.ts'
 import { embeddedPolicy } from '../../model/policy.ts'
 import { plainContext } from '../../rollout/shared.ts'
 import { abortWhenGone, answerOverHttp } from '../answer-http.ts'
+import { hidePieces } from '../hidden-pieces.ts'
 import type { Served } from './generation.ts'
 
 /**
@@ -23,11 +24,12 @@ export function addDialects(server: FastifyInstance, served: Served, renderer: R
     model: served.name,
     memory,
     decode: id => renderer.decode(Int32Array.of(id)),
-    respond: (request, onDelta) =>
-      captureOf(context, served).respond(request, {
-        signal: abortWhenGone(reply).signal,
-        ...(onDelta && { onDelta }),
-      }),
+    respond(request, onDelta) {
+      const { signal } = abortWhenGone(reply)
+      const capture = captureOf(context, served)
+      if (!onDelta) return capture.respond(request, { signal })
+      return hidePieces(onDelta, hiding => capture.respond(request, { signal, onDelta: hiding }))
+    },
     countTokens: request => captureOf(context, served).countTokens(request),
   })
   for (const version of ['/v1', '/v1beta', '/v1alpha']) {

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Foreign } from '../../../test/foreign.ts'
+import { keepSecret } from '../../core/process/secrets.ts'
 import { type EmbeddedModel, openModel } from '../../model/model.ts'
 import { buildVocabulary, tokenizerFiles } from '../../model/vocabulary.ts'
 import { type ModelServer, serveModel } from './server.ts'
@@ -300,5 +301,30 @@ describe('serving OpenAI’s protocol', () => {
       data: readonly [{ id: string }]
     }
     expect(models.data[0].id).toBe('models/tiny')
+  })
+})
+
+describe('streams and secrets', () => {
+  it('H4: neither SGLang’s nor OpenAI’s stream tells a secret that the model spells token by token', async () => {
+    const { body: whole } = await post('/generate', {
+      input_ids: prompt,
+      sampling_params: parameters,
+    })
+    const secret = whole.text.slice(4, 24)
+    expect(secret.length).toBeGreaterThan(8)
+    keepSecret(secret)
+    const shown = whole.text.replace(secret, '[redacted]')
+    const events = await stream('/generate', {
+      input_ids: prompt,
+      sampling_params: parameters,
+      stream: true,
+    })
+    expect(events.at(-1).text).toBe(shown)
+    // A character may end in the middle where the last token does.
+    for (const { text } of events) expect(shown).toContain(text.replace(/\ufffd+$/, ''))
+    const { max_new_tokens: max_tokens, sampling_seed: seed, ...rest } = parameters
+    const completion = { prompt, max_tokens, seed, ...rest, stream: true }
+    const pieces = await stream('/v1/completions', completion)
+    expect(pieces.map(({ choices: [{ text }] }) => text).join('')).toBe(shown)
   })
 })

@@ -12,6 +12,7 @@ import {
   toFields,
 } from '../../capture/dialects/fields.ts'
 import { RequestProblem } from '../../capture/dialects/problem.ts'
+import { withoutSecretsSoFar } from '../../core/process/growing-text.ts'
 import type { TokenNews } from '../../model/protocol.ts'
 import { abortWhenGone } from '../answer-http.ts'
 import {
@@ -150,13 +151,12 @@ async function streamOne(
   const tell = async (): Promise<void> => {
     while (sent < tokens.length && !isOver) {
       const soFar = tokens.slice(0, ++sent)
-      send(
-        toPart(served, wanted, {
-          ids: Int32Array.from(soFar, ({ id }) => id),
-          logprobs: Float32Array.from(soFar, ({ logprob }) => logprob),
-          rid: wanted.generation.rid ?? '',
-        }),
-      )
+      const part = toPart(served, wanted, {
+        ids: Int32Array.from(soFar, ({ id }) => id),
+        logprobs: Float32Array.from(soFar, ({ logprob }) => logprob),
+        rid: wanted.generation.rid ?? '',
+      })
+      send({ ...part, text: withoutSecretsSoFar(part.text) })
       await setImmediate()
     }
     telling = undefined

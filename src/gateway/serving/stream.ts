@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { withoutSecrets } from '../../core/process/secrets.ts'
 
 /** Answers with server-sent events, then `[DONE]`; an error midway is the last event. */
 export async function sendEvents(
@@ -8,11 +9,12 @@ export async function sendEvents(
   reply.hijack()
   const { raw } = reply
   raw.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+  const send = (event: unknown): void =>
+    void raw.write(`data: ${withoutSecrets(JSON.stringify(event))}\n\n`)
   try {
-    await work(event => raw.write(`data: ${JSON.stringify(event)}\n\n`))
+    await work(send)
   } catch (cause) {
-    const error = { message: (cause as Error).message, type: 'internal', code: 500 }
-    raw.write(`data: ${JSON.stringify({ error })}\n\n`)
+    send({ error: { message: (cause as Error).message, type: 'internal', code: 500 } })
   }
   raw.end('data: [DONE]\n\n')
   return reply

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { parquetMetadata, parquetReadObjects } from 'hyparquet'
 import { describe, expect, it } from 'vitest'
+import { keepSecret } from '../../core/process/secrets.ts'
 import type { Cell, Column } from './columns.ts'
 import { openTable } from './open-table.ts'
 
@@ -89,6 +90,15 @@ describe('Parquet tables', () => {
       seed: 7,
       numRuns: process.env.ESPALIER_SOAK ? 1000 : 60,
     })
+  })
+
+  it('H4: hold no secret in their texts', async () => {
+    keepSecret('greengages-of-mine')
+    const numbers = { number: 1, ids: new Int32Array(1), mask: new Uint8Array(1) }
+    const row = { name: 'greengages-of-mine', ...numbers, logprobs: new Float32Array(1) }
+    const file = await write([row])
+    expect(Buffer.from(file).includes('greengages')).toBe(false)
+    expect(await parquetReadObjects({ file })).toMatchObject([{ name: '[redacted]' }])
   })
 
   it('can be without rows', async () => {

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { withoutSecrets } from '../../core/process/secrets.ts'
 import type { Output } from '../format.ts'
 import { type Cell, type Column, isList } from './columns.ts'
 import { beginFooter } from './footer.ts'
@@ -39,7 +40,8 @@ export function beginTable(
   function keep(row: Readonly<Record<string, Cell>>): void {
     rows++
     for (let index = 0; index < columns.length; index++) {
-      const cell = row[columns[index]!.name]
+      const given = row[columns[index]!.name]
+      const cell = typeof given === 'string' ? withoutSecrets(given) : given
       cells[index]!.push(cell)
       if (typeof cell === 'object') numbers += cell.length
       else if (typeof cell === 'string') characters += cell.length

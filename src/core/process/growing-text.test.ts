@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest'
+import { openGrowingText, withoutSecretsSoFar } from './growing-text.ts'
+import { keepSecret, withoutSecrets } from './secrets.ts'
+
+keepSecret('plum-plum-pear')
+keepSecret('pear-and-"quince"')
+keepSecret('plum-plum-pear-and-more')
+
+const texts = [
+  'nothing to hide, plum-plum',
+  'it is plum-plum-pear.',
+  'plum-plum-plum-pear plum-plum-pear',
+  'plum-plum-pear-and-more, plum-plum-pear-and-less',
+  'plum-plum-pear-and-"quince" pear-and-"quince',
+]
+
+function pieces(text: string, size: number): string[] {
+  return Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+    text.slice(index * size, (index + 1) * size),
+  )
+}
+
+it('H4: a text that is sent piece by piece is what it is when sent whole, however it is cut', () => {
+  for (const text of texts) {
+    for (const size of [1, 2, 3, 5, 8, 13, 100]) {
+      const growing = openGrowingText()
+      const sent = pieces(text, size).map(piece => growing.add(piece))
+      expect([...sent, growing.end()].join('')).toBe(withoutSecrets(text))
+    }
+  }
+})
+
+it('holds back no more than what may be the beginning of a secret', () => {
+  const growing = openGrowingText()
+  expect(growing.add('a plump p')).toBe('a plump ')
+  expect(growing.add('each')).toBe('peach')
+  expect(growing.end()).toBe('')
+})
+
+it('H4: what is shown of a growing text never takes back or tells a part of a secret', () => {
+  const text = 'it is plum-plum-pear.'
+  const shown = Array.from({ length: text.length + 1 }, (_, end) =>
+    withoutSecretsSoFar(text.slice(0, end)),
+  )
+  expect(new Set(shown)).toEqual(
+    new Set(['', 'i', 'it', 'it ', 'it i', 'it is', 'it is ', 'it is [redacted].']),
+  )
+})

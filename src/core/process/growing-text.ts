@@ -1,0 +1,63 @@
+import { knownSecrets, withoutSecrets } from './secrets.ts'
+
+/** A text that is sent piece by piece without the secrets that are known, also where pieces split one. */
+export interface GrowingText {
+  /** What may be sent once this piece is there too; the beginning of a secret waits for what follows. */
+  add(piece: string): string
+  /** The rest. */
+  end(): string
+}
+
+/** Begins to send a text. */
+export function openGrowingText(): GrowingText {
+  let held = ''
+  return {
+    add(piece) {
+      held += piece
+      const settled = settledLength(held)
+      const shown = withoutSecrets(held.slice(0, settled))
+      held = held.slice(settled)
+      return shown
+    },
+    end() {
+      const shown = withoutSecrets(held)
+      held = ''
+      return shown
+    },
+  }
+}
+
+/** What may be shown of a text that is still growing. */
+export function withoutSecretsSoFar(text: string): string {
+  return withoutSecrets(text.slice(0, settledLength(text)))
+}
+
+/** How much of a text no further character can make a part of a secret. */
+function settledLength(text: string): number {
+  const secrets = knownSecrets()
+  let settled = text.length
+  for (const secret of secrets) settled = Math.min(settled, beginningAt(text, secret))
+  // A whole secret that reaches into what is held back is held back with it.
+  for (let before = -1; before !== settled; ) {
+    before = settled
+    for (const secret of secrets) settled = Math.min(settled, overlapAt(text, secret, settled))
+  }
+  return settled
+}
+
+/** Where the end of a text is the beginning of a secret; its length if nowhere. */
+function beginningAt(text: string, secret: string): number {
+  const first = secret[0]!
+  let at = text.indexOf(first, Math.max(0, text.length - secret.length + 1))
+  while (at >= 0) {
+    if (secret.startsWith(text.slice(at))) return at
+    at = text.indexOf(first, at + 1)
+  }
+  return text.length
+}
+
+/** Where a secret begins that lies on both sides of a place; the place itself if none does. */
+function overlapAt(text: string, secret: string, place: number): number {
+  const at = text.indexOf(secret, Math.max(0, place - secret.length + 1))
+  return at >= 0 && at < place ? at : place
+}
