@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readFile, rm, truncate } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Json } from '../core/ids.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Built, DatasetRow } from './build.ts'
 
@@ -72,7 +72,7 @@ export async function openWork(
               reason: built.reason,
               ...(built.detail !== undefined && { detail: built.detail }),
             }
-      const line = Buffer.from(`${withoutSecrets(JSON.stringify(entry))}\n`)
+      const line = Buffer.from(`${jsonWithoutSecrets(entry)}\n`)
       const written = writing.then(async () => {
         const offset = end
         end = await append(file, offset, line)

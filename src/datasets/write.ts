@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../core/process/secrets.ts'
 import { openTable } from '../sinks/parquet/open-table.ts'
 import type { Table } from '../sinks/parquet/table.ts'
 import type { DatasetRow } from './build.ts'
@@ -88,7 +88,7 @@ interface Format {
 /** Nothing but OpenAI's fields: their API refuses lines with others. */
 function linesOf(file: FileHandle): Format {
   return {
-    append: ({ example }) => file.appendFile(`${withoutSecrets(JSON.stringify(example))}\n`),
+    append: ({ example }) => file.appendFile(`${jsonWithoutSecrets(example)}\n`),
     end: async () => {},
   }
 }

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Task } from '../core/environment.ts'
 import type { TreeId } from '../core/ids.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../core/process/secrets.ts'
 import type { Tree } from '../core/tree.ts'
 
 /** What a run keeps of attempts besides their trees: names, each good for one of them, and what was sent for tasks. */
@@ -59,7 +59,7 @@ export async function openAttemptRecord(
   const { taken, data } = await readRecord(path, options)
   const write = (...entries: z.infer<typeof line>[]): Promise<void> =>
     // A line that a kill cut off in the middle ends here, and is skipped.
-    appendFile(path, withoutSecrets(entries.map(entry => `\n${JSON.stringify(entry)}`).join('')))
+    appendFile(path, entries.map(entry => `\n${jsonWithoutSecrets(entry)}`).join(''))
   return {
     has: name => taken.has(name),
     async keep({ id, isNamed, task }, tree) {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { describeCause } from '../core/failure.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../core/process/secrets.ts'
 import { type DoorOptions, refuseEntry } from '../door/door.ts'
 import { acceptSocket, refusalOf, refuseSocket } from '../sockets/handshake.ts'
 import type { TextSocket } from '../sockets/text-socket.ts'
@@ -51,7 +51,7 @@ interface Served extends AsyncDisposable {
 function serveSocket(socket: TextSocket, begun: Served | object, ended: () => void): void {
   if (!('answer' in begun)) {
     socket.listen({ text() {}, ended })
-    socket.send(withoutSecrets(JSON.stringify(begun)))
+    socket.send(jsonWithoutSecrets(begun))
     socket.close()
     return
   }
@@ -64,7 +64,7 @@ function serveSocket(socket: TextSocket, begun: Served | object, ended: () => vo
         const answer = socket.isOpen ? await begun.answer(text) : undefined
         waiting--
         if (answer === 'close') socket.close()
-        else if (answer !== undefined) socket.send(withoutSecrets(JSON.stringify(answer)))
+        else if (answer !== undefined) socket.send(jsonWithoutSecrets(answer))
       })
     },
     ended() {

@@ -1,6 +1,6 @@
 import { appendFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../core/process/secrets.ts'
 import type { Trainer } from '../core/trainer.ts'
 import type { StepRecord } from './training.ts'
 import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
@@ -54,7 +54,7 @@ export function openKeeper(out: string | undefined, trainer: Trainer, signal: Ab
     },
     async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
       if (out === undefined) return
-      const line = withoutSecrets(JSON.stringify({ ...record, ...metrics, ...more }))
+      const line = jsonWithoutSecrets({ ...record, ...metrics, ...more })
       await appendFile(join(out, 'metrics.jsonl'), `${line}\n`)
     },
   }

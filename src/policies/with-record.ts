@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Call } from '../core/call.ts'
 import type { Policy, Sample, SampleRequest } from '../core/policy.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { jsonWithoutSecrets, withoutSecrets } from '../core/process/secrets.ts'
 import {
   type CassetteHeader,
   describeLine,
@@ -93,7 +93,7 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
     policy: policy.name,
     capabilities: policy.capabilities,
   }
-  const text = withoutSecrets(JSON.stringify(header))
+  const text = jsonWithoutSecrets(header)
   await mend(handle, text)
   const first = await firstLine(handle)
   if (first === '') await handle.appendFile(`${text}\n`)

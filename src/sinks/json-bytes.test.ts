@@ -23,6 +23,18 @@ describe('JSON as bytes', () => {
     })
   })
 
+  it('H4: keeps numbers whose digits are those of a secret, and hides it in JSON within a text', () => {
+    keepSecret('12345678')
+    keepSecret('damsons-"of"-mine')
+    const ids = Int32Array.of(12345678)
+    const said = { ids, id: 12345678, call: JSON.stringify({ it: 'damsons-"of"-mine 12345678' }) }
+    expect(JSON.parse(text(json => writeJson(json, said)))).toEqual({
+      ids: [12345678],
+      id: 12345678,
+      call: '{"it":"[redacted] [redacted]"}',
+    })
+  })
+
   it('writes every 32-bit float so that it reads back the same, as short as the string form', () => {
     fc.assert(
       fc.property(fc.array(fc.float({ noNaN: true, noDefaultInfinity: true })), values => {

@@ -175,7 +175,7 @@ export function writeJson(json: JsonBytes, value: unknown): void {
   else if (value instanceof Float64Array) json.raw(`[${value.join()}]`)
   else if (Array.isArray(value)) writeList(json, value)
   else if (typeof value === 'object' && value !== null) writeObject(json, value)
-  else if (typeof value === 'string') json.raw(withoutSecrets(JSON.stringify(value)))
+  else if (typeof value === 'string') json.raw(JSON.stringify(withoutSecrets(value)))
   else json.raw(typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? 'null'))
 }
 

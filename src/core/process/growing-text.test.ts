@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { openGrowingText, withoutSecretsSoFar } from './growing-text.ts'
 import { keepSecret, withoutSecrets } from './secrets.ts'
@@ -28,6 +29,25 @@ it('H4: a text that is sent piece by piece is what it is when sent whole, howeve
       expect([...sent, growing.end()].join('')).toBe(withoutSecrets(text))
     }
   }
+})
+
+it('H4: neither secrets that overlap nor those that repeat themselves tell anything between pieces', () => {
+  for (const secret of ['00000000', '010010010', '1001001100', '0101010101010']) keepSecret(secret)
+  const piece = fc.string({ unit: fc.constantFrom('0', '1'), maxLength: 12 })
+  fc.assert(
+    fc.property(fc.array(fc.oneof(piece, fc.constant('00000000'))), given => {
+      const growing = openGrowingText()
+      const sent = given.map(each => growing.add(each))
+      expect([...sent, growing.end()].join('')).toBe(withoutSecrets(given.join('')))
+    }),
+  )
+})
+
+it('does not hold back a secret that is said again and again', () => {
+  keepSecret('********')
+  const growing = openGrowingText()
+  const sent = Array.from({ length: 80 }, () => growing.add('*'))
+  expect(sent.join('')).toBe('[redacted]'.repeat(10))
 })
 
 it('holds back no more than what may be the beginning of a secret', () => {

@@ -13,6 +13,7 @@ export function openGrowingText(): GrowingText {
   let held = ''
   return {
     add(piece) {
+      if (held === '' && knownSecrets().length === 0) return piece
       held += piece
       const settled = settledLength(held)
       const shown = withoutSecrets(held.slice(0, settled))
@@ -36,9 +37,14 @@ export function withoutSecretsSoFar(text: string): string {
 function settledLength(text: string): number {
   const secrets = knownSecrets()
   let settled = text.length
-  for (const secret of secrets) settled = Math.min(settled, beginningAt(text, secret))
+  let left = text
+  for (const secret of secrets) {
+    // Where a whole secret stands, neither it nor a shorter one begins anew.
+    left = left.replaceAll(secret, gap => '\0'.repeat(gap.length))
+    settled = Math.min(settled, beginningAt(left, secret))
+  }
   // A whole secret that reaches into what is held back is held back with it.
-  for (let before = -1; before !== settled; ) {
+  for (let before = text.length; before !== settled; ) {
     before = settled
     for (const secret of secrets) settled = Math.min(settled, overlapAt(text, secret, settled))
   }
@@ -58,6 +64,7 @@ function beginningAt(text: string, secret: string): number {
 
 /** Where a secret begins that lies on both sides of a place; the place itself if none does. */
 function overlapAt(text: string, secret: string, place: number): number {
-  const at = text.indexOf(secret, Math.max(0, place - secret.length + 1))
-  return at >= 0 && at < place ? at : place
+  const from = Math.max(0, place - secret.length + 1)
+  const at = text.slice(from, place + secret.length - 1).indexOf(secret)
+  return at < 0 ? place : from + at
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { keepSecretsIn, withoutSecrets } from './secrets.ts'
+import { jsonWithoutSecrets, keepSecret, keepSecretsIn, withoutSecrets } from './secrets.ts'
 
 it('H4: a secret in an address is known as it is written and as it is sent', () => {
   keepSecretsIn({
@@ -17,4 +17,24 @@ it('H4: a secret in an address is known as it is written and as it is sent', () 
     expect(withoutSecrets(`it was ${said}.`)).toBe('it was [redacted].')
   }
   expect(withoutSecrets('page 12345678')).toBe('page 12345678')
+})
+
+it('H4: JSON stays JSON where a number has the digits of a secret, or an escape is its first letter', () => {
+  keepSecret('87654321')
+  keepSecret('nectarine')
+  const said = { logprob: -0.87654321, text: '\nectarine 87654321', nectarine: [true, null] }
+  expect(JSON.parse(jsonWithoutSecrets(said))).toEqual({
+    logprob: -0.87654321,
+    text: '\nectarine [redacted]',
+    '[redacted]': [true, null],
+  })
+  expect(JSON.parse(jsonWithoutSecrets({ text: 'of nectarine' }, 2))).toEqual({
+    text: 'of [redacted]',
+  })
+})
+
+it('H4: a secret is hidden in JSON that is a text of JSON', () => {
+  keepSecret('quinces-"of"-mine')
+  const call = { arguments: JSON.stringify({ it: 'quinces-"of"-mine' }) }
+  expect(JSON.parse(jsonWithoutSecrets(call))).toEqual({ arguments: '{"it":"[redacted]"}' })
 })

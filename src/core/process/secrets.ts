@@ -13,8 +13,15 @@ let spellings: readonly string[] = []
  */
 export function keepSecret(secret: string | undefined): void {
   if (secret === undefined || secret.length < shortest || spellings.includes(secret)) return
-  const spelled = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]
+  const quoted = inQuotes(secret)
+  // Arguments of calls are JSON within JSON.
+  const spelled = [secret, quoted, inQuotes(quoted), encodeURIComponent(secret)]
   spellings = [...new Set([...spellings, ...spelled])].toSorted((a, b) => b.length - a.length)
+}
+
+/** A text as it stands between the quotes of JSON. */
+function inQuotes(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
 }
 
 /** Every secret that is known, for a thread of this process. */
@@ -34,9 +41,25 @@ export function withoutSecrets(text: string): string {
 /** Plain data without the secrets that are known, in whatever text of it they stand. */
 export function withoutSecretsIn<Data>(data: Data): Data {
   if (spellings.length === 0) return data
-  const text = JSON.stringify(data)
-  const left = withoutSecrets(text)
-  return left === text ? data : (JSON.parse(left) as Data)
+  return tells(JSON.stringify(data)) ? (hideIn(data) as Data) : data
+}
+
+/** Plain data as JSON without the secrets that are known; its numbers stay, whatever their digits. */
+export function jsonWithoutSecrets(data: unknown, indent?: number): string {
+  const text = JSON.stringify(data, null, indent)
+  return tells(text) ? JSON.stringify(hideIn(JSON.parse(text)), null, indent) : text
+}
+
+function tells(text: string): boolean {
+  return spellings.some(secret => text.includes(secret))
+}
+
+function hideIn(data: unknown): unknown {
+  if (typeof data === 'string') return withoutSecrets(data)
+  if (Array.isArray(data)) return data.map(hideIn)
+  if (typeof data !== 'object' || data === null) return data
+  const fields = Object.entries(data)
+  return Object.fromEntries(fields.map(([name, field]) => [withoutSecrets(name), hideIn(field)]))
 }
 
 /** Names of environment variables whose values are secret. */

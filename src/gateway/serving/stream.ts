@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { withoutSecrets } from '../../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../../core/process/secrets.ts'
 
 /** Answers with server-sent events, then `[DONE]`; an error midway is the last event. */
 export async function sendEvents(
@@ -9,8 +9,7 @@ export async function sendEvents(
   reply.hijack()
   const { raw } = reply
   raw.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
-  const send = (event: unknown): void =>
-    void raw.write(`data: ${withoutSecrets(JSON.stringify(event))}\n\n`)
+  const send = (event: unknown): void => void raw.write(`data: ${jsonWithoutSecrets(event)}\n\n`)
   try {
     await work(send)
   } catch (cause) {

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Call } from '../../core/call.ts'
 import type { Group } from '../../core/group.ts'
-import { withoutSecrets } from '../../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../../core/process/secrets.ts'
 import type { Trainer } from '../../core/trainer.ts'
 import { createModel, publish, type TinkerModel, unload } from '../../policies/tinker/model.ts'
 import { openPasses } from '../../policies/tinker/passes.ts'
@@ -195,7 +195,7 @@ async function saveTo(
   )
   await mkdir(folder, { recursive: true })
   const record = { path, version, baseModel, url }
-  const text = withoutSecrets(JSON.stringify(record, null, 2))
+  const text = jsonWithoutSecrets(record, 2)
   await writeFile(join(folder, remembered), `${text}\n`)
 }
 

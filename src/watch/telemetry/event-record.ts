@@ -1,6 +1,6 @@
 import { type Group, reasonsUnscored } from '../../core/group.ts'
 import { describeOutcome } from '../../core/outcome.ts'
-import { withoutSecrets } from '../../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../../core/process/secrets.ts'
 import type { Tree } from '../../core/tree.ts'
 import type {
   ConcurrencyChanged,
@@ -69,7 +69,7 @@ export type WrittenEvent = Exclude<RunEvent, LanesMoved>
 /** An event as the line that is written of it, with its end. */
 export function toEventLine(event: WrittenEvent, time: string): string {
   if (!('line' in event) || event.line === undefined) {
-    return `${withoutSecrets(JSON.stringify(toEventRecord(event, time)))}\n`
+    return `${jsonWithoutSecrets(toEventRecord(event, time))}\n`
   }
   return timedLine(event.line, time)
 }
@@ -81,12 +81,12 @@ export function timedLine(line: string, time: string): string {
 
 /** What is written of a tree that ended, but for the time. */
 export function toTreeLine(tree: Tree): string {
-  return withoutSecrets(JSON.stringify(treeRecord(tree)))
+  return jsonWithoutSecrets(treeRecord(tree))
 }
 
 /** What is written of a group that is complete, but for the time. */
 export function toGroupLine(group: Group): string {
-  return withoutSecrets(JSON.stringify(groupRecord(group)))
+  return jsonWithoutSecrets(groupRecord(group))
 }
 
 /** An event as it is written. */

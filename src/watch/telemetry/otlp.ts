@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../../core/process/secrets.ts'
 
 /** A value that an attribute can have. */
 export type AttributeValue = string | number | boolean | readonly string[]
@@ -104,7 +104,7 @@ export function openExporter(options: ExporterOptions): SpanExporter {
 
   async function sendBatch(): Promise<void> {
     const batch = waiting.splice(0, batchSize)
-    const body = withoutSecrets(JSON.stringify(toOtlp(batch, resource)))
+    const body = jsonWithoutSecrets(toOtlp(batch, resource))
     for (let attempt = 0; attempt < 3; attempt++) {
       const result = await post(url, body, headers)
       if (result === 'taken') {

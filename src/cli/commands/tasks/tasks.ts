@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import type { Environment, Task } from '../../../core/environment.ts'
-import { withoutSecrets } from '../../../core/process/secrets.ts'
+import { jsonWithoutSecrets } from '../../../core/process/secrets.ts'
 import { readSplits } from '../../../datasets/splits.ts'
 import { checkOutputFile } from '../../../exchange/output-file.ts'
 import { measureTasks } from '../../../measure/task-set.ts'
@@ -216,8 +216,8 @@ const anyTasks: Environment = {
 
 /** Writes tasks as `--tasks` reads them; gives how many. */
 function write(file: string, tasks: readonly Task[]): number {
-  const lines = tasks.map(({ id, data }) => `${JSON.stringify({ ...(data as object), id })}\n`)
-  writeFileSync(file, withoutSecrets(lines.join('')))
+  const lines = tasks.map(({ id, data }) => `${jsonWithoutSecrets({ ...(data as object), id })}\n`)
+  writeFileSync(file, lines.join(''))
   return tasks.length
 }
 
