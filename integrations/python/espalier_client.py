@@ -22,13 +22,17 @@ class EspalierError(RuntimeError):
 
 
 class Client:
-    """Talks to one service. `token` is what the service was started with, if anything."""
+    """Talks to one service. `token` is what the service was started with, if anything.
 
-    def __init__(self, url="http://127.0.0.1:8900", token=None, timeout=120.0, retries=8):
+    Trainers that share a service have a name each, `trainer`: weights, versions and pauses are their own.
+    """
+
+    def __init__(self, url="http://127.0.0.1:8900", token=None, timeout=120.0, retries=8, trainer=None):
         self.url = url.rstrip("/")
         self.token = token
         self.timeout = timeout
         self.retries = retries
+        self.named = {} if trainer is None else {"trainer": trainer}
 
     def ask(self, path, body=None, method=None, key=None):
         """One request, retried if that can help; returns the JSON of the answer.
@@ -66,7 +70,8 @@ class Client:
         Options: id, policy, version, group, step, seed, sampling, format.
         """
         options.setdefault("id", uuid.uuid4().hex)
-        body = {"tasks": list(tasks), **{k: v for k, v in options.items() if v is not None}}
+        given = {k: v for k, v in options.items() if v is not None}
+        body = {"tasks": list(tasks), **self.named, **given}
         return self.ask("/v1/rollouts", body)["id"]
 
     def groups(self, submission, wait=30.0):
@@ -112,14 +117,15 @@ class Client:
 
     def announce(self, version, policy=None, interrupt=False):
         """Announces the new version of the weights."""
-        body = {"version": version, "interrupt": interrupt}
+        body = {"version": version, "interrupt": interrupt, **self.named}
         return self.ask("/v1/weights", body if policy is None else {**body, "policy": policy})
 
-    def pause(self):
-        return self.ask("/v1/pause", {})
+    def pause(self, seconds=600):
+        """Stops sampling; it goes on by itself after so many seconds, unless it is paused again before."""
+        return self.ask("/v1/pause", {"seconds": seconds, **self.named})
 
     def resume(self):
-        return self.ask("/v1/resume", {})
+        return self.ask("/v1/resume", {**self.named})
 
     def open_world(self, task, seed=0):
         return self.ask_once("/v1/worlds", {"task": task, "seed": seed})

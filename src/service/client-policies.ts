@@ -17,7 +17,7 @@ interface Opened {
 
 /** What policies are opened with. */
 export interface ClientPoliciesOptions {
-  /** The service's own, which is lent until clients say where the weights are served. */
+  /** The service's own, which is lent until a trainer says where its weights are served. */
   readonly own: Policy
   readonly idleSeconds: number
   open(uri: string): Promise<Policy>
@@ -27,11 +27,11 @@ export interface ClientPoliciesOptions {
 export class ClientPolicies implements AsyncDisposable {
   readonly #options: ClientPoliciesOptions
   readonly #opened = new Map<string, Opened>()
-  #usual: LentPolicy
+  /** By trainer. */
+  readonly #usual = new Map<string, LentPolicy>()
 
   constructor(options: ClientPoliciesOptions) {
     this.#options = options
-    this.#usual = { policy: options.own, giveBack: () => undefined }
   }
 
   /** How many are open. */
@@ -39,16 +39,17 @@ export class ClientPolicies implements AsyncDisposable {
     return this.#opened.size
   }
 
-  /** Lends the policy behind a URI, or the usual one. */
-  async lend(uri = this.#usual.endpoint): Promise<LentPolicy> {
-    return uri === undefined ? this.#usual : await this.#lendOpened(uri)
+  /** Lends the policy behind a URI, or the usual one of a trainer. */
+  async lend(trainer: string, uri = this.#usual.get(trainer)?.endpoint): Promise<LentPolicy> {
+    if (uri !== undefined) return await this.#lendOpened(uri)
+    return { policy: this.#options.own, giveBack: () => undefined }
   }
 
-  /** From now on, this is the usual one; who was lent the one before keeps it. */
-  async moveTo(uri: string): Promise<void> {
+  /** From now on, this is the usual one of a trainer; who was lent the one before keeps it. */
+  async moveTo(trainer: string, uri: string): Promise<void> {
     const next = await this.#lendOpened(uri)
-    this.#usual.giveBack()
-    this.#usual = next
+    this.#usual.get(trainer)?.giveBack()
+    this.#usual.set(trainer, next)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

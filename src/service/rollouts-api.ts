@@ -20,6 +20,13 @@ export function parse<Schema extends z.ZodType>(schema: Schema, sent: unknown): 
   throw new RolloutsError(400, problems.join('; '))
 }
 
+/** The name that every request of a trainer has, where others use the service too. */
+const trainer = z
+  .string()
+  .regex(/^[\w.-]{1,100}$/)
+  .optional()
+  .describe('Whose it is, where several trainers share the service')
+
 /** What a client asks to be rolled. */
 export const submission = z.strictObject({
   id: z
@@ -35,6 +42,7 @@ export const submission = z.strictObject({
     .optional()
     .describe('The endpoint to sample from, such as sglang:http://host:30000'),
   version: z.int().min(0).optional().describe('The version of the weights behind the policy'),
+  trainer,
   group: z.int().min(1).max(1024).optional().describe('Attempts per task'),
   step: z.int().min(0).optional().describe('The training step it is for'),
   seed: z.int().min(0).optional().describe('Where every random draw comes from'),
@@ -101,10 +109,28 @@ export const weights = z.strictObject({
     .boolean()
     .optional()
     .describe('Whether samples under way are cut and go on under the new weights'),
+  trainer,
 })
 
 /** Weights as they are announced. */
 export type Weights = z.output<typeof weights>
+
+/** Seconds that a pause lasts unless it is asked for again. */
+const pauseSeconds = { usual: 600, most: 3600 }
+
+/** A pause; asking again renews it. */
+export const pause = z.strictObject({
+  seconds: z
+    .int()
+    .min(1)
+    .max(pauseSeconds.most)
+    .default(pauseSeconds.usual)
+    .describe('After so long sampling goes on by itself, unless the pause is asked for again'),
+  trainer,
+})
+
+/** The end of a pause. */
+export const resume = z.strictObject({ trainer })
 
 /** A world to open. */
 export const worldRequest = z.strictObject({
@@ -135,6 +161,7 @@ const problem = z.strictObject({ error: z.string() })
 
 const state = z.strictObject({
   paused: z.boolean(),
+  seconds: z.int().nullable().describe('How long the pause lasts unless it is asked for again'),
   version: z.int().nullable(),
 })
 
@@ -226,9 +253,10 @@ const operations: readonly Operation[] = [
     path: '/v1/pause',
     method: 'post',
     summary: 'Cut samples under way and start none until resumed; what was sampled is kept',
+    body: pause,
     answer: state,
   },
-  { path: '/v1/resume', method: 'post', summary: 'Go on', answer: state },
+  { path: '/v1/resume', method: 'post', summary: 'Go on', body: resume, answer: state },
   {
     path: '/health',
     method: 'get',

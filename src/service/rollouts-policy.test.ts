@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { type Policy, plainCapabilities, type SampleRequest } from '../core/policy.ts'
 import { sampled } from '../core/segment.ts'
 import { openWeightsDesk } from './rollouts-policy.ts'
+
+afterEach(() => void vi.useRealTimers())
 
 const call = { signal: new AbortController().signal }
 
@@ -27,7 +29,7 @@ function openSlow() {
 }
 
 it('a sample is labelled with the versions announced when it began and when it ended', async () => {
-  const desk = openWeightsDesk()
+  const desk = openWeightsDesk({ tell() {} })
   const { policy, answers } = openSlow()
   const watched = desk.watch(policy)
   const versionWhile = async (change: () => void): Promise<unknown> => {
@@ -48,18 +50,21 @@ it('those elsewhere are told in order, and a pause is over when they have heard 
   const told: string[] = []
   let hear = (): void => {}
   const desk = openWeightsDesk({
-    async pause() {
-      told.push('pause')
-      await new Promise<void>(resolve => {
-        hear = resolve
-      })
-      told.push('paused')
-    },
-    async resume(version) {
-      told.push(`resume ${version}`)
+    tell() {},
+    elsewhere: {
+      async pause() {
+        told.push('pause')
+        await new Promise<void>(resolve => {
+          hear = resolve
+        })
+        told.push('paused')
+      },
+      async resume(version) {
+        told.push(`resume ${version}`)
+      },
     },
   })
-  const pausing = desk.pause()
+  const pausing = desk.pause(60)
   const announcing = desk.announce(3)
   const resuming = desk.resume()
   await new Promise(setImmediate)
@@ -72,4 +77,34 @@ it('those elsewhere are told in order, and a pause is over when they have heard 
   hear()
   await interrupting
   expect(told.slice(3)).toEqual(['pause', 'paused', 'resume 4'])
+})
+
+it('a pause that is not renewed ends by itself, and that is told', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const told: string[] = []
+  const elsewhere = {
+    pause: async () => void told.push('pause'),
+    resume: async () => void told.push('resume'),
+  }
+  const desk = openWeightsDesk({ elsewhere, tell: line => told.push(line) })
+  await desk.pause(60)
+  await vi.advanceTimersByTimeAsync(59_000)
+  await desk.pause(120)
+  await vi.advanceTimersByTimeAsync(119_000)
+  expect(desk.pausedFor).toBe(120)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(desk.pausedFor).toBe(null)
+  const line = 'paused sampling and neither resumed it nor paused it again within 120 s: it goes on'
+  expect(told).toEqual(['pause', 'pause', line, 'resume'])
+})
+
+it('a pause that was resumed ends no later one', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const desk = openWeightsDesk({ tell() {} })
+  await desk.pause(60)
+  await desk.resume()
+  await vi.advanceTimersByTimeAsync(59_000)
+  await desk.pause(60)
+  await vi.advanceTimersByTimeAsync(59_000)
+  expect(desk.pausedFor).toBe(60)
 })

@@ -1,16 +1,21 @@
-import { once } from 'node:events'
 import { aroundPolicy } from '../core/around.ts'
+import { describeCause } from '../core/failure.ts'
 import type { Policy, Sample } from '../core/policy.ts'
 import type { Elsewhere } from '../run/elsewhere.ts'
 import { withVersions } from '../run/served/with-versions.ts'
+import { openLeasedPause } from './leased-pause.ts'
 
 /** Tracks what a trainer announces of the weights: their version, and whether they are being changed. */
-export interface WeightsDesk {
-  readonly isPaused: boolean
+export interface WeightsDesk extends Disposable {
+  /** How many seconds a pause lasts unless it is asked for again; `null` where sampling goes on. */
+  readonly pausedFor: number | null
   /** `null` until a trainer announced one. */
   readonly version: number | null
-  /** Stops sampling; resolves when everybody who makes attempts elsewhere has confirmed it too. */
-  pause(): Promise<void>
+  /**
+   * Stops sampling for so many seconds at most, from now on; resolves when everybody who makes attempts
+   * elsewhere has confirmed it too.
+   */
+  pause(seconds: number): Promise<void>
   resume(): Promise<void>
   /** Announces the new version of the weights. */
   announce(version: number, options?: { readonly interrupt?: boolean }): Promise<void>
@@ -21,19 +26,28 @@ export interface WeightsDesk {
   watch(policy: Policy): Policy
 }
 
-/** Opens a desk without any announcement yet; announcements are passed on to `elsewhere`. */
-export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>): WeightsDesk {
+/** What a desk is opened with. */
+export interface WeightsDeskOptions {
+  /** Where announcements are passed on to. */
+  readonly elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>
+  /** Tells the operator what the trainer did. */
+  tell(line: string): void
+}
+
+/** Opens a desk without any announcement yet. */
+export function openWeightsDesk({ elsewhere, tell }: WeightsDeskOptions): WeightsDesk {
   let version: number | null = null
   let cut = new AbortController()
-  let pausing: AbortController | undefined
-  const tell = openTelling(elsewhere)
-
-  async function wait(signal: AbortSignal): Promise<void> {
-    while (pausing && !signal.aborted) {
-      await once(AbortSignal.any([pausing.signal, signal]), 'abort')
-    }
-    signal.throwIfAborted()
-  }
+  const pass = openTelling(elsewhere)
+  const goOn = (): Promise<void> => pass(to => to.resume(version ?? undefined))
+  const pausing = openLeasedPause(seconds => {
+    tell(
+      `paused sampling and neither resumed it nor paused it again within ${seconds} s: it goes on`,
+    )
+    goOn().catch((cause: unknown) =>
+      tell(`is not heard elsewhere, where sampling stays paused: ${describeCause(cause)}`),
+    )
+  })
 
   function interrupt(): void {
     const old = cut
@@ -42,28 +56,26 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
   }
 
   return {
-    get isPaused() {
-      return pausing !== undefined
+    get pausedFor() {
+      return pausing.seconds
     },
     get version() {
       return version
     },
-    async pause() {
-      pausing ??= new AbortController()
+    async pause(seconds) {
+      pausing.begin(seconds)
       interrupt()
-      await tell(to => to.pause())
+      await pass(to => to.pause())
     },
     async resume() {
-      const over = pausing
-      pausing = undefined
-      over?.abort()
-      await tell(to => to.resume(version ?? undefined))
+      pausing.end()
+      await goOn()
     },
     async announce(next, options = {}) {
       version = next
       if (options.interrupt) interrupt()
-      if (pausing) return
-      await tell(async to => {
+      if (pausing.seconds !== null) return
+      await pass(async to => {
         if (options.interrupt) await to.pause()
         await to.resume(next)
       })
@@ -75,7 +87,7 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
       return aroundPolicy(policy, {
         async draw({ call: { signal }, ask }) {
           for (;;) {
-            await wait(signal)
+            await pausing.over(signal)
             const mine = cut
             const began = version
             const isCut = (): boolean => mine.signal.aborted && !signal.aborted
@@ -94,6 +106,7 @@ export function openWeightsDesk(elsewhere?: Pick<Elsewhere, 'pause' | 'resume'>)
         },
       })
     },
+    [Symbol.dispose]: () => pausing[Symbol.dispose](),
   }
 }
 

@@ -316,6 +316,7 @@ describe('H7: a service that is started again', () => {
     await before.announce({ version: 6, policy: 'sglang:http://new' })
     await before.submit(body)
     await before.announce({ version: 7, policy: 'sglang:http://newer' })
+    await before.announce({ version: 70, trainer: 'other' })
     const uris: string[] = []
     const openPolicy = async (uri: string): Promise<Policy> => {
       uris.push(uri)
@@ -331,7 +332,8 @@ describe('H7: a service that is started again', () => {
     )
     await folder.start()
     const third = await folder.start({ openPolicy })
-    expect(third.weights.version).toBe(7)
+    expect(third.trainers.of().version).toBe(7)
+    expect(third.trainers.of('other').version).toBe(70)
     await third.submit({ ...body, id: 'next' })
     await takeAll(third, 'next')
     expect(uris.slice(2)).toEqual(['sglang:http://newer'])

@@ -5,6 +5,7 @@ import { StoreError } from '../store/store-error.ts'
 import { digestOf } from './digest.ts'
 import { parse, type Submission, type SubmissionStatus, submission } from './rollouts-api.ts'
 import { type GroupPlace, placeOf } from './rollouts-entry.ts'
+import { unnamed } from './trainers.ts'
 
 /** A submission as a service left it. */
 export interface LeftSubmission {
@@ -46,10 +47,11 @@ type Line =
   | ({ readonly kind: 'done' } & DoneSubmission)
   | ({ readonly kind: 'weights' } & AnnouncedWeights)
 
-/** The last version that was announced, and where the weights are served, where that was. */
+/** The last version that a trainer announced, and where the weights are served, where that was. */
 export interface AnnouncedWeights {
-  readonly version?: number
-  readonly policy?: string
+  readonly version: number
+  readonly policy?: string | undefined
+  readonly trainer?: string | undefined
 }
 
 /** The submissions of a service and their progress, so that a killed service can go on. */
@@ -58,7 +60,8 @@ export interface RolloutsRecord {
   readonly left: readonly LeftSubmission[]
   /** Its other submissions, whose names stay taken. */
   readonly done: readonly DoneSubmission[]
-  readonly weights?: AnnouncedWeights
+  /** Of every trainer. */
+  readonly weights?: readonly AnnouncedWeights[]
   write(line: Line): Promise<void>
 }
 
@@ -67,7 +70,7 @@ export interface RolloutsRecord {
  * were completely taken one line each is left.
  */
 export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> {
-  const known: Known = { left: new Map(), done: new Map(), weights: {} }
+  const known: Known = { left: new Map(), done: new Map(), weights: new Map() }
   for (const [index, line] of (await readLines(path)).entries()) {
     if (line === '') continue
     try {
@@ -87,7 +90,7 @@ export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> 
   return {
     left: [...known.left.values()],
     done: [...known.done.values()],
-    weights: known.weights,
+    weights: [...known.weights.values()],
     async write(line) {
       const written = last.then(() => appendFile(path, withoutSecrets(writtenLine(line))))
       last = written.catch(() => undefined)
@@ -106,7 +109,8 @@ interface Progress extends LeftSubmission {
 interface Known {
   readonly left: Map<string, Progress>
   readonly done: Map<string, DoneSubmission>
-  weights: AnnouncedWeights
+  /** By trainer. */
+  readonly weights: Map<string, AnnouncedWeights>
 }
 
 async function readLines(path: string): Promise<readonly string[]> {
@@ -123,7 +127,7 @@ function follow(all: Known, line: Line): void {
   const { left, done } = all
   if (line.kind === 'weights') {
     const { kind: _, ...weights } = line
-    all.weights = { ...all.weights, ...weights }
+    keepWeights(all, weights)
     return
   }
   if (line.kind === 'done') {
@@ -135,8 +139,8 @@ function follow(all: Known, line: Line): void {
     const checked = parse(submission, line.submission)
     const { digest = digestOf(checked), groups = checked.tasks.length } = line
     const known = { submission: checked, digest, groups }
-    const { version } = checked
-    if (version !== undefined) all.weights = { ...all.weights, version }
+    const { version, trainer } = checked
+    if (version !== undefined) keepWeights(all, { version, ...(trainer && { trainer }) })
     done.delete(checked.id)
     left.set(checked.id, { ...known, finished: [], taken: 0, state: 'running' })
     return
@@ -149,6 +153,12 @@ function follow(all: Known, line: Line): void {
     known.state = line.state
     if (line.reason !== undefined) known.reason = line.reason
   }
+}
+
+/** The policy of an announcement before stays, where a new one names none. */
+function keepWeights({ weights }: Known, announced: AnnouncedWeights): void {
+  const { trainer = unnamed } = announced
+  weights.set(trainer, { ...weights.get(trainer), ...announced })
 }
 
 function isTaken({ state, finished, taken }: LeftSubmission): boolean {
@@ -174,7 +184,7 @@ function linesOf({ left, done, weights }: Known): readonly Line[] {
   return [
     ...[...done.values()].map(each => ({ kind: 'done', ...each }) as const),
     ...[...left.values()].flatMap(progressLines),
-    ...(weights.version === undefined ? [] : [{ kind: 'weights', ...weights } as const]),
+    ...[...weights.values()].map(each => ({ kind: 'weights', ...each }) as const),
   ]
 }
 

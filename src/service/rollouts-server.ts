@@ -9,6 +9,8 @@ import {
   acknowledgement,
   openApiDocument,
   parse,
+  pause,
+  resume,
   submission,
   weights,
   worldCall,
@@ -16,7 +18,9 @@ import {
   worldRequest,
 } from './rollouts-api.ts'
 import { RolloutsError } from './rollouts-error.ts'
+import type { WeightsDesk } from './rollouts-policy.ts'
 import type { Worlds } from './rollouts-worlds.ts'
+import { unnamed } from './trainers.ts'
 
 /** Where a service listens, and who may use it. */
 export interface RolloutsServerOptions {
@@ -173,19 +177,27 @@ function nameOf({ headers, body }: FastifyRequest): NamedRequest | undefined {
 }
 
 function addWeightRoutes(server: FastifyInstance, rollouts: Rollouts): void {
-  const desk = rollouts.weights
-  const state = (): object => ({ paused: desk.isPaused, version: desk.version })
+  const { trainers } = rollouts
+  const stateOf = ({ pausedFor, version }: WeightsDesk): object => ({
+    paused: pausedFor !== null,
+    seconds: pausedFor,
+    version,
+  })
   server.post('/v1/weights', async ({ body }) => {
-    await rollouts.announce(parse(weights, body))
-    return state()
+    const announced = parse(weights, body)
+    await rollouts.announce(announced)
+    return stateOf(trainers.of(announced.trainer))
   })
-  server.post('/v1/pause', async () => {
-    await desk.pause()
-    return state()
+  server.post('/v1/pause', async ({ body }) => {
+    const { trainer, seconds } = parse(pause, body ?? {})
+    const desk = trainers.of(trainer)
+    await desk.pause(seconds)
+    return stateOf(desk)
   })
-  server.post('/v1/resume', async () => {
+  server.post('/v1/resume', async ({ body }) => {
+    const desk = trainers.of(parse(resume, body ?? {}).trainer)
     await desk.resume()
-    return state()
+    return stateOf(desk)
   })
 }
 
@@ -201,22 +213,28 @@ function addServiceRoutes(server: FastifyInstance, rollouts: Rollouts): void {
 const gauges = ['queued', 'running', 'waiting', 'policies', 'kept']
 
 /** Counters in the text format of Prometheus. */
-function metricsOf({ counts, weights: desk }: Rollouts): string {
+function metricsOf({ counts, trainers }: Rollouts): string {
   const lines = Object.entries(counts).flatMap(([name, value]) => {
     const isGauge = gauges.includes(name)
     const word = name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
     const full = `espalier_rollouts_${word}${isGauge ? '' : '_total'}`
     return [`# TYPE ${full} ${isGauge ? 'gauge' : 'counter'}`, `${full} ${value}`]
   })
-  const paused = [
-    '# TYPE espalier_rollouts_paused gauge',
-    `espalier_rollouts_paused ${Number(desk.isPaused)}`,
-  ]
-  const version =
-    desk.version === null
-      ? []
-      : ['# TYPE espalier_policy_version gauge', `espalier_policy_version ${desk.version}`]
-  return `${[...lines, ...paused, ...version].join('\n')}\n`
+  const desks = [...trainers.entries()]
+  const paused = desks.map(
+    ([name, { pausedFor }]) =>
+      `espalier_rollouts_paused${labelOf(name)} ${Number(pausedFor !== null)}`,
+  )
+  const versions = desks.flatMap(([name, { version }]) =>
+    version === null ? [] : [`espalier_policy_version${labelOf(name)} ${version}`],
+  )
+  if (versions.length > 0) versions.unshift('# TYPE espalier_policy_version gauge')
+  const all = [...lines, '# TYPE espalier_rollouts_paused gauge', ...paused, ...versions]
+  return `${all.join('\n')}\n`
+}
+
+function labelOf(trainer: string): string {
+  return trainer === unnamed ? '' : `{trainer="${trainer}"}`
 }
 
 function readCursor(name: string, text: string | undefined): number {

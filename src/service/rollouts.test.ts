@@ -254,15 +254,41 @@ describe('rollouts over HTTP', () => {
   it('pauses samples, and lets them go on under the weights that were announced', async () => {
     const gate = gated(dicePolicy(renderer))
     const { ask } = await openService({ policy: gate.policy })
-    expect((await ask('/v1/pause', {})).value).toEqual({ paused: true, version: null })
+    const paused = { paused: true, seconds: 600 }
+    expect((await ask('/v1/pause', {})).value).toEqual({ ...paused, version: null })
     await ask('/v1/rollouts', { id: 'later', tasks: [task(1)], format: 'trl' })
     await settle()
     expect(gate.started).toBe(0)
-    expect((await ask('/v1/weights', { version: 12 })).value).toEqual({ paused: true, version: 12 })
+    expect((await ask('/v1/weights', { version: 12 })).value).toEqual({ ...paused, version: 12 })
     expect((await ask('/v1/resume', {})).value.paused).toBe(false)
     gate.open()
     const { value } = await ask('/v1/rollouts/later/groups?wait=10')
     expect(value.groups[0].rows[0].model_version).toBe(12)
+  })
+
+  it('versions and pauses of one trainer are nothing to another', async () => {
+    const { ask } = await openService()
+    await ask('/v1/weights', { version: 3, trainer: 'one' })
+    await ask('/v1/weights', { version: 40, trainer: 'other' })
+    await ask('/v1/weights', { version: 500 })
+    expect((await ask('/v1/pause', { trainer: 'other', seconds: 60 })).value).toEqual({
+      paused: true,
+      seconds: 60,
+      version: 40,
+    })
+    const roll = async (id: string, more: object): Promise<unknown> => {
+      await ask('/v1/rollouts', { id, tasks: [task(1)], format: 'trl', ...more })
+      const { value } = await ask(`/v1/rollouts/${id}/groups?wait=10`)
+      return value.groups[0].rows[0].model_version
+    }
+    expect(await roll('a', { trainer: 'one' })).toBe(3)
+    expect(await roll('b', {})).toBe(500)
+    const { value: metrics } = await ask('/metrics')
+    expect(metrics).toContain('espalier_policy_version{trainer="one"} 3')
+    expect(metrics).toContain('espalier_rollouts_paused{trainer="other"} 1')
+    expect(metrics).toContain('espalier_rollouts_paused 0')
+    expect((await ask('/v1/resume', { trainer: 'other' })).value.paused).toBe(false)
+    expect(await roll('c', { trainer: 'other', version: 41 })).toBe(41)
   })
 
   it('opens worlds for trainers that roll by themselves, and scores them', async () => {
@@ -290,6 +316,8 @@ describe('rollouts over HTTP', () => {
 
   it.each([
     ['/v1/rollouts', { tasks: [] }, 400, /id: .*; tasks: /],
+    ['/v1/pause', { seconds: 3601 }, 400, /seconds: /],
+    ['/v1/resume', { trainer: 'a b' }, 400, /trainer: /],
     ['/v1/rollouts', { id: 'x', tasks: [{}], polcy: 'x' }, 400, /Unrecognized key: "polcy"/],
     ['/v1/rollouts', { id: 'x', tasks: ['unknown'] }, 400, /tasks\[0\]: no task with id "unknown"/],
     ['/v1/rollouts', { id: 'x', tasks: [{ prompt: 3 }] }, 400, /tasks\[0\]: /],

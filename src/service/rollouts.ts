@@ -26,17 +26,17 @@ import {
 import { RolloutsError } from './rollouts-error.ts'
 import { groupsOf, openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
 import type { RolloutsOptions } from './rollouts-options.ts'
-import { openWeightsDesk, type WeightsDesk } from './rollouts-policy.ts'
 import { endedLine, type LeftSubmission, type RolloutsRecord } from './rollouts-record.ts'
 import { asideOf, restoreFinished } from './rollouts-restore.ts'
 import { openStallTelling } from './stall-telling.ts'
+import { Trainers, unnamed } from './trainers.ts'
 
 /**
  * Rolls what clients submit and keeps the results until they are taken. Both queues are bounded: new
  * submissions are refused if too much waits to be rolled, and rolling stops if too much waits to be taken.
  */
 export class Rollouts implements AsyncDisposable {
-  readonly weights: WeightsDesk
+  readonly trainers: Trainers
   readonly #options: RolloutsOptions & Required<Pick<RolloutsOptions, 'queue' | 'results'>>
   readonly #entries = new Map<string, Entry>()
   readonly #active = new Set<Entry>()
@@ -66,9 +66,9 @@ export class Rollouts implements AsyncDisposable {
     const tell = (line: string): void => options.tell?.(line)
     this.#tellFailures = openFailureTelling(tell)
     this.#tellStall = openStallTelling(tell)
-    this.weights = openWeightsDesk(options.parts.elsewhere)
-    const { idleSeconds = 600, openPolicy: open } = options
-    this.#policies = new ClientPolicies({ own: options.parts.policy, idleSeconds, open })
+    this.trainers = new Trainers(options.parts.elsewhere, tell)
+    const { idleSeconds = 600, openPolicy: open, parts } = options
+    this.#policies = new ClientPolicies({ own: parts.policy, idleSeconds, open })
   }
 
   /** A task of a client: one of the service's, or its own. */
@@ -142,11 +142,13 @@ export class Rollouts implements AsyncDisposable {
     return statusOf(entry)
   }
 
-  /** Announces new weights; from now on, submissions that name no policy are sampled from where they are served. */
-  async announce({ version, policy, interrupt = false }: Weights): Promise<void> {
-    if (policy !== undefined) await this.#policies.moveTo(policy)
-    await this.#options.record?.write({ kind: 'weights', version, ...(policy && { policy }) })
-    await this.weights.announce(version, { interrupt })
+  /** Announces new weights; submissions of their trainer that name no policy are sampled from where they are served. */
+  async announce({ interrupt = false, ...announced }: Weights): Promise<void> {
+    const { version, policy, trainer = unnamed } = announced
+    const desk = this.trainers.of(trainer)
+    if (policy !== undefined) await this.#policies.moveTo(trainer, policy)
+    await this.#options.record?.write({ kind: 'weights', ...announced })
+    await desk.announce(version, { interrupt })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -156,6 +158,7 @@ export class Rollouts implements AsyncDisposable {
       void this.#end(entry, 'cancelled')
       await entry.pipeline[Symbol.asyncDispose]()
     }
+    this.trainers[Symbol.dispose]()
     await this.#policies[Symbol.asyncDispose]()
   }
 
@@ -234,10 +237,12 @@ export class Rollouts implements AsyncDisposable {
     submission: Submission,
     more: Pick<Entry, 'digest' | 'format' | 'awaited'>,
   ): Promise<Entry> {
-    const { policy, ...lent } = await this.#policies.lend(submission.policy)
-    if (submission.version !== undefined) await this.weights.announce(submission.version)
-    const { parts } = this.#options
-    return openEntry(submission, { ...more, ...lent, parts, policy: this.weights.watch(policy) })
+    const { trainer = unnamed, version } = submission
+    const desk = this.trainers.of(trainer)
+    const { policy, ...lent } = await this.#policies.lend(trainer, submission.policy)
+    if (version !== undefined) await desk.announce(version)
+    const parts = this.trainers.partsOf(trainer, this.#options.parts)
+    return openEntry(submission, { ...more, ...lent, parts, policy: desk.watch(policy) })
   }
 
   /** Takes a submission in, to be rolled when there is room. */
@@ -249,14 +254,16 @@ export class Rollouts implements AsyncDisposable {
 
   /** Goes on with what the service before left; finished groups wait to be taken under their cursors. */
   async restore(): Promise<void> {
-    const { left = [], done = [], weights = {} } = this.#options.record ?? {}
+    const { left = [], done = [], weights = [] } = this.#options.record ?? {}
     for (const each of done) this.#done.add(each)
     for (const each of left) {
       await this.#restoreOne(each).catch((cause: unknown) => this.#setAside(each, cause))
     }
     // After them: they sample from the policies that were announced when they came.
-    if (weights.policy !== undefined) await this.#policies.moveTo(weights.policy)
-    if (weights.version !== undefined) await this.weights.announce(weights.version)
+    for (const { trainer = unnamed, policy, version } of weights) {
+      if (policy !== undefined) await this.#policies.moveTo(trainer, policy)
+      await this.trainers.of(trainer).announce(version)
+    }
     this.#start()
   }
 

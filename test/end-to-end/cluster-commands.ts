@@ -104,9 +104,10 @@ export function describeCommands(server: TestServer): void {
         const sent = body ? { method: 'POST', headers, body: JSON.stringify(body) } : {}
         return (await (await fetch(`${url}${path}`, sent)).json()) as Answer
       }
-      expect(await ask('/v1/pause', {})).toEqual({ paused: true, version: null })
+      const paused = { paused: true, seconds: 600 }
+      expect(await ask('/v1/pause', {})).toEqual({ ...paused, version: null })
       await ask('/v1/rollouts', { id: 'one', tasks: [{ prompt: 'p', answer: 'a' }] })
-      expect(await ask('/v1/weights', { version: 12 })).toEqual({ paused: true, version: 12 })
+      expect(await ask('/v1/weights', { version: 12 })).toEqual({ ...paused, version: 12 })
       expect((await ask('/v1/rollouts/one/groups?wait=0')).groups).toEqual([])
       expect((await ask('/v1/resume', {})).paused).toBe(false)
       const taken = await ask('/v1/rollouts/one/groups?wait=30')

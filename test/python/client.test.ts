@@ -32,6 +32,10 @@ for ids, mask, logprobs in zip(output["completion_ids"], output["env_mask"], out
     assert len(ids) == len(mask) == len(logprobs)
 client.announce(5)
 client.pause(); client.resume()
+other = Client(sys.argv[2], token="secret", retries=0, trainer="other")
+assert other.announce(9)["version"] == 9 and client.announce(6)["version"] == 6
+assert other.pause(30) == {"paused": True, "seconds": 30, "version": 9}
+assert client.resume()["paused"] is False and other.pause()["paused"] is True
 submission = client.submit(tasks)
 assert client.cancel(submission)["state"] in ("cancelled", "finished")
 world_class = environment(client, {"prompt": "1 + 1", "answer": "2"})

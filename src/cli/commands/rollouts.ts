@@ -46,8 +46,9 @@ export const rolloutsCommand: Command = {
   about:
     'Trainers submit prompts or task ids, with a policy endpoint and its version if they like, and take\n' +
     'finished groups as rows in the format they name, by long polling or as server-sent events. New\n' +
-    'weights can be announced, samples paused and resumed. GET /openapi.json describes all of it;\n' +
-    'integrations/python has clients. With --out every group is also kept in a run folder.',
+    'weights can be announced, samples paused and resumed, by each of several trainers for itself. GET\n' +
+    '/openapi.json describes all of it; integrations/python has clients. With --out every group is also\n' +
+    'kept in a run folder.',
   examples: [
     'espalier rollouts --policy sglang:http://localhost:30000 --environment calculator --port 8900',
     'ESPALIER_TOKEN=… espalier rollouts --policy vllm:http://gpu:8000 --environment ./shop.ts#shop --host 0.0.0.0',
