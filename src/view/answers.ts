@@ -9,7 +9,7 @@ export interface RunEntry {
   /** Names it in links. */
   readonly name: string
   readonly kind: string
-  readonly status: 'running' | 'stopped' | 'finished' | 'unreadable'
+  readonly status: 'running' | 'stopped' | 'interrupted' | 'finished' | 'unreadable'
   readonly started?: string
   /** Where it came from: a folder, a dropped file, a fork of another run. */
   readonly origin: string

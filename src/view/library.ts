@@ -94,7 +94,9 @@ export class Library implements AsyncDisposable {
   async list(): Promise<readonly RunEntry[]> {
     const entries = [...this.#runs.values()].map(async ({ name, origin }): Promise<RunEntry> => {
       try {
-        return (await this.open(name)).entry
+        const run = await this.open(name)
+        await run.refresh()
+        return run.entry
       } catch (error) {
         return {
           name,

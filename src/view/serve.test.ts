@@ -11,8 +11,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { environment, roll } from '../index.ts'
-import { runPaths } from '../store/run-folder.ts'
+import { lockFile } from '../store/lock.ts'
+import { runPaths, standingOf } from '../store/run-folder.ts'
 import { scripted } from '../testing.ts'
+import type { RunEntry } from './answers.ts'
 import { Library } from './library.ts'
 import { type ServedView, serveView } from './serve.ts'
 
@@ -101,6 +103,25 @@ it('[P1] a finished run whose journal was cut is shown as far as it goes, and sa
     damage: expect.stringMatching(/it was finished, but .* ends at byte \d+ of \d+/),
   })
   expect(await progress('run')).not.toHaveProperty('damage')
+})
+
+it('a run whose writer was killed is interrupted, and live while somebody writes it', async () => {
+  const manifest = {
+    ...{ format: 1, kind: 'roll', versions: {}, config: {} },
+    status: 'running' as const,
+  }
+  const killed = broken('killed', JSON.stringify(manifest))
+  await library.add(killed)
+  const told = async (): Promise<unknown> => {
+    const runs = (await (await fetch(`${served.url}/api/runs`)).json()) as readonly RunEntry[]
+    const listed = runs.find(({ name }) => name === 'killed')?.status
+    const live = await fetch(`${served.url}/api/live?run=killed`)
+    const { value } = await live.body!.pipeThrough(new TextDecoderStream()).getReader().read()
+    return [listed, /"status":"(\w+)"/.exec(value!)?.[1], await standingOf(killed, manifest)]
+  }
+  expect(await told()).toEqual(['interrupted', 'interrupted', 'interrupted'])
+  await using _writer = await lockFile(runPaths(killed).lock)
+  expect(await told()).toEqual(['running', 'running', 'running'])
 })
 
 describe('a fork that is asked for', () => {

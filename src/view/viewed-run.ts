@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Json, treeOf } from '../core/ids.ts'
 import { cutAt } from '../store/cut-journal.ts'
-import { type RunManifest, runPaths } from '../store/run-folder.ts'
+import { type RunManifest, type RunStanding, runPaths, standingOf } from '../store/run-folder.ts'
 import { curvesOf, type Metrics, type Pace } from './answer/curves.ts'
 import { partingOf } from './answer/parting.ts'
 import { sumsOf } from './answer/sums.ts'
@@ -67,6 +67,7 @@ export class ViewedRun implements AsyncDisposable {
   readonly #closing = new AbortController()
   #begun: number | undefined
   #manifest: RunManifest
+  #standing: RunStanding
   #model: Promise<RunModel> | undefined
   #looking: Promise<void> | undefined
   #refreshing: Promise<void> | undefined
@@ -77,6 +78,7 @@ export class ViewedRun implements AsyncDisposable {
     this.folder = options.folder
     this.#options = options
     this.#manifest = manifest
+    this.#standing = manifest.status
     const paths = runPaths(options.folder)
     this.#index = new RunIndex(paths.journal)
     this.#search = new TextSearch(this.#index)
@@ -92,8 +94,9 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   get entry(): RunEntry {
-    const { kind, status, started } = this.#manifest
-    return { name: this.name, kind, status, started, origin: this.#options.origin }
+    const { kind, started } = this.#manifest
+    const { origin } = this.#options
+    return { name: this.name, kind, status: this.#standing, started, origin }
   }
 
   /** Rises whenever something was added. */
@@ -114,6 +117,7 @@ export class ViewedRun implements AsyncDisposable {
 
   async #readOn(): Promise<void> {
     this.#manifest = await readWholeManifest(this.folder).catch(() => this.#manifest)
+    this.#standing = await standingOf(this.folder, this.#manifest).catch(() => this.#standing)
     await this.#index.refresh()
     for await (const line of this.#metricsTail.lines()) this.#addMetrics(line)
     for await (const line of this.#eventsTail.lines()) this.#addEvent(line)

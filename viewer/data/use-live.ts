@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { News } from './source.ts'
 import { useSource } from './use-data.ts'
 
 /** How often a growing run is asked about at most, in milliseconds. */
 const pause = 1500
 
-/** Follows a run while it is shown; the version rises when it has grown. */
+/** Follows a run while it is shown; the version rises when it has grown or stands otherwise. */
 export function useLive(
   name: string | undefined,
   status: string | undefined,
@@ -15,16 +16,17 @@ export function useLive(
   useEffect(() => {
     setNow(status)
     if (name === undefined || status === undefined) return
-    let newest = 0
-    let shown: number | undefined
+    let newest: News | undefined
+    let shown: News | undefined
     const stop = source.watch(name, news => {
-      newest = news.version
+      newest = news
       // The data loaded with the page already has this version.
-      shown ??= newest
+      shown ??= news
       setNow(news.status)
     })
     const timer = setInterval(() => {
-      if (shown === undefined || newest === shown) return
+      // The program that serves the page tells what is new only.
+      if (newest === shown) return
       shown = newest
       setVersion(count => count + 1)
     }, pause)
