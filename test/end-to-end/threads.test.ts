@@ -154,9 +154,10 @@ it('S2: rollouts answers a pause when its threads have stopped, and labels what 
     const sent = { method: 'POST', headers, body: JSON.stringify(body) }
     return (await (await fetch(`${url}/v1/${path}`, sent)).json()) as object
   }
-  expect(await post('pause', {})).toEqual({ paused: true, version: null })
+  const paused = { paused: true, seconds: 600 }
+  expect(await post('pause', {})).toEqual({ ...paused, version: null })
   await post('rollouts', { id: 'one', tasks: [{ prompt: 'p', answer: 'a' }] })
-  expect(await post('weights', { version: 12 })).toEqual({ paused: true, version: 12 })
+  expect(await post('weights', { version: 12 })).toEqual({ ...paused, version: 12 })
   expect(await post('resume', {})).toMatchObject({ paused: false })
   const taken = await (await fetch(`${url}/v1/rollouts/one/groups?wait=60`)).json()
   const { groups } = taken as { groups: readonly { readonly rows: readonly JsonRow[] }[] }

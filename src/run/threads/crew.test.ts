@@ -24,7 +24,7 @@ function pieceOf(trees: number, isWhole = false): Piece {
   return { count: trees, sampled: trees, ...(group && { group }) } as Piece
 }
 
-function openFakes(widths: readonly number[]) {
+function openFakes(widths: readonly number[], { atOnce = 9, areStarted = true } = {}) {
   const threads: FakeThread[] = []
   const start = (_place: number, onLost: () => void): RollThread => {
     const fake: FakeThread = {
@@ -58,7 +58,9 @@ function openFakes(widths: readonly number[]) {
     }
   }
   const weighs = (): boolean => true
-  const crew = new Crew({ widths, start, weighs, packWeights: async () => null, tell: () => {} })
+  const rest = { weighs, packWeights: async () => null, tell: () => {} }
+  const crew = new Crew({ widths, atOnce, start, ...rest })
+  if (areStarted) void crew.ready()
   return { crew, threads }
 }
 
@@ -73,6 +75,28 @@ const { signal } = new AbortController()
 const settle = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 describe('threads that make attempts', () => {
+  it('are started when there is work for them, no more than attempts', async () => {
+    const { crew, threads } = openFakes(Array(100).fill(1), { atOnce: 100, areStarted: false })
+    await settle()
+    expect(threads).toHaveLength(0)
+    const made = [0, 1, 2].map(member => crew.make(workOf(member), { signal }))
+    await settle()
+    expect(threads).toHaveLength(3)
+    for (const { making } of threads) for (const each of making.splice(0)) each.end()
+    await Promise.all(made)
+    void crew.make(workOf(3), { signal })
+    await settle()
+    expect(threads).toHaveLength(3)
+  })
+
+  it('are started a few at a time', async () => {
+    const { crew, threads } = openFakes(Array(9).fill(1), { atOnce: 2, areStarted: false })
+    for (let member = 0; member < 20; member++) void crew.make(workOf(member), { signal })
+    expect(threads).toHaveLength(2)
+    await settle()
+    expect(threads).toHaveLength(9)
+  })
+
   it('are given attempts by their share, and a few to go on with', async () => {
     const { crew, threads } = openFakes([4, 2])
     await settle()

@@ -13,10 +13,12 @@ import type {
 import { mostTries, suspectAfter } from '../served/tries.ts'
 import { makingOf, type WeightsOrder } from './messages.ts'
 import {
+  attemptsIn,
   byLoad,
   countMade,
   isBusyAlone,
   loadOf,
+  openPlace,
   type Place as PlaceOf,
   spareOf,
   statusOf,
@@ -27,6 +29,8 @@ import type { RollThread } from './thread.ts'
 export interface CrewOptions {
   /** Attempts at one time in each thread. */
   readonly widths: readonly number[]
+  /** Threads that may be starting at one time; more than there are cores would only hinder each other. @default any number */
+  readonly atOnce?: number
   /** Starts the thread of a place; `onLost` is called when it dies. */
   start(place: number, onLost: () => void): RollThread
   /** Whether threads weigh groups in this way. */
@@ -86,32 +90,16 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   constructor(options: CrewOptions) {
     this.#options = options
-    this.#places = options.widths.map((width, index) => ({
-      index,
-      width,
-      since: performance.now(),
-      held: new Set(),
-      load: 0,
-      thread: options.start(index, () => this.#replace(index)),
-      isReady: false,
-      isAlone: false,
-      done: 0,
-      sampled: 0,
-      spare: spareOf(width, 0),
-      isFilling: true,
-      seen: 0,
-    }))
-    for (const place of this.#places) this.#enter(place)
+    this.#places = options.widths.map((width, index) => openPlace<Asked>(width, index))
     this.#timer = setInterval(() => this.#look(), pulse).unref()
   }
 
-  /** Resolves when the first thread can make attempts. */
+  /** Starts threads before there is work; resolves when the first can make attempts. */
   async ready(): Promise<void> {
-    await Promise.any(this.#places.map(({ thread }) => thread.ready)).catch(
-      (error: AggregateError) => {
-        throw error.errors[0]
-      },
-    )
+    this.#startUpTo(this.#places.length)
+    await Promise.any(this.#threads.map(thread => thread.ready)).catch((error: AggregateError) => {
+      throw error.errors[0]
+    })
   }
 
   get room(): number {
@@ -150,6 +138,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
       // Groups are counted when all are here that come together.
       if (asked.kind === 'attempt') this.#dispatch()
       else this.#soon ??= setImmediate(() => this.#dispatch())
+      this.#grow()
     }
     return () => {
       remove(this.#waiting, asked)
@@ -182,17 +171,42 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   /** Asks all threads; one that dies meanwhile counts as answered, and its replacement gets the same state. */
   async #each(ask: (thread: RollThread) => Promise<void>): Promise<void> {
-    await Promise.all(this.#places.map(({ thread }) => ask(thread).catch(() => undefined)))
+    await Promise.all(this.#threads.map(thread => ask(thread).catch(() => undefined)))
   }
 
-  #enter(place: Place): void {
-    const { thread } = place
+  get #threads(): readonly RollThread[] {
+    return this.#places.flatMap(({ thread }) => thread ?? [])
+  }
+
+  /** Starts threads while there are attempts to make for more of them. */
+  #grow(): void {
+    if (this.#places.at(-1)?.thread) return
+    const given = this.#places.reduce((sum, { load }) => sum + load, this.#suspects.length)
+    this.#startUpTo(given + attemptsIn(this.#waiting, this.#places.length))
+  }
+
+  /** Starts threads in the first places, as many as may be starting at one time. */
+  #startUpTo(count: number): void {
+    const { atOnce = Number.POSITIVE_INFINITY } = this.#options
+    let starting = this.#threads.length - this.#places.filter(({ isReady }) => isReady).length
+    for (const place of this.#places.slice(0, count)) {
+      if (place.thread) continue
+      if (starting++ >= atOnce) return
+      place.since = performance.now()
+      this.#start(place)
+    }
+  }
+
+  #start(place: Place): void {
+    const thread = this.#options.start(place.index, () => this.#replace(place))
+    place.thread = thread
     if (this.#weights) void thread.resume(this.#weights).catch(() => undefined)
     if (this.#pausing) void thread.pause().catch(() => undefined)
     thread.ready.then(
       () => {
         place.isReady = true
         this.#dispatch()
+        this.#grow()
       },
       error => this.#fail(error),
     )
@@ -230,12 +244,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
     if (this.#lately >= this.#places.length * this.#groupSize) return true
     const idle = this.#places.reduce((sum, { width, load }) => sum + Math.max(0, width - load), 0)
     const enough = Math.min(idle, plentiful * this.#places.length * this.#groupSize)
-    let waiting = 0
-    for (const { left } of this.#waiting) {
-      if (waiting >= enough) break
-      waiting += left
-    }
-    return waiting >= enough
+    return attemptsIn(this.#waiting, enough) >= enough
   }
 
   /** A thread that makes whole groups has one to go on with. */
@@ -287,7 +296,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   #giveAttempt(place: Place, asked: AskedAttempt): () => void {
     const { work, tries } = asked
-    return place.thread.make(work, makingOf(work.group, work.member, tries), {
+    return place.thread!.make(work, makingOf(work.group, work.member, tries), {
       resolve: served => {
         if (served.kind === 'made') countMade(place, 1, served.sent)
         asked.resolve(served)
@@ -302,7 +311,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   #giveGroup(place: Place, asked: AskedGroup): () => void {
     asked.onBegin()
-    return place.thread.makeGroup(asked.work, {
+    return place.thread!.makeGroup(asked.work, {
       onPiece: piece => {
         this.#takeOff(place, asked, piece)
         asked.onPiece(piece)
@@ -340,12 +349,10 @@ export class Crew implements Elsewhere, AsyncDisposable {
     this.#dispatch()
   }
 
-  #replace(index: number): void {
+  #replace(place: Place): void {
     if (this.#isClosed || this.#failure) return
-    const place = this.#places[index]!
     place.isReady = false
-    place.thread = this.#options.start(index, () => this.#replace(index))
-    this.#enter(place)
+    this.#start(place)
   }
 
   /** The thread died or threw: try again, up to the limit of tries. */
@@ -374,7 +381,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   #tellAll(): void {
-    const workers = this.#places.map(statusOf)
+    const workers = this.#places.filter(({ thread }) => thread).map(statusOf)
     for (const listen of this.#listeners) listen({ kind: 'workers', workers })
   }
 }

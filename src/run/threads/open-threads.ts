@@ -94,6 +94,7 @@ function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
   const shares = Array.from({ length: count }, (_, index) => shareOf(widths, index, count))
   return new Crew({
     widths: shares.map(({ rollouts }) => rollouts),
+    atOnce: availableParallelism(),
     start: (place, onLost) =>
       startThread(start(shares[place]!), {
         onLost,

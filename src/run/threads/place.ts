@@ -7,11 +7,13 @@ import type { RollThread } from './thread.ts'
 export interface Place<Asked = unknown> {
   readonly index: number
   readonly width: number
-  readonly since: number
+  /** When its first thread was started. */
+  since: number
   readonly held: Set<Asked>
   /** Attempts of what it holds that are not made yet. */
   load: number
-  thread: RollThread
+  /** Undefined until there is work for one. */
+  thread: RollThread | undefined
   isReady: boolean
   /** Whether it makes one attempt alone, or is about to. */
   isAlone: boolean
@@ -38,10 +40,39 @@ export function spareOf(width: number, done: number): number {
   return Math.max(1, Math.ceil(width / 4), Math.min(mostSpare, ahead))
 }
 
+/** A place without a thread yet. */
+export function openPlace<Asked>(width: number, index: number): Place<Asked> {
+  return {
+    index,
+    width,
+    since: 0,
+    held: new Set(),
+    load: 0,
+    thread: undefined,
+    isReady: false,
+    isAlone: false,
+    done: 0,
+    sampled: 0,
+    spare: spareOf(width, 0),
+    isFilling: true,
+    seen: 0,
+  }
+}
+
 export const loadOf = ({ load, width }: Place): number => load / width
 export const byLoad = (a: Place, b: Place): number => a.load - b.load
 export const isBusyAlone = ({ isAlone, held, isReady }: Place): boolean =>
   isAlone && (held.size > 0 || !isReady)
+
+/** How many attempts are asked for, counted as far as is needed. */
+export function attemptsIn(waiting: readonly { readonly left: number }[], needed: number): number {
+  let attempts = 0
+  for (const { left } of waiting) {
+    if (attempts >= needed) break
+    attempts += left
+  }
+  return attempts
+}
 
 /** Counts attempts that a thread has made, and what was sampled for them. */
 export function countMade(place: Place, attempts: number, piece: Piece | undefined): void {

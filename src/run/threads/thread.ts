@@ -71,6 +71,7 @@ class Thread implements RollThread {
   readonly #listener: ThreadListener
   /** What the last group that was ordered had in common with others. */
   #shared: SharedWork | undefined
+  #isReady = false
   #open = (): void => {}
   #refuse: (error: Error) => void = () => {}
 
@@ -118,6 +119,12 @@ class Thread implements RollThread {
   async close(): Promise<void> {
     const { worker, failure } = this.#line
     if (failure) return
+    // One that still opens the run would hear of it only then.
+    if (this.#isReady) await this.#closeInOrder()
+    await worker.terminate()
+  }
+
+  async #closeInOrder(): Promise<void> {
     const closed = this.#ask(id => ({ kind: 'close', id })).catch(() => undefined)
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>(resolve => {
@@ -125,7 +132,6 @@ class Thread implements RollThread {
     })
     await Promise.race([closed, late])
     clearTimeout(timer)
-    await worker.terminate()
   }
 
   #ask(toOrder: (id: number) => ToThread): Promise<void> {
@@ -167,6 +173,7 @@ class Thread implements RollThread {
   #enter(): void {
     const { done } = this.#line.numbers()[Symbol.iterator]().next()
     if (done) this.#line.worker.unref()
+    this.#isReady = true
     this.#open()
   }
 
