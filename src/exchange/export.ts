@@ -19,7 +19,13 @@ import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
-import { type Appearance, type OutputFile, openOutputFile, refuseForeign } from './output-file.ts'
+import {
+  type Appearance,
+  type OutputFile,
+  openOutputFile,
+  refuseExisting,
+  refuseTaken,
+} from './output-file.ts'
 import { openWeighing, type Weighing, weightingOf } from './weighing.ts'
 
 /** What to export, and how. */
@@ -38,6 +44,8 @@ export interface ExportOptions extends Selection {
   readonly withoutExperts?: boolean
   /** Also write what depends on clocks and servers. */
   readonly volatile?: boolean
+  /** Write over a file that is there. @default false: it is refused */
+  readonly overwrite?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -113,6 +121,10 @@ export async function exportWhole(
   }
 }
 
+interface Appearing {
+  readonly appears: Appearance
+}
+
 /** A file that groups are exported into, one after the other. */
 export interface OpenExport {
   write(group: StoredGroup): Promise<void>
@@ -124,13 +136,13 @@ export interface OpenExport {
 /** Opens a file in a format; groups are selected before they are written. */
 export async function openExport(
   format: Format,
-  options: Omit<ExportOptions, 'to'> & {
-    readonly run: string
-    readonly weighting: LeafWeighting
-    readonly appears: Appearance
-    /** How groups are weighed before they are written. @default unchanged */
-    readonly weighing?: Weighing
-  },
+  options: Omit<ExportOptions, 'to'> &
+    Appearing & {
+      readonly run: string
+      readonly weighting: LeafWeighting
+      /** How groups are weighed before they are written. @default unchanged */
+      readonly weighing?: Weighing
+    },
 ): Promise<OpenExport> {
   const { comparesRewards = false, training } = format
   const { weighting, weighing, loss = 'ppo' } = options
@@ -197,10 +209,11 @@ export async function openExport(
 /** Opens the file and what writes into it; a format that refuses leaves no file. */
 async function openWriter(
   format: Format,
-  { out, appears }: { readonly out: string; readonly appears: Appearance },
+  { out, appears, overwrite = false }: Pick<ExportOptions, 'out' | 'overwrite'> & Appearing,
   options: FormatOptions,
 ): Promise<{ readonly output: OutputFile; readonly writer: FormatWriter }> {
-  refuseForeign('--out', out, 'export')
+  if (overwrite) refuseTaken('--out', out)
+  else refuseExisting('--out', out)
   const output = await openOutputFile(out, appears)
   try {
     return { output, writer: format.open(output, options) }

@@ -7,7 +7,7 @@ import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { LateFactory } from '../environments/factory.ts'
 import { openEnvironment } from '../environments/registry.ts'
-import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
+import { checkOutputFile, refuseExisting } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { nearFile } from '../names/near-file.ts'
@@ -144,7 +144,7 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 }
 
 /** The options that name parts without a model or a server behind them. */
-export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
+export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split' | 'resumes'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
     /** Tasks to evaluate on, where there are some. */
@@ -166,7 +166,7 @@ export async function openPlainParts<Data>(
   for (const { to, out } of options.sinks ?? []) {
     const { formatNamed } = await import('../sinks/formats/registry.ts')
     await openNamed(`--sinks ${to}`, () => formatNamed(to))
-    refuseForeign(`--sinks ${to}`, out, 'export')
+    if (!options.resumes) refuseExisting(`--sinks ${to}`, out)
   }
   const filters = await openFilters(options.filters ?? [])
   return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }
