@@ -218,10 +218,13 @@ async function writeImported(
 function toGroup(first: ReadTrajectory, grown: readonly Grown[]): Group {
   const members: Weighted[] = []
   const unscored: Unscored[] = []
-  for (const { source, tree, trajectory, stretches } of grown) {
+  for (const { source, tree, trajectory, stretches, importance } of grown) {
     const { reward, advantage, weight, dropped } = source
     if (reward && isGradableOutcome(trajectory.outcome)) {
-      const more = stretches.length > 0 ? { stretches } : {}
+      const more = {
+        ...(stretches.length > 0 && { stretches }),
+        ...(importance && { importance }),
+      }
       const gradable = trajectory as Gradable
       members.push({ tree, trajectory: gradable, reward, dropped, advantage, weight, ...more })
     } else unscored.push({ tree, trajectory, outcome: failedOutcome(trajectory.outcome) })

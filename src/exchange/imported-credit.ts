@@ -1,7 +1,7 @@
-import { coverageOf, type Stretch } from '../core/credit.ts'
+import { coverageOf, type Stretch, type TrajectoryImportance } from '../core/credit.ts'
 import type { Trajectory } from '../core/trajectory.ts'
 import { type Place, pathTo, type Tree } from '../core/tree.ts'
-import type { ReadPath } from '../sinks/reader.ts'
+import type { ReadPath, ReadTrajectory } from '../sinks/reader.ts'
 
 /** What the sampled tokens of a tree are worth to its trajectories, by their ids and then by node. */
 export type ImportedCredit = Map<string, Map<number, Float64Array>>
@@ -59,4 +59,40 @@ export function stretchesOf(
     }
   }
   return stretches
+}
+
+/** Importance weights of sampled tokens, by node: alike for all who pass. */
+export type ImportedImportance = Map<number, Float64Array>
+
+/** Adds the importance weights of the tokens that the row of a file trains; its path ends at `end`. */
+export function addImportance(
+  all: ImportedImportance,
+  tree: Tree,
+  { importance, end }: Pick<ReadPath, 'importance'> & { readonly end: Place },
+): void {
+  if (!importance) return
+  for (const { node, start, length } of pathTo(tree, end)) {
+    const size = tree.nodes[node]!.segment.ids.length
+    const weights = all.get(node) ?? new Float64Array(size).fill(1)
+    all.set(node, weights)
+    for (let token = 0; token < length; token++) {
+      const weight = importance[start + token]!
+      if (!Number.isNaN(weight)) weights[token] = weight
+    }
+  }
+}
+
+/** The importance weights of a trajectory whose file has some. */
+export function importanceOf(
+  tree: Tree,
+  trajectory: Trajectory,
+  { source, weights }: { readonly source: ReadTrajectory; readonly weights: ImportedImportance },
+): TrajectoryImportance | undefined {
+  if (!source.importance) return undefined
+  const nodes = new Map<number, Float64Array>()
+  for (const [node, length] of coverageOf(tree, trajectory)) {
+    if (tree.nodes[node]!.segment.origin !== 'sampled') continue
+    nodes.set(node, weights.get(node)?.slice(0, length) ?? new Float64Array(length).fill(1))
+  }
+  return { ...source.importance, nodes }
 }

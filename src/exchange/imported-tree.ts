@@ -1,4 +1,5 @@
-import type { Stretch } from '../core/credit.ts'
+import type { Stretch, TrajectoryImportance } from '../core/credit.ts'
+import { expertsKnown, type RoutedExperts, type RowExperts } from '../core/experts.ts'
 import type { GroupId } from '../core/ids.ts'
 import { type TaskId, type TrajectoryId, type TreeId, trajectoryId, treeId } from '../core/ids.ts'
 import { given, type Segment, sampled, type VersionRange } from '../core/segment.ts'
@@ -7,13 +8,21 @@ import {
   type GrowingTree,
   type Lineage,
   type Place,
+  pathTo,
   plantTree,
   root,
   type Tree,
 } from '../core/tree.ts'
 import type { ReadPassage, ReadPath, ReadSpan, ReadTrajectory } from '../sinks/reader.ts'
 import { turnSpans } from '../sinks/readers/neutral.ts'
-import { addCredit, type ImportedCredit, stretchesOf } from './imported-credit.ts'
+import {
+  addCredit,
+  addImportance,
+  type ImportedCredit,
+  type ImportedImportance,
+  importanceOf,
+  stretchesOf,
+} from './imported-credit.ts'
 
 /** A trajectory of a file with the tree it was grown into. */
 export interface Grown {
@@ -22,6 +31,7 @@ export interface Grown {
   readonly trajectory: Trajectory
   /** Parts whose tokens have an advantage of their own. */
   readonly stretches: readonly Stretch[]
+  readonly importance?: TrajectoryImportance
 }
 
 /**
@@ -44,7 +54,10 @@ export function growImported(
     tools: first.tools,
     renderer,
   })
-  const sharing: SharingTree = { tree, after: new Map(), company: new Map(), credit: new Map() }
+  const sharing: SharingTree = {
+    ...{ tree, after: new Map(), company: new Map() },
+    ...{ credit: new Map(), weights: new Map() },
+  }
   const trajectories = new Map<ReadTrajectory, Trajectory>()
   // Rows of trajectories that are trained hold the tokens that the others share with them.
   const trainedFirst = [...sources].sort((a, b) => Number(isTrained(b)) - Number(isTrained(a)))
@@ -55,12 +68,14 @@ export function growImported(
   return sources.map(source => {
     const trajectory = trajectories.get(source)!
     const { advantage } = source
-    const { credit } = sharing
+    const { credit, weights } = sharing
+    const importance = importanceOf(tree, trajectory, { source, weights })
     return {
       source,
       tree,
       trajectory,
       stretches: stretchesOf(tree, trajectory, { advantage, credit }),
+      ...(importance && { importance }),
     }
   })
 }
@@ -90,6 +105,7 @@ function growTrajectory(sharing: SharingTree, source: ReadTrajectory, index: num
     const places = growPath(sharing, path, { lineage, basis: source.basis, owner })
     end = places.end
     addCredit(sharing.credit, sharing.tree, { ...path, end, owner: id })
+    addImportance(sharing.weights, sharing.tree, { ...path, end })
     for (const turn of places.turns) {
       // A path that goes on from a turn of an earlier one repeats it.
       if (turns.some(known => known.end.node === turn.end.node)) continue
@@ -130,6 +146,7 @@ interface SharingTree {
   /** By node, who passes through each token, where the file names them all. */
   readonly company: Map<number, Company[]>
   readonly credit: ImportedCredit
+  readonly weights: ImportedImportance
 }
 
 type Company = readonly ReadPassage[] | undefined
@@ -146,6 +163,9 @@ interface Growth {
   readonly owner: Owner
   /** Who passes through each token, by the file; absent where it does not name all. */
   readonly company?: readonly Company[]
+  /** Where it begins in its row, and the experts of that row's tokens. */
+  readonly start: number
+  readonly experts?: RowExperts
 }
 
 /** Appends a path, as far as it is not in the tree already. */
@@ -168,6 +188,8 @@ function growPath(
     const growth: Growth = {
       segment,
       owner: options.owner,
+      start: span.start,
+      ...(path.experts && { experts: path.experts }),
       ...(company && { company: company.slice(span.start, span.end) }),
     }
     const walked = walkKnown(sharing, place, growth)
@@ -207,7 +229,7 @@ function append(
   at: Place,
   { growth, from, lineage }: { growth: Growth; from: number; lineage: Lineage },
 ): Place {
-  const end = tree.append(at, cut(growth.segment, from), lineage)
+  const end = tree.append(at, routed(tree, at, { growth, from }), lineage)
   const key = `${at.node}/${at.offset}`
   after.set(key, [...(after.get(key) ?? []), end.node])
   if (growth.company) company.set(end.node, growth.company.slice(from))
@@ -270,6 +292,25 @@ function toSegment(
     version,
     ...(scored.length > 0 && { others: Object.fromEntries(scored) }),
   })
+}
+
+/** What a growth appends, with the experts that were not told before and are known to its last token but one. */
+function routed(
+  tree: Tree,
+  at: Place,
+  { growth, from }: { readonly growth: Growth; readonly from: number },
+): Segment {
+  const segment = cut(growth.segment, from)
+  const { experts, start } = growth
+  const end = start + growth.segment.ids.length - 1
+  if (!experts || segment.origin !== 'sampled' || experts.known < end) return segment
+  const { layers, top, data } = experts
+  const told = expertsKnown(tree, pathTo(tree, at))
+  const own: RoutedExperts = {
+    ...{ layers, top, before: start + from - told },
+    data: data.slice(told * layers * top, end * layers * top),
+  }
+  return sampled({ ...segment, experts: own })
 }
 
 function cut(segment: Segment, from: number): Segment {

@@ -45,7 +45,8 @@ export async function openWeighing(
   return {
     weigh(group) {
       const own = isAsked || isScored(group) ? off : { ...off, ratios: [] }
-      return shaped.weigh(weighImportance(scaled(group), own, newest))
+      const bare = isAsked ? withoutImportance(group) : group
+      return shaped.weigh(weighImportance(scaled(bare), own, newest))
     },
     notes: shaped.notes,
   }
@@ -67,6 +68,12 @@ export function openLiveWeighing(
     },
     notes: shaped.notes,
   }
+}
+
+/** A group without the weights that its file had, to be weighed anew or not at all. */
+function withoutImportance(group: Group): Group {
+  const members = group.members.map(({ importance: _, ...member }) => member)
+  return { ...group, members }
 }
 
 function namesOf({ importance }: Config): readonly string[] {

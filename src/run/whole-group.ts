@@ -2,7 +2,7 @@ import { type Group, type Unscored, withGlance } from '../core/group.ts'
 import { type TrajectoryId, type TreeId, treeId } from '../core/ids.ts'
 import type { Gradable, Trajectory, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
-import type { GroupRecord } from '../store/group-record.ts'
+import { type GroupRecord, recordedCredit } from '../store/group-record.ts'
 import type { NotedTree } from '../store/journal-index.ts'
 import { tellTogether } from '../watch/events.ts'
 import { withGroupFigures } from '../watch/group-figures.ts'
@@ -197,9 +197,11 @@ function readMembers(
   const find = (trajectory: TrajectoryId): MadeTree =>
     trees.get(trajectory.slice(0, trajectory.lastIndexOf('/')) as TreeId)!
   return {
-    members: members.map(({ trajectory, ...credit }) =>
-      later<Gradable, typeof credit>(find(trajectory), trajectory, credit),
-    ),
+    members: members.map(member => {
+      const { trajectory } = member
+      const credit = recordedCredit(member)
+      return later<Gradable, typeof credit>(find(trajectory), trajectory, credit)
+    }),
     unscored: unscored.map(({ trajectory, outcome }) =>
       later<Trajectory, Pick<Unscored, 'outcome'>>(find(trajectory), trajectory, {
         outcome: outcome as Unscored['outcome'],

@@ -1,5 +1,6 @@
-import type { RowExperts } from '../core/experts.ts'
+import type { ExpertNumbers, RowExperts } from '../core/experts.ts'
 import type { Group } from '../core/group.ts'
+import { type Fields, ReadError } from './fields.ts'
 import { type Format, RefusedError } from './format.ts'
 import type { MemberRow } from './row-record.ts'
 
@@ -22,6 +23,24 @@ export function writtenExperts(
     dtype: data instanceof Uint16Array ? 'uint16' : 'uint8',
     data: Buffer.from(data.buffer, data.byteOffset, bytes).toString('base64'),
   }
+}
+
+/** The experts of a row's tokens as a neutral row holds them. */
+export function readExperts(written: Fields, tokens: number): RowExperts {
+  const [rows, layers, top] = written.list('shape') as readonly number[]
+  const data = expertNumbers(written)
+  const known = written.integer('known')
+  const isWhole = rows === tokens && data.length === tokens * (layers ?? 0) * (top ?? 0)
+  if (isWhole && known >= 0 && known <= tokens) return { layers: layers!, top: top!, data, known }
+  throw new ReadError(`${written.place} should hold experts of ${tokens} tokens, as its shape says`)
+}
+
+function expertNumbers(written: Fields): ExpertNumbers {
+  const bytes = Uint8Array.from(Buffer.from(written.text('data'), 'base64'))
+  if (written.text('dtype') === 'uint8') return bytes
+  if (written.text('dtype') === 'uint16' && bytes.length % 2 === 0)
+    return new Uint16Array(bytes.buffer)
+  throw new ReadError(`${written.place}: dtype should be uint8 or uint16`)
 }
 
 /** The experts of a row for replay; they must be known for all tokens up to the last trained one. */

@@ -1,3 +1,5 @@
+import type { TrajectoryImportance } from '../core/credit.ts'
+import type { RowExperts } from '../core/experts.ts'
 import type { Dropped } from '../core/group.ts'
 import type { Json } from '../core/ids.ts'
 import type { Message, ToolDefinition } from '../core/message.ts'
@@ -28,6 +30,10 @@ export interface ReadPath {
   readonly others?: OtherLogprobs
   /** What its trained tokens are worth, and to whom; absent where the file does not say. */
   readonly passages?: readonly Run<readonly ReadPassage[]>[]
+  /** Which experts served its tokens, where the file says. */
+  readonly experts?: RowExperts
+  /** Importance weights of its trained tokens, where the file has them; NaN where it has none. */
+  readonly importance?: Float64Array
   /** Whether `passages` name all who share a token, so that equal tokens are one only where they say so. */
   readonly namesAll?: boolean
 }
@@ -60,6 +66,8 @@ export interface ReadTrajectory {
   readonly reward: Reward | null
   readonly advantage: number | null
   readonly weight: number
+  /** The importance weight of the whole trajectory, where the file weighs tokens. */
+  readonly importance?: Pick<TrajectoryImportance, 'factor' | 'ratios'>
   readonly dropped: Dropped | null
   readonly outcome: Outcome
   readonly sampling: Sampling

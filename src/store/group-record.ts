@@ -1,6 +1,6 @@
-import type { Stretch } from '../core/credit.ts'
+import type { Stretch, TrajectoryImportance } from '../core/credit.ts'
 import type { Task } from '../core/environment.ts'
-import type { Dropped, Group } from '../core/group.ts'
+import type { Dropped, Group, Weighted } from '../core/group.ts'
 import type { GroupId, TrajectoryId } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Reward } from '../core/reward.ts'
@@ -26,6 +26,25 @@ export interface MemberRecord {
   readonly weight: number
   readonly turns?: readonly number[]
   readonly stretches?: readonly Stretch[]
+  readonly importance?: ImportanceRecord
+}
+
+/** Importance weights that a run does not compute anew: those of a file that was imported. */
+export interface ImportanceRecord extends Pick<TrajectoryImportance, 'factor' | 'ratios'> {
+  readonly nodes: readonly (readonly [node: number, weights: readonly number[]])[]
+}
+
+function importanceRecord({ nodes, ...rest }: TrajectoryImportance): ImportanceRecord {
+  return { ...rest, nodes: [...nodes].map(([node, weights]) => [node, [...weights]]) }
+}
+
+/** The reward and the credit of a member, as a record holds them. */
+export function recordedCredit(record: MemberRecord): Omit<Weighted, 'tree' | 'trajectory'> {
+  const { trajectory: _, importance, ...credit } = record
+  if (!importance) return credit
+  const { nodes, ...rest } = importance
+  const weights = new Map(nodes.map(([node, list]) => [node, Float64Array.from(list)]))
+  return { ...credit, importance: { ...rest, nodes: weights } }
 }
 
 /** A group without its trees, as the journal has it. */
@@ -44,6 +63,7 @@ export function groupRecord(group: Group, task: Task, order: number): GroupRecor
       weight,
       ...(more.turns && { turns: more.turns }),
       ...(more.stretches && { stretches: more.stretches }),
+      ...(more.importance && { importance: importanceRecord(more.importance) }),
     })),
     unscored: group.unscored.map(({ trajectory, outcome }) => ({
       trajectory: trajectory.id,

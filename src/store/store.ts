@@ -5,7 +5,7 @@ import type { GroupId, TaskId, TrajectoryId, TreeId } from '../core/ids.ts'
 import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { refuseCut } from './cut-journal.ts'
-import { type GroupRecord, groupRecord } from './group-record.ts'
+import { type GroupRecord, groupRecord, recordedCredit } from './group-record.ts'
 import { type Journal, openJournal } from './journal.ts'
 import {
   continueNotes,
@@ -218,9 +218,9 @@ async function loadGroup(
     return { tree, trajectory: tree.trajectories.find(each => each.id === trajectory)! }
   }
   const members: Weighted[] = []
-  for (const { trajectory: id, ...rest } of record.members) {
-    const { tree, trajectory } = await find(id)
-    members.push({ tree, trajectory: trajectory as Gradable, ...rest })
+  for (const member of record.members) {
+    const { tree, trajectory } = await find(member.trajectory)
+    members.push({ tree, trajectory: trajectory as Gradable, ...recordedCredit(member) })
   }
   const unscored: Unscored[] = []
   for (const { trajectory: id, outcome } of record.unscored) {

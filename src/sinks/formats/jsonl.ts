@@ -98,11 +98,15 @@ function rewardFields(member: Weighted | Unscored) {
 function creditFields(row: Row, member: Weighted | Unscored) {
   if (isUnscored(member) || member.dropped) return {}
   const isOwn = row.passages.every(({ value }) => isPlain(value, member))
-  if (isOwn && arePassed(row)) return row.importance ? { importance: row.importance } : {}
+  const weights = row.importance && {
+    importance: row.importance,
+    ratios: member.importance?.ratios ?? 'none',
+  }
+  if (isOwn && arePassed(row)) return weights ?? {}
   return {
     ...(differs(row, row.advantages, member.advantage) && { tokenAdvantages: row.advantages }),
     ...(differs(row, row.weights, 1) && { tokenWeights: row.weights }),
-    ...(row.importance && { importance: row.importance }),
+    ...weights,
     ...(row.passages.some(({ value }) => value.length > 1) && {
       trajectories: toTriples(row.passages, passages => passages.map(each => each.trajectory)),
     }),

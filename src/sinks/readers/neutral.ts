@@ -1,3 +1,4 @@
+import type { TrajectoryImportance } from '../../core/credit.ts'
 import type { Json } from '../../core/ids.ts'
 import {
   type LogprobBasis,
@@ -5,6 +6,7 @@ import {
   scorerNames,
   type VersionRange,
 } from '../../core/segment.ts'
+import { readExperts } from '../experts.ts'
 import { checkLengths, type Fields, openFields, ReadError } from '../fields.ts'
 import {
   type FormatReader,
@@ -21,6 +23,7 @@ import { samplingIn } from './sampling.ts'
 import { runsOfMask } from './token-rows.ts'
 
 const bases: readonly LogprobBasis[] = ['tempered', 'raw', 'renormalised']
+const ratioKinds: readonly TrajectoryImportance['ratios'][] = ['none', 'trajectories', 'tokens']
 
 /** The neutral format, line by line. */
 export const jsonlReader: FormatReader = { name: 'jsonl', kind: 'lines', read: readNeutral }
@@ -36,6 +39,7 @@ const folded = [
   'origins',
   'versions',
   'rewards',
+  'experts',
   'trajectories',
   'passages',
   'outcome',
@@ -132,9 +136,10 @@ function sharedPaths(row: Fields): readonly SharedPath[] {
 }
 
 /** The first tokens of a path, trained elsewhere. */
-function beginning({ ids, logprobs, spans }: ReadPath, end: number): ReadPath {
+function beginning({ ids, logprobs, spans, experts }: ReadPath, end: number): ReadPath {
   return {
     namesAll: true,
+    ...(experts && { experts: { ...experts, known: Math.min(experts.known, end) } }),
     ids: ids.subarray(0, end),
     logprobs: logprobs.subarray(0, end),
     spans: spans
@@ -162,7 +167,7 @@ function toTrajectory(rows: readonly Fields[], shared: readonly SharedPath[]): R
     tools: toolsIn(first, 'tools'),
     reward: namedReward(first.numberOrNull('reward'), numbersIn(first, 'rewards')),
     advantage: first.numberOrNull('advantage'),
-    weight: ownWeight(rows),
+    ...ownWeights(rows),
     dropped: first.has('filtered') ? droppedBy(first.inner('filtered')) : null,
     outcome: outcomeIn(first, 'outcome'),
     ...samplingIn(first),
@@ -224,7 +229,18 @@ function toPath(row: Fields): ReadPath {
   })
   checkTiling(row, spans, ids.length)
   const others = othersIn(row, ids)
-  return { ids, logprobs, spans, others, passages: passagesIn(row, mask), namesAll: true }
+  return {
+    ...{ ids, logprobs, spans, others, passages: passagesIn(row, mask), namesAll: true },
+    ...(row.has('experts') && { experts: readExperts(row.inner('experts'), ids.length) }),
+    ...(row.has('importance') && { importance: importanceIn(row, mask) }),
+  }
+}
+
+/** The importance weights of the tokens that a row trains; the others are in rows of their own. */
+function importanceIn(row: Fields, mask: Uint8Array): Float64Array {
+  const weights = row.doubles('importance')
+  checkLengths(row.place, { mask, importance: weights })
+  return weights.map((weight, token) => (mask[token] === 1 ? weight : Number.NaN))
 }
 
 /** What other policies said of the tokens, where they were asked. */
@@ -290,8 +306,23 @@ function checkTiling(row: Fields, spans: readonly ReadSpan[], length: number): v
   }
 }
 
-/** A trajectory's own weight, as any token of it says. */
-function ownWeight(rows: readonly Fields[]): number {
+/** A trajectory's own weights, as any token of it says. */
+function ownWeights(rows: readonly Fields[]): Pick<ReadTrajectory, 'weight' | 'importance'> {
+  const own = ownPassage(rows)
+  const weighed = rows.find(row => row.has('importance'))
+  return {
+    weight: own?.number('weight') ?? 1,
+    ...(weighed && {
+      importance: {
+        factor: own?.numberOrNull('importance') ?? 1,
+        ratios: weighed.has('ratios') ? wordIn(weighed, 'ratios', ratioKinds) : 'tokens',
+      },
+    }),
+  }
+}
+
+/** What some token of a trajectory is worth to it, where rows say it passage by passage. */
+function ownPassage(rows: readonly Fields[]): Fields | undefined {
   const id = rows[0]!.text('trajectory')
   for (const row of rows) {
     if (!row.has('passages')) continue
@@ -299,10 +330,10 @@ function ownWeight(rows: readonly Fields[]): number {
       const own = (passages as readonly Record<string, unknown>[]).find(
         ({ trajectory }) => trajectory === id,
       )
-      if (own) return openFields(own, `${row.place}: passages`).number('weight')
+      if (own) return openFields(own, `${row.place}: passages`)
     }
   }
-  return 1
+  return undefined
 }
 
 /** The sampled runs of a path: one for each turn, however many versions sampled it. */
