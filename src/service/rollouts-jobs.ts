@@ -68,6 +68,25 @@ function readTask(
   }
 }
 
+/** Refuses groups that the queue has no room for, now or ever. */
+export function checkRoom(
+  wanted: number,
+  { queued, queue }: { readonly queued: number; readonly queue: number },
+): void {
+  if (wanted > queue) {
+    throw new RolloutsError(
+      400,
+      `${wanted} groups are more than the queue of this service ever has room for (${queue}): send them in parts`,
+    )
+  }
+  if (queued + wanted > queue) {
+    throw new RolloutsError(
+      429,
+      `${queued} of ${queue} groups are queued: there is no room for ${wanted} more`,
+    )
+  }
+}
+
 /** The groups that tasks make: one for every seat that learns. */
 export function groupsOf(
   jobs: readonly RolloutJob[],

@@ -266,31 +266,6 @@ describe('rollouts over HTTP', () => {
     expect(value.groups[0].rows[0].model_version).toBe(12)
   })
 
-  it('versions and pauses of one trainer are nothing to another', async () => {
-    const { ask } = await openService()
-    await ask('/v1/weights', { version: 3, trainer: 'one' })
-    await ask('/v1/weights', { version: 40, trainer: 'other' })
-    await ask('/v1/weights', { version: 500 })
-    expect((await ask('/v1/pause', { trainer: 'other', seconds: 60 })).value).toEqual({
-      paused: true,
-      seconds: 60,
-      version: 40,
-    })
-    const roll = async (id: string, more: object): Promise<unknown> => {
-      await ask('/v1/rollouts', { id, tasks: [task(1)], format: 'trl', ...more })
-      const { value } = await ask(`/v1/rollouts/${id}/groups?wait=10`)
-      return value.groups[0].rows[0].model_version
-    }
-    expect(await roll('a', { trainer: 'one' })).toBe(3)
-    expect(await roll('b', {})).toBe(500)
-    const { value: metrics } = await ask('/metrics')
-    expect(metrics).toContain('espalier_policy_version{trainer="one"} 3')
-    expect(metrics).toContain('espalier_rollouts_paused{trainer="other"} 1')
-    expect(metrics).toContain('espalier_rollouts_paused 0')
-    expect((await ask('/v1/resume', { trainer: 'other' })).value.paused).toBe(false)
-    expect(await roll('c', { trainer: 'other', version: 41 })).toBe(41)
-  })
-
   it('opens worlds for trainers that roll by themselves, and scores them', async () => {
     const { ask } = await openService()
     const { code, value: world } = await ask('/v1/worlds', {

@@ -24,7 +24,7 @@ import {
   wake,
 } from './rollouts-entry.ts'
 import { RolloutsError } from './rollouts-error.ts'
-import { groupsOf, openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
+import { checkRoom, groupsOf, openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
 import type { RolloutsOptions } from './rollouts-options.ts'
 import { endedLine, type LeftSubmission, type RolloutsRecord } from './rollouts-record.ts'
 import { asideOf, restoreFinished } from './rollouts-restore.ts'
@@ -178,18 +178,7 @@ export class Rollouts implements AsyncDisposable {
     const format = readFormat(submission.format ?? 'jsonl')
     const { queued } = this.#counts
     const wanted = submission.tasks.length * this.#perTask
-    if (wanted > queue) {
-      throw new RolloutsError(
-        400,
-        `${wanted} groups are more than the queue of this service ever has room for (${queue}): send them in parts`,
-      )
-    }
-    if (queued + wanted > queue) {
-      throw new RolloutsError(
-        429,
-        `${queued} of ${queue} groups are queued: there is no room for ${wanted} more`,
-      )
-    }
+    checkRoom(wanted, { queued, queue })
     this.#counts.queued += wanted
     try {
       const awaited = groupsOf(await readJobs(submission, this.#options), parts)
