@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { knownSecrets, withoutSecrets } from '../../core/process/secrets.ts'
+import { startTimer } from '../../core/process/timer.ts'
 import type { FreeingHandler } from './connections.ts'
 import { refusal } from './refusal.ts'
 import { ServerError } from './server-error.ts'
@@ -57,7 +58,7 @@ export class HttpExchange implements Exchange, FreeingHandler {
       this.#reject = reject
     })
     const { where, deadlineSeconds } = options
-    this.#timer = setTimeout(() => {
+    this.#timer = startTimer(() => {
       const message = `${where} did not answer within ${deadlineSeconds} s`
       this.cancel(new ServerError('deadline', message))
     }, deadlineSeconds * 1000)
