@@ -1,5 +1,5 @@
 import type { Environment, Task } from '../core/environment.ts'
-import { type Filter, type Group, reasonsUnscored } from '../core/group.ts'
+import { type Filter, type Group, heldOutFilter, reasonsUnscored } from '../core/group.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Tree } from '../core/tree.ts'
 import { scoreTree } from '../rollout/score.ts'
@@ -53,9 +53,9 @@ export async function* rescore(run: string, options: RescoreOptions): AsyncGener
 /** Drops held-out groups, which must never be trained on, whatever their new rewards. */
 function heldOut({ members }: Group): readonly Filter[] {
   const verdicts = members.flatMap(({ trajectory, dropped }) =>
-    dropped?.filter === 'evaluation' ? [[trajectory.id, dropped] as const] : [],
+    dropped?.filter === heldOutFilter ? [[trajectory.id, dropped] as const] : [],
   )
-  return verdicts.length === 0 ? [] : [{ name: 'evaluation', judge: () => new Map(verdicts) }]
+  return verdicts.length === 0 ? [] : [{ name: heldOutFilter, judge: () => new Map(verdicts) }]
 }
 
 /** How many trajectories of a group had a reward before and have none now. */

@@ -46,7 +46,7 @@ export const settings = {
   ),
   tasks: setting(
     () => z.union([count(), text()]),
-    'Tasks: a JSONL or Parquet file, a run, or how many to make from the seed',
+    'Tasks: a JSONL or Parquet file, a run of roll or eval, or how many to make from the seed',
     { argument: 'FILE|N' },
   ),
   heldOut: setting(
