@@ -359,10 +359,11 @@ export class Attempts implements AsyncDisposable {
     isPosted: boolean,
   ): Promise<readonly (Scored | Unscored)[]> {
     const { context, signal, listen } = this.#options
-    const { lanes, guards, clock } = context
+    const { lanes, guards, rewardSeconds, clock } = context
     const reward = isPosted ? {} : this.#options.reward
     const started = clock()
-    const scored = await scoreTree(tree, task, { reward, lanes, guards, signal })
+    const scoring = { reward, lanes, guards, rewardSeconds, signal }
+    const scored = await scoreTree(tree, task, scoring)
     listen?.({ kind: 'score-end', tree: tree.id, seconds: clock() - started })
     return scored
   }

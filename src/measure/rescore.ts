@@ -13,6 +13,8 @@ export interface RescoreOptions extends GatherOptions {
   readonly reward: Environment['reward']
   /** Rewards that run at one time. @default 64 */
   readonly concurrency?: number
+  /** Seconds that each part of a reward may take before it fails. @default 600 */
+  readonly rewardSeconds?: number
   readonly signal: AbortSignal
 }
 
@@ -26,7 +28,7 @@ export interface Rescored {
 
 /** Scores, filters and weighs the stored groups of a run again; writes nothing. */
 export async function* rescore(run: string, options: RescoreOptions): AsyncGenerator<Rescored> {
-  const { reward, concurrency = 64, signal } = options
+  const { reward, concurrency = 64, rewardSeconds, signal } = options
   refuseBatch(options.estimate, 'scoring again')
   const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: concurrency })
   await using reader = await openRunReader(run)
@@ -34,7 +36,7 @@ export async function* rescore(run: string, options: RescoreOptions): AsyncGener
     signal.throwIfAborted()
     const trees = treesOf(group)
     const members = await Promise.all(
-      trees.map(tree => scoreTree(tree, task, { reward, lanes, signal })),
+      trees.map(tree => scoreTree(tree, task, { reward, lanes, rewardSeconds, signal })),
     )
     signal.throwIfAborted()
     const { id, seat, step } = group
