@@ -67,6 +67,7 @@ export { describeOutcome, type Outcome } from './core/outcome.ts'
 export {
   type Policy,
   type PolicyCapabilities,
+  PromptTooLong,
   plainCapabilities,
   type Sample,
   type SampleRequest,

@@ -5,6 +5,7 @@ import type { Finish } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { TopLogprobs } from '../core/segment.ts'
 import { reviewTurn } from '../rollout/guard.ts'
+import { isTooLong } from '../rollout/sample-turn.ts'
 import {
   AttemptIsOver,
   type Candidate,
@@ -14,6 +15,7 @@ import {
   type ChatFinish,
   type ChatRequest,
   type ChatUsage,
+  ContextIsFull,
   type Unmet,
 } from './contract.ts'
 import { openDeltas } from './deltas.ts'
@@ -115,6 +117,7 @@ async function answerOnce(
   })
   share.settle(drawn.segments.reduce((sum, { ids }) => sum + ids.length, 0))
   count(answering, drawn)
+  if (isTooLong(drawn.error)) throw refused(answering, one, drawn.error)
   const turn = keep(request, answering, { drawn, ...one })
   if (!drawn.sampled) throw drawn.error
   refuseGuarded(answering, turn, drawn.sampled.finish)
@@ -122,6 +125,12 @@ async function answerOnce(
   const answer = toAnswer(turn, drawn, { request, answering })
   deltas.finish(answer.message)
   return answer
+}
+
+/** What an agent is told whose prompt does not fit the policy's own context: it may ask again with less. */
+function refused({ seat }: Answering, { prompted }: One, { message }: Error): ContextIsFull {
+  seat.tally.events.push({ kind: 'context-refused', detail: message })
+  return new ContextIsFull(promptLength(prompted), `the policy refuses it: ${message}`)
 }
 
 function takeRoom(

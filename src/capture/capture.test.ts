@@ -3,8 +3,12 @@ import { expectCaptured, withOwnRecord } from '../../test/captured.ts'
 import { attemptAt, call, contextOf, openByteRenderer, script } from '../../test/rolling.ts'
 import { tokenSample } from '../../test/token-sample.ts'
 import type { AssistantMessage, Message, ToolDefinition } from '../core/message.ts'
-import type { Policy, SampleRequest } from '../core/policy.ts'
-import { plainCapabilities } from '../core/policy.ts'
+import {
+  type Policy,
+  PromptTooLong,
+  plainCapabilities,
+  type SampleRequest,
+} from '../core/policy.ts'
 import { singleTurn } from '../environments/built-in/single-turn.ts'
 import { defaultLimits, type RolloutContext } from '../rollout/attempt.ts'
 import { openCapture } from './capture.ts'
@@ -311,6 +315,27 @@ describe('a captured attempt', () => {
     await capture.respond(ask([user('Go.')], { tools: [] }), { signal })
     const [tree] = await capture.end()
     expect(tree.trajectories[0]!.outcome).toEqual({ kind: 'completed' })
+  })
+
+  it('lets an agent shorten a prompt that the policy itself refuses, or ends truncated with it', async () => {
+    const policy = script(renderer, ['One.<|im_end|>'])
+    const refusing: Policy = {
+      ...policy,
+      async sample(request, given) {
+        if (request.prompt.ids.length > 400) throw new PromptTooLong('400 tokens at most')
+        return await policy.sample(request, given)
+      },
+    }
+    const { capture } = openWith(refusing)
+    const long = () => capture.respond(ask([user('Go. '.repeat(200))]), { signal })
+    await expect(long()).rejects.toThrow(/the prompt has \d+ tokens; .*400 tokens at most/)
+    expect(capture.refusal).toEqual({ kind: 'truncated', limit: 'context' })
+    await capture.respond(ask([user('Go.')], { tools: [] }), { signal })
+    expect(capture.refusal).toBeUndefined()
+    const [tree] = await capture.end()
+    expect(tree.trajectories).toMatchObject([
+      { outcome: { kind: 'completed' }, events: [{ kind: 'context-refused' }] },
+    ])
   })
 
   it('leaves the words of a stop out of the answer, and its tokens in the tree', async () => {

@@ -186,12 +186,9 @@ export class ContextIsFull extends Error {
   override name = 'ContextIsFull'
   /** Tokens that the policy would have been shown. */
   readonly tokens: number
-  /** Tokens that a prompt and its answer may have together. */
-  readonly limit: number
 
-  constructor(tokens: number, limit: number) {
-    super(`the prompt has ${tokens} tokens; together with its answer it may have ${limit}`)
+  constructor(tokens: number, reason: string) {
+    super(`the prompt has ${tokens} tokens; ${reason}`)
     this.tokens = tokens
-    this.limit = limit
   }
 }

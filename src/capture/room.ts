@@ -57,7 +57,9 @@ class LimitedRoom implements Room {
     if (this.#turns >= turns) throw new AttemptIsOver({ kind: 'truncated', limit: 'turns' })
     const left = this.left - this.#reserved
     if (left <= 0) throw new AttemptIsOver({ kind: 'truncated', limit: 'tokens' })
-    if (prompt >= context) throw new ContextIsFull(prompt, context)
+    if (prompt >= context) {
+      throw new ContextIsFull(prompt, `together with its answer it may have ${context}`)
+    }
     const { tokens, bound } = leastOf(most, Math.min(newTokens, left), context - prompt)
     this.#turns++
     this.#reserved += tokens

@@ -1,4 +1,4 @@
-import { type Group, glanceAt, reasonsUnscored } from '../core/group.ts'
+import { type Group, glanceAt, heldOutFilter, reasonsUnscored } from '../core/group.ts'
 import type { Counts } from './progress.ts'
 
 /** A group on one line: its id, which `espalier show` opens, its rewards, what failed. */
@@ -20,7 +20,7 @@ export function groupLine(group: Group): string {
 function droppedNote({ members }: Group): string {
   const dropped = members.flatMap(member => (member.dropped ? [member.dropped] : []))
   const filters = [...new Set(dropped.map(({ filter }) => filter))].join(', ')
-  if (filters === 'evaluation') return 'held out: measured, never trained'
+  if (filters === heldOutFilter) return 'held out: measured, never trained'
   return `${dropped.length} dropped by ${filters}: ${dropped[0]!.reason}`
 }
 

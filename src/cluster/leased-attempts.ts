@@ -1,5 +1,6 @@
 import { describeCause } from '../core/failure.ts'
 import { withoutSecrets } from '../core/process/secrets.ts'
+import { startTimer } from '../core/process/timer.ts'
 import { type ServedRun, sampledIn } from '../run/served/served-run.ts'
 import type { Leased, Leasing } from './leasing.ts'
 import { packServed, unpackWork } from './parcel.ts'
@@ -82,7 +83,7 @@ export class LeasedAttempts {
   async empty(seconds: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, seconds * 1000)
+      timer = startTimer(resolve, seconds * 1000)
     })
     await Promise.race([this.#settled(), late])
     clearTimeout(timer)

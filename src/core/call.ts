@@ -120,21 +120,6 @@ export function joinSignals(
   }
 }
 
-/** Waits; rejects with the signal's reason when that aborts. */
-export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      release()
-      resolve()
-    }, milliseconds)
-    const release = onAbort(signal, () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    })
-  })
-}
-
 function callAll(listening: NumberMap<() => void>): void {
   while (listening.size > 0) {
     for (const number of listening.numbers()) listening.take(number)?.()

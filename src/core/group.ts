@@ -29,6 +29,9 @@ export interface Dropped {
   readonly from: 'loss' | 'loss-and-statistics'
 }
 
+/** The filter that keeps held-out attempts out of every loss, in the journal of a training run. */
+export const heldOutFilter = 'evaluation'
+
 /** A scored trajectory that filters have judged. */
 export interface Judged extends Scored {
   readonly dropped: Dropped | null

@@ -166,6 +166,14 @@ export interface PolicyDescription {
   readonly context?: number
 }
 
+/**
+ * Thrown by a policy whose context a prompt, or a prompt with the answer that was asked for, does not fit: the attempt
+ * is then truncated by `context`. Anything else that a policy throws is its failure.
+ */
+export class PromptTooLong extends Error {
+  override name = 'PromptTooLong'
+}
+
 /** Anything that continues a token sequence. */
 export interface Policy extends AsyncDisposable {
   readonly name: string

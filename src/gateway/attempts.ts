@@ -1,6 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import { openCapture } from '../capture/capture.ts'
 import type {
   Capture,
@@ -16,6 +15,7 @@ import type { Environment, Task } from '../core/environment.ts'
 import type { Filter, Group, Scored, Unscored } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
+import { pause } from '../core/process/timer.ts'
 import type { Tree } from '../core/tree.ts'
 import type { LeafWeighting } from '../math/credit.ts'
 import { isScored, scoreTree } from '../rollout/score.ts'
@@ -288,7 +288,7 @@ export class Attempts implements AsyncDisposable {
     this.#isClosed = true
     const running = Promise.allSettled(this.#answering)
     const late = new AbortController()
-    await Promise.race([running, delay(seconds * 1000, undefined, { signal: late.signal })])
+    await Promise.race([running, pause(seconds * 1000, late.signal)])
     late.abort()
   }
 
@@ -359,10 +359,11 @@ export class Attempts implements AsyncDisposable {
     isPosted: boolean,
   ): Promise<readonly (Scored | Unscored)[]> {
     const { context, signal, listen } = this.#options
-    const { lanes, guards, clock } = context
+    const { lanes, guards, rewardSeconds, clock } = context
     const reward = isPosted ? {} : this.#options.reward
     const started = clock()
-    const scored = await scoreTree(tree, task, { reward, lanes, guards, signal })
+    const scoring = { reward, lanes, guards, rewardSeconds, signal }
+    const scored = await scoreTree(tree, task, scoring)
     listen?.({ kind: 'score-end', tree: tree.id, seconds: clock() - started })
     return scored
   }

@@ -127,7 +127,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
       await inner.attempts.close(findAttempt(inner, id), ending)
     },
     async [Symbol.asyncDispose]() {
-      await inner.attempts.drain(Math.min(graceSeconds, longestGrace))
+      await inner.attempts.drain(graceSeconds)
       await server[Symbol.asyncDispose]()
       await inner[Symbol.asyncDispose]()
       await kept?.finish()
@@ -135,9 +135,6 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
     },
   }
 }
-
-/** Seconds; a longer timer would fire at once. */
-const longestGrace = (2 ** 31 - 1) / 1000
 
 /** A task of earlier attempts for which no data was sent. */
 function taskAgain({ readTask }: Gateway, id: TaskId): Task {

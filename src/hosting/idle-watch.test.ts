@@ -16,6 +16,15 @@ describe('something that is closed when nobody uses it', () => {
     expect(end).toHaveBeenCalledOnce()
   })
 
+  it('is not closed at once where the while is longer than a timer takes', () => {
+    const end = vi.fn()
+    new IdleWatch(30 * 86_400, end)
+    vi.advanceTimersByTime(29 * 86_400_000)
+    expect(end).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(2 * 86_400_000)
+    expect(end).toHaveBeenCalledOnce()
+  })
+
   it('stays while something is done with it, and for the same while after that', async () => {
     const end = vi.fn()
     const watch = new IdleWatch(900, end)

@@ -1,3 +1,4 @@
+import { startTimer } from '../core/process/timer.ts'
 /** Ends something that nobody uses for a while. What is being done with it counts until it is over. */
 export class IdleWatch {
   readonly #seconds: number
@@ -16,7 +17,7 @@ export class IdleWatch {
   touch(): void {
     clearTimeout(this.#timer)
     if (this.#uses > 0 || this.#isStopped) return
-    this.#timer = setTimeout(this.#end, this.#seconds * 1000).unref()
+    this.#timer = startTimer(this.#end, this.#seconds * 1000).unref()
   }
 
   /** Does something with it, however long that takes. */

@@ -14,6 +14,8 @@ import { disposeOf } from '../rollout/world/dispose.ts'
 export interface PlayedWorldOptions {
   readonly environment: Environment
   readonly reward: Environment['reward']
+  /** Seconds that each part of it may take before it fails. @default 600 */
+  readonly rewardSeconds?: number | undefined
   readonly lanes: Lanes
   readonly seed: number
   readonly signal: AbortSignal
@@ -123,9 +125,9 @@ export class PlayedWorld implements AsyncDisposable {
       ...(report !== undefined && { report }),
       fidelity: { kind: 're-encoded', forks: [] },
     })
-    const { environment, reward, lanes, signal } = this.#options
+    const { environment, ...scoring } = this.#options
     const seat = environment.seats?.[0]
-    return await scoreTrajectory(trajectory, this.task, { reward, lanes, signal, seat })
+    return await scoreTrajectory(trajectory, this.task, { ...scoring, seat })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { isAgent } from '../capture/agent.ts'
 import { playSeats } from '../capture/play-seats.ts'
 import type { Environment, Task, World } from '../core/environment.ts'
+import { heldOutFilter } from '../core/group.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Reply } from '../core/message.ts'
 import { inBounds } from '../environments/in-bounds.ts'
@@ -112,8 +113,8 @@ async function readSolved(run: string, successAt: number): Promise<readonly Conv
   await using reader = await openRunReader(run)
   const found: Conversation[] = []
   for await (const { group } of reader.groups()) {
-    for (const { tree, trajectory, reward } of group.members) {
-      if (reward.total < successAt) continue
+    for (const { tree, trajectory, reward, dropped } of group.members) {
+      if (reward.total < successAt || dropped?.filter === heldOutFilter) continue
       found.push({ messages: trajectory.messages, tools: tree.tools })
     }
   }

@@ -1,5 +1,5 @@
 import type { Task } from '../core/environment.ts'
-import { type Filter, reasonsUnscored, type Unscored } from '../core/group.ts'
+import { type Filter, heldOutFilter, reasonsUnscored, type Unscored } from '../core/group.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { Reward } from '../core/reward.ts'
 import type { Trajectory } from '../core/trajectory.ts'
@@ -51,7 +51,7 @@ export type EvaluationStrategy = 'chain' | 'same'
 
 /** Keeps evaluations in the journal and out of every loss. */
 const notTrained: Filter = {
-  name: 'evaluation',
+  name: heldOutFilter,
   judge: group =>
     new Map(
       group.members.map(({ trajectory }) => [

@@ -6,7 +6,7 @@ import { inBounds } from '../environments/in-bounds.ts'
 import { type Player, scorePlay } from '../environments/play.ts'
 import { replyOf } from '../environments/reply.ts'
 import { mean } from '../math/statistics.ts'
-import { rewardSeconds } from '../rollout/score.ts'
+import { defaultRewardSeconds } from '../rollout/attempt.ts'
 
 /** The reward of an answer that should earn nothing. */
 export interface ProbeResult {
@@ -43,11 +43,17 @@ const probes: Readonly<Record<string, { readonly about: string; readonly player:
   },
 }
 
+/** How rewards are probed. */
+export interface ProbeOptions extends Pick<OpenCall, 'signal' | 'seed'> {
+  /** Seconds that whatever is asked of a world or its reward may take. @default 600 */
+  readonly rewardSeconds?: number
+}
+
 /** Plays answers that should be worth nothing in the worlds of some tasks and scores them. */
 export async function probeRewards(
   environment: Environment,
   tasks: readonly Task[],
-  { signal, seed }: Pick<OpenCall, 'signal' | 'seed'>,
+  { signal, seed, rewardSeconds = defaultRewardSeconds }: ProbeOptions,
 ): Promise<readonly ProbeResult[]> {
   // Worlds and rewards that hang are left when their time is over, or the command is stopped.
   const bounded = inBounds(environment, { seconds: rewardSeconds, signal })

@@ -1,5 +1,5 @@
 import type { Environment, Task } from '../core/environment.ts'
-import { type Filter, type Group, reasonsUnscored } from '../core/group.ts'
+import { type Filter, type Group, heldOutFilter, reasonsUnscored } from '../core/group.ts'
 import { openLanes } from '../core/lane.ts'
 import type { Tree } from '../core/tree.ts'
 import { scoreTree } from '../rollout/score.ts'
@@ -13,6 +13,8 @@ export interface RescoreOptions extends GatherOptions {
   readonly reward: Environment['reward']
   /** Rewards that run at one time. @default 64 */
   readonly concurrency?: number
+  /** Seconds that each part of a reward may take before it fails. @default 600 */
+  readonly rewardSeconds?: number
   readonly signal: AbortSignal
 }
 
@@ -26,7 +28,7 @@ export interface Rescored {
 
 /** Scores, filters and weighs the stored groups of a run again; writes nothing. */
 export async function* rescore(run: string, options: RescoreOptions): AsyncGenerator<Rescored> {
-  const { reward, concurrency = 64, signal } = options
+  const { reward, concurrency = 64, rewardSeconds, signal } = options
   refuseBatch(options.estimate, 'scoring again')
   const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: concurrency })
   await using reader = await openRunReader(run)
@@ -34,7 +36,7 @@ export async function* rescore(run: string, options: RescoreOptions): AsyncGener
     signal.throwIfAborted()
     const trees = treesOf(group)
     const members = await Promise.all(
-      trees.map(tree => scoreTree(tree, task, { reward, lanes, signal })),
+      trees.map(tree => scoreTree(tree, task, { reward, lanes, rewardSeconds, signal })),
     )
     signal.throwIfAborted()
     const { id, seat, step } = group
@@ -53,9 +55,9 @@ export async function* rescore(run: string, options: RescoreOptions): AsyncGener
 /** Drops held-out groups, which must never be trained on, whatever their new rewards. */
 function heldOut({ members }: Group): readonly Filter[] {
   const verdicts = members.flatMap(({ trajectory, dropped }) =>
-    dropped?.filter === 'evaluation' ? [[trajectory.id, dropped] as const] : [],
+    dropped?.filter === heldOutFilter ? [[trajectory.id, dropped] as const] : [],
   )
-  return verdicts.length === 0 ? [] : [{ name: 'evaluation', judge: () => new Map(verdicts) }]
+  return verdicts.length === 0 ? [] : [{ name: heldOutFilter, judge: () => new Map(verdicts) }]
 }
 
 /** How many trajectories of a group had a reward before and have none now. */

@@ -1,16 +1,18 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type {
-  Policy,
-  PolicyCapabilities,
-  PolicyDescription,
-  Sample,
-  SampleKey,
-  SampleRequest,
-  Scores,
+import {
+  type Policy,
+  type PolicyCapabilities,
+  type PolicyDescription,
+  PromptTooLong,
+  type Sample,
+  type SampleKey,
+  type SampleRequest,
+  type Scores,
 } from '../core/policy.ts'
 import {
   digestOf,
+  type RecordedError,
   type RecordedSample,
   readSample,
   readScore,
@@ -74,9 +76,15 @@ function find(recorded: Recorded, { key, prompt }: SampleRequest, nth: number): 
     )
   }
   if (found.sample) return found.sample
-  const error = new Error(found.error?.message)
-  error.name = found.error?.name ?? 'Error'
-  throw error
+  throw recordedError(found.error ?? { name: 'Error', message: 'nothing was recorded' })
+}
+
+/** An error as it was; one that decides how the attempt ends is of its own class again. */
+function recordedError({ name, message }: RecordedError): Error {
+  if (name === 'PromptTooLong') return new PromptTooLong(message)
+  const error = new Error(message)
+  error.name = name
+  return error
 }
 
 function keyText({ task, member, branch, turn }: SampleKey, nth: number): string {

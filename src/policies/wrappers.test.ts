@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Fault, faults } from '../../test/servers/serving.ts'
 import { openSglangServer, openSglangStage } from '../../test/servers/sglang.ts'
 import { describePolicy, sampleRequest } from '../core/conformance/policy.conformance.ts'
-import type { Policy } from '../core/policy.ts'
+import { type Policy, PromptTooLong } from '../core/policy.ts'
 import { scripted } from './scripted.ts'
 import { openSglang } from './servers/sglang.ts'
 import type { Clock } from './transport/clock.ts'
@@ -142,7 +142,7 @@ describe('withRetries', () => {
     expect(server.seen.length).toBe(3)
   })
 
-  const lasting: readonly Fault[] = ['too-long', 'truncated', 'lengths', 'nan', 'hang']
+  const lasting: readonly Fault[] = ['truncated', 'lengths', 'nan', 'hang']
   it.each(lasting)('does not try again over HTTP: %s', async fault => {
     await using server = await openSglangServer({ fault: () => fault })
     // The request must reach the server before its deadline, on a busy machine too.
@@ -151,6 +151,13 @@ describe('withRetries', () => {
       firstWaitSeconds: 0.01,
     })
     await expect(policy.sample(sampleRequest(), call())).rejects.toThrow(ServerError)
+    expect(server.seen.length).toBe(1)
+  })
+
+  it('does not try again over HTTP what does not fit the context, and says so by its class', async () => {
+    await using server = await openSglangServer({ fault: () => 'too-long' })
+    await using policy = withRetries(openSglang(server.url), { firstWaitSeconds: 0.01 })
+    await expect(policy.sample(sampleRequest(), call())).rejects.toThrow(PromptTooLong)
     expect(server.seen.length).toBe(1)
   })
 })

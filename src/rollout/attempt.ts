@@ -30,6 +30,9 @@ export const defaultLimits: Limits = {
   seconds: Number.POSITIVE_INFINITY,
 }
 
+/** Seconds that a part of a reward may take by default: a judge that is asked three times takes minutes. */
+export const defaultRewardSeconds = 600
+
 /** When and how far contexts are condensed. */
 export interface CondenseSettings {
   readonly condenser: Condenser
@@ -55,6 +58,8 @@ export interface RolloutContext {
   readonly onLength: 'end' | 'continue'
   /** Whether an attempt that ran out of wall-clock time may be scored. @default 'ungraded' */
   readonly onTime?: OnTime
+  /** Seconds that each part of a reward may take before it fails. @default 600 */
+  readonly rewardSeconds?: number
   readonly stopStrings: readonly string[]
   readonly topLogprobs: number
   readonly lanes: Lanes

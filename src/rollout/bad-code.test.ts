@@ -10,8 +10,9 @@ import type { Trajectory } from '../core/trajectory.ts'
 import { environment } from '../environments/environment.ts'
 import { withFork } from '../environments/fork.ts'
 import type { WorldBehaviour } from '../environments/opened-world.ts'
+import { defaultRewardSeconds } from './attempt.ts'
 import { rollChain } from './chain.ts'
-import { rewardSeconds, scoreTree } from './score.ts'
+import { scoreTree } from './score.ts'
 import { rollTree } from './tree.ts'
 
 const renderer = await openByteRenderer()
@@ -63,14 +64,14 @@ describe('a reward', () => {
       heard = signal
       return never()
     }
-    const scored = await passing(rewardSeconds, () => scoreBy({ slow }))
-    const message = `reward part "slow" took longer than ${rewardSeconds} s`
+    const scored = await passing(defaultRewardSeconds, () => scoreBy({ slow }))
+    const message = `reward part "slow" took longer than ${defaultRewardSeconds} s`
     expect(scored).toMatchObject({ outcome: { kind: 'failed', boundary: 'reward', message } })
     expect(heard?.aborted).toBe(true)
   })
 
   it('[O1] that never answers keeps no other reward from its lane', async () => {
-    const both = await scoreBy({ slow: never, quick: () => 1 }, { seconds: 0.01 })
+    const both = await scoreBy({ slow: never, quick: () => 1 }, { rewardSeconds: 0.01 })
     expect(both).toMatchObject({ outcome: { boundary: 'reward' } })
   })
 

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { World } from '../core/environment.ts'
 import type { Outcome } from '../core/outcome.ts'
+import { startTimer } from '../core/process/timer.ts'
 import type { Tree } from '../core/tree.ts'
 import { act } from './act.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
@@ -57,7 +58,7 @@ export function withTime(
 ): { readonly attempt: Attempt; clear(): void } {
   if (!Number.isFinite(seconds)) return { attempt, clear: () => {} }
   const timer = new AbortController()
-  const handle = setTimeout(() => timer.abort(new TimeIsUp(seconds, onTime)), seconds * 1000)
+  const handle = startTimer(() => timer.abort(new TimeIsUp(seconds, onTime)), seconds * 1000)
   const signal = AbortSignal.any([attempt.signal, timer.signal])
   // All paths of a tree listen to this signal, which is not a leak.
   setMaxListeners(0, signal)

@@ -2,20 +2,30 @@ import { expertsKnown } from '../core/experts.ts'
 import { across, acrossNow, Failure } from '../core/failure.ts'
 import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type {
-  Finish,
-  Prompt,
-  Sample,
-  SampleKey,
-  SampleRequest,
-  TextSample,
+import {
+  type Finish,
+  type Prompt,
+  PromptTooLong,
+  type Sample,
+  type SampleKey,
+  type SampleRequest,
+  type TextSample,
 } from '../core/policy.ts'
 import { type SampledSegment, sampled } from '../core/segment.ts'
 import { pathTo } from '../core/tree.ts'
 import { condenseWalk } from './condensing/condense.ts'
 import { openWatch, reviewTurn } from './guard.ts'
 import { takeBegun, takeDrawn } from './next-turn.ts'
-import { addTurn, extend, hear, markReencoded, note, seedFor, type Walk } from './walk.ts'
+import {
+  addTurn,
+  extend,
+  hear,
+  leaveUnseen,
+  markReencoded,
+  note,
+  seedFor,
+  type Walk,
+} from './walk.ts'
 
 /** The result of sampling a turn: a reply to act on, or the end of the trajectory. */
 export type Sampled =
@@ -39,7 +49,10 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   if (room.tokens <= 0) return truncated(room.limit)
   const begun = takeBegun(walk.next)
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
-  const { finish, text, first } = await sampleSegments(walk, room.tokens)
+  const before = walk.tokens.length
+  const segments = await sampleUnlessRefused(walk, room.tokens)
+  if (!segments) return truncated('context')
+  const { finish, text, first } = segments
   // Many answers can arrive at once: yield, so that reading them does not hold the event loop.
   const swarm = context.shared.yielding.whenDue()
   if (swarm) await swarm
@@ -54,7 +67,9 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
     return truncated(`guard:${guard}`)
   }
   if (finish.kind === 'length' && (context.onLength === 'end' || roomOf(walk).tokens <= 0)) {
-    return truncated(room.limit)
+    // A server that stops before the tokens it was asked for has no more room itself.
+    const isShort = !text && walk.tokens.length - before < room.tokens
+    return truncated(isShort ? 'context' : room.limit)
   }
   return { kind: 'reply', reply }
 }
@@ -79,6 +94,23 @@ export interface SampledSegments {
   readonly first: number
 }
 
+/** The same; nothing where the policy refuses the prompt as too long, and the walk is over. */
+async function sampleUnlessRefused(walk: Walk, room: number): Promise<SampledSegments | undefined> {
+  try {
+    return await sampleSegments(walk, room)
+  } catch (error) {
+    if (!isTooLong(error)) throw error
+    note(walk, 'context-refused', error.message)
+    leaveUnseen(walk)
+    return undefined
+  }
+}
+
+/** Whether a policy refused a prompt because it does not fit its context. */
+export function isTooLong(error: unknown): error is Failure {
+  return error instanceof Failure && error.cause instanceof PromptTooLong
+}
+
 /** Changes the request that a walk would send. */
 export type ChangeRequest = (request: SampleRequest) => SampleRequest
 
@@ -94,7 +126,9 @@ export async function sampleSegments(
   let first: number | undefined
   for (let part = 0; ; part++) {
     const asked = requestOf(walk, left, part)
-    const sample = await sampleOnce(walk, change ? change(asked) : asked)
+    const request = change ? change(asked) : asked
+    const sample = await (part === 0 ? sampleOnce(walk, request) : sampleMore(walk, request))
+    if (!sample) return { finish: { kind: 'length' }, text: undefined, first: first! }
     const segment = sample.kind === 'tokens' ? sample.segment : encoded(walk, sample)
     checkIds(walk, segment, left)
     extend(walk, segment)
@@ -106,6 +140,17 @@ export async function sampleSegments(
       return { finish, text: sample.kind === 'text' ? sample : undefined, first }
     }
     signal.throwIfAborted()
+  }
+}
+
+/** A further part of a turn; nothing where it does not fit the policy's context, and the turn is cut there. */
+async function sampleMore(walk: Walk, request: SampleRequest): Promise<Sample | undefined> {
+  try {
+    return await sampleOnce(walk, request)
+  } catch (error) {
+    if (!isTooLong(error)) throw error
+    note(walk, 'context-refused', error.message)
+    return undefined
   }
 }
 

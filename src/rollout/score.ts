@@ -14,10 +14,8 @@ import {
 } from '../core/reward.ts'
 import { type Gradable, isGradable, type Trajectory } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
+import { defaultRewardSeconds } from './attempt.ts'
 import { outcomeOf } from './end-walk.ts'
-
-/** Seconds that a part of a reward may take: a judge that is asked three times takes minutes. */
-export const rewardSeconds = 600
 
 /** What scoring needs: the parts of the reward and where they may run. */
 export interface ScoreContext {
@@ -27,7 +25,7 @@ export interface ScoreContext {
   /** Guards that may have stopped attempts: some set the reward of those. */
   readonly guards?: readonly Guard[] | undefined
   /** Seconds that each part may take before it fails. @default 600 */
-  readonly seconds?: number | undefined
+  readonly rewardSeconds?: number | undefined
 }
 
 /** Scores every trajectory of a tree that may be scored; the rest keep the reason why not. */
@@ -108,7 +106,7 @@ async function scorePart(
   input: RewardInput,
   context: ScoreContext,
 ): Promise<RewardScore> {
-  const { signal, seconds = rewardSeconds } = context
+  const { signal, rewardSeconds: seconds = defaultRewardSeconds } = context
   const what = `reward part "${name}"`
   return await across('reward', context, async () => {
     const { score, weight } = toWeighted(what, context.reward[name]!)

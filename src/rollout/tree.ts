@@ -86,8 +86,8 @@ async function scoreEnding(
   if (!isGradableOutcome(outcome)) return undefined
   const { context, attempt, tree } = walk
   const trajectory = { ...ending, outcome, id: trajectoryId(tree.id, 0), share: 1 }
-  const { lanes, guards } = context
-  const scoring = { reward, lanes, guards, signal: attempt.signal }
+  const { lanes, guards, rewardSeconds } = context
+  const scoring = { reward, lanes, guards, rewardSeconds, signal: attempt.signal }
   // A failing reward is reported later, when the trajectory is finally scored.
   return await scoreTrajectory(trajectory, attempt.task, scoring).then(
     ({ total }) => total,

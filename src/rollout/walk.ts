@@ -173,6 +173,11 @@ export function turnBack(
   extend(walk, replacement.segment, replacement.lineage)
 }
 
+/** Ends the path with its last sample: the policy did not take what was observed after it. */
+export function leaveUnseen(walk: Walk): void {
+  growing(walk).place = sampledEnd(walk)
+}
+
 /** Records a fork of the path. */
 export function addFork(walk: Walk, fork: Fork): void {
   growing(walk).forks.push(fork)

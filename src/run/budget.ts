@@ -1,6 +1,7 @@
 import { aroundPolicy, type Draw } from '../core/around.ts'
 import { steadySeconds } from '../core/call.ts'
 import type { Sample } from '../core/policy.ts'
+import { startTimer } from '../core/process/timer.ts'
 import { sampled } from '../core/segment.ts'
 import type { Instrument, Limits } from '../rollout/attempt.ts'
 import { tokensOf } from '../store/attempt-record.ts'
@@ -96,7 +97,7 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
   const timer =
     limits.seconds === undefined
       ? undefined
-      : setTimeout(() => end('seconds'), limits.seconds * 1000)
+      : startTimer(() => end('seconds'), limits.seconds * 1000)
   return {
     signal: stop.signal,
     end,

@@ -3,18 +3,16 @@ import { type AgentFunction, isAgent, plainAgent } from '../capture/agent.ts'
 import type { Environment, Isolation } from '../core/environment.ts'
 import type { Filter } from '../core/group.ts'
 import type { Guard } from '../core/guard.ts'
-import type { Policy } from '../core/policy.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { LateFactory } from '../environments/factory.ts'
 import { openEnvironment } from '../environments/registry.ts'
 import { checkOutputFile, refuseExisting } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
-import { isEmbedded } from '../model/policy.ts'
 import { nearFile } from '../names/near-file.ts'
 import { SettingError } from '../names/setting-error.ts'
 import { findLogprobs } from '../policies/trial.ts'
 import type { Retry } from '../policies/with-retries.ts'
-import type { CondenseSettings, Limits } from '../rollout/attempt.ts'
+import type { CondenseSettings } from '../rollout/attempt.ts'
 import { openGuard } from '../rollout/guards/registry.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
@@ -30,6 +28,7 @@ import { type Estimate, openEstimate } from '../weigh/estimate.ts'
 import { shapedEstimate } from '../weigh/shape.ts'
 import { checkRolling } from './check-options.ts'
 import { closeEnvironment } from './close-environment.ts'
+import { limitsFor } from './limits-for.ts'
 import { openRewards } from './open-rewards.ts'
 import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
@@ -73,7 +72,7 @@ export async function openRollParts<Data>(
     if (typeof environment === 'string') {
       closing.push(() => closeEnvironment(plain.environment, options.tell))
     }
-    const { isOwn, policy, ...sampling } = await openPolicyAndRenderer(options)
+    const { isOwn, isAsked, policy, ...sampling } = await openPolicyAndRenderer(options)
     if (isOwn) closing.unshift(() => policy[Symbol.asyncDispose]())
     if (options.condense) refuseCondensing(plain.environment)
     const condense = await openCondensing(options.condense, sampling.renderer)
@@ -97,7 +96,7 @@ export async function openRollParts<Data>(
       ...(scorers && { scorers }),
       ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
       policy,
-      limits: limitsFor(policy, options.limits),
+      limits: await limitsFor(policy, options, isAsked),
       sampling: withoutUndefined(options.sampling ?? {}),
       reward: reward ?? plain.environment.reward,
       condense,
@@ -127,14 +126,6 @@ function isolationLine({ by, standing, missing }: Isolation): string {
     `WARNING: code of the policy runs without walls of the system against ${missing.join(', ')}${held}. ` +
     'Roll only policies that you trust here, or see docs/threat-model.md'
   )
-}
-
-/** The limits of attempts: none is longer than the context of a model that runs inside. */
-function limitsFor(policy: Policy, given: Partial<Limits> = {}): Partial<Limits> {
-  const limits = withoutUndefined(given)
-  if (!isEmbedded(policy)) return limits
-  const { context } = policy.model.shape
-  return { ...limits, context: Math.min(context, limits.context ?? context) }
 }
 
 /** Most endings of one tree: one, unless trees are rolled, or a strategy that says how many. */
@@ -287,6 +278,8 @@ async function openCondensing(
 type Sampling = Pick<RollParts, 'policy' | 'renderer' | 'signals'> & {
   /** Whether the policy was opened here. */
   readonly isOwn: boolean
+  /** Whether asking it for its context may help: its servers told theirs when they were greeted. */
+  readonly isAsked: boolean
 }
 
 async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
@@ -298,7 +291,12 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
   const uris = typeof given === 'object' && 'sample' in given ? [] : [given].flat()
   if (servedModel !== undefined) refuseTwoModels(uris)
   // Servers are greeted before a tokenizer is looked for.
-  await greetServers(uris, { keyVariable, ...(key !== undefined && { key }) })
+  const asking = {
+    ...(key !== undefined && { key }),
+    ...(servedModel !== undefined && { servedModel }),
+  }
+  const greeted = await greetServers(uris, { keyVariable, ...asking })
+  const isAsked = greeted.length === 0 || greeted.some(each => each?.context !== undefined)
   // Open the model before the policy: scripted policies need its tokenizer.
   const named =
     typeof model === 'string'
@@ -307,7 +305,7 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
   const opened = typeof model === 'object' ? model : named
   if (typeof given === 'object' && 'sample' in given) {
     const renderer = opened ?? (await openRenderer(await openModelOf(given), rendering))
-    return { policy: given, renderer, isOwn: false }
+    return { policy: given, renderer, isOwn: false, isAsked }
   }
   const signals = openSignals()
   const onRetry = ({ attempt, waitSeconds, cause }: Retry): void => {
@@ -316,10 +314,6 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
     signals.emit({ kind: 'retry', ...told })
   }
   const { retries = defaults.retries, deadline = defaults.deadline } = options
-  const asking = {
-    ...(key !== undefined && { key }),
-    ...(servedModel !== undefined && { servedModel }),
-  }
   const policy = await openNamed(`--policy ${uris.join(' ')}`, () =>
     openPolicy(uris, {
       ...asking,
@@ -331,11 +325,12 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
       ...(named && { encode: text => named.tokenizer.encode(text) }),
     }),
   )
-  if (opened) return settled({ policy, renderer: opened, signals, isOwn: true }, options)
+  const own = { policy, signals, isOwn: true, isAsked }
+  if (opened) return settled({ ...own, renderer: opened }, options)
   const served = await openModelOf(policy)
   const place = `the model that --policy ${uris.join(' ')} serves`
   const renderer = await openNamed(place, () => openRenderer(served, rendering))
-  return settled({ policy, renderer, signals, isOwn: true }, options)
+  return settled({ ...own, renderer }, options)
 }
 
 /** Throws if both the policy's URI and `--served-model` name a model. */

@@ -56,6 +56,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions {
   readonly onLength?: 'end' | 'continue'
   /** Whether an attempt that ran out of wall-clock time may be scored. @default 'ungraded' */
   readonly onTime?: 'ungraded' | 'graded'
+  /** Seconds that each part of a reward may take before it fails. @default 600 */
+  readonly rewardSeconds?: number
   readonly stop?: readonly string[]
   readonly topLogprobs?: number
   /** Used instead of the environment's own reward. */
@@ -261,6 +263,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     limits: { ...defaultLimits, ...parts.limits },
     onLength: parts.onLength ?? defaults.onLength,
     onTime: parts.onTime ?? defaults.onTime,
+    rewardSeconds: parts.rewardSeconds ?? defaults.rewardSeconds,
     stopStrings: parts.stop ?? defaults.stop,
     topLogprobs: parts.topLogprobs ?? defaults.topLogprobs,
     lanes,

@@ -109,6 +109,8 @@ export interface AttemptOptions extends PolicyOptions, RendererOptions, WatchOpt
   readonly reward?: Environment['reward'] | readonly string[]
   /** The model that a reward named `judge` asks. */
   readonly judge?: string
+  /** Seconds that each part of a reward may take before it fails the attempt. @default 600 */
+  readonly rewardSeconds?: number
   /** Rollouts and requests at one time: one number, or lane by lane. @default 64 */
   readonly concurrency?: number | Partial<LaneLimits & { readonly rollouts: number }>
   /** Adjusts the number of concurrent requests to the server's signals. @default false */

@@ -1,4 +1,5 @@
 import type { Policy } from '../core/policy.ts'
+import { startTimer } from '../core/process/timer.ts'
 import { RolloutsError } from './rollouts-error.ts'
 
 /** A policy that is lent; giving it back lets it be closed when nobody else uses it. */
@@ -91,7 +92,7 @@ export class ClientPolicies implements AsyncDisposable {
   }
 
   #closeLater(uri: string, opened: Opened): void {
-    opened.timer = setTimeout(() => {
+    opened.timer = startTimer(() => {
       this.#opened.delete(uri)
       void opened.policy.then(policy => policy[Symbol.asyncDispose]())
     }, this.#options.idleSeconds * 1000).unref()

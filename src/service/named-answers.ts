@@ -1,3 +1,4 @@
+import { startTimer } from '../core/process/timer.ts'
 import { RolloutsError } from './rollouts-error.ts'
 
 /** A request under a name that its client chose, so that the client can send it again. */
@@ -63,7 +64,7 @@ export class NamedAnswers<Answer> {
   /** Keeps to the limits; what is being made is always kept. */
   #letGo(key: string): void {
     const { most, seconds } = this.#options
-    if (seconds !== undefined) setTimeout(() => this.forget(key), seconds * 1000).unref()
+    if (seconds !== undefined) startTimer(() => this.forget(key), seconds * 1000).unref()
     for (const [oldest, { isMade }] of this.#kept) {
       if (this.#kept.size <= most) return
       if (isMade) this.forget(oldest)

@@ -13,6 +13,8 @@ import { RolloutsError } from './rollouts-error.ts'
 export interface WorldsOptions {
   readonly environment: Environment
   readonly reward: Environment['reward']
+  /** Seconds that each part of it may take before it fails. @default 600 */
+  readonly rewardSeconds?: number | undefined
   /** Worlds at one time. @default 1024 */
   readonly most?: number
   /** Seconds after which a world that nobody uses is closed, and the reward of a closed one is forgotten. @default 900 */
@@ -61,7 +63,7 @@ const noLimits: LaneLimits = { policy: 1, tools: 256, environment: 256, reward: 
  * called, and scored when they are closed.
  */
 export class Worlds implements AsyncDisposable {
-  readonly #options: Required<WorldsOptions>
+  readonly #options: WorldsOptions & Required<Pick<WorldsOptions, 'most' | 'idleSeconds'>>
   readonly #open = new Map<string, OpenWorld>()
   readonly #openings: NamedAnswers<Opened>
   readonly #closings: NamedAnswers<Reward>
@@ -102,7 +104,7 @@ export class Worlds implements AsyncDisposable {
   }
 
   async #openWorld(task: Task, seed: number, openedBy: string | undefined): Promise<Opened> {
-    const { environment, reward, most, idleSeconds } = this.#options
+    const { environment, reward, rewardSeconds, most, idleSeconds } = this.#options
     // Worlds being opened count too, so that many requests at once cannot exceed the limit.
     if (this.#open.size + this.#beingOpened >= most) {
       throw new RolloutsError(429, `${most} worlds are open already`)
@@ -110,7 +112,7 @@ export class Worlds implements AsyncDisposable {
     const id = randomUUID()
     this.#beingOpened++
     const { signal } = this.#stop
-    const options = { environment, reward, lanes: this.#lanes, seed, signal }
+    const options = { environment, reward, rewardSeconds, lanes: this.#lanes, seed, signal }
     const played = await PlayedWorld.open(task, options)
       .catch(tellCaller)
       .finally(() => this.#beingOpened--)

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { Policy } from '../core/policy.ts'
+import type { Policy, PolicyDescription } from '../core/policy.ts'
 import { openPolicy, type PolicyOptions } from '../policies/open-policy.ts'
 import { ServerError } from '../policies/transport/server-error.ts'
 
 /** How servers are greeted. */
-export interface GreetOptions extends Pick<PolicyOptions, 'key'> {
+export interface GreetOptions extends Pick<PolicyOptions, 'key' | 'servedModel'> {
   /** The variable that a key would be read from, for the message. */
   readonly keyVariable: string
 }
@@ -18,28 +18,38 @@ const patience = { connecting: 2, answering: 10 }
 
 /**
  * Asks every server what it serves, once and without retries, so that a server that is down or needs
- * a key is reported at once, before a tokenizer is looked for and before any attempt is retried.
+ * a key is reported at once, before a tokenizer is looked for and before any attempt is retried. Gives what
+ * each of them said, in order; nothing of one that answered with an error.
  */
-export async function greetServers(uris: readonly string[], options: GreetOptions): Promise<void> {
-  await Promise.all(uris.filter(uri => servers.test(uri)).map(uri => greetServer(uri, options)))
+export async function greetServers(
+  uris: readonly string[],
+  options: GreetOptions,
+): Promise<readonly (PolicyDescription | undefined)[]> {
+  return await Promise.all(
+    uris.filter(uri => servers.test(uri)).map(uri => greetServer(uri, options)),
+  )
 }
 
-async function greetServer(uri: string, { keyVariable, ...options }: GreetOptions): Promise<void> {
-  // Without the model's name after #, so that the server is really asked.
-  const [asked = ''] = uri.split('#')
-  const url = asked.replace(servers, '')
-  if (!URL.canParse(url)) return
+async function greetServer(
+  uri: string,
+  { keyVariable, ...options }: GreetOptions,
+): Promise<PolicyDescription | undefined> {
+  const url = uri.replace(servers, '').replace(/#.*$/s, '')
+  if (!URL.canParse(url)) return undefined
   // Opening that one begins a session, which answers for itself.
-  if (asked.startsWith('tinker:')) return await reach(uri, new URL(url))
+  if (uri.startsWith('tinker:')) {
+    await reach(uri, new URL(url))
+    return undefined
+  }
   // Opened first: what the address says wrongly is wrong whether or not anything answers there.
-  await using policy = await openPolicy(asked, {
+  await using policy = await openPolicy(uri, {
     ...options,
     retries: false,
     thread: false,
     deadlineSeconds: patience.answering,
   })
   await reach(uri, new URL(url))
-  await greet(policy, uri, keyVariable)
+  return await greet(policy, uri, keyVariable)
 }
 
 /** Whether anything takes a connection at an address. */
@@ -60,12 +70,15 @@ async function reach(uri: string, { hostname, port, protocol }: URL): Promise<vo
   }
 }
 
-async function greet(policy: Policy, uri: string, keyVariable: string): Promise<void> {
+async function greet(
+  policy: Policy,
+  uri: string,
+  keyVariable: string,
+): Promise<PolicyDescription | undefined> {
   try {
-    await policy.describe?.({ signal: AbortSignal.timeout(patience.answering * 1000) })
+    return await policy.describe?.({ signal: AbortSignal.timeout(patience.answering * 1000) })
   } catch (error) {
-    if (!(error instanceof ServerError)) return
-    if (error.status === 401) {
+    if (error instanceof ServerError && error.status === 401) {
       throw new ServerError(
         'status',
         `${uri} wants a key (401). Set the variable ${keyVariable}, or name another with --key-variable.`,
@@ -73,5 +86,6 @@ async function greet(policy: Policy, uri: string, keyVariable: string): Promise<
       )
     }
     // Other errors are left to rolling, which retries and reports them better.
+    return undefined
   }
 }

@@ -45,4 +45,11 @@ describe('a patient speaker', () => {
     await expect(wrong.speaker.say([], call)).rejects.toThrow('not JSON')
     expect(wrong.waits).toHaveLength(0)
   })
+
+  it('does not wait for a server that asks for days', async () => {
+    const closed = new ServerError('status', 'closed', { status: 429, retryAfterSeconds: 1e7 })
+    const { speaker, waits } = speakerAfter([closed])
+    await expect(speaker.say([], call)).rejects.toThrow('closed')
+    expect(waits).toHaveLength(0)
+  })
 })

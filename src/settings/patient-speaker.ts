@@ -12,6 +12,9 @@ export interface PatienceOptions {
   readonly clock?: Clock
 }
 
+/** A server that asks for more is not waited for, as by policies. */
+const longestSeconds = 1800
+
 /**
  * A speaker that asks again when its server was busy, broken or gone for a moment, as policies do.
  * Without it one refused request of a simulated user would cost a whole conversation.
@@ -28,8 +31,10 @@ export function patientSpeaker(speaker: Speaker, options: PatienceOptions = {}):
           return await speaker.say(messages, call)
         } catch (cause) {
           if (attempt >= attempts || !isPassing(cause)) throw cause
+          const { retryAfterSeconds = 0 } = cause
+          if (retryAfterSeconds > longestSeconds) throw cause
           const wait = firstWaitSeconds * 2 ** (attempt - 1) * (0.5 + randomAt(seed, attempt) / 2)
-          await clock.sleep(((cause.retryAfterSeconds ?? 0) + wait) * 1000, call.signal)
+          await clock.sleep((retryAfterSeconds + wait) * 1000, call.signal)
         }
       }
     },

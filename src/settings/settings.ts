@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { plainSampling } from '../core/policy.ts'
 import { leafWeightNames } from '../math/credit.ts'
-import { defaultLimits } from '../rollout/attempt.ts'
+import { defaultLimits, defaultRewardSeconds } from '../rollout/attempt.ts'
 import { channelSchema } from './notify-channel.ts'
 import { budget, concurrency, count, type Setting, setting, share, text, texts } from './setting.ts'
 
@@ -46,7 +46,7 @@ export const settings = {
   ),
   tasks: setting(
     () => z.union([count(), text()]),
-    'Tasks: a JSONL or Parquet file, a run, or how many to make from the seed',
+    'Tasks: a JSONL or Parquet file, a run of roll or eval, or how many to make from the seed',
     { argument: 'FILE|N' },
   ),
   heldOut: setting(
@@ -78,6 +78,10 @@ export const settings = {
   }),
   judge: setting(text, 'The model that `--reward judge` asks, such as openai:URL', {
     argument: 'URI',
+  }),
+  rewardSeconds: setting(() => z.number().positive(), 'Seconds each part of a reward may take', {
+    argument: 'SECONDS',
+    default: defaultRewardSeconds,
   }),
   filters: setting(texts, 'Judges that drop trajectories, with a reason', {
     argument: 'NAME[:ITEM,…]',

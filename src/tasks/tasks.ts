@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { SettingError } from '../names/setting-error.ts'
-import { isRun } from '../store/run-folder.ts'
+import { isRun, readManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import { parquetRows } from './parquet-rows.ts'
 
@@ -114,11 +114,20 @@ function makeTasks<Data>(
   return environment.makeTasks({ count, seed, ...(split !== undefined && { split }) })
 }
 
+/** Refuses a run of training: tasks that it held out would be trained on, or those that it trained on be held out. */
+async function refuseTraining(run: string): Promise<void> {
+  if ((await readManifest(run)).kind !== 'train') return
+  throw new SettingError(
+    `${run} is a run of training, which held some of its tasks out: name the tasks that it was given instead`,
+  )
+}
+
 /** The tasks of another run, each once, in its order. */
 async function* tasksOfRun<Data>(
   environment: Environment<Data>,
   run: string,
 ): AsyncGenerator<Task<Data>> {
+  await refuseTraining(run)
   const seen = new Set<string>()
   await using reader = await openRunReader(run)
   for (const { id, data } of reader.tasks()) {

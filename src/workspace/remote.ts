@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { type Call, pause } from '../core/call.ts'
+import type { Call } from '../core/call.ts'
 import { describeCause } from '../core/failure.ts'
 import { keepSecret, keepSecretsIn } from '../core/process/secrets.ts'
+import { delayOf, pause } from '../core/process/timer.ts'
 import type { Finished } from '../sandbox/run.ts'
 import { packFolder } from './archive.ts'
 import {
@@ -173,7 +174,7 @@ class Server {
     try {
       const response = await fetch(`${this.url}${path}`, {
         method,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(within * 1000)]),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(delayOf(within))]),
         headers: { ...this.#headers, ...(content !== undefined && { 'content-type': type }) },
         ...(content !== undefined && { body: content }),
       })

@@ -24,7 +24,12 @@ export function openLlamaCppServer(options: LlamaCppServerOptions = {}): Promise
         json({ model_path: 'model.gguf', default_generation_settings: { n_ctx: 4096 } }),
     },
     tooLong: {
-      error: { code: 400, message: 'the request exceeds the available context size', n_ctx: 4096 },
+      error: {
+        code: 400,
+        message:
+          'request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it',
+        type: 'exceed_context_size_error',
+      },
     },
   })
 }

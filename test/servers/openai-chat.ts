@@ -21,7 +21,14 @@ export function openOpenAiChatServer(options: OpenAiChatServerOptions = {}): Pro
   return openServing(options, {
     generations: { '/v1/chat/completions': turn => complete(turn, options) },
     others: { '/v1/models': ({ json }) => json({ data: [{ id: 'served' }] }) },
-    tooLong: { error: { message: 'Your messages exceed the context of 4096 tokens.' } },
+    tooLong: {
+      error: {
+        message:
+          "This model's maximum context length is 4096 tokens. However, your messages resulted in 5000 tokens.",
+        type: 'invalid_request_error',
+        code: 'context_length_exceeded',
+      },
+    },
   })
 }
 

@@ -40,7 +40,9 @@ export function openSglangServer(options: SglangServerOptions = {}): Promise<Ser
       '/server_info': ({ json }) => json({ context_length: 4096, version: '0.5' }),
     },
     tooLong: {
-      error: { message: 'The input (9000 tokens) is longer than the context length (4096).' },
+      error: {
+        message: "The input (9000 tokens) is longer than the model's context length (4096 tokens).",
+      },
     },
   })
 }

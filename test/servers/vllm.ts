@@ -32,7 +32,13 @@ export function openVllmServer(options: VllmServerOptions = {}): Promise<Serving
         json({ data: [{ id: 'served', root: 'test/model', max_model_len: 4096 }] }),
     },
     tooLong: {
-      error: { message: 'This model has a maximum context length of 4096 tokens.', code: 400 },
+      error: {
+        message:
+          "This model's maximum context length is 4096 tokens. However, your prompt contains 5000 input tokens.",
+        type: 'BadRequestError',
+        param: 'input_tokens',
+        code: 400,
+      },
     },
   })
 }

@@ -13,6 +13,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../../test/command-line.ts'
 import { lockFile } from '../../store/lock.ts'
 import { readManifest, runPaths, writeManifest } from '../../store/run-folder.ts'
+import { openRunReader } from '../../store/store.ts'
 
 let folder: string
 let run: string
@@ -130,4 +131,25 @@ it('a folder that another process writes is a misuse, with what can be done', as
   await using _lock = await lockFile(runPaths(copy).lock)
   const { code, stderr } = await runCommand(words('--out', copy))
   expect([code, stderr]).toEqual([2, expect.stringMatching(/by process \d+: wait until it ends/)])
+})
+
+it('[O1] a reward has as long as --reward-seconds says, in what resumes or scores the run too', async () => {
+  const file = join(folder, 'slow.mjs')
+  writeFileSync(file, 'export const slow = () => new Promise(() => {})\n')
+  const out = join(folder, 'slow')
+  const late = 'reward part "slow" took longer than 0.05 s'
+  const rewarded = ['--reward', `${file}#slow`, '--reward-seconds', '0.05', '--out', out]
+  await runCommand(words(...rewarded, '--budget', '{"trajectories":2}'))
+  const reasons = async (): Promise<unknown[]> => {
+    const found: unknown[] = []
+    await using reader = await openRunReader(out)
+    for await (const { group } of reader.groups()) {
+      for (const { outcome } of group.unscored) found.push('message' in outcome && outcome.message)
+    }
+    return found
+  }
+  expect(await reasons()).toEqual([late, late])
+  await runCommand(['resume', out, '--no-budget'])
+  expect(await reasons()).toEqual(Array.from({ length: 8 }, () => late))
+  expect((await runCommand(['score', out])).stdout).toContain(late)
 })

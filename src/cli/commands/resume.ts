@@ -24,6 +24,7 @@ export const resumeCommand: Command = {
     'refill',
     'budget',
     'deadline',
+    'rewardSeconds',
     'retries',
     'keyVariable',
     'unfinished',

@@ -37,6 +37,7 @@ export const rollSettings: readonly SettingName[] = [
   'condense',
   'reward',
   'judge',
+  'rewardSeconds',
   'filters',
   'guards',
   'advantage',

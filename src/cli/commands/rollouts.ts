@@ -129,6 +129,7 @@ async function serveUntilStopped(
   await using worlds = new Worlds({
     environment: parts.environment,
     reward: parts.reward ?? parts.environment.reward,
+    rewardSeconds: parts.rewardSeconds,
   })
   await using server = await openNamed(`--host ${door.host}`, () =>
     serveRollouts({ rollouts, worlds }, { port, ...door }),

@@ -1,5 +1,5 @@
 import type { Environment, Task } from '../../core/environment.ts'
-import { type ProbeResult, probeRewards } from '../../measure/probe-rewards.ts'
+import { type ProbeOptions, type ProbeResult, probeRewards } from '../../measure/probe-rewards.ts'
 import {
   lostScores,
   openRescoreSummary,
@@ -40,6 +40,7 @@ export const scoreCommand: Command = {
   settings: [
     'reward',
     'judge',
+    'rewardSeconds',
     'filters',
     'advantage',
     'overlong',
@@ -73,9 +74,10 @@ async function runScore(invocation: Invocation): Promise<number> {
     await openEnvironmentNamed(values.environment),
     terminal.tell,
   )
+  const { rewardSeconds } = values
   const reward = (await openRewards(values.reward, values.judge)) ?? environment.part.reward
   if (own.probe !== undefined) {
-    const results = await probe(run, { ...environment.part, reward }, signal)
+    const results = await probe(run, { ...environment.part, reward }, { signal, rewardSeconds })
     for (const result of results) {
       terminal.print(json ? JSON.stringify(result) : probeLine(result))
     }
@@ -89,6 +91,7 @@ async function runScore(invocation: Invocation): Promise<number> {
       await openShaping(withoutUndefined(values)),
     ),
     weighting: values.weighting,
+    rewardSeconds,
     signal,
   }
   const { summary, kept } = await scoreAll(run, options, invocation)
@@ -152,14 +155,14 @@ const probed = 32
 async function probe(
   run: string,
   environment: Environment,
-  signal: AbortSignal,
+  options: Pick<ProbeOptions, 'signal' | 'rewardSeconds'>,
 ): Promise<readonly ProbeResult[]> {
   const tasks: Task[] = []
   await using reader = await openRunReader(run)
   for await (const { task } of reader.groups()) {
     if (tasks.push(task) === probed) break
   }
-  return await probeRewards(environment, tasks, { signal, seed: 1 })
+  return await probeRewards(environment, tasks, { ...options, seed: 1 })
 }
 
 function probeLine({ probe, about, reward, most, tasks, problem }: ProbeResult): string {

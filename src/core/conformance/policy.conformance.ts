@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { across, Failure } from '../failure.ts'
 import {
   type Policy,
+  PromptTooLong,
   plainSampling,
   type Sample,
   type SampleRequest,
@@ -335,6 +336,7 @@ function describeFaults(subject: PolicySubject): void {
         expect(failure.message).toMatch(words[fault])
         expect(failure.message).toMatch(/http:\/\/127\.0\.0\.1:\d+\/\w/)
         expect(failure.message.length).toBeLessThan(1000)
+        expect(failure.cause instanceof PromptTooLong).toBe(fault === 'too-long')
       }
     })
   }

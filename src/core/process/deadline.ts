@@ -1,4 +1,5 @@
 import { type Call, onAbort } from '../call.ts'
+import { startTimer } from './timer.ts'
 
 /** Thrown when work was not done within its seconds. */
 export class DeadlineError extends Error {
@@ -11,9 +12,6 @@ export class DeadlineError extends Error {
     this.seconds = seconds
   }
 }
-
-// A timer's delay is a 32-bit number of milliseconds.
-const longestDelay = 2 ** 31 - 1
 
 /** Gives the signal that stops the work; it is created on first use, as most work never needs it. */
 export type Stopping = () => AbortSignal
@@ -38,9 +36,7 @@ export async function withDeadline<T>(
       stop.abort(reason)
     }
     const leave = (): void => end(signal.reason)
-    const delay = seconds * 1000
-    const timer =
-      delay <= longestDelay ? setTimeout(() => end(new DeadlineError(seconds)), delay) : undefined
+    const timer = startTimer(() => end(new DeadlineError(seconds)), seconds * 1000)
     const cleanUp = (): void => {
       clearTimeout(timer)
       stopListening()

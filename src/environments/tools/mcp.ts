@@ -2,6 +2,7 @@ import type { Call } from '../../core/call.ts'
 import { Failure } from '../../core/failure.ts'
 import { DeadlineError, withDeadline } from '../../core/process/deadline.ts'
 import { keepSecretsIn, keepSecretVariables } from '../../core/process/secrets.ts'
+import { delayOf } from '../../core/process/timer.ts'
 import type { ToolExecution, ToolLimits } from '../../core/tool.ts'
 import type { WorldCall } from '../opened-world.ts'
 import { type Bounds, boundedFetch } from './bounded-fetch.ts'
@@ -246,7 +247,7 @@ function toTool(listed: ListedTool, client: Client, context: ToolContext): Offer
     // The call's own limit ends first; the rest is time for two pings.
     limits: { ...limits, seconds: seconds + 2 * pingSeconds },
     async execute(input: Record<string, unknown>, { abortSignal }: ToolExecution) {
-      const timeout = Math.min(seconds * 1000, longestDelay)
+      const timeout = delayOf(seconds)
       const request = { method: 'tools/call' as const, params: { name, arguments: input } }
       const answer = await client
         .request(request, sdk.CallToolResultSchema, { signal: abortSignal, timeout })
@@ -262,9 +263,6 @@ function toTool(listed: ListedTool, client: Client, context: ToolContext): Offer
     },
   }
 }
-
-/** The longest that a timer takes. */
-const longestDelay = 2 ** 31 - 1
 
 /**
  * Decides who is to blame. Errors that the server reports, and tools that time out while the server
@@ -285,7 +283,7 @@ async function attribute(
   }
   if (cause.code !== sdk.ErrorCode.RequestTimeout) return cause
   watch.givenUp()
-  const lives = await client.ping({ timeout: pingSeconds * 1000 }).catch(() => undefined)
+  const lives = await client.ping({ timeout: delayOf(pingSeconds) }).catch(() => undefined)
   if (lives) return new DeadlineError(seconds)
   return broken(`hangs: no answer within ${seconds} seconds, nor to a ping in ${pingSeconds} more`)
 }

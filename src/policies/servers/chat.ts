@@ -1,11 +1,12 @@
 import type { Call } from '../../core/call.ts'
 import type { Message, ToolDefinition } from '../../core/message.ts'
-import type { Sampling } from '../../core/policy.ts'
-import { asArray, asObject, parseJson } from '../transport/reading.ts'
-import { isUnknownPath, ServerError } from '../transport/server-error.ts'
-import { ask, getObject } from './ask.ts'
+import type { PolicyDescription, Sampling } from '../../core/policy.ts'
+import { parseJson } from '../transport/reading.ts'
+import { ServerError } from '../transport/server-error.ts'
+import { ask } from './ask.ts'
 import { type ChatAnswer, readChatAnswer } from './chat-answer.ts'
-import { openServer, type Server, type ServerOptions } from './server.ts'
+import { describeModel, firstModel } from './model-card.ts'
+import { openServer, type ServerOptions } from './server.ts'
 
 /** How to reach a chat server. */
 export interface ChatOptions extends ServerOptions {
@@ -29,8 +30,8 @@ export interface ChatRequest {
 export interface Chat extends AsyncDisposable {
   readonly url: string
   say(request: ChatRequest, call: Call): Promise<ChatAnswer>
-  /** The model's name there. */
-  model(call: Call): Promise<string>
+  /** The model's name there, and its context where the server tells it. */
+  describe(call: Call): Promise<PolicyDescription>
 }
 
 /** What a server turned out to understand. */
@@ -60,7 +61,7 @@ export function openChat(url: string, options: ChatOptions = {}): Chat {
 
   return {
     url: server.url,
-    model: modelName,
+    describe: async call => describeModel(server, await modelName(call), call),
     async say(request, call) {
       call.signal.throwIfAborted()
       const name = await modelName(call)
@@ -85,19 +86,6 @@ export function openChat(url: string, options: ChatOptions = {}): Chat {
 function withVersion(url: string): string {
   const isBare = URL.canParse(url) && new URL(url).pathname === '/'
   return isBare ? `${url.replace(/\/$/, '')}/v1` : url
-}
-
-/** Servers with one model need no name, and may not list any. */
-async function firstModel(server: Server, call: Call): Promise<string> {
-  try {
-    const where = `GET ${server.url}/models`
-    const { data } = await getObject(server, ['/models'], call)
-    const { id } = asObject(asArray(data, where, 'data')[0], where, 'data[0]')
-    return String(id)
-  } catch (cause) {
-    if (isUnknownPath(cause)) return 'default'
-    throw cause
-  }
 }
 
 /** All sampling fields are stated; those that only some servers know are left out for servers that refuse them. */

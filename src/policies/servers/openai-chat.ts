@@ -44,7 +44,7 @@ export function openOpenAiChat(url: string, options: OpenAiChatOptions = {}): Po
       const version = versionRange(before, versions.read(answer.weights))
       return toSample(answer, { version, seconds, sent: request.prompt.ids.length })
     },
-    describe: async call => ({ model: await chat.model(call) }),
+    describe: call => chat.describe(call),
     [Symbol.asyncDispose]: () => chat[Symbol.asyncDispose](),
   }
 }

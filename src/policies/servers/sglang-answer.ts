@@ -17,7 +17,8 @@ import {
   wrong,
   wrongLogprob,
 } from '../transport/reading.ts'
-import { ServerError } from '../transport/server-error.ts'
+import { refusal } from '../transport/refusal.ts'
+import type { ServerError } from '../transport/server-error.ts'
 import { TokenBuffer } from '../transport/token-buffer.ts'
 import { type Generated, spanNames } from './generated.ts'
 
@@ -269,7 +270,7 @@ function readFinish(value: unknown, where: string): Finish {
   }
   if (typeof reason.status_code === 'number' && reason.status_code >= 400) {
     const message = `${where} gave up the sample: ${shown(reason.message)}`
-    throw new ServerError('status', message, { status: reason.status_code })
+    throw refusal(message, String(reason.message), { status: reason.status_code })
   }
   return { kind: 'abort' }
 }

@@ -329,12 +329,14 @@ async function describe(sglang: Sglang, call: Call): Promise<PolicyDescription> 
   const info = await serverInfo(server, call)
   const where = `GET ${server.url}/server_info`
   if (model.weight_version !== undefined) versions.read(model.weight_version)
-  const context =
-    asCount(info.context_length, where, 'context_length') ??
-    asCount(info.max_req_input_len, where, 'max_req_input_len')
+  // Its memory may hold less than its context; where neither is told, as by a router, nothing is known.
+  const told = [
+    asCount(info.context_length, where, 'context_length'),
+    asCount(info.max_req_input_len, where, 'max_req_input_len'),
+  ].filter(each => each !== undefined)
   return {
     ...(typeof model.model_path === 'string' ? { model: model.model_path } : {}),
-    ...(context === undefined ? {} : { context }),
+    ...(told.length === 0 ? {} : { context: Math.min(...told) }),
   }
 }
 

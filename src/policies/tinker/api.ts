@@ -1,4 +1,5 @@
-import { type Call, pause } from '../../core/call.ts'
+import type { Call } from '../../core/call.ts'
+import { pause } from '../../core/process/timer.ts'
 import { retrieve } from './futures.ts'
 import {
   fieldsOf,

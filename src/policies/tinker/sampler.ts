@@ -1,4 +1,4 @@
-import { type Call, pause } from '../../core/call.ts'
+import type { Call } from '../../core/call.ts'
 import {
   type Policy,
   plainCapabilities,
@@ -7,6 +7,7 @@ import {
   type Scores,
   type TokenSample,
 } from '../../core/policy.ts'
+import { pause } from '../../core/process/timer.ts'
 import { type LogprobBasis, sampled, type VersionRange } from '../../core/segment.ts'
 import type { SubmitOptions, TinkerApi } from './api.ts'
 import { readSample, type SampleOutput, sampleOf } from './messages.ts'

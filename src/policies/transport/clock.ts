@@ -1,4 +1,4 @@
-import { pause } from '../../core/call.ts'
+import { pause } from '../../core/process/timer.ts'
 
 /** Time as a parameter, so that tests need not wait for it. */
 export interface Clock {

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { knownSecrets, withoutSecrets } from '../../core/process/secrets.ts'
+import { startTimer } from '../../core/process/timer.ts'
 import type { FreeingHandler } from './connections.ts'
+import { refusal } from './refusal.ts'
 import { ServerError } from './server-error.ts'
 
 /** A request under way. */
@@ -28,6 +30,7 @@ const largestAnswer = 256 * 2 ** 20
 /** An error page is only quoted, so no more than its beginning is kept. */
 const largestErrorPage = 2 ** 16
 const excerptLength = 300
+const longestReason = 4096
 
 /**
  * Gathers one answer. Dispatching straight to a handler skips the streams of undici's `request`,
@@ -55,7 +58,7 @@ export class HttpExchange implements Exchange, FreeingHandler {
       this.#reject = reject
     })
     const { where, deadlineSeconds } = options
-    this.#timer = setTimeout(() => {
+    this.#timer = startTimer(() => {
       const message = `${where} did not answer within ${deadlineSeconds} s`
       this.cancel(new ServerError('deadline', message))
     }, deadlineSeconds * 1000)
@@ -121,12 +124,12 @@ export class HttpExchange implements Exchange, FreeingHandler {
     return true
   }
 
-  #statusError(body: Buffer): ServerError {
+  #statusError(body: Buffer): Error {
     const { where, key } = this.#options
     const said = excerptOf(body, key)
     const message = `${where} answered ${this.#status}${said ? `: ${said}` : ', with no body'}`
     const seconds = retryAfter(this.#headers)
-    return new ServerError('status', message, {
+    return refusal(message, body.toString('utf8', 0, longestReason), {
       status: this.#status,
       ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
     })
@@ -141,7 +144,7 @@ function redacted(body: Buffer): Buffer {
 
 /** The beginning of a body on one line, without the key that a server may have echoed. */
 export function excerptOf(body: Buffer, key?: string): string {
-  const text = body.subarray(0, 4096).toString('utf8')
+  const text = body.toString('utf8', 0, longestReason)
   const shown = key ? text.replaceAll(key, '[key]') : text
   const line = withoutSecrets(shown).replace(/\s+/g, ' ').trim()
   return line.length > excerptLength ? `${line.slice(0, excerptLength)}…` : line

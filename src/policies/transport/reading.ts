@@ -1,4 +1,5 @@
 import { excerptOf } from './exchange.ts'
+import { refusal } from './refusal.ts'
 import { ServerError } from './server-error.ts'
 
 /** The fields of an object that a server sent. */
@@ -105,9 +106,9 @@ export function checkScored(from: number, length: number): void {
 }
 
 /** The error that a server reports within a stream, after its status was sent. */
-export function eventError(error: unknown, where: string): ServerError {
+export function eventError(error: unknown, where: string): Error {
   const { message, code } = asObject(error, where, 'error')
   const status = typeof code === 'number' ? { status: code } : {}
   const said = `${where} answered an error in its stream: ${shown(message)}`
-  return new ServerError('status', said, status)
+  return refusal(said, String(message), status)
 }

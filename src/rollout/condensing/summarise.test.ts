@@ -11,6 +11,7 @@ import { call } from '../../../test/rolling.ts'
 import { selfCondenser } from '../../condensers/self.ts'
 import type { Condensing } from '../../core/condenser.ts'
 import type { Message } from '../../core/message.ts'
+import { PromptTooLong } from '../../core/policy.ts'
 import { rowsOf } from '../../core/row.ts'
 import type { Tree } from '../../core/tree.ts'
 
@@ -90,6 +91,25 @@ describe('summaries that the policy writes itself', () => {
     expect(kindsOf(trajectory)).toContain('condense-failed')
     expect(trajectory.outcome).toEqual({ kind: 'truncated', limit: 'context' })
     expectExact(tree, policy.requests, 1200)
+  })
+
+  it('that the policy has no room for are a problem of the condenser, not a failure of the policy', async () => {
+    const refusing = (request: Said): string => {
+      if (request.isSummary) throw new PromptTooLong('I take no more')
+      return call('turn_page', {})
+    }
+    const told: unknown[] = []
+    const condensing: Condensing = {
+      async condense(messages, { self, signal }) {
+        await self.say(messages, { signal }).catch((error: unknown) => told.push(error))
+        return { kind: 'unchanged' }
+      },
+      fork: () => condensing,
+    }
+    const asking = { name: 'asking', condensesOpenings: false, open: () => condensing }
+    const { trajectory } = await rollOne(settingsOf(asking), { speak: refusing })
+    expect(String(told[0])).toContain('no room to summarise: PromptTooLong: I take no more')
+    expect(trajectory.outcome).toEqual({ kind: 'truncated', limit: 'context' })
   })
 
   it('count against the tokens of the trajectory', async () => {

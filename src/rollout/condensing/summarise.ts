@@ -5,7 +5,7 @@ import type { SpeakCall, Speaker, Speech } from '../../core/speaker.ts'
 import { placeAt, plantTree, root } from '../../core/tree.ts'
 import { commonLength } from '../act.ts'
 import { findRepeats } from '../repeats.ts'
-import { sampleSegments } from '../sample-turn.ts'
+import { isTooLong, sampleSegments } from '../sample-turn.ts'
 import { openTokenBuffer } from '../token-buffer.ts'
 import { addFork, markReencoded, note, sampledEnd, type Walk } from '../walk.ts'
 
@@ -43,7 +43,7 @@ async function sayAside(
   }
   const own = stepAside(walk, { ids, messages, isTrained: call.isTrained })
   const start = own.tokens.length
-  const { finish, text } = await sampleSegments(own, room)
+  const { finish, text } = await sampleSegments(own, room).catch(refuseTooLong)
   const sampled = own.tokens.length - start
   takeOver(walk, own, call.isTrained)
   const figures = { prompt: ids.length, sampled }
@@ -52,6 +52,11 @@ async function sayAside(
   const message =
     text?.message ?? renderer.parse(own.tokens.view(start), own.tree.tools, turn).message
   return { message, finish: finish.kind === 'stop' ? 'stop' : 'length', usage: figures }
+}
+
+/** A summary that the policy has no room for is the condenser's to deal with, as where a limit leaves none. */
+function refuseTooLong(error: unknown): never {
+  throw isTooLong(error) ? new Error(`no room to summarise: ${error.message}`) : error
 }
 
 /** How many tokens a summary may have, by the context and the tokens that are left. */

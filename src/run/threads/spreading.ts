@@ -45,6 +45,7 @@ const whose: Readonly<Record<keyof RollOptions, 'threads' | 'run' | 'one thread'
   topLogprobs: 'threads',
   reward: 'threads',
   judge: 'threads',
+  rewardSeconds: 'threads',
   concurrency: 'run',
   adaptive: 'one thread',
   budget: 'run',

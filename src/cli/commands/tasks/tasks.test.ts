@@ -97,6 +97,17 @@ it('a set is made, split, cleared of what is held out, measured by a policy, and
   const refused = await runCommand(['tasks', 'measure', at('run'), ...keep])
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('are held out')])
   expect(existsSync(at('leaked.jsonl'))).toBe(false)
+  const desk = ['--policy', 'embedded', '--environment', 'desk']
+  for (const words of [
+    ['train', ...desk, '--tasks', at('run'), '--out', at('again')],
+    ['train', ...desk, '--tasks', at('hard.jsonl'), '--held-out', at('run'), '--out', at('again')],
+    ['roll', ...desk, '--tasks', at('run'), '--out', at('again')],
+    ['tasks', 'dedupe', at('run'), '--out', at('again.jsonl')],
+  ]) {
+    const { code, stderr } = await runCommand(words)
+    expect([words, code, stderr]).toEqual([words, 2, expect.stringContaining('run of training')])
+  }
+  expect([existsSync(at('again')), existsSync(at('again.jsonl'))]).toEqual([false, false])
 }, 300_000)
 
 it('no file that is there already is written over', async () => {

@@ -1,3 +1,4 @@
+import { PromptTooLong } from '../../../core/policy.ts'
 import type { PackedAnswer, Reading } from '../../servers/answer-reading.ts'
 import type { ServerOptions } from '../../servers/server.ts'
 import { ServerError, type ServerProblem } from '../server-error.ts'
@@ -50,10 +51,13 @@ export interface PlainFailure {
   readonly retryAfterSeconds?: number | undefined
   /** The code of a system error behind it. */
   readonly code?: string
+  /** Whether the prompt did not fit the server's context. */
+  readonly isTooLong?: boolean
 }
 
 /** An error, made plain. */
 export function toPlain(error: unknown): PlainFailure {
+  if (error instanceof PromptTooLong) return { message: error.message, isTooLong: true }
   if (!(error instanceof ServerError)) return { message: String(error) }
   const { message, problem, status, retryAfterSeconds, cause } = error
   const code = (cause as { readonly code?: unknown } | undefined)?.code
@@ -62,6 +66,7 @@ export function toPlain(error: unknown): PlainFailure {
 
 /** The error that was made plain. */
 export function fromPlain({ message, problem, code, ...details }: PlainFailure): Error {
+  if (details.isTooLong) return new PromptTooLong(message)
   if (!problem) return new Error(message)
   const { status, retryAfterSeconds } = details
   return new ServerError(problem, message, {
