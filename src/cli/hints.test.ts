@@ -46,8 +46,8 @@ const commands: readonly (readonly string[])[] = [
   ['fork', 'runs/0001', '1/0/0', '--at', '0', '--samples', '2'],
   ['fork', 'runs/0001', 'nothing', '--at', '0', '--samples', '2'],
   ['convert', 'runs/0001', '--to', 'steps', '--out', 'runs/steps'],
-  ['export', 'runs/0001', '--to', 'jsonl', '--out', 'exported.jsonl'],
-  ['import', 'exported.jsonl', '--from', 'jsonl', '--out', 'runs/imported'],
+  ['export', 'runs/0001', '--to', 'jsonl', '--out', 'rows.jsonl'],
+  ['import', 'rows.jsonl', '--from', 'jsonl', '--out', 'runs/imported'],
   ['roll', ...rolling, '--tasks', 'tasks.jsonl', '--out', 'runs/0001'],
   [
     'roll',

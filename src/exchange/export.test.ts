@@ -167,7 +167,7 @@ describe('export of a run', () => {
       }) as typeof dice.sample,
     }
     const broken = await rollTo('broken', {}, { policy })
-    const written = { to: 'jsonl', out: join(scratch, 'broken.jsonl'), overwrite: true }
+    const written = { to: 'jsonl', out: join(scratch, 'broken.jsonl') }
     const { leftOut } = await exportRun(broken, written)
     const { lost, rows } = await exportRun(broken, { ...written, include: ['failed'] })
     const silent = lost.find(({ what }) => what.includes('sampled nothing'))!
@@ -196,18 +196,16 @@ describe('export of a run', () => {
     await expect(exportRun(run, nowhere)).rejects.toThrow('out is missing: name the file')
   })
 
-  it('leaves a file alone that is there, unless it is told to write over it', async () => {
+  it('leaves a file alone that is no export', async () => {
     const out = join(scratch, 'tasks.jsonl')
     writeFileSync(out, '{"prompt":"1 + 1"}\n')
     await expect(exportRun(run, { to: 'trl', out })).rejects.toThrow(
-      'tasks.jsonl is there already: remove it or choose another file',
+      /tasks.jsonl is there already and no export of Espalier's/,
     )
     const sinks = [{ to: 'trl', out }]
     await expect(rollTo('over-tasks', { sinks })).rejects.toThrow(/is there already/)
     expect(readFileSync(out, 'utf8')).toBe('{"prompt":"1 + 1"}\n')
     expect(existsSync(`${out}.partial`)).toBe(false)
-    await exportRun(run, { to: 'trl', out, overwrite: true })
-    expect(readFileSync(out, 'utf8').includes('"prompt_ids":')).toBe(true)
   })
 
   it('carries sampled ids and log-probabilities to ART, and says of which turns it does not', async () => {
@@ -239,11 +237,10 @@ describe('export of a run', () => {
     expect(form).toMatchObject({ rows: 'paths', loss: 'ppo' })
     expect(form!.trained).toBeGreaterThan(form!.once)
     expect(notes.join()).toMatch(/ignores our advantages/)
-    const cheap = await exportRun(trees, { to: 'verl', out, rows: 'once', overwrite: true })
+    const cheap = await exportRun(trees, { to: 'verl', out, rows: 'once' })
     expect(cheap.form!.trained).toBe(form!.once)
     expect(cheap.notes.join()).toMatch(/shared by trajectories.*exact while ratios are 1/)
-    const bySequence = { to: 'verl', out, rows: 'once', loss: 'gspo', overwrite: true } as const
-    await expect(exportRun(trees, bySequence)).rejects.toThrow(
+    await expect(exportRun(trees, { to: 'verl', out, rows: 'once', loss: 'gspo' })).rejects.toThrow(
       /gspo has a quantity per sequence.*--rows paths/,
     )
     await expect(exportRun(trees, { to: 'trl-sft', out, rows: 'paths' })).rejects.toThrow(
@@ -261,12 +258,11 @@ describe('export of a run', () => {
     expect(Object.keys(untempered).join()).toMatch(problem)
     const out = join(scratch, 'cut.rows')
     for (const to of ['jsonl', 'verl', 'tinker']) {
-      const { notes, lost } = await exportRun(cut, { to, out, overwrite: true })
+      const { notes, lost } = await exportRun(cut, { to, out })
       expect(notes.join()).toMatch(problem)
       expect(lost.some(({ what }) => /not the tempered ones/.test(what))).toBe(to !== 'jsonl')
     }
-    const { notes } = await exportRun(run, { to: 'verl', out, overwrite: true })
-    expect(notes.join()).not.toMatch(/tempered/)
+    expect((await exportRun(run, { to: 'verl', out })).notes.join()).not.toMatch(/tempered/)
   })
 
   it('says which formats there are', async () => {

@@ -19,13 +19,7 @@ import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
 import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
-import {
-  type Appearance,
-  type OutputFile,
-  openOutputFile,
-  refuseExisting,
-  refuseTaken,
-} from './output-file.ts'
+import { type Appearance, type OutputFile, openOutputFile, refuseForeign } from './output-file.ts'
 import { openWeighing, type Weighing, weightingOf } from './weighing.ts'
 
 /** What to export, and how. */
@@ -44,8 +38,6 @@ export interface ExportOptions extends Selection {
   readonly withoutExperts?: boolean
   /** Also write what depends on clocks and servers. */
   readonly volatile?: boolean
-  /** Write over a file that is there. @default false: it is refused */
-  readonly overwrite?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -121,10 +113,6 @@ export async function exportWhole(
   }
 }
 
-interface Appearing {
-  readonly appears: Appearance
-}
-
 /** A file that groups are exported into, one after the other. */
 export interface OpenExport {
   write(group: StoredGroup): Promise<void>
@@ -136,13 +124,13 @@ export interface OpenExport {
 /** Opens a file in a format; groups are selected before they are written. */
 export async function openExport(
   format: Format,
-  options: Omit<ExportOptions, 'to'> &
-    Appearing & {
-      readonly run: string
-      readonly weighting: LeafWeighting
-      /** How groups are weighed before they are written. @default unchanged */
-      readonly weighing?: Weighing
-    },
+  options: Omit<ExportOptions, 'to'> & {
+    readonly run: string
+    readonly weighting: LeafWeighting
+    readonly appears: Appearance
+    /** How groups are weighed before they are written. @default unchanged */
+    readonly weighing?: Weighing
+  },
 ): Promise<OpenExport> {
   const { comparesRewards = false, training } = format
   const { weighting, weighing, loss = 'ppo' } = options
@@ -209,11 +197,10 @@ export async function openExport(
 /** Opens the file and what writes into it; a format that refuses leaves no file. */
 async function openWriter(
   format: Format,
-  { out, appears, overwrite = false }: Pick<ExportOptions, 'out' | 'overwrite'> & Appearing,
+  { out, appears }: { readonly out: string; readonly appears: Appearance },
   options: FormatOptions,
 ): Promise<{ readonly output: OutputFile; readonly writer: FormatWriter }> {
-  if (overwrite) refuseTaken('--out', out)
-  else refuseExisting('--out', out)
+  refuseForeign('--out', out, 'export')
   const output = await openOutputFile(out, appears)
   try {
     return { output, writer: format.open(output, options) }

@@ -31,12 +31,7 @@ export async function withSinks(writer: RunWriter, run: SinkRun): Promise<RunWri
   const files: OpenExport[] = []
   try {
     for (const { to, out, rows, loss } of sinkSettings.parse(run.config.sinks ?? [])) {
-      const asked = {
-        ...{ out, run: run.out, loss: loss ?? lossOf(run.config) },
-        ...(rows && { rows }),
-        // They are files of this run then.
-        overwrite: run.resumes ?? false,
-      }
+      const asked = { out, run: run.out, ...(rows && { rows }), loss: loss ?? lossOf(run.config) }
       const format = formatNamed(to)
       const weighing = openLiveWeighing(run.config, { format })
       const weighting = weightingOf(run.config)

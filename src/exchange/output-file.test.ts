@@ -2,7 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openOutputFile, refuseExisting, refuseForeign } from './output-file.ts'
+import { chainGroup, toExport } from '../../test/export-runs.ts'
+import { writeTo } from '../../test/memory-output.ts'
+import { formatNamed, formats } from '../sinks/formats/registry.ts'
+import { openOutputFile, refuseForeign } from './output-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-output-'))
 
@@ -12,30 +15,23 @@ describe('a file that is written', () => {
     ['tasks with a task', '{"id":"a","task":"Count."}\n'],
     ['notes', '# Notes\n'],
     ['a config', '{"policy": "embedded"}\n'],
-    ['results of others', '{\n  "run": "7",\n  "loss": 0.3\n}\n'],
     ['another page', '<!doctype html>\n<title>Mine</title>\n'],
   ])('is not written over %s', (name, text) => {
     const path = join(folder, name)
     writeFileSync(path, text)
-    for (const kind of ['result', 'page'] as const) {
+    for (const kind of ['export', 'page'] as const) {
       expect(() => refuseForeign('--out', path, kind)).toThrow(
         `--out ${path} is there already and no ${kind} of Espalier's: remove it or choose another file`,
       )
     }
   })
 
-  it.each([
-    ['a set for OpenAI’s API', '{"messages":[{"role":"user","content":"mine"}]}\n'],
-    ['a Parquet file', 'PAR1'],
-    ['results of tau-bench itself', '[{"task_id": 0, "reward": 1.0}]'],
-  ])('is not written over %s, which an export would look like', (name, text) => {
-    const path = join(folder, name)
-    writeFileSync(path, text)
-    expect(() => refuseExisting('--out', path, 'add --overwrite')).toThrow(
-      `--out ${path} is there already: remove it or add --overwrite`,
-    )
-    writeFileSync(path, '')
-    expect(() => refuseExisting('--out', path)).not.toThrow()
+  it.each(formats.map(({ name }) => name))('is written over an older export to %s', async name => {
+    const path = join(folder, `${name}.old`)
+    for (const groups of [[], [toExport(chainGroup([1, 0]))]]) {
+      writeFileSync(path, (await writeTo(formatNamed(name), groups)).bytes)
+      expect(() => refuseForeign('--out', path, 'export')).not.toThrow()
+    }
   })
 
   it('appears whole, or not at all where it is given up', async () => {

@@ -16,19 +16,10 @@ export function checkOutputFile(flag: string, path: string): void {
   if (!existsSync(folder)) throw new SettingError(`${flag} ${path}: there is no folder ${folder}`)
 }
 
-/**
- * Refuses to write over any file: exports look like the files of the programs they are for, so that an
- * older one cannot be told from somebody's only copy of their own work.
- */
-export function refuseExisting(flag: string, path: string, wayOut = 'choose another file'): void {
-  refuseTaken(flag, path)
-  if (beginningOf(path) === '') return
-  throw new SettingError(`${flag} ${path} is there already: remove it or ${wayOut}`)
-}
-
-/** How results and pages begin, which nobody else writes; what begins otherwise is not written over. */
+/** How exports, results and pages of ours begin; what begins otherwise is not written over. */
 const beginnings = {
-  result: /^\{\s*"run": "(?:[^"\\]|\\.)*",\s*"tasks": \d+,\s*"trials": /,
+  export:
+    /^(PAR1|\[\s*(\]|\{\s*"task_id":)|\{\s*"(run|simulations)":|\{"(prompt_ids|group_index|prompt_token_ids|model_input|trajectories|schema_version)":|\{"(messages|prompt)":\[|\{"input":\{"messages":|\{"id":"[^"]*(:\d+","task":|","env":))/,
   page: /^<!doctype html>[\s\S]*<title>Espalier<\/title>/i,
 } as const
 

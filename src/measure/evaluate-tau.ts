@@ -81,8 +81,6 @@ export async function writeTauResults(
     run,
     weighting: 'uniform',
     appears: 'whole',
-    // The evaluation was refused where a file was there that is not its own.
-    overwrite: true,
     // tau-bench writes failed attempts with reward 0; tau2-bench leaves them out of its results.
     include: format === tauBench ? ['failed'] : [],
   })

@@ -6,7 +6,7 @@ import type { Guard } from '../core/guard.ts'
 import type { Renderer } from '../core/renderer.ts'
 import type { LateFactory } from '../environments/factory.ts'
 import { openEnvironment } from '../environments/registry.ts'
-import { checkOutputFile, refuseExisting } from '../exchange/output-file.ts'
+import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { openFilter } from '../filters/registry.ts'
 import { nearFile } from '../names/near-file.ts'
 import { SettingError } from '../names/setting-error.ts'
@@ -135,7 +135,7 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 }
 
 /** The options that name parts without a model or a server behind them. */
-export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split' | 'resumes'> &
+export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
     /** Tasks to evaluate on, where there are some. */
@@ -157,7 +157,7 @@ export async function openPlainParts<Data>(
   for (const { to, out } of options.sinks ?? []) {
     const { formatNamed } = await import('../sinks/formats/registry.ts')
     await openNamed(`--sinks ${to}`, () => formatNamed(to))
-    if (!options.resumes) refuseExisting(`--sinks ${to}`, out)
+    refuseForeign(`--sinks ${to}`, out, 'export')
   }
   const filters = await openFilters(options.filters ?? [])
   return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }

@@ -99,8 +99,7 @@ export async function openTrial(trial: Trial): Promise<Disturbance> {
     reached: count => generations.reached(count),
     async rows(from = run) {
       const out = join(folder, 'rows.jsonl')
-      const words = ['export', from, '--to', 'jsonl', '--out', out, '--overwrite']
-      const { code, stderr } = await espalier(...words)
+      const { code, stderr } = await espalier('export', from, '--to', 'jsonl', '--out', out)
       if (code !== 0) throw new Error(stderr)
       return readFileSync(out, 'utf8')
     },

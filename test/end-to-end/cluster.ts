@@ -103,7 +103,6 @@ export async function rowsOf(folder: string, run: string): Promise<string> {
     'jsonl',
     '--out',
     out,
-    '--overwrite',
   )
   if (code !== 0) throw new Error(stderr)
   return readFileSync(out, 'utf8').replaceAll(/"run":"[^"]*",/g, '')

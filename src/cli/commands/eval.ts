@@ -1,5 +1,5 @@
 import { formatMetrics } from '../../environments/tau/metrics.ts'
-import { checkOutputFile, refuseExisting, refuseForeign } from '../../exchange/output-file.ts'
+import { checkOutputFile, refuseForeign } from '../../exchange/output-file.ts'
 import { withBenchmarkDefaults } from '../../measure/benchmark-settings.ts'
 import { evaluate } from '../../measure/evaluate.ts'
 import {
@@ -75,8 +75,7 @@ async function runEval(invocation: Invocation): Promise<number> {
 }
 
 /** Refuses, before anything is rolled, what could not be measured or written at the end. */
-function checkMeasures(values: Settings): void {
-  const { k = [], trials, results } = values
+function checkMeasures({ k = [], trials, results }: Settings): void {
   const most = Math.max(...k)
   if (most > trials) {
     throw new MisuseError(
@@ -85,8 +84,7 @@ function checkMeasures(values: Settings): void {
   }
   if (results === undefined) return
   checkOutputFile('--results', results)
-  if (isTau(values) || isTau2(values)) refuseExisting('--results', results)
-  else refuseForeign('--results', results, 'result')
+  refuseForeign('--results', results, 'export')
 }
 
 /** A benchmark takes its whole split, unless fewer tasks are asked for. */

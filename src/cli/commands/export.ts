@@ -5,7 +5,7 @@ import {
   exportRun,
   type WrittenForm,
 } from '../../exchange/export.ts'
-import { refuseExisting } from '../../exchange/output-file.ts'
+import { refuseForeign } from '../../exchange/output-file.ts'
 import { lossKind } from '../../math/registry.ts'
 import { formatNamed, formats } from '../../sinks/formats/registry.ts'
 import { openSelection, type Selection } from '../../sinks/selection.ts'
@@ -42,7 +42,6 @@ export const exportCommand: Command = {
     loss: { help: "The loss they will be trained with (default: the run's)", argument: 'NAME' },
     without: { help: 'Leave out what a format cannot carry: experts', argument: 'experts' },
     volatile: { help: 'Also write what depends on clocks and servers' },
-    overwrite: { help: 'Write over a file that is there' },
   },
   words: [1, 1],
   run: runExport,
@@ -58,8 +57,7 @@ async function runExport({
 }: Invocation): Promise<number> {
   const { to = 'jsonl', out, where } = own
   if (!out) throw new MisuseError('export needs --out FILE')
-  const overwrite = own.overwrite !== undefined
-  if (!overwrite) refuseExisting('--out', out, 'add --overwrite')
+  refuseForeign('--out', out, 'export')
   const selection: Selection = {
     ...(where !== undefined && { where }),
     ...(own.best !== undefined && { best: readBest(own.best) }),
@@ -73,7 +71,7 @@ async function runExport({
   const volatile = own.volatile !== undefined
   const { importance } = flags
   const result = await exportRun(words[0]!, {
-    ...{ to, out, ...selection, ...form, volatile, overwrite, signal },
+    ...{ to, out, ...selection, ...form, volatile, signal },
     ...(importance && { importance }),
     ...(own.without === 'experts' && { withoutExperts: true }),
   })

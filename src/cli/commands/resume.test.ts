@@ -45,8 +45,7 @@ function damaged(change: (journal: string) => void): string {
 
 async function rowsOf(from: string): Promise<string> {
   const out = join(folder, 'rows.jsonl')
-  const words = ['export', from, '--to', 'jsonl', '--out', out, '--overwrite']
-  const { code, stderr } = await runCommand(words)
+  const { code, stderr } = await runCommand(['export', from, '--to', 'jsonl', '--out', out])
   if (code !== 0) throw new Error(stderr)
   return readFileSync(out, 'utf8').replaceAll(/"run":"[^"]*"/g, '')
 }

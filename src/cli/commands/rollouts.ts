@@ -80,8 +80,7 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   const { tell } = terminal
   const { out } = values
   const away = elsewhereOf(values, { tell, ...(out !== undefined && { out }) })
-  const resumes = out !== undefined && isRun(out)
-  const options = { ...rollOptionsOf(values), tell, signal, resumes, ...away }
+  const options = { ...rollOptionsOf(values), tell, signal, ...away }
   const environment = needed(values, 'environment')
   await using opened = await openRollParts(environment, values.tasks, options)
   refuseBatch(opened.parts.estimate, 'the service')

@@ -123,10 +123,9 @@ it('shows where attempts that share some turns part within one', async () => {
     const options = { policy: await scripted([call, said]), group: 1, out }
     const tasks = [{ id: 'sum', prompt: '1+1?', answer: '2' }]
     for await (const _ of roll(calculator(), tasks, options));
-    const one = join(folder, `${index}.jsonl`)
-    await runCommand(['export', out, '--to', 'jsonl', '--out', one, '--include', 'filtered'])
+    await runCommand(['export', out, '--to', 'jsonl', '--out', file, '--include', 'filtered'])
     // As though one tree had grown all three.
-    rows.push({ ...JSON.parse(await readFile(one, 'utf8')), trajectory: `sum/0/${index}` })
+    rows.push({ ...JSON.parse(await readFile(file, 'utf8')), trajectory: `sum/0/${index}` })
   }
   const shared = rows.map(row => ({ ...row, passages: passagesOf(row, rows) }))
   await writeFile(file, shared.map(row => `${JSON.stringify(row)}\n`).join(''))
