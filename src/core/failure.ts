@@ -27,29 +27,30 @@ export class Failure extends Error {
   }
 }
 
-/** Runs `work`; whatever it throws is attributed to `boundary`, once, unless the caller itself stopped it. */
+/** Runs `work`; whatever it throws is attributed to `boundary`. */
 export async function across<T>(
   boundary: Boundary,
-  { signal }: Call,
+  call: Call,
   work: () => Promise<T> | T,
 ): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    throw attributed(boundary, signal, cause)
+    throw attributed(boundary, call, cause)
   }
 }
 
 /** The same for synchronous work. */
-export function acrossNow<T>(boundary: Boundary, { signal }: Call, work: () => T): T {
+export function acrossNow<T>(boundary: Boundary, call: Call, work: () => T): T {
   try {
     return work()
   } catch (cause) {
-    throw attributed(boundary, signal, cause)
+    throw attributed(boundary, call, cause)
   }
 }
 
-function attributed(boundary: Boundary, signal: AbortSignal, cause: unknown): unknown {
+/** What was thrown, attributed to `boundary`, once, unless the caller itself stopped it. */
+export function attributed(boundary: Boundary, { signal }: Call, cause: unknown): unknown {
   if (cause instanceof Failure || (signal.aborted && cause === signal.reason)) return cause
   return new Failure(boundary, { cause })
 }

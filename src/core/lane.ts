@@ -31,54 +31,86 @@ interface Waiter {
   isGone: boolean
 }
 
-/** Opens a lane; `resize` changes its limit while it runs. */
-export function openLane(name: string, limit: number): Lane & { resize(limit: number): void } {
-  let running = 0
-  let waiting = 0
-  let allowed = limit
+/** Those that wait for a place, in order. */
+function openQueue() {
   let head: Waiter | undefined
   let tail: Waiter | undefined
+  let waiting = 0
+  return {
+    get length() {
+      return waiting
+    },
+    /** Waits to be started; leaves when the signal aborts. */
+    wait({ signal }: Call): Promise<void> {
+      return new Promise((resolve, reject) => {
+        const leave = (): void => {
+          waiter.isGone = true
+          waiting--
+          reject(signal.reason)
+        }
+        const waiter: Waiter = {
+          start: () => {
+            stopListening()
+            resolve()
+          },
+          next: undefined,
+          isGone: false,
+        }
+        const stopListening = onAbort(signal, leave)
+        if (tail) tail.next = waiter
+        else head = waiter
+        tail = waiter
+        waiting++
+      })
+    },
+    /** Starts the first that has not left; there must be one. */
+    startFirst(): void {
+      let waiter: Waiter
+      do {
+        waiter = head!
+        head = waiter.next
+        // One that was promoted would keep all that came after it from being collected young.
+        waiter.next = undefined
+      } while (waiter.isGone)
+      if (!head) tail = undefined
+      waiting--
+      waiter.start()
+    },
+  }
+}
 
+/** Opens a lane; `resize` changes its limit while it runs. */
+export function openLane(name: string, limit: number): Lane & { resize(limit: number): void } {
+  const queue = openQueue()
+  let running = 0
+  let allowed = limit
+
+  function admit(): void {
+    while (queue.length > 0 && running < allowed) {
+      running++
+      queue.startFirst()
+    }
+  }
   function release(): void {
     running--
     admit()
   }
-
-  function admit(): void {
-    while (head && running < allowed) {
-      const waiter = head
-      head = waiter.next
-      // One that was promoted would keep all that came after it from being collected young.
-      waiter.next = undefined
-      if (!head) tail = undefined
-      if (waiter.isGone) continue
-      waiting--
-      running++
-      waiter.start()
-    }
+  // Shared by all that runs here: thousands wait at once, and what each of them holds is copied by the collector.
+  const pass = <T>(result: T): T => {
+    release()
+    return result
   }
-
-  function queue({ signal }: Call): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        waiter.isGone = true
-        waiting--
-        reject(signal.reason)
-      }
-      const waiter: Waiter = {
-        start: () => {
-          stopListening()
-          resolve()
-        },
-        next: undefined,
-        isGone: false,
-      }
-      const stopListening = onAbort(signal, leave)
-      if (tail) tail.next = waiter
-      else head = waiter
-      tail = waiter
-      waiting++
-    })
+  const fail = (cause: unknown): never => {
+    release()
+    throw cause
+  }
+  /** Runs work that has its place. */
+  function start<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return work().then(pass, fail)
+    } catch (cause) {
+      return Promise.reject(cause).catch(fail)
+    }
   }
 
   return {
@@ -90,21 +122,17 @@ export function openLane(name: string, limit: number): Lane & { resize(limit: nu
       return running
     },
     get waiting() {
-      return waiting
+      return queue.length
     },
     resize(next) {
       allowed = next
       admit()
     },
-    async run(call, work) {
-      call.signal.throwIfAborted()
-      if (running < allowed && !head) running++
-      else await queue(call)
-      try {
-        return await work()
-      } finally {
-        release()
-      }
+    run(call, work) {
+      if (call.signal.aborted) return Promise.reject(call.signal.reason)
+      if (running >= allowed || queue.length > 0) return queue.wait(call).then(() => start(work))
+      running++
+      return start(work)
     },
   }
 }

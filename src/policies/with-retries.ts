@@ -80,15 +80,13 @@ export function withRetries(policy: Policy, options: RetryOptions = {}): Policy 
       question: question => repeat({ kind: question.kind, session: question.session }, question),
     }),
     // Most samples come at once, and there are many: only what failed is a draw that is repeated.
-    async sample(request, call) {
+    sample(request, call) {
       const start = clock.now()
-      try {
-        return await policy.sample(request, call)
-      } catch (cause) {
+      return policy.sample(request, call).catch((cause: unknown) => {
         const ask = () => policy.sample(request, call)
         const { session, key } = request
-        return await again(cause, { kind: 'sample', session, key }, { call, ask, start })
-      }
+        return again(cause, { kind: 'sample', session, key }, { call, ask, start })
+      })
     },
   }
 }

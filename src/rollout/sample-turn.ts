@@ -1,5 +1,5 @@
 import { expertsKnown } from '../core/experts.ts'
-import { across, acrossNow, Failure } from '../core/failure.ts'
+import { acrossNow, attributed, Failure } from '../core/failure.ts'
 import type { CallAttempt, Reply } from '../core/message.ts'
 import type { Outcome } from '../core/outcome.ts'
 import {
@@ -50,7 +50,9 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   const begun = takeBegun(walk.next)
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
   const before = walk.tokens.length
-  const segments = await sampleUnlessRefused(walk, room.tokens)
+  const segments = await sampleSegments(walk, room.tokens).catch((cause: unknown) =>
+    endRefused(walk, cause),
+  )
   if (!segments) return truncated('context')
   const { finish, text, first } = segments
   // Many answers can arrive at once: yield, so that reading them does not hold the event loop.
@@ -94,16 +96,11 @@ export interface SampledSegments {
   readonly first: number
 }
 
-/** The same; nothing where the policy refuses the prompt as too long, and the walk is over. */
-async function sampleUnlessRefused(walk: Walk, room: number): Promise<SampledSegments | undefined> {
-  try {
-    return await sampleSegments(walk, room)
-  } catch (error) {
-    if (!isTooLong(error)) throw error
-    note(walk, 'context-refused', error.message)
-    leaveUnseen(walk)
-    return undefined
-  }
+/** Ends a walk whose prompt the policy refuses as too long; any other failure is passed on. */
+function endRefused(walk: Walk, cause: unknown): undefined {
+  if (!isTooLong(cause)) throw cause
+  note(walk, 'context-refused', cause.message)
+  leaveUnseen(walk)
 }
 
 /** Whether a policy refused a prompt because it does not fit its context. */
@@ -159,15 +156,14 @@ async function sampleOnce(walk: Walk, request: SampleRequest): Promise<Sample> {
   const { policy, lanes, clock } = context
   const started = clock()
   try {
-    const sample = await across(
-      'policy',
-      attempt,
-      () => takeDrawn(next) ?? lanes.policy.run(attempt, () => policy.sample(request, attempt)),
-    )
+    const sample = await (takeDrawn(next) ??
+      lanes.policy.run(attempt, () => policy.sample(request, attempt)))
     used.prompted += request.prompt.ids.length
     used.cached += sample.usage.cached ?? 0
     if (sample.usage.server) used.servers.add(sample.usage.server)
     return sample
+  } catch (cause) {
+    throw attributed('policy', attempt, cause)
   } finally {
     used.seconds.policy += clock() - started
   }

@@ -5,8 +5,8 @@ import type { Server } from './server.ts'
 
 /** Aborts samples on an SGLang server. */
 export interface SglangAborts {
-  /** The answer of an exchange; when the signal aborts, what the server hands back early. */
-  answerOf<T>(exchange: Exchange<T>, rids: readonly string[], call: Call): Promise<T>
+  /** Makes the server hand back early what it has when the signal aborts; the returned function ends that. */
+  watch(exchange: Exchange<unknown>, rids: readonly string[], call: Call): () => void
   /** Stops a sample whose answer nobody awaits. */
   abort(rid: string): void
   /** Waits for what is under way. */
@@ -39,9 +39,9 @@ export function openSglangAborts(server: Server, options: SglangAbortOptions): S
   }
 
   /** An id that the server does not know yet is ignored by it, so the request is repeated. */
-  async function insist<T>(
+  async function insist(
     rids: readonly string[],
-    exchange: Exchange<T>,
+    exchange: Exchange<unknown>,
     reason: unknown,
   ): Promise<void> {
     const over = new AbortController()
@@ -57,14 +57,8 @@ export function openSglangAborts(server: Server, options: SglangAbortOptions): S
   }
 
   return {
-    async answerOf(exchange, rids, { signal }) {
-      const release = onAbort(signal, () => follow(insist(rids, exchange, signal.reason)))
-      try {
-        return await exchange.answer
-      } finally {
-        release()
-      }
-    },
+    watch: (exchange, rids, { signal }) =>
+      onAbort(signal, () => follow(insist(rids, exchange, signal.reason))),
     abort: rid => follow(post(rid)),
     async settle() {
       await Promise.allSettled(pending)

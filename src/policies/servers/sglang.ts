@@ -191,12 +191,18 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
   const width = request.topLogprobs ?? 0
   const reading = { kind: 'sglang-generate', width } as const
   const exchange = server.startRead({ path: '/generate', body: body.bytes, headers }, reading)
-  const answer = await aborts.answerOf(exchange, [rid], call)
-  body.keep()
-  const generated = Buffer.isBuffer(answer)
-    ? readGeneratedBody(answer, attempt.sglang.where, width)
-    : answer
-  return finish(attempt, generated)
+  const release = aborts.watch(exchange, [rid], call)
+  try {
+    const answer = await exchange.answer
+    body.keep()
+    const { where } = attempt.sglang
+    return finish(
+      attempt,
+      Buffer.isBuffer(answer) ? readGeneratedBody(answer, where, width) : answer,
+    )
+  } finally {
+    release()
+  }
 }
 
 async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSample> {
@@ -251,8 +257,9 @@ async function sampleBatch(
   const body = severalBody(request, prompt.bytes, { seeds, rids, adapter: sglang.adapter })
   prompt.keep()
   const exchange = sglang.server.start({ path: '/generate', body, headers: routing(request) })
-  const parsed = parseJson(await sglang.aborts.answerOf(exchange, rids, call), sglang.where)
-  const answers = asArray(parsed, sglang.where, 'the answer to a batch')
+  const release = sglang.aborts.watch(exchange, rids, call)
+  const answer = await exchange.answer.finally(release)
+  const answers = asArray(parseJson(answer, sglang.where), sglang.where, 'the answer to a batch')
   if (answers.length !== seeds.length) {
     const problem = `the answer has ${answers.length} samples where ${seeds.length} were asked for`
     throw wrong(sglang.where, problem)
