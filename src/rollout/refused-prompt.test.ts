@@ -93,18 +93,3 @@ describe('a prompt that the policy refuses as too long', () => {
     ])
   })
 })
-
-describe('a sample that ends by length before the tokens it was asked for', () => {
-  it('[O2] is truncated by the context of its server, not by a limit on tokens', async () => {
-    const policy = script(renderer, ['It is'])
-    const short: Policy = {
-      ...policy,
-      sample: async (request, given) => ({
-        ...(await policy.sample(request, given)),
-        finish: { kind: 'length' },
-      }),
-    }
-    const { trajectories } = await roll(short)
-    expect(trajectories).toMatchObject([{ outcome: { kind: 'truncated', limit: 'context' } }])
-  })
-})

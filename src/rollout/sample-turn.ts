@@ -49,12 +49,11 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   if (room.tokens <= 0) return truncated(room.limit)
   const begun = takeBegun(walk.next)
   const turnStart = begun === undefined ? walk.tokens.length : walk.tree.nodes[begun]!.start
-  const before = walk.tokens.length
   const segments = await sampleSegments(walk, room.tokens).catch((cause: unknown) =>
     endRefused(walk, cause),
   )
   if (!segments) return truncated('context')
-  const { finish, text, first } = segments
+  const { finish, text, first, isRefused } = segments
   // Many answers can arrive at once: yield, so that reading them does not hold the event loop.
   const swarm = context.shared.yielding.whenDue()
   if (swarm) await swarm
@@ -69,9 +68,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
     return truncated(`guard:${guard}`)
   }
   if (finish.kind === 'length' && (context.onLength === 'end' || roomOf(walk).tokens <= 0)) {
-    // A server that stops before the tokens it was asked for has no more room itself.
-    const isShort = !text && walk.tokens.length - before < room.tokens
-    return truncated(isShort ? 'context' : room.limit)
+    return truncated(isRefused ? 'context' : room.limit)
   }
   return { kind: 'reply', reply }
 }
@@ -94,6 +91,8 @@ export interface SampledSegments {
   /** Set where the server gave no ids. */
   readonly text: TextSample | undefined
   readonly first: number
+  /** Set where the policy's context had no room for the rest. */
+  readonly isRefused?: true
 }
 
 /** Ends a walk whose prompt the policy refuses as too long; any other failure is passed on. */
@@ -125,7 +124,9 @@ export async function sampleSegments(
     const asked = requestOf(walk, left, part)
     const request = change ? change(asked) : asked
     const sample = await (part === 0 ? sampleOnce(walk, request) : sampleMore(walk, request))
-    if (!sample) return { finish: { kind: 'length' }, text: undefined, first: first! }
+    if (!sample) {
+      return { finish: { kind: 'length' }, text: undefined, first: first!, isRefused: true }
+    }
     const segment = sample.kind === 'tokens' ? sample.segment : encoded(walk, sample)
     checkIds(walk, segment, left)
     extend(walk, segment)

@@ -5,6 +5,8 @@ import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { environment, roll } from '../../src/index.ts'
+import { lockFile } from '../../src/store/lock.ts'
+import { runPaths } from '../../src/store/run-folder.ts'
 import { scripted } from '../../src/testing.ts'
 import { espalier, scratch } from '../end-to-end/cli.ts'
 import { openBrowser } from './browser.ts'
@@ -141,6 +143,7 @@ describe('[V3] one file', () => {
     const manifest = join(running, 'run.json')
     const { finished, journalBytes, ...begun } = JSON.parse(readFileSync(manifest, 'utf8'))
     writeFileSync(manifest, JSON.stringify({ ...begun, status: 'running' }))
+    await using _writer = await lockFile(runPaths(running).lock)
     expect((await espalier('view', running, '--static', page)).code).toBe(0)
     await using opened = await openPage(browser, pathToFileURL(page).href)
     await opened.page.goto(`${pathToFileURL(page).href}#/run/running`)

@@ -5,7 +5,7 @@ it('H4: a secret in an address is known as it is written and as it is sent', () 
   keepSecretsIn({
     at: [
       'postgres://me:p%40ssword-of-mine@host/db?sslpassword=of-the-certificate',
-      'https://host/hook?x-api-key=key-of-the-hook&page=12345678',
+      'https://host/hook?x-api-key=key-of-the-hook&page=52093817',
     ],
   })
   for (const said of [
@@ -16,7 +16,7 @@ it('H4: a secret in an address is known as it is written and as it is sent', () 
   ]) {
     expect(withoutSecrets(`it was ${said}.`)).toBe('it was [redacted].')
   }
-  expect(withoutSecrets('page 12345678')).toBe('page 12345678')
+  expect(withoutSecrets('page 52093817')).toBe('page 52093817')
 })
 
 it('H4: JSON stays JSON where a number has the digits of a secret, or an escape is its first letter', () => {
