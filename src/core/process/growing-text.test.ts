@@ -7,6 +7,7 @@ keepSecret('plum-plum-pear')
 keepSecret('pear-and-"quince"')
 keepSecret('plum-plum-pear-and-more')
 
+// Tests of one process share their secrets: ⁂ and ⁘ are in none of another file.
 const texts = [
   'nothing to hide, plum-plum',
   'it is plum-plum-pear.',
@@ -52,13 +53,12 @@ it('does not hold back a secret that is said again and again', () => {
 
 it('holds back no more than what may be the beginning of a secret', () => {
   const growing = openGrowingText()
-  expect(growing.add('a plump p')).toBe('a plump ')
-  expect(growing.add('each')).toBe('peach')
+  expect(growing.add('⁂plump p')).toBe('⁂plump ')
+  expect(growing.add('⁘')).toBe('p⁘')
   expect(growing.end()).toBe('')
 })
 
 it('H4: what is shown of a growing text never takes back or tells a part of a secret', () => {
-  // No secret of another test begins with these signs.
   const text = '⁂⁘ plum-plum-pear.'
   const shown = Array.from({ length: text.length + 1 }, (_, end) =>
     withoutSecretsSoFar(text.slice(0, end)),
