@@ -1,4 +1,4 @@
-import { keepSecretsIn, withoutSecrets } from '../core/process/secrets.ts'
+import { keepSecretsIn, withoutSecretsInJson } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { OpenElsewhere } from '../run/roll-options.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -56,7 +56,7 @@ function sentConfig(values: Settings): Readonly<Record<string, unknown>> {
   )
   const text = JSON.stringify(Object.fromEntries(sent))
   keepSecretsIn(values)
-  if (withoutSecrets(text) !== text) {
+  if (withoutSecretsInJson(text) !== text) {
     throw new SettingError(
       '--cluster: a setting holds a secret, and settings are kept in the database. Put it into a variable of the workers, such as --key-variable names',
     )

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecretsInJson } from '../core/process/secrets.ts'
 
 /** An answer in the making: its head is written once, together with the body where that is whole. */
 export class DirectReply {
@@ -19,7 +19,7 @@ export class DirectReply {
   /** Sends a whole body; nothing where something was sent already. */
   send(status: number, type: string, body: string): void {
     if (this.raw.headersSent) return
-    const shown = withoutSecrets(body)
+    const shown = withoutSecretsInJson(body)
     const length = Buffer.byteLength(shown)
     this.#headers.push('content-type', type, 'content-length', String(length))
     this.raw.writeHead(status, this.#headers)

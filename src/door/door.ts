@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { keepSecret, withoutSecrets } from '../core/process/secrets.ts'
+import { keepSecret, withoutSecretsInJson } from '../core/process/secrets.ts'
 import { hostNameOf, isLoopback, isOwnHost } from './address.ts'
 import { type DirectHead, type DirectRoutes, openDirect } from './direct-routes.ts'
 import { mediaTypeOf, RefusedRequest, readJsonBodies } from './json-body.ts'
@@ -100,7 +100,7 @@ export function guardDoor(server: FastifyInstance, options: DoorOptions): void {
   readJsonBodies(server)
   // Synchronous hooks take a callback: a promise per request would cost time.
   server.addHook('onSend', (_request, _reply, payload, done) =>
-    done(null, typeof payload === 'string' ? withoutSecrets(payload) : payload),
+    done(null, typeof payload === 'string' ? withoutSecretsInJson(payload) : payload),
   )
   server.addHook('onRequest', (request, reply, done) => {
     try {

@@ -3,7 +3,7 @@ import { closeSync, createWriteStream, existsSync, openSync, readSync, statSync 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecretsInJson } from '../core/process/secrets.ts'
 import { SettingError } from '../names/setting-error.ts'
 import type { Output } from '../sinks/format.ts'
 import { isRun, runPaths } from '../store/run-folder.ts'
@@ -82,7 +82,7 @@ export async function openOutputFile(path: string, appears: Appearance): Promise
     write: chunk =>
       naming(path, async () => {
         if (problem) throw problem
-        const text = typeof chunk === 'string' ? withoutSecrets(chunk) : chunk
+        const text = typeof chunk === 'string' ? withoutSecretsInJson(chunk) : chunk
         if (!stream.write(text)) await once(stream, 'drain')
       }),
     close: () =>

@@ -7,7 +7,7 @@ import { eventStream } from '../capture/dialects/dialect.ts'
 import { RequestProblem } from '../capture/dialects/problem.ts'
 import { type DialectRoute, routeOf } from '../capture/dialects/routes.ts'
 import { listenerCount } from '../core/call.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecretsInJson } from '../core/process/secrets.ts'
 import type { DirectReply } from '../door/direct-reply.ts'
 import { problemIn } from './tell-problems.ts'
 
@@ -102,7 +102,7 @@ function outletOf(
     begin: () => reply.begin(isList ? json : eventStream),
     send(text) {
       if (text === '' || raw.destroyed) return
-      const shown = withoutSecrets(text)
+      const shown = withoutSecretsInJson(text)
       if (!isList) raw.write(shown)
       else raw.write((pieces++ === 0 ? '[' : ',\n') + shown.replace(/^data: /, '').trimEnd())
     },

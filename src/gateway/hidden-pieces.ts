@@ -1,6 +1,6 @@
 import type { ChatAnswer, ChatDelta } from '../capture/contract.ts'
 import { type GrowingText, openGrowingText } from '../core/process/growing-text.ts'
-import { knownSecrets, withoutSecrets } from '../core/process/secrets.ts'
+import { knownSecrets, withoutSecretsInJson } from '../core/process/secrets.ts'
 
 type OnDelta = (delta: ChatDelta) => void
 
@@ -27,7 +27,7 @@ function passOn(delta: ChatDelta, open: Map<number, OpenText>, onDelta: OnDelta)
   if (open.get(answer)?.kind !== kind) finish(answer, open, onDelta)
   if (kind === 'call') {
     // A call comes whole.
-    onDelta({ ...delta, arguments: withoutSecrets(delta.arguments) })
+    onDelta({ ...delta, arguments: withoutSecretsInJson(delta.arguments) })
     return
   }
   const saying = open.get(answer) ?? { kind, growing: openGrowingText() }

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Call } from '../core/call.ts'
 import type { Policy, Sample, SampleRequest } from '../core/policy.ts'
-import { jsonWithoutSecrets, withoutSecrets } from '../core/process/secrets.ts'
+import { jsonWithoutSecrets, withoutSecretsInJson } from '../core/process/secrets.ts'
 import {
   type CassetteHeader,
   describeLine,
@@ -106,7 +106,7 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
   let last: Promise<void> = Promise.resolve()
   return {
     write(lines) {
-      const work = last.then(() => handle.appendFile(`${withoutSecrets(lines.join('\n'))}\n`))
+      const work = last.then(() => handle.appendFile(`${withoutSecretsInJson(lines.join('\n'))}\n`))
       last = work.catch(() => undefined)
       return work
     },

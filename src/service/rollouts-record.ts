@@ -1,5 +1,5 @@
 import { appendFile, readFile, truncate } from 'node:fs/promises'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecretsInJson } from '../core/process/secrets.ts'
 import { replaceFile } from '../store/run-folder.ts'
 import { StoreError } from '../store/store-error.ts'
 import { digestOf } from './digest.ts'
@@ -92,7 +92,7 @@ export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> 
     done: [...known.done.values()],
     weights: [...known.weights.values()],
     async write(line) {
-      const written = last.then(() => appendFile(path, withoutSecrets(writtenLine(line))))
+      const written = last.then(() => appendFile(path, withoutSecretsInJson(writtenLine(line))))
       last = written.catch(() => undefined)
       await written
     },

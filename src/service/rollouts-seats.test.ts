@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
@@ -115,6 +115,7 @@ describe('rollouts of attempts with several seats', () => {
     await vi.waitFor(() => expect(before.status('game').finished).toBe(4), 30_000)
     const all = (await before.take('game')).groups
     await before.take('game', { after: 1 })
+    await vi.waitFor(() => expect(readFileSync(path, 'utf8')).toContain('"kind":"taken"'))
     // One group never reached the disk: it is rolled again, the others are as they were.
     groups.delete(all[3]!.group)
     const after = await begin()

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { packageVersion } from '../core/process/package-version.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecretsInJson } from '../core/process/secrets.ts'
 import { openDoor } from '../door/door.ts'
 import { digestOf } from './digest.ts'
 import type { NamedRequest } from './named-answers.ts'
@@ -109,7 +109,7 @@ async function streamGroups(
   const { raw } = reply
   raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   const send = async (text: string): Promise<void> => {
-    if (raw.write(withoutSecrets(text)) || signal.aborted) return
+    if (raw.write(withoutSecretsInJson(text)) || signal.aborted) return
     await new Promise<void>(resolve => {
       raw.once('drain', resolve)
       raw.once('close', resolve)

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { dice, randomTree } from '../../test/random-tree.ts'
 import type { Message } from '../core/message.ts'
+import { keepSecret } from '../core/process/secrets.ts'
 import type { Tree } from '../core/tree.ts'
 import { decodeFrame, encodeFrame, toJson } from './frame.ts'
 import { putTexts } from './long-texts.ts'
@@ -16,6 +17,13 @@ describe('frames', () => {
       expect(again.nodes).toEqual(tree.nodes)
       expect(again.trajectories).toEqual(tree.trajectories)
     }
+  })
+
+  it('H4: keep their numbers, whatever digits a secret has, and no secret in a text', () => {
+    keepSecret('40718293')
+    const header = { entropy: 0.40718293, text: 'it is 40718293', count: 40718293 }
+    const again = decodeFrame(encodeFrame({ header, arrays: [] }), 0)
+    expect(again.header).toEqual({ ...header, text: 'it is [redacted]' })
   })
 
   it('of a journal hold what any writer of JSON would have put there, long texts included', () => {

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecrets, withoutSecretsInJson } from '../core/process/secrets.ts'
 import { type LeftOut, Lifting, putTexts } from './long-texts.ts'
 
 /**
@@ -148,7 +148,8 @@ function partsOf(frame: Frame | WrittenFrame): FrameParts {
     size += pad(length, 8)
   }
   const places = texts.length === 0 ? '' : `,${JSON.stringify(leftOut.places)}`
-  return { header: withoutSecrets(`[${json},[${layout.join()}]${places}]`), arrays, texts, size }
+  const header = withoutSecretsInJson(`[${json},[${layout.join()}]${places}]`)
+  return { header, arrays, texts, size }
 }
 
 /** Layouts of short arrays, which come again in every frame, by their kinds and lengths. */

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/prom
 import { dirname, join, resolve } from 'node:path'
 import type { Isolation } from '../core/environment.ts'
 import type { Json } from '../core/ids.ts'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecretsInJson } from '../core/process/secrets.ts'
 import { nearFile } from '../names/near-file.ts'
 import { commandLine } from '../names/program-name.ts'
 import { SettingError } from '../names/setting-error.ts'
@@ -180,7 +180,7 @@ export function sizeOf(path: string): number | undefined {
 /** Writes a file so that a reader sees the old or the new one, never half of it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   try {
-    await writeFile(`${path}.next`, withoutSecrets(text))
+    await writeFile(`${path}.next`, withoutSecretsInJson(text))
     await rename(`${path}.next`, path)
   } catch (cause) {
     throw new StoreError(path, { cause })

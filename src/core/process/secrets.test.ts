@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest'
-import { jsonWithoutSecrets, keepSecret, keepSecretsIn, withoutSecrets } from './secrets.ts'
+import {
+  jsonWithoutSecrets,
+  keepSecret,
+  keepSecretsIn,
+  withoutSecrets,
+  withoutSecretsInJson,
+} from './secrets.ts'
 
 it('H4: a secret in an address is known as it is written and as it is sent', () => {
   keepSecretsIn({
@@ -37,4 +43,18 @@ it('H4: a secret is hidden in JSON that is a text of JSON', () => {
   keepSecret('quinces-"of"-mine')
   const call = { arguments: JSON.stringify({ it: 'quinces-"of"-mine' }) }
   expect(JSON.parse(jsonWithoutSecrets(call))).toEqual({ arguments: '{"it":"[redacted]"}' })
+})
+
+it('H4: written JSON, its lines and events stay JSON; what is none is hidden as text', () => {
+  keepSecret('87654321')
+  keepSecret('nectarine')
+  const said = { logprob: -0.87654321, id: 87654321, text: '\nectarine, 87654321' }
+  const shown = { ...said, text: '\nectarine, [redacted]' }
+  const [plain, hidden] = [JSON.stringify(said), JSON.stringify(shown)]
+  expect(withoutSecretsInJson(JSON.stringify(said, null, 2))).toBe(JSON.stringify(shown, null, 2))
+  expect(withoutSecretsInJson(`${plain}\n${plain}\n`)).toBe(`${hidden}\n${hidden}\n`)
+  expect(withoutSecretsInJson(`event: a\ndata: ${plain}\n\n`)).toBe(`event: a\ndata: ${hidden}\n\n`)
+  for (const text of ['87654321', 'data: 87654321', '[it is 87654321]', '{"half": 87654321']) {
+    expect(withoutSecretsInJson(text)).not.toContain('87654321')
+  }
 })

@@ -47,7 +47,41 @@ export function withoutSecretsIn<Data>(data: Data): Data {
 /** Plain data as JSON without the secrets that are known; its numbers stay, whatever their digits. */
 export function jsonWithoutSecrets(data: unknown, indent?: number): string {
   const text = JSON.stringify(data, null, indent)
-  return tells(text) ? JSON.stringify(hideIn(JSON.parse(text)), null, indent) : text
+  return tells(text) ? hideInTexts(text) : text
+}
+
+/**
+ * Written JSON without the secrets that are known: one piece of it, or lines and server-sent events. Its
+ * numbers stay, whatever their digits. What turns out to be no JSON is plain text.
+ */
+export function withoutSecretsInJson(written: string): string {
+  if (!tells(written)) return written
+  if (isJson(written)) return hideInTexts(written)
+  return written.split('\n').map(hideInLine).join('\n')
+}
+
+function hideInLine(line: string): string {
+  const begin = line.startsWith('data:') ? 'data:'.length : 0
+  const rest = line.slice(begin)
+  return line.slice(0, begin) + (isJson(rest) ? hideInTexts(rest) : withoutSecrets(rest))
+}
+
+/** Whether this is a list or an object; a number alone may be a secret. */
+function isJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Hides secrets in the texts and names of JSON, where an escape may have the first letter of one. */
+function hideInTexts(json: string): string {
+  return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, text =>
+    JSON.stringify(withoutSecrets(JSON.parse(text))),
+  )
 }
 
 function tells(text: string): boolean {

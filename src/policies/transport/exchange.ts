@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { knownSecrets, withoutSecrets } from '../../core/process/secrets.ts'
+import { knownSecrets, withoutSecrets, withoutSecretsInJson } from '../../core/process/secrets.ts'
 import { startTimer } from '../../core/process/timer.ts'
 import type { FreeingHandler } from './connections.ts'
 import { refusal } from './refusal.ts'
@@ -139,7 +139,7 @@ export class HttpExchange implements Exchange, FreeingHandler {
 /** An answer with secrets removed that a server may have echoed. */
 function redacted(body: Buffer): Buffer {
   if (!knownSecrets().some(secret => body.includes(secret, 0, 'latin1'))) return body
-  return Buffer.from(withoutSecrets(body.toString('latin1')), 'latin1')
+  return Buffer.from(withoutSecretsInJson(body.toString('latin1')), 'latin1')
 }
 
 /** The beginning of a body on one line, without the key that a server may have echoed. */
