@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { GroupId } from '../../core/ids.ts'
+import type { RunEvent } from '../../watch/events.ts'
 import type { GroupWork, MadeGroup, Piece, Work } from '../elsewhere.ts'
 import { Crew } from './crew.ts'
 import type { AnsweringGroup, RollThread } from './thread.ts'
@@ -106,6 +107,25 @@ describe('threads that make attempts', () => {
     threads[1]!.making.shift()!.end()
     await settle()
     expect(threads.map(({ making }) => making.length)).toEqual([5, 3])
+  })
+
+  it('are all told of at the end, also of a run that ends between two looks', async () => {
+    const { crew, threads } = openFakes([1, 1])
+    const told: RunEvent[] = []
+    const stop = crew.watch(event => void told.push(event))
+    await settle()
+    const made = [0, 1].map(member => crew.make(workOf(member), { signal }))
+    await settle()
+    for (const { making } of threads) for (const { end } of making) end()
+    await Promise.all(made)
+    expect(told).toEqual([])
+    stop()
+    stop()
+    const workers = [
+      { thread: 1, done: 1 },
+      { thread: 2, done: 1 },
+    ]
+    expect(told).toMatchObject([{ kind: 'workers', workers }])
   })
 
   it('[S2] lose what they make when they die, and others make it again', async () => {

@@ -106,9 +106,12 @@ export class Crew implements Elsewhere, AsyncDisposable {
     return this.#places.reduce((sum, place) => sum + this.#mostOf(place), 0)
   }
 
+  /** Whoever stops listening is told a last time: a short run may end between two looks. */
   watch(listen: Listen): () => void {
     this.#listeners.add(listen)
-    return () => void this.#listeners.delete(listen)
+    return () => {
+      if (this.#listeners.delete(listen)) this.#tell(listen)
+    }
   }
 
   make(work: Work, call: Call & { readonly tries?: number }): Promise<Returned> {
@@ -377,12 +380,12 @@ export class Crew implements Elsewhere, AsyncDisposable {
       place.seen = place.done
       this.#lately += lately
     }
-    if (++this.#looks % looksPerTelling === 0 || this.room !== before) this.#tellAll()
+    if (++this.#looks % looksPerTelling !== 0 && this.room === before) return
+    for (const listen of this.#listeners) this.#tell(listen)
   }
 
-  #tellAll(): void {
-    const workers = this.#places.filter(({ thread }) => thread).map(statusOf)
-    for (const listen of this.#listeners) listen({ kind: 'workers', workers })
+  #tell(listen: Listen): void {
+    listen({ kind: 'workers', workers: this.#places.filter(({ thread }) => thread).map(statusOf) })
   }
 }
 
