@@ -27,6 +27,9 @@ async function rowsOfOne(): Promise<string> {
   return await rowsOf(folder, 'one')
 }
 
+/** A run that is still under way when it is interrupted: a few attempts at a time. */
+const slowly = (out: string) => roll(out, '--threads', '2', '--concurrency', '8')
+
 /** Resolves when a program has printed so many lines. */
 function printed({ child }: ReturnType<typeof start>, lines: number): Promise<void> {
   return new Promise(resolve => {
@@ -44,7 +47,7 @@ it('S2: the same rows on one thread and on three, also after kill -9 and resume'
   const rows = await one
   const three = await roll('three', '--threads', '3').finished
   expect(three.code, three.stderr).toBe(0)
-  const killed = roll('killed', '--threads', '2')
+  const killed = slowly('killed')
   await printed(killed, 3)
   killed.child.kill('SIGKILL')
   await killed.finished
@@ -59,7 +62,7 @@ it('S2: the same rows on one thread and on three, also after kill -9 and resume'
 
 it('S2: Ctrl-C ends threads with what is finished kept; resume makes the same rows', async () => {
   one ??= rowsOfOne()
-  const stopped = roll('stopped', '--threads', '2')
+  const stopped = slowly('stopped')
   await printed(stopped, 3)
   stopped.child.kill('SIGINT')
   const { code, stderr } = await stopped.finished
