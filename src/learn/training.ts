@@ -10,7 +10,7 @@ import type { OnUpdate } from '../run/pause.ts'
 import { seatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { TaskOutcome, TaskSampler } from '../tasks/sample-tasks.ts'
-import { batchSpread, comparedRewards, scaleGroup } from '../weigh/batch-scale.ts'
+import { comparedAnew } from '../weigh/batch-scale.ts'
 import { readImportance, weighImportance } from '../weigh/importance.ts'
 import { type Fed, openFeed } from './feed.ts'
 import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './held-out.ts'
@@ -283,11 +283,8 @@ function scaleBatch(
   { estimate: { batch }, weighting = 'uniform' }: Pick<RollParts, 'estimate' | 'weighting'>,
 ): readonly Group[] {
   if (!batch) return groups
-  const spread = batchSpread(
-    groups.map(group => comparedRewards(group, weighting)),
-    batch,
-  )
-  return groups.map(group => scaleGroup(group, spread))
+  const scaled = batch.over(batch.spreadOf(groups.map(group => batch.rewardsOf(group, weighting))))
+  return groups.map(group => comparedAnew(group, scaled, weighting))
 }
 
 /** A step's groups in the order of their tasks, whichever was complete first. */

@@ -4,7 +4,7 @@ import type { LeafWeighting } from '../math/credit.ts'
 import { type AdvantageEstimator, advantageNamed, type NamedOptions } from '../math/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
 import { SettingError } from '../names/setting-error.ts'
-import type { BatchScale } from './batch-scale.ts'
+import { type BatchScale, batchScale } from './batch-scale.ts'
 import { type Compared, comparedReward } from './compared.ts'
 import { compareNodes } from './node-advantages.ts'
 import { compareTurns } from './turn-advantages.ts'
@@ -68,8 +68,8 @@ function overBatch(estimator: OfTrajectories, given: NamedOptions): Estimate {
   const centred = { ...given, scale: 'none' }
   const compare = (group: Group<Judged>, weighting: LeafWeighting): readonly Compared[] =>
     compareTrajectories(group, weighting, { estimator, given: centred })
-  const { deviation = 'sample', epsilon = 1e-6 } = given as Partial<BatchScale>
-  return Object.assign(compare, { batch: { deviation, epsilon } })
+  const { deviation = 'sample', epsilon = 1e-6 } = given as Parameters<typeof batchScale>[1]
+  return Object.assign(compare, { batch: batchScale(compare, { deviation, epsilon }) })
 }
 
 /** Refuses a comparison over batches where there are none: groups are weighed one by one. */
