@@ -13,6 +13,7 @@ import { openBudget } from '../run/budget.ts'
 import { checkRolling, checkTaskArgument } from '../run/check-options.ts'
 import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
+import { recordedOptions } from '../run/recorded-options.ts'
 import { type RollParts, withBudget } from '../run/roll-groups.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
 import { checkOptions } from '../settings/check-options.ts'
@@ -255,11 +256,10 @@ async function keepRun<Data>(
     return await work(withBudget(parts, budget))
   }
   const { environment, policy } = parts
-  const { advantage } = options as { readonly advantage?: string }
   const config = {
     environment: environment.name,
     policy: policy.name,
-    ...(advantage !== undefined && { advantage }),
+    ...recordedOptions(options),
     ...options.config,
   }
   const { resumes = false } = options
