@@ -23,12 +23,12 @@ export function openEstimate(text: string): Estimate {
   const given = Object.fromEntries([...options].map(([key, value]) => [key, toValue(value)]))
   switch (estimator.kind) {
     case 'trajectory':
-      // Called once with no members, so that unknown options are refused before anything is rolled.
-      estimator.compute([], given)
+      // Called once with two members, so that options are refused before anything is rolled.
+      estimator.compute(probe, given)
       if (given.scale === 'batch') return overBatch(estimator, given)
       return (group, weighting) => compareTrajectories(group, weighting, { estimator, given })
     case 'turn':
-      estimator.compute([], given)
+      estimator.compute(probe, given)
       return (group, weighting) =>
         compareTurns(group, weighting, turns => estimator.compute(turns, given))
     case 'node':
@@ -44,6 +44,9 @@ export function openEstimate(text: string): Estimate {
       return estimator satisfies never
   }
 }
+
+/** Two members, as trajectories or as their only turns. */
+const probe = [0, 1].map(reward => ({ group: 0, trajectory: reward, reward, length: 1, tree: 0 }))
 
 type OfTrajectories = Extract<AdvantageEstimator, { kind: 'trajectory' }>
 
