@@ -344,6 +344,36 @@ describe('the oracle bonus', () => {
   })
 })
 
+describe('schedules', () => {
+  const { signal } = new AbortController()
+
+  it('go on in a step that teaches nothing', async () => {
+    await using policy = await fresh()
+    const groups = await rolled(policy, 2)
+    const idle = groups.map(group => ({
+      ...group,
+      members: group.members.map(member => ({ ...member, advantage: 0 })),
+    }))
+    const entropy = { kind: 'linear', from: 0, to: 0.1, steps: 2 } as const
+    const trainer = embeddedTrainer(policy.model, { entropy })
+    const losses: (number | undefined)[] = []
+    for (const batch of [idle, idle, groups]) {
+      losses.push((await trainer.step(batch, { signal })).metrics.entropyLoss)
+    }
+    expect(losses[0]).toBeUndefined()
+    // Twice as much as in the step before, of nearly the same entropy.
+    expect(losses[2]! / losses[1]!).toBeCloseTo(2, 0)
+  })
+
+  it('that never end are refused as the trainer is opened', async () => {
+    await using policy = await fresh()
+    const endless = { kind: 'linear', from: 1e-3 } as const
+    for (const options of [{ learningRate: endless }, { entropy: endless }]) {
+      expect(() => embeddedTrainer(policy.model, options)).toThrow('needs "to" and "steps"')
+    }
+  })
+})
+
 describe('off-policy', () => {
   const { signal } = new AbortController()
 
