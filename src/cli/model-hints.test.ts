@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { bestModelLines } from './model-hints.ts'
 
 it('a model is measured as training measured it, with everything that attempts depend on', () => {
@@ -11,4 +11,23 @@ it('a model is measured as training measured it, with everything that attempts d
   const lines = bestModelLines({ step: 1, success: 1, before: 0, folder }, config)
   const measure = lines.find(line => line.startsWith('measure it'))
   expect(measure).toMatch(/--max-turns 4 --top-p 0.9 --condense keep-last-turns$/)
+})
+
+describe('that a measurement flatters', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-best-'))
+  writeFileSync(join(folder, 'config.json'), '{}')
+  const linesOf = (more: object, best: object = {}) =>
+    bestModelLines(
+      { step: 1, success: 1, before: 0, folder, ...best },
+      { tasks: 'a.jsonl', ...more },
+    )
+
+  it('is said where held-out tasks were taken from those that are named, and nowhere else', () => {
+    const warned = expect.arrayContaining([expect.stringContaining('were trained on')])
+    expect(linesOf({})).toEqual(warned)
+    expect(linesOf({ tasks: 200, heldOut: 40 })).toEqual(warned)
+    expect(linesOf({ heldOut: 'b.jsonl' })).not.toEqual(warned)
+    expect(linesOf({ split: 'train' })).toEqual(warned)
+    expect(linesOf({}, { split: 'held-out' })).not.toEqual(warned)
+  })
 })

@@ -46,17 +46,31 @@ export function bestModelLines(best: BestModel, config: Config): readonly string
       : [
           `            no better than the ${before.toFixed(3)} before training: more steps, or docs/reading-a-run.md of the package`,
         ]),
-    ...modelLines(folder, { ...config, ...(split !== undefined && { split }) }),
+    ...modelLines(folder, {
+      config: { ...config, ...(split !== undefined && { split }) },
+      hasFresh: split !== undefined || typeof config.heldOut === 'string',
+    }),
   ]
 }
 
+/** How a run's model is measured. */
+interface Measuring {
+  readonly config: Config
+  /** Whether tasks that nothing was trained on can be named: a file of them, or a split to make them of. */
+  readonly hasFresh: boolean
+}
+
+const flatters =
+  '            most of these tasks were trained on, which flatters it: name others for a result'
+
 /** What can be done with a model folder: measure it, serve it, talk to it. */
-function modelLines(folder: string, config: Config): readonly string[] {
+function modelLines(folder: string, { config, hasFresh }: Measuring): readonly string[] {
   // Models saved by other trainers cannot be opened here.
   if (!existsSync(join(folder, 'config.json'))) return []
   const body = '{"model":"m","messages":[{"role":"user","content":"hello"}]}'
   return [
     `measure it  ${evalLine(folder, config)}`,
+    ...(hasFresh ? [] : [flatters]),
     `serve it    ${commandLine('serve', '--model', folder, '--port', '30000')}`,
     `talk to it  curl -s http://127.0.0.1:30000/v1/chat/completions -H 'content-type: application/json' -d '${body}'`,
   ]

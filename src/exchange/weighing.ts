@@ -2,15 +2,10 @@ import type { Group } from '../core/group.ts'
 import { type LeafWeighting, leafWeightNames } from '../math/credit.ts'
 import type { Format } from '../sinks/format.ts'
 import type { RunReader } from '../store/store.ts'
-import {
-  batchSpread,
-  type ComparedRewards,
-  comparedRewards,
-  scaleGroup,
-} from '../weigh/batch-scale.ts'
+import { type ComparedRewards, comparedAnew } from '../weigh/batch-scale.ts'
 import { openEstimate } from '../weigh/estimate.ts'
 import { newestVersion, readImportance, weighImportance } from '../weigh/importance.ts'
-import { type Shaping, withShapedRewards } from '../weigh/shape.ts'
+import { type Shaping, shapedEstimate, withShapedRewards } from '../weigh/shape.ts'
 import { readShaping } from '../weigh/shaping.ts'
 
 type Config = Readonly<Record<string, unknown>>
@@ -104,9 +99,10 @@ function openShapedRewards(config: Config, { comparesRewards, name }: Format): W
   }
 }
 
-function shapingOf({ overlong, klPenalty, klIn }: Config): Shaping {
+function shapingOf({ overlong, distill, klPenalty, klIn }: Config): Shaping {
   return readShaping({
     ...(typeof overlong === 'string' && { overlong }),
+    ...(typeof distill === 'string' && { distill }),
     ...(typeof klPenalty === 'number' && { klPenalty }),
     ...(klIn === 'reward' && { klIn }),
     has: { reference: true, teacher: true },
@@ -115,17 +111,21 @@ function shapingOf({ overlong, klPenalty, klIn }: Config): Shaping {
 
 async function openScaling(reader: RunReader, config: Config): Promise<(group: Group) => Group> {
   const { advantage } = config
-  const { batch } = typeof advantage === 'string' ? openEstimate(advantage) : {}
+  if (typeof advantage !== 'string') return group => group
+  const { batch } = shapedEstimate(openEstimate(advantage), shapingOf(config))
   if (!batch) return group => group
   const weighting = weightingOf(config)
   const steps = new Map<number, ComparedRewards[]>()
   for await (const { group } of reader.groups()) {
     if (group.step === undefined) continue
     const known = steps.get(group.step) ?? []
-    steps.set(group.step, [...known, comparedRewards(group, weighting)])
+    steps.set(group.step, [...known, batch.rewardsOf(group, weighting)])
   }
-  const spreads = new Map([...steps].map(([step, groups]) => [step, batchSpread(groups, batch)]))
-  return group => scaleGroup(group, spreads.get(group.step ?? -1) ?? 1)
+  const scaled = new Map([...steps].map(([step, all]) => [step, batch.over(batch.spreadOf(all))]))
+  return group => {
+    const estimate = scaled.get(group.step ?? -1)
+    return estimate ? comparedAnew(group, estimate, weighting) : group
+  }
 }
 
 /** How the trees of a run share their tokens, by its settings. */

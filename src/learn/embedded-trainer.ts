@@ -100,7 +100,7 @@ export function embeddedTrainer(
   const { tokenizer } = rendererFor('embedded', model.files)
   let steps = 0
   let kept = 0
-  let used = coefficientAt(settings.entropy, 0)
+  let used = 0
   return {
     name: 'embedded',
     async step(groups, { signal }) {
@@ -109,6 +109,7 @@ export function embeddedTrainer(
       const trained = worthwhile(made)
       const metrics: Record<string, number> = batchMetrics(model, members, trained)
       const step = steps++
+      used = coefficientAt(settings.entropy, step) ?? used
       // A bonus or a penalty teaches even if all advantages are zero.
       const isIdle = trained.length === 0 && used === 0 && !settings.kl
       if (made.rows.length === 0 || isIdle) {
@@ -120,9 +121,9 @@ export function embeddedTrainer(
       Object.assign(metrics, measured)
       const options = await learnOptions(members, lesson.rows, { settings, signal, step })
       const learned = await learn(model, lesson, { ...options, entropy: used })
-      if (typeof settings.entropy === 'number' || 'kind' in settings.entropy) {
-        used = coefficientAt(settings.entropy, steps)
-      } else ({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
+      if (isTarget(settings.entropy)) {
+        ;({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
+      }
       Object.assign(metrics, mismatchMetrics(learned.before), learnedMetrics(learned))
       return {
         version: model.version(),
@@ -174,10 +175,19 @@ interface Progress {
   readonly used: number
 }
 
-/** The coefficient before a step, where no measurement decides it. */
-function coefficientAt(entropy: number | Schedule | EntropyTarget, step: number): number {
-  if (typeof entropy === 'number') return entropy
-  return 'kind' in entropy ? scheduleAt(entropy, step) : 0
+function rateAt(rate: number | Schedule, step: number): number {
+  return typeof rate === 'number' ? rate : scheduleAt(rate, step)
+}
+
+type EntropyBonus = number | Schedule | EntropyTarget
+
+const isTarget = (entropy: EntropyBonus): entropy is EntropyTarget =>
+  typeof entropy === 'object' && !('kind' in entropy)
+
+/** The coefficient of a step; none where a measurement decides it. */
+function coefficientAt(entropy: EntropyBonus, step: number): number | undefined {
+  if (isTarget(entropy)) return undefined
+  return typeof entropy === 'number' ? entropy : scheduleAt(entropy, step)
 }
 
 async function learnOptions(
@@ -186,10 +196,7 @@ async function learnOptions(
   { settings, signal, step }: { settings: Read; signal: AbortSignal; step: number },
 ): Promise<Omit<LearnOptions, 'entropy'>> {
   const { loss, lossOptions, epochs, updates, kl, clip, weightDecay, warmup, seed } = settings
-  const learningRate =
-    typeof settings.learningRate === 'number'
-      ? settings.learningRate
-      : scheduleAt(settings.learningRate, step)
+  const learningRate = rateAt(settings.learningRate, step)
   const reference = kl && (await referenceOf(kl.reference, { members, rows, signal }))
   return {
     loss: lossNamed(loss),
@@ -258,7 +265,11 @@ function readOptions(options: EmbeddedTrainerOptions): Read {
   lossNamed(loss)
   checkImportance(options.importance ?? [], options.proximal)
   const lossOptions = { ...usualLossOptions(loss), ...options.lossOptions }
-  return { ...ownDefaults, ...options, lossOptions }
+  const read = { ...ownDefaults, ...options, lossOptions }
+  // Schedules are refused before anything is rolled.
+  coefficientAt(read.entropy, 0)
+  rateAt(read.learningRate, 0)
+  return read
 }
 
 /** What the trajectories of a batch earned. */

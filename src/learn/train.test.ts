@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { showSignals, signals, signalTasks } from '../../test/signals.ts'
 import type { Group } from '../core/group.ts'
+import type { Trainer } from '../core/trainer.ts'
 import { openEmbedded } from '../model/embedded.ts'
 import type { EmbeddedPolicy } from '../model/policy.ts'
 import { rollGroups } from '../run/roll-groups.ts'
@@ -343,6 +344,36 @@ describe('the oracle bonus', () => {
   })
 })
 
+describe('schedules', () => {
+  const { signal } = new AbortController()
+
+  it('go on in a step that teaches nothing', async () => {
+    await using policy = await fresh()
+    const groups = await rolled(policy, 2)
+    const idle = groups.map(group => ({
+      ...group,
+      members: group.members.map(member => ({ ...member, advantage: 0 })),
+    }))
+    const entropy = { kind: 'linear', from: 0, to: 0.1, steps: 2 } as const
+    const trainer = embeddedTrainer(policy.model, { entropy })
+    const losses: (number | undefined)[] = []
+    for (const batch of [idle, idle, groups]) {
+      losses.push((await trainer.step(batch, { signal })).metrics.entropyLoss)
+    }
+    expect(losses[0]).toBeUndefined()
+    // Twice as much as in the step before, of nearly the same entropy.
+    expect(losses[2]! / losses[1]!).toBeCloseTo(2, 0)
+  })
+
+  it('that never end are refused as the trainer is opened', async () => {
+    await using policy = await fresh()
+    const endless = { kind: 'linear', from: 1e-3 } as const
+    for (const options of [{ learningRate: endless }, { entropy: endless }]) {
+      expect(() => embeddedTrainer(policy.model, options)).toThrow('needs "to" and "steps"')
+    }
+  })
+})
+
 describe('off-policy', () => {
   const { signal } = new AbortController()
 
@@ -364,6 +395,35 @@ describe('off-policy', () => {
     expect(second.importanceMean).toBeLessThan(0.7)
     // Ratios start from the weights before the step, so that one update clips nothing.
     expect(second.clippedLow! + second.clippedHigh!).toBe(0)
+  })
+
+  it('is corrected for by name, whatever trains: importance weights by ratio reach the loss', async () => {
+    const seen: { readonly own: number[]; readonly others: (number | undefined)[] } = {
+      own: [],
+      others: [],
+    }
+    const weighing = {
+      ...small,
+      steps: 1,
+      heldOut: 4,
+      limits,
+      proximal: 'recompute',
+      importance: ['token'],
+    } as const
+    await using policy = await fresh()
+    const onStep = ({ metrics }: StepRecord) => seen.own.push(metrics.importanceMean!)
+    await train(signals, signalTasks(60, 3), { policy, ...weighing, onStep })
+    const trainer: Trainer = {
+      ...embeddedTrainer(policy.model),
+      async step(groups) {
+        const members = groups.flatMap(group => group.members)
+        seen.others.push(...members.map(({ importance }) => importance?.factor))
+        return { version: 1, metrics: {} }
+      },
+    }
+    await train(signals, signalTasks(60, 3), { policy, ...weighing, trainer })
+    expect(seen.own[0]).toBeCloseTo(1, 3)
+    expect(new Set(seen.others)).toEqual(new Set([1]))
   })
 
   it('a teacher and a reference that are the policy itself teach nothing and hold nothing back', async () => {

@@ -13,6 +13,7 @@ import { openBudget } from '../run/budget.ts'
 import { checkRolling, checkTaskArgument } from '../run/check-options.ts'
 import { openRollParts } from '../run/open-parts.ts'
 import { openRun } from '../run/open-run-folder.ts'
+import { recordedOptions } from '../run/recorded-options.ts'
 import { type RollParts, withBudget } from '../run/roll-groups.ts'
 import type { AttemptOptions } from '../run/roll-options.ts'
 import { checkOptions } from '../settings/check-options.ts'
@@ -73,12 +74,12 @@ export async function train<Data>(
   checkTaskArgument(tasks)
   checkRolling(environment, options.out)
   await checkLearning(options)
-  const rolling = {
+  const rolling: TrainOptions<Data> = {
     ...options,
     ...ownRenderer(options),
-    // The trainer computes them itself with its current weights.
-    proximal: 'recorded',
-  } as const
+    // The embedded trainer computes both itself with its current weights.
+    ...(isEmbeddedTrainer(options) && { proximal: 'recorded', importance: [] }),
+  }
   await using opened = await openRollParts(environment, tasks, rolling)
   if ((options.sinks?.length ?? 0) > 0) refuseBatch(opened.parts.estimate, '--sinks')
   if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
@@ -105,6 +106,10 @@ async function trainObserved<Data>(
   const trained = await trainParts(tasks, { ...parts, listen, instruments }, options)
   return { trained, notes: observers.notes() }
 }
+
+const isEmbeddedTrainer = ({
+  trainer = defaults.trainer,
+}: Pick<TrainOptions, 'trainer'>): boolean => trainer === 'embedded'
 
 /** An opened embedded policy brings its tokenizer and template along. */
 function ownRenderer({ policy, model }: AttemptOptions): Pick<AttemptOptions, 'model'> {
@@ -199,10 +204,7 @@ export async function trainParts<Data>(
     refill: options.refill ?? defaults.refill,
     ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
-    // The embedded trainer computes importance weights itself, from its weights before each step.
-    ...(options.trainer !== undefined &&
-      options.trainer !== 'embedded' &&
-      withoutUndefined({ importance: options.importance })),
+    ...(!isEmbeddedTrainer(options) && withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })
@@ -255,11 +257,10 @@ async function keepRun<Data>(
     return await work(withBudget(parts, budget))
   }
   const { environment, policy } = parts
-  const { advantage } = options as { readonly advantage?: string }
   const config = {
     environment: environment.name,
     policy: policy.name,
-    ...(advantage !== undefined && { advantage }),
+    ...recordedOptions(options),
     ...options.config,
   }
   const { resumes = false } = options

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openCountingPolicy } from '../../test/counting-policy.ts'
 import { openByteRenderer } from '../../test/rolling.ts'
-import type { Group } from '../core/group.ts'
+import type { Filter, Group } from '../core/group.ts'
 import type { SampleRequest } from '../core/policy.ts'
 import { isSampled } from '../core/segment.ts'
 import type { Trainer } from '../core/trainer.ts'
@@ -302,6 +302,33 @@ describe('advantages over a batch', () => {
     const rolling = rollGroups(tasks, { ...parts, estimate })
     await expect(rolling.next()).rejects.toThrow('scale=batch is for train')
   })
+})
+
+describe('the tasks of a step', () => {
+  it.each([0, 0.5, 2])(
+    'come once in each pass, with %s refills per task or without',
+    async refill => {
+      const { trainer, parts, learned } = openLearning()
+      const empty: Filter = {
+        name: 'empty',
+        judge: ({ id, members }) =>
+          new Map(
+            Number(id.split('/')[1]) % 2 === 0
+              ? members.map(({ trajectory }) => [trajectory.id, { reason: 'even', from: 'loss' }])
+              : [],
+          ),
+      }
+      const odd = { ...plan, tasksPerStep: 5, refill, trainer }
+      await trainParts(tasks, { ...parts, filters: [empty] }, odd)
+      const drawn = learned.map(groups => groups.map(({ task }) => task))
+      expect(new Set(drawn.flatMap(step => step.slice(0, 5))).size).toBe(30)
+      for (const step of drawn) expect(new Set(step).size).toBe(step.length)
+      // Places 0, 2 and 4 are emptied, and the refills at 6 and 8.
+      expect(drawn.map(({ length }) => length)).toEqual(
+        drawn.map(() => 5 + [0, 2, 5][[0, 0.5, 2].indexOf(refill)]!),
+      )
+    },
+  )
 })
 
 describe('tasks by their success', () => {

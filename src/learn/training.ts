@@ -10,7 +10,7 @@ import type { OnUpdate } from '../run/pause.ts'
 import { seatsOf } from '../run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../run/roll-groups.ts'
 import type { TaskOutcome, TaskSampler } from '../tasks/sample-tasks.ts'
-import { batchSpread, comparedRewards, scaleGroup } from '../weigh/batch-scale.ts'
+import { comparedAnew } from '../weigh/batch-scale.ts'
 import { readImportance, weighImportance } from '../weigh/importance.ts'
 import { type Fed, openFeed } from './feed.ts'
 import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './held-out.ts'
@@ -283,11 +283,8 @@ function scaleBatch(
   { estimate: { batch }, weighting = 'uniform' }: Pick<RollParts, 'estimate' | 'weighting'>,
 ): readonly Group[] {
   if (!batch) return groups
-  const spread = batchSpread(
-    groups.map(group => comparedRewards(group, weighting)),
-    batch,
-  )
-  return groups.map(group => scaleGroup(group, spread))
+  const scaled = batch.over(batch.spreadOf(groups.map(group => batch.rewardsOf(group, weighting))))
+  return groups.map(group => comparedAnew(group, scaled, weighting))
 }
 
 /** A step's groups in the order of their tasks, whichever was complete first. */
@@ -298,15 +295,17 @@ async function rollStep<Data>(
 ): Promise<readonly Group[]> {
   await using pipeline = openRollPipeline({ ...parts, seed: seedFor(parts, 'step', step) })
   const { tasksPerStep, refill, tasks } = plan
-  const most = tasksPerStep * (1 + ((parts.filters?.length ?? 0) > 0 ? refill : 0))
-  // Each step has its own part of the task stream, so that refilling one does not shift the others.
-  const start = (step - 1) * tasksPerStep * (1 + refill)
+  const refills = (parts.filters?.length ?? 0) > 0 ? Math.floor(tasksPerStep * refill) : 0
+  const start = (step - 1) * tasksPerStep
+  // Refills are drawn besides the passes over all tasks, so that refilling one step does not shift the others.
+  const placeOf = (index: number): number =>
+    index < tasksPerStep ? start + index : -1 - (step - 1) * refills - (index - tasksPerStep)
   const orders = new Map<GroupId, number>()
   let begun = 0
   const taken = new Set<TaskId>()
   const submit = (): void => {
     const order = start + begun
-    const task = tasks.at(order, taken)
+    const task = tasks.at(placeOf(begun), taken)
     taken.add(task.id)
     const id = `${step}/${begun++}/${task.id}` as GroupId
     for (const seat of seatsOf(parts)) orders.set(seatGroup(id, seat), orders.size)
@@ -318,7 +317,7 @@ async function rollStep<Data>(
     const group = await pipeline.next()
     groups.push(group)
     const isLost = group.members.every(member => member.dropped !== null)
-    if (isLost && begun < most) submit()
+    if (isLost && begun < tasksPerStep + refills) submit()
   }
   return groups.sort((a, b) => orders.get(a.id)! - orders.get(b.id)!)
 }

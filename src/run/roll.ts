@@ -11,6 +11,7 @@ import { RunStoppedError } from '../watch/stopped.ts'
 import { checkTaskArgument } from './check-options.ts'
 import { openRollParts } from './open-parts.ts'
 import { rollIntoRun } from './open-run-folder.ts'
+import { recordedOptions } from './recorded-options.ts'
 import { type RollParts, rollGroups } from './roll-groups.ts'
 import type { RollOptions } from './roll-options.ts'
 
@@ -57,18 +58,20 @@ async function* rollObserved<Data>(
   await using observers = await openObservers(options, watched)
   const listen = listenAll(parts.listen, observers.listen)
   const instruments = [...(parts.instruments ?? []), ...observers.instruments]
-  const config = options.config ?? configOf(parts, options)
+  const config = configOf(parts, options)
   const record = { out, kind, config, unfinished, resumes }
   yield* rollIntoRun(tasks, { ...parts, listen, instruments }, record)
   return observers.notes()
 }
 
-/** The recorded settings for options that did not come from settings. */
+/** What the run folder records: the settings that options came from, or the options themselves. */
 function configOf<Data>(
   { environment, policy }: RollParts<Data>,
-  { advantage = defaults.advantage, seed = defaults.seed }: RollOptions,
+  options: RollOptions,
 ): Readonly<Record<string, unknown>> {
-  return { environment: environment.name, policy: policy.name, advantage, seed }
+  const { advantage, seed } = defaults
+  const { config = { environment: environment.name, policy: policy.name } } = options
+  return { advantage, seed, ...recordedOptions(options), ...config }
 }
 
 /** Without a run folder nothing can be resumed, so a spent budget is an ordinary end. */

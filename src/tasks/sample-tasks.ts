@@ -102,14 +102,12 @@ export function openTaskSampler<Data>(
   const records = new Map<string, TaskRecord>()
   return {
     at(place, taken) {
-      if (!choose) return stream.at(place)
+      if (!choose && place >= 0) return stream.at(place)
       const free = tasks.filter(({ id }) => !taken?.has(id))
+      const among = free.length > 0 ? free : tasks
       const draw = random(seedOf(seed, 'task', place))
-      return choose({
-        tasks: free.length > 0 ? free : tasks,
-        recordOf: ({ id }) => records.get(id),
-        draw,
-      })
+      if (!choose) return pick(among, draw)
+      return choose({ tasks: among, recordOf: ({ id }) => records.get(id), draw })
     },
     learn(outcomes) {
       for (const outcome of outcomes) records.set(outcome.task, remember(records, outcome))

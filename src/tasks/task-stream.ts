@@ -4,7 +4,10 @@ import { random, seedOf, shuffle } from '../math/random.ts'
 
 /** Tasks one after the other without end: every pass over them has an order of its own. */
 export interface TaskStream<Data = unknown> {
-  /** The task at a place; tasks in `taken` are drawn again only if no other is left. */
+  /**
+   * The task at a place; places below 0 are for tasks that are drawn besides, such as refills. Where tasks are
+   * drawn and not passed through, those in `taken` are drawn again only if no other is left.
+   */
   at(place: number, taken?: ReadonlySet<TaskId>): Task<Data>
 }
 

@@ -1,24 +1,54 @@
 import { leafWeight } from '../core/credit.ts'
-import type { Group, Weighted } from '../core/group.ts'
+import type { Group, Judged, Weighted } from '../core/group.ts'
 import type { LeafWeighting } from '../math/credit.ts'
 import { type DeviationKind, weightedDeviation } from '../math/statistics.ts'
-import { comparedReward } from './compared.ts'
+import { type Compared, comparedReward } from './compared.ts'
+import type { Estimate } from './estimate.ts'
 
-/** How advantages are scaled by the spread of a whole batch, once all its groups are there. */
+/** A comparison that is scaled by the spread of a whole training step, once all its groups are there. */
 export interface BatchScale {
-  readonly deviation: DeviationKind
-  /** Added to the spread. */
-  readonly epsilon: number
+  /** What a group adds to the spread of its step: the rewards that it is compared by. */
+  rewardsOf(group: Group<Judged>, weighting: LeafWeighting): ComparedRewards
+  /** The spread of all rewards of a step. */
+  spreadOf(groups: readonly ComparedRewards[]): number
+  /** The comparison within a group, divided by the spread of its step. */
+  over(spread: number): Estimate
 }
 
-/** What a group adds to the spread of its batch. */
+/** The rewards of a group that take part in comparisons. */
 export interface ComparedRewards {
   readonly rewards: readonly number[]
   readonly weights: readonly number[]
 }
 
-/** The rewards of a group that take part in comparisons. */
-export function comparedRewards(group: Group, weighting: LeafWeighting): ComparedRewards {
+/** The scale of a comparison that centres rewards; it changes no group that compared nothing. */
+export function batchScale(
+  centre: Estimate,
+  { deviation, epsilon }: { readonly deviation: DeviationKind; readonly epsilon: number },
+): BatchScale {
+  return {
+    rewardsOf: comparedRewards,
+    spreadOf(groups) {
+      const weights = groups.flatMap(group => group.weights)
+      const rewards = groups.flatMap(group => group.rewards)
+      return weightedDeviation(rewards, { weights, kind: deviation }) + epsilon || 1
+    },
+    over: spread => (group, weighting) => {
+      const centred = centre(group, weighting)
+      const isAlone = group.members.filter(isCompared).length < 2
+      return isAlone ? centred : centred.map(compared => dividedBy(compared, spread))
+    },
+  }
+}
+
+/** A group compared anew: everything else that is known of its members stays. */
+export function comparedAnew(group: Group, estimate: Estimate, weighting: LeafWeighting): Group {
+  const compared = estimate(group, weighting)
+  const members = group.members.map((member, index) => ({ ...member, ...compared[index]! }))
+  return { ...group, members }
+}
+
+function comparedRewards(group: Group<Judged>, weighting: LeafWeighting): ComparedRewards {
   const compared = group.members.filter(isCompared)
   return {
     rewards: compared.map(({ reward }) => reward.total),
@@ -26,25 +56,8 @@ export function comparedRewards(group: Group, weighting: LeafWeighting): Compare
   }
 }
 
-/** The spread of all rewards of a batch. */
-export function batchSpread(
-  groups: readonly ComparedRewards[],
-  { deviation, epsilon }: BatchScale,
-): number {
-  const weights = groups.flatMap(group => group.weights)
-  const rewards = groups.flatMap(group => group.rewards)
-  return weightedDeviation(rewards, { weights, kind: deviation }) + epsilon || 1
-}
+const isCompared = (member: Judged): boolean => comparedReward(member) !== undefined
 
-/** A group with its advantages divided by the spread of its batch; unchanged if it compared nothing. */
-export function scaleGroup(group: Group, spread: number): Group {
-  if (group.members.filter(isCompared).length < 2) return group
-  return { ...group, members: group.members.map(member => scaleMember(member, spread)) }
-}
-
-const isCompared = (member: Weighted): boolean => comparedReward(member) !== undefined
-
-function scaleMember(member: Weighted, spread: number): Weighted {
-  const { advantage } = member
-  return advantage === null ? member : { ...member, advantage: advantage / spread }
+function dividedBy({ advantage }: Compared, spread: number): Pick<Weighted, 'advantage'> {
+  return { advantage: advantage === null ? null : advantage / spread }
 }

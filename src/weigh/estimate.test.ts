@@ -230,4 +230,16 @@ describe('names', () => {
     expect(() => openEstimate('gigpo:gama=1')).toThrow('gama')
     expect(() => openEstimate('grpo:scal=none')).toThrow('scal')
   })
+
+  it.each([
+    'gigpo:gamma=x',
+    'turn-level:gamma=2',
+    'turn-level:scale=batch',
+    'tree-grpo:inter=much',
+    'tree-grpo:intra=',
+    'rloo:epsilon=x',
+  ])('%s is refused before anything is rolled', text => {
+    const [, option] = /:(\w+)=/.exec(text)!
+    expect(() => openEstimate(text)).toThrow(option)
+  })
 })

@@ -4,7 +4,7 @@ import type { LeafWeighting } from '../math/credit.ts'
 import { type AdvantageEstimator, advantageNamed, type NamedOptions } from '../math/registry.ts'
 import { parsePartName } from '../names/part-name.ts'
 import { SettingError } from '../names/setting-error.ts'
-import type { BatchScale } from './batch-scale.ts'
+import { type BatchScale, batchScale } from './batch-scale.ts'
 import { type Compared, comparedReward } from './compared.ts'
 import { compareNodes } from './node-advantages.ts'
 import { compareTurns } from './turn-advantages.ts'
@@ -23,12 +23,12 @@ export function openEstimate(text: string): Estimate {
   const given = Object.fromEntries([...options].map(([key, value]) => [key, toValue(value)]))
   switch (estimator.kind) {
     case 'trajectory':
-      // Called once with no members, so that unknown options are refused before anything is rolled.
-      estimator.compute([], given)
+      // Called once with two members, so that options are refused before anything is rolled.
+      estimator.compute(probe, given)
       if (given.scale === 'batch') return overBatch(estimator, given)
       return (group, weighting) => compareTrajectories(group, weighting, { estimator, given })
     case 'turn':
-      estimator.compute([], given)
+      estimator.compute(probe, given)
       return (group, weighting) =>
         compareTurns(group, weighting, turns => estimator.compute(turns, given))
     case 'node':
@@ -44,6 +44,9 @@ export function openEstimate(text: string): Estimate {
       return estimator satisfies never
   }
 }
+
+/** Two members, as trajectories or as their only turns. */
+const probe = [0, 1].map(reward => ({ group: 0, trajectory: reward, reward, length: 1, tree: 0 }))
 
 type OfTrajectories = Extract<AdvantageEstimator, { kind: 'trajectory' }>
 
@@ -68,8 +71,8 @@ function overBatch(estimator: OfTrajectories, given: NamedOptions): Estimate {
   const centred = { ...given, scale: 'none' }
   const compare = (group: Group<Judged>, weighting: LeafWeighting): readonly Compared[] =>
     compareTrajectories(group, weighting, { estimator, given: centred })
-  const { deviation = 'sample', epsilon = 1e-6 } = given as Partial<BatchScale>
-  return Object.assign(compare, { batch: { deviation, epsilon } })
+  const { deviation = 'sample', epsilon = 1e-6 } = given as Parameters<typeof batchScale>[1]
+  return Object.assign(compare, { batch: batchScale(compare, { deviation, epsilon }) })
 }
 
 /** Refuses a comparison over batches where there are none: groups are weighed one by one. */

@@ -8,6 +8,7 @@ import type { Gradable } from '../core/trajectory.ts'
 import { root, type Tree } from '../core/tree.ts'
 import { grpoAdvantages } from '../math/advantages/grpo.ts'
 import { creditsOf } from '../sinks/row-record.ts'
+import { comparedAnew } from './batch-scale.ts'
 import { openEstimate } from './estimate.ts'
 import { weigh } from './gather.ts'
 import { type Shaping, shapedEstimate } from './shape.ts'
@@ -117,6 +118,40 @@ describe('shaped rewards', () => {
     expect(advantages([1, 1], shaping)).toEqual(expected([1 - 0.5, 1 - 1]))
     const { members } = weighed(groupOf(tree, [1, 1]), shaping)
     expect(members.map(({ reward }) => reward.total)).toEqual([1, 1])
+  })
+})
+
+describe('shaping where a whole step is compared', () => {
+  const other = bush('g/1', shared, leaves)
+  const batchOf = (shaping: Shaping) => {
+    const estimate = shapedEstimate(openEstimate('grpo:scale=batch'), shaping)
+    const groups = [groupOf(tree, [1, 0]), groupOf(other, [0, 0])]
+    const { batch } = estimate
+    const spread = batch!.spreadOf(groups.map(group => batch!.rewardsOf(group, 'uniform')))
+    const weighedAll = groups.map(group => weigh(group, { estimate, weighting: 'uniform' }))
+    return weighedAll.map(group => comparedAnew(group, batch!.over(spread), 'uniform'))
+  }
+
+  it('the spread is that of the shaped rewards', () => {
+    const overlong = { maximum: 4, buffer: 2 }
+    const rewards = [1 - 0.5, 0 - 1, 0 - 0.5, 0 - 1]
+    const entries = rewards.map((reward, index) => ({
+      group: index < 2 ? 0 : 1,
+      trajectory: index,
+      reward,
+    }))
+    const given = batchOf({ overlong }).flatMap(({ members }) => members.map(m => m.advantage))
+    grpoAdvantages(entries, { scale: 'batch' }).forEach((advantage, index) => {
+      expect(given[index]).toBeCloseTo(advantage!, 12)
+    })
+  })
+
+  it('what a teacher says is added to what was divided', () => {
+    const [alone] = batchOf({})
+    const [both] = batchOf({ distillation: { mode: 'added', coefficient: 1 } })
+    const { advantage } = alone!.members[0]!
+    // The teacher finds the last token of the first ending 0.75 nats likelier.
+    expect(both!.members[0]!.stretches!.at(-1)!.advantage).toBeCloseTo(advantage! + 0.75, 12)
   })
 })
 

@@ -3,6 +3,7 @@ import type { Group, Judged } from '../core/group.ts'
 import type { SampledSegment, ScorerName } from '../core/segment.ts'
 import { type KlPenalty, klPenalty } from '../math/kl.ts'
 import { type OverlongSettings, overlongPenalty } from '../math/overlong.ts'
+import type { BatchScale } from './batch-scale.ts'
 import type { Compared } from './compared.ts'
 import type { Estimate } from './estimate.ts'
 
@@ -30,7 +31,16 @@ export function shapedEstimate(estimate: Estimate, shaping: Shaping): Estimate {
     const compared = estimate(withShapedRewards(group, shaping), weighting)
     return distillation ? distil(group, compared, distillation) : compared
   }
-  return Object.assign(compare, estimate.batch && { batch: estimate.batch })
+  return Object.assign(compare, estimate.batch && { batch: shapedScale(estimate.batch, shaping) })
+}
+
+/** The spread is that of the shaped rewards; what a teacher says is not divided by it. */
+function shapedScale(batch: BatchScale, shaping: Shaping): BatchScale {
+  return {
+    rewardsOf: (group, weighting) => batch.rewardsOf(withShapedRewards(group, shaping), weighting),
+    spreadOf: batch.spreadOf,
+    over: spread => shapedEstimate(batch.over(spread), shaping),
+  }
 }
 
 /** A group with the shaped rewards by which its members are compared. */

@@ -24,10 +24,12 @@ export function opoAdvantages(
   return toEntries(entries, groups, group => {
     if (group.length === 1) return ({ reward }) => (single === 'zero' ? 0 : reward)
     const lengths = group.map(({ length, weight, places }) => {
-      if (length !== undefined && length > 0) return length * weight
+      if (length !== undefined && length >= 0) return length * weight
       const { trajectory } = entries[places[0]!]!
       throw new RangeError(`OPO needs trajectory ${trajectory}'s trained tokens, got ${length}.`)
     })
+    // Without a token in the group there is nothing to train, and nothing to weigh rewards by.
+    if (lengths.every(length => length === 0)) return () => 0
     const baseline = weightedMean(
       group.map(member => member.reward),
       lengths,

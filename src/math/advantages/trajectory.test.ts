@@ -51,6 +51,13 @@ describe('worked examples', () => {
     expectClose(compute('rloo', group([1, 2, 3, 6]), twinkle), [-1.23443, -0.61721, 0, 1.85164], 5)
   })
 
+  it('OPO: an ending without a token weighs nothing; a group of them compares nothing', () => {
+    const lengths = (...all: readonly number[]) =>
+      all.map((length, trajectory) => ({ group: 0, trajectory, reward: trajectory % 2, length }))
+    expectClose(compute('opo', lengths(10, 10, 0)), [-0.5, 0.5, -0.5])
+    expectClose(compute('opo', lengths(0, 0)), [0, 0])
+  })
+
   it('OPO with lengths 10, 20, 30, 60', () => {
     const lengths = [10, 20, 30, 60]
     const entries = group([1, 0, 0, 1]).map((entry, index) => ({

@@ -1,5 +1,5 @@
 import type { Advantages, Key, RewardedTrajectory } from '../advantage.ts'
-import { readOptions } from '../options.ts'
+import { checkNumber, readOptions } from '../options.ts'
 import { type GrpoAdvantageSettings, grpoAdvantages } from './grpo.ts'
 
 /** Tree-GRPO's two comparisons, weighed. */
@@ -27,6 +27,8 @@ export function treeGrpoAdvantages(
     single: 'zero',
   }
   const { inter, intra, ...settings } = readOptions('The tree-grpo advantage', defaults, options)
+  checkNumber('inter', inter)
+  checkNumber('intra', intra)
   const across = grpoAdvantages(entries, settings)
   const within = grpoAdvantages(byTree(entries), settings)
   return across.map((advantage, place) =>
