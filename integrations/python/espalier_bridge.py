@@ -266,11 +266,7 @@ class Verifiers:
         self.environment = module.load_environment(**arguments)
         self.name = package
         self.loop = asyncio.new_event_loop()
-        self.rows = {"train": self.environment.get_dataset()}
-        try:
-            self.rows["held-out"] = self.environment.get_eval_dataset()
-        except Exception:
-            pass
+        self.rows = rows_of(self.environment)
         self.client = make_client(self.vf)
 
     def about(self):
@@ -278,6 +274,22 @@ class Verifiers:
 
     def open(self, task, seed):
         return VerifiersWorld(self, dict(self.rows[task["split"]][task["index"]]))
+
+
+def every_fourth_held_out(count):
+    """Places by split, where a package has no splits of its own."""
+    return {"train": [at for at in range(count) if at % 4 != 3], "held-out": range(3, count, 4)}
+
+
+def rows_of(environment):
+    """Its tasks by split. Asked for those of evaluation, it gives those of training where it has no others."""
+    train, evaluation = (
+        getattr(environment, f"build_{name}")() if hasattr(environment, f"build_{name}") else getattr(environment, name)
+        for name in ("dataset", "eval_dataset")
+    )
+    if evaluation is None:
+        return {name: train.select(places) for name, places in every_fourth_held_out(len(train)).items()}
+    return {**({} if train is None else {"train": train}), "held-out": evaluation}
 
 
 def make_client(vf):
@@ -426,11 +438,8 @@ class VerifiersEpisodes:
         self.environment = load_episodes(package, arguments)
         self.name = package
         tasks = list(self.environment.taskset.take(self.size))
-        # Tasksets have no splits of their own: every fourth task is held out.
-        self.tasks = {
-            "train": [task for at, task in enumerate(tasks) if at % 4 != 3],
-            "held-out": tasks[3::4],
-        }
+        places = every_fourth_held_out(len(tasks))
+        self.tasks = {name: [tasks[at] for at in chosen] for name, chosen in places.items()}
         self.worlds = {}
         self.loop.run_until_complete(self.serve())
 

@@ -210,3 +210,38 @@ describe.skipIf(!hasPython)('a game of gymnasium', () => {
     expect(played('Tuples')[0]!.error).toMatch(/its actions are Tuple\(Pairs, Pairs\)/)
   })
 })
+
+// Asked for tasks of evaluation, verifiers gives those of training where there are no others.
+const verifiers = {
+  verifiers: `
+import sys, types
+class Environment:
+    pass
+sys.modules["verifiers.types"] = types.SimpleNamespace()
+sys.modules["verifiers.clients"] = types.SimpleNamespace(Client=object)
+`,
+  sums: `
+class Rows(list):
+    def select(self, places):
+        return Rows(self[at] for at in places)
+class Sums:
+    def __init__(self, train, evaluation):
+        self.dataset, self.eval_dataset = (None if size is None else Rows(range(size)) for size in (train, evaluation))
+    def get_dataset(self):
+        return self.dataset
+    def get_eval_dataset(self):
+        return self.dataset if self.eval_dataset is None else self.eval_dataset
+def load_environment(train=None, evaluation=None):
+    return Sums(train, evaluation)
+`,
+}
+
+describe.skipIf(!hasPython)('an environment of verifiers', () => {
+  it('holds out every fourth task where it has none for evaluation, and trains on none of those', () => {
+    const splits = (given: object) => answers(verifiers, [host('sums', given)])[0]
+    expect(splits({ train: 9 })).toMatchObject({ ok: { splits: { train: 7, 'held-out': 2 } } })
+    const both = { train: 9, evaluation: 3 }
+    expect(splits(both)).toMatchObject({ ok: { splits: { train: 9, 'held-out': 3 } } })
+    expect(splits({ evaluation: 3 })).toMatchObject({ ok: { splits: { 'held-out': 3 } } })
+  })
+})
