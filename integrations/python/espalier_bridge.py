@@ -65,7 +65,8 @@ class ReasoningGym:
 
     def dataset(self, split):
         if split not in self.datasets:
-            seed = 1 if split == "train" else 2
+            # Question i of seed s is drawn from s + i: seeds that are near give the same questions.
+            seed = 1 if split == "train" else 10**9
             self.datasets[split] = self.gym.create_dataset(
                 self.name, seed=seed, size=self.size, **self.arguments
             )
@@ -92,8 +93,14 @@ class ReasoningGymWorld:
     def step(self, action):
         said = answer_of(action)
         answer = self.extract(said) if "<answer>" in said else said.strip()
-        score = float(self.dataset.score_answer(answer=answer, entry=self.entry))
-        return {"observed": [], "reward": score, "done": True}
+        try:
+            score = self.dataset.score_answer(answer=answer, entry=self.entry)
+        except Exception as error:
+            # Some datasets throw at words that they cannot read; one that cannot score its own answer is broken.
+            self.dataset.score_answer(answer=self.entry["answer"], entry=self.entry)
+            text = f"The answer cannot be read: {type(error).__name__}: {error}"[:2000]
+            return {"observed": [{"role": "user", "content": text}], "reward": 0.0, "done": True}
+        return {"observed": [], "reward": float(score), "done": True}
 
     def finish(self):
         return None
@@ -115,29 +122,27 @@ class Gym:
 
     def __init__(self, package, arguments):
         self.arguments = dict(arguments)
-        self.make = self.maker(package)
-        self.name = self.arguments.get("id", package.replace(":", "-"))
-        close_game(self.make())
+        self.made = self.maker(package)
+        self.name = self.arguments.pop("id", package.replace(":", "-"))
+        game = self.make()
+        action_schema(getattr(game, "action_space", None))
+        metadata = getattr(game, "metadata", None) or {}
+        if "ansi" in metadata.get("render_modes", ()) and ":" not in package:
+            self.arguments.setdefault("render_mode", "ansi")
+        close_game(game)
 
     def maker(self, package):
         if ":" in package:
             module, attribute = package.split(":", 1)
-            made = getattr(importlib.import_module(module), attribute)
-            return lambda: made(**self.arguments)
+            return getattr(importlib.import_module(module), attribute)
         gymnasium = importlib.import_module(package)
-        name = self.arguments.pop("id", None)
+        name = self.arguments.get("id")
         if not name:
             raise ValueError("name a game: python:gymnasium,id=FrozenLake-v1")
-        self.arguments.setdefault("render_mode", "ansi")
-        made = gymnasium.make
-        try:
-            close_game(made(name, **self.arguments))
-        except Exception:
-            # Not every game can draw itself as text; its observations are shown instead.
-            self.arguments.pop("render_mode")
-        arguments = dict(self.arguments)
-        self.arguments["id"] = name
-        return lambda: made(name, **arguments)
+        return lambda **arguments: gymnasium.make(name, **arguments)
+
+    def make(self):
+        return self.made(**self.arguments)
 
     def about(self):
         return {"name": f"gym-{self.name}", "splits": {}}
@@ -146,12 +151,30 @@ class Gym:
         return GymWorld(self.make(), task)
 
 
+def action_schema(space):
+    """The JSON schema of an action; None where it is words."""
+    shape = getattr(space, "shape", None)
+    count = getattr(space, "n", None)
+    if count is not None and not shape:
+        start = int(getattr(space, "start", 0))
+        return {"type": "integer", "minimum": start, "maximum": start + int(count) - 1}
+    if shape is not None:
+        schema = {"type": "number" if space.dtype.kind == "f" else "integer"}
+        for size in reversed(shape):
+            schema = {"type": "array", "items": schema, "minItems": int(size), "maxItems": int(size)}
+        return {**schema, "description": str(space)}
+    # A space of words says which characters they have; any other is made of spaces.
+    if hasattr(space, "contains") and not hasattr(space, "character_set"):
+        raise ValueError(f"its actions are {space}: only numbers, lists of numbers and words can be chosen here")
+    return None
+
+
 class GymWorld:
     def __init__(self, game, task):
         self.game = game
         self.task = task
         self.space = getattr(game, "action_space", None)
-        self.count = getattr(self.space, "n", None)
+        self.schema = action_schema(self.space)
 
     def shown(self, observation):
         if getattr(self.game, "render_mode", None) == "ansi":
@@ -171,29 +194,43 @@ class GymWorld:
         return {"opening": messages, "tools": self.tools()}
 
     def tools(self):
-        if self.count is None:
+        if self.schema is None:
             return []
-        start = int(getattr(self.space, "start", 0))
-        action = {"type": "integer", "minimum": start, "maximum": start + int(self.count) - 1}
-        parameters = {"type": "object", "properties": {"action": action}, "required": ["action"]}
+        parameters = {"type": "object", "properties": {"action": self.schema}, "required": ["action"]}
         return [{"name": "act", "description": "Takes one action in the game.", "parameters": parameters}]
 
-    def action_of(self, action):
-        if self.count is None:
-            return answer_of(action)
-        if not action["calls"]:
-            raise PolicyMistake("Call act.")
-        return json.loads(action["calls"][0]["arguments"])["action"]
+    def action_of(self, call):
+        value = json.loads(call["arguments"])["action"]
+        if self.schema["type"] == "integer":
+            return value
+        action = importlib.import_module("numpy").asarray(value, dtype=self.space.dtype)
+        if not self.space.contains(action):
+            raise PolicyMistake(f"{value} is not in {self.space}.")
+        return action
+
+    def take(self, action):
+        """One action: what is seen after it, its reward, and whether the game is over."""
+        given = self.game.step(action)
+        done = bool(given[2]) or (len(given) == 5 and bool(given[3]))
+        return self.shown(given[0]), float(given[1]), done
 
     def step(self, action):
-        given = self.game.step(self.action_of(action))
-        observation, reward, done = given[0], given[1], bool(given[2])
-        if len(given) == 5:
-            done = done or bool(given[3])
-        text = self.shown(observation)
-        said = [{"role": "tool", "tool_call_id": call["id"], "content": text} for call in action["calls"][:1]]
-        observed = said or [{"role": "user", "content": text}]
-        return {"observed": observed, "reward": float(reward), "done": done}
+        if self.schema is None:
+            text, reward, done = self.take(answer_of(action))
+            return {"observed": [{"role": "user", "content": text}], "reward": reward, "done": done}
+        if not action["calls"]:
+            raise PolicyMistake("Call act.")
+        observed, total, done = [], None, False
+        for call in action["calls"]:
+            text = "Error: the game is over; nothing was done."
+            if not done:
+                try:
+                    text, reward, done = self.take(self.action_of(call))
+                    total = (total or 0.0) + reward
+                except PolicyMistake as mistake:
+                    text = f"Error: {mistake}"
+            observed.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+        return {"observed": observed, "reward": total, "done": done}
 
     def finish(self):
         return None
@@ -229,11 +266,7 @@ class Verifiers:
         self.environment = module.load_environment(**arguments)
         self.name = package
         self.loop = asyncio.new_event_loop()
-        self.rows = {"train": self.environment.get_dataset()}
-        try:
-            self.rows["held-out"] = self.environment.get_eval_dataset()
-        except Exception:
-            pass
+        self.rows = rows_of(self.environment)
         self.client = make_client(self.vf)
 
     def about(self):
@@ -241,6 +274,22 @@ class Verifiers:
 
     def open(self, task, seed):
         return VerifiersWorld(self, dict(self.rows[task["split"]][task["index"]]))
+
+
+def every_fourth_held_out(count):
+    """Places by split, where a package has no splits of its own."""
+    return {"train": [at for at in range(count) if at % 4 != 3], "held-out": range(3, count, 4)}
+
+
+def rows_of(environment):
+    """Its tasks by split. Asked for those of evaluation, it gives those of training where it has no others."""
+    train, evaluation = (
+        getattr(environment, f"build_{name}")() if hasattr(environment, f"build_{name}") else getattr(environment, name)
+        for name in ("dataset", "eval_dataset")
+    )
+    if evaluation is None:
+        return {name: train.select(places) for name, places in every_fourth_held_out(len(train)).items()}
+    return {**({} if train is None else {"train": train}), "held-out": evaluation}
 
 
 def make_client(vf):
@@ -389,11 +438,8 @@ class VerifiersEpisodes:
         self.environment = load_episodes(package, arguments)
         self.name = package
         tasks = list(self.environment.taskset.take(self.size))
-        # Tasksets have no splits of their own: every fourth task is held out.
-        self.tasks = {
-            "train": [task for at, task in enumerate(tasks) if at % 4 != 3],
-            "held-out": tasks[3::4],
-        }
+        places = every_fourth_held_out(len(tasks))
+        self.tasks = {name: [tasks[at] for at in chosen] for name, chosen in places.items()}
         self.worlds = {}
         self.loop.run_until_complete(self.serve())
 
