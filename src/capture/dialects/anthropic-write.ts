@@ -176,8 +176,10 @@ const types: Readonly<Record<ProblemKind, string>> = {
   internal: 'api_error',
 }
 
-function anthropicError({ kind, message }: RequestProblem): object {
-  return { type: types[kind], message }
+function anthropicError({ kind, message, field }: RequestProblem): object {
+  // By this code a client that can also send whole conversations, as the tool runner does, goes on so.
+  const details = field === 'thread' && { details: { error_code: 'thread_unsupported_request' } }
+  return { type: types[kind], message, ...details }
 }
 
 /** A problem as Anthropic's API writes it; being overloaded has a status of its own there. */
