@@ -55,11 +55,17 @@ function messageHead({ model }: Asked, { id }: WriteOptions): object {
   }
 }
 
+/**
+ * Stands where Anthropic signs reasoning. Nobody checks it here, but clients leave out of the next request what is not
+ * signed, and the policy would be shown a conversation in which it had not thought.
+ */
+const signature = 'espalier'
+
 function blocksOf({ message }: ChatAnswer): readonly object[] {
   const { content, reasoning_content: reasoning, tool_calls: calls = [] } = message
   const words = textOf(content)
   return [
-    ...(reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: '' }]),
+    ...(reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature }]),
     ...(words === '' ? [] : [{ type: 'text', text: words }]),
     ...calls.map(({ id, function: { name, arguments: given } }) => ({
       type: 'tool_use',
@@ -144,8 +150,10 @@ class MessageStream implements StreamWriter {
 
   #close(): string {
     if (!this.#open) return ''
+    const signed =
+      this.#open === 'reasoning' ? this.#piece({ type: 'signature_delta', signature }) : ''
     this.#open = undefined
-    return event('content_block_stop', { index: this.#index++ })
+    return signed + event('content_block_stop', { index: this.#index++ })
   }
 
   #call({ id, name, arguments: given }: Extract<ChatDelta, { kind: 'call' }>): string {
