@@ -54,12 +54,13 @@ class Client:
             )
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-                    return json.loads(answer.read() or b"null")
+                    return json.loads(answer.read())
             except urllib.error.HTTPError as error:
                 message = _message(error)
                 if error.code not in (429, 502, 503) or attempt == self.retries:
                     raise EspalierError(error.code, message) from None
-            except (OSError, http.client.IncompleteRead, http.client.BadStatusLine):
+            except (OSError, http.client.IncompleteRead, http.client.BadStatusLine, ValueError):
+                # A ValueError is an answer that was cut off within its headers: what is left has no length.
                 if attempt == self.retries:
                     raise
             time.sleep(min(10.0, 0.25 * 2**attempt))

@@ -147,6 +147,34 @@ const anthropic: Agent = async (desk, { url, token, stream }) => {
   }
 }
 
+/** Anthropic's own loop, which asks the server to hold the conversation and sends only what is new of it. */
+const toolRunner: Agent = async (desk, { url, token, stream }) => {
+  const client = new Anthropic({ baseURL: url, apiKey: token })
+  const tools = desk.tools.map(({ function: { name, description, parameters } }) => ({
+    type: 'custom' as const,
+    name,
+    description: description ?? '',
+    input_schema: parameters as Anthropic.Tool.InputSchema,
+    parse: (input: unknown) => input,
+    run: (input: unknown) => desk.call(name, input),
+  }))
+  let messages: Anthropic.Beta.BetaMessageParam[] = [{ role: 'user', content: desk.ask }]
+  for (;;) {
+    const runner = client.beta.messages.toolRunner({
+      model: 'm',
+      max_tokens: 60,
+      messages,
+      tools,
+      max_iterations: steps,
+      stream,
+    })
+    await runner.runUntilDone()
+    const content = desk.reply()
+    if (content === undefined) return
+    messages = [...runner.params.messages, { role: 'user', content }]
+  }
+}
+
 const google: Agent = async (desk, { url, token, stream }) => {
   const client = new GoogleGenAI({ apiKey: token, httpOptions: { baseUrl: url } })
   const functionDeclarations = desk.tools.map(
@@ -218,6 +246,7 @@ const agents: Readonly<Record<string, Agent>> = {
   'openai, responses': responses,
   'openai, responses by reference': chained,
   anthropic,
+  'anthropic, tool runner': toolRunner,
   google,
   'AI SDK, chat': aiSdk('chat'),
   'AI SDK, responses': aiSdk('responses'),

@@ -63,7 +63,7 @@ function run(words: readonly string[]): Promise<{ code: number | null; out: stri
 }
 
 /** What happens to an answer on its way. */
-type Mishap = 'lost' | 'cut' | 'refused' | 'none'
+type Mishap = 'lost' | 'beheaded' | 'cut' | 'refused' | 'none'
 
 /** Stands between a client and a service: what it does to the answers, in this order; then it lets them pass. */
 async function openBadLine(url: string, mishaps: readonly Mishap[]) {
@@ -100,6 +100,7 @@ async function openBadLine(url: string, mishaps: readonly Mishap[]) {
 function pass(reply: ServerResponse, mishap: Mishap, whole: () => void): void {
   if (mishap === 'none') whole()
   else if (mishap === 'lost') reply.destroy()
+  else if (mishap === 'beheaded') reply.socket!.end('HTTP/1.1 200 OK\r\ncontent-type: appl')
   else if (mishap === 'refused') reply.writeHead(503).end('{"error":"busy"}')
   else {
     reply.writeHead(200, { 'content-length': '1000' }).write('{"half":')
@@ -143,7 +144,7 @@ describe.skipIf(!python)('the Python client', () => {
     expect(JSON.parse(out).groups).toBe(3)
   })
 
-  it.each(['lost', 'cut', 'refused'] as const)(
+  it.each(['lost', 'beheaded', 'cut', 'refused'] as const)(
     'opens, calls and closes a world exactly once, although every first answer is %s',
     async mishap => {
       let opened = 0

@@ -23,7 +23,8 @@ import {
 import { openTurns, type Turns } from './merge-turns.ts'
 import { argumentsText, chosenTool, jsonSchemaFormat, readName, readTool } from './tools.ts'
 
-const neutral = { mcp_servers: null, container: null } as const
+/** Fields by which a server would hold or change the conversation itself, or bring tools of its own. */
+const neutral = { mcp_servers: null, container: null, thread: null, compaction: null } as const
 
 /** What every piece of a conversation is read with. */
 interface Reading {

@@ -55,11 +55,17 @@ function messageHead({ model }: Asked, { id }: WriteOptions): object {
   }
 }
 
+/**
+ * Stands where Anthropic signs reasoning. Nobody checks it here, but clients leave out of the next request what is not
+ * signed, and the policy would be shown a conversation in which it had not thought.
+ */
+const signature = 'espalier'
+
 function blocksOf({ message }: ChatAnswer): readonly object[] {
   const { content, reasoning_content: reasoning, tool_calls: calls = [] } = message
   const words = textOf(content)
   return [
-    ...(reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: '' }]),
+    ...(reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature }]),
     ...(words === '' ? [] : [{ type: 'text', text: words }]),
     ...calls.map(({ id, function: { name, arguments: given } }) => ({
       type: 'tool_use',
@@ -144,8 +150,10 @@ class MessageStream implements StreamWriter {
 
   #close(): string {
     if (!this.#open) return ''
+    const signed =
+      this.#open === 'reasoning' ? this.#piece({ type: 'signature_delta', signature }) : ''
     this.#open = undefined
-    return event('content_block_stop', { index: this.#index++ })
+    return signed + event('content_block_stop', { index: this.#index++ })
   }
 
   #call({ id, name, arguments: given }: Extract<ChatDelta, { kind: 'call' }>): string {
@@ -176,8 +184,10 @@ const types: Readonly<Record<ProblemKind, string>> = {
   internal: 'api_error',
 }
 
-function anthropicError({ kind, message }: RequestProblem): object {
-  return { type: types[kind], message }
+function anthropicError({ kind, message, field }: RequestProblem): object {
+  // By this code a client that can also send whole conversations, as the tool runner does, goes on so.
+  const details = field === 'thread' && { details: { error_code: 'thread_unsupported_request' } }
+  return { type: types[kind], message, ...details }
 }
 
 /** A problem as Anthropic's API writes it; being overloaded has a status of its own there. */

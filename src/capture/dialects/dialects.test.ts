@@ -255,6 +255,15 @@ describe('the dialects', () => {
       'cannot be begun',
     ],
     [
+      '/v1/messages',
+      {
+        max_tokens: 1,
+        thread: { type: 'continue', previous_message_id: 'msg_1' },
+        messages: [{ role: 'user', content: 'x' }],
+      },
+      '"details":{"error_code":"thread_unsupported_request"}',
+    ],
+    [
       '/v1beta/models/m:generateContent',
       { contents: [{ parts: [{ functionResponse: { name: 'look', response: {} } }] }] },
       'no call waiting',
@@ -295,6 +304,23 @@ describe('the dialects', () => {
       { memory },
     )
     expect(byItem.asked.messages).toEqual([...asked.messages, said, ...results])
+  })
+
+  it('signs reasoning in Anthropic, whole and streamed: its clients send back only what is signed', async () => {
+    const { body } = await send('/v1/messages', dialects.anthropic.first)
+    const [thinking] = body.content as Record<string, unknown>[]
+    expect(thinking).toMatchObject({ type: 'thinking', thinking: 'Where is it?' })
+    expect(thinking!.signature).not.toBe('')
+    const { text } = await send('/v1/messages', { ...dialects.anthropic.first, stream: true })
+    const deltas = text
+      .split('\n')
+      .filter(line => line.includes('"delta"'))
+      .map(line => JSON.parse(line.slice('data: '.length)).delta)
+    expect(deltas.slice(0, 3)).toEqual([
+      { type: 'thinking_delta', thinking: 'Where is it?' },
+      { type: 'signature_delta', signature: thinking!.signature },
+      { type: 'text_delta', text: 'I look.' },
+    ])
   })
 
   it('counts tokens where the dialect does', async () => {
