@@ -59,6 +59,17 @@ async function exporting(
     return last
   }
   if (run.resumes) await writeFinished(run.out, writeAll)
+  let isEnded = false
+  /** Ends the files, which are given up where one of them failed before: whoever wrote has been told. */
+  async function endFiles(): Promise<void> {
+    if (isEnded) return
+    isEnded = true
+    const isWhole = await last.then(
+      () => true,
+      () => false,
+    )
+    for (const file of files) await (isWhole ? file.end() : file.discard())
+  }
   return {
     ...writer,
     async writeGroup(group, task, order) {
@@ -69,10 +80,13 @@ async function exporting(
       await writer.writeSent(sent)
       if (sent.group) await writeAll(sent.group.stored)
     },
+    async complete() {
+      await endFiles()
+      await writer.complete()
+    },
     async [Symbol.asyncDispose]() {
-      await last.catch(() => undefined)
       try {
-        for (const file of files) await file.end()
+        await endFiles()
       } finally {
         await writer[Symbol.asyncDispose]()
       }

@@ -49,6 +49,7 @@ export async function* rollIntoRun<Data>(
   await using run = await openRun(parts, record)
   try {
     yield* rollGroups(tasks, { ...parts, ...run.parts })
+    await run.finish()
   } catch (error) {
     run.fail(error)
     // A planned end: the rest is left for a resumed run with a larger budget.
@@ -56,9 +57,7 @@ export async function* rollIntoRun<Data>(
     if (error.kind !== 'keep') {
       parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
     }
-    return
   }
-  await run.finish()
 }
 
 /** The formats of exports are loaded only for runs that export while they go on. */
@@ -137,9 +136,9 @@ export async function openRun(
         }),
       },
       async finish() {
-        isClosed = true
-        await writer.sync()
+        await writer.complete()
         await unfinished?.remove()
+        isClosed = true
         await close({ status: 'finished', finished: new Date().toISOString() })
         listen?.({ kind: 'run-end', status: 'finished' })
       },

@@ -25,7 +25,8 @@ export interface RunWriter extends AsyncDisposable {
   writeGroup(group: Group, task: Task, order: number): Promise<void>
   /** Writes frames that another thread has encoded, with what they hold. */
   writeSent(sent: SentFrames): Promise<void>
-  sync(): Promise<void>
+  /** Called when all is written: it survives a power cut, and files that go with the run are whole. */
+  complete(): Promise<void>
 }
 
 /** Frames of trees, one behind another; the last may be that of their group. */
@@ -80,7 +81,7 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
       }
       await notes?.writeFull()
     },
-    sync: () => journal.sync(),
+    complete: () => journal.sync(),
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]()
       await notes?.write()
