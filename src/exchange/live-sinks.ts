@@ -20,6 +20,8 @@ export interface SinkRun {
   readonly config: Readonly<Record<string, unknown>>
   /** Whether the folder already holds groups. */
   readonly resumes?: boolean
+  /** The seats of its attempts. */
+  readonly seats?: readonly string[]
 }
 
 /**
@@ -58,7 +60,7 @@ async function exporting(
     })
     return last
   }
-  if (run.resumes) await writeFinished(run.out, writeAll)
+  if (run.resumes) await writeFinished(run, writeAll)
   let isEnded = false
   /** Ends the files, which are given up where one of them failed before: whoever wrote has been told. */
   async function endFiles(): Promise<void> {
@@ -95,10 +97,10 @@ async function exporting(
 }
 
 async function writeFinished(
-  out: string,
+  { out, seats }: SinkRun,
   write: (group: StoredGroup) => Promise<void>,
 ): Promise<void> {
-  const reader = await openRunReader(out)
+  const reader = await openRunReader(out, seats)
   try {
     for await (const group of reader.groups()) await write(group)
   } finally {
