@@ -74,7 +74,7 @@ async function writeLongRun(run: string): Promise<void> {
     await Promise.all(group.members.map(({ tree }) => writer.writeTree(tree)))
     await writer.writeGroup(group, { id: group.task, data: { number } }, number)
   }
-  await writer.sync()
+  await writer.complete()
 }
 
 function renamed(group: Group, number: number): Group {

@@ -38,7 +38,7 @@ export async function openTestGateway(options: TestGatewayOptions) {
         writeTree: async tree => void trees.push(tree),
         writeGroup: async group => void groups.push(group),
         writeSent: async () => undefined,
-        sync: async () => undefined,
+        complete: async () => undefined,
         [Symbol.asyncDispose]: async () => undefined,
       },
       ...parts,

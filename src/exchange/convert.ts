@@ -63,7 +63,7 @@ export async function convertRun(run: string, options: ConvertOptions): Promise<
         counts.turns += trajectory.turns.length
       }
     }
-    await writer.sync()
+    await writer.complete()
     const finished = new Date().toISOString()
     await writeManifest(out, { ...manifest, status: 'finished', finished })
   } catch (error) {

@@ -23,6 +23,7 @@ import { type RollParts, rollGroups } from '../run/roll-groups.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { formatNamed, formats } from '../sinks/formats/registry.ts'
 import { groupRows } from '../sinks/row-record.ts'
+import { readManifest } from '../store/run-folder.ts'
 import { parquetRows } from '../tasks/parquet-rows.ts'
 import { reportRun } from '../watch/run-report.ts'
 import { openEstimate } from '../weigh/estimate.ts'
@@ -311,6 +312,9 @@ describe('[T5] what trainers train of a rolled run', () => {
   )
 })
 
+/** Linux's disk that takes no byte. */
+const fullDisk = '/dev/full'
+
 describe('live sinks', () => {
   it('write while the run goes on what an export writes after it', async () => {
     const out = join(scratch, 'live.jsonl')
@@ -335,6 +339,16 @@ describe('live sinks', () => {
     const trajectories = read(out).map(({ trajectory }) => trajectory)
     expect(new Set(trajectories).size).toBe(24)
     expect(trajectories.length).toBe(24)
+  })
+
+  it.skipIf(!existsSync(fullDisk))('are whole before their run counts as finished', async () => {
+    const folder = join(scratch, 'full')
+    const config = { sinks: [{ to: 'parquet', out: fullDisk }] }
+    const rolling = (async () => {
+      for await (const _ of rollIntoRun(tasks, parts(), { out: folder, kind: 'roll', config }));
+    })()
+    await expect(rolling).rejects.toThrow(/the disk is full/)
+    expect((await readManifest(folder)).status).toBe('stopped')
   })
 
   it('refuse an unknown format before anything is rolled', async () => {

@@ -74,7 +74,7 @@ export async function importRun(file: string, options: ImportOptions): Promise<I
     }
     await write(first.value)
     for await (const group of groups) await write(group)
-    await writer.sync()
+    await writer.complete()
     const finished = new Date().toISOString()
     const config = { ...manifest.config, weighting }
     await writeManifest(options.out, { ...manifest, config, status: 'finished', finished })

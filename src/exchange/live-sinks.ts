@@ -20,6 +20,8 @@ export interface SinkRun {
   readonly config: Readonly<Record<string, unknown>>
   /** Whether the folder already holds groups. */
   readonly resumes?: boolean
+  /** The seats of its attempts. */
+  readonly seats?: readonly string[]
 }
 
 /**
@@ -58,7 +60,18 @@ async function exporting(
     })
     return last
   }
-  if (run.resumes) await writeFinished(run.out, writeAll)
+  if (run.resumes) await writeFinished(run, writeAll)
+  let isEnded = false
+  /** Ends the files, which are given up where one of them failed before: whoever wrote has been told. */
+  async function endFiles(): Promise<void> {
+    if (isEnded) return
+    isEnded = true
+    const isWhole = await last.then(
+      () => true,
+      () => false,
+    )
+    for (const file of files) await (isWhole ? file.end() : file.discard())
+  }
   return {
     ...writer,
     async writeGroup(group, task, order) {
@@ -69,10 +82,13 @@ async function exporting(
       await writer.writeSent(sent)
       if (sent.group) await writeAll(sent.group.stored)
     },
+    async complete() {
+      await endFiles()
+      await writer.complete()
+    },
     async [Symbol.asyncDispose]() {
-      await last.catch(() => undefined)
       try {
-        for (const file of files) await file.end()
+        await endFiles()
       } finally {
         await writer[Symbol.asyncDispose]()
       }
@@ -81,10 +97,10 @@ async function exporting(
 }
 
 async function writeFinished(
-  out: string,
+  { out, seats }: SinkRun,
   write: (group: StoredGroup) => Promise<void>,
 ): Promise<void> {
-  const reader = await openRunReader(out)
+  const reader = await openRunReader(out, seats)
   try {
     for await (const group of reader.groups()) await write(group)
   } finally {

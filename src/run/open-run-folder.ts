@@ -5,6 +5,7 @@ import type { Group } from '../core/group.ts'
 import { seatGroup, type TreeId } from '../core/ids.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Tree } from '../core/tree.ts'
+import type { SinkRun } from '../exchange/live-sinks.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { newManifest } from '../store/manifest.ts'
 import {
@@ -49,6 +50,7 @@ export async function* rollIntoRun<Data>(
   await using run = await openRun(parts, record)
   try {
     yield* rollGroups(tasks, { ...parts, ...run.parts })
+    await run.finish()
   } catch (error) {
     run.fail(error)
     // A planned end: the rest is left for a resumed run with a larger budget.
@@ -56,13 +58,11 @@ export async function* rollIntoRun<Data>(
     if (error.kind !== 'keep') {
       parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
     }
-    return
   }
-  await run.finish()
 }
 
 /** The formats of exports are loaded only for runs that export while they go on. */
-async function withSinksOf(record: RunRecord, writer: RunWriter): Promise<RunWriter> {
+async function withSinksOf(record: SinkRun, writer: RunWriter): Promise<RunWriter> {
   const { sinks = [] } = record.config
   if (Array.isArray(sinks) && sinks.length === 0) return writer
   const { withSinks } = await import('../exchange/live-sinks.ts')
@@ -104,9 +104,9 @@ export async function openRun(
   const fresh = { ...newManifest(kind, config, kernel), ...(isolation && { isolation }) }
   const isNew = !resumes && (await isEmptyFolder(out))
   const lock = resumes ? undefined : await createRun(out, fresh)
-  const writer = await withSinksOf(record, await openRunWriter(out, lock))
+  const writer = await withSinksOf({ ...record, seats }, await openRunWriter(out, lock))
   try {
-    const before = resumes ? await readFinished(out) : undefined
+    const before = resumes ? await readFinished(out, seats) : undefined
     const unfinished = await openRecord(policy, record, before && finishedIn(before, seats))
     const { reason: _reason, finished: _finished, ...begun } = await readManifest(out)
     // A resumed run of an earlier format continues in the current one.
@@ -137,9 +137,9 @@ export async function openRun(
         }),
       },
       async finish() {
-        isClosed = true
-        await writer.sync()
+        await writer.complete()
         await unfinished?.remove()
+        isClosed = true
         await close({ status: 'finished', finished: new Date().toISOString() })
         listen?.({ kind: 'run-end', status: 'finished' })
       },
@@ -219,8 +219,8 @@ function spentBefore(
   return { tokens: sampled, trajectories, money }
 }
 
-async function readFinished(out: string): Promise<Before> {
-  const reader = await openRunReader(out)
+async function readFinished(out: string, seats: readonly string[]): Promise<Before> {
+  const reader = await openRunReader(out, seats)
   try {
     const known = new Map<TreeId, Tree>()
     for await (const tree of reader.looseTrees()) known.set(tree.id, tree)

@@ -5,6 +5,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,6 +24,8 @@ import { checkEnvironment } from '../environments/check.ts'
 import { replyOf } from '../environments/reply.ts'
 import { baseModel, openEmbedded } from '../model/embedded.ts'
 import { groupRows } from '../sinks/row-record.ts'
+import { readJournal } from '../store/read-journal.ts'
+import { readManifest, runPaths, writeManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import { reportRun } from '../watch/run-report.ts'
 import { pastPolicy } from './past-policy.ts'
@@ -175,6 +178,23 @@ describe('seats', () => {
     ])
     expect(groups.map(({ id }) => id)).toEqual(['2@buyer', '2@seller'])
     expect(policy.record).toHaveLength(9)
+  })
+
+  it('a run that was killed between the groups of two seats samples nothing again, and exports each once', async () => {
+    const out = join(folder, 'killed')
+    const rows = join(folder, 'killed.jsonl')
+    const config = { sinks: [{ to: 'jsonl', out: rows }] }
+    await rollDeals({ out, config })
+    const lines = readFileSync(rows, 'utf8')
+    let last = 0
+    const { journal } = runPaths(out)
+    for await (const { place } of readJournal(journal)) last = place.offset
+    truncateSync(journal, last)
+    await writeManifest(out, { ...(await readManifest(out)), status: 'running' })
+    const { groups, policy } = await rollDeals({ out, config, resumes: true })
+    expect(policy.record).toHaveLength(0)
+    expect(groups.map(({ id }) => id)).toEqual(['1@buyer', '1@seller'])
+    expect(readFileSync(rows, 'utf8')).toBe(lines)
   })
 
   it('a budget of trajectories counts every seat', async () => {

@@ -37,7 +37,7 @@ function openFolder(more: Partial<RollParts> = {}, same?: Folder) {
       groups.set(group.id, group)
     },
     writeSent: async () => undefined,
-    sync: async () => undefined,
+    complete: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
   }
   const parts = {

@@ -103,7 +103,7 @@ describe('rollouts of attempts with several seats', () => {
       writeTree: async () => undefined,
       writeGroup: async (group: Group) => void groups.set(group.id, group),
       writeSent: async () => undefined,
-      sync: async () => undefined,
+      complete: async () => undefined,
       [Symbol.asyncDispose]: async () => undefined,
     }
     const begin = async (): Promise<Rollouts> => {

@@ -1,7 +1,13 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Task } from '../core/environment.ts'
 import { type Group, isUseful, type Unscored, type Weighted } from '../core/group.ts'
-import type { GroupId, TaskId, TrajectoryId, TreeId } from '../core/ids.ts'
+import {
+  type GroupId,
+  seatGroup,
+  type TaskId,
+  type TrajectoryId,
+  type TreeId,
+} from '../core/ids.ts'
 import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
 import { refuseCut } from './cut-journal.ts'
@@ -25,7 +31,8 @@ export interface RunWriter extends AsyncDisposable {
   writeGroup(group: Group, task: Task, order: number): Promise<void>
   /** Writes frames that another thread has encoded, with what they hold. */
   writeSent(sent: SentFrames): Promise<void>
-  sync(): Promise<void>
+  /** Called when all is written: it survives a power cut, and files that go with the run are whole. */
+  complete(): Promise<void>
 }
 
 /** Frames of trees, one behind another; the last may be that of their group. */
@@ -80,7 +87,7 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
       }
       await notes?.writeFull()
     },
-    sync: () => journal.sync(),
+    complete: () => journal.sync(),
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]()
       await notes?.write()
@@ -130,13 +137,18 @@ export interface RunReader extends AsyncDisposable {
 
 /**
  * Opens a run for reading: an index of its frames is kept, the trees stay on disk. A folder without a run
- * is refused, and so is a finished run whose journal was cut.
+ * is refused, and so is a finished run whose journal was cut. Whoever goes on with a run names the seats
+ * of its attempts: their groups count as finished together or not at all.
  */
-export async function openRunReader(folder: string): Promise<RunReader> {
+export async function openRunReader(
+  folder: string,
+  seats: readonly string[] = [],
+): Promise<RunReader> {
   const paths = runPaths(folder)
   const manifest = await readManifest(folder)
   const { trees, records, end } = await readContents(paths)
   refuseCut(folder, manifest, end)
+  leaveOutHalves(records, seats)
   const usage = { sampled: 0, prompt: 0, trajectories: 0, kept: 0 }
   for (const { sampled, prompt } of trees.values()) {
     usage.sampled += sampled
@@ -178,6 +190,15 @@ export async function openRunReader(folder: string): Promise<RunReader> {
     async [Symbol.asyncDispose]() {
       await handle?.close()
     },
+  }
+}
+
+/** A writer may die between the groups that the seats of the same attempts form: none of these is finished then. */
+function leaveOutHalves(records: Map<GroupId, GroupRecord>, seats: readonly string[]): void {
+  for (const { id, seat } of [...records.values()]) {
+    if (seat === undefined) continue
+    const job = id.slice(0, -seatGroup('' as GroupId, seat).length) as GroupId
+    if (!seats.every(each => records.has(seatGroup(job, each)))) records.delete(id)
   }
 }
 

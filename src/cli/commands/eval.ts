@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { formatMetrics } from '../../environments/tau/metrics.ts'
 import { checkOutputFile, refuseForeign } from '../../exchange/output-file.ts'
 import { withBenchmarkDefaults } from '../../measure/benchmark-settings.ts'
@@ -10,7 +11,12 @@ import {
   writeTauResults,
 } from '../../measure/evaluate-tau.ts'
 import { countTau2Tasks, isTau2, measureTau2, tau2Lines } from '../../measure/evaluate-tau2.ts'
-import type { Estimated, Evaluated } from '../../measure/measure.ts'
+import {
+  type Estimated,
+  type Evaluated,
+  type MeasureOptions,
+  measureRun,
+} from '../../measure/measure.ts'
 import { commandLine } from '../../names/program-name.ts'
 import { optionsOf } from '../../run/roll-options.ts'
 import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
@@ -103,9 +109,7 @@ const openTau2 = (values: Settings): Promise<number> =>
 export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<number> {
   const { terminal, json } = invocation
   const { values, out } = rolled
-  const { trials, successAt, results } = values
-  const isBenchmark = isTau(values) || isTau2(values)
-  const k = values.k ?? (isBenchmark ? upTo(trials) : undefined)
+  const { trials, results } = values
   let evaluated: Evaluated | undefined
   const shownValues = { ...values, group: trials }
   await withProgress({ ...rolled, values: shownValues }, invocation, async (tasks, shown) => {
@@ -114,8 +118,7 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
       ...shown,
       ...elsewhereOf(values, shown),
       trials,
-      successAt,
-      k,
+      ...measuringOf(values),
       onTask(_, group) {
         if (!json) terminal.print(groupLine(group))
       },
@@ -132,6 +135,21 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
   }
   terminal.tell(`next  ${commandLine('show', out, '--report')}`)
   return evaluated!.trials === 0 ? 1 : 0
+}
+
+/** How the settings say that an evaluation is measured. */
+function measuringOf(values: Settings): MeasureOptions {
+  const { k, successAt, trials } = values
+  const isBenchmark = isTau(values) || isTau2(values)
+  return { successAt, k: k ?? (isBenchmark ? upTo(trials) : undefined) }
+}
+
+/** Writes the results of a run that was finished before they could be: a full disk, or a kill. Gives the file. */
+export async function writeLostResults(values: Settings, run: string): Promise<string | undefined> {
+  const { results } = values
+  if (results === undefined || existsSync(results)) return undefined
+  await writeResults(values, run, await measureRun(run, measuringOf(values)))
+  return results
 }
 
 /** tau-bench's own tools read results in its own form. */

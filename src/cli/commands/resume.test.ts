@@ -118,6 +118,26 @@ it('[P1] new scores are part of a finished run: losing them is noticed', async (
   await expect(rowsOf(copy)).rejects.toThrow('is damaged')
 })
 
+it('[P1] what a full disk or a kill took of the end of a finished run is written by resume', async () => {
+  const out = join(folder, 'measured')
+  const results = join(folder, 'results.json')
+  const [, , , ...others] = words()
+  const policy = ['--policy', `scripted:${join(folder, 'answers.jsonl')}`]
+  const measured = others.slice(0, others.indexOf('--group'))
+  const evaluating = ['eval', ...policy, ...measured, '--results', results, '--out', out]
+  expect((await runCommand(evaluating)).code).toBe(0)
+  const before = [results, runPaths(out).report].map(file => JSON.parse(readFileSync(file, 'utf8')))
+  for (const file of [results, runPaths(out).report]) rmSync(file)
+  const { code, stderr } = await runCommand(['resume', out])
+  expect([code, stderr]).toEqual([0, expect.stringContaining('results.json written now')])
+  const [again, report] = [results, runPaths(out).report].map(file =>
+    JSON.parse(readFileSync(file, 'utf8')),
+  )
+  expect(again).toEqual(before[0])
+  expect(report.outcomes).toEqual(before[1].outcomes)
+  expect((await runCommand(['resume', out])).stderr).toContain('nothing is left to do')
+})
+
 it('[P1] a run that is not finished may have a torn tail', async () => {
   const copy = damaged(cuts.torn!)
   await writeManifest(copy, { ...(await readManifest(copy)), status: 'running' })

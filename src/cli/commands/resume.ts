@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs'
 import { commandLine } from '../../names/program-name.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { findCut, reopenCut } from '../../store/cut-journal.ts'
-import type { RunManifest } from '../../store/run-folder.ts'
+import { type RunManifest, runPaths } from '../../store/run-folder.ts'
+import { writeReport } from '../../watch/run-report.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
-import { evalWith } from './eval.ts'
+import { evalWith, writeLostResults } from './eval.ts'
 import { rollWith } from './roll.ts'
 import { trainWith } from './train.ts'
 
@@ -49,7 +52,9 @@ async function runResume(invocation: Invocation): Promise<number> {
   const { run, manifest, values } = await enterRun(invocation)
   const { kind, status } = manifest
   if (status === 'finished' && !(await reopens(run, manifest, invocation))) {
-    invocation.terminal.tell(`${invocation.words[0]} is finished; nothing is left to do`)
+    const lost = await writeLost(run, kind, values)
+    const rest = lost.length > 0 ? `${lost.join(' and ')} written now` : 'nothing is left to do'
+    invocation.terminal.tell(`${invocation.words[0]} is finished; ${rest}`)
     return 0
   }
   const goOn = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
@@ -60,6 +65,18 @@ async function runResume(invocation: Invocation): Promise<number> {
     throw new MisuseError(`${run} is a run of kind "${kind}": ${hint}`)
   }
   return await goOn({ values, out: run, resumes: true }, invocation)
+}
+
+/** Writes what comes after the end of a run, where a kill or a full disk came first; gives the files. */
+async function writeLost(run: string, kind: string, values: Settings): Promise<readonly string[]> {
+  const { report } = runPaths(run)
+  const lost: string[] = []
+  if (!existsSync(report)) {
+    await writeReport(run)
+    lost.push(report)
+  }
+  const results = kind === 'eval' ? await writeLostResults(values, run) : undefined
+  return results === undefined ? lost : [...lost, results]
 }
 
 /** Whether a finished run has lost something that can be rolled again; then it counts as stopped. */
