@@ -53,6 +53,7 @@ export function readFlags(command: Command, argv: readonly string[]): ReadFlags 
   const lists: Record<string, readonly string[]> = {}
   for (const [name, { isList }] of Object.entries(command.own ?? {})) {
     const value = values[name]
+    if ([value].flat().includes('')) throw new MisuseError(`--${name} is empty: give it a value`)
     if (isList) lists[name] = (value as string[] | undefined) ?? []
     else own[name] = value === true ? '' : (value as string | undefined)
   }
@@ -75,7 +76,7 @@ function parse(
 ): { values: Values; positionals: string[] } {
   const options: Record<string, Option> = {
     json: { type: 'boolean' },
-    help: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
   }
   if (command.readsConfig) {
     options.config = { type: 'string' }
@@ -101,6 +102,7 @@ function parse(
 interface Option {
   readonly type: 'string' | 'boolean'
   readonly multiple?: boolean
+  readonly short?: string
 }
 
 function optionOf({ argument, isList }: Pick<Setting, 'argument' | 'isList'>): Option {
@@ -128,14 +130,14 @@ function joinNegatives(
 function refuseUnknown(command: Command, argv: readonly string[], known: readonly string[]): void {
   for (const word of argv) {
     if (word === '--') return
-    if (!word.startsWith('--')) continue
-    const flag = word.slice(2).split('=')[0]!
-    if (known.includes(flag)) continue
+    const [, dashes, flag] = /^(--?)([a-z][^=]*)/i.exec(word) ?? []
+    if (flag === undefined || word === '-h') continue
+    if (dashes === '--' && known.includes(flag)) continue
     const near = nearest(flag, known)
     const hint = near
       ? ` Did you mean --${near}?`
       : ` \`espalier ${command.name} --help\` lists them.`
-    throw new MisuseError(`espalier ${command.name} has no flag --${flag}.${hint}`)
+    throw new MisuseError(`espalier ${command.name} has no flag ${dashes}${flag}.${hint}`)
   }
 }
 

@@ -4,7 +4,7 @@ import { flagOf } from '../settings/settings.ts'
 import { demoCommand } from './commands/demo.ts'
 import { evalCommand } from './commands/eval.ts'
 import { rollCommand } from './commands/roll.ts'
-import { commandHelp } from './help.ts'
+import { commandHelp, folded } from './help.ts'
 
 /** The line of help about one flag. */
 function lineOf(help: string, flag: string): string | undefined {
@@ -32,5 +32,23 @@ describe('the help of a command with many settings', () => {
     expect(headings.slice(0, 2)).toEqual(['Evaluation:', 'What is rolled:'])
     expect(headings.at(-1)).toBe('Examples:')
     for (const name of evalCommand.settings) expect(lineOf(help, flagOf(name))).toBeDefined()
+  })
+})
+
+describe('help in a narrow terminal', () => {
+  const help = commandHelp(rollCommand)
+  const words = (text: string): readonly string[] => text.split(/\s+/)
+
+  it.each([40, 80, 120])('of %i columns has no longer lines, and every word', width => {
+    const lines = folded(help, width).split('\n')
+    expect(lines.filter(line => line.length > width && /\s/.test(line.trim()))).toEqual([])
+    expect(words(lines.join('\n'))).toEqual(words(help))
+  })
+
+  it('keeps what a flag does beside it, and stays whole where nobody reads it in columns', () => {
+    const below = folded(help, 80).split('\n')
+    const at = below.findIndex(line => line.includes('--reference URI'))
+    expect(below[at + 1]).toMatch(/^ {37}\S/)
+    expect(folded(help)).toBe(help)
   })
 })

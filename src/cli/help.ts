@@ -97,3 +97,29 @@ function flagLine(
 function show(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
+
+/** Where the words of a flag's line begin. */
+const column = 37
+
+/** Help for a terminal of so many columns: what a flag does stays beside it where there is room, and below it elsewhere. */
+export function folded(help: string, width = Number.POSITIVE_INFINITY): string {
+  const lines = help.split('\n').flatMap(line => {
+    const indent = line.startsWith('  --') && width >= 2 * column ? column : 6
+    return line.length <= width ? [line] : foldLine(line, width, ' '.repeat(indent))
+  })
+  return lines.join('\n')
+}
+
+function foldLine(line: string, width: number, indent: string): readonly string[] {
+  const lines: string[] = []
+  let rest = line
+  while (rest.length > width) {
+    const last = rest.lastIndexOf(' ', width)
+    // A word that is longer than a line stays whole.
+    const at = last > indent.length ? last : rest.indexOf(' ', indent.length + 1)
+    if (at === -1) break
+    lines.push(rest.slice(0, at).trimEnd())
+    rest = indent + rest.slice(at).trimStart()
+  }
+  return [...lines, rest]
+}

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { isLoopback } from '../door/address.ts'
 import { type Invocation, MisuseError } from './command.ts'
 
 /** Throws if the port is taken; called first, since the service listens only after its folder was made. */
@@ -48,7 +49,8 @@ export const doorFlags = {
   },
 } as const
 
-const tokenVariable = (own: Readonly<Record<string, string | undefined>>): string =>
+/** The environment variable that holds the token of a door. */
+export const tokenVariable = (own: Readonly<Record<string, string | undefined>>): string =>
   own['token-variable'] ?? 'ESPALIER_TOKEN'
 
 /** What to put behind the URL of a door in an environment's name, where the door asks for a token. */
@@ -58,16 +60,26 @@ export function keyOption(own: Readonly<Record<string, string | undefined>>): st
 }
 
 /** Where a command listens and who may enter, from its flags. */
-export function readDoor({ own, lists }: Pick<Invocation, 'own' | 'lists'>): {
+export function readDoor(
+  { own, lists }: Pick<Invocation, 'own' | 'lists'>,
+  makeToken?: () => string,
+): {
   readonly host: string
   readonly token?: string
   readonly allowedHosts: readonly string[]
 } {
-  const token = process.env[tokenVariable(own)]
-  return {
-    host: own.host ?? '127.0.0.1',
-    // An empty variable is not a token.
-    ...(token && { token }),
-    allowedHosts: lists['allow-host'] ?? [],
-  }
+  const { host = '127.0.0.1' } = own
+  const variable = tokenVariable(own)
+  // An empty variable is not a token.
+  const token = process.env[variable] || (isLoopback(host) ? undefined : makeToken?.())
+  refuseOpenDoor(host, token, variable)
+  return { host, ...(token && { token }), allowedHosts: lists['allow-host'] ?? [] }
+}
+
+/** Refuses to let others in without a token, and says where it belongs. */
+export function refuseOpenDoor(host: string, token: string | undefined, variable: string): void {
+  if (token !== undefined || isLoopback(host)) return
+  throw new MisuseError(
+    `--host ${host} lets others in, who need a token: put one into the variable ${variable}`,
+  )
 }

@@ -26,29 +26,37 @@ function onInterrupt(): void {
 
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv
-  if (name === undefined || name === '--help' || name === 'help') {
-    if (rest[0] === 'config') await printConfigHelp(rest.includes('--json'))
-    else terminal.print(programHelp(rest[0] === 'all'))
-    return 0
-  }
+  if (name === undefined || ['--help', '-h', 'help'].includes(name)) return await printHelp(rest)
   if (name === '--version') {
     terminal.print(packageVersion())
     return 0
   }
   const [command, { readFlags }] = await Promise.all([findCommand(name), import('./flags.ts')])
   const read = readFlags(command, rest)
-  if (read.help) {
-    terminal.print((await import('./help.ts')).commandHelp(command))
-    return 0
-  }
+  if (read.help) return await printHelp([name])
   return await command.run({ ...read, terminal, signal: stop.signal })
+}
+
+/** The help of the program, of all settings or of one command. */
+async function printHelp([about, ...rest]: readonly string[]): Promise<number> {
+  const isOverview = about === undefined || about === 'all'
+  if (about === 'config') await printConfigHelp(rest.includes('--json'))
+  else if (isOverview) terminal.print(programHelp(about === 'all'))
+  else {
+    const { commandHelp, folded } = await import('./help.ts')
+    terminal.print(folded(commandHelp(await findCommand(about)), process.stdout.columns))
+  }
+  return 0
 }
 
 /** Every setting, for people or as a JSON schema for editors. */
 async function printConfigHelp(isSchema: boolean): Promise<void> {
   const { configSchema } = await import('../settings/config-schema.ts')
   if (isSchema) terminal.print(JSON.stringify(configSchema(), null, 2))
-  else terminal.print((await import('./help.ts')).settingsHelp())
+  else {
+    const { folded, settingsHelp } = await import('./help.ts')
+    terminal.print(folded(settingsHelp(), process.stdout.columns))
+  }
 }
 
 async function findCommand(name: string): Promise<Command> {

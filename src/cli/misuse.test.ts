@@ -193,6 +193,23 @@ describe('a command that is given the wrong thing', async () => {
     [['init', run], /finished holds a run: name an empty folder/],
     [['init', tasks], /tasks.jsonl is a file: name a folder/],
     [['view', run, '--port', '65536'], /--port takes a whole number from 0 to 65535, not "65536"/],
+    [['view', run, '--static', ''], /--static is empty: give it a value/],
+    [['view', run, '--host', ''], /--host is empty: give it a value/],
+    [['view', run, '--most', '5'], /--most changes nothing here: it needs --static/],
+    [
+      ['view', run, '--static', `${out}.html`, '--port', '0'],
+      /--port changes nothing here: --static serves nothing/,
+    ],
+    [['export', run, '--out', out, '--importance', 'nope'], /No importance weight called "nope"/],
+    [['show', run, '1', '--tokens'], /--tokens changes nothing here: .* "1" is a group/],
+    [['show', run, '1/0/0', '--model', lost], /--model changes nothing here: it needs --tokens/],
+    [['show', run, '1/0/0', '--tokens', '--as-seen'], /two views .* give one of them/],
+    [['roll', '-g', '4'], /espalier roll has no flag -g. `espalier roll --help` lists them/],
+    [['roll', '-group', '4'], /espalier roll has no flag -group. Did you mean --group\?/],
+    ...['serve', 'gateway', 'rollouts'].map((name): [string[], RegExp] => [
+      [name, '--host', '0.0.0.0'],
+      /--host 0.0.0.0 lets others in, who need a token: put one into the variable ESPALIER_TOKEN/,
+    ]),
     [['serve', '--threads', '0'], /--threads takes a whole number from 1 to 64, not "0"/],
     [
       ['worker', '--cluster', 'postgres://u@h/d', '--lease', '0'],
@@ -218,7 +235,6 @@ describe('a command that is given the wrong thing', async () => {
       /--policy \S+#m names its model, and so does --served-model: give one/,
     ],
     [['rollouts', ...served, '--out', out], /--port \d+: something listens there already/],
-    [['rollouts', ...scripted, '--port', '0', '--host', '0.0.0.0'], /--host 0.0.0.0: .* a token/],
     [['roll', ...bases.roll!, '--out', out, '--metrics-port', `${port}`], /listens there already/],
   ])('%s ends with 2, says what was wrong and leaves nothing', async (words, message) => {
     const before = readdirSync(folder)

@@ -1,14 +1,18 @@
 import { expect, it } from 'vitest'
+import { keepSecret } from '../core/process/secrets.ts'
 import { openTerminal, type Streams } from './terminal.ts'
 
-function keeping(isTTY: boolean): { streams: Streams; written: () => string } {
+function keeping(
+  isTTY: boolean,
+  env: Streams['env'] = {},
+): { streams: Streams; written: () => string } {
   let text = ''
   const write = (part: string): boolean => {
     text += part
     return true
   }
   const stream = { isTTY, columns: 80, write }
-  const streams = { stdout: stream, stderr: stream } as unknown as Streams
+  const streams = { stdout: stream, stderr: stream, env } as unknown as Streams
   return { streams, written: () => text }
 }
 
@@ -29,4 +33,21 @@ it('H8: without a terminal nothing is coloured', () => {
   const terminal = openTerminal(streams)
   terminal.print(terminal.paint('bold', 'plain'))
   expect(written()).toBe('plain\n')
+})
+
+it.each([{ NO_COLOR: '1' }, { TERM: 'dumb' }])('nothing is coloured with %o', env => {
+  const { streams, written } = keeping(true, env)
+  const terminal = openTerminal(streams)
+  terminal.print(terminal.paint('bold', 'plain'))
+  expect(written()).toBe('plain\n')
+})
+
+it('H4: a secret is printed only in the line that is there to tell it', () => {
+  const { streams, written } = keeping(false)
+  keepSecret('made-for-this-page')
+  keepSecret('somebody-elses')
+  const terminal = openTerminal(streams)
+  terminal.print('made-for-this-page')
+  terminal.print('?token=made-for-this-page somebody-elses', 'made-for-this-page')
+  expect(written()).toBe('[redacted]\n?token=made-for-this-page [redacted]\n')
 })

@@ -3,26 +3,31 @@ import { withoutSecrets } from '../core/process/secrets.ts'
 
 /** Where a command writes: results to stdout, all else to stderr. */
 export interface Terminal {
-  /** A line of the result. */
-  print(line: string): void
+  /** A line of the result; `told` is a secret that was made to be told in it. */
+  print(line: string, told?: string): void
   /** A line for people: progress, warnings, hints. */
   tell(line: string): void
   /** Keeps a line below all others if stderr is a terminal, '' removes it; otherwise does nothing. */
   status(line: string): void
   /** Whether stderr shows live progress. */
   readonly isLive: boolean
-  /** Whether stdout is a terminal, which shows colours. */
+  /** Whether stdout is a terminal that is to show colours; NO_COLOR turns them off. */
   readonly isColoured: boolean
-  /** Colours a text where stdout is a terminal. */
+  /** Colours a text where colours are shown. */
   paint(colour: Colour, text: string): string
   readonly width: number
 }
 
 /**
- * A line that is safe to print: without secrets, and with control characters made visible instead of
+ * A line that is safe to print: without secrets but the one it is there to tell, and with control characters made visible instead of
  * obeyed. Tabs and line breaks stay.
  */
-export function shown(line: string): string {
+export function shown(line: string, told?: string): string {
+  if (told !== undefined)
+    return line
+      .split(told)
+      .map(part => shown(part))
+      .join(told)
   return withoutSecrets(line).replace(unseen, showControl)
 }
 
@@ -43,37 +48,41 @@ const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magen
 /** A colour that a terminal can show. */
 export type Colour = keyof typeof codes
 
-/** The streams a terminal is made of. */
+/** What a terminal is made of. */
 export interface Streams {
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream
+  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /** Opens the terminal of this process. */
-export function openTerminal({ stdout, stderr }: Streams): Terminal {
-  const isLive = stderr.isTTY === true
+export function openTerminal({ stdout, stderr, env }: Streams): Terminal {
+  const isDumb = env.TERM === 'dumb'
+  const isLive = stderr.isTTY === true && !isDumb
+  const isColoured = stdout.isTTY === true && !isDumb && !env.NO_COLOR
   // Colours are first written with a random word, so that no text can bring its own escape codes.
   const word = randomUUID()
   const marks = new RegExp(`${word}(\\d+);`, 'g')
-  const coloured = (line: string): string => shown(line).replace(marks, '\x1b[$1m')
+  const coloured = (line: string, told?: string): string =>
+    shown(line, told).replace(marks, '\x1b[$1m')
   let status = ''
   const clear = (): string => (status === '' ? '' : '\r\x1b[2K')
   return {
     isLive,
-    isColoured: stdout.isTTY === true,
-    width: stdout.columns ?? 100,
-    print: line => {
+    isColoured,
+    width: stdout.columns || 100,
+    print: (line, told) => {
       if (status !== '') stderr.write(clear())
-      stdout.write(`${coloured(line)}\n`)
+      stdout.write(`${coloured(line, told)}\n`)
       if (status !== '') stderr.write(status)
     },
     tell: line => void stderr.write(`${clear()}${coloured(line)}\n${status}`),
     status: line => {
       if (!isLive) return
-      const next = shown(line).slice(0, (stderr.columns ?? 100) - 1)
+      const next = shown(line).slice(0, (stderr.columns || 100) - 1)
       stderr.write(`${clear()}${next}`)
       status = next
     },
-    paint: (colour, text) => (stdout.isTTY ? `${word}${codes[colour]};${text}${word}0;` : text),
+    paint: (colour, text) => (isColoured ? `${word}${codes[colour]};${text}${word}0;` : text),
   }
 }

@@ -61,7 +61,7 @@ export async function serveView(
   )
   const url = await server.listen({ host, port })
   return {
-    url: token === undefined ? url : `${url}/?token=${encodeURIComponent(token)}`,
+    url,
     async [Symbol.asyncDispose]() {
       await tries?.[Symbol.asyncDispose]()
       await server.close()

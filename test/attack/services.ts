@@ -168,7 +168,7 @@ async function openView(): Promise<Service> {
   const { url } = await serveView(new Library(), { token })
   return {
     name: 'view',
-    url: new URL(url).origin,
+    url,
     open: [],
     routes: [
       ['GET', '/'],

@@ -170,6 +170,17 @@ describe('who may look', () => {
     expect(await page.evaluate('document.cookie')).toBe('')
   })
 
+  it('is told with the token that was made for the occasion', async () => {
+    await using viewing = await view([hostile, '--host', '0.0.0.0'], {
+      variables: { ESPALIER_TOKEN: '' },
+    })
+    const { origin } = new URL(viewing.url)
+    expect((await fetch(origin)).status).toBe(401)
+    await using opened = await openPage(browser, origin)
+    await opened.page.goto(viewing.url)
+    await opened.page.getByRole('heading', { name: 'hostile' }).waitFor()
+  })
+
   it('is no other page and no plain form', async () => {
     await using viewing = await view([hostile])
     const at = (path: string, headers: Record<string, string>, method = 'GET'): Promise<number> =>

@@ -66,3 +66,18 @@ describe('espalier init', () => {
     expect([typed.stdout, typed.status]).toEqual(['', 0])
   })
 })
+
+it.each([
+  ['help', 'init'],
+  ['--help', 'init'],
+  ['init', '-h'],
+  ['init', '--help'],
+])('%s %s shows the help of the command', async (...words) => {
+  const { code, stdout } = await start(words).finished
+  expect([code, stdout.split('\n')[0]]).toEqual([0, 'Usage: espalier init [DIR]'])
+})
+
+it('help of a command that does not exist is misuse', async () => {
+  const { code, stderr } = await start(['help', 'inti']).finished
+  expect([code, stderr]).toEqual([2, 'espalier: no command "inti". Did you mean "init"?\n'])
+})

@@ -64,10 +64,9 @@ async function runExport({
     include: readKinds(own.include),
   }
   const form = readForm(own)
-  checkFlags(to, selection, form)
+  checkFlags(to, selection, form, flags.importance)
   if (own.without !== undefined && own.without !== 'experts')
     throw new MisuseError(`--without takes experts, not "${own.without}"`)
-  if (flags.importance) readImportance(flags.importance)
   const volatile = own.volatile !== undefined
   const { importance } = flags
   const result = await exportRun(words[0]!, {
@@ -127,6 +126,7 @@ function checkFlags(
   to: string,
   selection: Selection,
   { rows, loss }: ReturnType<typeof readForm>,
+  importance: readonly string[] | undefined,
 ): void {
   try {
     const { training } = formatNamed(to)
@@ -134,6 +134,7 @@ function checkFlags(
       throw new Error(`${to} has no rows to choose: leave out --rows`)
     if (loss !== undefined) lossKind(loss)
     openSelection(selection)
+    if (importance) readImportance(importance)
   } catch (error) {
     throw new MisuseError((error as Error).message)
   }

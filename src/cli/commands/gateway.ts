@@ -9,7 +9,7 @@ import type { SettingName } from '../../settings/settings.ts'
 import { claimRunFolder } from '../../store/run-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { groupLine, groupRecord } from '../group-line.ts'
-import { counted, tryPort } from '../listening.ts'
+import { counted, refuseOpenDoor, tokenVariable, tryPort } from '../listening.ts'
 import { rollSettings, shapingSettings } from './roll.ts'
 
 /** Settings of rolling that steer worlds; here the agents do that themselves, so they are not taken. */
@@ -90,6 +90,8 @@ async function recordAgents(invocation: Invocation): Promise<string> {
   const { values } = await resolveSettings(invocation)
   const { port = 8700 } = counted('port', own.port)
   const { host = '127.0.0.1' } = own
+  const secrets = secretsOf(own)
+  refuseOpenDoor(host, secrets.control, tokenVariable(own))
   const { idle: idleSeconds } = counted('idle', own.idle)
   const { grace: graceSeconds } = counted('grace', own.grace)
   await openNamed(`--port ${port}`, () => tryPort(port, host))
@@ -104,7 +106,7 @@ async function recordAgents(invocation: Invocation): Promise<string> {
       out,
       port,
       host,
-      secrets: secretsOf(own),
+      secrets,
       tell: terminal.tell,
       onGroup: group =>
         terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group)),

@@ -58,6 +58,9 @@ export const showCommand: Command = {
   run: runShow,
 }
 
+/** Flags that say how a trajectory is shown. */
+const ofTrajectories = ['tokens', 'as-seen', 'model'] as const
+
 async function runShow(invocation: Invocation): Promise<number> {
   const [run, id] = invocation.words
   refuseUnused(invocation)
@@ -74,7 +77,7 @@ function refuseUnused({ own, words }: Invocation): void {
   const given = (names: readonly string[]): string | undefined =>
     names.find(name => own[name] !== undefined)
   const ofGroups = given([...choices, 'limit'])
-  const ofTokens = given(['tokens', 'as-seen', 'model'])
+  const ofTokens = given(ofTrajectories)
   const [, id] = words
   if (own.report !== undefined && (id ?? ofGroups ?? ofTokens) !== undefined) {
     throw new MisuseError(
@@ -83,6 +86,12 @@ function refuseUnused({ own, words }: Invocation): void {
   }
   if (id === undefined && ofTokens !== undefined) {
     throw new MisuseError(`--${ofTokens} changes nothing here: it needs the id of a trajectory`)
+  }
+  if (own.tokens !== undefined && own['as-seen'] !== undefined) {
+    throw new MisuseError('--tokens and --as-seen are two views of a trajectory: give one of them')
+  }
+  if (own.tokens === undefined && own.model !== undefined) {
+    throw new MisuseError('--model changes nothing here: it needs --tokens')
   }
   if (id !== undefined && ofGroups !== undefined) {
     throw new MisuseError(
@@ -126,7 +135,15 @@ async function showRun(run: string, reader: RunReader, invocation: Invocation): 
 async function showOne(reader: RunReader, id: string, invocation: Invocation): Promise<number> {
   const shown = await findShown(reader, invocation.words[0]!, id)
   if (shown.kind === 'trajectory') await showTrajectory(shown.member, invocation)
-  else showGroup(shown.stored, invocation, shown.kind === 'tree' ? shown.tree : undefined)
+  else {
+    const unused = ofTrajectories.find(name => invocation.own[name] !== undefined)
+    if (unused !== undefined) {
+      throw new MisuseError(
+        `--${unused} changes nothing here: it needs the id of a trajectory, and "${id}" is a ${shown.kind}`,
+      )
+    }
+    showGroup(shown.stored, invocation, shown.kind === 'tree' ? shown.tree : undefined)
+  }
   return 0
 }
 

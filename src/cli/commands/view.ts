@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { isLoopback } from '../../door/address.ts'
 import { refuseForeign } from '../../exchange/output-file.ts'
 import { openNamed } from '../../settings/open-named.ts'
 import { isRun } from '../../store/run-folder.ts'
@@ -12,7 +11,7 @@ import { serveView } from '../../view/serve.ts'
 import { writeStatic } from '../../view/static-file.ts'
 import type { RunFork } from '../../view/tries.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { counted, doorFlags, readDoor } from '../listening.ts'
+import { counted, doorFlags, readDoor, tokenVariable } from '../listening.ts'
 
 /** Shows runs in a browser. */
 export const viewCommand: Command = {
@@ -49,11 +48,21 @@ async function runView(invocation: Invocation): Promise<number> {
   const sources = words.length > 0 ? words : runsIn('runs')
   for (const source of sources) checkSource(source)
   const target = own.static
+  refuseUnused(own)
   if (target !== undefined) checkTarget(target, sources)
   await using library = new Library(own.model === undefined ? {} : { model: own.model })
   for (const source of sources) await openNamed(undefined, () => library.add(source))
   if (target !== undefined) return await writeFileOf(library, target, invocation)
   return await serve(library, invocation)
+}
+
+/** Refuses flags that would be ignored: those of the server beside --static, and the other way round. */
+function refuseUnused({ static: target, ...own }: Invocation['own']): void {
+  const ignored = target === undefined ? ['most'] : ['port', 'host', 'token-variable']
+  const unused = ignored.find(name => own[name] !== undefined)
+  if (unused === undefined) return
+  const why = target === undefined ? 'it needs --static' : '--static serves nothing'
+  throw new MisuseError(`--${unused} changes nothing here: ${why}`)
 }
 
 /** The runs of a folder, oldest first. */
@@ -98,17 +107,21 @@ async function writeFileOf(
 async function serve(library: Library, invocation: Invocation): Promise<number> {
   const { own, json, terminal, signal } = invocation
   const { port = 8400 } = counted('port', own.port)
-  const door = readDoor(invocation)
-  const needsToken = door.token === undefined && !isLoopback(door.host)
-  const made = needsToken ? { token: randomBytes(24).toString('base64url') } : {}
+  let made: string | undefined
+  const door = readDoor(invocation, () => (made = randomBytes(24).toString('base64url')))
   await using served = await openNamed(`--port ${port}`, () =>
-    serveView(library, { ...door, ...made, port, runFork: forkInProcess }),
+    serveView(library, { ...door, port, runFork: forkInProcess }),
   )
-  if (json) terminal.print(JSON.stringify({ url: served.url, runs: library.names }))
-  else
-    terminal.print(
-      `viewing ${library.names.join(', ') || 'nothing (runs/ holds no run; files can be dropped on the page)'} at ${served.url}`,
+  const url = made === undefined ? served.url : `${served.url}/?token=${made}`
+  const what =
+    library.names.join(', ') || 'nothing (runs/ holds no run; files can be dropped on the page)'
+  if (json) terminal.print(JSON.stringify({ url, runs: library.names }), made)
+  else terminal.print(`viewing ${what} at ${url}`, made)
+  if (door.token !== undefined && made === undefined) {
+    terminal.tell(
+      `open it once with ?token= and the token in ${tokenVariable(own)} behind the address`,
     )
+  }
   if (!signal.aborted) await once(signal, 'abort')
   return 0
 }
