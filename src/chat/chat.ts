@@ -14,7 +14,7 @@ import { compileTemplate, type Rendering } from '../jinja/template.ts'
 import { parseJson } from '../python/json.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
 import { openControlMatcher } from '../tokenizers/control-matcher.ts'
-import { tokenRoles } from '../tokenizers/controls.ts'
+import { isWhiteSpace, tokenRoles } from '../tokenizers/controls.ts'
 import type { ControlToken, Tokenizer } from '../tokenizers/tokenizer.ts'
 import type { Dialect } from './calibration/dialect.ts'
 import type { ModelFiles } from './model-folder.ts'
@@ -197,7 +197,7 @@ const isShape = (text: string, key: unknown): boolean =>
  */
 function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
   // Some vocabularies have runs of white space among their added tokens: these are plain text.
-  const telling = controls.filter(({ content }) => !/^[\s▁]*$/.test(content))
+  const telling = controls.filter(control => !isWhiteSpace(control))
   const spellsAny = containsOneOf(telling.map(({ content }) => content))
   const all: ForeignRanges = (text, key) =>
     text === '' || isShape(text, key) ? [] : [0, text.length]

@@ -99,6 +99,9 @@ describe('chunkText', () => {
     ).toEqual(['It is 3.1415 here. See ', 'https://example.org/a.b for ', 'more'])
     const family = '👨‍👩‍👧'
     expect(chunkText(family.repeat(3), { size: 7 })).toEqual([family, family, family])
+    const [flag, other] = ['🇩🇪', '🏴󠁧󠁢󠁥󠁮󠁧󠁿']
+    expect(chunkText(flag.repeat(3), { size: 3 })).toEqual([flag, flag, flag])
+    expect(chunkText(other.repeat(2), { size: 9 })).toEqual([other, other])
   })
 
   it('never puts passages together, and cuts a long one alone', () => {

@@ -153,8 +153,8 @@ function cutAnywhere({ text, length }: Piece, rules: Rules): readonly Piece[] {
   return pieces
 }
 
-/** Signs that stand with the one before them: marks, joiners, variation selectors, skin tones. */
-const joined = /^(?:\p{M}|\u200d|\ufe0f|[\u{1f3fb}-\u{1f3ff}])/u
+/** Signs that stand with the one before them: marks, joiners, variation selectors, skin tones, tags of flags. */
+const joined = /^(?:\p{M}|\u200d|\ufe0f|[\u{1f3fb}-\u{1f3ff}]|[\u{e0020}-\u{e007f}])/u
 
 function cutAfter(text: string, start: number, points: number): number {
   let end = start
@@ -163,9 +163,21 @@ function cutAfter(text: string, start: number, points: number): number {
   // At most a few steps back: a sign written with more parts than this is cut after all.
   for (let cut = end, steps = 0; cut > start && steps < 8; cut = beforePoint(text, cut), steps++) {
     const isInside = joined.test(text.slice(cut, cut + 2)) || text.charCodeAt(cut - 1) === 0x200d
-    if (!isInside) return cut
+    if (!isInside && !cutsFlag(text, start, cut)) return cut
   }
   return end
+}
+
+/** Whether a place lies between the two letters of a flag: they come in pairs from `start` on. */
+function cutsFlag(text: string, start: number, cut: number): boolean {
+  let at = cut
+  while (at - 2 >= start && isFlagLetter(text, at - 2)) at -= 2
+  return isFlagLetter(text, cut) && (cut - at) % 4 === 2
+}
+
+function isFlagLetter(text: string, at: number): boolean {
+  const point = text.codePointAt(at) ?? 0
+  return point >= 0x1f1e6 && point <= 0x1f1ff
 }
 
 function afterPoint(text: string, at: number): number {

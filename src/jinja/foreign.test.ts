@@ -85,6 +85,8 @@ const EXPRESSIONS = [
   'x.center(9, "*")',
   "x | replace('b', '')",
   '[x, y] | sort | join',
+  '{x: y}.items() | unique | join',
+  'dict([((x, y), 1)]).keys() | map("join") | join',
   'x.splitlines()',
 ]
 

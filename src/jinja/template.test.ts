@@ -107,6 +107,12 @@ describe('generation blocks', () => {
   })
 })
 
+it('a filter for distinct items counts all undefined values as one', () => {
+  const expression =
+    "{{ [{'a': 1}, {}, {'b': 2}, {'a': 1}] | map(attribute='a') | unique | list | length }}"
+  expect(render(expression)).toBe('2')
+})
+
 describe('the text of numbers', () => {
   it('keeps int and float apart through tojson and printing', () => {
     const given = parseJson('{"x": [1, 1.0, 1e-07, -0.0, 12345678901234567890]}') as Map<

@@ -39,7 +39,14 @@ export interface Blocks {
   /** Framing that is not part of the message's text. */
   readonly framing?: readonly string[]
   /** Framing with variable text in it. */
-  readonly header?: { readonly open: string; readonly end: string }
+  readonly header?: Header
+}
+
+interface Header {
+  readonly open: string
+  readonly end: string
+  /** What a turn begins with whose prompt ends within the header. */
+  readonly rest: string
 }
 
 /** Puts what it reads into the sink. */
@@ -65,7 +72,7 @@ export function blockReader(format: Blocks, thinking?: Thinking): StageReader {
 interface BlockReading {
   readonly seen: Markers
   readonly frames: ReadonlySet<string>
-  readonly header: Blocks['header'] | undefined
+  readonly header: Header | undefined
   readonly thinking: Thinking | undefined
   readonly think: StageReader | undefined
   readonly begin: StageReader | undefined
@@ -78,6 +85,7 @@ function* readBlocks(source: Source, sink: Sink, reading: BlockReading): Reader<
   const { seen, frames, header, thinking, think, begin, calls } = reading
   if (think && thinking?.inside) yield* think(source, sink)
   else if (thinking?.strayClose) yield* source.take(thinking.close)
+  if (header) yield* readRest(source, header)
   if (begin) yield* begin(source, sink)
   for (;;) {
     const marker = yield* source.until(seen, sink.content)
@@ -112,11 +120,15 @@ function beginningReader(unit: Unit): StageReader {
   }
 }
 
-function* readHeader(
-  source: Source,
-  sink: Sink,
-  header: { open: string; end: string },
-): Reader<void> {
+/** Takes the rest of a header that the prompt opened. */
+function* readRest(source: Source, { open, end, rest }: Header): Reader<void> {
+  if (yield* source.take(end)) return
+  if (!(yield* source.next(rest))) return
+  const found = yield* source.spot(new Markers([end, open]), { from: rest.length })
+  if (found?.marker === end) source.skip(rest.length + found.text.length + end.length)
+}
+
+function* readHeader(source: Source, sink: Sink, header: Header): Reader<void> {
   const from = header.open.length
   const found = yield* source.spot(new Markers([header.end, header.open]), { from })
   if (found?.marker === header.end) source.skip(from + found.text.length + header.end.length)

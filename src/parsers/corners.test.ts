@@ -59,3 +59,17 @@ it.each(['<|close|>think', '<|close|>', '<|open|>tools', '<|close|>message'])(
     expect(parser.parse(text).content).toBe('well')
   },
 )
+
+it('muse: the rest of a header that the prompt opened is no content, in one piece or letter by letter', () => {
+  const parser = openParser({ tools: 'muse', reasoning: undefined, schemas: tools })
+  const spoken = ' to=user<|message|>Well.'
+  const open = parser.open()
+  for (const letter of spoken) open.push(letter)
+  expect([parser.parse(spoken).content, open.end().output.content]).toEqual(['Well.', 'Well.'])
+  expect(parser.parse('<|message|>Well.').content).toBe('Well.')
+  expect(parser.parse(' to=be or not').content).toBe(' to=be or not')
+  const called = parser.parse(
+    ' to=book<|message|><atem:function_calls>\n<atem:invoke name="book">\n</atem:invoke>\n</atem:function_calls>',
+  )
+  expect([called.content.trim(), called.calls.length]).toEqual(['', 1])
+})

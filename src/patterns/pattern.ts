@@ -49,8 +49,12 @@ export function nativePattern(expression: RegExp): Pattern {
       // Not matchAll, which copies the expression: there may be a million short texts.
       for (let found = all.exec(text); found !== null; found = all.exec(text)) {
         const end = found.index + found[0].length
-        take(found.index, end)
-        if (found[0] === '') all.lastIndex = behind(text, end)
+        if (found[0] !== '') take(found.index, end)
+        else {
+          // V8 also finds nothing between the halves of a character, where nothing can stand.
+          if ((text.codePointAt(end - 1) ?? 0) <= 0xffff) take(end, end)
+          all.lastIndex = behind(text, end)
+        }
       }
     },
   }

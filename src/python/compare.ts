@@ -132,7 +132,8 @@ function requireHashableWithin(value: PythonValue, left: { items: number }): voi
   if (--left.items < 0) {
     throw new PythonError('OverflowError', `A key holds more than ${MAXIMUM_KEY_ITEMS} items.`)
   }
-  if (typeof value !== 'object' || value === null || value instanceof PythonFloat) return
+  if (typeof value !== 'object' || value === null) return
+  if (value instanceof PythonFloat || value instanceof PythonText) return
   if (!(value instanceof PythonTuple)) {
     throw new PythonError('TypeError', `unhashable type: '${typeName(value)}'`)
   }

@@ -1,4 +1,4 @@
-import type { Marked } from './normalizers.ts'
+import type { Marked } from './normalizers/rewriting.ts'
 import type { ControlToken } from './tokenizer.ts'
 import { wordClass } from './unicode.ts'
 

@@ -10,6 +10,14 @@ export interface ControlSources {
   readonly extra: readonly string[]
 }
 
+/**
+ * Whether a control token is nothing but white space, which some vocabularies list among theirs: text may
+ * become it, because the model itself makes it of blanks.
+ */
+export function isWhiteSpace({ content }: Pick<ControlToken, 'content'>): boolean {
+  return /^[\s▁]*$/.test(content)
+}
+
 /** The names that a config gives to special tokens, in the order in which they are added. */
 export const tokenRoles = [
   'bos_token',

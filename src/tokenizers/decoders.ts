@@ -32,9 +32,11 @@ export function openDecoder(fields: Fields | undefined): Decoder {
       return metaspace(fields)
     case 'WordPiece':
       return wordPiece(fields)
+    case 'BPEDecoder':
+      return endOfWords(readText(fields.suffix, 'suffix of a BPEDecoder'))
     default:
       throw new UnsupportedPartError(
-        `The decoder ${JSON.stringify(fields.type)} is not known. Known: Sequence, ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace, WordPiece.`,
+        `The decoder ${JSON.stringify(fields.type)} is not known. Known: Sequence, ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace, WordPiece, BPEDecoder.`,
       )
   }
 }
@@ -117,6 +119,12 @@ function metaspace(fields: Fields): Decoder {
     tokens.map((token, index) =>
       token.replaceAll(replacement, index === 0 && isPrefixed ? '' : ' '),
     )
+}
+
+/** What ends a word is a blank, but at the end of the text nothing. */
+function endOfWords(suffix: string): Decoder {
+  return tokens =>
+    tokens.map((token, index) => token.replaceAll(suffix, index === tokens.length - 1 ? '' : ' '))
 }
 
 const CLEANED: readonly (readonly [string, string])[] = [

@@ -1,7 +1,7 @@
 /** A JSON object whose fields are not checked yet. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** A part of a tokenizer.json that is not built here, though another implementation may know it. */
+/** A part of a tokenizer.json that is not known, or that one model here cannot read and another may. */
 export class UnsupportedPartError extends Error {
   override name = 'UnsupportedPartError'
 }

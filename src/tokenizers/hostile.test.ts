@@ -30,11 +30,19 @@ describe('H6: a tokenizer file that is hostile', () => {
     },
   )
 
-  it('has nothing for Hugging Face’s library that its engine would not match in time', () => {
-    const model = { type: 'Unigram', vocab: [['a', -1]], unk_id: 0 }
-    for (const part of [{ pre_tokenizer: split('a+x|a') }, { normalizer: replace('(?:a+)+b') }]) {
-      expect(() => openTokenizer({ tokenizer: { model, ...part } })).toThrow('may take time')
-    }
+  it('with a million unknown characters is read in the time that the text is long', () => {
+    const added_tokens = [{ id: 0, content: '<unk>', special: true }]
+    const pairs = { type: 'BPE', vocab: { '<unk>': 0 }, merges: [], unk_token: '<unk>' }
+    const scored = { type: 'Unigram', vocab: [['<unk>', 0]], unk_id: 0 }
+    const count = (model: object) =>
+      openTokenizer({ tokenizer: { model, added_tokens } }).encode('é'.repeat(1_000_000)).length
+    expect(count(pairs)).toBe(1_000_000)
+    expect(count(scored)).toBe(1)
+  })
+
+  it('has no words and tokens that take the square of their length', () => {
+    const long = { type: 'Unigram', vocab: [['a'.repeat(1001), -1]], unk_id: 0 }
+    expect(() => openTokenizer({ tokenizer: { model: long } })).toThrow('at most 1000')
     const words = { type: 'WordPiece', vocab: { a: 0 }, unk_token: 'a' }
     const open = (max_input_chars_per_word: number) =>
       openTokenizer({ tokenizer: { model: { ...words, max_input_chars_per_word } } })

@@ -1,11 +1,13 @@
 import { openByteLevel } from './byte-level/byte-level.ts'
+import { openCharacterPairs } from './character-pairs.ts'
 import type { Definition } from './definition.ts'
 import { UnsupportedPartError } from './fields.ts'
-import { openLibraryModel } from './library.ts'
 import type { TextModel } from './pipeline.ts'
+import { openUnigram } from './unigram.ts'
 import { openWordLevel } from './word-level.ts'
+import { openWordPiece } from './word-piece.ts'
 
-/** Opens the model of a tokenizer.json: our own where we have one, else Hugging Face's library. */
+/** Opens the model of a tokenizer.json. */
 export function openModel(definition: Definition): TextModel {
   switch (definition.modelType) {
     case 'WordLevel':
@@ -13,8 +15,9 @@ export function openModel(definition: Definition): TextModel {
     case 'BPE':
       return openBpe(definition)
     case 'Unigram':
+      return openUnigram(definition)
     case 'WordPiece':
-      return openLibraryModel(definition)
+      return openWordPiece(definition)
     default:
       throw new Error(
         `No tokenizer model called ${JSON.stringify(definition.modelType)}. Known: BPE, WordLevel, Unigram, WordPiece.`,
@@ -22,12 +25,12 @@ export function openModel(definition: Definition): TextModel {
   }
 }
 
-/** BPE over characters (SentencePiece) and with unusual parts is left to the library. */
+/** Over bytes where that is what the file describes, else over characters. */
 function openBpe(definition: Definition): TextModel {
   try {
     return openByteLevel(definition)
   } catch (error) {
-    if (error instanceof UnsupportedPartError) return openLibraryModel(definition)
+    if (error instanceof UnsupportedPartError) return openCharacterPairs(definition)
     throw error
   }
 }

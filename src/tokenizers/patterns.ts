@@ -34,7 +34,7 @@ export function literalPattern(text: string): Pattern {
 /** A text with each match rewritten. */
 export function replaceEach(
   text: string,
-  pattern: Pattern,
+  pattern: Pick<Pattern, 'forEach'>,
   rewrite: (found: string) => string,
 ): string {
   const parts: string[] = []

@@ -1,7 +1,7 @@
 import { IdBuffer } from './buffers.ts'
 import { type ControlMatcher, openControlMatcher } from './control-matcher.ts'
 import type { Decoding } from './decoding.ts'
-import type { Marked, Normalizer } from './normalizers.ts'
+import type { Marked, Normalizer } from './normalizers/rewriting.ts'
 import type { ControlToken, EncodeOptions, Tokenizer } from './tokenizer.ts'
 import type { Vocabulary } from './vocabulary.ts'
 

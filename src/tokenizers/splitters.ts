@@ -49,7 +49,8 @@ export function openPreTokenizer(fields: Fields | undefined): PreTokenizer {
   return { split: chain(steps.map(toSplitter)), isByteLevel: byteLevel >= 0, prefixesBlank }
 }
 
-function flatten(fields: Fields): readonly Fields[] {
+/** The steps of a pre-tokenizer, one behind the other. */
+export function flatten(fields: Fields): readonly Fields[] {
   if (fields.type !== 'Sequence') return [fields]
   const inner = readList(fields.pretokenizers, 'pretokenizers of a Sequence')
   return inner.flatMap(step => flatten(readFields(step, 'a pre-tokenizer of a Sequence')))
@@ -75,13 +76,15 @@ function toSplitter(step: Fields): Splitter {
       return match(PUNCTUATION, toBehaviour(step.behavior ?? 'Isolated'))
     case 'CharDelimiterSplit':
       return match(literalPattern(readText(step.delimiter, 'delimiter')), 'Removed')
+    case 'BertPreTokenizer':
+      return chain([match(BLANK, 'Removed'), match(PUNCTUATION, 'Isolated')])
     case 'Whitespace':
       return match(RUST_WORDS, 'Removed', true)
     case 'WhitespaceSplit':
       return match(BLANK, 'Removed')
     default:
       throw new UnsupportedPartError(
-        `The pre-tokenizer ${JSON.stringify(step.type)} is not known. Known: ByteLevel, Split, Digits, Punctuation, CharDelimiterSplit, Whitespace, WhitespaceSplit, Sequence.`,
+        `The pre-tokenizer ${JSON.stringify(step.type)} is not known. Known: ByteLevel, Metaspace, Split, Digits, Punctuation, CharDelimiterSplit, Whitespace, WhitespaceSplit, BertPreTokenizer, Sequence.`,
       )
   }
 }

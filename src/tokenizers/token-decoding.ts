@@ -1,6 +1,26 @@
-import { type Decoder, isByteToken } from './decoders.ts'
-import type { Decoding } from './decoding.ts'
+import { toBytes } from './byte-level/byte-alphabet.ts'
+import { type Decoder, isByteToken, openDecoder } from './decoders.ts'
+import { byteDecoding, type Decoding } from './decoding.ts'
+import { type Fields, readList } from './fields.ts'
 import type { StreamDecoder } from './tokenizer.ts'
+
+/** Decodes ids as the decoder of a tokenizer.json says: bytes as bytes, everything else token by token. */
+export function openDecoding(
+  fields: Fields | undefined,
+  tokenOf: (id: number) => string | undefined,
+): Decoding {
+  if (!isByteLevel(fields)) return tokenDecoding(openDecoder(fields), tokenOf)
+  return byteDecoding(id => {
+    const token = tokenOf(id)
+    return token === undefined ? undefined : toBytes(token)
+  })
+}
+
+function isByteLevel(decoder: Fields | undefined): boolean {
+  if (decoder?.type !== 'Sequence') return decoder?.type === 'ByteLevel'
+  const steps = readList(decoder.decoders, 'decoders of a Sequence')
+  return steps.length === 1 && (steps[0] as Fields | null)?.type === 'ByteLevel'
+}
 
 /** Decodes ids with a decoder; ids that are not tokens are left out. */
 export function tokenDecoding(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openNormalizer } from './normalizers.ts'
+import { openNormalizer } from './normalizers/normalizers.ts'
 import { inertInUnicode9 } from './unicode.ts'
 
 it('normalizes as Unicode 9 did: later marks neither move nor compose', () => {

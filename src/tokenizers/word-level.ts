@@ -1,13 +1,15 @@
 import { Cuts, type IdBuffer, toUnits } from './buffers.ts'
+import { isWhiteSpace } from './controls.ts'
 import { openDecoder } from './decoders.ts'
 import { byteDecoding } from './decoding.ts'
 import type { Definition } from './definition.ts'
 import { type Fields, readFlag, readList, readOptional, readText } from './fields.ts'
-import { openNormalizer } from './normalizers.ts'
+import { openNormalizer } from './normalizers/normalizers.ts'
 import type { PlainEncoder, TextModel } from './pipeline.ts'
 import { openPreTokenizer, type Splitter } from './splitters.ts'
 import { tokenDecoding } from './token-decoding.ts'
 import type { ControlToken } from './tokenizer.ts'
+import { byteToken, byteTokens, noToken } from './unknown.ts'
 import { openVocabulary, type Vocabulary } from './vocabulary.ts'
 
 const utf8 = new TextEncoder()
@@ -23,7 +25,7 @@ export function openWordLevel(definition: Definition): TextModel {
   const preTokenizer = openPreTokenizer(definition.preTokenizer)
   if (preTokenizer.isByteLevel) throw new Error('A WordLevel model cannot read ByteLevel pieces')
   const hasBytes = readFlag(model.byte_fallback, 'model.byte_fallback')
-  const bytes = hasBytes ? byteTokens(vocabulary) : undefined
+  const bytes = hasBytes ? allBytes(vocabulary) : undefined
   if (hasBytes) requireFusing(definition.decoder)
   const unknown = readOptional(model.unk_token, token => readText(token, 'model.unk_token'))
   const onUnknown = bytes === undefined ? unknownToken(unknown, vocabulary) : asBytes(bytes)
@@ -69,7 +71,8 @@ function openLookUp(
   controls: readonly ControlToken[],
   bytes: readonly number[] | undefined,
 ): (piece: string) => number | undefined {
-  const forbidden = new Set([...controls.map(control => control.id), ...(bytes ?? [])])
+  const telling = controls.filter(control => !isWhiteSpace(control))
+  const forbidden = new Set([...telling.map(control => control.id), ...(bytes ?? [])])
   return piece => {
     const id = vocabulary.idOf(piece)
     return id === undefined || forbidden.has(id) ? undefined : id
@@ -79,11 +82,7 @@ function openLookUp(
 function unknownToken(unknown: string | undefined, vocabulary: Vocabulary): Words['onUnknown'] {
   const id = unknown === undefined ? undefined : vocabulary.idOf(unknown)
   return (piece, ids) => {
-    if (id === undefined) {
-      throw new Error(
-        `The vocabulary has no token for ${JSON.stringify(piece)}, and no unk_token to take instead`,
-      )
-    }
+    if (id === undefined) throw noToken(piece)
     ids.push(id)
   }
 }
@@ -95,12 +94,10 @@ function asBytes(bytes: readonly number[]): Words['onUnknown'] {
 }
 
 /** The ids of `<0x00>` to `<0xFF>`, all of which must be there. */
-function byteTokens(vocabulary: Vocabulary): readonly number[] {
-  return Array.from({ length: 256 }, (_, byte) => {
-    const token = `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`
-    const id = vocabulary.idOf(token)
-    if (id === undefined) throw new Error(`byte_fallback needs the token ${token} in model.vocab`)
-    return id
+function allBytes(vocabulary: Vocabulary): readonly number[] {
+  return byteTokens(vocabulary).map((id, byte) => {
+    if (id !== undefined) return id
+    throw new Error(`byte_fallback needs the token ${byteToken(byte)} in model.vocab`)
   })
 }
 

@@ -103,8 +103,15 @@ const unique: MethodBody<Value> = (value, [caseSensitive, attribute], run) => {
 
 function* distinct(run: Run, value: Value, get: Getter): Generator<Value> {
   const seen: Dict = new Map()
+  let hasUndefined = false
   for (const item of walk(run, value)) {
     const key = get(item)
+    // All undefined values are one to Python, though no dict here has them as keys.
+    if (key instanceof Undefined) {
+      if (!hasUndefined) yield item
+      hasUndefined = true
+      continue
+    }
     spend(run, typeof key === 'string' ? 2 : seen.size)
     const before = seen.size
     setItem(seen, key, true)

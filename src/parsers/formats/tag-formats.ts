@@ -168,7 +168,7 @@ export const tagFormats = {
     section: { open: '<atem:function_calls>', close: '</atem:function_calls>' },
     unit: tagUnit({ ...invokeTags('atem:'), rule: json }, schemas),
     framing: ['<|eom|>'],
-    header: { open: '<|start|>', end: '<|message|>' },
+    header: { open: '<|start|>', end: '<|message|>', rest: ' to=' },
   })),
   /** Laguna: GLM's pairs. */
   poolside_v1: blocks(({ schemas }) => ({

@@ -1,14 +1,12 @@
 import { Cuts, toUnits } from '../buffers.ts'
-import { openDecoder } from '../decoders.ts'
-import { byteDecoding } from '../decoding.ts'
 import type { Definition } from '../definition.ts'
-import { type Fields, readFlag, readList, UnsupportedPartError } from '../fields.ts'
-import { openNormalizer } from '../normalizers.ts'
+import { readFlag, UnsupportedPartError } from '../fields.ts'
+import { openNormalizer } from '../normalizers/normalizers.ts'
 import type { PlainEncoder, TextModel } from '../pipeline.ts'
 import { openPreTokenizer, type PreTokenizer } from '../splitters.ts'
-import { tokenDecoding } from '../token-decoding.ts'
-import { openVocabulary } from '../vocabulary.ts'
-import { toBytes } from './byte-alphabet.ts'
+import { openDecoding } from '../token-decoding.ts'
+import { openVocabulary, type Vocabulary } from '../vocabulary.ts'
+import { unitOfByte } from './byte-alphabet.ts'
 import { BytePairs } from './byte-pairs.ts'
 import { openMerges } from './merges.ts'
 
@@ -19,11 +17,11 @@ import { openMerges } from './merges.ts'
 export function openByteLevel(definition: Definition): TextModel {
   // What stays in use afterwards is taken out of the definition: its merges as read are millions of bytes.
   const { model, decoder } = definition
-  requirePlain(definition)
   const preTokenizer = openPreTokenizer(definition.preTokenizer)
   if (!preTokenizer.isByteLevel) throw new UnsupportedPartError('BPE without a ByteLevel step')
   const normalize = openNormalizer(definition.normalizer)
   const vocabulary = openVocabulary(model.vocab)
+  requirePlain(definition, vocabulary)
   const merges = openMerges(model.merges, vocabulary)
   const ignoreMerges = readFlag(model.ignore_merges, 'model.ignore_merges')
   return {
@@ -35,29 +33,17 @@ export function openByteLevel(definition: Definition): TextModel {
       const pairs = new BytePairs({ vocabulary, merges, ignoreMerges, isForbidden }, ids)
       return openPlainEncoder(preTokenizer, pairs)
     },
-    openDecoding: tokenOf => {
-      if (!isByteLevelDecoder(decoder)) {
-        return tokenDecoding(openDecoder(decoder), tokenOf)
-      }
-      return byteDecoding(id => {
-        const token = tokenOf(id)
-        return token === undefined ? undefined : toBytes(token)
-      })
-    },
+    openDecoding: tokenOf => openDecoding(decoder, tokenOf),
   }
 }
 
-/** Words that begin or continue in a special way, unknown words and dropout are not of this kind. */
-function requirePlain({ model }: Definition): void {
+/** Words that begin or continue in a special way, unknown bytes and dropout are not of this kind. */
+function requirePlain({ model }: Definition, vocabulary: Vocabulary): void {
   const affix = model.continuing_subword_prefix || model.end_of_word_suffix
-  const isPlain = !affix && !model.dropout && !model.byte_fallback && model.unk_token == null
-  if (!isPlain) throw new UnsupportedPartError('BPE with affixes, dropout or unknown tokens')
-}
-
-function isByteLevelDecoder(decoder: Fields | undefined): boolean {
-  if (decoder?.type !== 'Sequence') return decoder?.type === 'ByteLevel'
-  const steps = readList(decoder.decoders, 'decoders of a Sequence')
-  return steps.length === 1 && (steps[0] as Fields | null)?.type === 'ByteLevel'
+  const isKnown = (unit: number) => vocabulary.idOf(String.fromCharCode(unit)) !== undefined
+  const writesUnknown = model.byte_fallback || model.unk_token != null
+  const isPlain = !affix && !model.dropout && (!writesUnknown || unitOfByte.every(isKnown))
+  if (!isPlain) throw new UnsupportedPartError('BPE with affixes, dropout or unknown bytes')
 }
 
 function openPlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePairs): PlainEncoder {

@@ -68,15 +68,18 @@ export class Merges {
   }
 }
 
-/** Reads the merges of a BPE model, written as `"a b"` or as `["a", "b"]`. */
-export function openMerges(value: unknown, vocabulary: Vocabulary): Merges {
+/**
+ * Reads the merges of a BPE model, written as `"a b"` or as `["a", "b"]`. The second of a pair begins
+ * with so many units that are dropped where the two are joined: `##` of BERT's kind.
+ */
+export function openMerges(value: unknown, vocabulary: Vocabulary, dropped = 0): Merges {
   const list = readList(value, 'model.merges')
   const merges = new Merges(list.length, vocabulary.size)
   for (let rank = 0; rank < list.length; rank++) {
     const pair = readPair(list[rank], rank)
     const left = known(pair[0], rank, vocabulary)
     const right = known(pair[1], rank, vocabulary)
-    merges.set(rank, [left, right, known(pair[0] + pair[1], rank, vocabulary)])
+    merges.set(rank, [left, right, known(pair[0] + pair[1].slice(dropped), rank, vocabulary)])
     merges.borders.add(pair, { rank, left, right })
   }
   return merges

@@ -38,7 +38,7 @@ describe('Unigram', () => {
   })
   const tokens = (ids: Int32Array) => Array.from(ids, id => tokenizer.tokenOf(id))
 
-  it('encodes through the library, with control tokens cut out by us', () => {
+  it('takes the tokens with the best scores, control tokens cut out', () => {
     expect(tokens(tokenizer.encode('the</s>the'))).toEqual(['▁the', '</s>', '▁the'])
     expect(tokens(tokenizer.encode('the 中'))).toEqual(['▁the', '▁', '<unk>'])
     expect(tokenizer.decode(tokenizer.encode('the the'))).toBe('the the')
@@ -128,4 +128,107 @@ it('WordPiece words are joined as the reference joins them', () => {
   const ids = tokenizer.encode('don do.')
   expect(Array.from(ids)).toEqual([1, 2, 1, 5])
   expect(tokenizer.decode(ids)).toBe('don do.')
+})
+
+const byteTokens = Array.from(
+  { length: 256 },
+  (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`,
+)
+
+describe('[T2] what the vocabulary does not know', () => {
+  it('becomes bytes in a Unigram model with byte_fallback, not the unknown token', () => {
+    const vocab = ['<unk>', ...byteTokens, '▁', '▁a'].map(token => [token, -2])
+    const model = { type: 'Unigram', unk_id: 0, vocab, byte_fallback: true }
+    const decoder = {
+      type: 'Sequence',
+      decoders: [
+        { type: 'Replace', pattern: { String: '▁' }, content: ' ' },
+        { type: 'ByteFallback' },
+        { type: 'Fuse' },
+      ],
+    }
+    const tokenizer = openTokenizer({
+      tokenizer: { model, pre_tokenizer: metaspace, decoder, added_tokens: [] },
+    })
+    const ids = tokenizer.encode('a 中文')
+    expect(Array.from(ids, id => tokenizer.tokenOf(id))).toEqual([
+      ...['▁a', '▁', '<0xE4>', '<0xB8>', '<0xAD>', '<0xE6>', '<0x96>', '<0x87>'],
+    ])
+    expect(tokenizer.decode(ids)).toBe(' a 中文')
+  })
+
+  it('is one unknown token or many in a BPE model, as fuse_unk says', () => {
+    const open = (fuse_unk: boolean) =>
+      openTokenizer({
+        tokenizer: {
+          model: {
+            type: 'BPE',
+            vocab: { '<unk>': 0, a: 1 },
+            merges: [],
+            unk_token: '<unk>',
+            fuse_unk,
+          },
+          added_tokens: [],
+        },
+      })
+    expect([...open(true).encode('aéüa')]).toEqual([1, 0, 1])
+    expect([...open(false).encode('aéüa')]).toEqual([1, 0, 0, 1])
+  })
+})
+
+describe('[T2] BPE over characters', () => {
+  const open = (model: object, added: readonly string[] = []) =>
+    openTokenizer({
+      tokenizer: {
+        normalizer: { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+        model: { type: 'BPE', unk_token: '<unk>', ...model },
+        added_tokens: added.map(content => ({ content, ...control, special: false })),
+      },
+    })
+  const vocab = {
+    '<unk>': 0,
+    '▁': 1,
+    '▁▁': 2,
+    '▁▁▁': 3,
+    '\n': 4,
+    '\n\n': 5,
+    a: 6,
+    b: 7,
+    ab: 8,
+    abb: 9,
+  }
+  const merges = ['▁ ▁', '▁▁ ▁', '\n \n', 'a b']
+
+  it('makes runs of blanks one token though the file lists them among the added ones, as Gemma does', () => {
+    const tokenizer = open({ vocab, merges }, ['▁▁', '▁▁▁', '\n', '\n\n'])
+    expect([...tokenizer.encode('a   b  a')]).toEqual([6, 3, 7, 2, 6])
+    expect([...tokenizer.encode('a  \n\n', { foreign: [[0, 5]] })]).toEqual([6, 2, 5])
+  })
+
+  it('takes a whole piece for its token with ignore_merges', () => {
+    expect([...open({ vocab, merges }).encode('abb')]).toEqual([8, 7])
+    expect([...open({ vocab, merges, ignore_merges: true }).encode('abb')]).toEqual([9])
+  })
+
+  it('knows what continues a word and what ends one', () => {
+    const parts = { '<unk>': 0, a: 1, '##b': 2, ab: 3, '##b!': 4, 'ab!': 5 }
+    const affixes = { continuing_subword_prefix: '##', end_of_word_suffix: '!' }
+    const tokenizer = open({ vocab: parts, merges: ['a ##b', 'a ##b!'], ...affixes })
+    expect([...tokenizer.encode('ab')]).toEqual([5])
+  })
+})
+
+it('a decoder of bytes streams whole characters, whatever model is before it', () => {
+  const vocab = { '[UNK]': 0, ð: 1, Ł: 2, ĺ: 3, Ģ: 4 }
+  const tokenizer = openTokenizer({
+    tokenizer: {
+      model: { type: 'BPE', vocab, merges: [], unk_token: '[UNK]' },
+      pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: true },
+      decoder: { type: 'ByteLevel' },
+    },
+  })
+  const ids = tokenizer.encode('😀')
+  expect([...ids]).toEqual([1, 2, 3, 4])
+  const decoder = tokenizer.openDecoder()
+  expect(Array.from(ids, id => decoder.push([id]))).toEqual(['', '', '', '😀'])
 })
