@@ -18,7 +18,7 @@ import {
   ContextIsFull,
   type Unmet,
 } from './contract.ts'
-import { openDeltas } from './deltas.ts'
+import { endByStop, openDeltas } from './deltas.ts'
 import { type Drawn, drawTurn } from './draw.ts'
 import { Keys, messageKeys } from './message-key.ts'
 import { otherSampling, requestSampling, shownBy } from './request.ts'
@@ -232,12 +232,11 @@ function messageOf(
   return { ...message, tool_calls: [first!] }
 }
 
-/** A text that ends answers is not part of them. */
+/** A text that ends answers is not part of them, nor is what else its last token says. */
 function withoutStop(message: AssistantMessage, stop: readonly string[]): AssistantMessage {
   const words = textOf(message.content)
-  const found = stop.find(text => text !== '' && words.endsWith(text))
-  if (found === undefined) return message
-  return { ...message, content: words.slice(0, words.length - found.length) }
+  const end = endByStop(words, stop)
+  return end === undefined ? message : { ...message, content: words.slice(0, end) }
 }
 
 /** What a guard stopped ends the attempt. */

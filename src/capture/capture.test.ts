@@ -346,6 +346,21 @@ describe('a captured attempt', () => {
     expectCaptured(tree, policy.record)
   })
 
+  it('leaves out what a last token says behind a stop, whole and in pieces', async () => {
+    const whole = script(renderer, ['Yes. END and more<|im_end|>'])
+    const { capture } = openWith({
+      ...whole,
+      sample: (request, sampling) => whole.sample({ ...request, stopStrings: [] }, sampling),
+    })
+    let told = ''
+    const onDelta = (delta: ChatDelta): void => {
+      if (delta.kind === 'text') told += delta.text
+    }
+    const request = ask([user('Go.')], { stop: ['STOP', 'END'] })
+    const [answer] = await capture.respond(request, { signal, onDelta })
+    expect([answer!.message.content, told]).toEqual(['Yes. ', 'Yes. '])
+  })
+
   it('tells the pieces of an answer, which together are its message', async () => {
     const { capture } = open([`<think>\nHm.\n</think>\n\nI look.\n${call('look', { at: 'x' })}`])
     const deltas: ChatDelta[] = []

@@ -28,11 +28,10 @@ export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
   if (!onDelta) return noDeltas
   const { index: answer, request, renderer, prompted } = source
   const { stop = [] } = request
-  const held = stop.reduce((most, text) => Math.max(most, text.length), 0)
   const tell = (kind: TurnPiece['kind']) => (text: string) => onDelta({ kind, answer, text })
   const texts = {
-    reasoning: openTelling(tell('reasoning'), 0),
-    text: openTelling(tell('text'), held),
+    reasoning: openTelling(tell('reasoning'), []),
+    text: openTelling(tell('text'), stop),
   }
   const reader = renderer.openTurn?.(prompted.tools)
   let read = 0
@@ -79,14 +78,15 @@ function callsOf({ tool_calls: calls = [] }: AssistantMessage, answer: number): 
  */
 function openTelling(
   tell: (text: string) => void,
-  held: number,
+  stop: readonly string[],
 ): { add(text: string): void; finish(whole: string): void } {
+  const held = stop.reduce((most, text) => Math.max(most, text.length), 0)
   let all = ''
   let sent = 0
   return {
     add(text) {
       all = (all + text).slice(all === '' ? leading(text) : 0)
-      const until = all.trimEnd().length - held
+      const until = endByStop(all, stop, sent) ?? all.trimEnd().length - held
       if (until <= sent) return
       tell(all.slice(sent, until))
       sent = until
@@ -96,6 +96,13 @@ function openTelling(
       if (rest !== '') tell(rest)
     },
   }
+}
+
+/** Where the first of the texts begins that end an answer, if one is in it. */
+export function endByStop(text: string, stop: readonly string[], from = 0): number | undefined {
+  const places = stop.filter(each => each !== '').map(each => text.indexOf(each, from))
+  const found = places.filter(place => place >= 0)
+  return found.length === 0 ? undefined : Math.min(...found)
 }
 
 function leading(text: string): number {

@@ -177,6 +177,8 @@ describe('H2: a door', () => {
     expect(await codeOf(post({ origin: 'https://evil.example' }))).toBe(403)
     expect(await codeOf(post({ 'content-type': 'text/plain' }))).toBe(415)
     expect(await codeOf(post({ 'content-type': 'text/csv' }))).toBe(415)
+    expect(await codeOf(post({ 'content-encoding': 'gzip' }))).toBe(415)
+    expect(await codeOf(post({ 'content-encoding': 'identity' }))).toBe(200)
     expect(await codeOf(post({}, '{}', '?b=1&b=2'))).toBe(400)
     expect(await codeOf(post({}, '{'))).toBe(400)
     expect(await codeOf(post({}, `${'['.repeat(200)}${']'.repeat(200)}`))).toBe(400)

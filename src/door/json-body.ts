@@ -53,6 +53,10 @@ export async function readJsonBody(
   { limit, memory }: BodyOptions,
 ): Promise<unknown> {
   const { headers, url = '' } = payload
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity') {
+    throw new RefusedRequest(415, `send the body as it is, not as ${encoding.slice(0, 80)}`)
+  }
   const announced = Number(headers['content-length'])
   if (announced > limit) throw tooLong(limit)
   const sender = announced < worthKnowing ? undefined : senderOf(url, headers)

@@ -5,6 +5,7 @@ import { idsTo, pathEnds, pathTo, type Tree } from '../core/tree.ts'
 import { calculator } from '../environments/built-in/calculator.ts'
 import { environment } from '../environments/environment.ts'
 import { tool } from '../environments/tools/tool.ts'
+import { speakingPolicy } from '../policies/speaking-policy.ts'
 import { defaultLimits } from './attempt.ts'
 import { rollChain } from './chain.ts'
 
@@ -71,6 +72,20 @@ describe('rollChain', () => {
       contextOf({ environment: world, renderer, policy, limits }),
       attempt(),
     )
+    expect(outcomeOf(tree)).toEqual({ kind: 'truncated', limit: 'tokens' })
+    expect(textOfTree(tree).endsWith('assistant\na long')).toBe(true)
+  })
+
+  it('[O2] a cut message of a chat server is not given an end either', async () => {
+    const policy = speakingPolicy({
+      name: 'cut',
+      say: async () => ({
+        message: { role: 'assistant', content: 'a long' },
+        finish: 'length',
+        usage: { prompt: 0, sampled: 2 },
+      }),
+    })
+    const tree = await rollChain(contextOf({ environment: world, renderer, policy }), attempt())
     expect(outcomeOf(tree)).toEqual({ kind: 'truncated', limit: 'tokens' })
     expect(textOfTree(tree).endsWith('assistant\na long')).toBe(true)
   })

@@ -206,10 +206,14 @@ function keyOf({ task, member, making }: Walk['attempt'], branch: string, turn: 
   return making === undefined ? key : { ...key, making }
 }
 
-function encoded(walk: Walk, sample: TextSample): SampledSegment {
+/** A message as tokens. The template ends every turn; one that was cut is given no end. */
+function encoded(walk: Walk, { message, finish, version }: TextSample): SampledSegment {
   markReencoded(walk)
-  const ids = walk.context.renderer.encodeReply(sample.message, walk.tree.tools)
-  return sampled({ ids, logprobs: null, version: sample.version })
+  const { renderer } = walk.context
+  const whole = renderer.encodeReply(message, walk.tree.tools)
+  const isCut = finish.kind !== 'stop' && renderer.stopIds.includes(whole.at(-1)!)
+  const ids = isCut ? whole.subarray(0, -1) : whole
+  return sampled({ ids, logprobs: null, version })
 }
 
 function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
