@@ -51,6 +51,7 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--strategy tree --branch nope', /--branch nope: No branch policy .* Known: fixed/],
   ['roll', '--strategy tree --branch fixed:width=0', /width must be a whole number from 1 on/],
   ['roll', '--strategy tree --branch arpo:chance=2', /chance must be a number from 0 to 1/],
+  ['roll', '--strategy tree --branch arpo', /starts 8 paths, so --leaves 8 leaves it no branch/],
   ['roll', '--filter dead-loops:calls=1', /calls must be a whole number from 2 on, not "1"/],
   ['roll', '--filter stale:versions=-1', /versions must be a whole number from 0 on, not "-1"/],
   ['roll', '--guard repetition:times=1.5', /times must be a whole number from 2 on, not "1.5"/],

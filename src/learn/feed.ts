@@ -1,4 +1,4 @@
-import { type Group, isUseful, type Unscored } from '../core/group.ts'
+import { type Group, isUseful } from '../core/group.ts'
 import { type GroupId, seatGroup, type TaskId } from '../core/ids.ts'
 import { type OnUpdate, openWeightsGate } from '../run/pause.ts'
 import { seatsOf } from '../run/pipeline.ts'
@@ -25,11 +25,10 @@ export interface FeedOptions<Data> {
 /** What a step learns from. */
 export interface Fed {
   readonly groups: readonly Group[]
-  /** Groups that had grown too old, and those that filters had emptied. */
+  /** Groups that were rolled for it in vain: they had grown too old, or filters had emptied them. */
+  readonly refused: readonly Group[]
+  /** How many of those had grown too old. */
   readonly stale: number
-  readonly emptied: number
-  /** Attempts that failed outside the policy, in these groups and in those that were emptied. */
-  readonly unscored: Group['unscored']
 }
 
 /** Rolls groups while others are learned from; a slow one comes out with a later step. */
@@ -81,26 +80,26 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
     },
     async take() {
       const groups: { readonly group: Group; readonly order: number }[] = []
-      const refusals = { stale: 0, emptied: 0 }
-      const unscored: Unscored[] = []
+      const vain: Group[] = []
+      let stale = 0
       fill()
       while (groups.length < tasksPerStep * perJob && pipeline.pending > 0) {
         const group = await pipeline.next()
         const { order } = running.get(group.id)!
         running.delete(group.id)
-        unscored.push(...group.unscored)
         const refusal = refusalOf(group, options)
         if (!refusal) {
           groups.push({ group, order })
           continue
         }
-        refusals[refusal]++
+        if (refusal === 'stale') stale++
+        vain.push(group)
         refused++
-        if (refusals.stale + refusals.emptied <= tasksPerStep * perJob * options.refill) fill()
+        if (vain.length <= tasksPerStep * perJob * options.refill) fill()
       }
       // In the order of their tasks, so that equal groups are learned to equal bits.
       const inOrder = groups.toSorted((a, b) => a.order - b.order).map(({ group }) => group)
-      return { groups: inOrder, ...refusals, unscored }
+      return { groups: inOrder, refused: vain, stale }
     },
     [Symbol.asyncDispose]: () => pipeline[Symbol.asyncDispose](),
   }

@@ -331,6 +331,32 @@ describe('the tasks of a step', () => {
   )
 })
 
+it.each([0, 1])(
+  '[D1] what filters emptied is counted and remembered, %s steps ahead',
+  async maxStaleness => {
+    const { trainer, parts } = openLearning()
+    const all: Filter = {
+      name: 'all',
+      judge: ({ members }) =>
+        new Map(members.map(({ trajectory }) => [trajectory.id, { reason: 'all', from: 'loss' }])),
+    }
+    const records: StepRecord[] = []
+    const options = { ...plan, steps: 2, trainer, maxStaleness, sampleTasks: 'band' }
+    const { tasks: drawn, sampledTokens } = await trainParts(
+      tasks,
+      { ...parts, filters: [all] },
+      { ...options, onStep: record => records.push(record) },
+    )
+    const total = (name: 'groups' | 'dropped' | 'sampledTokens') =>
+      records.reduce((sum, record) => sum + record[name], 0)
+    expect(total('dropped')).toBe(2 * total('groups'))
+    // Four tasks a step, and what was rolled in their place.
+    expect(total('groups')).toBeGreaterThan(2 * 4)
+    expect(sampledTokens).toBe(total('sampledTokens'))
+    expect(drawn.draws).toBe(total('groups'))
+  },
+)
+
 describe('tasks by their success', () => {
   it('go on from a checkpoint as if nothing had happened, and are in the report', async () => {
     const options = { ...plan, sampleTasks: 'thompson', checkpointEvery: 1 }

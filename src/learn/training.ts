@@ -228,8 +228,7 @@ function openSteps<Data>(
       ? openFeed(parts, { ...plan, maxStaleness, onUpdate, history, first, last: plan.steps })
       : undefined
   const inTurn = async (step: number): Promise<Fed> => {
-    const groups = await rollStep(step, plan, parts)
-    return { groups, stale: 0, emptied: 0, unscored: groups.flatMap(group => group.unscored) }
+    return { groups: await rollStep(step, plan, parts), refused: [], stale: 0 }
   }
   const change: ChangeWeights = work => {
     const everywhere = () => changeElsewhere(parts.elsewhere, work)
@@ -242,8 +241,10 @@ function openSteps<Data>(
       const started = performance.now()
       const fed = await (feed ? feed.take() : inTurn(step))
       const { stale } = fed
-      if (!fed.groups.some(group => group.members.length > 0)) {
-        const [first] = reasonsUnscored(fed)
+      const attempted = [...fed.groups, ...fed.refused]
+      if (!attempted.some(group => group.members.length > 0)) {
+        const unscored = attempted.flatMap(group => group.unscored)
+        const [first] = reasonsUnscored({ unscored })
         refuseFailures(`of step ${step}`, first?.reason)
       }
       const off = readImportance(plan.importance ?? [])
@@ -252,7 +253,7 @@ function openSteps<Data>(
       )
       const rolled = performance.now()
       const staleness = stalenessOf(groups, history)
-      const outcomes = groups.map(group => outcomeOf(group, plan.successAt))
+      const outcomes = attempted.map(group => outcomeOf(group, plan.successAt))
       plan.tasks.learn(outcomes.filter(({ attempts }) => attempts > 0))
       isLearning = true
       const { version, metrics, ...more } = await learnStep(groups, { trainer, change }, { signal })
@@ -263,7 +264,7 @@ function openSteps<Data>(
         roll: (rolled - started) / 1000,
         learn: (performance.now() - rolled) / 1000,
       }
-      const counts = countGroups(groups, plan.successAt)
+      const counts = countGroups(attempted, plan.successAt)
       return { step, version, ...counts, staleness, stale, seconds, metrics, more }
     },
     async [Symbol.asyncDispose]() {

@@ -57,11 +57,21 @@ export async function openStrategy(
     return { strategy: rollSteps({ history: stepHistory }), environment, topLogprobs }
   }
   const branch = await openBranch(options.branch ?? 'fixed', renderer)
+  checkRoom(branch, leaves)
   return {
     strategy: rollTree({ branch, leaves, ...(reward && { reward }) }),
     environment: withFork(environment),
     topLogprobs: Math.max(topLogprobs, branch.topLogprobs ?? 0),
   }
+}
+
+/** Paths that start from the opening count among the endings: with no more endings than those, nothing branches. */
+function checkRoom({ name, starts = 1 }: BranchPolicy, leaves: number): void {
+  if (starts === 1 || leaves > starts) return
+  throw new SettingError(
+    `--branch ${name} starts ${starts} paths, so --leaves ${leaves} leaves it no branch: --leaves ${2 * starts} does, ` +
+      'or fewer starts',
+  )
 }
 
 async function openBranch(name: string | BranchPolicy, renderer: Renderer): Promise<BranchPolicy> {

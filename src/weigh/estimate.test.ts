@@ -82,6 +82,20 @@ describe('turn by turn', () => {
     expect(members[0]!.turns).toEqual([1.5, 1.5])
   })
 
+  it.each(['turn-level', 'gigpo'])(
+    '%s: a member of empty turns has a number for what it did',
+    name => {
+      const empty = emptyTree('g/2')
+      const from = empty.append(root, given('prompt', Int32Array.of(1)))
+      const end = empty.append(from, sample(0))
+      const turn = { from: end.node, end, finish: { kind: 'stop' } as const, messages: 0 }
+      empty.end(endAt(empty, end, { turns: [turn] }))
+      const options = { estimate: openEstimate(name), weighting: 'uniform' as const }
+      const { members: weighed } = weigh(groupOf([members[0]!, member(empty, 0, 0)]), options)
+      expect(weighed[1]!.advantage).toBeLessThan(0)
+    },
+  )
+
   it('a member that left the statistics has no advantage and moves nobody', () => {
     const away = { filter: 'f', reason: 'r', from: 'loss-and-statistics' as const }
     const third = chain('g/3', [['s0', 9]])

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { treeGroup } from '../../test/export-runs.ts'
 import { withProximal } from '../../test/proximal.ts'
+import type { SampledSegment } from '../core/segment.ts'
 import { importanceOf } from '../learn/off-policy.ts'
 import { pathLoss } from '../math/paths.ts'
 import { lossNamed, lossNames } from '../math/registry.ts'
@@ -107,6 +108,24 @@ describe('what takes importance weights', () => {
       'roll with --proximal recompute',
     )
   })
+
+  it.each(['token', 'reject'])(
+    '[T1] %s: a token for which the policy gave no number has none, and the weight 1',
+    name => {
+      const group = withProximal(treeGroup(2), 2)
+      const { tree } = group.members[0]!
+      const node = tree.nodes.findIndex(({ segment }) => segment.origin === 'sampled')
+      const { logprobs } = tree.nodes[node]!.segment as SampledSegment
+      const before = weighImportance(group, readImportance([name]), 4).members[0]!
+      logprobs![0] = Number.NaN
+      const { importance } = weighImportance(group, readImportance([name]), 4).members[0]!
+      expect(importance!.nodes.get(node)![0]).toBe(1)
+      expect([...importance!.nodes.get(node)!].slice(1)).toEqual(
+        [...before.importance!.nodes.get(node)!].slice(1),
+      )
+      expect(importance!.factor).toBeGreaterThan(0)
+    },
+  )
 
   it('every loss takes what rows carry', () => {
     const rows = groupRows(weighed('token'))

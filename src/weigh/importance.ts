@@ -134,8 +134,10 @@ function importanceOfMember(
     const engines = enginesOf(segments, trajectory.id)
     const { weights } = importanceWeights(engines, { ...settings, veto: 0 })
     if (isVetoed(engines, settings.veto ?? 0)) factor = 0
-    if (settings.level !== 'token') factor *= weights[0] ?? 1
-    else multiply(nodes, segments, weights)
+    const known = engines.mask.indexOf(1)
+    if (known < 0) continue
+    if (settings.level !== 'token') factor *= weights[known]!
+    else multiply(nodes, segments, { weights, mask: engines.mask })
   }
   return { factor, nodes, ratios: kindOf(ratios) }
 }
@@ -167,7 +169,10 @@ function enginesOf(segments: readonly Covered[], trajectory: string) {
   return {
     offsets: Int32Array.of(0, size),
     trajectory: Int32Array.of(0),
-    mask: new Uint8Array(size).fill(1),
+    // A token for which either gave no number has no ratio, and the weight 1.
+    mask: Uint8Array.from(rolloutLogprobs, (own, token) =>
+      Number.isNaN(own - trainerLogprobs[token]!) ? 0 : 1,
+    ),
     rolloutLogprobs,
     trainerLogprobs,
   }
@@ -192,11 +197,13 @@ function isVetoed(
 function multiply(
   nodes: ReadonlyMap<number, Float64Array>,
   segments: readonly Covered[],
-  weights: Float64Array,
+  { weights, mask }: { readonly weights: Float64Array; readonly mask: Uint8Array },
 ): void {
   let at = 0
   for (const { node, length } of segments) {
     const own = nodes.get(node)!
-    for (let token = 0; token < length; token++) own[token]! *= weights[at++]!
+    for (let token = 0; token < length; token++, at++) {
+      if (mask[at] === 1) own[token]! *= weights[at]!
+    }
   }
 }

@@ -155,6 +155,20 @@ describe('shaping where a whole step is compared', () => {
   })
 })
 
+it('[T1] a token for which a policy gave no number costs nothing and is taught nothing', () => {
+  const gap = bush('g/2', { own: [-1, Number.NaN], other: [-0.5, -3] }, leaves)
+  const kl = weighed(groupOf(gap, [1, 0]), { kl: { coefficient: 0.1 } })
+  // Σ (own − other) is −0.5 on the shared tokens, then −0.75, and 0 − 3.
+  const wanted = grpoAdvantages([
+    { group: 0, trajectory: 0, reward: 1 + 0.125 },
+    { group: 0, trajectory: 1, reward: 0 + 0.35 },
+  ])
+  expect(kl.members[0]!.advantage).toBeCloseTo(wanted[0]!, 9)
+  const alone = { distillation: { mode: 'alone', coefficient: 1 } } as const
+  const { members } = weighed(groupOf(gap, [1, 0]), alone)
+  expect(members[0]!.stretches!.map(each => Math.abs(each.advantage))).toEqual([0.5, 0, 0.75])
+})
+
 describe('names of shaping', () => {
   const has = { reference: false, teacher: false }
 

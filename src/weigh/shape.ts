@@ -106,7 +106,10 @@ function advantagesOf(
   }
 }
 
-/** Visits the sampled tokens of a trajectory with log π − log of the other policy. */
+/**
+ * Visits the sampled tokens of a trajectory with log π − log of the other policy; 0 at a token for which one of them
+ * gave no number.
+ */
 function eachToken(
   { tree, trajectory }: Judged,
   name: ScorerName,
@@ -117,7 +120,8 @@ function eachToken(
     if (segment.origin !== 'sampled') continue
     const { own, other } = pairOf(segment, name, trajectory.id)
     for (let offset = 0; offset < length; offset++) {
-      visit({ node, offset }, own[offset]! - other[offset]!)
+      const difference = own[offset]! - other[offset]!
+      visit({ node, offset }, Number.isNaN(difference) ? 0 : difference)
     }
   }
 }

@@ -25,7 +25,10 @@ export function compareTurns(
     place += length
     const known = turns.filter(advantage => advantage !== undefined)
     if (known.length < length || length === 0) return { advantage: null }
-    return { advantage: weightedMean(known, tokensOf(member)), turns: known }
+    const tokens = tokensOf(member)
+    // A server that hides its stop token may give turns without any.
+    const isEmpty = tokens.every(count => count === 0)
+    return { advantage: weightedMean(known, isEmpty ? undefined : tokens), turns: known }
   })
 }
 
